@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sfumato: questions about personal data, answered with differential privacy.
+
+Start with ``sf.Table``, ``sf.Budget`` and ``sf.connect``; read on in ``sfumato.query``.
+The names below are loaded when first used, so that ``import sfumato`` costs nothing.
+
+>>> import sfumato as sf
+>>> sf.Budget(epsilon=1)
+Budget(epsilon=1, delta=0)
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sfumato.errors import SfumatoError as SfumatoError
+    from sfumato.metadata.column import Boolean as Boolean
+    from sfumato.metadata.column import Category as Category
+    from sfumato.metadata.column import Date as Date
+    from sfumato.metadata.column import Integer as Integer
+    from sfumato.metadata.column import Real as Real
+    from sfumato.metadata.column import Text as Text
+    from sfumato.metadata.table import Table as Table
+    from sfumato.privacy.budget import Budget as Budget
+    from sfumato.privacy.unit import AddRemove as AddRemove
+    from sfumato.privacy.unit import ReplaceOne as ReplaceOne
+    from sfumato.privacy.unit import Unit as Unit
+    from sfumato.query.answer import Answer as Answer
+    from sfumato.query.load import load as load
+    from sfumato.query.preview import Preview as Preview
+    from sfumato.query.session import Session as Session
+    from sfumato.query.session import connect as connect
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "AddRemove": "privacy.unit",
+    "Answer": "query.answer",
+    "Boolean": "metadata.column",
+    "Budget": "privacy.budget",
+    "Category": "metadata.column",
+    "Date": "metadata.column",
+    "Integer": "metadata.column",
+    "Preview": "query.preview",
+    "Real": "metadata.column",
+    "ReplaceOne": "privacy.unit",
+    "Session": "query.session",
+    "SfumatoError": "errors",
+    "Table": "metadata.table",
+    "Text": "metadata.column",
+    "Unit": "privacy.unit",
+    "connect": "query.session",
+    "load": "query.load",
+}
+
+__all__ = [*_HOME, "__version__"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
+    value = getattr(import_module(f"sfumato.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

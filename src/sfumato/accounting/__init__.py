@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Event -> guarantee: pure functions.
+
+May import: ``privacy``, ``noise``, ``exact``, ``errors``. Begin with ``account``: one table
+from event type to rule; what is not in it raises. ``filter`` holds the two gates that keep
+an adaptively spent budget, and the proof beside it.
+"""
+
+from sfumato.accounting.account import Profile, account
+from sfumato.accounting.calibrate import split
+from sfumato.accounting.convert import approx_from_zcdp, zcdp_from_pure
+from sfumato.accounting.filter import Charge, Gates, charge_for
+
+__all__ = ["Charge", "Gates", "Profile", "account", "approx_from_zcdp", "charge_for", "split", "zcdp_from_pure"]

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``sfumato check``: whether the declarations fit the data and the ledger."""
+
+import click
+
+from sfumato.cli.options import config
+from sfumato.engines.duckdb import DuckDB
+from sfumato.errors import InvalidConfig
+from sfumato.ledger.spend import Ledger
+from sfumato.metadata.contract import Contract
+from sfumato.query.load import Declarations, read_declarations
+
+
+@click.command("check")
+@config
+def command(config: str) -> None:
+    """Check the declarations, that the data can be read, and that the ledger agrees.
+
+    Nothing is charged and no ledger is made.
+    """
+    declared = read_declarations(config)
+    DuckDB(declared.dataset.tables).close()
+    for name, table in declared.dataset.tables.items():
+        unit = table.unit or "each row is one unit"
+        click.echo(f"table {name}: {table.source}\n  unit: {unit}")
+        for column, kind in table.columns.items():
+            click.echo(f"  {column}: {kind!r}")
+    click.echo(f"neighbours: {declared.dataset.relation.value}")
+    click.echo(_ledger(declared))
+
+
+def _ledger(declared: Declarations) -> str:
+    if not declared.ledger.exists():
+        if declared.budget is None:
+            raise InvalidConfig("No ledger yet, and no [budget] to open one with.", remedy='[budget]\nepsilon = "1"')
+        return f"ledger: {declared.ledger} will be made on first use with {declared.budget}"
+    ledger = Ledger.open(declared.ledger, create=False)
+    try:
+        limit = declared.budget or ledger.budget_of(declared.dataset.name)
+        if limit is None:
+            raise InvalidConfig("The ledger does not know the dataset, and there is no [budget] to open an account with.")
+        ledger.require_contract(Contract.of(declared.dataset, limit))
+        return f"ledger: {declared.ledger} agrees; {limit}"
+    finally:
+        ledger.close()

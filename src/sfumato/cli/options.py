@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options that several commands share: the file, the price, the format."""
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import click
+import pyarrow
+
+from sfumato.privacy.event import Json
+from sfumato.query.answer import Answer
+
+F = TypeVar("F", bound=Callable[..., object])
+
+config = click.option(
+    "-c", "--config", default="sfumato.toml", show_default=True, help="The file that declares dataset, tables and ledger."
+)
+
+_PRICES = (
+    ("--epsilon", "The cost in pure differential privacy (discrete Laplace noise)."),
+    ("--rho", "The cost in zCDP (discrete Gaussian noise)."),
+    ("--delta", "Reserved for mechanisms that spend delta; none here does."),
+    ("--error", "The 95% half-width wanted: 100, or 5% of a public reference."),
+    ("--max-epsilon", "The most that --error may cost."),
+)
+
+
+def priced(command: F) -> F:
+    """Adds the options that say what a question may cost."""
+    for name, text in reversed(_PRICES):
+        command = click.option(name, help=text)(command)
+    return command
+
+
+def as_json(form: Json) -> str:
+    """JSON for a terminal or a file."""
+    return json.dumps(form, indent=2, ensure_ascii=False)
+
+
+def emit(answer: Answer, form: str, output: str | None) -> None:
+    """Writes an answer in a format to a file or to the terminal."""
+    if form == "arrow":
+        _write_bytes(_arrow(answer), output)
+        return
+    text = {"table": repr, "json": lambda each: as_json(each.to_json()), "csv": _csv}[form](answer)
+    if output is None:
+        click.echo(text.rstrip("\n"))
+    else:
+        Path(output).write_text(text if text.endswith("\n") else f"{text}\n", encoding="utf-8")
+
+
+def _csv(answer: Answer) -> str:
+    """The table with low and high beside each released column."""
+    names = [str(column["name"]) for column in answer.columns]
+    errors = answer.error()
+    released = [name for name in names if any(isinstance(row[name], Mapping) for row in errors)]
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([part for name in names for part in ([name, f"{name}_low", f"{name}_high"] if name in released else [name])])
+    for values, row in zip(answer.rows, errors, strict=True):
+        line: list[object] = []
+        for name, value in zip(names, values, strict=True):
+            error = row[name]
+            line += [value, error["low"], error["high"]] if isinstance(error, Mapping) else [value]
+        writer.writerow(line)
+    return file.getvalue()
+
+
+def _arrow(answer: Answer) -> bytes:
+    table, sink = answer.to_arrow(), pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def _write_bytes(content: bytes, output: str | None) -> None:
+    if output is None:
+        sys.stdout.buffer.write(content)
+    else:
+        Path(output).write_bytes(content)

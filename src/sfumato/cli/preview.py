@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``sfumato preview``: what a question would cost, and how exact it would be."""
+
+import click
+
+from sfumato.cli.options import as_json, config, priced
+from sfumato.query.load import load
+
+
+@click.command("preview")
+@click.argument("sql")
+@config
+@priced
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("--statement", is_flag=True, help="Show the SQL that would run on the data.")
+def command(sql: str, config: str, form: str, statement: bool, **price: str | None) -> None:  # noqa: FBT001 - click's own
+    """Cost and expected error of SQL, from the declarations alone; nothing is charged."""
+    with load(config) as session:
+        preview = session.preview(sql, **price)
+        if form == "json":
+            click.echo(as_json({"cost": preview.cost.to_json(), "errors": preview.error(), "statement": preview.statement}))
+            return
+        click.echo(f"{preview!r}\n\n{preview.explain()}")
+        if statement:
+            click.echo(f"\n{preview.statement}")

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``sfumato query``: ask, be charged, get the answer."""
+
+import click
+from rich.console import Console
+
+from sfumato.cli.options import config, emit, priced
+from sfumato.query.load import load
+
+
+@click.command("query")
+@click.argument("sql")
+@config
+@priced
+@click.option("--format", "form", type=click.Choice(["table", "json", "csv", "arrow"]), default="table", show_default=True)
+@click.option("--output", type=click.Path(dir_okay=False), help="Write the answer to a file.")
+@click.option("--save-plot", type=click.Path(dir_okay=False), help="Write a bar chart with intervals as SVG.")
+def command(sql: str, config: str, form: str, output: str | None, save_plot: str | None, **price: str | None) -> None:
+    """Answer SQL privately, charging the account of the dataset.
+
+    The same question at the same price is answered from the ledger, at no cost.
+    """
+    with load(config) as session:
+        with Console(stderr=True).status("asking the data"):
+            answer = session.query(sql, **price)
+        emit(answer, form, output)
+        if save_plot:
+            answer.plot().save(save_plot)
+        if form == "table" and output is None:
+            click.echo(repr(session.budget))

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DuckDB, embedded and locked down: it runs the SQL emitted from a bounded plan.
+
+The connection reads the declared files and nothing else, loads no extension, and its
+settings cannot be changed. Whatever goes wrong while it runs reaches the analyst as one
+constant message (RULES 24); the owner's log gets the kind of failure, never its text,
+which may quote values.
+"""
+
+import csv
+import logging
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import duckdb
+
+from sfumato.engines.base import Integers
+from sfumato.engines.emit import Source, quote, statement, text
+from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource
+from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Text
+from sfumato.metadata.table import Table
+from sfumato.plan.relation import scanned
+from sfumato.plan.status import Bounded
+
+_OWNER = logging.getLogger("sfumato.owner")
+
+
+class DuckDB:
+    """The engine over declared tables.
+
+    Guarantees:
+        an engine failure is one constant message
+
+    Raises:
+        InvalidSource: a file or frame that cannot be read.
+        InvalidDeclaration: a declared column that the data does not have, or cannot hold.
+    """
+
+    def __init__(self, tables: Mapping[str, Table]) -> None:
+        # spilled rows are personal data: a folder of our own, closed to others, gone with us
+        self._spill = TemporaryDirectory(prefix="sfumato-")
+        self._lock = threading.Lock()
+        self._connection = duckdb.connect(":memory:")
+        try:
+            self._sources = {name: self._open(name, table) for name, table in tables.items()}
+            self._lock_down([table.source for table in tables.values()])
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Drops the connection and everything it spilled."""
+        self._connection.close()
+        self._spill.cleanup()
+
+    def statement(self, plan: Bounded) -> str:
+        """The SQL that answers a plan, with a placeholder for the sampling key."""
+        return statement(plan, self._source(plan), "<sampling key>")
+
+    def run(self, plan: Bounded, sampling_key: str) -> Integers:
+        """The exact integers of a plan."""
+        sql = statement(plan, self._source(plan), sampling_key)
+        width = len(plan.tracked.raw.keys)
+        try:
+            with self._lock:
+                rows = self._connection.execute(sql).fetchall()
+        except (duckdb.Error, MemoryError, OSError, RuntimeError) as failure:
+            _OWNER.error("the engine failed: %s", type(failure).__name__)
+            raise EngineFailed() from None
+        return {tuple(row[:width]): tuple(int(value) for value in row[width:]) for row in rows}
+
+    def _source(self, plan: Bounded) -> Source:
+        return self._sources[scanned(plan.tracked.raw.relation).table]
+
+    def _open(self, name: str, table: Table) -> Source:
+        sql = self._from_item(name, table.source)
+        try:
+            described = self._connection.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall()
+        except (duckdb.Error, RuntimeError) as failure:
+            raise _unreadable(name, table.source, type(failure).__name__) from None
+        source = Source(sql, {row[0]: row[1] for row in described})
+        for column, kind in table.columns.items():
+            _require_readable(name, source, column, kind)
+        if table.unit is not None:
+            _require_readable(name, source, table.unit.column, Text())
+        return source
+
+    def _from_item(self, name: str, source: object) -> str:
+        if isinstance(source, str | Path):
+            return _file(name, Path(source))
+        try:
+            import pyarrow  # an Arrow frame needs it, a file does not
+
+            frame = pyarrow.table(source)
+            self._connection.register(f"source_{name}", frame)
+        except Exception as failure:
+            raise _unreadable(name, type(source).__name__, type(failure).__name__) from None
+        return quote(f"source_{name}")
+
+    def _lock_down(self, sources: list[object]) -> None:
+        paths = ", ".join(text(str(source)) for source in sources if isinstance(source, str | Path))
+        for setting in (
+            f"SET temp_directory = {text(self._spill.name)}",
+            f"SET allowed_paths = [{paths}]",
+            f"SET allowed_directories = [{text(self._spill.name)}]",
+            "SET autoinstall_known_extensions = false",
+            "SET autoload_known_extensions = false",
+            "SET allow_community_extensions = false",
+            "SET enable_external_access = false",
+            "SET enable_progress_bar = false",
+            "SET lock_configuration = true",
+        ):
+            self._connection.execute(setting)
+
+
+def _file(name: str, path: Path) -> str:
+    if not path.is_file():
+        raise InvalidSource(f"Table {name!r}: no file {str(path)!r}.", remedy="Check the path; it is relative to the working folder.")
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        return f"read_parquet({text(str(path))})"
+    if suffix != ".csv":
+        raise InvalidSource(f"Table {name!r}: {path.name!r} is neither .parquet nor .csv.", allowed="Parquet, CSV, an Arrow frame")
+    columns = ", ".join(f"{text(column)}: 'VARCHAR'" for column in _header(name, path))
+    # Nothing is sniffed. Each option after the header keeps a damaged line from raising.
+    return (
+        f"read_csv({text(str(path))}, auto_detect = false, header = true, delim = ',', quote = '\"', escape = '\"', "
+        f"columns = {{{columns}}}, ignore_errors = true, null_padding = true, strict_mode = false, parallel = false)"
+    )
+
+
+def _header(name: str, path: Path) -> list[str]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            header = next(csv.reader(file), [])
+    except (OSError, UnicodeDecodeError, csv.Error) as failure:
+        raise _unreadable(name, path, type(failure).__name__) from None
+    if not header or len(set(header)) != len(header) or "" in header:
+        raise InvalidSource(f"Table {name!r}: the first line of {path.name!r} does not name each column once.")
+    return header
+
+
+def _require_readable(table: str, source: Source, column: str, kind: ColumnType) -> None:
+    if column not in source.types:
+        raise InvalidDeclaration(
+            f"Table {table!r} has no column {column!r}.", allowed=", ".join(source.types), remedy="Names are case-sensitive here."
+        )
+    family = source.family(column)
+    if isinstance(kind, Date):
+        fits = family in ("date", "text")
+    elif isinstance(kind, Category | Boolean | Text):
+        fits = family != "other"
+    else:
+        fits = family not in ("other", "date")
+    if not fits:
+        raise InvalidDeclaration(
+            f"Column {column!r} of table {table!r} is declared as {kind!r}, and the data holds {source.types[column]}.",
+            remedy="Declare what it holds, or convert the column in the data.",
+        )
+
+
+def _unreadable(name: str, source: object, kind: str) -> InvalidSource:
+    return InvalidSource(
+        f"Table {name!r}: {str(source)[:200]!r} cannot be read ({kind}).",
+        allowed="an intact Parquet or CSV (UTF-8) file, or an Arrow, pandas or polars table",
+    )

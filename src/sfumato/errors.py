@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every exception of sfumato.
+
+    SfumatoError
+    +-- Refused                exit 1: the question is understood and not answered
+    |   +-- BudgetExceeded         the account cannot pay
+    |   +-- AccountFrozen          three failures; the owner has to look first
+    |   +-- SqlSyntaxError         the text is not SQL (position shown)
+    |   +-- UnsupportedSql         the rule that refuses, and what to write instead
+    |   +-- UnknownName            no such table, column or value; says which exist
+    |   +-- MissingDeclaration     a bound, value or limit that the proof needs
+    |   +-- NoReference            a relative error without a public reference
+    |   +-- TargetUnreachable      the error asked for costs more than max_epsilon
+    +-- WrongUse               exit 2: an argument, a declaration or a file is wrong
+    |   +-- InvalidNumber
+    |   +-- InvalidDeclaration
+    |   +-- InvalidSource
+    |   +-- InvalidConfig
+    |   +-- ContractMismatch       the ledger knows this dataset under another contract
+    +-- Failed                 exit 3: nothing is wrong with the question
+        +-- EngineFailed           one constant message; the charge is forfeited
+        +-- LedgerError
+            +-- LedgerBusy, LedgerCorrupt, LedgerReadOnly, LedgerTooNew, LedgerUnavailable
+
+Each says what was given, what is allowed and what to do. No message ever holds a
+value of the private data.
+"""
+
+
+class SfumatoError(Exception):
+    """Base of all errors: ``problem`` (what was given), ``allowed``, ``remedy``."""
+
+    exit_code = 3
+
+    def __init__(self, problem: str, *, allowed: str = "", remedy: str = "") -> None:
+        self.problem = problem
+        self.allowed = allowed
+        self.remedy = remedy
+        super().__init__(problem)
+
+    def __str__(self) -> str:
+        lines = [self.problem]
+        if self.allowed:
+            lines.append(f"Allowed: {self.allowed}")
+        if self.remedy:
+            lines.append(f"What to do: {self.remedy}")
+        return "\n".join(lines)
+
+
+class Refused(SfumatoError):
+    """The question is understood and not answered."""
+
+    exit_code = 1
+
+
+class BudgetExceeded(Refused):
+    """The account cannot pay for the question."""
+
+
+class AccountFrozen(Refused):
+    """Three failures after the data was touched: the owner has to look first."""
+
+
+class SqlSyntaxError(Refused):
+    """The text is not SQL. ``line`` and ``column`` count from 1."""
+
+    def __init__(self, problem: str, *, line: int, column: int, remedy: str = "") -> None:
+        self.line = line
+        self.column = column
+        super().__init__(problem, remedy=remedy)
+
+
+class UnsupportedSql(Refused):
+    """A construct that the language of private questions does not have."""
+
+
+class UnknownName(Refused):
+    """No such table, column or declared value."""
+
+
+class MissingDeclaration(Refused):
+    """The proof needs a bound, a value list or a limit that nobody declared."""
+
+
+class NoReference(Refused):
+    """A relative error needs a public reference, and there is none."""
+
+
+class TargetUnreachable(Refused):
+    """The error asked for costs more than ``max_epsilon``."""
+
+
+class WrongUse(SfumatoError):
+    """An argument, a declaration or a file is wrong."""
+
+    exit_code = 2
+
+
+class InvalidNumber(WrongUse):
+    """A number that is not one, or outside what is allowed."""
+
+
+class InvalidDeclaration(WrongUse):
+    """A column, unit, table or budget that cannot be declared so."""
+
+
+class InvalidSource(WrongUse):
+    """The data cannot be opened where the declaration says that it lies."""
+
+
+class InvalidConfig(WrongUse):
+    """``sfumato.toml`` is missing or wrong."""
+
+
+class ContractMismatch(WrongUse):
+    """The ledger knows this dataset under another contract."""
+
+
+class Failed(SfumatoError):
+    """Nothing is wrong with the question."""
+
+
+class EngineFailed(Failed):
+    """The engine gave no result. The message is constant and the charge is spent."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The engine could not complete the query.",
+            remedy="The cost stays spent, whatever the reason was. The owner finds the kind of "
+            "failure in the log 'sfumato.owner'.",
+        )
+
+
+class LedgerError(Failed):
+    """The ledger cannot be used."""
+
+
+class LedgerBusy(LedgerError):
+    """Another process holds the ledger."""
+
+
+class LedgerCorrupt(LedgerError):
+    """The file is not a ledger, or no longer says what it said."""
+
+
+class LedgerReadOnly(LedgerError):
+    """The ledger cannot be written, so nothing can be charged."""
+
+
+class LedgerTooNew(LedgerError):
+    """The ledger was written by a newer version."""
+
+
+class LedgerUnavailable(LedgerError):
+    """The ledger's place does not exist, or the disk refuses it."""

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fractions in and out of what people write.
+
+A float stands for the shortest decimal that prints it, so ``0.1`` is one tenth and not
+the double beside it (RULES 3); strings and Decimals are taken as they are.
+"""
+
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import TypeAlias
+
+from sfumato.errors import InvalidNumber
+
+Number: TypeAlias = int | float | str | Decimal | Fraction
+
+# Beyond this many digits a decimal is a typing slip or an attack: "1e-400000000" would
+# fill the memory as a Fraction.
+MAX_EXPONENT = 400
+
+
+def to_fraction(name: str, value: Number) -> Fraction:
+    """The exact number that ``value`` writes; ``name`` is used in the error.
+
+    Guarantees:
+        a float is its shortest decimal
+        nothing but a finite number gets through
+
+    Raises:
+        InvalidNumber: not a number, not finite, or an exponent beyond 400.
+
+    >>> to_fraction("epsilon", 0.1) * 10 == 1
+    True
+    >>> to_fraction("epsilon", "1e-6")
+    Fraction(1, 1000000)
+    """
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
+        raise _not_a_number(name, type(value).__name__)
+    if isinstance(value, int):
+        return Fraction(value)
+    text = repr(value) if isinstance(value, float) else str(value).strip()
+    if "/" in text:
+        return _ratio(name, text)
+    return _decimal(name, text)
+
+
+def _decimal(name: str, text: str) -> Fraction:
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        raise _not_a_number(name, repr(text)) from None
+    if not number.is_finite():
+        raise _not_a_number(name, text)
+    if number and (abs(number.adjusted()) > MAX_EXPONENT or len(number.as_tuple().digits) > MAX_EXPONENT):
+        raise InvalidNumber(
+            f"{name} has an exponent or a length beyond {MAX_EXPONENT} digits.",
+            allowed="numbers between 1e-400 and 1e400",
+        )
+    return Fraction(number)
+
+
+def _ratio(name: str, text: str) -> Fraction:
+    over, _, under = text.partition("/")
+    denominator = _decimal(name, under.strip())
+    if denominator == 0:
+        raise _not_a_number(name, text)
+    return _decimal(name, over.strip()) / denominator
+
+
+def _not_a_number(name: str, given: str) -> InvalidNumber:
+    return InvalidNumber(
+        f"{name} is not a finite number: {given[:60]}.",
+        allowed="an int, a float, a Decimal, a Fraction, or a string such as '0.1' or '1e-6'",
+    )
+
+
+def positive(name: str, value: Number, *, at_most: Fraction | None = None) -> Fraction:
+    """``value`` as a Fraction that is > 0 (and <= ``at_most``), or ``InvalidNumber``."""
+    number = to_fraction(name, value)
+    upper = f" and at most {decimal_text(at_most)}" if at_most is not None else ""
+    if number <= 0 or (at_most is not None and number > at_most):
+        hint = ""
+        if number == 0 and isinstance(value, float):
+            hint = "A float this small is zero: write it as a string, '1e-400'."
+        raise InvalidNumber(f"{name} = {value} is out of range.", allowed=f"greater than 0{upper}", remedy=hint)
+    return number
+
+
+def decimal_text(number: Fraction) -> str:
+    """The exact decimal if it ends within 30 places, else ``p/q``.
+
+    >>> decimal_text(Fraction(1, 40)), decimal_text(Fraction(1, 3)), decimal_text(Fraction(7))
+    ('0.025', '1/3', '7')
+    """
+    rest, twos, fives = number.denominator, 0, 0
+    while rest % 2 == 0:
+        rest, twos = rest // 2, twos + 1
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    places = max(twos, fives)
+    if rest != 1 or places > 30:
+        return f"{number.numerator}/{number.denominator}"
+    digits = str(abs(number.numerator) * 10**places // number.denominator).rjust(places + 1, "0")
+    sign = "-" if number < 0 else ""
+    return f"{sign}{digits[:-places]}.{digits[-places:]}" if places else f"{sign}{digits}"
+
+
+def power_of_two_at_most(number: Fraction) -> Fraction:
+    """The largest power of two that is <= ``number`` > 0.
+
+    >>> power_of_two_at_most(Fraction(99, 2**20))
+    Fraction(1, 16384)
+    """
+    exponent = number.numerator.bit_length() - number.denominator.bit_length()
+    power = Fraction(2) ** exponent
+    return power if power <= number else power / 2

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An account: its gates, what is spent and what is reserved, in exact integers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sfumato.accounting.filter import NOTHING, Charge, Gates, Left
+from sfumato.errors import BudgetExceeded
+from sfumato.exact.rational import decimal_text
+from sfumato.privacy.event import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """What an account has paid, has promised, and may still pay.
+
+    Guarantees:
+        a charge beyond the gates is refused naming what is left
+        a reserved charge counts as spent
+    """
+
+    gates: Gates
+    spent: Charge = NOTHING
+    reserved: Charge = NOTHING
+
+    @property
+    def taken(self) -> Charge:
+        """Spent and reserved."""
+        return self.spent + self.reserved
+
+    @property
+    def left(self) -> Left:
+        """The largest next charge."""
+        return self.gates.left(self.taken)
+
+    def require(self, charge: Charge) -> None:
+        """Refuses a charge that no gate admits."""
+        if self.gates.admits(self.taken + charge):
+            return
+        left = self.left
+        asked = f"epsilon {units_text(charge.epsilon)}" if charge.epsilon is not None else f"rho {units_text(charge.rho)}"
+        options = [f"epsilon={decimal_text(left.epsilon)}"] if left.epsilon else []
+        options += [f"rho={decimal_text(left.rho)}"] if left.rho else []
+        raise BudgetExceeded(
+            f"The question costs {asked}; the account has {' or '.join(options) or 'nothing'} left.",
+            allowed=f"at most {' or '.join(options)}" if options else "",
+            remedy="Ask with a smaller cost (more noise), or read the answers already stored, which are free."
+            if options
+            else "Answers already stored stay free. Only the owner can allow more.",
+        )
+
+
+def units_text(units: int | None) -> str:
+    """1e-12 units as an exact decimal; 'unbounded' for None."""
+    return "unbounded" if units is None else decimal_text(Fraction(units, 10**12))
+
+
+def charge_to_json(charge: Charge) -> dict[str, Json]:
+    """The stored form: decimal texts, since an integer may exceed 64 bits."""
+    return {
+        "epsilon": None if charge.epsilon is None else str(charge.epsilon),
+        "rho": str(charge.rho),
+        "delta": str(charge.delta),
+    }
+
+
+def charge_from_json(form: Mapping[str, Json]) -> Charge:
+    """The charge that was stored."""
+    epsilon = form["epsilon"]
+    return Charge(None if epsilon is None else int(str(epsilon)), int(str(form["rho"])), int(str(form["delta"])))
+
+
+def gates_to_json(gates: Gates) -> dict[str, Json]:
+    """The stored form of the caps."""
+    return {
+        "epsilon": str(gates.epsilon),
+        "rho": None if gates.rho is None else str(gates.rho),
+        "delta_events": str(gates.delta_events),
+        "order": None if gates.order is None else str(gates.order),
+    }
+
+
+def gates_from_json(form: Mapping[str, Json]) -> Gates:
+    """The caps that were stored: never computed again, so that they cannot drift."""
+    rho, order = form["rho"], form["order"]
+    return Gates(
+        int(str(form["epsilon"])),
+        None if rho is None else int(str(rho)),
+        int(str(form["delta_events"])),
+        None if order is None else Fraction(str(order)),
+    )

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SQLite through apsw: WAL, synchronous=FULL, one exclusive connection.
+
+apsw brings its own SQLite; the one of the standard library may have the WAL-reset bug
+(3.7.0 to 3.51.2).
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
+
+import apsw
+
+from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerError, LedgerReadOnly, LedgerTooNew, LedgerUnavailable
+from sfumato.ledger.journal import Entry
+from sfumato.ledger.store.base import FORFEITED, AccountRow, ChargeRow
+
+SCHEMA_VERSION = 1
+_APPLICATION = 0x5F0A70  # "sfumato", so that another program's database is told apart
+_SCHEMA = """
+CREATE TABLE journal (seq INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL,
+    previous TEXT NOT NULL, hash TEXT NOT NULL) STRICT;
+CREATE TABLE account (dataset TEXT PRIMARY KEY, contract TEXT NOT NULL, gates TEXT NOT NULL, spent TEXT NOT NULL) STRICT;
+CREATE TABLE charge (id TEXT PRIMARY KEY, dataset TEXT NOT NULL REFERENCES account, analyst TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('reserved', 'executing', 'committed', 'forfeited', 'voided')),
+    question TEXT NOT NULL, statement TEXT NOT NULL, cost TEXT NOT NULL, event TEXT NOT NULL,
+    reason TEXT NOT NULL, acknowledged INTEGER NOT NULL DEFAULT 0) STRICT;
+CREATE INDEX charge_state ON charge (state);
+CREATE TABLE answer (question TEXT PRIMARY KEY, statement TEXT NOT NULL, charge TEXT NOT NULL REFERENCES charge,
+    body BLOB NOT NULL) STRICT;
+CREATE INDEX answer_statement ON answer (statement);
+"""
+_CHARGE = "id, dataset, analyst, state, question, statement, cost, event, reason"
+
+Cell: TypeAlias = int | str | bytes
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _typed(method: Callable[Concatenate["SQLite", P], T]) -> Callable[Concatenate["SQLite", P], T]:
+    """SQLite's errors as ours."""
+
+    @wraps(method)
+    def call(self: "SQLite", *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return method(self, *args, **kwargs)
+        except apsw.Error as error:
+            raise _translate(error, self.path) from None
+
+    return call
+
+
+class SQLite:
+    """A ledger in one file, held by one process at a time; mode 0600.
+
+    Raises:
+        LedgerBusy, LedgerCorrupt, LedgerReadOnly, LedgerTooNew, LedgerUnavailable.
+    """
+
+    def __init__(self, path: str | Path, *, create: bool = True) -> None:
+        self.path = str(path)
+        self._connection = self._open(create)
+        try:
+            self._prepare()
+        except BaseException:
+            self.close()
+            raise
+
+    @_typed
+    def _open(self, create: bool) -> apsw.Connection:
+        if create:
+            try:
+                os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+            except OSError as error:
+                raise _unopenable(self.path, error) from None
+        elif not Path(self.path).is_file():
+            raise LedgerUnavailable(f"No ledger at {self.path!r}.", remedy="Check the path.")
+        return apsw.Connection(self.path, flags=apsw.SQLITE_OPEN_READWRITE)
+
+    @_typed
+    def _prepare(self) -> None:
+        self._run("PRAGMA locking_mode = EXCLUSIVE")
+        version, application = self._number("PRAGMA user_version"), self._number("PRAGMA application_id")
+        empty = self._number("SELECT count(*) FROM sqlite_master") == 0
+        if not empty and application != _APPLICATION:
+            raise _corrupt(self.path)
+        if version > SCHEMA_VERSION:
+            raise LedgerTooNew(
+                f"The ledger {self.path!r} has format {version}; this version reads up to {SCHEMA_VERSION}.",
+                remedy="Use the newer sfumato that wrote it. Nothing was changed.",
+            )
+        self._run("PRAGMA journal_mode = WAL")
+        self._run("PRAGMA synchronous = FULL")
+        self._run("PRAGMA foreign_keys = ON")
+        with self._transaction():
+            if empty:
+                self._run(_SCHEMA)
+                self._run(f"PRAGMA application_id = {_APPLICATION}")
+                self._run(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """All or nothing; on disk when it ends."""
+        return self._transaction()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+        except apsw.Error as error:
+            raise _translate(error, self.path) from None
+
+    @_typed
+    def last_entry(self) -> Entry | None:
+        row = self._one("SELECT * FROM journal ORDER BY seq DESC LIMIT 1")
+        return Entry(*row) if row else None
+
+    @_typed
+    def append(self, entry: Entry) -> None:
+        values = (entry.seq, entry.at, entry.kind, entry.body, entry.previous, entry.hash)
+        self._run("INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?)", values)
+
+    def entries(self) -> Iterator[Entry]:
+        return (Entry(*row) for row in self._all("SELECT * FROM journal ORDER BY seq"))
+
+    @_typed
+    def account(self, dataset: str) -> AccountRow | None:
+        row = self._one("SELECT dataset, contract, gates, spent FROM account WHERE dataset = ?", (dataset,))
+        return AccountRow(*row) if row else None
+
+    def accounts(self) -> list[AccountRow]:
+        return [AccountRow(*row) for row in self._all("SELECT dataset, contract, gates, spent FROM account ORDER BY dataset")]
+
+    @_typed
+    def put_account(self, row: AccountRow) -> None:
+        self._run(
+            "INSERT INTO account VALUES (?, ?, ?, ?) ON CONFLICT (dataset) DO UPDATE SET spent = excluded.spent",
+            (row.dataset, row.contract, row.gates, row.spent),
+        )
+
+    @_typed
+    def charge(self, charge_id: str) -> ChargeRow | None:
+        row = self._one(f"SELECT {_CHARGE} FROM charge WHERE id = ?", (charge_id,))
+        return ChargeRow(*row) if row else None
+
+    def charges(self, *states: str) -> Iterator[ChargeRow]:
+        where = f"WHERE state IN ({', '.join('?' * len(states))})" if states else ""
+        return (ChargeRow(*row) for row in self._all(f"SELECT {_CHARGE} FROM charge {where} ORDER BY rowid", states))
+
+    @_typed
+    def put_charge(self, row: ChargeRow) -> None:
+        values = (row.id, row.dataset, row.analyst, row.state, row.question, row.statement, row.cost, row.event, row.reason)
+        self._run(
+            f"INSERT INTO charge ({_CHARGE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason",
+            values,
+        )
+
+    @_typed
+    def failures(self, dataset: str, analyst: str) -> int:
+        return self._number(
+            "SELECT count(*) FROM charge WHERE dataset = ? AND analyst = ? AND state = ? AND NOT acknowledged "
+            "AND reason IN ('engine', 'crash')",
+            (dataset, analyst, FORFEITED),
+        )
+
+    @_typed
+    def acknowledge(self, dataset: str) -> int:
+        self._run(
+            "UPDATE charge SET acknowledged = 1 WHERE dataset = ? AND state = ? AND NOT acknowledged", (dataset, FORFEITED)
+        )
+        return int(self._connection.changes())
+
+    @_typed
+    def answer(self, question: str) -> bytes | None:
+        row = self._one("SELECT body FROM answer WHERE question = ?", (question,))
+        return bytes(row[0]) if row else None
+
+    @_typed
+    def first_answer(self, statement: str) -> bytes | None:
+        row = self._one("SELECT body FROM answer WHERE statement = ? ORDER BY rowid LIMIT 1", (statement,))
+        return bytes(row[0]) if row else None
+
+    def answers(self) -> Iterator[tuple[str, bytes]]:
+        return ((row[0], bytes(row[1])) for row in self._all("SELECT charge, body FROM answer ORDER BY rowid"))
+
+    @_typed
+    def put_answer(self, row: ChargeRow, body: bytes) -> None:
+        self._run("INSERT INTO answer VALUES (?, ?, ?, ?)", (row.question, row.statement, row.id, body))
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _run(self, sql: str, values: tuple[Cell, ...] = ()) -> None:
+        self._connection.execute(sql, values)
+
+    def _one(self, sql: str, values: tuple[Cell, ...] = ()) -> tuple[Any, ...] | None:
+        return self._connection.execute(sql, values).fetchone()
+
+    def _number(self, sql: str, values: tuple[Cell, ...] = ()) -> int:
+        row = self._one(sql, values)
+        return int(str(row[0])) if row else 0
+
+    def _all(self, sql: str, values: tuple[Cell, ...] = ()) -> Iterator[tuple[Any, ...]]:
+        try:
+            yield from self._connection.execute(sql, values)
+        except apsw.Error as error:
+            raise _translate(error, self.path) from None
+
+
+def _translate(error: apsw.Error, path: str) -> LedgerError:
+    match error:
+        case apsw.BusyError() | apsw.LockedError():
+            return LedgerBusy(
+                f"The ledger {path!r} is in use by another session or process.",
+                remedy="Close it there first: one process at a time holds a ledger file.",
+            )
+        case apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.AuthError():
+            return _read_only(path)
+        case apsw.CantOpenError() | apsw.FullError() | apsw.IOError():
+            return LedgerUnavailable(f"The ledger {path!r} cannot be written ({type(error).__name__}).", remedy="Check the disk.")
+        case _:
+            return _corrupt(path)
+
+
+def _unopenable(path: str, error: OSError) -> LedgerError:
+    if isinstance(error, PermissionError) or error.errno == 30:  # EROFS
+        return _read_only(path)
+    return LedgerUnavailable(f"No ledger can be kept at {path!r} ({error.strerror}).", remedy="Check the folder.")
+
+
+def _read_only(path: str) -> LedgerReadOnly:
+    return LedgerReadOnly(
+        f"The ledger {path!r} cannot be written, so nothing can be charged.", remedy="Give this user write access to it."
+    )
+
+
+def _corrupt(path: str) -> LedgerCorrupt:
+    return LedgerCorrupt(
+        f"The file {path!r} is not a ledger, or is damaged.",
+        remedy="Restore the newest backup; do not start a new ledger over the same data.",
+    )

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the owner declares about the data; never read off it.
+
+May import: ``privacy``, ``noise``, ``exact``, ``errors``. Begin with ``column``: a type says
+which values a column can have, and gives each an integer code; everything that the engine
+computes is on those codes.
+"""
+
+from sfumato.metadata.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
+from sfumato.metadata.contract import Contract
+from sfumato.metadata.dataset import Dataset
+from sfumato.metadata.table import Table
+
+__all__ = [
+    "Boolean",
+    "Category",
+    "Column",
+    "ColumnType",
+    "Contract",
+    "Dataset",
+    "Date",
+    "Integer",
+    "Real",
+    "Table",
+    "Text",
+]

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What binds an account to its data (RULES 2)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sfumato.errors import ContractMismatch
+from sfumato.metadata.dataset import Dataset
+from sfumato.privacy.budget import Budget
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """The facts stored on first use, and compared ever after.
+
+    Paths and bounds are not in it: another path to the same data is the same account.
+
+    Guarantees:
+        another contract is refused
+    """
+
+    dataset: str
+    relation: str
+    units: Mapping[str, str]
+    epsilon: str
+    delta: str
+
+    @classmethod
+    def of(cls, dataset: Dataset, budget: Budget) -> "Contract":
+        """The contract of a dataset under a budget; the unit of a table without one is its row."""
+        units = {name: table.unit.column if table.unit else "(row)" for name, table in dataset.tables.items()}
+        return cls(dataset.name, dataset.relation.value, units, str(budget.epsilon), str(budget.delta))
+
+    def to_json(self) -> dict[str, object]:
+        """The stored form."""
+        return {
+            "dataset": self.dataset,
+            "relation": self.relation,
+            "units": dict(self.units),
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+        }
+
+    def require_same(self, stored: Mapping[str, object]) -> None:
+        """Refuses where the ledger has this dataset under another contract."""
+        mine = self.to_json()
+        different = [name for name in mine if mine[name] != stored.get(name)]
+        if different:
+            changes = "; ".join(f"{name}: now {mine[name]}, in the ledger {stored.get(name)}" for name in different)
+            raise ContractMismatch(
+                f"The ledger knows dataset {self.dataset!r} under another contract ({changes}).",
+                remedy="Open it with the contract that it was created with. A new unit, relation or budget "
+                "over the same data is not a fresh start.",
+            )

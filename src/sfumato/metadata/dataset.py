@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A dataset: tables of the same people under one name, one relation and one budget."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sfumato.errors import InvalidDeclaration
+from sfumato.metadata.table import Table
+from sfumato.privacy.unit import AddRemove, Relation
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """What the owner calls the data, and its version; neither is computed from the content.
+
+    >>> Dataset("acs-2019", {"people": Table("people.csv")}).version
+    '1'
+    """
+
+    name: str
+    tables: Mapping[str, Table]
+    relation: Relation = AddRemove
+    version: str = "1"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise InvalidDeclaration(
+                f"dataset={self.name!r}.", allowed="a name that stays with the data, such as 'acs-2019'"
+            )
+        if not isinstance(self.relation, Relation):
+            raise InvalidDeclaration(f"relation={self.relation!r}.", allowed="sf.AddRemove, sf.ReplaceOne")
+        if not self.tables:
+            raise InvalidDeclaration("A dataset without a table.", allowed='{"people": sf.Table(...)}')
+        for name, table in self.tables.items():
+            if not isinstance(table, Table) or not name.isidentifier():
+                raise InvalidDeclaration(f"Table {name!r}.", allowed="a plain name with an sf.Table")

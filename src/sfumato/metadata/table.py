@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A table: where the data lies, who a row is about, and what its columns hold."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sfumato.errors import InvalidDeclaration
+from sfumato.metadata.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
+from sfumato.privacy.unit import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A declared table.
+
+    Args:
+        source: a path to a Parquet or CSV file, or anything that Arrow can read (a pyarrow,
+            pandas or polars table, a DuckDB relation). CSV is read as text and cast by the
+            declaration.
+        unit: who is protected; None: each row is one person.
+        columns: the declared columns. A column left out does not exist for questions.
+        size: the number of rows, where it is public; a reference for relative errors.
+
+    >>> Table("adult.parquet", columns={"age": Integer(17, 90)}).column("age")
+    Column(name='age', type=Integer(17, 90))
+    """
+
+    source: object
+    unit: Unit | None = None
+    columns: Mapping[str, ColumnType] = field(default_factory=dict)
+    size: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.unit is not None and not isinstance(self.unit, Unit):
+            raise InvalidDeclaration(f"unit={self.unit!r}.", allowed='sf.Unit("person_id", max_rows=1) or None')
+        for name, kind in self.columns.items():
+            if not isinstance(kind, Integer | Real | Date | Category | Boolean | Text):
+                raise InvalidDeclaration(
+                    f"Column {name!r} is declared as {kind!r}.",
+                    allowed="sf.Integer, sf.Real, sf.Date, sf.Category, sf.Boolean, sf.Text",
+                )
+        lowered = [name.lower() for name in self.columns]
+        if len(set(lowered)) != len(lowered):
+            raise InvalidDeclaration("Two columns whose names differ only in case.", remedy="Rename one in the data.")
+        if self.size is not None and (isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1):
+            raise InvalidDeclaration(f"size={self.size!r}.", allowed="a public number of rows, at least 1")
+        object.__setattr__(self, "columns", dict(self.columns))
+
+    def column(self, name: str) -> Column | None:
+        """The declared column of this name, whatever the case of its letters."""
+        for declared, kind in self.columns.items():
+            if declared.lower() == name.lower():
+                return Column(declared, kind)
+        return None

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plan as canonical JSON (for keys) and as text (for people)."""
+
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from fractions import Fraction
+
+from sfumato.plan.aggregate import Aggregate, CountRows, CountUnits, CountValues, Mean, Sum
+from sfumato.privacy.event import Json
+
+
+def canonical(node: object) -> Json:
+    """The same JSON for the same plan, in every process and version of Python.
+
+    Guarantees:
+        different plans have different forms
+
+    >>> canonical(CountRows())
+    {'node': 'CountRows'}
+    """
+    if isinstance(node, Enum):
+        return {"enum": type(node).__name__, "value": str(node.value)}
+    if is_dataclass(node) and not isinstance(node, type):
+        inner = {field.name: canonical(getattr(node, field.name)) for field in fields(node)}
+        return {"node": type(node).__name__, **inner}
+    if isinstance(node, tuple | list):
+        return [canonical(each) for each in node]
+    if isinstance(node, Fraction):
+        return {"fraction": str(node)}
+    if node is None or isinstance(node, bool | int | str):
+        return node
+    raise TypeError(f"a plan holds {type(node).__name__}, which has no canonical form")
+
+
+def title(aggregate: Aggregate) -> str:
+    """An aggregate as one writes it.
+
+    >>> title(CountRows())
+    'COUNT(*)'
+    """
+    match aggregate:
+        case CountRows():
+            return "COUNT(*)"
+        case CountUnits():
+            return "COUNT(DISTINCT unit)"
+        case CountValues(column):
+            return f"COUNT({column.name})"
+        case Sum(column):
+            return f"SUM({column.name})"
+        case Mean(column):
+            return f"AVG({column.name})"

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The vocabulary: unit, distance, guarantee, budget, event, promise. Data types only.
+
+May import: ``noise``, ``exact``, ``errors``. Begin with ``unit`` (who is protected), then
+``event`` (what was done to the data) and ``promise`` (what every mechanism owes).
+"""
+
+from sfumato.privacy.budget import Budget
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.privacy.event import AdditiveNoise, Composed, Event
+from sfumato.privacy.guarantee import ApproxDP, PureDP, ZeroConcentratedDP
+from sfumato.privacy.promise import Mechanism
+from sfumato.privacy.unit import AddRemove, Relation, ReplaceOne, Unit
+
+__all__ = [
+    "AddRemove",
+    "AdditiveNoise",
+    "ApproxDP",
+    "Budget",
+    "Composed",
+    "Distance",
+    "Event",
+    "Mechanism",
+    "Norm",
+    "PureDP",
+    "Relation",
+    "ReplaceOne",
+    "Unit",
+    "ZeroConcentratedDP",
+]

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stored answer: everything it says is computed from its bytes."""
+
+import datetime
+import html
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, cast
+
+from sfumato.errors import WrongUse
+from sfumato.exact.rational import Number, positive, to_fraction
+from sfumato.plan.stored import restore_output
+from sfumato.privacy.event import Json
+from sfumato.query.cost import Cost
+from sfumato.query.plot import Bar, Figure, bar_chart
+from sfumato.query.render import cells, html_table, number, text_table
+from sfumato.query.table import error_rows, load_body, parts_from_json
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+
+class Answer:
+    """Estimates with an error per cell, their cost, and what was done to get them.
+
+    Attributes:
+        charge_id: the charge in the ledger that paid for it.
+        statement: the question, as written.
+        notes: what a reader should know (chosen mechanism, unsupported cells).
+        bias: what the intervals do not hold: the effect of clipping and bounding.
+        bytes: the stored JSON; the same question always gives the same bytes.
+    """
+
+    def __init__(self, body: bytes) -> None:
+        form = load_body(body)
+        self.bytes = body
+        self.charge_id = str(form["charge_id"])
+        self.dataset = str(form["dataset"])
+        self.statement = str(form["statement"])
+        self.notes = tuple(cast(list[str], form["notes"]))
+        self.bias = tuple(cast(list[str], form["bias"]))
+        self.bounded = tuple(cast(list[str], form["bounded"]))
+        self.protected = tuple(cast(list[str], form["protected"]))
+        self.columns = cast(list[dict[str, Json]], form["columns"])
+        self.form = form
+
+    @property
+    def rows(self) -> list[list[Json]]:
+        """The cells, row by row, in the order of ``columns``."""
+        return cast(list[list[Json]], self.form["rows"])
+
+    @property
+    def cost(self) -> Cost:
+        """What it cost, item by item."""
+        form = cast(dict[str, Json], self.form["cost"])
+        items = cast(list[dict[str, str]], form["items"])
+        return Cost(str(form["epsilon"]), str(form["rho"]), str(form["delta"]), tuple(items))
+
+    def error(self, confidence: Number = 0.95) -> list[dict[str, Json]]:
+        """The table again, each released cell as ``{low, high, half_width}``, keys as they are.
+
+        The interval holds the bounded statistic (see ``bounded`` and ``bias``) with at least
+        this probability, in every cell.
+        """
+        level = positive("confidence", to_fraction("confidence", confidence), at_most=1 - Fraction(1, 10**12))
+        released = cast(dict[str, Json], self.form["released"])
+        order = cast(list[int], released["order"])
+        output, parts = restore_output(released["output"]), parts_from_json(released["parts"])
+        lines = error_rows(output, parts, order, 1 - level)
+        names = [str(column["name"]) for column in self.columns]
+        return [
+            {name: value if error is None else error for name, value, error in zip(names, row, cast(list[Json], line), strict=True)}
+            for row, line in zip(self.rows, lines, strict=True)
+        ]
+
+    def to_json(self) -> dict[str, Json]:
+        """What ``sfumato query --format json`` prints."""
+        names = ("charge_id", "dataset", "statement", "cost", "protected", "columns", "rows", "errors", "bounded", "bias", "notes")
+        return {name: self.form[name] for name in names}
+
+    def to_dicts(self) -> list[dict[str, object]]:
+        """One mapping a row; dates as ``datetime.date``."""
+        names = [str(column["name"]) for column in self.columns]
+        return [dict(zip(names, self._typed(row), strict=True)) for row in self.rows]
+
+    def to_arrow(self) -> "pyarrow.Table":
+        """A pyarrow table."""
+        import pyarrow
+
+        types = {
+            "integer": pyarrow.int64(), "real": pyarrow.float64(), "text": pyarrow.string(),
+            "date": pyarrow.date32(), "boolean": pyarrow.bool_(),
+        }  # fmt: skip
+        schema = pyarrow.schema([(str(column["name"]), types[str(column["type"])]) for column in self.columns])
+        return pyarrow.Table.from_pylist(self.to_dicts(), schema=schema)
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """A pandas frame (pandas must be installed)."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> "polars.DataFrame":
+        """A polars frame (polars must be installed)."""
+        import polars
+
+        return cast("polars.DataFrame", polars.from_arrow(self.to_arrow()))
+
+    def explain(self) -> str:
+        """Whom it protects, what was done, what it cost, and what the intervals leave out."""
+        lines = [self.statement, *self.protected]
+        for item in self.cost.items:
+            lines.append(f"{item['release']}: {item['mechanism']}, {item['parameter']}, sensitivity {item['sensitivity']}.")
+        lines += [f"Bounded: {line}" for line in self.bounded]
+        lines += [f"Bias: {line}" for line in self.bias]
+        lines += [f"Note: {line}" for line in self.notes]
+        return "\n".join([*lines, f"Cost: {self.cost}. Charge: {self.charge_id}."])
+
+    def plot(self, column: str | None = None) -> Figure:
+        """Bars with 95% intervals of one released column (default: the first).
+
+        Raises:
+            WrongUse: no such released column.
+        """
+        errors = cast(list[list[Json]], self.form["errors"])
+        names = [str(each["name"]) for each in self.columns]
+        released = [name for place, name in enumerate(names) if any(line[place] is not None for line in errors)]
+        chosen = column or (released[0] if released else "")
+        if chosen not in released:
+            raise WrongUse(f"No released column {chosen!r} to plot.", allowed=", ".join(released) or "none: there are no rows")
+        place = names.index(chosen)
+        keys = [index for index, name in enumerate(names) if name not in released]
+        bars = [self._bar(row, line, place, keys) for row, line in zip(self.rows, errors, strict=True)]
+        return bar_chart(chosen if len(names) > 1 else self.statement[:90], chosen, bars)
+
+    def _bar(self, row: Sequence[Json], line: Sequence[Json], place: int, keys: Sequence[int]) -> Bar:
+        error = cast(dict[str, float | None], line[place])
+        value = row[place]
+        label = number(row[keys[0]]) if keys else "all"
+        series = ", ".join(number(row[key]) for key in keys[1:])
+        return Bar(label, series, float(cast(float, value or 0)), error["low"], error["high"])
+
+    def _typed(self, row: Sequence[Json]) -> list[object]:
+        dates = [column["type"] == "date" for column in self.columns]
+        return [
+            datetime.date.fromisoformat(str(value)) if is_date and value is not None else value
+            for value, is_date in zip(row, dates, strict=True)
+        ]
+
+    def __repr__(self) -> str:
+        header, body = cells(self.columns, self.form["rows"], self.form["errors"])
+        lines = [text_table(header, body), f"cost {self.cost}, charge {self.charge_id[:12]}"]
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes), *(f"bias: {line}" for line in self.bias)])
+
+    def _repr_html_(self) -> str:
+        header, body = cells(self.columns, self.form["rows"], self.form["errors"])
+        notes = "".join(f"<li>{html.escape(line)}</li>" for line in (*self.notes, *self.bias))
+        cost = html.escape(f"{self.cost}, charge {self.charge_id[:12]}")
+        return f"{html_table(header, body)}<p>{cost}</p>" + (f"<ul>{notes}</ul>" if notes else "")

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an analyst is ready to pay, or which error is wanted."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sfumato.errors import InvalidNumber, WrongUse
+from sfumato.exact.rational import Number, positive, to_fraction
+
+_LEAST, _MOST = Fraction(1, 10**12), Fraction(10**6)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A wanted 95% half-width: absolute, or a part of a public reference."""
+
+    amount: Fraction
+    relative: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Exactly one of ``epsilon``, ``rho`` and ``target``; ``most`` caps a target's cost."""
+
+    epsilon: Fraction | None = None
+    rho: Fraction | None = None
+    target: Target | None = None
+    most: Fraction | None = None
+
+
+def price(
+    *,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    delta: Number | None = None,
+    error: Number | None = None,
+    max_epsilon: Number | None = None,
+) -> Price:
+    """The price that the keywords of ``query`` and ``preview`` state.
+
+    Raises:
+        WrongUse: not exactly one of epsilon, rho and error; an error without max_epsilon.
+        InvalidNumber: a cost outside [1e-12, 10^6], or not a number.
+
+    >>> price(epsilon="0.1").epsilon
+    Fraction(1, 10)
+    """
+    if sum(each is not None for each in (epsilon, rho, error)) != 1:
+        raise WrongUse(
+            "A question needs exactly one of epsilon=, rho= and error=.",
+            remedy="epsilon=0.1 buys pure differential privacy, rho=0.01 zCDP; error=100, max_epsilon=0.5 asks for an error.",
+        )
+    if delta is not None:
+        raise WrongUse("Nothing in this question spends delta.", remedy="Leave delta= out; the account's delta is in its budget.")
+    if (error is None) != (max_epsilon is None):
+        raise WrongUse("error= and max_epsilon= go together.", remedy="error=100, max_epsilon=0.5")
+    if error is not None and max_epsilon is not None:
+        return Price(target=_target(error), most=_cost("max_epsilon", max_epsilon))
+    if rho is not None:
+        return Price(rho=_cost("rho", rho))
+    return Price(epsilon=_cost("epsilon", epsilon if epsilon is not None else 0))
+
+
+def _cost(name: str, value: Number) -> Fraction:
+    number = positive(name, value, at_most=_MOST)
+    if number < _LEAST:
+        raise InvalidNumber(f"{name} = {value} is below the ledger's unit.", allowed="at least 1e-12")
+    return number
+
+
+def _target(error: Number) -> Target:
+    if isinstance(error, str) and error.strip().endswith("%"):
+        return Target(positive("error", to_fraction("error", error.strip()[:-1])) / 100, relative=True)
+    return Target(positive("error", error), relative=False)

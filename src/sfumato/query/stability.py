@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""THE sensitivity argument: how far apart the integers of neighbours can be.
+
+One rule per step of a bounded plan; each is a lemma of stability.proof.md. R is the row
+limit (rows of a unit in a group), G the groups that a unit counts in, T its rows in all, s
+the largest amount that one row adds (``largest``), f the refinement.
+"""
+
+from fractions import Fraction
+
+from sfumato.plan.aggregate import Aggregate, CountUnits, Mean, Sum, largest, never_negative, numeric
+from sfumato.plan.status import Tracked
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.privacy.unit import Relation
+
+# A weight is a multiple of 2^-20: it loses at most a millionth, and its square stays exact.
+_FINE = 2**20
+
+
+def refinement(plan: Tracked) -> int:
+    """Into how many pieces a lattice step is cut: one where no weight can be below one."""
+    limits = plan.limits
+    weighs = limits.groups is not None or limits.total is not None
+    linear = any(not isinstance(each, CountUnits) for each in plan.raw.aggregates)
+    return _FINE if weighs and linear else 1
+
+
+def distance(aggregate: Aggregate, plan: Tracked, norm: Norm, relation: Relation, fine: int) -> Distance:
+    """The distance of one part's integers between neighbouring datasets.
+
+    Guarantees:
+        neighbours differ by at most the distance
+
+    The rule of the neighbour relation comes last: a removed unit takes away its own
+    contribution; a replaced one takes one away and adds another.
+    """
+    one = _contribution(aggregate, plan, norm)
+    scale = fine if norm is Norm.L1 else fine * fine
+    if relation is Relation.REPLACE_ONE:
+        one = _replaced(aggregate, plan, norm, one)
+    return Distance(norm, Fraction(one * scale))
+
+
+def _contribution(aggregate: Aggregate, plan: Tracked, norm: Norm) -> int:
+    """The largest norm (L1, or L2 squared) that one unit adds to a part's integers."""
+    rows, groups, total = _limits(aggregate, plan)
+    size = largest(aggregate)
+    if norm is Norm.L1:
+        return size * min(groups * rows, total)
+    return size * size * min(groups * rows * rows, rows * total)
+
+
+def _limits(aggregate: Aggregate, plan: Tracked) -> tuple[int, int, int]:
+    """(R, G, T) as far as they are known to hold for this part."""
+    if plan.unit is None:
+        return 1, 1, 1
+    limits = plan.limits
+    groups = limits.groups if limits.groups is not None else plan.groups
+    if isinstance(aggregate, CountUnits):
+        kept = groups if limits.total is None else min(groups, limits.total)
+        return 1, kept, kept
+    assert limits.rows is not None, "the pass 'limit' refuses a linear aggregate without a row limit"
+    return limits.rows, groups, limits.rows * groups if limits.total is None else limits.total
+
+
+def _replaced(aggregate: Aggregate, plan: Tracked, norm: Norm, one: int) -> int:
+    """The norm of the difference of two units' contributions, each of norm at most ``one``."""
+    single = _limits(aggregate, plan)[1] == 1 and plan.groups == 1 and not isinstance(aggregate, Mean)
+    if single and isinstance(aggregate, Sum):
+        # one integer between R * min(lower, 0) and R * max(upper, 0)
+        codes, (rows, _, total) = numeric(aggregate.column), _limits(aggregate, plan)
+        reach = (max(codes.upper_code, 0) - min(codes.lower_code, 0)) * min(rows, total)
+        return reach if norm is Norm.L1 else reach * reach
+    if single:
+        return one
+    # |a - b|_1 <= |a|_1 + |b|_1; |a - b|_2^2 <= |a|_2^2 + |b|_2^2 where no entry is negative
+    return one * 2 if norm is Norm.L1 or never_negative(aggregate) else one * 4

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From released parts to the table of an answer, and to the bytes that are stored."""
+
+import json
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import cast
+
+from sfumato.exact.rounding import float_down, float_up
+from sfumato.ledger.journal import canonical_json
+from sfumato.plan.output import Order, Output
+from sfumato.plan.scalar import Key, Scalar, Value
+from sfumato.plan.show import canonical
+from sfumato.privacy.event import AdditiveNoise, Json, event_from_json, event_to_json
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.noise import DiscreteLaplace, Noise
+from sfumato.query.estimate import Released, range_of, value_of
+
+FORMAT = 1
+_DEFAULT_MISS = Fraction(5, 100)
+
+
+def answer_body(
+    facts: Mapping[str, Json],
+    output: Output,
+    parts: Sequence[Released],
+    groups: Sequence[Sequence[int | None]],
+    key_types: Sequence[str],
+    shown: Sequence[Sequence[Json]],
+) -> bytes:
+    """The answer as canonical JSON: what is shown, and what intervals are computed from."""
+    order = _rows(output, parts, groups)
+    body: dict[str, Json] = {
+        **facts,
+        "format": FORMAT,
+        "columns": [
+            {"name": item.name, "type": _type(item.expression, parts, key_types)} for item in output.items
+        ],
+        "rows": [[_cell(item.expression, parts, row, groups, shown) for item in output.items] for row in order],
+        "errors": error_rows(output, parts, order, _DEFAULT_MISS),
+        "released": {
+            "order": list[Json](order),
+            "output": canonical(output),
+            "parts": [_part_to_json(part) for part in parts],
+        },
+    }
+    body["notes"] = [*cast(list[Json], facts["notes"]), *_warnings(parts, order)]
+    return canonical_json(body).encode()
+
+
+def error_rows(output: Output, parts: Sequence[Released], order: Sequence[int], miss: Fraction) -> list[Json]:
+    """For each row, each column's interval at confidence 1 - miss; null for a key."""
+    return [[_error(item.expression, parts, row, miss) for item in output.items] for row in order]
+
+
+def parts_from_json(forms: Json) -> list[Released]:
+    """The parts that were stored."""
+    assert isinstance(forms, list), "written by answer_body"
+    return [_part_from_json(cast(dict[str, Json], form)) for form in forms]
+
+
+def _rows(output: Output, parts: Sequence[Released], groups: Sequence[Sequence[int | None]]) -> list[int]:
+    """The groups that are shown, in order: HAVING, ORDER BY, OFFSET, LIMIT on released numbers."""
+    kept = [
+        row
+        for row in range(len(groups))
+        if output.having is None or value_of(output.having, parts, row, groups[row]) is True
+    ]
+    for order in reversed(output.order):
+        kept = _sorted(kept, order, parts, groups)
+    end = None if output.limit is None else output.offset + output.limit
+    return kept[output.offset : end]
+
+
+def _sorted(
+    rows: list[int], order: Order, parts: Sequence[Released], groups: Sequence[Sequence[int | None]]
+) -> list[int]:
+    values = {row: value_of(order.expression, parts, row, groups[row]) for row in rows}
+    empty = [row for row in rows if values[row] is None]
+    full = [row for row in rows if values[row] is not None]
+    full.sort(key=lambda row: cast(int, values[row]), reverse=order.descending)
+    return empty + full if order.nulls_first else full + empty
+
+
+def _cell(
+    expression: Scalar,
+    parts: Sequence[Released],
+    row: int,
+    groups: Sequence[Sequence[int | None]],
+    shown: Sequence[Sequence[Json]],
+) -> Json:
+    if isinstance(expression, Key):
+        return shown[row][expression.index]
+    return _number(value_of(expression, parts, row, groups[row]))
+
+
+def _number(value: Value) -> Json:
+    if isinstance(value, Fraction):
+        return int(value) if value.denominator == 1 else float(value)
+    return value
+
+
+def _type(expression: Scalar, parts: Sequence[Released], key_types: Sequence[str]) -> str:
+    if isinstance(expression, Key):
+        return key_types[expression.index]
+    index = getattr(expression, "index", None)
+    return "integer" if index is not None and parts[index].unit == 1 and not parts[index].is_mean else "real"
+
+
+def _error(expression: Scalar, parts: Sequence[Released], row: int, miss: Fraction) -> Json:
+    if isinstance(expression, Key):
+        return None
+    found = range_of(expression, parts, row, miss)
+    if found is None:
+        return {"low": None, "high": None, "half_width": None}
+    low, high = found
+    point = value_of(expression, parts, row, [])
+    middle = point if isinstance(point, Fraction | int) else low
+    return {
+        "low": _outward(low, up=False),
+        "high": _outward(high, up=True),
+        "half_width": _outward(max(high - middle, middle - low), up=True),
+    }
+
+
+def _outward(value: Fraction, *, up: bool) -> Json:
+    if value.denominator == 1:
+        return int(value)
+    return float_up(value) if up else float_down(value)
+
+
+def _warnings(parts: Sequence[Released], order: Sequence[int]) -> list[Json]:
+    """Computed from the released numbers alone."""
+    lines: list[Json] = []
+    for part in parts:
+        without = sum(not part.supported(row) for row in order)
+        if without:
+            lines.append(
+                f"{part.title}: in {without} row{'s' if without > 1 else ''} the noisy group size is not positive; the "
+                "middle of the declared range is shown, and nothing can be said of it."
+            )
+    return lines
+
+
+def _part_to_json(part: Released) -> Json:
+    return {
+        "release": part.title,
+        "noise": _noise_form(part.noise),
+        "unit": str(part.unit),
+        "lower": str(part.lower),
+        "span": str(part.span),
+        "values": [[str(value) for value in values] for values in part.values],
+    }
+
+
+def _part_from_json(form: Mapping[str, Json]) -> Released:
+    values = cast(list[list[str]], form["values"])
+    event = event_from_json(form["noise"])
+    assert isinstance(event, AdditiveNoise), "written by answer_body"
+    return Released(
+        str(form["release"]),
+        event.noise,
+        Fraction(str(form["unit"])),
+        Fraction(str(form["lower"])),
+        Fraction(str(form["span"])),
+        tuple(tuple(int(value) for value in row) for row in values),
+    )
+
+
+def _noise_form(noise: Noise) -> Json:
+    """A law in the one stable form that there is: as an event of one step."""
+    norm = Norm.L1 if isinstance(noise, DiscreteLaplace) else Norm.L2
+    return event_to_json(AdditiveNoise(noise, Distance(norm, Fraction(1))))
+
+
+def load_body(body: bytes) -> dict[str, Json]:
+    """The stored JSON of an answer."""
+    loaded: dict[str, Json] = json.loads(body)
+    return loaded
+
+

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a wanted error means for each part: how far its noise may reach (RULES 6).
+
+A relative error is relative to a PUBLIC number that the answer names: the declared size of
+the table, or the first estimate already stored for the same question. Never to an exact
+value.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sfumato.errors import NoReference, UnsupportedSql
+from sfumato.exact.rational import decimal_text
+from sfumato.metadata.dataset import Dataset
+from sfumato.plan.aggregate import Aggregate, CountRows, Mean, Sum, numeric
+from sfumato.plan.relation import Scan
+from sfumato.plan.scalar import Estimate, Key
+from sfumato.plan.show import title
+from sfumato.plan.status import Part
+from sfumato.query.request import Target
+from sfumato.sql.lower import Question
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What an answer stored earlier says of a part: a mean estimate, and the rows behind it."""
+
+    charge: str
+    magnitude: Fraction
+    size: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Half-widths in the units of the answer, and the group size where a mean needs one."""
+
+    amounts: tuple[Fraction, ...]
+    sizes: tuple[Fraction, ...]
+    notes: tuple[str, ...]
+
+    def reach(self, index: int, part: Part, fine: int) -> int:
+        """The largest noise, in the integers of a part, that keeps its half-width."""
+        amount = self.amounts[index]
+        match part.aggregate:
+            case Sum(column):
+                return int(amount * fine / numeric(column).step)
+            case Mean(column):
+                # an error of 1 in the numerator moves the mean by at most step / size; RULES 22
+                return int(amount / numeric(column).step * self.sizes[index] * fine) - 1
+            case _:
+                return int(amount * fine)
+
+
+def wanted(question: Question, dataset: Dataset, target: Target, stored: Mapping[int, Reference]) -> Wanted:
+    """The wanted half-width of every part.
+
+    Raises:
+        UnsupportedSql: a column that is not an aggregate as it is.
+        NoReference: a relative error, or the error of a mean, without a public reference.
+    """
+    plain = {item.expression.index for item in question.output.items if isinstance(item.expression, Estimate)}
+    others = [item for item in question.output.items if not isinstance(item.expression, Estimate | Key)]
+    if others or plain != set(range(len(question.raw.aggregates))):
+        raise UnsupportedSql(
+            "error= needs every aggregate as a column of its own, without arithmetic, HAVING or ORDER BY on others.",
+            remedy="Ask with epsilon=, or put each aggregate into a column of its own.",
+        )
+    size = _declared_size(question, dataset)
+    amounts, sizes, notes = [], [], []
+    for index, aggregate in enumerate(question.raw.aggregates):
+        reference = stored.get(index)
+        amount, note = _amount(aggregate, target, size, reference)
+        amounts.append(amount)
+        sizes.append(_size(aggregate, size, reference))
+        notes += [note] if note else []
+    return Wanted(tuple(amounts), tuple(sizes), tuple(notes))
+
+
+def _declared_size(question: Question, dataset: Dataset) -> int | None:
+    """The public number of rows behind a question: of the whole table, or unknown."""
+    whole = isinstance(question.raw.relation, Scan) and not question.raw.keys
+    return dataset.tables[question.table].size if whole else None
+
+
+def _amount(aggregate: Aggregate, target: Target, size: int | None, stored: Reference | None) -> tuple[Fraction, str]:
+    if not target.relative:
+        return target.amount, ""
+    percent = f"{decimal_text(target.amount * 100)}%"
+    if size is not None and isinstance(aggregate, CountRows):
+        return target.amount * size, f"{percent} of the declared size {size:,} of the table."
+    if stored is not None and stored.magnitude > 0:
+        value = f"{float(stored.magnitude):,.6g}"
+        return (
+            target.amount * stored.magnitude,
+            f"{percent} of {value}, the mean stored estimate of {title(aggregate)} (charge {stored.charge}).",
+        )
+    raise NoReference(
+        f"error={percent} of {title(aggregate)} has nothing public to be relative to.",
+        allowed="a declared size (COUNT(*) of the whole table), or an estimate already stored for the same question",
+        remedy="Ask with an absolute error=, or first ask the same question with a small epsilon= (a pilot): its "
+        "stored answer is then the reference.",
+    )
+
+
+def _size(aggregate: Aggregate, size: int | None, stored: Reference | None) -> Fraction:
+    if not isinstance(aggregate, Mean):
+        return Fraction(0)
+    if size is not None:
+        return Fraction(size)
+    if stored is not None and stored.size > 0:
+        return stored.size
+    raise NoReference(
+        f"The error of {title(aggregate)} depends on how many rows a group has, which is not public.",
+        allowed="a declared size= of the table, or an answer already stored for the same question",
+        remedy="Ask with epsilon=, or first ask the same question with a small epsilon= (a pilot).",
+    )

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SQL text -> plan. Deny by default: what is not named here is refused, with a way out.
+
+May import: ``plan``, ``metadata``, ``errors`` and what is below them. Begin with ``lower``:
+``understand`` takes a text and gives a ``Question``. ``reject`` says what is refused, why,
+and what to write instead.
+"""
+
+from sfumato.sql.lower import Question, understand
+
+__all__ = ["Question", "understand"]

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps proof notes and the functions that they prove together.
+
+A note ``name.proof.md`` begins with lines ``- `function`: `hash``` (or ``Class.method``) for
+the functions of ``name.py`` beside it. ``check`` fails where a function changed after its
+hash was recorded; ``update`` records the hashes, to be run after reading the note again.
+The hash is of the syntax tree without docstrings, so comments and layout do not count.
+"""
+
+import ast
+import hashlib
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LINE = re.compile(r"^- `(?P<name>[\w.]+)`: `(?P<hash>[0-9a-f]{16}|pending)`$", re.MULTILINE)
+
+
+def notes() -> list[Path]:
+    """Every proof note."""
+    return sorted((ROOT / "src").rglob("*.proof.md"))
+
+
+def hash_of(source: Path, name: str) -> str:
+    """The hash of a function, method or class of a file; empty where there is none."""
+    node: ast.AST = ast.parse(source.read_text(encoding="utf-8"))
+    for part in name.split("."):
+        found = [each for each in ast.iter_child_nodes(node) if getattr(each, "name", None) == part]
+        if not found:
+            return ""
+        node = found[0]
+    for each in ast.walk(node):
+        if isinstance(each, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(each) is not None:
+            each.body = each.body[1:] or [ast.Pass()]
+    return hashlib.sha256(repr(_shape(node)).encode()).hexdigest()[:16]
+
+
+def _shape(node: object) -> object:
+    """A syntax tree as plain data, alike in every version of Python."""
+    if isinstance(node, list):
+        return [_shape(each) for each in node]
+    if not isinstance(node, ast.AST):
+        return node
+    fields = [(name, _shape(value)) for name, value in ast.iter_fields(node) if value is not None and value != []]
+    return [type(node).__name__, *fields]
+
+
+def stale(note: Path) -> list[str]:
+    """The functions of a note whose hash is not the recorded one."""
+    source = note.with_name(note.name.replace(".proof.md", ".py"))
+    recorded = LINE.findall(note.read_text(encoding="utf-8"))
+    if not recorded:
+        return [f"{note.name} names no function"]
+    return [f"{source.name}:{name}" for name, seen in recorded if hash_of(source, name) != seen]
+
+
+def update(note: Path) -> None:
+    """Records the present hashes in a note."""
+    source = note.with_name(note.name.replace(".proof.md", ".py"))
+    text = note.read_text(encoding="utf-8")
+    note.write_text(LINE.sub(lambda found: f"- `{found['name']}`: `{hash_of(source, found['name'])}`", text), encoding="utf-8")
+
+
+def main(arguments: list[str]) -> int:
+    """``check`` or ``update``."""
+    if arguments == ["update"]:
+        for note in notes():
+            update(note)
+        return 0
+    problems = [problem for note in notes() for problem in stale(note)]
+    for problem in problems:
+        print(f"proof note is stale: {problem}; read the note again, then: make proofs", file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
