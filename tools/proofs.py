@@ -59,7 +59,9 @@ def update(note: Path) -> None:
     """Records the present hashes in a note."""
     source = note.with_name(note.name.replace(".proof.md", ".py"))
     text = note.read_text(encoding="utf-8")
-    note.write_text(LINE.sub(lambda found: f"- `{found['name']}`: `{hash_of(source, found['name'])}`", text), encoding="utf-8")
+    note.write_text(
+        LINE.sub(lambda found: f"- `{found['name']}`: `{hash_of(source, found['name'])}`", text), encoding="utf-8"
+    )
 
 
 def main(arguments: list[str]) -> int:

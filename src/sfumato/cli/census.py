@@ -28,7 +28,14 @@ _EDUCATION = {
     "1": "none", "2": "preschool", "3": "grade 1-8", "4": "grade 9-12", "5": "high school", "6": "GED", "7": "some college",
     "8": "associate", "9": "bachelor", "10": "master", "11": "professional", "12": "doctorate",
 }  # fmt: skip
-_MARITAL = {"1": "married", "2": "spouse absent", "3": "widowed", "4": "divorced", "5": "separated", "6": "never married"}
+_MARITAL = {
+    "1": "married",
+    "2": "spouse absent",
+    "3": "widowed",
+    "4": "divorced",
+    "5": "separated",
+    "6": "never married",
+}
 
 
 def census() -> Table:

@@ -38,7 +38,9 @@ def _ledger(declared: Declarations) -> str:
     try:
         limit = declared.budget or ledger.budget_of(declared.dataset.name)
         if limit is None:
-            raise InvalidConfig("The ledger does not know the dataset, and there is no [budget] to open an account with.")
+            raise InvalidConfig(
+                "The ledger does not know the dataset, and there is no [budget] to open an account with."
+            )
         ledger.require_contract(Contract.of(declared.dataset, limit))
         return f"ledger: {declared.ledger} agrees; {limit}"
     finally:

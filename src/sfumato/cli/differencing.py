@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
+import duckdb
 import pyarrow
 
 from sfumato.engines.reference import Reference, rows_of
@@ -60,13 +61,12 @@ def sums() -> tuple[str, str]:
 
 def patients(bits: tuple[int, ...]) -> Table:
     """The declared table; a replaced person is the neighbour, so a changed bit is one step."""
-    data = pyarrow.table({"name": list(NAMES), "diabetes": list(bits)})
-    return Table(data, columns={"name": Category(*NAMES), "diabetes": Integer(0, 1)})
+    return Table(_data(bits), columns={"name": Category(*NAMES), "diabetes": Integer(0, 1)})
 
 
 def attack(folder: Path, trials: int = TRIALS) -> Attack:
     """Runs the attack once through a session, and ``trials`` times on the mechanism alone."""
-    five, four = _plain(BITS, 5), _plain(BITS, 4)
+    five, four = (_plain(sql) for sql in sums())
     with connect(
         {"patients": patients(BITS)},
         dataset="five-patients",
@@ -79,8 +79,17 @@ def attack(folder: Path, trials: int = TRIALS) -> Attack:
     return Attack((five, four), (first, second), sum(_guesses_right() for _ in range(trials)), trials, 2 * EPSILON)
 
 
-def _plain(bits: tuple[int, ...], rows: int) -> int:
-    return sum(bits[:rows])
+def _plain(sql: str) -> int:
+    """What a database without protection answers."""
+    with duckdb.connect() as connection:
+        connection.register("patients", _data(BITS))
+        row = connection.execute(sql).fetchone()
+    assert row is not None, "a sum has one row"
+    return int(row[0])
+
+
+def _data(bits: tuple[int, ...]) -> pyarrow.Table:
+    return pyarrow.table({"name": list(NAMES), "diabetes": list(bits)})
 
 
 def _guesses_right() -> bool:
@@ -90,7 +99,9 @@ def _guesses_right() -> bool:
     table = patients(bits)
     dataset = Dataset("five-patients", {"patients": table}, ReplaceOne)
     rows = Reference({"patients": rows_of({"name": NAMES, "diabetes": bits})})
-    noisy = [_release(plan_for_price(understand(sql, dataset), dataset, price(epsilon=EPSILON)), rows) for sql in sums()]
+    noisy = [
+        _release(plan_for_price(understand(sql, dataset), dataset, price(epsilon=EPSILON)), rows) for sql in sums()
+    ]
     difference = noisy[0] - noisy[1]
     guess = SYSTEM.bits(1) if 2 * difference == 1 else int(2 * difference > 1)
     return guess == secret

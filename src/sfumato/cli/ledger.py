@@ -30,7 +30,9 @@ def verify(config: str) -> None:
             "The ledger does not say what happened:\n" + "\n".join(report.problems[:50]),
             remedy="Stop answering from it; restore the newest backup that verifies.",
         )
-    click.echo("sound: the chain is whole, each charge costs what its event costs, each account is the sum of its charges")
+    click.echo(
+        "sound: the chain is whole, each charge costs what its event costs, each account is the sum of its charges"
+    )
 
 
 @command.command("thaw")

@@ -18,7 +18,11 @@ from sfumato.query.answer import Answer
 F = TypeVar("F", bound=Callable[..., object])
 
 config = click.option(
-    "-c", "--config", default="sfumato.toml", show_default=True, help="The file that declares dataset, tables and ledger."
+    "-c",
+    "--config",
+    default="sfumato.toml",
+    show_default=True,
+    help="The file that declares dataset, tables and ledger.",
 )
 
 _PRICES = (
@@ -61,7 +65,9 @@ def _csv(answer: Answer) -> str:
     released = [name for name in names if any(isinstance(row[name], Mapping) for row in errors)]
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([part for name in names for part in ([name, f"{name}_low", f"{name}_high"] if name in released else [name])])
+    writer.writerow(
+        [part for name in names for part in ([name, f"{name}_low", f"{name}_high"] if name in released else [name])]
+    )
     for values, row in zip(answer.rows, errors, strict=True):
         line: list[object] = []
         for name, value in zip(names, values, strict=True):

@@ -18,7 +18,9 @@ def command(sql: str, config: str, form: str, statement: bool, **price: str | No
     with load(config) as session:
         preview = session.preview(sql, **price)
         if form == "json":
-            click.echo(as_json({"cost": preview.cost.to_json(), "errors": preview.error(), "statement": preview.statement}))
+            click.echo(
+                as_json({"cost": preview.cost.to_json(), "errors": preview.error(), "statement": preview.statement})
+            )
             return
         click.echo(f"{preview!r}\n\n{preview.explain()}")
         if statement:

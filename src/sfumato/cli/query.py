@@ -12,7 +12,9 @@ from sfumato.query.load import load
 @click.argument("sql")
 @config
 @priced
-@click.option("--format", "form", type=click.Choice(["table", "json", "csv", "arrow"]), default="table", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json", "csv", "arrow"]), default="table", show_default=True
+)
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the answer to a file.")
 @click.option("--save-plot", type=click.Path(dir_okay=False), help="Write a bar chart with intervals as SVG.")
 def command(sql: str, config: str, form: str, output: str | None, save_plot: str | None, **price: str | None) -> None:

@@ -4,6 +4,7 @@
 import html
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
 from sfumato.cli.census import REFUSED
 from sfumato.cli.differencing import BITS, NAMES, Attack, sums
@@ -13,28 +14,7 @@ from sfumato.query.answer import Answer
 from sfumato.query.plot import Bar, bar_chart
 from sfumato.query.render import cells, html_table
 
-_STYLE = """
-:root { color-scheme: light; --ink: #1f2328; --soft: #5d656d; --line: #e2e5e9; --accent: #3b6ea5; }
-* { box-sizing: border-box; }
-body { margin: 0; font: 15px/1.55 system-ui, -apple-system, 'Segoe UI', sans-serif; color: var(--ink); background: #f6f7f9; }
-main { max-width: 880px; margin: 0 auto; padding: 40px 24px 80px; }
-h1 { font-size: 30px; margin: 0 0 6px; letter-spacing: -0.01em; }
-h2 { font-size: 18px; margin: 0 0 10px; }
-header p { color: var(--soft); margin: 0 0 24px; max-width: 66ch; }
-section { background: #fff; border: 1px solid var(--line); border-radius: 10px; padding: 22px 24px; margin: 18px 0; }
-pre { background: #f2f4f7; border-radius: 6px; padding: 10px 12px; margin: 0 0 14px; white-space: pre-wrap; font-size: 12.5px; }
-table { border-collapse: collapse; width: 100%; font-size: 13px; font-variant-numeric: tabular-nums; margin: 10px 0; }
-th { text-align: left; color: var(--soft); font-weight: 600; border-bottom: 1px solid var(--line); padding: 5px 10px 5px 0; }
-td { border-bottom: 1px solid #f0f2f4; padding: 4px 10px 4px 0; }
-.cost { color: var(--soft); font-size: 13px; margin: 8px 0 0; }
-.tiles { display: grid; grid-template-columns: repeat(4, 1fr); gap: 12px; }
-.tile { background: #fff; border: 1px solid var(--line); border-radius: 10px; padding: 14px 16px; }
-.tile b { display: block; font-size: 22px; } .tile span { color: var(--soft); font-size: 12.5px; }
-details { margin-top: 8px; color: var(--soft); font-size: 13px; } details ul { margin: 6px 0; padding-left: 20px; }
-svg { width: 100%; height: auto; display: block; }
-.gauge { height: 10px; border-radius: 5px; background: #e9ecf0; overflow: hidden; } .gauge i { display: block; height: 100%; background: var(--accent); }
-@media (max-width: 640px) { .tiles { grid-template-columns: repeat(2, 1fr); } }
-"""
+_STYLE = (Path(__file__).parent / "report.css").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +63,14 @@ def _header(story: Story) -> str:
         ("27,253", "persons, each protected"),
         (str(len(story.told)), "questions answered"),
         (f"{float(story.budget.epsilon):g}", f"epsilon in all, delta {float(story.budget.delta):g}"),
-        (f"{story.attack.successes / story.attack.trials:.0%}", f"attacker right; bound {story.attack.bound:.0%}, blind guess 50%"),
+        (
+            f"{story.attack.successes / story.attack.trials:.0%}",
+            f"attacker right; bound {story.attack.bound:.0%}, blind guess 50%",
+        ),
     ]
-    shown = "".join(f'<div class="tile"><b>{html.escape(big)}</b><span>{html.escape(small)}</span></div>' for big, small in tiles)
+    shown = "".join(
+        f'<div class="tile"><b>{html.escape(big)}</b><span>{html.escape(small)}</span></div>' for big, small in tiles
+    )
     return (
         "<header><h1>A census extract, answered privately</h1><p>American Community Survey 2019, national excerpt (NIST). "
         "Every number below carries exact discrete noise; every whisker is a 95% interval for the statistic as it was bounded; "

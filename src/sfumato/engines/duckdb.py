@@ -117,12 +117,16 @@ class DuckDB:
 
 def _file(name: str, path: Path) -> str:
     if not path.is_file():
-        raise InvalidSource(f"Table {name!r}: no file {str(path)!r}.", remedy="Check the path; it is relative to the working folder.")
+        raise InvalidSource(
+            f"Table {name!r}: no file {str(path)!r}.", remedy="Check the path; it is relative to the working folder."
+        )
     suffix = path.suffix.lower()
     if suffix == ".parquet":
         return f"read_parquet({text(str(path))})"
     if suffix != ".csv":
-        raise InvalidSource(f"Table {name!r}: {path.name!r} is neither .parquet nor .csv.", allowed="Parquet, CSV, an Arrow frame")
+        raise InvalidSource(
+            f"Table {name!r}: {path.name!r} is neither .parquet nor .csv.", allowed="Parquet, CSV, an Arrow frame"
+        )
     columns = ", ".join(f"{text(column)}: 'VARCHAR'" for column in _header(name, path))
     # Nothing is sniffed. Each option after the header keeps a damaged line from raising.
     return (
@@ -145,7 +149,9 @@ def _header(name: str, path: Path) -> list[str]:
 def _require_readable(table: str, source: Source, column: str, kind: ColumnType) -> None:
     if column not in source.types:
         raise InvalidDeclaration(
-            f"Table {table!r} has no column {column!r}.", allowed=", ".join(source.types), remedy="Names are case-sensitive here."
+            f"Table {table!r} has no column {column!r}.",
+            allowed=", ".join(source.types),
+            remedy="Names are case-sensitive here.",
         )
     family = source.family(column)
     if isinstance(kind, Date):

@@ -96,7 +96,9 @@ def _of_units(plan: Bounded, source: Source, sampling_key: str) -> str:
     limits, keys = plan.tracked.limits, _keys(plan)
     inner = [f"{_row_sum_list(part.aggregate, index)}" for index, part in enumerate(plan.parts)]
     by_unit = ", ".join(["unit", *keys])
-    clipped = [column for index, part in enumerate(plan.parts) for column in _clipped(part.aggregate, index, limits.rows)]
+    clipped = [
+        column for index, part in enumerate(plan.parts) for column in _clipped(part.aggregate, index, limits.rows)
+    ]
     size = f"least(n, {limits.rows})" if limits.rows else "n"
     window = "OVER (PARTITION BY unit)"
     order = ", ".join([_sampling_order(keys, sampling_key), *(f"{key} NULLS FIRST" for key in keys)])
@@ -353,5 +355,7 @@ def kept_groups(plan: Bounded) -> int | None:
 
 def _sampling_order(keys: list[str], sampling_key: str) -> str:
     """A keyed hash that every engine computes alike (md5 of text)."""
-    parts = " || '|' || ".join([text(sampling_key), *(f"coalesce(CAST({key} AS VARCHAR), 'N')" for key in keys), "unit"])
+    parts = " || '|' || ".join(
+        [text(sampling_key), *(f"coalesce(CAST({key} AS VARCHAR), 'N')" for key in keys), "unit"]
+    )
     return f"md5({parts})"

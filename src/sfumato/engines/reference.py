@@ -115,7 +115,9 @@ def _contribution(
     limit = plan.tracked.limits.rows
     total = sum(len(rows) if limit is None else min(len(rows), limit) for rows in held.values())
     weight = _weight(plan, len(held), total)
-    order = sorted(held, key=lambda key: (_hash(sampling_key, key, unit), [(code is not None, code or 0) for code in key]))
+    order = sorted(
+        held, key=lambda key: (_hash(sampling_key, key, unit), [(code is not None, code or 0) for code in key])
+    )
     kept = kept_groups(plan)
     seen = set(order if kept is None else order[:kept])
     result = {}
@@ -187,7 +189,7 @@ def text_of(value: object) -> str:
     """The text by which a value is compared."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float | Decimal) and math.isfinite(value) and value == int(value) and abs(value) < 2**63:
+    if isinstance(value, float | Decimal) and math.isfinite(value) and value == int(value) and abs(int(value)) < 2**63:
         return str(int(value))
     return str(value)
 
@@ -197,10 +199,7 @@ def _number_code(kind: Integer | Real, value: object) -> int | None:
         return None
     if not isinstance(value, str | int | float | Decimal):
         return None
-    try:
-        number = float(value) / float(kind.step)
-    except OverflowError:
-        number = math.inf if value > 0 else -math.inf  # type: ignore[operator]
+    number = float(value) / float(kind.step)
     if math.isnan(number):
         return None
     if number <= kind.lower_code:

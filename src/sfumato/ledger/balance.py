@@ -39,7 +39,9 @@ class Balance:
         if self.gates.admits(self.taken + charge):
             return
         left = self.left
-        asked = f"epsilon {units_text(charge.epsilon)}" if charge.epsilon is not None else f"rho {units_text(charge.rho)}"
+        asked = (
+            f"epsilon {units_text(charge.epsilon)}" if charge.epsilon is not None else f"rho {units_text(charge.rho)}"
+        )
         options = [f"epsilon={decimal_text(left.epsilon)}"] if left.epsilon else []
         options += [f"rho={decimal_text(left.rho)}"] if left.rho else []
         raise BudgetExceeded(

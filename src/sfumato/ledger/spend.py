@@ -118,8 +118,11 @@ class Ledger:
         """What the account has spent, reserved and left."""
         with self._lock:
             row = self._account(dataset)
-            pending = [charge_from_json(json.loads(each.cost)) for each in self._store.charges(RESERVED, EXECUTING)
-                       if each.dataset == dataset]
+            pending = [
+                charge_from_json(json.loads(each.cost))
+                for each in self._store.charges(RESERVED, EXECUTING)
+                if each.dataset == dataset
+            ]
         return Balance(
             gates_from_json(json.loads(row.gates)), charge_from_json(json.loads(row.spent)), sum(pending, NOTHING)
         )
@@ -151,14 +154,29 @@ class Ledger:
                 )
             self.balance(request.dataset).require(charge)
             row = ChargeRow(
-                token(), request.dataset, request.analyst, RESERVED, request.question, request.statement,
-                _charge_text(charge), canonical_json(event_to_json(request.event)), "",
+                token(),
+                request.dataset,
+                request.analyst,
+                RESERVED,
+                request.question,
+                request.statement,
+                _charge_text(charge),
+                canonical_json(event_to_json(request.event)),
+                "",
             )
             self._store.put_charge(row)
-            self._note("reserve", {
-                "charge": row.id, "dataset": row.dataset, "analyst": row.analyst, "question": row.question,
-                "statement": row.statement, "cost": charge_to_json(charge), "event": event_to_json(request.event),
-            })
+            self._note(
+                "reserve",
+                {
+                    "charge": row.id,
+                    "dataset": row.dataset,
+                    "analyst": row.analyst,
+                    "question": row.question,
+                    "statement": row.statement,
+                    "cost": charge_to_json(charge),
+                    "event": event_to_json(request.event),
+                },
+            )
         return row.id
 
     def execute(self, charge_id: str) -> None:

@@ -70,7 +70,11 @@ class _Replay:
     def spent(self, dataset: str) -> Charge:
         """What a dataset's account must have spent."""
         paid = [body for charge, body in self.reserved.items() if self.states[charge] in (COMMITTED, FORFEITED)]
-        costs = [charge_from_json(body["cost"]) for body in paid if body["dataset"] == dataset and isinstance(body["cost"], dict)]
+        costs = [
+            charge_from_json(body["cost"])
+            for body in paid
+            if body["dataset"] == dataset and isinstance(body["cost"], dict)
+        ]
         return sum(costs, NOTHING)
 
 
@@ -94,7 +98,9 @@ def verify(ledger: Ledger) -> Report:
     _compare_accounts(ledger, replay)
     _compare_charges(ledger, replay)
     _compare_answers(ledger, replay)
-    return Report(before.seq if before else 0, len(replay.states), tuple(replay.problems), before.hash if before else "")
+    return Report(
+        before.seq if before else 0, len(replay.states), tuple(replay.problems), before.hash if before else ""
+    )
 
 
 def _compare_accounts(ledger: Ledger, replay: _Replay) -> None:
@@ -125,7 +131,9 @@ def _compare_charges(ledger: Ledger, replay: _Replay) -> None:
         if (row.dataset, row.analyst, row.question, row.statement) != said or (row.cost, row.event) != costs:
             replay.problems.append(f"charge {charge} is not the one of the journal")
         if row.state != replay.states[charge]:
-            replay.problems.append(f"charge {charge} is {row.state} in the table and {replay.states[charge]} in the journal")
+            replay.problems.append(
+                f"charge {charge} is {row.state} in the table and {replay.states[charge]} in the journal"
+            )
 
 
 def _compare_answers(ledger: Ledger, replay: _Replay) -> None:

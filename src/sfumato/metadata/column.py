@@ -106,7 +106,8 @@ class Date(_Coded):
         low, high = date_code(lower), date_code(upper)
         if low is None or high is None or low >= high:
             raise InvalidDeclaration(
-                f"Date({lower!r}, {upper!r}).", allowed="two ISO dates, '1900-01-01', the lower one before the upper one"
+                f"Date({lower!r}, {upper!r}).",
+                allowed="two ISO dates, '1900-01-01', the lower one before the upper one",
             )
         _set_codes(self, low, high, Fraction(1), missing)
 
@@ -141,7 +142,9 @@ class Category(_Coded):
         object.__setattr__(self, "labels", tuple(labels))
         _set_codes(self, 0, len(stored) - 1, Fraction(1), missing)
         if set(stored) & set(self.missing or ()):
-            raise InvalidDeclaration("A Category value that is also a marker for missing.", remedy="Choose one of them.")
+            raise InvalidDeclaration(
+                "A Category value that is also a marker for missing.", remedy="Choose one of them."
+            )
 
     def __repr__(self) -> str:
         pairs = zip(self.values, self.labels, strict=True)

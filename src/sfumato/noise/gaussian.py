@@ -125,8 +125,8 @@ def _normaliser(sigma_squared: Fraction) -> tuple[Fraction, Fraction]:
     """Bounds of the sum of exp(-x^2 / (2 sigma^2)) over all integers."""
     if sigma_squared <= _SUMMED_SIGMA**2:
         weights, rest = _weights(sigma_squared)
-        lower = 1 + 2 * sum(low for low, _ in weights[1:])
-        upper = 1 + 2 * (sum(high for _, high in weights[1:]) + rest)
+        lower = 1 + 2 * sum((low for low, _ in weights[1:]), Fraction(0))
+        upper = 1 + 2 * sum((high for _, high in weights[1:]), rest)
         return lower, upper
     # Poisson summation: sqrt(2 pi sigma^2) <= Z <= that times 1 + 1e-30 for sigma >= 64.
     pi_down, pi_up = Fraction(3141592653589793, 10**15), Fraction(3141592653589794, 10**15)
@@ -161,7 +161,5 @@ def _tail_sums(sigma_squared: Fraction) -> list[Bracket]:
     lower_z, upper_z = _normaliser(sigma_squared)
     lows = list(accumulate((low for low, _ in reversed(weights))))[::-1]
     highs = list(accumulate((high for _, high in reversed(weights)), initial=rest))[:0:-1]
-    sums = [
-        Bracket(float_down(low / upper_z), float_up(high / lower_z)) for low, high in zip(lows, highs, strict=True)
-    ]
+    sums = [Bracket(float_down(low / upper_z), float_up(high / lower_z)) for low, high in zip(lows, highs, strict=True)]
     return [*sums, Bracket(0.0, float_up(rest / lower_z))]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from sfumato.metadata.column import Column
 
@@ -120,12 +120,10 @@ class Arithmetic:
     right: "Scalar"
 
 
-Scalar: TypeAlias = (
-    Field | Key | Estimate | Constant | Compare | Member | IsNull | Not | And | Or | Arithmetic
-)
+Scalar: TypeAlias = Field | Key | Estimate | Constant | Compare | Member | IsNull | Not | And | Or | Arithmetic
 Leaf: TypeAlias = Field | Key | Estimate
 
-_COMPARE: Mapping[Comparison, Callable[[object, object], bool]] = {
+_COMPARE: Mapping[Comparison, Callable[[Any, Any], bool]] = {
     Comparison.EQ: operator.eq,
     Comparison.NE: operator.ne,
     Comparison.LT: operator.lt,

@@ -71,13 +71,28 @@ class Answer:
         lines = error_rows(output, parts, order, 1 - level)
         names = [str(column["name"]) for column in self.columns]
         return [
-            {name: value if error is None else error for name, value, error in zip(names, row, cast(list[Json], line), strict=True)}
+            {
+                name: value if error is None else error
+                for name, value, error in zip(names, row, cast(list[Json], line), strict=True)
+            }
             for row, line in zip(self.rows, lines, strict=True)
         ]
 
     def to_json(self) -> dict[str, Json]:
         """What ``sfumato query --format json`` prints."""
-        names = ("charge_id", "dataset", "statement", "cost", "protected", "columns", "rows", "errors", "bounded", "bias", "notes")
+        names = (
+            "charge_id",
+            "dataset",
+            "statement",
+            "cost",
+            "protected",
+            "columns",
+            "rows",
+            "errors",
+            "bounded",
+            "bias",
+            "notes",
+        )
         return {name: self.form[name] for name in names}
 
     def to_dicts(self) -> list[dict[str, object]]:
@@ -110,7 +125,9 @@ class Answer:
         """Whom it protects, what was done, what it cost, and what the intervals leave out."""
         lines = [self.statement, *self.protected]
         for item in self.cost.items:
-            lines.append(f"{item['release']}: {item['mechanism']}, {item['parameter']}, sensitivity {item['sensitivity']}.")
+            lines.append(
+                f"{item['release']}: {item['mechanism']}, {item['parameter']}, sensitivity {item['sensitivity']}."
+            )
         lines += [f"Bounded: {line}" for line in self.bounded]
         lines += [f"Bias: {line}" for line in self.bias]
         lines += [f"Note: {line}" for line in self.notes]
@@ -127,7 +144,9 @@ class Answer:
         released = [name for place, name in enumerate(names) if any(line[place] is not None for line in errors)]
         chosen = column or (released[0] if released else "")
         if chosen not in released:
-            raise WrongUse(f"No released column {chosen!r} to plot.", allowed=", ".join(released) or "none: there are no rows")
+            raise WrongUse(
+                f"No released column {chosen!r} to plot.", allowed=", ".join(released) or "none: there are no rows"
+            )
         place = names.index(chosen)
         keys = [index for index, name in enumerate(names) if name not in released]
         bars = [self._bar(row, line, place, keys) for row, line in zip(self.rows, errors, strict=True)]

@@ -70,7 +70,9 @@ def plan_for_price(question: Question, dataset: Dataset, price: Price) -> Planne
     return Planned(question, bounded, _mechanisms(bounded, shares))
 
 
-def plans_for_target(question: Question, dataset: Dataset, price: Price, wanted: Wanted, *, concentrated: bool) -> list[Planned]:
+def plans_for_target(
+    question: Question, dataset: Dataset, price: Price, wanted: Wanted, *, concentrated: bool
+) -> list[Planned]:
     """One plan a mechanism that meets the wanted error within ``max_epsilon``.
 
     A Gaussian may cost the rho that max_epsilon itself would be booked as.

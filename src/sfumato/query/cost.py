@@ -39,7 +39,9 @@ def cost_of(parts: tuple[Part, ...], events: tuple[AdditiveNoise, ...]) -> Cost:
     """The cost of releasing ``parts`` through ``events``."""
     charge = charge_for(account(Composed(events)))
     items = tuple(_item(part, event) for part, event in zip(parts, events, strict=True))
-    return Cost(units_text(charge.epsilon), units_text(charge.rho), decimal_text(Fraction(charge.delta, DELTA_UNIT)), items)
+    return Cost(
+        units_text(charge.epsilon), units_text(charge.rho), decimal_text(Fraction(charge.delta, DELTA_UNIT)), items
+    )
 
 
 def _item(part: Part, event: AdditiveNoise) -> dict[str, str]:

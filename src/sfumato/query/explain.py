@@ -2,6 +2,7 @@
 """In words: who is protected, what was bounded and how, and which bias that brings."""
 
 from sfumato.exact.rational import decimal_text
+from sfumato.metadata.column import Boolean
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import CountUnits, CountValues, Mean, Sum, numeric
 from sfumato.plan.show import title
@@ -23,7 +24,7 @@ def bounding(bounded: Bounded) -> list[str]:
     """What was bounded, and how."""
     lines = []
     for part in bounded.parts:
-        if isinstance(part.aggregate, Sum | Mean):
+        if isinstance(part.aggregate, Sum | Mean) and not isinstance(part.aggregate.column.type, Boolean):
             kind = numeric(part.aggregate.column)
             low, high = (decimal_text(code * kind.step) for code in (kind.lower_code, kind.upper_code))
             lines.append(
@@ -60,6 +61,8 @@ def bias(bounded: Bounded) -> list[str]:
     for part in bounded.parts:
         name = title(part.aggregate)
         match part.aggregate:
+            case Sum(column) | Mean(column) if isinstance(column.type, Boolean):
+                pass
             case Sum(column) | Mean(column):
                 lines.append(
                     f"{name}: values beyond the declared bounds of {column.name} count as the bound; the interval does "

@@ -68,7 +68,9 @@ def read_config(path: str | Path) -> dict[str, Any]:
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InvalidConfig(f"No file {str(path)!r}.", remedy="Write a sfumato.toml, or name another with -c.") from None
+        raise InvalidConfig(
+            f"No file {str(path)!r}.", remedy="Write a sfumato.toml, or name another with -c."
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidConfig(f"{str(path)!r} cannot be read ({type(error).__name__}).") from None
     except tomllib.TOMLDecodeError as error:
@@ -118,7 +120,9 @@ def _column(where: str, form: object) -> ColumnType:
         made: ColumnType = types[kind](**declared)
         return made
     except TypeError:
-        raise InvalidConfig(f"{where}: a {kind} that is not fully declared.", allowed=", ".join(sorted(allowed))) from None
+        raise InvalidConfig(
+            f"{where}: a {kind} that is not fully declared.", allowed=", ".join(sorted(allowed))
+        ) from None
     except SfumatoError as error:
         raise InvalidConfig(f"{where}: {error.problem}", allowed=error.allowed, remedy=error.remedy) from None
 

@@ -86,7 +86,9 @@ def _bar(bar: Bar, x: object, top: float, colour: int, *, show_label: bool) -> s
     assert callable(x)
     middle, zero, end = top + _ROW / 2, x(0.0), x(bar.value)
     fill = _PALETTE[colour % len(_PALETTE)]
-    label = f'<text x="{_LEFT - 8}" y="{middle + 4:.1f}" class="a" text-anchor="end">{html.escape(bar.label[:28])}</text>'
+    label = (
+        f'<text x="{_LEFT - 8}" y="{middle + 4:.1f}" class="a" text-anchor="end">{html.escape(bar.label[:28])}</text>'
+    )
     shape = (
         f'<rect x="{min(zero, end):.1f}" y="{top + 3:.1f}" width="{abs(end - zero):.1f}" height="{_ROW - 6}" fill="{fill}" '
         f'rx="2"><title>{html.escape(f"{bar.label} {bar.series}: {bar.value:,.6g}")}</title></rect>'

@@ -20,7 +20,6 @@ from sfumato.metadata.dataset import Dataset
 from sfumato.noise.entropy import token
 from sfumato.plan.aggregate import width
 from sfumato.plan.show import canonical, title
-from sfumato.plan.status import Bounded
 from sfumato.privacy.event import Json, event_to_json
 from sfumato.query.choose import Planned
 from sfumato.query.estimate import Released, units_of
@@ -79,9 +78,7 @@ def release(planned: Planned, asker: Asker, engine: Engine, ledger: Ledger) -> b
     stored = ledger.answer(key)
     if stored is not None:
         return stored
-    request = Request(
-        asker.dataset.name, asker.analyst, key, asker.statement_key(planned.question), planned.event
-    )
+    request = Request(asker.dataset.name, asker.analyst, key, asker.statement_key(planned.question), planned.event)
     charge = ledger.reserve(request)
     try:
         groups = every_group(planned.bounded.tracked.raw.keys)
@@ -164,7 +161,9 @@ def _shown(key: Column, code: int | None) -> Json:
 
 
 def _key_type(key: Column) -> str:
-    return {"Integer": "integer", "Real": "real", "Date": "date", "Boolean": "boolean"}.get(type(key.type).__name__, "text")
+    return {"Integer": "integer", "Real": "real", "Date": "date", "Boolean": "boolean"}.get(
+        type(key.type).__name__, "text"
+    )
 
 
 def _plain(contract: Contract) -> dict[str, Json]:
@@ -175,5 +174,3 @@ def _plain(contract: Contract) -> dict[str, Json]:
         "epsilon": contract.epsilon,
         "delta": contract.delta,
     }
-
-

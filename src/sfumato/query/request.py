@@ -51,7 +51,9 @@ def price(
             remedy="epsilon=0.1 buys pure differential privacy, rho=0.01 zCDP; error=100, max_epsilon=0.5 asks for an error.",
         )
     if delta is not None:
-        raise WrongUse("Nothing in this question spends delta.", remedy="Leave delta= out; the account's delta is in its budget.")
+        raise WrongUse(
+            "Nothing in this question spends delta.", remedy="Leave delta= out; the account's delta is in its budget."
+        )
     if (error is None) != (max_epsilon is None):
         raise WrongUse("error= and max_epsilon= go together.", remedy="error=100, max_epsilon=0.5")
     if error is not None and max_epsilon is not None:

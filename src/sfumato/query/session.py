@@ -258,7 +258,10 @@ def connect(
     try:
         limit = budget or opened.budget_of(dataset)
         if limit is None:
-            raise WrongUse(f"The ledger does not know {dataset!r} yet, and no budget is given.", remedy="budget=sf.Budget(epsilon=1)")
+            raise WrongUse(
+                f"The ledger does not know {dataset!r} yet, and no budget is given.",
+                remedy="budget=sf.Budget(epsilon=1)",
+            )
         return Session(declared, limit, engine, opened, analyst)
     except BaseException:
         opened.close()

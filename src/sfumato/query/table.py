@@ -8,12 +8,12 @@ from typing import cast
 
 from sfumato.exact.rounding import float_down, float_up
 from sfumato.ledger.journal import canonical_json
+from sfumato.noise import DiscreteLaplace, Noise
 from sfumato.plan.output import Order, Output
 from sfumato.plan.scalar import Key, Scalar, Value
 from sfumato.plan.show import canonical
-from sfumato.privacy.event import AdditiveNoise, Json, event_from_json, event_to_json
 from sfumato.privacy.distance import Distance, Norm
-from sfumato.noise import DiscreteLaplace, Noise
+from sfumato.privacy.event import AdditiveNoise, Json, event_from_json, event_to_json
 from sfumato.query.estimate import Released, range_of, value_of
 
 FORMAT = 1
@@ -33,9 +33,7 @@ def answer_body(
     body: dict[str, Json] = {
         **facts,
         "format": FORMAT,
-        "columns": [
-            {"name": item.name, "type": _type(item.expression, parts, key_types)} for item in output.items
-        ],
+        "columns": [{"name": item.name, "type": _type(item.expression, parts, key_types)} for item in output.items],
         "rows": [[_cell(item.expression, parts, row, groups, shown) for item in output.items] for row in order],
         "errors": error_rows(output, parts, order, _DEFAULT_MISS),
         "released": {
@@ -177,5 +175,3 @@ def load_body(body: bytes) -> dict[str, Json]:
     """The stored JSON of an answer."""
     loaded: dict[str, Json] = json.loads(body)
     return loaded
-
-

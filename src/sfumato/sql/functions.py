@@ -10,7 +10,7 @@ from sfumato.sql.names import Scope
 from sfumato.sql.reject import refuse, reject, require_only
 
 
-def aggregate(node: exp.Expression, scope: Scope) -> Aggregate | None:
+def aggregate(node: exp.Expr, scope: Scope) -> Aggregate | None:
     """The aggregate that a node calls; None if it calls none. Others are refused."""
     if isinstance(node, exp.Count):
         return _count(node, scope)

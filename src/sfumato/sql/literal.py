@@ -14,7 +14,7 @@ from sfumato.sql.reject import require_only
 Literal: TypeAlias = Fraction | str | bool
 
 
-def literal(node: exp.Expression) -> Literal | None:
+def literal(node: exp.Expr) -> Literal | None:
     """The number, text or truth that a node writes; None if it is no constant.
 
     A date is its ISO text, whether written as DATE '...' or as a plain text.

@@ -72,7 +72,7 @@ def _keys(select: exp.Select, scope: Scope) -> tuple[Column, ...]:
     return tuple(dict.fromkeys(keys))
 
 
-def _placed(node: exp.Expression, select: exp.Select) -> exp.Expression:
+def _placed(node: exp.Expr, select: exp.Select) -> exp.Expr:
     """What GROUP BY 1, or GROUP BY alias, stands for."""
     place = literal(node)
     if place is not None:
@@ -85,7 +85,7 @@ def _placed(node: exp.Expression, select: exp.Select) -> exp.Expression:
     return node.this if isinstance(node, exp.Alias) else node
 
 
-def _key(node: exp.Expression, scope: Scope) -> Column:
+def _key(node: exp.Expr, scope: Scope) -> Column:
     if scope.is_unit(node):
         raise refuse(
             "GROUP BY the unit",

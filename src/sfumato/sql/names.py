@@ -37,7 +37,7 @@ class Scope:
             )
         return found
 
-    def is_unit(self, node: exp.Expression) -> bool:
+    def is_unit(self, node: exp.Expr) -> bool:
         """Whether a node names the unit column, declared as a column or not."""
         unit = self.table.unit
         return isinstance(node, exp.Column) and unit is not None and node.name.lower() == unit.column.lower()

@@ -25,7 +25,7 @@ from sfumato.sql.names import Scope
 from sfumato.sql.predicate import COMPARISONS, Predicates, connective
 from sfumato.sql.reject import RAW_ROWS, refuse, reject, require_only
 
-_OPERATIONS: dict[type[exp.Expression], Operation] = {
+_OPERATIONS: dict[type[exp.Expr], Operation] = {
     exp.Add: Operation.ADD,
     exp.Sub: Operation.SUBTRACT,
     exp.Mul: Operation.MULTIPLY,
@@ -42,7 +42,7 @@ class Outputs:
         self._aliases: dict[str, Scalar] = {}
         self.aggregates: list[Aggregate] = []
 
-    def item(self, node: exp.Expression) -> Item:
+    def item(self, node: exp.Expr) -> Item:
         """A column of the answer."""
         inner = node.this if isinstance(node, exp.Alias) else node
         expression = self._value(inner)
@@ -50,7 +50,7 @@ class Outputs:
         self._aliases.setdefault(name.lower(), expression)
         return Item(name, expression)
 
-    def order(self, node: exp.Expression, items: tuple[Item, ...]) -> Order:
+    def order(self, node: exp.Expr, items: tuple[Item, ...]) -> Order:
         """A sort key: a place in the SELECT list, an alias, or an expression."""
         require_only(node, "this", "desc", "nulls_first")
         place = literal(node.this)
@@ -58,13 +58,13 @@ class Outputs:
             return self._placed(place, items, node)
         return Order(self._value(node.this), bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
 
-    def _placed(self, place: object, items: tuple[Item, ...], node: exp.Expression) -> Order:
+    def _placed(self, place: object, items: tuple[Item, ...], node: exp.Expr) -> Order:
         if place not in range(1, len(items) + 1):
             raise UnsupportedSql(f"ORDER BY {place}.", allowed=f"a column of the answer, 1 to {len(items)}")
         expression = items[int(str(place)) - 1].expression
         return Order(expression, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
 
-    def test(self, node: exp.Expression) -> Scalar:
+    def test(self, node: exp.Expr) -> Scalar:
         """HAVING: a test of released numbers and keys."""
         found = connective(node, self.test)
         if found is not None:
@@ -84,7 +84,7 @@ class Outputs:
             case _:
                 raise reject(node)
 
-    def _about_key(self, node: exp.Expression) -> bool:
+    def _about_key(self, node: exp.Expr) -> bool:
         """Whether a test compares a group key, and not an alias of something released."""
         sides = [node, node.this, node.args.get("expression")]
         columns = [side for side in sides if isinstance(side, exp.Column)]
@@ -93,7 +93,7 @@ class Outputs:
     def _released(self) -> set[str]:
         return {alias for alias, expression in self._aliases.items() if not isinstance(expression, Key)}
 
-    def _value(self, node: exp.Expression) -> Scalar:
+    def _value(self, node: exp.Expr) -> Scalar:
         found = aggregate(node, self._scope)
         if found is not None:
             return self._estimate(found)
@@ -110,13 +110,13 @@ class Outputs:
             case _:
                 return self._constant(node)
 
-    def _constant(self, node: exp.Expression) -> Scalar:
+    def _constant(self, node: exp.Expr) -> Scalar:
         value = literal(node)
         if value is None:
             raise reject(node)
         return Constant(value)
 
-    def _number(self, node: exp.Expression) -> Scalar:
+    def _number(self, node: exp.Expr) -> Scalar:
         value = self._value(node)
         if isinstance(value, Key) or (isinstance(value, Constant) and isinstance(value.value, str | bool)):
             raise UnsupportedSql("Arithmetic on a key or a text.", allowed="aggregates and numbers")
@@ -147,5 +147,5 @@ class Outputs:
         return Key(self._keys.index(column))
 
 
-def _name(node: exp.Expression) -> str:
+def _name(node: exp.Expr) -> str:
     return node.name if isinstance(node, exp.Column) else node.sql(dialect="duckdb")

@@ -8,6 +8,7 @@ the same on every engine: a constant is taken to the lattice here, exactly.
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from typing import cast
 
 from sqlglot import exp
 
@@ -30,7 +31,7 @@ from sfumato.plan.scalar import (
 from sfumato.sql.literal import Literal, literal
 from sfumato.sql.reject import reject, require_only
 
-COMPARISONS: dict[type[exp.Expression], Comparison] = {
+COMPARISONS: dict[type[exp.Expr], Comparison] = {
     exp.EQ: Comparison.EQ,
     exp.NEQ: Comparison.NE,
     exp.LT: Comparison.LT,
@@ -46,7 +47,7 @@ _MIRRORED = {
 }
 
 
-def connective(node: exp.Expression, inner: Callable[[exp.Expression], Scalar]) -> Scalar | None:
+def connective(node: exp.Expr, inner: Callable[[exp.Expr], Scalar]) -> Scalar | None:
     """AND, OR, NOT, brackets and TRUE/FALSE over ``inner``; None for anything else."""
     match node:
         case exp.Paren():
@@ -70,7 +71,7 @@ class Predicates:
         self._resolve = resolve
         self._leaf = leaf
 
-    def lower(self, node: exp.Expression) -> Scalar:
+    def lower(self, node: exp.Expr) -> Scalar:
         """The test that a node writes."""
         found = connective(node, self.lower)
         if found is not None:
@@ -85,7 +86,9 @@ class Predicates:
             case exp.Between():
                 require_only(node, "this", "low", "high")
                 low, high = node.args["low"], node.args["high"]
-                return And((self._compare(Comparison.GE, node.this, low), self._compare(Comparison.LE, node.this, high)))
+                return And(
+                    (self._compare(Comparison.GE, node.this, low), self._compare(Comparison.LE, node.this, high))
+                )
             case _ if type(node) in COMPARISONS:
                 return self._compare(COMPARISONS[type(node)], node.this, node.expression)
             case _:
@@ -95,7 +98,8 @@ class Predicates:
         column = self._resolve(node)
         if not isinstance(column.type, Boolean):
             raise UnsupportedSql(
-                f"Column {column.name!r} alone is not a test.", remedy=f"Compare it: {column.name} = ..., or IS NOT NULL."
+                f"Column {column.name!r} alone is not a test.",
+                remedy=f"Compare it: {column.name} = ..., or IS NOT NULL.",
             )
         return Member(self._leaf(column), (1,))
 
@@ -114,14 +118,12 @@ class Predicates:
         if not isinstance(node.this, exp.Column):
             raise reject(node.this)
         column = self._resolve(node.this)
-        tests = [_against(self._leaf(column), column, Comparison.EQ, _constant(each)) for each in node.expressions]
-        members = [each for each in tests if isinstance(each, Member)]
-        if len(members) == len(tests):
-            # one sorted set: the same question however its values are ordered
-            return Member(self._leaf(column), tuple(sorted({code for each in members for code in each.values})))
-        return Or(tuple(tests))
+        leaf = self._leaf(column)
+        tests = [_against(leaf, column, Comparison.EQ, _constant(each)) for each in node.expressions]
+        # one sorted set: the same question however its values are ordered
+        return Member(leaf, _sorted([each for each in tests if isinstance(each, Member)]))
 
-    def _compare(self, op: Comparison, left: exp.Expression, right: exp.Expression) -> Scalar:
+    def _compare(self, op: Comparison, left: exp.Expr, right: exp.Expr) -> Scalar:
         first, second = _unwrap(left), _unwrap(right)
         if isinstance(first, exp.Column) and isinstance(second, exp.Column):
             return self._columns(op, self._resolve(first), self._resolve(second))
@@ -158,11 +160,18 @@ class Predicates:
         )
 
 
+def _sorted(members: list[Member]) -> tuple[int, ...] | tuple[str, ...]:
+    """The values of several members, once each; they are all codes or all texts."""
+    codes = {value for each in members for value in each.values if isinstance(value, int)}
+    texts = {value for each in members for value in each.values if isinstance(value, str)}
+    return tuple(sorted(codes)) if codes or not texts else tuple(sorted(texts))
+
+
 def _magnitude(kind: Integer | Real) -> int:
     return max(abs(kind.lower_code), abs(kind.upper_code))
 
 
-def _unwrap(node: exp.Expression) -> exp.Expression:
+def _unwrap(node: exp.Expr) -> exp.Expr:
     return _unwrap(node.this) if isinstance(node, exp.Paren) else node
 
 
@@ -170,7 +179,7 @@ def _times(expression: Scalar, scale: int) -> Scalar:
     return expression if scale == 1 else Arithmetic(Operation.MULTIPLY, expression, Constant(scale))
 
 
-def _constant(node: exp.Expression) -> Literal:
+def _constant(node: exp.Expr) -> Literal:
     value = literal(node)
     if value is None:
         raise reject(node)
@@ -207,7 +216,7 @@ def _against(leaf: Scalar, column: Column, op: Comparison, value: Literal) -> Sc
 
 
 def _equality(leaf: Scalar, op: Comparison, value: int | str) -> Scalar:
-    test = Member(leaf, (value,)) if isinstance(value, int) else Member(leaf, (value,))
+    test = Member(leaf, cast(tuple[int] | tuple[str], (value,)))
     return test if op is Comparison.EQ else Not(test)
 
 

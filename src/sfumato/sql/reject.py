@@ -31,7 +31,7 @@ _PREDICATE = (
     "Use =, <>, <, <=, >, >=, IN (...), BETWEEN, IS NULL, AND, OR, NOT on a column and constants.",
 )
 
-_RULES: tuple[tuple[type[exp.Expression], str, tuple[str, str]], ...] = (
+_RULES: tuple[tuple[type[exp.Expr], str, tuple[str, str]], ...] = (
     (exp.SetOperation, "A set operation (UNION, EXCEPT, INTERSECT)", _OTHER_TABLE),
     (exp.Subquery, "A sub-query", _OTHER_TABLE),
     (exp.Exists, "EXISTS", _OTHER_TABLE),
@@ -63,7 +63,7 @@ _RULES: tuple[tuple[type[exp.Expression], str, tuple[str, str]], ...] = (
 )
 
 
-def reject(node: exp.Expression | None, *, where: str = "") -> UnsupportedSql:
+def reject(node: exp.Expr | None, *, where: str = "") -> UnsupportedSql:
     """The refusal for a node; an unknown kind is refused as such.
 
     >>> print(reject(exp.Median()).problem)
@@ -73,7 +73,9 @@ def reject(node: exp.Expression | None, *, where: str = "") -> UnsupportedSql:
         if isinstance(node, kind):
             return UnsupportedSql(f"{_named(node, name)} {why}{where}.", remedy=instead)
     kind_name = type(node).__name__ if node is not None else "Nothing"
-    return UnsupportedSql(f"{kind_name} is not part of the language of private questions{where}.", remedy=_EXPRESSION[1])
+    return UnsupportedSql(
+        f"{kind_name} is not part of the language of private questions{where}.", remedy=_EXPRESSION[1]
+    )
 
 
 def refuse(name: str, reason: tuple[str, str]) -> UnsupportedSql:
@@ -82,18 +84,18 @@ def refuse(name: str, reason: tuple[str, str]) -> UnsupportedSql:
     return UnsupportedSql(f"{name} {why}.", remedy=instead)
 
 
-def require_only(node: exp.Expression, *allowed: str) -> None:
+def require_only(node: exp.Expr, *allowed: str) -> None:
     """Refuses a node that carries anything beyond the ``allowed`` parts (deny by default)."""
     for name, value in node.args.items():
         if value and name not in allowed:
             part = value[0] if isinstance(value, list) else value
-            if isinstance(part, exp.Expression) and not isinstance(part, exp.Identifier | exp.Literal | exp.Var):
+            if isinstance(part, exp.Expr) and not isinstance(part, exp.Identifier | exp.Literal | exp.Var):
                 raise reject(part)
             clause = name.strip("_").upper().replace("_", " ")
             raise UnsupportedSql(f"{clause} is not part of the language of private questions.", remedy="Leave it out.")
 
 
-def _named(node: exp.Expression | None, name: str) -> str:
+def _named(node: exp.Expr | None, name: str) -> str:
     """A function by the name that the analyst wrote."""
     if isinstance(node, exp.Anonymous):
         return f"The function {str(node.this)[:40]}"

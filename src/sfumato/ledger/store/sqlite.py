@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar, cast
 
 import apsw
 
@@ -50,7 +50,7 @@ def _typed(method: Callable[Concatenate["SQLite", P], T]) -> Callable[Concatenat
         except apsw.Error as error:
             raise _translate(error, self.path) from None
 
-    return call
+    return cast(Callable[Concatenate["SQLite", P], T], call)
 
 
 class SQLite:
@@ -62,7 +62,7 @@ class SQLite:
 
     def __init__(self, path: str | Path, *, create: bool = True) -> None:
         self.path = str(path)
-        self._connection = self._open(create)
+        self._connection = self._open(create=create)
         try:
             self._prepare()
         except BaseException:
@@ -70,7 +70,7 @@ class SQLite:
             raise
 
     @_typed
-    def _open(self, create: bool) -> apsw.Connection:
+    def _open(self, *, create: bool) -> apsw.Connection:
         if create:
             try:
                 os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
@@ -137,7 +137,10 @@ class SQLite:
         return AccountRow(*row) if row else None
 
     def accounts(self) -> list[AccountRow]:
-        return [AccountRow(*row) for row in self._all("SELECT dataset, contract, gates, spent FROM account ORDER BY dataset")]
+        return [
+            AccountRow(*row)
+            for row in self._all("SELECT dataset, contract, gates, spent FROM account ORDER BY dataset")
+        ]
 
     @_typed
     def put_account(self, row: AccountRow) -> None:
@@ -157,7 +160,17 @@ class SQLite:
 
     @_typed
     def put_charge(self, row: ChargeRow) -> None:
-        values = (row.id, row.dataset, row.analyst, row.state, row.question, row.statement, row.cost, row.event, row.reason)
+        values = (
+            row.id,
+            row.dataset,
+            row.analyst,
+            row.state,
+            row.question,
+            row.statement,
+            row.cost,
+            row.event,
+            row.reason,
+        )
         self._run(
             f"INSERT INTO charge ({_CHARGE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason",
@@ -175,7 +188,8 @@ class SQLite:
     @_typed
     def acknowledge(self, dataset: str) -> int:
         self._run(
-            "UPDATE charge SET acknowledged = 1 WHERE dataset = ? AND state = ? AND NOT acknowledged", (dataset, FORFEITED)
+            "UPDATE charge SET acknowledged = 1 WHERE dataset = ? AND state = ? AND NOT acknowledged",
+            (dataset, FORFEITED),
         )
         return int(self._connection.changes())
 
@@ -226,7 +240,9 @@ def _translate(error: apsw.Error, path: str) -> LedgerError:
         case apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.AuthError():
             return _read_only(path)
         case apsw.CantOpenError() | apsw.FullError() | apsw.IOError():
-            return LedgerUnavailable(f"The ledger {path!r} cannot be written ({type(error).__name__}).", remedy="Check the disk.")
+            return LedgerUnavailable(
+                f"The ledger {path!r} cannot be written ({type(error).__name__}).", remedy="Check the disk."
+            )
         case _:
             return _corrupt(path)
 
@@ -239,7 +255,8 @@ def _unopenable(path: str, error: OSError) -> LedgerError:
 
 def _read_only(path: str) -> LedgerReadOnly:
     return LedgerReadOnly(
-        f"The ledger {path!r} cannot be written, so nothing can be charged.", remedy="Give this user write access to it."
+        f"The ledger {path!r} cannot be written, so nothing can be charged.",
+        remedy="Give this user write access to it.",
     )
 
 
