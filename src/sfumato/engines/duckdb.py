@@ -9,10 +9,12 @@ which may quote values.
 
 import csv
 import logging
+import shutil
+import tempfile
 import threading
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import duckdb
 
@@ -40,7 +42,8 @@ class DuckDB:
 
     def __init__(self, tables: Mapping[str, Table]) -> None:
         # spilled rows are personal data: a folder of our own, closed to others, gone with us
-        self._spill = TemporaryDirectory(prefix="sfumato-")
+        self._spill = tempfile.mkdtemp(prefix="sfumato-")
+        self._drop_spill = weakref.finalize(self, shutil.rmtree, self._spill, ignore_errors=True)
         self._lock = threading.Lock()
         self._connection = duckdb.connect(":memory:")
         try:
@@ -53,7 +56,7 @@ class DuckDB:
     def close(self) -> None:
         """Drops the connection and everything it spilled."""
         self._connection.close()
-        self._spill.cleanup()
+        self._drop_spill()
 
     def statement(self, plan: Bounded) -> str:
         """The SQL that answers a plan, with a placeholder for the sampling key."""
@@ -102,9 +105,9 @@ class DuckDB:
     def _lock_down(self, sources: list[object]) -> None:
         paths = ", ".join(text(str(source)) for source in sources if isinstance(source, str | Path))
         for setting in (
-            f"SET temp_directory = {text(self._spill.name)}",
+            f"SET temp_directory = {text(self._spill)}",
             f"SET allowed_paths = [{paths}]",
-            f"SET allowed_directories = [{text(self._spill.name)}]",
+            f"SET allowed_directories = [{text(self._spill)}]",
             "SET autoinstall_known_extensions = false",
             "SET autoload_known_extensions = false",
             "SET allow_community_extensions = false",

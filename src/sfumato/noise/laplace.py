@@ -28,7 +28,7 @@ class DiscreteLaplace:
     >>> noise.scale
     Fraction(5, 2)
     >>> noise.half_width(0.95)
-    8
+    7
     """
 
     scale: Fraction

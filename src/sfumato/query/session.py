@@ -106,6 +106,7 @@ class Session:
     ...     answer = session.query("SELECT COUNT(*) AS n FROM people", epsilon=0.5)
     ...     session.budget.left
     Fraction(1, 2)
+    >>> folder.cleanup()
     """
 
     def __init__(self, dataset: Dataset, budget: Budget, engine: Engine, ledger: Ledger, analyst: str) -> None:
