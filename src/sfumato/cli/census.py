@@ -41,12 +41,13 @@ _MARITAL = {
 def census() -> Table:
     """The declared table: no person id, so each row is one person."""
     difficulty = Boolean(true="1", false="2", missing="N")
+    # 'N' (not applicable) is missing everywhere; where no missing= is given it makes no group
     columns: dict[str, ColumnType] = {
         "PUMA": Category(_AREAS),
         "AGEP": Integer(0, 99),
         "SEX": Category({"1": "male", "2": "female"}),
-        "MSP": Category(_MARITAL, missing="N"),
-        "EDU": Category(_EDUCATION, missing="N"),
+        "MSP": Category(_MARITAL),
+        "EDU": Category(_EDUCATION),
         "OWN_RENT": Category({"0": "group quarters", "1": "owned", "2": "rented"}),
         "PINCP": Integer(0, 200_000, missing="N"),
         "POVPIP": Integer(0, 501, missing="N"),
@@ -85,7 +86,7 @@ QUESTIONS = (
     _pure(
         "Education by sex, adults from 25",
         "0.2",
-        "SELECT EDU, SEX, COUNT(*) AS persons FROM people WHERE AGEP >= 25 AND EDU IS NOT NULL GROUP BY EDU, SEX",
+        "SELECT EDU, SEX, COUNT(*) AS persons FROM people WHERE AGEP >= 25 GROUP BY EDU, SEX",
     ),
     _pure(
         "Mean income by sex, age 25 to 64",
@@ -106,7 +107,7 @@ QUESTIONS = (
     ),
     Asked(
         "Marital status by sex, with Gaussian noise",
-        "SELECT MSP, SEX, COUNT(*) AS persons FROM people WHERE AGEP >= 15 AND MSP IS NOT NULL GROUP BY MSP, SEX",
+        "SELECT MSP, SEX, COUNT(*) AS persons FROM people WHERE AGEP >= 15 GROUP BY MSP, SEX",
         (("rho", "0.005"),),
     ),
     Asked(

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import click
-import pyarrow
 
 from sfumato.privacy.event import Json
 from sfumato.query.answer import Answer
@@ -49,7 +48,7 @@ def as_json(form: Json) -> str:
 def emit(answer: Answer, form: str, output: str | None) -> None:
     """Writes an answer in a format to a file or to the terminal."""
     if form == "arrow":
-        _write_bytes(_arrow(answer), output)
+        _write_bytes(answer.to_arrow_bytes(), output)
         return
     text = {"table": repr, "json": lambda each: as_json(each.to_json()), "csv": _csv}[form](answer)
     if output is None:
@@ -75,13 +74,6 @@ def _csv(answer: Answer) -> str:
             line += [value, error["low"], error["high"]] if isinstance(error, Mapping) else [value]
         writer.writerow(line)
     return file.getvalue()
-
-
-def _arrow(answer: Answer) -> bytes:
-    table, sink = answer.to_arrow(), pyarrow.BufferOutputStream()
-    with pyarrow.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue().to_pybytes())
 
 
 def _write_bytes(content: bytes, output: str | None) -> None:

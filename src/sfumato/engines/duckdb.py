@@ -27,6 +27,7 @@ from sfumato.plan.relation import scanned
 from sfumato.plan.status import Bounded
 
 _OWNER = logging.getLogger("sfumato.owner")
+_LONGEST_HEADER = 1_000_000
 
 
 class DuckDB:
@@ -139,9 +140,11 @@ def _file(name: str, path: Path) -> str:
 
 
 def _header(name: str, path: Path) -> list[str]:
+    """The first line, and nothing after it: what the rows hold must not matter here."""
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            header = next(csv.reader(file), [])
+        with path.open("rb") as file:
+            line = file.readline(_LONGEST_HEADER).decode("utf-8-sig")
+        header = next(csv.reader([line]), [])
     except (OSError, UnicodeDecodeError, csv.Error) as failure:
         raise _unreadable(name, path, type(failure).__name__) from None
     if not header or len(set(header)) != len(header) or "" in header:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -64,6 +64,7 @@ class Ledger:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.RLock()
+        self._asking = threading.Lock()
         try:
             self._recover()
         except BaseException:
@@ -79,6 +80,10 @@ class Ledger:
     def store(self) -> Store:
         """The rows, for reading (``verify``)."""
         return self._store
+
+    def one_at_a_time(self) -> AbstractContextManager[object]:
+        """Held while a question is charged and answered, so that none is paid for twice."""
+        return self._asking
 
     def close(self) -> None:
         """Lets another process have the file."""

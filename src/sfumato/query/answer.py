@@ -111,6 +111,15 @@ class Answer:
         schema = pyarrow.schema([(str(column["name"]), types[str(column["type"])]) for column in self.columns])
         return pyarrow.Table.from_pylist(self.to_dicts(), schema=schema)
 
+    def to_arrow_bytes(self) -> bytes:
+        """The Arrow table as an IPC stream, as ``sfumato query --format arrow`` writes it."""
+        import pyarrow
+
+        table, sink = self.to_arrow(), pyarrow.BufferOutputStream()
+        with pyarrow.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        return bytes(sink.getvalue().to_pybytes())
+
     def to_pandas(self) -> "pandas.DataFrame":
         """A pandas frame (pandas must be installed)."""
         return self.to_arrow().to_pandas()

@@ -2,7 +2,7 @@
 """Which mechanism, and how the cost is split among the parts of a question."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sfumato.accounting.account import account
@@ -109,7 +109,18 @@ def cheapest(plans: Sequence[Planned], balance: Balance) -> Planned:
     best = plans[payable[0][1]]
     shown = ", ".join(f"{_name(plans[index])} would take {float(share):.2%}" for share, index in payable)
     note = f"{_name(best)} noise chosen as the cheaper: of what is left, {shown}."
-    return Planned(best.question, best.bounded, best.mechanisms, (*best.notes, note))
+    return replace(best, notes=(*best.notes, note, *_closing(best, balance)))
+
+
+def _closing(plan: Planned, balance: Balance) -> list[str]:
+    """What Gaussian noise takes away besides its cost, where it is the first of an account."""
+    if plan.bounded.norm is Norm.L1 or balance.taken.epsilon is None:
+        return []
+    before, after = balance.left.epsilon, balance.gates.left(balance.taken + plan.charge).epsilon
+    return [
+        "It closes the pure gate for good: one more question with epsilon= may then cost at most "
+        f"{float(after):.4g}, before it {float(before):.4g}."
+    ]
 
 
 def _name(plan: Planned) -> str:

@@ -56,7 +56,7 @@ def bar_chart(title: str, axis: str, bars: Sequence[Bar]) -> Figure:
     parts = [f'<text x="{_LEFT}" y="20" class="t">{html.escape(title)}</text>', _legend(series)]
     for tick in ticks:
         parts.append(f'<line x1="{x(tick):.1f}" y1="{_TOP - 4}" x2="{x(tick):.1f}" y2="{bottom}" class="g"/>')
-        parts.append(f'<text x="{x(tick):.1f}" y="{bottom + 16}" class="a" text-anchor="middle">{tick:,.6g}</text>')
+        parts.append(f'<text x="{x(tick):.1f}" y="{bottom + 16}" class="a" text-anchor="middle">{_short(tick)}</text>')
     previous = ""
     for place, bar in enumerate(bars):
         parts.append(_bar(bar, x, _TOP + _ROW * place, series.index(bar.series), show_label=bar.label != previous))
@@ -80,6 +80,14 @@ def _ticks(low: float, high: float) -> list[float]:
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= raw)
     start = math.floor(low / step)
     return [(start + place) * step for place in range(math.ceil(high / step) - start + 1)]
+
+
+def _short(value: float) -> str:
+    """A tick: thousands as k, millions as M, and so on."""
+    for size, name in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(value) >= size:
+            return f"{value / (1e3 if name == 'k' else size):,.6g}{name}"
+    return f"{value:,.6g}"
 
 
 def _bar(bar: Bar, x: object, top: float, colour: int, *, show_label: bool) -> str:

@@ -74,12 +74,15 @@ def release(planned: Planned, asker: Asker, engine: Engine, ledger: Ledger) -> b
         BudgetExceeded, AccountFrozen: nothing was charged.
         EngineFailed: the charge is forfeited.
     """
-    key = asker.question_key(planned)
-    stored = ledger.answer(key)
-    if stored is not None:
-        return stored
-    request = Request(asker.dataset.name, asker.analyst, key, asker.statement_key(planned.question), planned.event)
-    charge = ledger.reserve(request)
+    with ledger.one_at_a_time():
+        stored = ledger.answer(asker.question_key(planned))
+        return stored if stored is not None else _charged(planned, asker, engine, ledger)
+
+
+def _charged(planned: Planned, asker: Asker, engine: Engine, ledger: Ledger) -> bytes:
+    """Reserve, draw, execute, read, commit: in this order."""
+    question, statement = asker.question_key(planned), asker.statement_key(planned.question)
+    charge = ledger.reserve(Request(asker.dataset.name, asker.analyst, question, statement, planned.event))
     try:
         groups = every_group(planned.bounded.tracked.raw.keys)
         noise = [
@@ -94,11 +97,12 @@ def release(planned: Planned, asker: Asker, engine: Engine, ledger: Ledger) -> b
     try:
         exact = engine.run(planned.bounded, sampling_key)
         body = _body(charge, planned, asker, _noisy(planned, groups, exact, noise))
-    except BaseException as failure:
-        ledger.forfeit(charge, "engine" if isinstance(failure, Exception) else "interrupted")
-        if isinstance(failure, Exception):
-            # whatever it was, its text could quote a value
-            raise EngineFailed() from None
+    except Exception:
+        ledger.forfeit(charge, "engine")
+        # whatever it was, its text could quote a value
+        raise EngineFailed() from None
+    except BaseException:
+        ledger.forfeit(charge, "interrupted")
         raise
     ledger.commit(charge, body)
     return body

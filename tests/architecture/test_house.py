@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The house rules that a machine can keep: sizes, cycles, twins, names, proofs."""
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+from graphlib import TopologicalSorter
+
+import pytest
+
+from tests.architecture.structure import FILES, ROOT, SOURCE, TESTS, code_lines, functions, imports, module_name
+
+# The only imports inside functions: what an optional output or an Arrow frame needs.
+MAY_IMPORT_LATE = {"query/answer.py", "engines/duckdb.py"}
+FORBIDDEN_NAMES = {"utils", "helpers", "common", "misc", "core", "manager"}
+
+
+def relative(path):
+    return path.relative_to(SOURCE).as_posix()
+
+
+def test_files_are_short():
+    long = {relative(path): n for path in FILES if (n := len(path.read_text().splitlines())) > 400}
+    assert not long, "400 lines is the soft limit; split by idea"
+
+
+def test_functions_are_short():
+    long = {
+        f"{relative(path)}:{node.name}": n
+        for path in FILES
+        for node in functions(path)
+        if (n := code_lines(path, node)) > 35
+    }
+    assert not long
+
+
+def test_functions_have_few_parameters():
+    # a keyword-only parameter names itself at the call; dataclass-like constructors of columns have few anyway
+    many = [
+        f"{relative(path)}:{node.name}"
+        for path in FILES
+        for node in functions(path)
+        if len([each for each in (*node.args.posonlyargs, *node.args.args) if each.arg not in ("self", "cls")]) > 6
+    ]
+    assert not many
+
+
+def test_nothing_is_named_after_nothing():
+    assert not [relative(path) for path in FILES if path.stem in FORBIDDEN_NAMES]
+
+
+def test_every_file_says_its_licence_and_its_idea():
+    for path in FILES:
+        text = path.read_text()
+        assert text.startswith("# SPDX-License-Identifier: Apache-2.0\n"), relative(path)
+        assert ast.get_docstring(ast.parse(text)), relative(path)
+
+
+def test_imports_stand_at_the_top():
+    late = {relative(path) for path in FILES for _, inside in imports(path) if inside}
+    assert late <= MAY_IMPORT_LATE
+
+
+def test_there_are_no_import_cycles():
+    names = {module_name(path) for path in FILES}
+    graph = {module_name(path): set() for path in FILES}
+    for path in FILES:
+        for node, _ in imports(path):
+            for target in imported(node):
+                while target and target not in names:
+                    target = target.rpartition(".")[0]
+                if target and target != module_name(path) and target != "sfumato":
+                    graph[module_name(path)].add(target)
+    TopologicalSorter(graph).prepare()
+
+
+def imported(node):
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [f"{node.module}.{alias.name}" for alias in node.names]
+
+
+def test_every_module_has_a_test_twin():
+    twins = {path.name for path in TESTS}
+    modules = [path for path in FILES if path.name not in ("__init__.py", "__main__.py")]
+    assert not [relative(path) for path in modules if f"test_{path.name}" not in twins]
+
+
+def test_every_public_name_is_documented():
+    docs = "\n".join(path.read_text() for path in (ROOT / "docs").glob("*.md"))
+    root = importlib.import_module("sfumato")
+    assert not [name for name in root.__all__ if not re.search(rf"\b{name}\b", docs)]
+
+
+@pytest.mark.parametrize(
+    "room", sorted(path.parent.name for path in FILES if path.name == "__init__.py" and path.parent.parent == SOURCE)
+)
+def test_every_room_has_a_page_with_its_public_names(room):
+    page = (ROOT / "docs" / f"{room}.md").read_text()
+    names = getattr(importlib.import_module(f"sfumato.{room}"), "__all__", [])
+    assert not [name for name in names if not re.search(rf"\b{name}\b", page)]
+
+
+def test_every_room_says_what_it_may_import_and_where_to_begin():
+    for path in SOURCE.glob("*/__init__.py"):
+        text = ast.get_docstring(ast.parse(path.read_text())) or ""
+        assert "ay import" in text and "Begin" in text, relative(path)
+
+
+def test_every_guarantee_has_a_test_of_the_same_words():
+    tests = {node.name for path in TESTS for node in functions(path)}
+    missing = [f"{place}: {name}" for place, name in guarantees() if name not in tests]
+    assert not missing
+
+
+def guarantees():
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                for line in lines_of_guarantees(ast.get_docstring(node) or ""):
+                    words = re.sub(r"[^a-z0-9]+", "_", line.lower()).strip("_")
+                    yield f"{relative(path)}:{node.name}", f"test_{words}"
+
+
+def lines_of_guarantees(docstring):
+    block = re.search(r"^Guarantees:\n((?:[ ]{4}.+\n?)+)", docstring, re.MULTILINE)
+    return [line.strip() for line in block[1].splitlines()] if block else []
+
+
+def test_guarantees_are_found_at_all():
+    assert len(list(guarantees())) >= 40
+
+
+def test_every_proof_note_is_fresh():
+    result = subprocess.run(
+        [sys.executable, "tools/proofs.py", "check"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_stale_proof_note_is_noticed(tmp_path):
+    tool = importlib.import_module("tools.proofs")
+    (tmp_path / "law.py").write_text("def f(x):\n    return x\n")
+    note = tmp_path / "law.proof.md"
+    note.write_text("- `f`: `pending`\n")
+    tool.update(note)
+    assert tool.stale(note) == []
+    (tmp_path / "law.py").write_text('def f(x):\n    """Words do not count."""\n    return x  # nor comments\n')
+    assert tool.stale(note) == []
+    (tmp_path / "law.py").write_text("def f(x):\n    return x + 1\n")
+    assert tool.stale(note) == ["law.py:f"]
+
+
+def test_requirements_hold_hashes_and_no_addresses():
+    for path in (ROOT / "requirements").glob("*.txt"):
+        text = path.read_text()
+        pins = re.findall(r"^[a-z0-9\-\[\]_.]+==", text, re.MULTILINE)
+        assert pins and text.count("--hash=sha256:") >= len(pins), path.name
+        assert "://" not in text and "--index-url" not in text, path.name
