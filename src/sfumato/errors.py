@@ -38,6 +38,9 @@ class SfumatoError(Exception):
         self.remedy = remedy
         super().__init__(problem)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuilt, (type(self), dict(self.__dict__))
+
     def __str__(self) -> str:
         lines = [self.problem]
         if self.allowed:
@@ -45,6 +48,14 @@ class SfumatoError(Exception):
         if self.remedy:
             lines.append(f"What to do: {self.remedy}")
         return "\n".join(lines)
+
+
+def _rebuilt(kind: type[SfumatoError], state: dict[str, object]) -> SfumatoError:
+    """An error that crossed a process."""
+    error = kind.__new__(kind)
+    error.__dict__.update(state)
+    error.args = (state["problem"],)
+    return error
 
 
 class Refused(SfumatoError):

@@ -44,7 +44,7 @@ def order_for(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def _best_order(delta: Fraction, *, rho: float | None = None, epsilon: float | None = None) -> Fraction:
-    """A near-best order on a grid of quarters of an octave of (order - 1).
+    """A near-best order on a grid of sixteenths of an octave of (order - 1).
 
     Floats are enough: any order gives a sound conversion, a worse one only a looser one.
     """

@@ -19,7 +19,11 @@ def command(config: str) -> None:
     Nothing is charged and no ledger is made.
     """
     declared = read_declarations(config)
-    DuckDB(declared.dataset.tables).close()
+    engine = DuckDB(declared.dataset.tables)
+    try:
+        engine.read_through(declared.dataset.tables)
+    finally:
+        engine.close()
     for name, table in declared.dataset.tables.items():
         unit = table.unit or "each row is one unit"
         click.echo(f"table {name}: {table.source}\n  unit: {unit}")

@@ -28,7 +28,7 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command = getattr(import_module(f"sfumato.cli.{_COMMANDS[cmd_name][0]}"), "command")  # noqa: B009
+        command = vars(import_module(f"sfumato.cli.{_COMMANDS[cmd_name][0]}"))["command"]
         assert isinstance(command, click.Command), "each file of a command has one"
         return command
 
@@ -63,7 +63,8 @@ def run(arguments: list[str]) -> int:
         return 3
     except BrokenPipeError:
         return 0
-    except Exception as error:  # noqa: BLE001 - its text could quote private data
+    except Exception as error:
+        # its text could quote private data
         click.echo(f"An internal failure ({type(error).__name__}). Please report it.", err=True)
         return 3
     return result if isinstance(result, int) else 0

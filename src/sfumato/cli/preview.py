@@ -13,7 +13,7 @@ from sfumato.query.load import load
 @priced
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option("--statement", is_flag=True, help="Show the SQL that would run on the data.")
-def command(sql: str, config: str, form: str, statement: bool, **price: str | None) -> None:  # noqa: FBT001 - click's own
+def command(sql: str, config: str, form: str, statement: bool, **price: str | None) -> None:
     """Cost and expected error of SQL, from the declarations alone; nothing is charged."""
     with load(config) as session:
         preview = session.preview(sql, **price)

@@ -9,12 +9,14 @@ which may quote values.
 
 import csv
 import logging
+import re
 import shutil
 import tempfile
 import threading
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -27,6 +29,8 @@ from sfumato.plan.relation import scanned
 from sfumato.plan.status import Bounded
 
 _OWNER = logging.getLogger("sfumato.owner")
+# Without a handler of the owner nothing is printed: stderr may be what the analyst sees.
+_OWNER.addHandler(logging.NullHandler())
 _LONGEST_HEADER = 1_000_000
 
 
@@ -59,6 +63,21 @@ class DuckDB:
         self._connection.close()
         self._drop_spill()
 
+    def read_through(self, tables: Mapping[str, Table]) -> None:
+        """Reads every declared column once: a damaged page or text shows here, to the owner.
+
+        Raises:
+            InvalidSource: a column cannot be read to its end.
+        """
+        for name, table in tables.items():
+            for column in table.columns:
+                item = f"SELECT count(*) FROM {self._sources[name].sql} WHERE length(TRY_CAST({quote(column)} AS VARCHAR)) < 0"
+                if self._rows(item) is None:
+                    raise InvalidSource(
+                        f"Table {name!r}: column {column!r} cannot be read to its end.",
+                        remedy="Write the file again. Until then a question about the column fails, and is charged.",
+                    )
+
     def statement(self, plan: Bounded) -> str:
         """The SQL that answers a plan, with a placeholder for the sampling key."""
         return statement(plan, self._source(plan), "<sampling key>")
@@ -67,13 +86,19 @@ class DuckDB:
         """The exact integers of a plan."""
         sql = statement(plan, self._source(plan), sampling_key)
         width = len(plan.tracked.raw.keys)
+        rows = self._rows(sql)
+        if rows is None:
+            # outside the handler, so that not even the context of our error holds its text
+            raise EngineFailed()
+        return {tuple(row[:width]): tuple(int(value) for value in row[width:]) for row in rows}
+
+    def _rows(self, sql: str) -> list[tuple[Any, ...]] | None:
         try:
             with self._lock:
-                rows = self._connection.execute(sql).fetchall()
+                return self._connection.execute(sql).fetchall()
         except (duckdb.Error, MemoryError, OSError, RuntimeError) as failure:
             _OWNER.error("the engine failed: %s", type(failure).__name__)
-            raise EngineFailed() from None
-        return {tuple(row[:width]): tuple(int(value) for value in row[width:]) for row in rows}
+            return None
 
     def _source(self, plan: Bounded) -> Source:
         return self._sources[scanned(plan.tracked.raw.relation).table]
@@ -93,7 +118,10 @@ class DuckDB:
 
     def _from_item(self, name: str, source: object) -> str:
         if isinstance(source, str | Path):
-            return _file(name, Path(source))
+            item = _file(name, Path(source))
+            if item.startswith("read_csv"):
+                self._require_well_formed(name, Path(source))
+            return item
         try:
             import pyarrow  # an Arrow frame needs it, a file does not
 
@@ -102,6 +130,19 @@ class DuckDB:
         except Exception as failure:
             raise _unreadable(name, type(source).__name__, type(failure).__name__) from None
         return quote(f"source_{name}")
+
+    def _require_well_formed(self, name: str, path: Path) -> None:
+        """Refuses a CSV file with a line that is cut, too long, wrongly quoted or not UTF-8."""
+        try:
+            self._connection.execute(f"SELECT count(*) FROM {_csv(path, _header(name, path), checked=True)}")
+        except (duckdb.Error, RuntimeError) as failure:
+            line = re.search(r"Line: (\d+)", str(failure))
+            _OWNER.error("%s is not well-formed CSV%s", path, f" at line {line[1]}" if line else "")
+            raise InvalidSource(
+                f"Table {name!r}: {path.name!r} is not well-formed CSV.",
+                allowed="UTF-8, commas, one kind of line end, as many fields in each line as in the first, RFC 4180 quotes",
+                remedy="The log 'sfumato.owner' has the line. Write the file again, or convert it to Parquet.",
+            ) from None
 
     def _lock_down(self, sources: list[object]) -> None:
         paths = ", ".join(text(str(source)) for source in sources if isinstance(source, str | Path))
@@ -120,22 +161,35 @@ class DuckDB:
 
 
 def _file(name: str, path: Path) -> str:
+    if set("*?[") & set(str(path)):
+        raise InvalidSource(
+            f"Table {name!r}: {str(path)!r} is a pattern.", allowed="the path of one file, without * ? ["
+        )
     if not path.is_file():
         raise InvalidSource(
             f"Table {name!r}: no file {str(path)!r}.", remedy="Check the path; it is relative to the working folder."
         )
     suffix = path.suffix.lower()
     if suffix == ".parquet":
-        return f"read_parquet({text(str(path))})"
+        return f"read_parquet({text(str(path))}, hive_partitioning = false)"
     if suffix != ".csv":
         raise InvalidSource(
             f"Table {name!r}: {path.name!r} is neither .parquet nor .csv.", allowed="Parquet, CSV, an Arrow frame"
         )
-    columns = ", ".join(f"{text(column)}: 'VARCHAR'" for column in _header(name, path))
-    # Nothing is sniffed. Each option after the header keeps a damaged line from raising.
+    return _csv(path, _header(name, path))
+
+
+def _csv(path: Path, header: list[str], *, checked: bool = False) -> str:
+    """The FROM item of a CSV file, nothing sniffed.
+
+    When it is opened every line is checked, so that one line can never change what another
+    means; when it is asked nothing in it can raise, even if it was changed in between.
+    """
+    columns = ", ".join(f"{text(column)}: 'VARCHAR'" for column in header)
+    total = "ignore_errors = true, null_padding = true, strict_mode = false, parallel = false"
     return (
         f"read_csv({text(str(path))}, auto_detect = false, header = true, delim = ',', quote = '\"', escape = '\"', "
-        f"columns = {{{columns}}}, ignore_errors = true, null_padding = true, strict_mode = false, parallel = false)"
+        f"columns = {{{columns}}}, hive_partitioning = false, {'strict_mode = true' if checked else total})"
     )
 
 
@@ -160,13 +214,14 @@ def _require_readable(table: str, source: Source, column: str, kind: ColumnType)
             remedy="Names are case-sensitive here.",
         )
     family = source.family(column)
+    fits: tuple[str, ...]
     if isinstance(kind, Date):
-        fits = family in ("date", "text")
+        fits = ("date", "text", "null")
     elif isinstance(kind, Category | Boolean | Text):
-        fits = family != "other"
+        fits = ("text", "whole", "float", "decimal", "date", "boolean", "null")
     else:
-        fits = family not in ("other", "date")
-    if not fits:
+        fits = ("text", "whole", "float", "decimal", "boolean", "null")
+    if family not in fits:
         raise InvalidDeclaration(
             f"Column {column!r} of table {table!r} is declared as {kind!r}, and the data holds {source.types[column]}.",
             remedy="Declare what it holds, or convert the column in the data.",

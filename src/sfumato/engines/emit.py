@@ -36,7 +36,7 @@ DATE_PATTERN = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 
 _TEXT_TYPES = ("VARCHAR", "ENUM", "UUID")
 _WHOLE_TYPES = ("BIGINT", "INTEGER", "SMALLINT", "TINYINT", "HUGEINT", "UBIGINT", "UINTEGER", "USMALLINT", "UTINYINT")
-_FLOAT_TYPES = ("DOUBLE", "FLOAT", "DECIMAL")
+_FLOAT_TYPES = ("DOUBLE", "FLOAT")
 _DATE_TYPES = ("DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")
 
 
@@ -48,14 +48,16 @@ class Source:
     types: Mapping[str, str]
 
     def family(self, column: str) -> str:
-        """'text', 'whole', 'float', 'date', 'boolean', or 'other' (not readable)."""
-        name = self.types[column].upper().partition("(")[0]
+        """What kind of value it physically holds; 'null' for nothing at all, 'other' cannot be read."""
+        name = self.types[column].upper().partition("(")[0].strip('"')
         for family, names in (
             ("text", _TEXT_TYPES),
             ("whole", _WHOLE_TYPES),
             ("float", _FLOAT_TYPES),
             ("date", _DATE_TYPES),
+            ("decimal", ("DECIMAL",)),
             ("boolean", ("BOOLEAN",)),
+            ("null", ("NULL",)),
         ):
             if name in names:
                 return family
@@ -228,8 +230,11 @@ def _text_of(raw: str, family: str) -> str:
         return raw
     if family == "float":
         whole = f"CAST(TRY_CAST({raw} AS BIGINT) AS VARCHAR)"
-        return f"CASE WHEN TRY_CAST({raw} AS BIGINT) = {raw} THEN {whole} ELSE CAST({raw} AS VARCHAR) END"
-    return f"CAST({raw} AS VARCHAR)"
+        return f"CASE WHEN TRY_CAST({raw} AS BIGINT) = {raw} THEN {whole} ELSE TRY_CAST({raw} AS VARCHAR) END"
+    if family == "decimal":
+        # never through a cast back to the type, which a rounded value may not fit
+        return f"regexp_replace(TRY_CAST({raw} AS VARCHAR), '\\.0+$', '')"
+    return f"TRY_CAST({raw} AS VARCHAR)"
 
 
 # --- tests -----------------------------------------------------------------------------

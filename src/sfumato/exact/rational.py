@@ -34,12 +34,12 @@ def to_fraction(name: str, value: Number) -> Fraction:
     Fraction(1, 1000000)
     """
     if isinstance(value, Fraction):
-        return value
+        return _sized(name, value)
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
         raise _not_a_number(name, type(value).__name__)
     if isinstance(value, int):
-        return Fraction(value)
-    text = repr(value) if isinstance(value, float) else str(value).strip()
+        return _sized(name, Fraction(value))
+    text = float.__repr__(value) if isinstance(value, float) else str(value).strip()
     if "/" in text:
         return _ratio(name, text)
     return _decimal(name, text)
@@ -53,10 +53,7 @@ def _decimal(name: str, text: str) -> Fraction:
     if not number.is_finite():
         raise _not_a_number(name, text)
     if number and (abs(number.adjusted()) > MAX_EXPONENT or len(number.as_tuple().digits) > MAX_EXPONENT):
-        raise InvalidNumber(
-            f"{name} has an exponent or a length beyond {MAX_EXPONENT} digits.",
-            allowed="numbers between 1e-400 and 1e400",
-        )
+        raise _too_long(name)
     return Fraction(number)
 
 
@@ -65,7 +62,20 @@ def _ratio(name: str, text: str) -> Fraction:
     denominator = _decimal(name, under.strip())
     if denominator == 0:
         raise _not_a_number(name, text)
-    return _decimal(name, over.strip()) / denominator
+    return _sized(name, _decimal(name, over.strip()) / denominator)
+
+
+def _sized(name: str, number: Fraction) -> Fraction:
+    """Refuses what no quantity of anything needs, before it is printed or multiplied."""
+    if max(abs(number.numerator), number.denominator) > 10**MAX_EXPONENT:
+        raise _too_long(name)
+    return number
+
+
+def _too_long(name: str) -> InvalidNumber:
+    return InvalidNumber(
+        f"{name} has an exponent or a length beyond {MAX_EXPONENT} digits.", allowed="numbers between 1e-400 and 1e400"
+    )
 
 
 def _not_a_number(name: str, given: str) -> InvalidNumber:

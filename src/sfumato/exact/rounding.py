@@ -11,6 +11,8 @@ from fractions import Fraction
 
 # 50 digits: far beyond what any bound here needs, still microseconds.
 _DIGITS = 50
+# e^-10000 < 1e-4342: beyond it a Fraction would hold millions of digits for nothing.
+_NEGLIGIBLE = -10_000
 
 
 def _context(rounding: str) -> Context:
@@ -31,12 +33,16 @@ def _outward(function: str, number: Fraction, rounding: str) -> Fraction:
 
 
 def exp_down(number: Fraction) -> Fraction:
-    """A lower bound of e^number, within 1e-48 relative; never negative."""
+    """A lower bound of e^number, within 1e-48 relative (or 1e-4342 in all); never negative."""
+    if number < _NEGLIGIBLE:
+        return Fraction(0)
     return max(_outward("exp", number, ROUND_FLOOR), Fraction(0))
 
 
 def exp_up(number: Fraction) -> Fraction:
-    """An upper bound of e^number, within 1e-48 relative."""
+    """An upper bound of e^number, within 1e-48 relative (or 1e-4342 in all)."""
+    if number < _NEGLIGIBLE:
+        return Fraction(1, 10**4342)
     return _outward("exp", number, ROUND_CEILING)
 
 

@@ -38,12 +38,16 @@ class Balance:
         """Refuses a charge that no gate admits."""
         if self.gates.admits(self.taken + charge):
             return
-        left = self.left
         asked = (
             f"epsilon {units_text(charge.epsilon)}" if charge.epsilon is not None else f"rho {units_text(charge.rho)}"
         )
-        options = [f"epsilon={decimal_text(left.epsilon)}"] if left.epsilon else []
-        options += [f"rho={decimal_text(left.rho)}"] if left.rho else []
+        options = self._options()
+        if charge.epsilon is None and self.gates.rho is None:
+            raise BudgetExceeded(
+                f"The question costs {asked}, and the account is pure: it was opened without delta.",
+                allowed=" or ".join(options),
+                remedy="Ask with epsilon=: discrete Laplace noise is all that a pure account can pay for.",
+            )
         raise BudgetExceeded(
             f"The question costs {asked}; the account has {' or '.join(options) or 'nothing'} left.",
             allowed=f"at most {' or '.join(options)}" if options else "",
@@ -51,6 +55,12 @@ class Balance:
             if options
             else "Answers already stored stay free. Only the owner can allow more.",
         )
+
+    def _options(self) -> list[str]:
+        """What one more question may cost, as one writes it."""
+        left = self.left
+        options = [f"epsilon={decimal_text(left.epsilon)}"] if left.epsilon else []
+        return [*options, f"rho={decimal_text(left.rho)}"] if left.rho else options
 
 
 def units_text(units: int | None) -> str:

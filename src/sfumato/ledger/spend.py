@@ -99,9 +99,11 @@ class Ledger:
             form = contract.to_json()
             gates = gates_to_json(Gates.of(budget))
             self._store.put_account(
-                AccountRow(contract.dataset, canonical_json(_json(form)), canonical_json(gates), _charge_text(NOTHING))
+                AccountRow(contract.dataset, canonical_json(form), canonical_json(gates), _charge_text(NOTHING))
             )
-            self._note("account", {"contract": _json(form), "gates": gates})
+            self._note("account", {"contract": form, "gates": gates})
+        with self._lock:
+            self._store.checkpoint()
 
     def require_contract(self, contract: Contract) -> None:
         """Refuses if the dataset is known under another contract; writes nothing."""
@@ -261,8 +263,3 @@ class Ledger:
 
 def _charge_text(charge: Charge) -> str:
     return canonical_json(charge_to_json(charge))
-
-
-def _json(form: Mapping[str, object]) -> dict[str, Json]:
-    result: dict[str, Json] = json.loads(json.dumps(form))
-    return result

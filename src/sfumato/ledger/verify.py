@@ -45,6 +45,7 @@ class _Replay:
     states: dict[str, str] = field(default_factory=dict)
     reserved: dict[str, dict[str, Json]] = field(default_factory=dict)
     answers: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def apply(self, entry: Entry) -> None:
         body = json.loads(entry.body)
@@ -64,7 +65,13 @@ class _Replay:
             self.states[body["charge"]] = after
             if after == COMMITTED:
                 self.answers[body["charge"]] = body["answer"]
-        elif entry.kind != "thaw":
+            if after == FORFEITED:
+                self.failures[body["charge"]] = (body["reason"], 0)
+        elif entry.kind == "thaw":
+            for charge, (reason, _) in self.failures.items():
+                if self.reserved[charge]["dataset"] == body["dataset"]:
+                    self.failures[charge] = (reason, 1)
+        else:
             self.problems.append(f"entry {entry.seq} is of an unknown kind")
 
     def spent(self, dataset: str) -> Charge:
@@ -80,6 +87,9 @@ class _Replay:
 
 def verify(ledger: Ledger) -> Report:
     """Replays the journal against everything that is stored.
+
+    What is taken off the end, from every table alike, leaves a ledger that was once true: keep
+    ``head`` elsewhere and compare it.
 
     Guarantees:
         an edited row is found
@@ -130,6 +140,8 @@ def _compare_charges(ledger: Ledger, replay: _Replay) -> None:
         costs = (canonical_json(body["cost"]), canonical_json(body["event"]))
         if (row.dataset, row.analyst, row.question, row.statement) != said or (row.cost, row.event) != costs:
             replay.problems.append(f"charge {charge} is not the one of the journal")
+        if (row.reason, row.acknowledged) != replay.failures.get(charge, ("", 0)):
+            replay.problems.append(f"charge {charge} did not fail as the journal says")
         if row.state != replay.states[charge]:
             replay.problems.append(
                 f"charge {charge} is {row.state} in the table and {replay.states[charge]} in the journal"
@@ -137,7 +149,9 @@ def _compare_charges(ledger: Ledger, replay: _Replay) -> None:
 
 
 def _compare_answers(ledger: Ledger, replay: _Replay) -> None:
-    stored = {charge: hashlib.sha256(body).hexdigest() for charge, body in ledger.store.answers()}
+    stored = {row.charge: row for row in ledger.store.answers()}
     for charge in stored.keys() | replay.answers.keys():
-        if stored.get(charge) != replay.answers.get(charge):
+        row, asked = stored.get(charge), replay.reserved.get(charge, {})
+        found = (hashlib.sha256(row.body).hexdigest(), row.question, row.statement) if row else None
+        if found != (replay.answers.get(charge), asked.get("question"), asked.get("statement")):
             replay.problems.append(f"the answer of charge {charge} is not the one that was committed")

@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 from sfumato.errors import InvalidDeclaration
 from sfumato.exact.rational import Number, decimal_text, power_of_two_at_most, to_fraction
+from sfumato.exact.rounding import float_up
 
 EPOCH = datetime.date(1970, 1, 1)
 # Codes beyond 2^52 steps would not be exact as doubles inside an engine.
@@ -81,6 +82,11 @@ class Real(_Coded):
         unit = power_of_two_at_most((high - low) / _LATTICE_STEPS) if step is None else to_fraction("step", step)
         if not 0 < unit <= high - low:
             raise InvalidDeclaration(f"A step of {step}.", allowed="greater than 0 and at most upper - lower")
+        if round(low / unit) == round(high / unit) or not 1e-300 < float_up(unit) < 1e300:
+            raise InvalidDeclaration(
+                "A Real whose bounds fall on one step, or whose step no float can hold.",
+                remedy="Declare another step=.",
+            )
         _set_codes(self, round(low / unit), round(high / unit), unit, missing)
 
     def __repr__(self) -> str:
@@ -147,8 +153,9 @@ class Category(_Coded):
             )
 
     def __repr__(self) -> str:
-        pairs = zip(self.values, self.labels, strict=True)
-        shown = ", ".join(repr(v) if v == label else f"{v!r}: {label!r}" for v, label in pairs)
+        labelled = self.values != self.labels
+        pairs = ", ".join(f"{value!r}: {label!r}" for value, label in zip(self.values, self.labels, strict=True))
+        shown = f"{{{pairs}}}" if labelled else ", ".join(repr(value) for value in self.values)
         return f"Category({shown}{_shown(self.missing)})"
 
     def decode(self, code: int) -> str:
@@ -186,7 +193,10 @@ class Boolean(_Coded):
         _set_codes(self, 0, 1, Fraction(1), missing)
         every = [*self.true, *self.false, *(self.missing or ())]
         if not self.true or not self.false or len(set(every)) != len(every):
-            raise InvalidDeclaration("A Boolean whose texts for true, false and missing are not all different.")
+            raise InvalidDeclaration(
+                "A Boolean whose texts for true, false and missing are not all different.",
+                remedy="Give each text once.",
+            )
 
     def __repr__(self) -> str:
         texts = "" if (self.true, self.false) == (_TRUE, _FALSE) else f"true={self.true!r}, false={self.false!r}"
@@ -265,7 +275,13 @@ def _bounds(lower: Number, upper: Number) -> tuple[Fraction, Fraction]:
 def _markers(missing: str | Sequence[str] | None) -> Markers:
     if missing is None:
         return None
-    markers = (missing,) if isinstance(missing, str) else tuple(missing)
+    markers = (
+        (missing,)
+        if isinstance(missing, str)
+        else tuple(missing)
+        if isinstance(missing, list | tuple | set)
+        else (None,)
+    )
     if not all(isinstance(marker, str) for marker in markers):
         raise InvalidDeclaration(f"missing={missing!r}.", allowed="a text such as 'N', or several")
     return markers
@@ -279,9 +295,15 @@ def _shown(missing: Markers) -> str:
 
 def _category_pairs(values: tuple[object, ...]) -> list[tuple[object, object]]:
     if len(values) == 1 and isinstance(values[0], Mapping):
-        return list(values[0].items())
+        values = tuple(each for pair in values[0].items() for each in pair)
+        _require_category_values(values)
+        return list(zip(values[::2], values[1::2], strict=True))
     if len(values) == 1 and isinstance(values[0], list | tuple):
         values = tuple(values[0])
-    if any(isinstance(value, float) or not isinstance(value, str | int) for value in values):
-        raise InvalidDeclaration("A Category value that is neither text nor an integer.", allowed="'Female', 1")
+    _require_category_values(values)
     return [(value, value) for value in values]
+
+
+def _require_category_values(values: tuple[object, ...]) -> None:
+    if not all(isinstance(value, str | int) for value in values):
+        raise InvalidDeclaration("A Category value that is neither text nor an integer.", allowed="'Female', 1")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sfumato.errors import ContractMismatch
 from sfumato.metadata.dataset import Dataset
 from sfumato.privacy.budget import Budget
+from sfumato.privacy.event import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Contract:
         units = {name: table.unit.column if table.unit else "(row)" for name, table in dataset.tables.items()}
         return cls(dataset.name, dataset.relation.value, units, str(budget.epsilon), str(budget.delta))
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, Json]:
         """The stored form."""
         return {
             "dataset": self.dataset,

@@ -29,8 +29,13 @@ class Dataset:
             )
         if not isinstance(self.relation, Relation):
             raise InvalidDeclaration(f"relation={self.relation!r}.", allowed="sf.AddRemove, sf.ReplaceOne")
-        if not self.tables:
-            raise InvalidDeclaration("A dataset without a table.", allowed='{"people": sf.Table(...)}')
+        if not isinstance(self.version, str) or not self.version:
+            raise InvalidDeclaration(f"version={self.version!r}.", allowed="a text, such as '2026-11'")
+        if not self.tables or not all(isinstance(name, str) for name in self.tables):
+            raise InvalidDeclaration("A dataset without a named table.", allowed='{"people": sf.Table(...)}')
+        object.__setattr__(self, "tables", dict(self.tables))
+        if len({name.lower() for name in self.tables}) != len(self.tables):
+            raise InvalidDeclaration("Two tables whose names differ only in case.", remedy="Rename one.")
         for name, table in self.tables.items():
             if not isinstance(table, Table) or not name.isidentifier():
                 raise InvalidDeclaration(f"Table {name!r}.", allowed="a plain name with an sf.Table")

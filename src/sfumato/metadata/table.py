@@ -33,6 +33,8 @@ class Table:
     def __post_init__(self) -> None:
         if self.unit is not None and not isinstance(self.unit, Unit):
             raise InvalidDeclaration(f"unit={self.unit!r}.", allowed='sf.Unit("person_id", max_rows=1) or None')
+        if not isinstance(self.columns, Mapping) or not all(isinstance(name, str) for name in self.columns):
+            raise InvalidDeclaration("columns= that is no mapping of names.", allowed='{"age": sf.Integer(0, 120)}')
         for name, kind in self.columns.items():
             if not isinstance(kind, Integer | Real | Date | Category | Boolean | Text):
                 raise InvalidDeclaration(

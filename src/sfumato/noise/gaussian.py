@@ -113,7 +113,7 @@ class DiscreteGaussian:
         sigma = float(sqrt_up(self.sigma_squared))
         upper = math.erfc(x / (sigma * math.sqrt(2))) / 2 * (1 + _LIBM_SLACK)
         lower = math.erfc((x + 1) / (sigma * math.sqrt(2))) / 2 * (1 - _LIBM_SLACK)
-        return Bracket(lower, max(upper, 1e-300))
+        return Bracket(lower if lower > 1e-300 else 0.0, max(upper, 1e-300))
 
 
 def _minus(probability: float, *, up: bool = False) -> float:

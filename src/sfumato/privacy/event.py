@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from sfumato.errors import InvalidDeclaration
+from sfumato.errors import InvalidDeclaration, InvalidNumber
+from sfumato.exact.rational import to_fraction
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from sfumato.privacy.distance import Distance, Norm
 
@@ -67,10 +68,10 @@ def event_from_json(value: Json) -> Event:
         InvalidDeclaration: an unknown kind, law, norm or version, or a damaged form.
     """
     try:
-        if not isinstance(value, dict) or value["version"] != VERSION:
+        if not isinstance(value, dict) or type(value["version"]) is not int or value["version"] != VERSION:
             raise _unknown(value)
         return _READERS[str(value["kind"])](value)
-    except (KeyError, ValueError, TypeError, ZeroDivisionError):
+    except (KeyError, ValueError, TypeError, InvalidNumber):
         raise _unknown(value) from None
 
 
@@ -82,7 +83,7 @@ def _read_composed(value: Mapping[str, Json]) -> Event:
 
 
 def _read_additive(value: Mapping[str, Json]) -> Event:
-    distance = Distance(Norm(value["norm"]), Fraction(str(value["sensitivity"])))
+    distance = Distance(Norm(value["norm"]), _number(value["sensitivity"]))
     noise = value["noise"]
     if not isinstance(noise, dict):
         raise _unknown(noise)
@@ -95,9 +96,13 @@ def _noise_to_json(noise: Noise) -> Json:
     return {"law": "discrete_gaussian", "sigma_squared": str(noise.sigma_squared)}
 
 
+def _number(form: Json) -> Fraction:
+    return to_fraction("A number of an event", str(form))
+
+
 _LAWS: dict[str, Callable[[Mapping[str, Json]], Noise]] = {
-    "discrete_laplace": lambda form: DiscreteLaplace(Fraction(str(form["scale"]))),
-    "discrete_gaussian": lambda form: DiscreteGaussian(sigma_squared=Fraction(str(form["sigma_squared"]))),
+    "discrete_laplace": lambda form: DiscreteLaplace(_number(form["scale"])),
+    "discrete_gaussian": lambda form: DiscreteGaussian(sigma_squared=_number(form["sigma_squared"])),
 }
 _READERS: dict[str, Callable[[Mapping[str, Json]], Event]] = {
     "composed": _read_composed,

@@ -108,8 +108,11 @@ class Answer:
             "integer": pyarrow.int64(), "real": pyarrow.float64(), "text": pyarrow.string(),
             "date": pyarrow.date32(), "boolean": pyarrow.bool_(),
         }  # fmt: skip
-        schema = pyarrow.schema([(str(column["name"]), types[str(column["type"])]) for column in self.columns])
-        return pyarrow.Table.from_pylist(self.to_dicts(), schema=schema)
+        fields = []
+        for place, column in enumerate(self.columns):
+            wide = any(isinstance(row[place], int) and abs(cast(int, row[place])) >= 2**63 for row in self.rows)
+            fields.append((str(column["name"]), types["real" if wide else str(column["type"])]))
+        return pyarrow.Table.from_pylist(self.to_dicts(), schema=pyarrow.schema(fields))
 
     def to_arrow_bytes(self) -> bytes:
         """The Arrow table as an IPC stream, as ``sfumato query --format arrow`` writes it."""

@@ -4,6 +4,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeAlias
 
 from sfumato.noise import Noise
@@ -51,8 +52,14 @@ class Released:
         if self.is_mean:
             low, high = share_interval(values[0], values[1], self.noise, miss)
             return self.lower + self.span * Fraction(low), self.lower + self.span * Fraction(high)
-        reach = self.noise.half_width(1 - miss)
+        reach = _reach(self.noise, miss)
         return (values[0] - reach) * self.unit, (values[0] + reach) * self.unit
+
+
+@lru_cache(maxsize=256)
+def _reach(noise: Noise, miss: Fraction) -> int:
+    """The half-width of a law, the same in every cell."""
+    return noise.half_width(1 - miss)
 
 
 def units_of(aggregate: Aggregate, fine: int) -> tuple[Fraction, Fraction, Fraction]:

@@ -2,9 +2,11 @@
 """In words: who is protected, what was bounded and how, and which bias that brings."""
 
 from sfumato.exact.rational import decimal_text
-from sfumato.metadata.column import Boolean
+from sfumato.metadata.column import Boolean, Date, Integer, Real
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import CountUnits, CountValues, Mean, Sum, numeric
+from sfumato.plan.relation import predicates
+from sfumato.plan.scalar import Field, leaves
 from sfumato.plan.show import title
 from sfumato.plan.status import Bounded
 from sfumato.privacy.distance import Norm
@@ -76,10 +78,20 @@ def bias(bounded: Bounded) -> list[str]:
                 lines.append(f"{name}: never above the raw count; rows beyond the limits are missing from it.")
         if isinstance(part.aggregate, Sum | Mean) and limited:
             lines.append(f"{name}: units beyond the row and group limits weigh less than in the raw data.")
+    lines += [
+        f"WHERE: {name} is compared as declared: clipped to its bounds, on its steps." for name in _compared(bounded)
+    ]
     keys = [key.name for key in bounded.tracked.raw.keys if key.type.missing is None]
     if keys:
         lines.append(f"Rows where {' or '.join(keys)} is missing or not a declared value are in no group.")
     return list(dict.fromkeys(lines))
+
+
+def _compared(bounded: Bounded) -> list[str]:
+    """The columns whose clipping can change which rows a WHERE keeps."""
+    read = [leaf for test in predicates(bounded.tracked.raw.relation) for leaf in leaves(test)]
+    columns = [leaf.column for leaf in read if isinstance(leaf, Field)]
+    return list(dict.fromkeys(each.name for each in columns if isinstance(each.type, Integer | Real | Date)))
 
 
 def explain(planned: Planned, dataset: Dataset) -> str:

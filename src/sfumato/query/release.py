@@ -5,6 +5,7 @@ The order is the guarantee: reserve (durable), draw the noise, mark executing (d
 read, add, commit the bytes (durable), return them. Proof: release.proof.md.
 """
 
+import datetime
 import hashlib
 import itertools
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from sfumato.engines.base import Codes, Engine, Integers
 from sfumato.errors import EngineFailed
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.spend import Ledger, Request
-from sfumato.metadata.column import Column, Date, Display, Text
+from sfumato.metadata.column import Column, Text
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
 from sfumato.noise.entropy import token
@@ -52,7 +53,7 @@ class Asker:
             "plan": plan,
             "output": output,
             "event": event,
-            "contract": canonical_json(_plain(self.contract)),
+            "contract": canonical_json(self.contract.to_json()),
             "version": self.dataset.version,
             "analyst": self.analyst,
             "semantics": SEMANTICS,
@@ -94,16 +95,19 @@ def _charged(planned: Planned, asker: Asker, engine: Engine, ledger: Ledger) -> 
         ledger.void(charge)
         raise
     ledger.execute(charge)
+    body: bytes | None = None
     try:
         exact = engine.run(planned.bounded, sampling_key)
         body = _body(charge, planned, asker, _noisy(planned, groups, exact, noise))
+        del exact
     except Exception:
         ledger.forfeit(charge, "engine")
-        # whatever it was, its text could quote a value
-        raise EngineFailed() from None
     except BaseException:
         ledger.forfeit(charge, "interrupted")
         raise
+    if body is None:
+        # raised outside the handler: whatever it was, its text could quote a value
+        raise EngineFailed()
     ledger.commit(charge, body)
     return body
 
@@ -160,21 +164,11 @@ def _body(charge: str, planned: Planned, asker: Asker, parts: list[Released]) ->
 def _shown(key: Column, code: int | None) -> Json:
     kind = key.type
     assert not isinstance(kind, Text), "lowering admits no Text key"
-    value: Display = None if code is None else kind.decode(code)
-    return str(value) if isinstance(kind, Date) and value is not None else value  # type: ignore[return-value]
+    value = None if code is None else kind.decode(code)
+    return value.isoformat() if isinstance(value, datetime.date) else value
 
 
 def _key_type(key: Column) -> str:
     return {"Integer": "integer", "Real": "real", "Date": "date", "Boolean": "boolean"}.get(
         type(key.type).__name__, "text"
     )
-
-
-def _plain(contract: Contract) -> dict[str, Json]:
-    return {
-        "dataset": contract.dataset,
-        "relation": contract.relation,
-        "units": dict(contract.units),
-        "epsilon": contract.epsilon,
-        "delta": contract.delta,
-    }

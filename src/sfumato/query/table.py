@@ -10,7 +10,7 @@ from sfumato.exact.rounding import float_down, float_up
 from sfumato.ledger.journal import canonical_json
 from sfumato.noise import DiscreteLaplace, Noise
 from sfumato.plan.output import Order, Output
-from sfumato.plan.scalar import Key, Scalar, Value
+from sfumato.plan.scalar import Constant, Estimate, Key, Scalar, Value
 from sfumato.plan.show import canonical
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import AdditiveNoise, Json, event_from_json, event_to_json
@@ -101,8 +101,10 @@ def _number(value: Value) -> Json:
 def _type(expression: Scalar, parts: Sequence[Released], key_types: Sequence[str]) -> str:
     if isinstance(expression, Key):
         return key_types[expression.index]
-    index = getattr(expression, "index", None)
-    return "integer" if index is not None and parts[index].unit == 1 and not parts[index].is_mean else "real"
+    if isinstance(expression, Constant) and isinstance(expression.value, bool | str):
+        return "boolean" if isinstance(expression.value, bool) else "text"
+    whole = isinstance(expression, Estimate) and parts[expression.index].unit == 1
+    return "integer" if whole and not parts[cast(Estimate, expression).index].is_mean else "real"
 
 
 def _error(expression: Scalar, parts: Sequence[Released], row: int, miss: Fraction) -> Json:

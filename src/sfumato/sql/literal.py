@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from sfumato.errors import UnsupportedSql
+from sfumato.errors import InvalidNumber, UnsupportedSql
 from sfumato.exact.rational import to_fraction
 from sfumato.metadata.column import date_code
 from sfumato.sql.reject import require_only
@@ -25,7 +25,7 @@ def literal(node: exp.Expr) -> Literal | None:
         case exp.Boolean():
             return bool(node.this)
         case exp.Literal():
-            return str(node.this) if node.is_string else to_fraction("A number in the statement", str(node.this))
+            return str(node.this) if node.is_string else _number(str(node.this))
         case exp.Neg():
             inner = literal(node.this)
             return -inner if isinstance(inner, Fraction) else None
@@ -34,6 +34,13 @@ def literal(node: exp.Expr) -> Literal | None:
             return _date(node)
         case _:
             return None
+
+
+def _number(written: str) -> Fraction:
+    try:
+        return to_fraction("A number in the statement", written)
+    except InvalidNumber as error:
+        raise UnsupportedSql(error.problem, allowed=error.allowed) from None
 
 
 def _date(node: exp.Cast) -> str:

@@ -46,6 +46,7 @@ def understand(text: str, dataset: Dataset) -> Question:
     keys = _keys(select, scope)
     outputs = Outputs(scope, keys)
     items = _unique(tuple(outputs.item(node) for node in select.expressions))
+    outputs.name(items)
     having = outputs.test(select.args["having"].this) if select.args.get("having") else None
     order = select.args.get("order")
     if order is not None:
@@ -68,18 +69,18 @@ def _keys(select: exp.Select, scope: Scope) -> tuple[Column, ...]:
     if group is None:
         return ()
     require_only(group, "expressions")
-    keys = [_key(_placed(node, select), scope) for node in group.expressions]
+    keys = [_key(_placed(node, select, scope), scope) for node in group.expressions]
     return tuple(dict.fromkeys(keys))
 
 
-def _placed(node: exp.Expr, select: exp.Select) -> exp.Expr:
+def _placed(node: exp.Expr, select: exp.Select, scope: Scope) -> exp.Expr:
     """What GROUP BY 1, or GROUP BY alias, stands for."""
     place = literal(node)
     if place is not None:
-        if place not in range(1, len(select.expressions) + 1):
+        if not isinstance(place, Fraction) or place not in range(1, len(select.expressions) + 1):
             raise UnsupportedSql(f"GROUP BY {place}.", allowed=f"a column of SELECT, 1 to {len(select.expressions)}")
-        node = select.expressions[int(str(place)) - 1]
-    elif isinstance(node, exp.Column) and not node.table:
+        node = select.expressions[int(place) - 1]
+    elif isinstance(node, exp.Column) and not node.table and scope.table.column(node.name) is None:
         aliased = [each.this for each in select.expressions if isinstance(each, exp.Alias) and each.alias == node.name]
         node = aliased[0] if aliased and isinstance(aliased[0], exp.Column) else node
     return node.this if isinstance(node, exp.Alias) else node
@@ -108,11 +109,16 @@ def _key(node: exp.Expr, scope: Scope) -> Column:
 
 def _unique(items: tuple[Item, ...]) -> tuple[Item, ...]:
     """Column names that differ, so that every cell of the answer has one name."""
-    seen: dict[str, int] = {}
+    taken = {item.name for item in items}
+    seen: set[str] = set()
     renamed = []
     for item in items:
-        seen[item.name] = seen.get(item.name, 0) + 1
-        renamed.append(item if seen[item.name] == 1 else Item(f"{item.name}_{seen[item.name]}", item.expression))
+        name, count = item.name, 1
+        while name in seen or (count > 1 and name in taken):
+            count += 1
+            name = f"{item.name}_{count}"
+        seen.add(name)
+        renamed.append(Item(name, item.expression))
     return tuple(renamed)
 
 

@@ -22,12 +22,7 @@ class Scope:
 
     def column(self, node: exp.Column) -> Column:
         """The declared column that a node names; lists the declared ones if there is none."""
-        require_only(node, "this", "table")
-        if isinstance(node.this, exp.Star):
-            raise reject(node.this)
-        prefix = node.table
-        if prefix and prefix.lower() not in {self.alias.lower(), self.name.lower()}:
-            raise UnknownName(f"No table {prefix!r} in this question.", allowed=self.alias)
+        self._require_table(node)
         found = self.table.column(node.name)
         if found is None:
             raise UnknownName(
@@ -39,8 +34,19 @@ class Scope:
 
     def is_unit(self, node: exp.Expr) -> bool:
         """Whether a node names the unit column, declared as a column or not."""
-        unit = self.table.unit
-        return isinstance(node, exp.Column) and unit is not None and node.name.lower() == unit.column.lower()
+        if not isinstance(node, exp.Column) or self.table.unit is None:
+            return False
+        self._require_table(node)
+        return node.name.lower() == self.table.unit.column.lower()
+
+    def _require_table(self, node: exp.Column) -> None:
+        """Refuses ``other.column`` and ``table.*``."""
+        require_only(node, "this", "table")
+        if isinstance(node.this, exp.Star):
+            raise reject(node.this)
+        prefix = node.table
+        if prefix and prefix.lower() not in {self.alias.lower(), self.name.lower()}:
+            raise UnknownName(f"No table {prefix!r} in this question.", allowed=self.alias)
 
 
 def scope_of(select: exp.Select, dataset: Dataset) -> Scope:
@@ -50,8 +56,12 @@ def scope_of(select: exp.Select, dataset: Dataset) -> Scope:
         raise UnknownName("A question without FROM.", allowed=", ".join(dataset.tables))
     table = source.this
     if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
-        raise reject(table.this if isinstance(table, exp.Table) else table)
+        if isinstance(table, exp.Table) and isinstance(table.this, exp.Func):
+            raise UnknownName("FROM a function.", allowed=", ".join(dataset.tables), remedy="Ask a declared table.")
+        raise reject(table)
     require_only(table, "this", "alias")
+    if table.args.get("alias") is not None:
+        require_only(table.args["alias"], "this")
     for name, declared in dataset.tables.items():
         if name.lower() == table.name.lower():
             return Scope(name, table.alias or name, declared)

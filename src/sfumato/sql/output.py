@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """SELECT list, HAVING, ORDER BY and LIMIT: expressions over keys and released aggregates."""
 
+from fractions import Fraction
+
 from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql
@@ -47,21 +49,28 @@ class Outputs:
         inner = node.this if isinstance(node, exp.Alias) else node
         expression = self._value(inner)
         name = node.alias if isinstance(node, exp.Alias) else _name(inner)
-        self._aliases.setdefault(name.lower(), expression)
+        key = self._find_key(name)
+        if key is not None and expression != Key(key):
+            raise UnsupportedSql(
+                f"The alias {name!r} is also the name of a group key.", remedy="Choose another name for the column."
+            )
         return Item(name, expression)
+
+    def name(self, items: tuple[Item, ...]) -> None:
+        """Lets HAVING and ORDER BY call the columns of the answer by their names."""
+        for item in reversed(items):
+            self._aliases[item.name.lower()] = item.expression
 
     def order(self, node: exp.Expr, items: tuple[Item, ...]) -> Order:
         """A sort key: a place in the SELECT list, an alias, or an expression."""
         require_only(node, "this", "desc", "nulls_first")
         place = literal(node.this)
-        if place is not None:
-            return self._placed(place, items, node)
-        return Order(self._value(node.this), bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
-
-    def _placed(self, place: object, items: tuple[Item, ...], node: exp.Expr) -> Order:
-        if place not in range(1, len(items) + 1):
+        if place is None:
+            expression = self._value(node.this)
+        elif isinstance(place, Fraction) and place in range(1, len(items) + 1):
+            expression = items[int(place) - 1].expression
+        else:
             raise UnsupportedSql(f"ORDER BY {place}.", allowed=f"a column of the answer, 1 to {len(items)}")
-        expression = items[int(str(place)) - 1].expression
         return Order(expression, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
 
     def test(self, node: exp.Expr) -> Scalar:
@@ -70,28 +79,35 @@ class Outputs:
         if found is not None:
             return found
         if self._about_key(node):
-            return Predicates(self._scope.column, self._key).lower(node)
+            return Predicates(self._declared, self._key).lower(node)
         match node:
             case exp.Is() if isinstance(node.expression, exp.Null):
-                return IsNull(self._value(node.this))
+                return IsNull(self._number(node.this))
             case exp.Between():
                 require_only(node, "this", "low", "high")
-                value = self._value(node.this)
-                low, high = self._value(node.args["low"]), self._value(node.args["high"])
+                value, low, high = (self._number(node.args[each]) for each in ("this", "low", "high"))
                 return And((Compare(Comparison.GE, value, low), Compare(Comparison.LE, value, high)))
             case _ if type(node) in COMPARISONS:
-                return Compare(COMPARISONS[type(node)], self._value(node.this), self._value(node.expression))
+                return Compare(COMPARISONS[type(node)], self._number(node.this), self._number(node.expression))
             case _:
                 raise reject(node)
 
     def _about_key(self, node: exp.Expr) -> bool:
-        """Whether a test compares a group key, and not an alias of something released."""
+        """Whether a test compares a group key, by its name or by an alias of it."""
         sides = [node, node.this, node.args.get("expression")]
-        columns = [side for side in sides if isinstance(side, exp.Column)]
-        return any(self._find_key(each) is not None and each.name.lower() not in self._released() for each in columns)
+        return any(isinstance(side, exp.Column) and self._key_of(side) is not None for side in sides)
 
-    def _released(self) -> set[str]:
-        return {alias for alias, expression in self._aliases.items() if not isinstance(expression, Key)}
+    def _key_of(self, node: exp.Column) -> int | None:
+        """The place of the group key that a column means."""
+        if not node.table and node.name.lower() in self._aliases:
+            named = self._aliases[node.name.lower()]
+            return named.index if isinstance(named, Key) else None
+        return self._find_key(node.name)
+
+    def _declared(self, node: exp.Column) -> Column:
+        """The column that a name in HAVING means, aliases of keys among them."""
+        index = self._key_of(node)
+        return self._scope.column(node) if index is None else self._keys[index]
 
     def _value(self, node: exp.Expr) -> Scalar:
         found = aggregate(node, self._scope)
@@ -119,7 +135,7 @@ class Outputs:
     def _number(self, node: exp.Expr) -> Scalar:
         value = self._value(node)
         if isinstance(value, Key) or (isinstance(value, Constant) and isinstance(value.value, str | bool)):
-            raise UnsupportedSql("Arithmetic on a key or a text.", allowed="aggregates and numbers")
+            raise UnsupportedSql("A key or a text where a number is needed.", allowed="aggregates and numbers")
         return value
 
     def _estimate(self, wanted: Aggregate) -> Scalar:
@@ -131,15 +147,14 @@ class Outputs:
     def _column(self, node: exp.Column) -> Scalar:
         if not node.table and node.name.lower() in self._aliases:
             return self._aliases[node.name.lower()]
-        index = self._find_key(node)
-        if index is not None:
-            return Key(index)
-        self._scope.column(node)
+        found = self._scope.column(node)
+        if found in self._keys:
+            return Key(self._keys.index(found))
         raise refuse(f"Column {node.name!r} outside GROUP BY", RAW_ROWS)
 
-    def _find_key(self, node: exp.Column) -> int | None:
+    def _find_key(self, name: str) -> int | None:
         names = [key.name.lower() for key in self._keys]
-        return names.index(node.name.lower()) if node.name.lower() in names else None
+        return names.index(name.lower()) if name.lower() in names else None
 
     def _key(self, column: Column) -> Scalar:
         if column not in self._keys:

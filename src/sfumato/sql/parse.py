@@ -14,6 +14,8 @@ from sfumato.sql.reject import NOT_A_QUERY, refuse, reject
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 _MAX_LENGTH = 100_000
+# Lowering and evaluation recurse a few calls a level; this leaves the caller room.
+_DEEPEST = 80
 
 
 def parse(text: str) -> exp.Select:
@@ -23,14 +25,7 @@ def parse(text: str) -> exp.Select:
         SqlSyntaxError: not SQL; the line and column are given.
         UnsupportedSql: several statements, or one that is not a SELECT.
     """
-    if not isinstance(text, str) or len(text) > _MAX_LENGTH:
-        raise UnsupportedSql(f"A statement that is not a text of at most {_MAX_LENGTH:,} characters.")
-    try:
-        statements = [each for each in sqlglot.parse(text, read="duckdb") if each is not None]
-    except SqlglotError as error:
-        raise _syntax_error(error) from None
-    except RecursionError:
-        raise UnsupportedSql("A statement that is nested too deeply.", remedy="Write fewer brackets.") from None
+    statements = _statements(text)
     if not statements:
         raise SqlSyntaxError("The statement is empty.", line=1, column=1, remedy="SELECT COUNT(*) FROM ...")
     if len(statements) > 1:
@@ -39,8 +34,44 @@ def parse(text: str) -> exp.Select:
     if isinstance(statement, exp.Query | exp.Values) and not isinstance(statement, exp.Select):
         raise reject(statement)
     if not isinstance(statement, exp.Select):
-        raise refuse(f"The statement {statement.key.upper()}", NOT_A_QUERY)
+        word = statement.name if isinstance(statement, exp.Command) else statement.key
+        raise refuse(f"The statement {word.upper()}", NOT_A_QUERY)
+    if _depth(statement) > _DEEPEST:
+        raise _too_deep()
     return statement
+
+
+def _statements(text: str) -> list[exp.Expr]:
+    if not isinstance(text, str) or len(text) > _MAX_LENGTH:
+        raise UnsupportedSql(f"A statement that is not a text of at most {_MAX_LENGTH:,} characters.")
+    try:
+        text.encode()
+        return [each for each in sqlglot.parse(text, read="duckdb") if each is not None]
+    except SqlglotError as error:
+        raise _syntax_error(error) from None
+    except UnicodeEncodeError:
+        raise UnsupportedSql("A statement with half a character (a lone surrogate).", remedy="Remove it.") from None
+    except RecursionError:
+        raise _too_deep() from None
+    except Exception as error:
+        # the parser stumbles over some texts that are not SQL
+        raise SqlSyntaxError(f"Not SQL ({type(error).__name__}).", line=1, column=1) from None
+
+
+def _depth(statement: exp.Expr) -> int:
+    """How deeply a statement is nested, found without recursion."""
+    deepest, waiting = 0, [(statement, 1)]
+    while waiting:
+        node, depth = waiting.pop()
+        deepest = max(deepest, depth)
+        waiting += [(each, depth + 1) for each in node.iter_expressions()]
+    return deepest
+
+
+def _too_deep() -> UnsupportedSql:
+    return UnsupportedSql(
+        "A statement that is nested too deeply.", remedy="Use IN (...) for long lists of values, and fewer brackets."
+    )
 
 
 def _syntax_error(error: SqlglotError) -> SqlSyntaxError:

@@ -27,7 +27,7 @@ _EXPRESSION = (
     "Use a column as it is; compute on the noisy answer, SUM(a) / COUNT(*), or prepare the column in the data.",
 )
 _PREDICATE = (
-    "is not a test that this version knows",
+    "is not answered by this version",
     "Use =, <>, <, <=, >, >=, IN (...), BETWEEN, IS NULL, AND, OR, NOT on a column and constants.",
 )
 

@@ -25,7 +25,8 @@ def assert_follows(
     n = len(draws)
     t = math.sqrt(math.log(2 / false_alarm) / (2 * n))
     ordered = sorted(draws)
-    points = sorted(set(ordered))
+    # also just below each draw: a cdf that should have grown in between is a deviation too
+    points = sorted({point for draw in draws for point in (draw - 1, draw)})
     power = max(abs(cdf(x) - notices(x)) for x in points)
     if power <= 2 * t:
         raise AssertionError(f"{n} draws notice a distance of {2 * t:.2g}; the wrong law is only {power:.2g} away")

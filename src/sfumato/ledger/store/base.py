@@ -36,6 +36,17 @@ class ChargeRow:
     cost: str
     event: str
     reason: str
+    acknowledged: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRow:
+    """An answer as stored: the charge that paid for it, its keys, its bytes."""
+
+    charge: str
+    question: str
+    statement: str
+    body: bytes
 
 
 class Store(Protocol):
@@ -64,6 +75,10 @@ class Store(Protocol):
         """The earliest answer to a statement, at any cost."""
         ...
 
-    def answers(self) -> Iterator[tuple[str, bytes]]: ...
+    def answers(self) -> Iterator[AnswerRow]: ...
     def put_answer(self, row: ChargeRow, body: bytes) -> None: ...
+    def checkpoint(self) -> None:
+        """Brings everything into the main file, so that a copy of it alone knows the account."""
+        ...
+
     def close(self) -> None: ...

@@ -5,6 +5,7 @@ apsw brings its own SQLite; the one of the standard library may have the WAL-res
 (3.7.0 to 3.51.2).
 """
 
+import fcntl
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -16,7 +17,7 @@ import apsw
 
 from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerError, LedgerReadOnly, LedgerTooNew, LedgerUnavailable
 from sfumato.ledger.journal import Entry
-from sfumato.ledger.store.base import FORFEITED, AccountRow, ChargeRow
+from sfumato.ledger.store.base import FORFEITED, AccountRow, AnswerRow, ChargeRow
 
 SCHEMA_VERSION = 1
 _APPLICATION = 0x5F0A70  # "sfumato", so that another program's database is told apart
@@ -33,7 +34,7 @@ CREATE TABLE answer (question TEXT PRIMARY KEY, statement TEXT NOT NULL, charge 
     body BLOB NOT NULL) STRICT;
 CREATE INDEX answer_statement ON answer (statement);
 """
-_CHARGE = "id, dataset, analyst, state, question, statement, cost, event, reason"
+_CHARGE = "id, dataset, analyst, state, question, statement, cost, event, reason, acknowledged"
 
 Cell: TypeAlias = int | str | bytes
 P = ParamSpec("P")
@@ -62,7 +63,15 @@ class SQLite:
 
     def __init__(self, path: str | Path, *, create: bool = True) -> None:
         self.path = str(path)
-        self._connection = self._open(create=create)
+        self._process = os.getpid()
+        if not create and not Path(path).is_file():
+            raise LedgerUnavailable(f"No ledger at {self.path!r}.", remedy="Check the path.")
+        self._lock = _exclusive(self.path)
+        try:
+            self._connection = self._open(create=create)
+        except BaseException:
+            os.close(self._lock)
+            raise
         try:
             self._prepare()
         except BaseException:
@@ -72,12 +81,7 @@ class SQLite:
     @_typed
     def _open(self, *, create: bool) -> apsw.Connection:
         if create:
-            try:
-                os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
-            except OSError as error:
-                raise _unopenable(self.path, error) from None
-        elif not Path(self.path).is_file():
-            raise LedgerUnavailable(f"No ledger at {self.path!r}.", remedy="Check the path.")
+            _create(self.path)
         return apsw.Connection(self.path, flags=apsw.SQLITE_OPEN_READWRITE)
 
     @_typed
@@ -108,13 +112,14 @@ class SQLite:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         try:
-            self._connection.execute("BEGIN IMMEDIATE")
+            connection = self._here()
+            connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                connection.execute("ROLLBACK")
                 raise
-            self._connection.execute("COMMIT")
+            connection.execute("COMMIT")
         except apsw.Error as error:
             raise _translate(error, self.path) from None
 
@@ -170,9 +175,10 @@ class SQLite:
             row.cost,
             row.event,
             row.reason,
+            row.acknowledged,
         )
         self._run(
-            f"INSERT INTO charge ({_CHARGE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) "
+            f"INSERT INTO charge ({_CHARGE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason",
             values,
         )
@@ -203,21 +209,40 @@ class SQLite:
         row = self._one("SELECT body FROM answer WHERE statement = ? ORDER BY rowid LIMIT 1", (statement,))
         return bytes(row[0]) if row else None
 
-    def answers(self) -> Iterator[tuple[str, bytes]]:
-        return ((row[0], bytes(row[1])) for row in self._all("SELECT charge, body FROM answer ORDER BY rowid"))
+    def answers(self) -> Iterator[AnswerRow]:
+        return (
+            AnswerRow(row[0], row[1], row[2], bytes(row[3]))
+            for row in self._all("SELECT charge, question, statement, body FROM answer ORDER BY rowid")
+        )
 
     @_typed
     def put_answer(self, row: ChargeRow, body: bytes) -> None:
         self._run("INSERT INTO answer VALUES (?, ?, ?, ?)", (row.question, row.statement, row.id, body))
 
+    @_typed
+    def checkpoint(self) -> None:
+        self._run("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def close(self) -> None:
         self._connection.close()
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def _here(self) -> apsw.Connection:
+        """The connection, in the process that opened it: a fork has no ledger."""
+        if os.getpid() != self._process:
+            raise LedgerBusy(
+                f"The ledger {self.path!r} belongs to the process that opened it, and this is a fork of it.",
+                remedy="Open a session in one process only, after the fork.",
+            )
+        return self._connection
 
     def _run(self, sql: str, values: tuple[Cell, ...] = ()) -> None:
-        self._connection.execute(sql, values)
+        self._here().execute(sql, values)
 
     def _one(self, sql: str, values: tuple[Cell, ...] = ()) -> tuple[Any, ...] | None:
-        return self._connection.execute(sql, values).fetchone()
+        return self._here().execute(sql, values).fetchone()
 
     def _number(self, sql: str, values: tuple[Cell, ...] = ()) -> int:
         row = self._one(sql, values)
@@ -225,7 +250,7 @@ class SQLite:
 
     def _all(self, sql: str, values: tuple[Cell, ...] = ()) -> Iterator[tuple[Any, ...]]:
         try:
-            yield from self._connection.execute(sql, values)
+            yield from self._here().execute(sql, values)
         except apsw.Error as error:
             raise _translate(error, self.path) from None
 
@@ -233,10 +258,9 @@ class SQLite:
 def _translate(error: apsw.Error, path: str) -> LedgerError:
     match error:
         case apsw.BusyError() | apsw.LockedError():
-            return LedgerBusy(
-                f"The ledger {path!r} is in use by another session or process.",
-                remedy="Close it there first: one process at a time holds a ledger file.",
-            )
+            return _busy(path)
+        case apsw.ConnectionClosedError():
+            return LedgerUnavailable("The session is closed.", remedy="Open another with sf.connect or sf.load.")
         case apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.AuthError():
             return _read_only(path)
         case apsw.CantOpenError() | apsw.FullError() | apsw.IOError():
@@ -245,6 +269,42 @@ def _translate(error: apsw.Error, path: str) -> LedgerError:
             )
         case _:
             return _corrupt(path)
+
+
+def _exclusive(path: str) -> int:
+    """Holds ``path``.lock for one opening; the descriptor that holds it.
+
+    SQLite's own POSIX locks are not enough: a process loses them when anything in it opens
+    and closes the file, a backup for instance. flock belongs to this descriptor alone.
+    """
+    try:
+        descriptor = os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError as error:
+        raise _unopenable(path, error) from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise _busy(path) from None
+    return descriptor
+
+
+def _create(path: str) -> None:
+    """An empty file of mode 0600 where there is none; an empty one that is there held a ledger."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        if Path(path).is_file() and Path(path).stat().st_size == 0:
+            raise _corrupt(path) from None
+    except OSError as error:
+        raise _unopenable(path, error) from None
+
+
+def _busy(path: str) -> LedgerBusy:
+    return LedgerBusy(
+        f"The ledger {path!r} is in use by another session or process.",
+        remedy="Close it there first: one process at a time holds a ledger file.",
+    )
 
 
 def _unopenable(path: str, error: OSError) -> LedgerError:

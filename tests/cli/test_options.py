@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options that commands share."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import click
+import pytest
+from tests.contracts.people import session
+
+from sfumato.cli.options import as_json, emit, priced
+from sfumato.query.answer import Answer
+
+
+@pytest.fixture(scope="module")
+def answer(tmp_path_factory: pytest.TempPathFactory) -> Answer:
+    """An answer with a key, a date, a mean and a ratio without an interval."""
+    sql = "SELECT sex, AVG(age) AS m, SUM(age) / COUNT(*) AS r FROM people WHERE age > 98 GROUP BY sex"
+    with session(tmp_path_factory.mktemp("options")) as opened:
+        return opened.query(sql, epsilon="0.01")
+
+
+def test_a_priced_command_takes_each_price_as_the_text_that_was_written() -> None:
+    seen: dict[str, str | None] = {}
+
+    @click.command()
+    @priced
+    def command(**price: str | None) -> None:
+        seen.update(price)
+
+    command.main(["--epsilon", "0.10", "--max-epsilon", "1/3"], standalone_mode=False)
+    assert seen == {"epsilon": "0.10", "rho": None, "delta": None, "error": None, "max_epsilon": "1/3"}
+
+
+def test_json_is_indented_and_keeps_every_letter() -> None:
+    assert as_json({"a": "é"}) == '{\n  "a": "é"\n}'
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+def test_each_format_goes_to_the_terminal_or_to_a_file(
+    answer: Answer, form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    emit(answer, form, None)
+    printed = capsys.readouterr().out
+    emit(answer, form, str(tmp_path / "out"))
+    assert (tmp_path / "out").read_text(encoding="utf-8") == printed
+    assert capsys.readouterr().out == ""
+
+
+def test_csv_leaves_an_unbounded_interval_empty(answer: Answer, capsys: pytest.CaptureFixture[str]) -> None:
+    emit(answer, "csv", None)
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert list(rows[0]) == ["sex", "m", "m_low", "m_high", "r", "r_low", "r_high"]
+    for row, cells in zip(rows, answer.to_dicts(), strict=True):
+        assert row["sex"] == cells["sex"]
+        assert (row["r_low"], row["r_high"]) == ("", "")
+        assert float(row["m"]) == cells["m"]
+
+
+def test_the_json_reads_back(answer: Answer, capsys: pytest.CaptureFixture[str]) -> None:
+    emit(answer, "json", None)
+    assert json.loads(capsys.readouterr().out)["rows"] == answer.rows

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every engine keeps the protocol, and never sees noise or price."""
+
+import ast
+import inspect
+import typing
+
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.engines import base, duckdb, emit, reference
+from sfumato.engines.base import Engine
+from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.reference import Reference
+
+MODULES = [base, duckdb, emit, reference]
+
+
+@pytest.mark.parametrize("engine", [DuckDB, Reference])
+@pytest.mark.parametrize("name", ["run", "statement"])
+def test_an_engine_has_the_signatures_of_the_protocol(engine, name):
+    promised, kept = (inspect.signature(getattr(each, name)) for each in (Engine, engine))
+    assert list(promised.parameters) == list(kept.parameters)
+    assert typing.get_type_hints(getattr(engine, name)) == typing.get_type_hints(getattr(Engine, name))
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda each: each.__name__)
+def test_an_engine_never_imports_noise_or_price(module):
+    names = {
+        node.module or "" for node in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(node, ast.ImportFrom)
+    }
+    rooms = {name.split(".")[1] for name in names if name.startswith("sfumato.")}
+    assert rooms <= {"engines", "errors", "metadata", "plan", "privacy", "exact"}
+    assert not {name for name in names if name.startswith("sfumato.privacy")} - {"sfumato.privacy.distance"}
+
+
+def test_both_engines_answer_the_same_question_alike(asker):
+    rows = [{"sex": "f", "age": 30}, {"sex": "m", "age": 41}, {"sex": "f", "age": None}]
+    ask = asker(pa.Table.from_pylist(rows), {"sex": sf.Category("f", "m"), "age": sf.Integer(0, 40)})
+    text = "SELECT sex, COUNT(*), SUM(age), AVG(age) FROM people GROUP BY sex"
+    assert ask.duckdb(text) == ask.reference(text, rows) == {(0,): (2, 30, 30, 10), (1,): (1, 40, 40, 0)}

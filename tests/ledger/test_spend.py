@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The life of a charge: every legal step, every illegal one, exact edges, races."""
+
+import json
+import threading
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+
+import pytest
+from tests.contracts.charges import BODY, concentrated, contract, head, in_state, opened, paid, pure, state_of
+
+from sfumato.errors import (
+    AccountFrozen,
+    BudgetExceeded,
+    ContractMismatch,
+    LedgerCorrupt,
+    LedgerUnavailable,
+)
+from sfumato.ledger import Ledger
+from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, RESERVED, VOIDED
+from sfumato.ledger.verify import verify
+from sfumato.privacy.budget import Budget
+
+STATES = (RESERVED, EXECUTING, COMMITTED, FORFEITED, VOIDED)
+STEPS = {
+    "execute": (RESERVED, EXECUTING),
+    "void": (RESERVED, VOIDED),
+    "commit": (EXECUTING, COMMITTED),
+    "forfeit": (EXECUTING, FORFEITED),
+}
+
+
+def step(ledger: Ledger, name: str, charge: str) -> None:
+    """One step by its name."""
+    rest = {"commit": (BODY,), "forfeit": ("engine",)}.get(name, ())
+    getattr(ledger, name)(charge, *rest)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return opened(tmp_path / "ledger.db")
+
+
+@pytest.mark.parametrize(("state", "name"), list(product(STATES, STEPS)))
+def test_only_the_declared_steps_exist(ledger: Ledger, state: str, name: str) -> None:
+    charge = in_state(ledger, state)
+    before, after = STEPS[name]
+    if state == before:
+        step(ledger, name, charge)
+        assert state_of(ledger, charge) == after
+        return
+    seen = head(ledger)
+    with pytest.raises(LedgerUnavailable, match=f"is {state}, not {before}"):
+        step(ledger, name, charge)
+    assert (state_of(ledger, charge), head(ledger)) == (state, seen)
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_an_unknown_charge_has_no_step(ledger: Ledger, name: str) -> None:
+    with pytest.raises(LedgerUnavailable, match="is unknown"):
+        step(ledger, name, "nobody")
+
+
+@pytest.mark.parametrize(
+    ("state", "spent", "reserved"),
+    [(RESERVED, 0, 1), (EXECUTING, 0, 1), (COMMITTED, 1, 0), (FORFEITED, 1, 0), (VOIDED, 0, 0)],
+)
+def test_each_state_costs_what_it_says(ledger: Ledger, state: str, spent: int, reserved: int) -> None:
+    in_state(ledger, state)
+    balance = ledger.balance("d")
+    assert (balance.spent.epsilon, balance.reserved.epsilon) == (spent * 10**11, reserved * 10**11)
+
+
+def test_a_tenth_ten_times_is_exactly_one(ledger: Ledger) -> None:
+    for index in range(10):
+        paid(ledger, pure("0.1", f"q{index}"))
+    assert ledger.balance("d").spent.epsilon == 10**12
+    assert ledger.balance("d").left.epsilon == 0
+    with pytest.raises(BudgetExceeded, match="nothing left"):
+        ledger.reserve(pure("1e-12", "more"))
+
+
+def test_the_edge_of_the_budget_is_exact(ledger: Ledger) -> None:
+    paid(ledger, pure("0.7"))
+    with pytest.raises(BudgetExceeded, match=r"costs epsilon 0\.300000000001; the account has epsilon=0\.3 left"):
+        ledger.reserve(pure("0.300000000001", "beyond"))
+    paid(ledger, pure("0.3", "exactly"))
+    assert ledger.balance("d").left.epsilon == 0
+
+
+def test_an_open_reservation_counts_as_spent(ledger: Ledger) -> None:
+    held = ledger.reserve(pure("0.6"))
+    with pytest.raises(BudgetExceeded, match=r"epsilon=0\.4"):
+        ledger.reserve(pure("0.5", "r"))
+    ledger.void(held)
+    ledger.reserve(pure("0.5", "r"))
+
+
+def test_a_gaussian_closes_the_pure_gate_and_is_booked_as_rho(tmp_path: Path) -> None:
+    ledger = opened(tmp_path / "l.db", 1, "1e-6")
+    paid(ledger, concentrated("0.001"))
+    spent = ledger.balance("d").spent
+    assert (spent.epsilon, spent.rho) == (None, 10**9)
+    with pytest.raises(BudgetExceeded, match=r"costs epsilon 0\.9"):
+        ledger.reserve(pure("0.9", "r"))
+
+
+def test_a_refused_reservation_writes_nothing(ledger: Ledger) -> None:
+    before = head(ledger)
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(pure(2))
+    assert head(ledger) == before
+    assert list(ledger.store.charges()) == []
+
+
+def test_a_charge_is_on_disk_before_it_can_execute(tmp_path: Path) -> None:
+    ledger = opened(tmp_path / "l.db")
+    charge = ledger.reserve(pure("0.1"))
+    copied = tmp_path / "copy.db"
+    for suffix in ("", "-wal"):
+        Path(f"{copied}{suffix}").write_bytes(Path(f"{tmp_path / 'l.db'}{suffix}").read_bytes())
+    # what a power cut would leave at this moment: the charge is there, and was voided when found
+    assert state_of(Ledger.open(copied), charge) == VOIDED
+    ledger.execute(charge)
+
+
+def test_an_answer_is_stored_with_its_charge(ledger: Ledger) -> None:
+    charge = ledger.reserve(pure("0.1"))
+    ledger.execute(charge)
+    assert ledger.answer("q") is None
+    ledger.commit(charge, BODY)
+    assert ledger.answer("q") == BODY
+    assert state_of(ledger, charge) == COMMITTED
+    assert ledger.balance("d").spent.epsilon == 10**11
+
+
+def test_an_answer_that_cannot_be_stored_leaves_its_charge_unspent_and_unreleased(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    charge = in_state(ledger, EXECUTING)
+
+    def full(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(ledger.store, "put_answer", full)
+    with pytest.raises(OSError, match="disk full"):
+        ledger.commit(charge, BODY)
+    assert (state_of(ledger, charge), ledger.answer("q")) == (EXECUTING, None)
+    assert ledger.balance("d").taken.epsilon == 10**11
+
+
+def test_the_same_question_has_one_answer(ledger: Ledger) -> None:
+    paid(ledger, pure("0.1"), b"first")
+    again = ledger.reserve(pure("0.1"))
+    ledger.execute(again)
+    with pytest.raises(LedgerCorrupt):
+        ledger.commit(again, b"second")
+    assert ledger.answer("q") == b"first"
+
+
+def test_the_first_answer_to_a_statement_is_kept_apart_from_later_ones(ledger: Ledger) -> None:
+    request = pure("0.1", "one")
+    paid(ledger, request, b"first")
+    later = pure("0.2", "two")
+    paid(ledger, type(later)(later.dataset, later.analyst, "two", request.statement, later.event), b"second")
+    assert ledger.first_answer(request.statement) == b"first"
+    assert ledger.first_answer("never asked") is None
+
+
+def test_an_executing_charge_is_never_refunded(ledger: Ledger) -> None:
+    charge = in_state(ledger, EXECUTING)
+    with pytest.raises(LedgerUnavailable):
+        ledger.void(charge)
+    ledger.forfeit(charge, "engine")
+    assert ledger.balance("d").spent.epsilon == 10**11
+
+
+def test_three_failures_freeze_the_account(ledger: Ledger) -> None:
+    for index in range(3):
+        in_state(ledger, FORFEITED, f"q{index}")
+    before = head(ledger)
+    with pytest.raises(AccountFrozen, match="after 3 failures"):
+        ledger.reserve(pure("0.1"))
+    assert head(ledger) == before
+    paid(ledger, pure("0.1", "another analyst", analyst="someone else"))
+
+
+def test_two_failures_do_not_freeze(ledger: Ledger) -> None:
+    for index in range(2):
+        in_state(ledger, FORFEITED, f"q{index}")
+    paid(ledger, pure("0.1"))
+
+
+def test_an_interruption_is_no_failure(ledger: Ledger) -> None:
+    for index in range(4):
+        ledger.forfeit(in_state(ledger, EXECUTING, f"q{index}"), "interrupted")
+    paid(ledger, pure("0.1"))
+
+
+def test_thaw_unfreezes_and_refunds_nothing(ledger: Ledger) -> None:
+    for index in range(3):
+        in_state(ledger, FORFEITED, f"q{index}")
+    assert ledger.thaw("d") == 3
+    assert ledger.thaw("d") == 0
+    paid(ledger, pure("0.1"))
+    assert ledger.balance("d").spent.epsilon == 4 * 10**11
+    assert verify(ledger).problems == ()
+
+
+def test_a_dataset_without_an_account_is_named(ledger: Ledger) -> None:
+    for ask in (ledger.balance, ledger.thaw, lambda name: ledger.reserve(pure("0.1", dataset=name))):
+        with pytest.raises(LedgerUnavailable, match="no account of dataset 'elsewhere'"):
+            ask("elsewhere")
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"relation": "replace-one"}, "relation: now replace-one, in the ledger add-remove"),
+        ({"unit": "person"}, "units"),
+        ({"budget": Budget(2)}, "epsilon: now 2, in the ledger 1"),
+        ({"budget": Budget(1, "1e-9")}, "delta: now 1/1000000000, in the ledger 0"),
+    ],
+)
+def test_another_contract_is_refused_and_changes_nothing(ledger: Ledger, change: dict[str, object], named: str) -> None:
+    budget = change.pop("budget", Budget(1))
+    before = head(ledger)
+    with pytest.raises(ContractMismatch, match=named):
+        ledger.adopt(contract(budget, **change), budget)
+    assert head(ledger) == before
+
+
+def test_reopening_keeps_what_was_spent(tmp_path: Path) -> None:
+    path = tmp_path / "l.db"
+    ledger = opened(path)
+    paid(ledger, pure("0.25"))
+    ledger.close()
+    again = opened(path)
+    assert again.balance("d").left.epsilon == Fraction(3, 4)
+    assert again.answer("q") == BODY
+    assert again.budget_of("d") == Budget(1)
+    assert again.budget_of("other") is None
+
+
+def test_two_datasets_of_one_ledger_pay_apart(tmp_path: Path) -> None:
+    ledger = opened(tmp_path / "l.db")
+    ledger.adopt(contract(Budget(2), "e"), Budget(2))
+    paid(ledger, pure(1))
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(pure("0.1", "r"))
+    paid(ledger, pure(2, "e's", dataset="e"))
+    assert ledger.balance("d").spent.epsilon == 10**12
+
+
+def test_of_32_threads_exactly_as_many_succeed_as_the_budget_pays(tmp_path: Path) -> None:
+    affordable, outcomes = 7, []
+    ledger = opened(tmp_path / "l.db", "0.7")
+    start = threading.Barrier(32)
+
+    def race(index: int) -> None:
+        start.wait()
+        try:
+            paid(ledger, pure("0.1", f"q{index}"))
+            outcomes.append("paid")
+        except BudgetExceeded:
+            outcomes.append("refused")
+
+    threads = [threading.Thread(target=race, args=(index,)) for index in range(32)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["paid"] * affordable + ["refused"] * (32 - affordable)
+    assert ledger.balance("d").left.epsilon == 0
+    assert verify(ledger).problems == ()
+
+
+def test_a_row_that_is_no_longer_json_is_a_corrupt_ledger(ledger: Ledger) -> None:
+    with ledger.store.transaction():
+        row = ledger.store.accounts()[0]
+        ledger.store.put_account(type(row)(row.dataset, row.contract, row.gates, "not json"))
+    with pytest.raises(LedgerCorrupt, match="cannot be read"):
+        ledger.reserve(pure("0.1"))
+
+
+def test_the_journal_tells_the_whole_life_of_a_charge(ledger: Ledger) -> None:
+    charge = paid(ledger, pure("0.1"))
+    told = [(entry.kind, json.loads(entry.body).get("charge")) for entry in ledger.store.entries()]
+    assert told == [("account", None), ("reserve", charge), ("execute", charge), ("commit", charge)]

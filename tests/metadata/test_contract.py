@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The contract holds what must not change, and nothing that may."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.errors import ContractMismatch
+from sfumato.metadata import Contract, Dataset, Integer, Table, contract
+from sfumato.privacy import Budget, ReplaceOne, Unit
+
+PEOPLE = Table("people.csv", unit=Unit("person_id", max_rows=1))
+BASE = Contract.of(Dataset("acs", {"people": PEOPLE, "visits": Table("visits.csv")}), Budget(3, "1e-6"))
+OTHERS = {
+    "dataset": Contract.of(Dataset("acs2", {"people": PEOPLE, "visits": Table("visits.csv")}), Budget(3, "1e-6")),
+    "relation": Contract.of(
+        Dataset("acs", {"people": PEOPLE, "visits": Table("visits.csv")}, ReplaceOne), Budget(3, "1e-6")
+    ),
+    "units": Contract.of(
+        Dataset("acs", {"people": Table("people.csv", unit=Unit("household")), "visits": Table("visits.csv")}),
+        Budget(3, "1e-6"),
+    ),
+    "epsilon": Contract.of(Dataset("acs", {"people": PEOPLE, "visits": Table("visits.csv")}), Budget(4, "1e-6")),
+    "delta": Contract.of(Dataset("acs", {"people": PEOPLE, "visits": Table("visits.csv")}), Budget(3, "1e-5")),
+}
+
+
+def stored(one: Contract) -> dict:
+    """The contract as a ledger gives it back."""
+    return json.loads(json.dumps(one.to_json()))
+
+
+def is_refused(mine: Contract, theirs: Contract) -> bool:
+    """Whether a ledger of one contract refuses another."""
+    try:
+        mine.require_same(stored(theirs))
+    except ContractMismatch:
+        return True
+    return False
+
+
+def test_the_contract_says_the_unit_of_each_table():
+    assert stored(BASE) == {
+        "dataset": "acs",
+        "relation": "add-remove",
+        "units": {"people": "person_id", "visits": "(row)"},
+        "epsilon": "3",
+        "delta": "1/1000000",
+    }
+
+
+@pytest.mark.parametrize("part", OTHERS)
+def test_another_contract_is_refused(part):
+    with pytest.raises(ContractMismatch, match=f"{part}: now ") as caught:
+        OTHERS[part].require_same(stored(BASE))
+    assert "not a fresh start" in caught.value.remedy
+    assert is_refused(BASE, OTHERS[part])
+
+
+def test_another_set_of_tables_is_another_contract():
+    alone = Contract.of(Dataset("acs", {"people": PEOPLE}), Budget(3, "1e-6"))
+    assert is_refused(alone, BASE) and is_refused(BASE, alone)
+
+
+def test_the_refusal_notices_a_comparison_that_leaves_out_units(monkeypatch):
+    real = contract.Contract.to_json
+    monkeypatch.setattr(Contract, "to_json", lambda one: {k: v for k, v in real(one).items() if k != "units"})
+    assert not is_refused(OTHERS["units"], BASE)
+
+
+def test_the_same_contract_is_the_same_however_it_is_written():
+    same = Dataset("acs", {"visits": Table("visits.csv"), "people": PEOPLE}, version="2")
+    Contract.of(same, Budget("3.0", 1e-6)).require_same(stored(BASE))
+
+
+def test_another_path_bound_or_column_is_no_other_contract():
+    people = Table("elsewhere.parquet", unit=Unit("person_id", max_rows=9), columns={"age": Integer(0, 9)}, size=5)
+    moved = Dataset("acs", {"people": people, "visits": Table("visits.csv")})
+    Contract.of(moved, Budget(3, "1e-6")).require_same(stored(BASE))
+
+
+@given(st.sampled_from(sorted(stored(BASE))))
+@settings(deadline=None)
+def test_a_stored_contract_with_a_part_missing_is_refused(part):
+    damaged = stored(BASE)
+    del damaged[part]
+    with pytest.raises(ContractMismatch, match=part):
+        BASE.require_same(damaged)

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A table is checked when it is declared, and finds a column whatever its case."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.errors import InvalidDeclaration
+from sfumato.metadata import Category, Column, Integer, Table, Text
+from sfumato.privacy import Unit
+
+AGE = Integer(0, 125)
+
+
+@given(st.permutations(["Age", "age", "AGE", "aGe"]))
+@settings(deadline=None)
+def test_a_column_is_found_whatever_the_case(names):
+    table = Table("people.csv", columns={names[0]: AGE})
+    assert all(table.column(name) == Column(names[0], AGE) for name in names)
+
+
+def test_a_column_that_is_not_declared_does_not_exist():
+    assert Table("people.csv", columns={"age": AGE}).column("agee") is None
+    assert Table("people.csv").column("age") is None
+
+
+def test_columns_that_differ_only_in_case_are_refused():
+    with pytest.raises(InvalidDeclaration, match="case"):
+        Table("people.csv", columns={"age": AGE, "Age": Text()})
+
+
+@pytest.mark.parametrize("kind", [int, "Integer", None, (0, 9), Integer, Column("age", AGE)], ids=repr)
+def test_a_column_of_no_type_is_refused_by_name(kind):
+    with pytest.raises(InvalidDeclaration, match="'age'") as caught:
+        Table("people.csv", columns={"age": kind})
+    assert "sf.Integer" in caught.value.allowed
+
+
+@pytest.mark.parametrize("unit", ["person_id", 1, ("person_id",), Unit])
+def test_a_unit_that_is_none_is_refused(unit):
+    with pytest.raises(InvalidDeclaration, match="unit="):
+        Table("people.csv", unit=unit)
+
+
+@pytest.mark.parametrize("size", [0, -1, True, 1.0, "100", float("nan")])
+def test_a_size_that_is_no_number_of_rows_is_refused(size):
+    with pytest.raises(InvalidDeclaration, match="size="):
+        Table("people.csv", size=size)
+
+
+def test_a_table_keeps_what_it_was_given():
+    unit = Unit("person_id", max_rows=3)
+    table = Table("people.csv", unit=unit, columns={"age": AGE, "sex": Category("F", "M")}, size=1)
+    assert (table.source, table.unit, table.size) == ("people.csv", unit, 1)
+    assert list(table.columns) == ["age", "sex"]
+
+
+def test_a_declaration_does_not_change_with_the_mapping_it_came_from():
+    columns = {"age": AGE}
+    table = Table("people.csv", columns=columns)
+    columns["secret"] = Text()
+    assert table.column("secret") is None

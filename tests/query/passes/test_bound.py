@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bounded plan carries its norm and, for each part, the distance of the stability argument."""
+
+from fractions import Fraction
+
+import pytest
+
+import sfumato as sf
+from sfumato.metadata.column import Column
+from sfumato.metadata.dataset import Dataset
+from sfumato.plan.aggregate import CountRows, Sum
+from sfumato.plan.relation import Scan
+from sfumato.plan.status import Limits, Part, Raw, Tracked
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.query.passes import Context
+from sfumato.query.passes.bound import bound
+
+AGE = Column("age", sf.Integer(-5, 3))
+
+
+def bounded(norm, relation, *, groups=None):
+    table = sf.Table("nowhere.csv", columns={"age": AGE.type})
+    raw = Raw(Scan("people"), (AGE,), (CountRows(), Sum(AGE)))
+    plan = Tracked(raw, "person", Limits(2, groups, None), 9)
+    return plan, bound(plan, Context(Dataset("data", {"people": table}, relation), norm))
+
+
+@pytest.mark.parametrize("norm", Norm)
+def test_the_plan_keeps_its_norm_and_its_parts_in_order(norm):
+    plan, made = bounded(norm, sf.AddRemove)
+    assert (made.tracked, made.norm) == (plan, norm)
+    assert [part.aggregate for part in made.parts] == [CountRows(), Sum(AGE)]
+    assert all(part.distance.norm is norm for part in made.parts)
+
+
+def test_without_weights_a_step_stays_whole():
+    # 9 groups of 2 rows: 18 rows, each a 1 and at most 5
+    _, made = bounded(Norm.L1, sf.AddRemove)
+    assert made.refinement == 1
+    assert made.parts == (
+        Part(CountRows(), Distance(Norm.L1, Fraction(18))),
+        Part(Sum(AGE), Distance(Norm.L1, Fraction(90))),
+    )
+
+
+def test_distances_are_in_pieces_of_a_step():
+    # 3 groups of 2 rows: squares 3 * 2^2 * 1 and 3 * 2^2 * 5^2, in squared pieces
+    _, made = bounded(Norm.L2, sf.AddRemove, groups=3)
+    assert made.refinement == 2**20
+    assert [part.distance.value for part in made.parts] == [12 * 2**40, 300 * 2**40]
+
+
+def test_the_neighbour_relation_is_that_of_the_dataset():
+    # replaced: twice the L1 norm; squared L2 doubles for counts, and is four times for signed sums
+    assert [part.distance.value for part in bounded(Norm.L1, sf.ReplaceOne)[1].parts] == [36, 180]
+    _, made = bounded(Norm.L2, sf.ReplaceOne)
+    assert [part.distance.value for part in made.parts] == [2 * 36, 4 * 900]

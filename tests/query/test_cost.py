@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a cost says, against hand arithmetic."""
+
+from fractions import Fraction
+
+import pytest
+from tests.contracts.people import dataset
+
+from sfumato.errors import SfumatoError
+from sfumato.query.choose import Planned, plan_for_price
+from sfumato.query.request import price
+from sfumato.sql.lower import understand
+
+SQL = "SELECT COUNT(*), SUM(age) FROM people"
+
+
+def planned(sql: str = SQL, **asked: object) -> Planned:
+    """A planned question of the small world."""
+    declared = dataset()
+    return plan_for_price(understand(sql, declared), declared, price(**asked))
+
+
+@pytest.mark.parametrize("asked", [{"epsilon": "0.3"}, {"rho": "0.007"}])
+def test_the_items_add_up_to_the_stated_cost(asked: dict[str, str]) -> None:
+    cost = planned(**asked).cost
+    for name, stated in asked.items():
+        assert sum(Fraction(item[name]) for item in cost.items) == Fraction(stated)
+        assert getattr(cost, name) == stated
+
+
+def test_a_pure_cost_books_half_its_square_an_item_as_rho() -> None:
+    cost = planned("SELECT COUNT(*) FROM people", epsilon="0.1").cost
+    assert (cost.epsilon, cost.rho, cost.delta) == ("0.1", "0.005", "0")
+    assert str(cost) == "epsilon = 0.1"
+
+
+def test_a_gaussian_has_no_pure_cost() -> None:
+    cost = planned(rho="0.01").cost
+    assert cost.epsilon == "unbounded"
+    assert {item["epsilon"] for item in cost.items} == {"unbounded"}
+    assert str(cost) == "rho = 0.01"
+
+
+def test_an_item_names_the_very_noise() -> None:
+    (item,) = planned("SELECT COUNT(*) FROM people", epsilon="0.1").cost.items
+    assert item == {
+        "release": "COUNT(*)",
+        "mechanism": "discrete Laplace",
+        "parameter": "scale 10",
+        "sensitivity": "L1 1 steps",
+        "epsilon": "0.1",
+        "rho": "0.005",
+    }
+    (item,) = planned("SELECT SUM(age) FROM people", rho="0.5").cost.items
+    assert (item["parameter"], item["sensitivity"]) == ("sigma^2 9801", "squared L2 9801 steps")
+
+
+def test_the_stored_form_holds_everything() -> None:
+    cost = planned(epsilon=1).cost
+    assert cost.to_json() == {"epsilon": "1", "rho": cost.rho, "delta": "0", "items": list(cost.items)}
+
+
+def test_what_is_charged_is_what_is_shown() -> None:
+    for asked in ({"epsilon": "1/3"}, {"rho": "1/7"}, {"epsilon": "0.123456789012"}):
+        plan = planned(**asked)
+        charge, cost = plan.charge, plan.cost
+        assert cost.rho == _shown(charge.rho)
+        assert cost.epsilon == ("unbounded" if charge.epsilon is None else _shown(charge.epsilon))
+
+
+def _shown(units: int) -> str:
+    text = f"{units / 10**12:.12f}".rstrip("0").rstrip(".")
+    assert Fraction(text) == Fraction(units, 10**12)
+    return text
+
+
+def test_an_unknown_part_has_no_cost() -> None:
+    with pytest.raises(SfumatoError):
+        planned("SELECT MEDIAN(age) FROM people", epsilon=1)

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""In words: whom it protects, what was bounded, which bias that brings."""
+
+import pytest
+from tests.contracts.people import dataset
+
+import sfumato as sf
+from sfumato.query.choose import Planned, plan_for_price
+from sfumato.query.explain import bias, bounding, explain, protection
+from sfumato.query.request import price
+from sfumato.sql.lower import understand
+
+EVERY = "SELECT sex, COUNT(*) AS n, SUM(age) AS s, AVG(hours) AS m FROM people GROUP BY sex"
+
+
+def planned(sql: str, **options: object) -> tuple[Planned, object]:
+    """A planned question and its dataset."""
+    asked = {"rho": 1} if options.pop("gaussian", False) else {"epsilon": 1}
+    declared = dataset(**options)
+    return plan_for_price(understand(sql, declared), declared, price(**asked)), declared
+
+
+@pytest.mark.parametrize(
+    ("relation", "words"),
+    [(sf.AddRemove, "one unit added or removed"), (sf.ReplaceOne, "one unit replaced by another")],
+)
+def test_the_relation_and_the_unit_are_named(relation: object, words: str) -> None:
+    plan, declared = planned(EVERY, relation=relation)
+    assert protection(declared, plan.bounded) == [f"Protected: each row is one unit; neighbours differ by {words}."]
+    plan, declared = planned(EVERY, unit=sf.Unit("person", max_rows=1, max_groups=1))
+    assert "each value of 'person' is one unit" in protection(declared, plan.bounded)[0]
+
+
+def test_clipping_and_lattice_are_named_once_a_column() -> None:
+    plan, _ = planned("SELECT SUM(age), AVG(age), AVG(hours), AVG(smoker) FROM people")
+    assert bounding(plan.bounded) == [
+        "age was clipped to its declared [0, 99] and rounded to steps of 1.",
+        "hours was clipped to its declared [0, 10] and rounded to steps of 0.25.",
+    ]
+
+
+@pytest.mark.parametrize(("gaussian", "root"), [(False, ""), (True, ", its root under Gaussian noise,")])
+def test_the_limits_that_bind_are_named(*, gaussian: bool, root: str) -> None:
+    unit = sf.Unit("person", max_rows=2, max_groups=1)
+    plan, _ = planned("SELECT sex, COUNT(*) FROM people GROUP BY sex", unit=unit, gaussian=gaussian)
+    assert bounding(plan.bounded) == [
+        "A unit counts with at most 2 rows a group.",
+        f"A unit in k > 1 groups counts with weight 1/k{root} in each.",
+        "Rows whose unit is NULL are not used.",
+    ]
+
+
+def test_a_total_limit_is_named() -> None:
+    plan, _ = planned("SELECT COUNT(*) FROM people", unit=sf.Unit("person", max_rows_total=3))
+    assert "A unit counts with at most 3 rows a group." in bounding(plan.bounded)
+    plan, _ = planned(
+        "SELECT sex, COUNT(*) FROM people GROUP BY sex", unit=sf.Unit("person", max_rows=3, max_rows_total=3)
+    )
+    assert "A unit with n > 3 rows counts with weight 3/n in each." in bounding(plan.bounded)
+
+
+def test_a_distinct_count_says_how_it_chooses() -> None:
+    unit = sf.Unit("person", max_groups=1)
+    plan, _ = planned("SELECT sex, COUNT(DISTINCT person) FROM people GROUP BY sex", unit=unit)
+    assert any("sees a unit in at most 1 groups, chosen by a keyed hash" in line for line in bounding(plan.bounded))
+    assert any("units beyond the limits are missing" in line for line in bias(plan.bounded))
+
+
+def test_the_bias_of_clipping_and_of_missing_keys_is_beside_the_interval() -> None:
+    plan, _ = planned(EVERY)
+    lines = bias(plan.bounded)
+    assert any(
+        line.startswith("SUM(age): values beyond the declared bounds of age count as the bound") for line in lines
+    )
+    assert lines[-1] == "Rows where sex is missing or not a declared value are in no group."
+
+
+def test_a_count_of_rows_has_no_bias_and_says_nothing() -> None:
+    plan, _ = planned("SELECT COUNT(*) FROM people")
+    assert bias(plan.bounded) == []
+    assert bounding(plan.bounded) == []
+
+
+def test_limits_bring_a_bias_to_counts_and_sums() -> None:
+    plan, _ = planned("SELECT COUNT(*), COUNT(age), SUM(age) FROM people", unit=sf.Unit("person", max_rows=1))
+    text = "\n".join(bias(plan.bounded))
+    assert "COUNT(*): never above the raw count; rows beyond the limits are missing from it." in text
+    assert "COUNT(age): never above the raw count" in text
+    assert "SUM(age): units beyond the row and group limits weigh less" in text
+
+
+@pytest.mark.parametrize(("gaussian", "words"), [(False, "discrete Laplace noise"), (True, "discrete Gaussian noise")])
+def test_the_whole_text_names_noise_and_cost(*, gaussian: bool, words: str) -> None:
+    plan, declared = planned(EVERY, gaussian=gaussian)
+    text = explain(plan, declared)
+    assert text.count(words) == 3
+    assert f"Cost: {plan.cost}; the pure gate books {plan.cost.epsilon}, the zCDP gate {plan.cost.rho}." in text

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``sfumato.toml``: the example of the design, and every wrong key and type, named."""
+
+import datetime
+from pathlib import Path
+
+import pytest
+
+import sfumato as sf
+from sfumato.errors import InvalidConfig, InvalidDeclaration, InvalidNumber, WrongUse
+from sfumato.query.load import load, read_declarations
+
+EXAMPLE = """\
+dataset = "acs-2019"
+ledger = "ledger.db"
+[budget]
+epsilon = "1"
+delta = "1e-6"
+[tables.people]
+source = "adult.csv"
+unit = {column = "person_id", max_rows = 1}
+columns.age = {type = "integer", lower = 17, upper = 90, missing = "N"}
+columns.sex = {type = "category", values = ["Female", "Male"]}
+columns.occupation = {type = "text"}
+"""
+DATA = "person_id,age,sex,occupation\n" + "\n".join(
+    f"p{n},{20 + n},{'Female' if n % 2 else 'Male'},clerk" for n in range(9)
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "adult.csv").write_text(DATA, encoding="utf-8")
+    return tmp_path
+
+
+def written(folder: Path, text: str = EXAMPLE, **replaced: str) -> Path:
+    """The example with some of its lines replaced."""
+    for old, new in replaced.items():
+        line = next(each for each in text.splitlines() if each.replace(".", "_").startswith(old))
+        text = text.replace(line, new)
+    path = folder / "sfumato.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_example_of_the_design_opens_a_session(folder: Path) -> None:
+    with load(written(folder)) as session:
+        people = session.dataset.tables["people"]
+        assert people.unit == sf.Unit("person_id", max_rows=1)
+        assert people.columns == {
+            "age": sf.Integer(17, 90, missing="N"), "sex": sf.Category("Female", "Male"), "occupation": sf.Text(),
+        }  # fmt: skip
+        assert session.budget.limit == sf.Budget(1, "1e-6")
+        answer = session.query("SELECT COUNT(*) AS n FROM people", epsilon="0.5")
+    assert answer.dataset == "acs-2019"
+    assert (folder / "ledger.db").exists()
+
+
+def test_every_type_and_option_can_be_written(folder: Path) -> None:
+    text = """
+dataset = "d"
+ledger = "sub.db"
+version = 7
+relation = "replace-one"
+[budget]
+epsilon = 2
+[tables.t]
+source = "adult.csv"
+size = 9
+unit = {column = "person_id", max_rows = 2, max_groups = 3, max_rows_total = 4}
+[tables.t.columns]
+a = {type = "real", lower = 0.5, upper = "99", step = "0.25", missing = ["N", "-"]}
+b = {type = "date", lower = 1900-01-01, upper = "2010-12-31"}
+c = {type = "boolean", true = "1", false = ["2", "3"], missing = "N"}
+d = {type = "category", values = {1 = "one", 2 = "two"}}
+e = {type = "integer", lower = -5, upper = 5}
+"""
+    declared = read_declarations(written(folder, text))
+    table = declared.dataset.tables["t"]
+    assert table.columns == {
+        "a": sf.Real("0.5", 99, step="0.25", missing=["N", "-"]),
+        "b": sf.Date(datetime.date(1900, 1, 1), datetime.date(2010, 12, 31)),
+        "c": sf.Boolean(true="1", false=["2", "3"], missing="N"),
+        "d": sf.Category({"1": "one", "2": "two"}),
+        "e": sf.Integer(-5, 5),
+    }
+    assert (table.size, table.unit) == (9, sf.Unit("person_id", 2, 3, 4))
+    assert (declared.dataset.version, declared.dataset.relation) == ("7", sf.ReplaceOne)
+    assert declared.ledger == folder / "sub.db"
+
+
+def test_reading_opens_neither_data_nor_ledger(tmp_path: Path) -> None:
+    declared = read_declarations(written(tmp_path))
+    assert declared.budget == sf.Budget(1, "1e-6")
+    assert [each.name for each in tmp_path.iterdir()] == ["sfumato.toml"]
+
+
+def test_the_budget_may_be_left_out_on_reopening(folder: Path) -> None:
+    load(written(folder)).close()
+    without = EXAMPLE.replace('[budget]\nepsilon = "1"\ndelta = "1e-6"\n', "")
+    with load(written(folder, without)) as session:
+        assert session.budget.limit == sf.Budget(1, "1e-6")
+
+
+def test_paths_are_relative_to_the_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(folder)
+    monkeypatch.chdir(folder.parent)
+    load(path.relative_to(folder.parent)).close()
+    assert (folder / "ledger.db").exists()
+
+
+WRONG = {
+    "no dataset": ({"dataset": ""}, "dataset is missing"),
+    "dataset a number": ({"dataset": "dataset = 5"}, "dataset is missing, or is not a text"),
+    "no ledger": ({"ledger": ""}, "ledger is missing"),
+    "an unknown key": ({"dataset": 'dataset = "d"\ncolour = 1'}, "the file has unknown keys: colour"),
+    "an unknown budget key": ({"delta": "rho = 1"}, "budget has unknown keys: rho"),
+    "a budget without epsilon": ({"epsilon": ""}, "budget has no epsilon"),
+    "an unknown table key": ({"source": 'source = "adult.csv"\npath = "x"'}, "tables.people has unknown keys: path"),
+    "no source": ({"source": ""}, "source is missing"),
+    "a source that is no text": ({"source": "source = 3"}, "source is missing, or is not a text"),
+    "an unknown unit key": (
+        {"unit": 'unit = {column = "person_id", rows = 1}'},
+        "tables.people.unit has unknown keys: rows",
+    ),
+    "a unit without column": ({"unit": "unit = {max_rows = 1}"}, "column is missing"),
+    "a unit that is no table": ({"unit": 'unit = "person_id"'}, "tables.people.unit is not a table"),
+    "an unknown type": ({"columns_age": 'columns.age = {type = "float"}'}, "tables.people.columns.age: type 'float'"),
+    "no type": ({"columns_age": "columns.age = {lower = 1}"}, "tables.people.columns.age: type ''"),
+    "no upper": (
+        {"columns_age": 'columns.age = {type = "integer", lower = 1}'},
+        "columns.age: a integer that is not fully",
+    ),
+    "an unknown bound": (
+        {"columns_age": 'columns.age = {type = "integer", lower = 1, upper = 2, step = 1}'},
+        "columns.age has unknown keys: step",
+    ),
+    "a bound that is a text": (
+        {"columns_age": 'columns.age = {type = "integer", lower = "x", upper = 2}'},
+        "columns.age: lower is not a finite number",
+    ),
+    "bounds reversed": (
+        {"columns_age": 'columns.age = {type = "real", lower = 9, upper = 2}'},
+        "columns.age: Bounds from 9 to 2",
+    ),
+    "an infinite bound": (
+        {"columns_age": 'columns.age = {type = "real", lower = 0, upper = inf}'},
+        "columns.age: upper",
+    ),
+    "a bound NaN": ({"columns_age": 'columns.age = {type = "real", lower = nan, upper = 1}'}, "columns.age: lower"),
+    "no values": ({"columns_sex": 'columns.sex = {type = "category"}'}, "columns.sex: A Category needs its values"),
+    "a value twice": (
+        {"columns_sex": 'columns.sex = {type = "category", values = ["a", "a"]}'},
+        "columns.sex: A Category",
+    ),
+    "a column that is no table": ({"columns_age": "columns.age = 5"}, "columns.age is not a table"),
+    "no date": ({"columns_age": 'columns.age = {type = "date", lower = "x", upper = "y"}'}, "columns.age: Date"),
+    "an unknown relation": ({"dataset": 'dataset = "d"\nrelation = "swap"'}, "relation = 'swap'"),
+    "a relation that is a list": ({"dataset": 'dataset = "d"\nrelation = []'}, "relation ="),
+    "no TOML": ({"dataset": "dataset = "}, "is not TOML"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_wrong_declaration_is_named(folder: Path, wrong: str) -> None:
+    replaced, named = WRONG[wrong]
+    with pytest.raises(InvalidConfig) as caught:
+        load(written(folder, **replaced))
+    assert named in caught.value.problem
+    assert not (folder / "ledger.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("replaced", "error"),
+    [
+        ({"epsilon": 'epsilon = "0"'}, InvalidNumber),
+        ({"epsilon": "epsilon = nan"}, InvalidNumber),
+        ({"epsilon": "epsilon = []"}, InvalidNumber),
+        ({"delta": "delta = 1"}, InvalidNumber),
+        ({"unit": 'unit = {column = "person_id", max_rows = 0}'}, InvalidDeclaration),
+        ({"unit": 'unit = {column = "person_id", max_rows = "1"}'}, InvalidDeclaration),
+        ({"source": 'source = "adult.csv"\nsize = 0'}, InvalidDeclaration),
+        ({"columns_sex": 'columns.AGE = {type = "text"}'}, InvalidDeclaration),
+        ({"columns_sex": 'columns.wage = {type = "text"}'}, InvalidDeclaration),
+    ],
+    ids=repr,
+)
+def test_what_the_declarations_themselves_refuse_keeps_its_error(
+    folder: Path, replaced: dict[str, str], error: type[WrongUse]
+) -> None:
+    with pytest.raises(error):
+        load(written(folder, **replaced))
+    assert not (folder / "ledger.db").exists()
+
+
+def test_sections_that_are_missing_or_of_another_kind_are_named(folder: Path) -> None:
+    for text, named in (
+        ('dataset = "d"\nledger = "l"\n', "The file has no [tables]"),
+        ('dataset = "d"\nledger = "l"\ntables = 3\n', "tables is not a table of TOML"),
+        (
+            'dataset = "d"\nledger = "l"\nbudget = 3\n[tables.t]\nsource = "adult.csv"\n',
+            "budget is not a table of TOML",
+        ),
+        (
+            'dataset = "d"\nledger = "l"\n[tables.t]\nsource = "adult.csv"\ncolumns = []\n',
+            "tables.t.columns is not a table",
+        ),
+    ):
+        with pytest.raises(InvalidConfig) as caught:
+            load(written(folder, text))
+        assert named in caught.value.problem
+
+
+def test_a_file_that_is_not_there_or_not_text_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidConfig, match="No file") as caught:
+        load(tmp_path / "none.toml")
+    assert "-c" in caught.value.remedy
+    (tmp_path / "sfumato.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InvalidConfig, match="cannot be read"):
+        load(tmp_path / "sfumato.toml")
+    with pytest.raises(InvalidConfig, match="cannot be read"):
+        load(tmp_path)

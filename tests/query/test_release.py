@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where exact integers get their noise: the order of the steps, failures, keys."""
+
+import inspect
+import logging
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from tests.contracts.people import FRAME, asker, dataset
+
+import sfumato as sf
+from sfumato.engines.base import Codes
+from sfumato.engines.reference import Reference
+from sfumato.errors import AccountFrozen, EngineFailed
+from sfumato.ledger import Ledger
+from sfumato.ledger.store.base import COMMITTED, FORFEITED, VOIDED
+from sfumato.mechanisms.additive import AdditiveMechanism
+from sfumato.metadata.column import Column
+from sfumato.plan.status import Bounded
+from sfumato.privacy.budget import Budget
+from sfumato.query.choose import Planned, plan_for_price
+from sfumato.query.release import Asker, every_group, release
+from sfumato.query.request import price
+from sfumato.sql.lower import understand
+
+ROOM = sys.modules["sfumato.query.release"]
+BUDGET = Budget(1000, "1e-6")
+SQL = "SELECT sex, COUNT(*) AS n, AVG(age) AS m FROM people GROUP BY sex"
+ORDER = ["reserve", "draw", "execute", "run", "commit", "return"]
+
+
+class Recording:
+    """The reference engine; writes down when it ran, and what the ledger held by then."""
+
+    def __init__(self, log: list[str], ledger: Ledger) -> None:
+        self._inner = Reference({"people": FRAME.to_pylist()})
+        self._log, self._ledger = log, ledger
+        self.found: list[str] = []
+
+    def statement(self, plan: Bounded) -> str:
+        return self._inner.statement(plan)
+
+    def run(self, plan: Bounded, sampling_key: str) -> Mapping[Codes, tuple[int, ...]]:
+        self._log.append("run")
+        self.found = [row.state for row in self._ledger.store.charges()]
+        return self._inner.run(plan, sampling_key)
+
+
+class Failing(Recording):
+    """An engine that raises."""
+
+    def __init__(self, log: list[str], ledger: Ledger, failure: BaseException) -> None:
+        super().__init__(log, ledger)
+        self._failure = failure
+
+    def run(self, plan: Bounded, sampling_key: str) -> Mapping[Codes, tuple[int, ...]]:
+        raise self._failure
+
+
+@pytest.fixture
+def log() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, log: list[str], monkeypatch: pytest.MonkeyPatch) -> Ledger:
+    """A ledger whose steps, and the drawing of noise, are written down."""
+
+    def spied(owner: type, name: str) -> None:
+        original: Callable[..., object] = getattr(owner, name)
+
+        def call(*values: object, **named: object) -> object:
+            log.append(name)
+            return original(*values, **named)
+
+        monkeypatch.setattr(owner, name, call)
+
+    for name in ("reserve", "execute", "commit", "forfeit", "void"):
+        spied(Ledger, name)
+    spied(AdditiveMechanism, "draw")
+    opened = Ledger.open(tmp_path / "l.db")
+    opened.adopt(who().contract, BUDGET)
+    return opened
+
+
+def who(**options: object) -> Asker:
+    """The owner asking."""
+    return asker(dataset(**options), BUDGET)
+
+
+def planned(sql: str = SQL, **asked: object) -> Planned:
+    """A planned question at a price, epsilon 1 unless said otherwise."""
+    declared = dataset()
+    return plan_for_price(understand(sql, declared), declared, price(**(asked or {"epsilon": 1})))
+
+
+def steps(log: list[str]) -> list[str]:
+    """The log, with the draws of several parts as one."""
+    return [name for place, name in enumerate(log) if log[place - 1 : place] != [name]]
+
+
+def carried_out(log: list[str], ledger: Ledger, through: Callable[..., bytes] = release) -> list[str]:
+    """The steps of one release, in the order in which they happened."""
+    through(planned(), who(), Recording(log, ledger), ledger)
+    log.append("return")
+    return steps(log)
+
+
+def test_the_debit_comes_before_the_noise_and_the_noise_before_the_read(log: list[str], ledger: Ledger) -> None:
+    assert carried_out(log, ledger) == ORDER
+
+
+def test_the_read_finds_its_charge_marked_executing(log: list[str], ledger: Ledger) -> None:
+    engine = Recording(log, ledger)
+    release(planned(), who(), engine, ledger)
+    assert engine.found == ["executing"]
+
+
+RESERVE, EXECUTE, RUN, COMMIT = (
+    "    charge = ledger.reserve(Request(asker.dataset.name, asker.analyst, question, statement, planned.event))\n",
+    "    ledger.execute(charge)\n",
+    "        exact = engine.run(planned.bounded, sampling_key)\n",
+    "    ledger.commit(charge, body)\n",
+)
+START = "    body: bytes | None = None\n    try:\n"
+REDRAW = "        noise = [each.draw(len(old)) for each, old in zip(planned.mechanisms, noise, strict=True)]\n"
+MUTANTS = {
+    "reads before it reserves": (RESERVE, "    engine.run(planned.bounded, 'early')\n" + RESERVE),
+    "draws after the read": (RUN, RUN + REDRAW),
+    "marks executing after the read": (EXECUTE + START + RUN, START + RUN + "    " + EXECUTE),
+    "never commits": (COMMIT, ""),
+    "never marks executing": (EXECUTE, ""),
+}
+
+
+def mutated(old: str, new: str) -> Callable[..., bytes]:
+    """``_charged`` with one piece of its text replaced."""
+    text = inspect.getsource(ROOM._charged)
+    assert text.count(old) == 1, "the text of the function has changed: write the mutant anew"
+    names = dict(vars(ROOM))
+    exec(text.replace(old, new), names)
+    mutant: Callable[..., bytes] = names["_charged"]
+    return mutant
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_release_in_another_order_is_caught(log: list[str], ledger: Ledger, mutant: str) -> None:
+    try:
+        order = carried_out(log, ledger, mutated(*MUTANTS[mutant]))
+    except Exception:
+        order = []
+    assert order != ORDER
+
+
+def test_the_answer_is_stored_before_it_is_returned(log: list[str], ledger: Ledger) -> None:
+    body = release(planned(), who(), Recording(log, ledger), ledger)
+    assert ledger.answer(who().question_key(planned())) == body
+    (row,) = ledger.store.charges()
+    assert row.state == COMMITTED
+    assert ledger.balance("tiny").spent.epsilon == 10**12
+
+
+def test_the_same_question_gives_the_same_bytes(log: list[str], ledger: Ledger) -> None:
+    engine = Recording(log, ledger)
+    first = release(planned(), who(), engine, ledger)
+    del log[:]
+    assert release(planned(), who(), engine, ledger) == first
+    assert log == []
+
+
+SECRET = "the row of Mr. Secret, 48"
+FAILURES = [
+    ValueError(SECRET),
+    MemoryError(SECRET),
+    EngineFailed(),
+    RecursionError(SECRET),
+    OSError(5, SECRET),
+    AssertionError(SECRET),
+]
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda each: type(each).__name__)
+def test_a_failure_after_the_read_is_forfeited(log: list[str], ledger: Ledger, failure: Exception) -> None:
+    with pytest.raises(EngineFailed) as caught:
+        release(planned(), who(), Failing(log, ledger, failure), ledger)
+    assert str(caught.value) == str(EngineFailed())
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+    assert caught.value.__context__ is None
+    (row,) = ledger.store.charges()
+    assert (row.state, row.reason) == (FORFEITED, "engine")
+    balance = ledger.balance("tiny")
+    assert (balance.spent.epsilon, balance.reserved.epsilon) == (10**12, 0)
+
+
+def test_integers_that_are_not_of_the_plan_are_a_failure_of_the_engine(log: list[str], ledger: Ledger) -> None:
+    engine = Recording(log, ledger)
+    engine.run = lambda plan, key: {(0,): (1,), (1,): ()}
+    with pytest.raises(EngineFailed):
+        release(planned(), who(), engine, ledger)
+    assert [row.state for row in ledger.store.charges()] == [FORFEITED]
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt(), SystemExit(4)], ids=repr)
+def test_an_interruption_is_forfeited_and_raised_again(
+    log: list[str], ledger: Ledger, interruption: BaseException
+) -> None:
+    with pytest.raises(type(interruption)):
+        release(planned(), who(), Failing(log, ledger, interruption), ledger)
+    (row,) = ledger.store.charges()
+    assert (row.state, row.reason) == (FORFEITED, "interrupted")
+    assert ledger.balance("tiny").spent.epsilon == 10**12
+
+
+@pytest.mark.parametrize("failure", [RuntimeError("no entropy"), KeyboardInterrupt()], ids=repr)
+def test_a_failure_before_the_mark_is_voided(
+    log: list[str], ledger: Ledger, monkeypatch: pytest.MonkeyPatch, failure: BaseException
+) -> None:
+    def fails(*_: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(AdditiveMechanism, "draw", fails)
+    with pytest.raises(type(failure)):
+        release(planned(), who(), Recording(log, ledger), ledger)
+    assert [row.state for row in ledger.store.charges()] == [VOIDED]
+    assert "run" not in log
+    assert ledger.balance("tiny").taken.epsilon == 0
+
+
+def test_three_failing_reads_freeze_the_analyst(log: list[str], ledger: Ledger) -> None:
+    for index in range(3):
+        with pytest.raises(EngineFailed):
+            release(planned(epsilon=1 + index), who(), Failing(log, ledger, ValueError()), ledger)
+    with pytest.raises(AccountFrozen):
+        release(planned(), who(), Recording(log, ledger), ledger)
+    ledger.thaw("tiny")
+    release(planned(), who(), Recording(log, ledger), ledger)
+
+
+def test_noise_is_added_to_every_declared_group_alike(log: list[str], ledger: Ledger) -> None:
+    drawn: list[int] = []
+    original = AdditiveMechanism.draw
+
+    def draw(self: AdditiveMechanism, cells: int) -> tuple[int, ...]:
+        drawn.append(cells)
+        return original(self, cells)
+
+    engine = Recording(log, ledger)
+    engine.run = lambda plan, key: {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AdditiveMechanism, "draw", draw)
+        release(planned(), who(), engine, ledger)
+    assert drawn == [2, 4]
+
+
+def test_groups_are_every_declared_combination_with_missing_last() -> None:
+    sex, smoker = Column("sex", sf.Category("F", "M")), Column("smoker", sf.Boolean(missing="N"))
+    assert every_group([]) == [()]
+    assert every_group([sex, smoker]) == [(0, 0), (0, 1), (0, None), (1, 0), (1, 1), (1, None)]
+    assert every_group([Column("d", sf.Date("1970-01-02", "1970-01-04"))]) == [(1,), (2,), (3,)]
+
+
+# --- keys (RULES 21) -----------------------------------------------------------------------------
+
+COUNT = "SELECT COUNT(*) AS n FROM people"
+
+
+def key(sql: str = COUNT, *, asked: dict[str, object] | None = None, **options: object) -> str:
+    """The key of a question under declarations and an asker that may differ."""
+    analyst, version = options.pop("analyst", "owner"), options.pop("version", "1")
+    budget = options.pop("budget", BUDGET)
+    declared = dataset(**options)
+    plain = type(declared)(declared.name, declared.tables, declared.relation, str(version))
+    plan = plan_for_price(understand(sql, plain), plain, price(**(asked or {"epsilon": 1})))
+    return asker(plain, budget, str(analyst)).question_key(plan)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"analyst": "someone"},
+        {"version": "2"},
+        {"budget": Budget(2)},
+        {"relation": sf.ReplaceOne},
+        {"unit": sf.Unit("person", max_rows=1)},
+        {"asked": {"epsilon": 2}},
+        {"asked": {"rho": 1}},
+        {"sql": f"{COUNT} WHERE age > 3"},
+        {"sql": f"{COUNT} WHERE age > 4"},
+        {"sql": "SELECT COUNT(age) AS n FROM people"},
+        {"sql": "SELECT COUNT(*) AS m FROM people"},
+    ],
+    ids=repr,
+)
+def test_whatever_changes_the_answer_changes_its_key(change: dict[str, object]) -> None:
+    assert key(**change) != key()
+
+
+def test_other_bounds_and_other_limits_are_other_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    sql = "SELECT SUM(age) AS s FROM people"
+    plain = key(sql)
+    declared = {"age": sf.Integer(0, 98)}
+    monkeypatch.setattr("tests.contracts.people.columns", lambda: declared)
+    assert key(sql) != plain
+    one, two = (key(COUNT, unit=sf.Unit("person", max_rows=rows)) for rows in (1, 2))
+    assert one != two
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        "select count(*) n from people",
+        "SELECT COUNT(1) AS n FROM People AS p",
+        "SELECT COUNT(*) AS n -- a comment\nFROM people;",
+    ],
+)
+def test_spelling_does_not_change_the_key(same: str) -> None:
+    assert key(same) == key()
+
+
+def test_the_order_of_values_and_a_table_alias_do_not_change_the_key() -> None:
+    one = key(f"{COUNT} WHERE age IN (3, 1, 2)")
+    assert key("SELECT COUNT(*) AS n FROM people p WHERE p.AGE IN (1, 2, 3, 3)") == one
+
+
+def test_a_statement_keeps_its_key_at_any_price() -> None:
+    keys = {who().statement_key(planned(COUNT, **asked).question) for asked in ({"epsilon": 1}, {"rho": 1})}
+    assert len(keys) == 1
+    assert keys != {who().statement_key(planned().question)}
+
+
+def test_the_log_of_the_owner_never_quotes_a_value(
+    log: list[str], ledger: Ledger, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG), pytest.raises(EngineFailed):
+        release(planned(), who(), Failing(log, ledger, ValueError(SECRET)), ledger)
+    assert "Secret" not in caplog.text

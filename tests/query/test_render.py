@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables for people: numbers, text and HTML."""
+
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.query.render import cells, html_table, interval, number, text_table
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"), (-1234567, "-1,234,567"), (1234567.8, "1,234,568"), (99999.994, "99,999.99"), (123.456, "123.46"),
+        (0.0001234567, "0.000123457"), (-0.5, "-0.5"), (None, "NULL"), (True, "True"), ("text", "text"), (10**30, f"{10**30:,}"),
+    ],
+)  # fmt: skip
+def test_a_number_for_people(value: object, text: str) -> None:
+    assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [(None, ""), ({"low": None, "high": None}, "unbounded"), ({"low": -1.5, "high": 2000}, "[-1.5, 2,000]")],
+)
+def test_an_interval_for_people(error: object, text: str) -> None:
+    assert interval(error) == text
+
+
+def test_each_released_column_is_followed_by_its_interval() -> None:
+    columns = [{"name": "sex"}, {"name": "n"}]
+    error = {"low": 1, "high": 3, "half_width": 1}
+    assert cells(columns, [["F", 2]], [[None, error]]) == (["sex", "n", "95% interval"], [["F", "2", "[1, 3]"]])
+    assert cells(columns, [], []) == (["sex", "n"], [])
+
+
+def test_a_text_table_is_aligned_and_cut() -> None:
+    shown = text_table(["a", "long name"], [["1", "2"], ["333", "4"]], limit=1).splitlines()
+    assert shown == ["a  long name", "-  ---------", "1          2", "... 1 more rows"]
+
+
+class Reader(HTMLParser):
+    """Reads a table back: the tags that were opened, and the texts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.texts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.append(tag)
+        self.texts.append("")
+
+    def handle_data(self, data: str) -> None:
+        self.texts[-1] += data
+
+
+@given(st.text(st.characters(exclude_categories=("C",)), max_size=12))
+def test_html_shows_any_text_and_runs_none_of_it(text: str) -> None:
+    reader = Reader()
+    reader.feed(html_table([text], [[text]]))
+    reader.close()
+    assert reader.tags == ["table", "thead", "tr", "th", "tbody", "tr", "td"]
+    assert [reader.texts[3], reader.texts[6]] == [text, text]
+
+
+def test_a_long_html_table_says_how_much_is_left_out() -> None:
+    assert html_table(["a"], [["1"]] * 5, limit=3).endswith("<p>... 2 more rows</p>")

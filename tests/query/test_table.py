@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From released numbers to the table: HAVING, ORDER BY, LIMIT, OFFSET, types, bytes."""
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.contracts.people import EXACTLY, FRAME, session
+
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace
+from sfumato.plan.output import Item, Order, Output
+from sfumato.plan.scalar import Compare, Comparison, Constant, Estimate, Key
+from sfumato.query.answer import Answer
+from sfumato.query.estimate import Released
+from sfumato.query.table import answer_body, error_rows, load_body, parts_from_json
+
+FACTS = {
+    "charge_id": "c", "dataset": "d", "statement": "s", "protected": [], "bounded": [], "bias": [], "notes": ["first"],
+    "cost": {"epsilon": "1", "rho": "1", "delta": "0", "items": []},
+}  # fmt: skip
+ONE, ZERO = Fraction(1), Fraction(0)
+# two counts by a key of five codes, one of which is missing
+GROUPS = [(0,), (1,), (2,), (3,), (None,)]
+COUNTS = [30, 10, 20, 10, 40]
+
+
+def counts(values: list[int], unit: Fraction = ONE) -> Released:
+    """Released counts, one a group."""
+    return Released("COUNT(*)", DiscreteLaplace(2), unit, ZERO, ZERO, tuple((value,) for value in values))
+
+
+def body(output: Output, parts: list[Released] | None = None) -> dict[str, object]:
+    """The stored form of an answer over ``GROUPS``."""
+    shown = [[None if code is None else f"k{code}" for code in group] for group in GROUPS]
+    return load_body(answer_body(FACTS, output, parts or [counts(COUNTS)], GROUPS, ["text"], shown))
+
+
+def output(**clauses: object) -> Output:
+    """SELECT key, n with clauses."""
+    return Output((Item("k", Key(0)), Item("n", Estimate(0))), **clauses)
+
+
+def keys(form: dict[str, object]) -> list[object]:
+    """The first column."""
+    return [row[0] for row in form["rows"]]
+
+
+def test_without_clauses_every_group_appears_in_declared_order() -> None:
+    form = body(output())
+    assert form["rows"] == [["k0", 30], ["k1", 10], ["k2", 20], ["k3", 10], [None, 40]]
+    assert form["columns"] == [{"name": "k", "type": "text"}, {"name": "n", "type": "integer"}]
+
+
+def test_having_keeps_what_is_true() -> None:
+    assert keys(body(output(having=Compare(Comparison.GT, Estimate(0), Constant(Fraction(15)))))) == ["k0", "k2", None]
+    # NULL is not true: the missing key compares as NULL
+    assert keys(body(output(having=Compare(Comparison.LT, Key(0), Constant(9))))) == ["k0", "k1", "k2", "k3"]
+
+
+def test_order_is_stable_and_nulls_go_where_they_are_told() -> None:
+    assert keys(body(output(order=(Order(Estimate(0)),)))) == ["k1", "k3", "k2", "k0", None]
+    assert keys(body(output(order=(Order(Estimate(0), descending=True),)))) == [None, "k0", "k2", "k1", "k3"]
+    assert keys(body(output(order=(Order(Key(0), descending=True),)))) == ["k3", "k2", "k1", "k0", None]
+    assert keys(body(output(order=(Order(Key(0), nulls_first=True),)))) == [None, "k0", "k1", "k2", "k3"]
+    two = (Order(Estimate(0)), Order(Key(0), descending=True))
+    assert keys(body(output(order=two))) == ["k3", "k1", "k2", "k0", None]
+
+
+def test_limit_and_offset_cut_after_the_order() -> None:
+    order = (Order(Estimate(0)),)
+    assert keys(body(output(order=order, limit=2))) == ["k1", "k3"]
+    assert keys(body(output(order=order, limit=2, offset=1))) == ["k3", "k2"]
+    assert keys(body(output(order=order, offset=4))) == [None]
+    assert keys(body(output(limit=0))) == []
+    assert keys(body(output(offset=9))) == []
+
+
+def test_the_clauses_work_on_the_released_numbers_of_a_session(tmp_path: Path) -> None:
+    frame = pa.table({**{n: FRAME[n] for n in FRAME.column_names}, "sex": ["F"] * 30 + ["M"] * 10})
+    sql = (
+        "SELECT smoker, sex, COUNT(*) AS n FROM people GROUP BY sex, smoker HAVING COUNT(*) > 0 AND n < 100 "
+        "ORDER BY n DESC, 1 LIMIT 2 OFFSET 1"
+    )
+    with session(tmp_path, frame) as opened:
+        answer = opened.query(sql, epsilon=EXACTLY)
+    assert answer.rows == [[False, "male", 8], [True, "female", 8]]
+
+
+def test_a_refined_count_is_a_real_number() -> None:
+    form = body(output(), [counts(COUNTS, Fraction(1, 4))])
+    assert form["columns"][1]["type"] == "real"
+    assert [row[1] for row in form["rows"]] == [7.5, 2.5, 5, 2.5, 10]
+
+
+def test_a_warning_counts_the_shown_rows_whose_mean_has_no_support() -> None:
+    mean = Released("AVG(x)", DiscreteGaussian(2), ONE, ZERO, Fraction(9), ((5, 5), (-3, 1), (1, 1), (0, 0), (1, -2)))
+    notes = body(output(), [mean])["notes"]
+    assert notes[0] == "first"
+    assert notes[1].startswith("AVG(x): in 3 rows the noisy group size is not positive")
+    assert len(body(output(limit=1), [mean])["notes"]) == 1
+
+
+def test_the_same_release_gives_the_same_bytes() -> None:
+    shown = [["k"] for _ in GROUPS]
+    one, two = (answer_body(FACTS, output(), [counts(COUNTS)], GROUPS, ["text"], shown) for _ in range(2))
+    assert one == two
+    assert json.loads(one)["format"] == 1
+
+
+@given(st.lists(st.integers(-(10**20), 10**20), min_size=5, max_size=5), st.fractions(Fraction(1, 1000), 1000))
+def test_parts_survive_their_stored_form(values: list[int], unit: Fraction) -> None:
+    parts = [
+        counts(values, unit),
+        Released(
+            "AVG(x)", DiscreteGaussian(sigma_squared=Fraction(7, 3)), unit, unit, unit, tuple((v, -v) for v in values)
+        ),
+    ]
+    assert parts_from_json(body(output(), parts)["released"]["parts"]) == parts
+
+
+def test_stored_errors_are_those_of_the_stored_parts() -> None:
+    form = body(output())
+    answer = Answer(json.dumps(form).encode())
+    parts = parts_from_json(form["released"]["parts"])
+    assert form["errors"] == error_rows(output(), parts, [0, 1, 2, 3, 4], Fraction(5, 100))
+    assert [row["n"] for row in answer.error()] == [line[1] for line in form["errors"]]
+
+
+@given(st.integers(-(10**6), 10**6), st.integers(1, 50))
+def test_an_interval_is_rounded_outward(value: int, denominator: int) -> None:
+    unit = Fraction(1, denominator)
+    form = body(output(), [counts([value] * 5, unit)])
+    reach = DiscreteLaplace(2).half_width("0.95")
+    error = form["errors"][0][1]
+    assert Fraction(error["low"]) <= (value - reach) * unit
+    assert Fraction(error["high"]) >= (value + reach) * unit
+    assert Fraction(error["half_width"]) >= reach * unit
+    assert float(error["half_width"]) == pytest.approx(float(reach * unit))

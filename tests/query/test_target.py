@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A wanted error, absolute or relative to a public number that the answer names (RULES 6)."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from tests.contracts.people import dataset, session
+
+from sfumato.errors import BudgetExceeded, NoReference, TargetUnreachable, UnsupportedSql
+from sfumato.query.answer import Answer
+from sfumato.query.request import Target
+from sfumato.query.session import Session
+from sfumato.query.target import Reference, wanted
+from sfumato.sql.lower import understand
+
+COUNT = "SELECT COUNT(*) AS n FROM people"
+BY_SEX = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
+
+
+def half_widths(answer: Answer, column: str) -> set[float]:
+    """The half-widths of a column at 95%."""
+    return {row[column]["half_width"] for row in answer.error()}
+
+
+@pytest.mark.parametrize(
+    ("sql", "column", "error"),
+    [
+        (COUNT, "n", 7),
+        (BY_SEX, "n", 7),
+        ("SELECT SUM(age) AS s FROM people", "s", 50),
+        ("SELECT SUM(hours) AS s FROM people WHERE sex = 'F'", "s", "2.5"),
+        ("SELECT AVG(age) AS m FROM people", "m", 4),
+    ],
+)
+def test_an_absolute_error_is_met(tmp_path: Path, sql: str, column: str, error: object) -> None:
+    # epsilon enough that the noise hardly moves the size of a mean's group
+    with session(tmp_path, size=40) as opened:
+        answer = opened.query(sql, error=error, max_epsilon=100)
+    assert max(half_widths(answer, column)) <= float(Fraction(error)) * 1.5
+    if "AVG" not in sql:
+        assert max(half_widths(answer, column)) <= float(Fraction(error))
+
+
+def test_two_aggregates_both_meet_the_error(tmp_path: Path) -> None:
+    with session(tmp_path) as opened:
+        answer = opened.query("SELECT COUNT(*) AS n, SUM(age) AS s FROM people", error=30, max_epsilon=100)
+    assert max(half_widths(answer, "n") | half_widths(answer, "s")) <= 30
+
+
+def test_a_percentage_of_the_declared_size_is_named(tmp_path: Path) -> None:
+    with session(tmp_path, size=1000) as opened:
+        answer = opened.query(COUNT, error="5%", max_epsilon=10)
+    assert answer.notes[0] == "5% of the declared size 1,000 of the table."
+    assert max(half_widths(answer, "n")) <= 50
+
+
+def test_the_declared_size_is_no_reference_for_a_part_of_the_table(tmp_path: Path) -> None:
+    with session(tmp_path, size=1000) as opened:
+        for sql in (BY_SEX, f"{COUNT} WHERE sex = 'F'"):
+            with pytest.raises(NoReference, match="has nothing public to be relative to"):
+                opened.query(sql, error="5%", max_epsilon=10)
+
+
+def test_without_a_reference_a_percentage_is_refused_and_free(tmp_path: Path) -> None:
+    with session(tmp_path) as opened:
+        with pytest.raises(NoReference) as refused:
+            opened.query(COUNT, error="5%", max_epsilon=10)
+        assert "a pilot" in refused.value.remedy
+        assert opened.budget.spent == "0"
+
+
+def pilot(opened: Session, sql: str) -> Answer:
+    """A first, small answer."""
+    return opened.query(sql, epsilon=5)
+
+
+def test_the_first_stored_estimate_is_the_reference_and_is_named(tmp_path: Path) -> None:
+    with session(tmp_path) as opened:
+        first = pilot(opened, COUNT)
+        opened.query(COUNT, epsilon=1)
+        answer = opened.query(COUNT, error="10%", max_epsilon=10)
+        estimate = first.rows[0][0]
+        assert first.charge_id[:12] in answer.notes[0]
+        assert answer.notes[0].startswith(f"10% of {estimate}, the mean stored estimate of COUNT(*)")
+        assert max(half_widths(answer, "n")) <= estimate / 10
+
+
+def test_asking_for_the_same_error_again_gives_the_same_bytes_and_is_free(tmp_path: Path) -> None:
+    with session(tmp_path) as opened:
+        pilot(opened, COUNT)
+        first = opened.query(COUNT, error="10%", max_epsilon=10)
+        spent = opened.budget.spent_rho
+        assert opened.query(COUNT, error="10%", max_epsilon=10).bytes == first.bytes
+        assert opened.query(COUNT, error="10%", max_epsilon=10).bytes == first.bytes
+        assert opened.budget.spent_rho == spent
+
+
+def test_a_reference_by_groups_is_their_mean(tmp_path: Path) -> None:
+    with session(tmp_path) as opened:
+        first = pilot(opened, BY_SEX)
+        answer = opened.query(BY_SEX, error="10%", max_epsilon=50)
+        mean = sum(abs(row[1]) for row in first.rows) / 2
+        assert answer.notes[0].startswith(f"10% of {mean:,.6g}, the mean stored estimate")
+
+
+def test_the_error_of_a_mean_needs_a_public_size(tmp_path: Path) -> None:
+    with session(tmp_path) as opened, pytest.raises(NoReference, match="depends on how many rows a group has"):
+        opened.query("SELECT AVG(age) AS m FROM people", error=1, max_epsilon=1)
+
+
+def test_what_costs_more_than_its_cap_is_refused_and_free(tmp_path: Path) -> None:
+    with session(tmp_path) as opened:
+        with pytest.raises(TargetUnreachable, match=r"max_epsilon = 0\.01"):
+            opened.query(COUNT, error=1, max_epsilon="0.01")
+        assert opened.budget.spent == "0"
+
+
+def test_a_target_beyond_the_account_is_refused_by_the_ledger(tmp_path: Path) -> None:
+    with session(tmp_path, budget=("0.1", 0)) as opened, pytest.raises(BudgetExceeded, match=r"has epsilon=0\.1 left"):
+        opened.query(COUNT, error=1, max_epsilon=10)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT COUNT(*) * 2 AS n FROM people",
+        "SELECT SUM(age) / COUNT(*) AS r FROM people",
+        "SELECT COUNT(*) AS n FROM people HAVING SUM(age) > 3",
+        "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex ORDER BY SUM(age)",
+    ],
+)
+def test_an_error_of_anything_but_plain_aggregates_is_refused(tmp_path: Path, sql: str) -> None:
+    with session(tmp_path) as opened, pytest.raises(UnsupportedSql, match="a column of its own"):
+        opened.query(sql, error=10, max_epsilon=1)
+
+
+def test_a_reference_that_is_not_positive_is_none() -> None:
+    declared = dataset()
+    question = understand(COUNT, declared)
+    for magnitude in (Fraction(0), Fraction(-3)):
+        with pytest.raises(NoReference):
+            wanted(
+                question, declared, Target(Fraction(1, 20), relative=True), {0: Reference("c", magnitude, Fraction(1))}
+            )
+
+
+def test_the_reach_of_a_sum_is_in_lattice_steps() -> None:
+    declared = dataset()
+    question = understand("SELECT SUM(hours) FROM people", declared)
+    goal = wanted(question, declared, Target(Fraction(3), relative=False), {})
+    assert goal.amounts == (Fraction(3),)
+    # a step is a quarter of an hour, cut into 8 by the refinement: 3 hours are 12 * 8 pieces
+    assert goal.reach(0, _part(question.raw.aggregates[0]), 8) == 96
+
+
+def _part(aggregate: object) -> object:
+    from sfumato.plan.status import Part
+    from sfumato.privacy.distance import Distance, Norm
+
+    return Part(aggregate, Distance(Norm.L1, Fraction(1)))

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data that once made a question fail, or that was read as something else."""
+
+import decimal
+import logging
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sfumato as sf
+from sfumato.engines.duckdb import DuckDB
+from sfumato.errors import EngineFailed, InvalidSource
+
+EPSILON = 1000
+
+
+def ask(tmp_path, table, sql, **declared):
+    with sf.connect(
+        {"t": sf.Table(table, **declared)}, dataset="d", budget=sf.Budget(10**6), ledger=tmp_path / "l.db"
+    ) as session:
+        return session.query(sql, epsilon=EPSILON).rows[0][0]
+
+
+@pytest.mark.parametrize(
+    ("width", "value"),
+    [((38, 37), "9.7"), ((38, 38), "0.6"), ((38, 20), "999999999999999999.7")],
+)
+@pytest.mark.parametrize("declared", ["text", "number", "unit"])
+def test_a_decimal_at_the_edge_of_its_width_is_read(tmp_path, width, value, declared):
+    table = pa.table({"x": pa.array([decimal.Decimal(value)], pa.decimal128(*width))})
+    options = {
+        "text": {"columns": {"x": sf.Text()}},
+        "number": {"columns": {"x": sf.Real(0, 10, missing="N")}},
+        "unit": {"columns": {"x": sf.Text()}, "unit": sf.Unit("x", max_rows=1)},
+    }[declared]
+    assert ask(tmp_path, table, "SELECT COUNT(x) FROM t", **options) == 1
+
+
+@pytest.mark.parametrize("resolution", ["s", "ms"])
+def test_a_timestamp_beyond_every_calendar_is_read(tmp_path, resolution):
+    table = pa.table({"x": pa.array([2**62], pa.timestamp(resolution))})
+    assert ask(tmp_path, table, "SELECT COUNT(*) FROM t", columns={"x": sf.Text()}) == 1
+
+
+@pytest.mark.parametrize("kind", [sf.Real(0, 10), sf.Text(), sf.Date("2000-01-01", "2001-01-01"), sf.Category("a")])
+def test_a_column_of_nothing_but_null_is_no_error(tmp_path, kind):
+    table = pa.table({"x": pa.nulls(3)})
+    assert ask(tmp_path, table, "SELECT COUNT(x) FROM t", columns={"x": kind}) == 0
+
+
+def test_a_damaged_text_is_shown_to_the_owner_by_check(tmp_path):
+    raw = pa.array([b"a", b"\xff\xfe"])
+    broken = pa.Array.from_buffers(pa.string(), 2, raw.buffers())
+    pq.write_table(pa.table({"y": broken}), tmp_path / "x.parquet")
+    tables = {"t": sf.Table(tmp_path / "x.parquet", columns={"y": sf.Text()})}
+    engine = DuckDB(tables)
+    with pytest.raises(InvalidSource, match="cannot be read to its end"):
+        engine.read_through(tables)
+    engine.close()
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        'a,n\ny,5\n"x,5\n' + "y,5\n" * 50,
+        "a,n\ny,5\nx\ry,5\n",
+        "a,n\ny,5\ny\n",
+        "a,n\ny,5\ny,5,6\n",
+        "a,n\ny,5\r\nz,6\n",
+        'a,n\ny,5\nz,"6',
+        "a,n\ny,5\n" + "z" * 3_000_000 + ",1\n",
+    ],
+    ids=["open quote", "bare cr", "short", "long", "two line ends", "cut", "endless"],
+)
+def test_a_csv_in_which_one_line_could_change_another_is_refused(tmp_path, lines, caplog):
+    path = tmp_path / "x.csv"
+    path.write_bytes(lines.encode())
+    with caplog.at_level(logging.ERROR, "sfumato.owner"), pytest.raises(InvalidSource, match="not well-formed"):
+        DuckDB({"t": sf.Table(path, columns={"a": sf.Text()})})
+    assert "zzz" not in caplog.text
+    assert "x.csv is not well-formed" in caplog.text
+
+
+def test_a_path_is_no_pattern(tmp_path):
+    (tmp_path / "p1.csv").write_text("a\n1\n")
+    (tmp_path / "p[1].csv").write_text("a\n1\n")
+    with pytest.raises(InvalidSource, match="pattern"):
+        DuckDB({"t": sf.Table(tmp_path / "p[1].csv")})
+
+
+def test_a_folder_name_does_not_overwrite_a_column(tmp_path):
+    folder = tmp_path / "x=7"
+    folder.mkdir()
+    pq.write_table(pa.table({"x": [1, 1, 1]}), folder / "f.parquet")
+    assert ask(tmp_path, folder / "f.parquet", "SELECT SUM(x) FROM t", columns={"x": sf.Integer(0, 10)}) == 3
+
+
+def test_an_engine_failure_holds_nothing_of_its_cause(tmp_path):
+    table = sf.Table(pa.table({"x": [1]}), columns={"x": sf.Integer(0, 10)})
+    with sf.connect({"t": table}, dataset="d", budget=sf.Budget(1), ledger=tmp_path / "l.db") as session:
+        session._engine.close()
+        with pytest.raises(EngineFailed) as caught:
+            session.query("SELECT SUM(x) FROM t", epsilon=1)
+    assert caught.value.__context__ is None
+    assert caught.value.__cause__ is None

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ways in which a ledger once let itself be spent twice, or tampered with unnoticed."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import apsw
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerUnavailable
+from sfumato.ledger import Ledger, verify
+
+OPEN = "import sys; from sfumato.ledger import Ledger; from sfumato.errors import LedgerBusy\ntry: Ledger.open(sys.argv[1])\nexcept LedgerBusy: print('busy')"
+
+
+def open_session(folder, *, epsilon=1):
+    people = sf.Table(pa.table({"age": [1, 2, 3]}), columns={"age": sf.Integer(0, 9)})
+    return sf.connect({"t": people}, dataset="d", budget=sf.Budget(epsilon), ledger=folder / "l.db")
+
+
+def elsewhere(path):
+    """What another process is told that opens the ledger."""
+    return subprocess.run(
+        [sys.executable, "-c", OPEN, str(path)], capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def test_a_second_connect_does_not_let_another_process_in(tmp_path):
+    with open_session(tmp_path), pytest.raises(LedgerBusy):
+        open_session(tmp_path)
+    with open_session(tmp_path):
+        with pytest.raises(LedgerBusy):
+            open_session(tmp_path)
+        assert elsewhere(tmp_path / "l.db") == "busy"
+
+
+def test_reading_the_file_does_not_let_another_process_in(tmp_path):
+    with open_session(tmp_path):
+        (tmp_path / "l.db").read_bytes()
+        assert elsewhere(tmp_path / "l.db") == "busy"
+
+
+def test_a_fork_has_no_ledger(tmp_path):
+    with open_session(tmp_path) as session:
+        child = os.fork()
+        if child == 0:
+            try:
+                session.query("SELECT COUNT(*) FROM t", epsilon="0.9")
+            except LedgerBusy:
+                os._exit(42)
+            finally:
+                os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 42
+        assert session.budget.left == 1
+
+
+def test_an_emptied_ledger_is_no_fresh_budget(tmp_path):
+    open_session(tmp_path).close()
+    os.truncate(tmp_path / "l.db", 0)
+    with pytest.raises(LedgerCorrupt):
+        open_session(tmp_path)
+
+
+def test_the_main_file_alone_knows_the_account(tmp_path):
+    with open_session(tmp_path):
+        (tmp_path / "copy").mkdir()
+        shutil.copy(tmp_path / "l.db", tmp_path / "copy" / "l.db")
+    ledger = Ledger.open(tmp_path / "copy" / "l.db")
+    assert ledger.budget_of("d") == sf.Budget(1)
+    ledger.close()
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        "UPDATE answer SET question = CASE rowid WHEN 1 THEN 'a' ELSE 'b' END",
+        "UPDATE answer SET statement = 'another'",
+        "UPDATE charge SET acknowledged = 1 WHERE state = 'forfeited'",
+        "UPDATE charge SET reason = '' WHERE state = 'forfeited'",
+    ],
+)
+def test_tampering_with_keys_and_failures_is_found(tmp_path, tamper):
+    with open_session(tmp_path) as session:
+        session.query("SELECT COUNT(*) FROM t", epsilon="0.1")
+        session.query("SELECT SUM(age) FROM t", epsilon="0.1")
+        session._engine.close()
+        with pytest.raises(sf.SfumatoError):
+            session.query("SELECT AVG(age) FROM t", epsilon="0.1")
+        assert session.verify().problems == ()
+    connection = apsw.Connection(str(tmp_path / "l.db"))
+    connection.execute(tamper)
+    connection.close()
+    ledger = Ledger.open(tmp_path / "l.db")
+    assert verify(ledger).problems
+    ledger.close()
+
+
+def test_a_closed_session_says_that_it_is_closed(tmp_path):
+    session = open_session(tmp_path)
+    session.close()
+    with pytest.raises(LedgerUnavailable, match="closed"):
+        session.query("SELECT COUNT(*) FROM t", epsilon="0.1")

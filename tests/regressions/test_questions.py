@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions that were once misread, charged for nothing, or answered with another meaning."""
+
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.errors import SqlSyntaxError, UnsupportedSql
+from sfumato.metadata import Dataset
+from sfumato.plan.scalar import Key, Member
+from sfumato.privacy import Norm
+from sfumato.query.explain import bias
+from sfumato.query.pipeline import compile_plan
+from sfumato.sql import understand
+
+PEOPLE = sf.Table(
+    pa.table({"sex": ["F", "M"], "age": [30, 40], "height": [1.5, 2.0]}),
+    columns={"sex": sf.Category("F", "M"), "age": sf.Integer(0, 99), "height": sf.Real(0, 3, step="0.5")},
+    unit=sf.Unit("person", max_rows=1),
+)
+DATASET = Dataset("d", {"people": PEOPLE})
+
+
+def test_having_on_an_alias_of_a_key_compares_its_values():
+    question = understand("SELECT sex AS s, COUNT(*) FROM people GROUP BY sex HAVING s = 'M'", DATASET)
+    assert question.output.having == Member(Key(0), (1,))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT sex, COUNT(*) FROM people GROUP BY sex HAVING COUNT(*) < 'abc'",
+        "SELECT sex, COUNT(*) FROM people GROUP BY sex HAVING COUNT(*) BETWEEN sex AND 10",
+        "SELECT sex, COUNT(*) FROM people GROUP BY sex HAVING COUNT(*) = TRUE",
+        "SELECT COUNT(*) AS sex, sex FROM people GROUP BY sex",
+        "SELECT age AS sex, COUNT(*) FROM people GROUP BY sex",
+        "SELECT SUM(age) FROM people AS p(age, sex)",
+        "SELECT COUNT(*) FROM people GROUP BY TRUE",
+        "SELECT COUNT(*) FROM people ORDER BY TRUE",
+        "SELECT COUNT(*)" + "+1" * 500 + " FROM people",
+        "SELECT " + "- " * 500 + "COUNT(*) FROM people",
+        "SELECT COUNT(*) FROM people WHERE age = 1e500",
+        "SELECT COUNT(*) FROM people WHERE sex = '\ud800'",
+    ],
+)
+def test_it_is_refused_before_anything_is_charged(sql):
+    with pytest.raises(UnsupportedSql):
+        understand(sql, DATASET)
+
+
+def test_the_unit_of_another_table_is_not_ours():
+    with pytest.raises(sf.SfumatoError, match="other"):
+        understand("SELECT COUNT(DISTINCT other.person) FROM people", DATASET)
+
+
+def test_what_the_parser_stumbles_over_is_a_syntax_error():
+    with pytest.raises(SqlSyntaxError):
+        understand("-> SELECT COUNT(*) FROM people", DATASET)
+
+
+def test_an_alias_may_be_the_name_of_a_column_that_is_no_key():
+    question = understand("SELECT sex, AVG(age) AS age FROM people GROUP BY sex HAVING age > 30 ORDER BY age", DATASET)
+    assert len(question.raw.aggregates) == 1
+
+
+def test_every_column_of_an_answer_has_a_name_of_its_own():
+    question = understand("SELECT COUNT(*) n, SUM(age) n, AVG(age) n_2, COUNT(age) n FROM people", DATASET)
+    names = [item.name for item in question.output.items]
+    assert len(set(names)) == 4
+    assert {"n", "n_2"} < set(names)
+
+
+def test_the_bias_of_a_clipped_column_in_where_is_told():
+    plan = compile_plan(understand("SELECT COUNT(*) FROM people WHERE age = 90", DATASET).raw, DATASET, Norm.L1)
+    assert any("WHERE: age" in line for line in bias(plan))
+
+
+def test_an_answer_with_a_text_or_a_huge_count_still_becomes_a_table(tmp_path):
+    wide = sf.Table(pa.table({"v": [2**50]}), columns={"v": sf.Integer(0, 2**50)})
+    with sf.connect({"t": wide}, dataset="d", budget=sf.Budget(1), ledger=tmp_path / "l.db") as session:
+        answer = session.query("SELECT SUM(v) AS total, 'x' AS label, TRUE AS yes FROM t", epsilon="1e-9")
+    assert answer.to_arrow().column("label").to_pylist() == ["x"]
+    assert answer.to_arrow().column("yes").to_pylist() == [True]

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One declared dataset for every statement."""
+
+import pytest
+
+import sfumato as sf
+from sfumato.metadata.dataset import Dataset
+from sfumato.sql import understand
+
+UNIT = sf.Unit("user_id", max_rows=10, max_groups=5)
+EVENTS = {
+    "region": sf.Category("R01", "R02", "R03", missing="N"),
+    "product": sf.Text(),
+    "amount": sf.Real(0, 200, step="0.5"),
+    "age": sf.Integer(10, 20),
+    "day": sf.Date("2024-01-01", "2024-12-31"),
+    "smoker": sf.Boolean(),
+}
+
+
+@pytest.fixture(scope="session")
+def shop():
+    """Events of users, users, and orders of which each row is one person."""
+    return Dataset(
+        "shop",
+        {
+            "events": sf.Table("events.csv", unit=UNIT, columns=EVENTS),
+            "users": sf.Table("users.csv", unit=sf.Unit("user_id", max_rows=1), columns={"age_band": sf.Category("a")}),
+            "orders": sf.Table("orders.csv", columns={"price": sf.Real(0, 10), "quantity": sf.Text()}),
+            "events_unbounded": sf.Table("more.csv", unit=UNIT, columns={"amount": sf.Text()}),
+        },
+    )
+
+
+@pytest.fixture(scope="session")
+def ask(shop):
+    """Understands a text."""
+    return lambda text: understand(text, shop)
+
+
+@pytest.fixture(scope="session")
+def where(ask):
+    """The test that a WHERE clause becomes."""
+    return lambda text: ask(f"SELECT COUNT(*) FROM events WHERE {text}").raw.relation.predicate

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statements become the plans worked out by hand; the rest is refused with a way out."""
+
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.sql.conftest import EVENTS
+
+from sfumato import errors
+from sfumato.errors import Refused, SqlSyntaxError, UnknownName
+from sfumato.metadata.column import Column
+from sfumato.plan.aggregate import CountRows, CountUnits, CountValues, Mean, Sum
+from sfumato.plan.output import Item, Order, Output
+from sfumato.plan.relation import Filter, Scan
+from sfumato.plan.scalar import Arithmetic, Compare, Comparison, Constant, Estimate, Field, Key, Operation
+from sfumato.plan.status import Raw
+from sfumato.sql import lower
+
+CORPUS = Path(__file__).parent / "corpus"
+C = {name: Column(name, kind) for name, kind in EVENTS.items()}
+SCAN = Scan("events")
+
+
+def refusals():
+    text = (CORPUS / "refused.sql").read_text(encoding="utf-8")
+    for name, kind, word, statement in re.findall(
+        r"^-- (.+?) \| (.+?) \| (.+)\n((?:(?!-- ).+\n)+)", text, re.MULTILINE
+    ):
+        yield pytest.param(kind, word, statement.strip(), id=name)
+
+
+@pytest.mark.parametrize(("kind", "word", "statement"), list(refusals()))
+def test_what_is_not_allowed_is_refused(ask, kind, word, statement):
+    with pytest.raises(getattr(errors, kind)) as refusal:
+        ask(statement)
+    assert word in refusal.value.problem
+    assert refusal.value.remedy or refusal.value.allowed
+    assert refusal.value.exit_code == 1
+
+
+def test_the_corpus_is_read_whole():
+    text = (CORPUS / "refused.sql").read_text(encoding="utf-8")
+    assert len(list(refusals())) == text.count("\n-- ") >= 125
+
+
+def test_a_clause_let_through_is_noticed(ask, monkeypatch):
+    monkeypatch.setattr(lower, "require_only", lambda node, *allowed: None)
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"), pytest.raises(Refused):
+        ask("SELECT COUNT(*) FROM events JOIN users USING (user_id)")
+
+
+@pytest.mark.parametrize(
+    ("select", "aggregate"),
+    [
+        ("COUNT(*)", CountRows()),
+        ("count(1)", CountRows()),
+        ("COUNT(amount)", CountValues(C["amount"])),
+        ("COUNT(product)", CountValues(C["product"])),
+        ("COUNT(DISTINCT user_id)", CountUnits()),
+        ('COUNT(DISTINCT "USER_ID")', CountUnits()),
+        ("SUM(amount)", Sum(C["amount"])),
+        ("SUM(smoker)", Sum(C["smoker"])),
+        ("AVG(age)", Mean(C["age"])),
+        ("AVG(events.smoker)", Mean(C["smoker"])),
+    ],
+)
+def test_each_aggregate_is_one_part(ask, select, aggregate):
+    asked = ask(f"SELECT {select} FROM events")
+    assert asked.raw == Raw(SCAN, (), (aggregate,))
+    assert [item.expression for item in asked.output.items] == [Estimate(0)]
+
+
+def test_a_statement_becomes_the_plan_worked_out_by_hand(ask):
+    text = """
+        SELECT e.region AS r, COUNT(*) AS n, SUM(amount) / COUNT(*) AS mean FROM events e WHERE e.age >= 15
+        GROUP BY region, "SMOKER" HAVING COUNT(*) > 100 ORDER BY n DESC, 1 NULLS FIRST LIMIT 3 OFFSET 1;
+    """
+    asked = ask(text)
+    test = Compare(Comparison.GE, Field(C["age"]), Constant(15))
+    raw = Raw(Filter(SCAN, test), (C["region"], C["smoker"]), (CountRows(), Sum(C["amount"])))
+    items = (
+        Item("r", Key(0)),
+        Item("n", Estimate(0)),
+        Item("mean", Arithmetic(Operation.DIVIDE, Estimate(1), Estimate(0))),
+    )
+    having = Compare(Comparison.GT, Estimate(0), Constant(Fraction(100)))
+    order = (Order(Estimate(0), descending=True), Order(Key(0), nulls_first=True))
+    assert (asked.text, asked.table, asked.raw) == (text, "events", raw)
+    assert asked.output == Output(items, having, order, 3, 1)
+
+
+def test_an_aggregate_that_is_asked_twice_is_released_once(ask):
+    asked = ask("SELECT AVG(age), COUNT(*), AVG(age) + 1 FROM events HAVING AVG(age) > 3 ORDER BY COUNT(*)")
+    assert asked.raw.aggregates == (Mean(C["age"]), CountRows())
+
+
+@pytest.mark.parametrize(
+    "group", ["region", "1", "r", "REGION", "events.region", '"region"', "region, region", "1, r", "1.0"]
+)
+def test_a_group_is_a_column_a_place_or_an_alias(ask, group):
+    assert ask(f"SELECT region AS r, COUNT(*) FROM events GROUP BY {group}").raw.keys == (C["region"],)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("region IN ('R01', 'R02')", "region IN ('R02', 'R01', 'R02')"),
+        ("age IN (11, 12)", "age IN (12.0, 11)"),
+        ("age > 12", "12 < age"),
+        ("age BETWEEN 11 AND 12", "age >= 11 AND age <= 12"),
+        ("NOT age = 11", "age <> 11"),
+        ("age <> 11", "age != 11"),
+        ("age >= 11.5", "AGE >= 12"),
+        ("smoker", "smoker = TRUE"),
+        ("day = '2024-02-01'", "day = DATE '2024-02-01'"),
+        ("amount = 1", "((amount) = (1.0))"),
+        ("age NOT IN (11)", "NOT age IN (11)"),
+        ("amount IS NOT NULL", "NOT amount IS NULL"),
+    ],
+)
+def test_equivalent_spellings_give_equal_plans(where, one, other):
+    assert where(one) == where(other)
+
+
+def test_columns_of_the_answer_have_different_names(ask):
+    names = [item.name for item in ask("SELECT COUNT(*), COUNT(*), COUNT(*) FROM events").output.items]
+    assert names == ["COUNT(*)", "COUNT(*)_2", "COUNT(*)_3"]
+    taken = ask("SELECT COUNT(*) AS a, COUNT(*) AS a, COUNT(*) AS a_2 FROM events").output.items
+    assert len({item.name for item in taken}) == 3
+
+
+def test_unknown_names_list_what_exists(ask):
+    for text, exists in (
+        ("SELECT COUNT(*) FROM nosuch", "events, users, orders, events_unbounded"),
+        ("SELECT SUM(wage) FROM events", ", ".join(EVENTS)),
+        ("SELECT COUNT(*) FROM events WHERE region = 'R9'", "R01, R02, R03"),
+        ("SELECT COUNT(*)", "events, users, orders, events_unbounded"),
+    ):
+        with pytest.raises(UnknownName) as refusal:
+            ask(text)
+        assert refusal.value.allowed == exists
+
+
+WORDS = (CORPUS / "words.txt").read_text(encoding="utf-8").split()
+CLAUSES = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
+STATEMENTS = st.one_of(
+    st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join),
+    st.builds("SELECT {} FROM events WHERE {} GROUP BY {} HAVING {} ORDER BY {}".format, *[CLAUSES] * 5),
+    st.builds("SELECT COUNT(*), {} FROM events WHERE age {}".format, CLAUSES, CLAUSES),
+    st.builds("SELECT region, COUNT(*) FROM events GROUP BY region HAVING {}".format, CLAUSES),
+    st.text(max_size=30),
+)
+
+
+@settings(deadline=None, max_examples=1500)
+@given(STATEMENTS)
+def test_no_text_raises_anything_but_our_errors(ask, text):
+    try:
+        asked = ask(text)
+    except Refused as error:
+        assert error.problem
+        return
+    assert asked.raw.aggregates
+
+
+DEEP = {
+    "brackets": "(" * 5_000,
+    "not": "SELECT COUNT(*) FROM events WHERE " + "NOT " * 5_000 + "smoker",
+    "minus": "SELECT " + "- " * 5_000 + "1",
+    "plus": "SELECT COUNT(*)" + " + COUNT(*)" * 3_000 + " FROM events",
+    "long": "x" * 100_001,
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_too_deep_or_too_long_a_text_is_refused(ask, name):
+    with pytest.raises(Refused):
+        ask(DEEP[name])
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [("SELECT COUNT(*\nFROM events", 2, 4), ("SELECT COUNT(*)\nFROM events\nWHERE age >", 3, 11), ("SELEC 1", 1, 7)],
+)
+def test_a_syntax_error_shows_its_line_and_column(ask, text, line, column):
+    with pytest.raises(SqlSyntaxError, match=f"line {line}, column {column}") as refusal:
+        ask(text)
+    assert (refusal.value.line, refusal.value.column) == (line, column)
+    assert "SELECT" in refusal.value.remedy

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands above the noise reads keys and released numbers, and never a row."""
+
+import re
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.errors import Refused, UnsupportedSql
+from sfumato.plan.output import Order
+from sfumato.plan.scalar import (
+    And,
+    Arithmetic,
+    Compare,
+    Comparison,
+    Constant,
+    Estimate,
+    Field,
+    IsNull,
+    Key,
+    Member,
+    Not,
+    Operation,
+    Or,
+    evaluate,
+    leaves,
+)
+
+ADD, SUBTRACT, MULTIPLY, DIVIDE = Operation
+GT, LT, GE, LE = Comparison.GT, Comparison.LT, Comparison.GE, Comparison.LE
+N, TWO = Estimate(0), Constant(Fraction(2))
+
+
+def item(ask, text):
+    return ask(f"SELECT {text} FROM events GROUP BY region, age").output.items[0].expression
+
+
+def having(ask, text):
+    return ask(
+        f"SELECT COUNT(*) AS n, region AS r FROM events GROUP BY region, age, smoker HAVING {text}"
+    ).output.having
+
+
+@pytest.mark.parametrize(
+    ("text", "expression"),
+    [
+        ("COUNT(*) + 2", Arithmetic(ADD, N, TWO)),
+        ("2 - COUNT(*)", Arithmetic(SUBTRACT, TWO, N)),
+        ("(COUNT(*) * 2)", Arithmetic(MULTIPLY, N, TWO)),
+        ("SUM(amount) / COUNT(*)", Arithmetic(DIVIDE, N, Estimate(1))),
+        ("-COUNT(*)", Arithmetic(SUBTRACT, Constant(0), N)),
+        ("100 * AVG(smoker) / 2", Arithmetic(DIVIDE, Arithmetic(MULTIPLY, Constant(Fraction(100)), N), TWO)),
+    ],
+)
+def test_arithmetic_on_noisy_results_is_what_is_written(ask, text, expression):
+    assert item(ask, text) == expression
+
+
+def test_the_items_are_keys_estimates_and_constants_under_their_names(ask):
+    items = ask("SELECT age, COUNT(*), region AS r, 'x' AS label, 2 FROM events GROUP BY region, age").output.items
+    assert [each.name for each in items] == ["age", "COUNT(*)", "r", "label", "2"]
+    assert [each.expression for each in items] == [Key(1), N, Key(0), Constant("x"), TWO]
+
+
+@pytest.mark.parametrize(
+    ("text", "test"),
+    [
+        ("COUNT(*) > 2", Compare(GT, N, TWO)),
+        ("n > 2", Compare(GT, N, TWO)),
+        ("2 < n", Compare(LT, TWO, N)),
+        ("n BETWEEN 2 AND COUNT(age)", And((Compare(GE, N, TWO), Compare(LE, N, Estimate(1))))),
+        ("n IS NOT NULL", Not(IsNull(N))),
+        ("n > 2 OR NOT n < 2", Or((Compare(GT, N, TWO), Not(Compare(LT, N, TWO))))),
+        ("TRUE", Constant(True)),
+        ("region = 'R02'", Member(Key(0), (1,))),
+        ("'R02' <> region", Not(Member(Key(0), (1,)))),
+        ("region IN ('R03', 'R01') AND n > 2", And((Member(Key(0), (0, 2)), Compare(GT, N, TWO)))),
+        ("r = 'R02'", Member(Key(0), (1,))),
+        ("region IS NULL", IsNull(Key(0))),
+        ("age >= 12.5", Compare(GE, Key(1), Constant(13))),
+        ("age BETWEEN 12 AND 13", And((Compare(GE, Key(1), Constant(12)), Compare(LE, Key(1), Constant(13))))),
+        ("smoker", Member(Key(2), (1,))),
+    ],
+)
+def test_having_tests_released_numbers_and_keys(ask, text, test):
+    assert having(ask, text) == test
+
+
+@pytest.mark.parametrize(
+    ("text", "orders"),
+    [
+        ("n", [Order(N)]),
+        ("1 DESC", [Order(N, descending=True)]),
+        ("COUNT(*) ASC, r", [Order(N), Order(Key(0))]),
+        ("region DESC NULLS FIRST", [Order(Key(0), descending=True, nulls_first=True)]),
+        ("SUM(age) / n", [Order(Arithmetic(DIVIDE, Estimate(1), N))]),
+        ("2.0", [Order(Key(0))]),
+    ],
+)
+def test_an_order_is_a_place_an_alias_or_an_expression(ask, text, orders):
+    asked = ask(f"SELECT COUNT(*) AS n, region AS r FROM events GROUP BY region ORDER BY {text}")
+    assert list(asked.output.order) == orders
+
+
+def test_limit_and_offset_are_whole_numbers(ask):
+    assert ask("SELECT COUNT(*) FROM events LIMIT 0").output.limit == 0
+    output = ask("SELECT COUNT(*) FROM events LIMIT 3 OFFSET 2").output
+    assert (output.limit, output.offset) == (3, 2)
+    for clause in ("LIMIT 1.5", "LIMIT -1", "LIMIT 'x'", "LIMIT 10%", "OFFSET -1", "LIMIT COUNT(*)", "LIMIT 1e10"):
+        with pytest.raises(UnsupportedSql) as refusal:
+            ask(f"SELECT COUNT(*) FROM events {clause}")
+        assert refusal.value.remedy
+
+
+@pytest.mark.parametrize(
+    "select",
+    [
+        "amount", "region", "COUNT(*) + age", "region + 1", "'a' + COUNT(*)", "COUNT(*) + TRUE", "-region", "NULL", "*",
+        "COUNT(*) % 2", "COUNT(*) // 2", "COUNT(*) ^ 2", "ABS(COUNT(*))", "COUNT(*) > 2", "COUNT(*) IS NULL",
+        "CASE WHEN COUNT(*) > 1 THEN 1 END", "(SELECT 1)", "COUNT(*) OVER ()", "COUNT(*)::INT", "[COUNT(*)]", "user_id",
+    ],
+)  # fmt: skip
+def test_an_item_out_of_the_language_is_refused(ask, select):
+    for text in (f"SELECT COUNT(*), {select} FROM events", f"SELECT COUNT(*) FROM events ORDER BY {select}"):
+        with pytest.raises(Refused) as refusal:
+            ask(text)
+        assert refusal.value.remedy or refusal.value.allowed
+
+
+@pytest.mark.parametrize(
+    "test", ["amount > 3", "age > 12", "COUNT(*)", "COUNT(*) IN (1)", "COUNT(*) LIKE '1'", "region"]
+)
+def test_a_having_out_of_the_language_is_refused(ask, test):
+    with pytest.raises(Refused) as refusal:
+        ask(f"SELECT COUNT(*) FROM events GROUP BY region HAVING {test}")
+    assert refusal.value.remedy or refusal.value.allowed
+
+
+NUMBERS = st.recursive(
+    st.sampled_from(["COUNT(*)", "SUM(age)", "AVG(smoker)", "2", "0.5", "0"]),
+    lambda inner: st.builds("({} {} {})".format, inner, st.sampled_from("+-*/"), inner) | inner.map("(-{})".format),
+    max_leaves=6,
+)
+
+
+@settings(deadline=None)
+@given(NUMBERS, st.lists(st.fractions(-3, 3), min_size=3, max_size=3))
+def test_arithmetic_has_the_value_of_exact_arithmetic(ask, text, released):
+    asked = ask(f"SELECT {text}, COUNT(*), SUM(age), AVG(smoker) FROM events")
+    places = dict(zip(("COUNT(*)", "SUM(age)", "AVG(smoker)"), asked.output.items[1:], strict=True))
+    names = {name: released[each.expression.index] for name, each in places.items()}
+    expression = asked.output.items[0].expression
+    assert not [leaf for leaf in leaves(expression) if isinstance(leaf, Field)]
+    assert evaluate(expression, lambda leaf: released[leaf.index]) == by_python(text, names)
+
+
+def by_python(text, names):
+    """The same by Python's own grammar, on Fractions."""
+    text = re.sub(r"[0-9.]+", r"F('\g<0>')", text)
+    for name, letter in zip(names, "abc", strict=True):
+        text = text.replace(name, letter)
+    try:
+        return eval(text, {"F": Fraction, **dict(zip("abc", names.values(), strict=True))})
+    except ZeroDivisionError:
+        return None

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One SELECT, or a refusal that shows where."""
+
+import logging
+
+import pytest
+from sqlglot import exp
+
+from sfumato.errors import SqlSyntaxError, UnsupportedSql
+from sfumato.sql.parse import parse
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["SELECT 1", "select 1;", "  SELECT 1 -- why\n", "/* why */ SELECT 1", "SELECT 1;;", "FROM t SELECT 1"],
+)
+def test_one_select_is_parsed(text):
+    assert isinstance(parse(text), exp.Select)
+
+
+@pytest.mark.parametrize("text", ["", " ", ";", ";;", "-- nothing", "/* nothing */"])
+def test_nothing_is_no_statement(text):
+    with pytest.raises(SqlSyntaxError, match="empty") as refusal:
+        parse(text)
+    assert (refusal.value.line, refusal.value.column) == (1, 1)
+    assert refusal.value.remedy
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT 1; SELECT 2", "SELECT 1; DROP TABLE t", "DROP TABLE t; SELECT 1", "SELECT 1;\n;SELECT 2"]
+)
+def test_several_statements_are_refused(text):
+    with pytest.raises(UnsupportedSql, match="2 statements") as refusal:
+        parse(text)
+    assert "one SELECT" in refusal.value.remedy
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT 1 /* ; DROP TABLE t */", "SELECT ';'", "SELECT 1 -- ; DROP TABLE t", 'SELECT ";" FROM t']
+)
+def test_a_semicolon_that_separates_nothing_is_none(text):
+    assert isinstance(parse(text), exp.Select)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [("SELECT (\n\n  1 +", 3, 5), ("SELECT FROM WHERE", 1, 17), ("SELECT\n1\nFROM\nt t t", 4, 5)],
+)
+def test_a_syntax_error_shows_where(text, line, column):
+    with pytest.raises(SqlSyntaxError, match=f"Not SQL: .*line {line}, column {column}") as refusal:
+        parse(text)
+    assert (refusal.value.line, refusal.value.column) == (line, column)
+
+
+@pytest.mark.parametrize("text", ["SELECT 'never closed", 'SELECT "never closed', "SELECT 1 /* never closed"])
+def test_an_open_quote_is_a_syntax_error(text):
+    with pytest.raises(SqlSyntaxError):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["(" * 3000 + "1" + ")" * 3000, "SELECT " + "NOT " * 3000 + "TRUE", "SELECT 1 " * 20_000, None, 5]
+)
+def test_too_deep_too_long_or_no_text_is_refused(text):
+    with pytest.raises(UnsupportedSql):
+        parse(text)
+
+
+def test_the_parser_keeps_quiet(caplog, capfd):
+    with caplog.at_level(logging.DEBUG), pytest.raises(UnsupportedSql):
+        parse("EXPLAIN SELECT secret FROM t")
+    assert "secret" not in caplog.text + "".join(capfd.readouterr())
