@@ -7,12 +7,12 @@ import pytest
 from flint import arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.noise.truth import PRECISION, GaussianTruth, LaplaceTruth, ball
 
 from sfumato.accounting import Profile, account
 from sfumato.errors import InvalidDeclaration
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.privacy import AdditiveNoise, Composed, Distance, Norm
+from tests.noise.truth import PRECISION, GaussianTruth, LaplaceTruth, ball
 
 AMOUNTS = st.fractions(min_value=Fraction(1, 10**9), max_value=10**9)
 LAPLACES = st.builds(lambda s, d: AdditiveNoise(DiscreteLaplace(s), Distance(Norm.L1, d)), AMOUNTS, AMOUNTS)

@@ -9,11 +9,11 @@ from flint import arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
-from tests.noise.truth import PRECISION, GaussianTruth, ball
 
 from sfumato.accounting import approx_from_zcdp, convert, zcdp_from_pure
 from sfumato.accounting.convert import conversion_cost, order_for
 from sfumato.privacy import PureDP, ZeroConcentratedDP
+from tests.noise.truth import PRECISION, GaussianTruth, ball
 
 RHOS = st.fractions(min_value=Fraction(1, 10**6), max_value=50)
 DELTAS = st.sampled_from([Fraction(1, 10**power) for power in (2, 4, 6, 9, 12)])

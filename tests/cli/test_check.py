@@ -2,9 +2,9 @@
 """``sfumato check``: whether the declarations fit; it makes and charges nothing."""
 
 import pytest
-from tests.contracts.shell import COUNT, Shell
 
 from sfumato.ledger import Ledger, verify
+from tests.contracts.shell import COUNT, Shell
 
 
 def test_it_lists_the_declarations_and_makes_no_ledger(shell: Shell) -> None:

@@ -4,11 +4,11 @@
 from pathlib import Path
 
 import pytest
-from tests.cli.test_report import require_self_contained
 
 from sfumato.cli import demo
 from sfumato.cli.census import QUESTIONS
 from sfumato.cli.main import run
+from tests.cli.test_report import require_self_contained
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 """``sfumato ledger``: verify and thaw."""
 
 import apsw
+
 from tests.contracts.shell import COUNT, Shell
 
 

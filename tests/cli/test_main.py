@@ -6,11 +6,11 @@ import sys
 
 import click
 import pytest
-from tests.contracts.shell import COUNT, Shell
 
 from sfumato import errors
 from sfumato.cli import main
 from sfumato.errors import SfumatoError
+from tests.contracts.shell import COUNT, Shell
 
 COMMANDS = ("check", "preview", "query", "budget", "ledger", "demo")
 

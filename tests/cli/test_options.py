@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 import pytest
-from tests.contracts.people import session
 
 from sfumato.cli.options import as_json, emit, priced
 from sfumato.query.answer import Answer
+from tests.contracts.people import session
 
 
 @pytest.fixture(scope="module")

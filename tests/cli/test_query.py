@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import pyarrow as pa
 import pytest
+
 from tests.contracts.shell import BY_SEX, COUNT, Shell
 
 EXACTLY = ("--epsilon", "1000")

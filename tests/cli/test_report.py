@@ -7,12 +7,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from tests.contracts.people import session
 
 from sfumato.cli.differencing import Attack
 from sfumato.cli.report import Story, Told, page
 from sfumato.ledger.verify import Report
 from sfumato.privacy.budget import Budget
+from tests.contracts.people import session
 
 EVIL = "<script>alert('1')</script>"
 VOID = {"meta", "br", "hr", "img", "input", "link"}

@@ -8,7 +8,6 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from tests.contracts.charges import BODY, concentrated, contract, head, in_state, opened, paid, pure, state_of
 
 from sfumato.errors import (
     AccountFrozen,
@@ -21,6 +20,7 @@ from sfumato.ledger import Ledger
 from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, RESERVED, VOIDED
 from sfumato.ledger.verify import verify
 from sfumato.privacy.budget import Budget
+from tests.contracts.charges import BODY, concentrated, contract, head, in_state, opened, paid, pure, state_of
 
 STATES = (RESERVED, EXECUTING, COMMITTED, FORFEITED, VOIDED)
 STEPS = {

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import apsw
 import pytest
-from tests.contracts.charges import head, in_state, opened, paid, pure
 
 from sfumato.ledger import Ledger, verify
+from tests.contracts.charges import head, in_state, opened, paid, pure
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ from fractions import Fraction
 
 import pytest
 from flint import ctx
-from tests.noise.truth import PRECISION, ball, every_path
 
 from sfumato.noise import SYSTEM, bernoulli
 from sfumato.noise.bernoulli import bernoulli_exp
 from sfumato.testing import Replay, assert_follows
+from tests.noise.truth import PRECISION, ball, every_path
 
 GAMMAS = [(0, 1), (1, 1), (1, 2), (1, 3), (2, 3), (5, 7), (3, 2), (5, 2), (3, 1), (13, 5)]
 

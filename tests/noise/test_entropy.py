@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.noise.truth import every_path
 
 import sfumato
 from sfumato.noise import SYSTEM, Entropy
 from sfumato.noise.entropy import below, token
 from sfumato.testing import Replay, assert_follows
+from tests.noise.truth import every_path
 
 SOURCE = Path(sfumato.__file__).parent
 FORBIDDEN = re.compile(r"^(random|secrets|uuid|ssl|numpy\.random|scipy\.stats)(\.|$)")

@@ -12,6 +12,10 @@ from flint import arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
+
+from sfumato.errors import InvalidNumber
+from sfumato.noise import SYSTEM, DiscreteGaussian, DiscreteLaplace, Entropy, gaussian
+from sfumato.testing import Replay, assert_follows
 from tests.noise.truth import (
     PRECISION,
     GaussianTruth,
@@ -21,10 +25,6 @@ from tests.noise.truth import (
     every_path,
     is_outward,
 )
-
-from sfumato.errors import InvalidNumber
-from sfumato.noise import SYSTEM, DiscreteGaussian, DiscreteLaplace, Entropy, gaussian
-from sfumato.testing import Replay, assert_follows
 
 # Both sides of 64, where sums give way to integrals, and the tiny ones.
 SIGMAS = [Fraction(text) for text in ("0.01", "0.1", "1/3", "1", "7/3", "20", "63.999", "64", "64.001", "100", "500")]

@@ -10,13 +10,13 @@ from flint import arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import dlaplace
-from tests.noise.truth import PRECISION, LaplaceTruth, Restarted, Script, ball, every_path, is_outward
 
 from sfumato.errors import InvalidNumber
 from sfumato.noise import SYSTEM, DiscreteLaplace, Entropy, laplace
 from sfumato.noise.bernoulli import bernoulli_exp
 from sfumato.noise.entropy import below
 from sfumato.testing import Replay, assert_follows
+from tests.noise.truth import PRECISION, LaplaceTruth, Restarted, Script, ball, every_path, is_outward
 
 SCALES = [Fraction(text) for text in ("1/1000", "1/50", "1/3", "1", "5/2", "100", "123456.789", str(2**52), "1e30")]
 ANY_SCALE = st.fractions(min_value=Fraction(1, 100), max_value=10**9, max_denominator=10**6)

@@ -12,10 +12,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from tests.contracts.people import EXACTLY, session
 
 from sfumato.errors import InvalidNumber, WrongUse
 from sfumato.query.answer import Answer
+from tests.contracts.people import EXACTLY, session
 
 EVERY = (
     "SELECT sex, smoker, COUNT(*) AS n, SUM(hours) AS h, AVG(age) AS m, SUM(age) / COUNT(*) AS r FROM people "

@@ -6,7 +6,6 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.contracts.people import dataset
 
 from sfumato.accounting.filter import Charge, Gates
 from sfumato.errors import TargetUnreachable
@@ -17,6 +16,7 @@ from sfumato.query.choose import Planned, cheapest, plan_for_price, plans_for_ta
 from sfumato.query.request import price
 from sfumato.query.target import Wanted
 from sfumato.sql.lower import understand
+from tests.contracts.people import dataset
 
 DATASET = dataset()
 COUNT = understand("SELECT COUNT(*) AS n FROM people", DATASET)

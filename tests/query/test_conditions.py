@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.contracts.people import EXACTLY, FRAME, session
 
 import sfumato as sf
 from sfumato.query.answer import Answer
+from tests.contracts.people import EXACTLY, FRAME, session
 
 NAN, INF, N = float("nan"), float("inf"), 12
 

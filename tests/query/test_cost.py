@@ -4,12 +4,12 @@
 from fractions import Fraction
 
 import pytest
-from tests.contracts.people import dataset
 
 from sfumato.errors import SfumatoError
 from sfumato.query.choose import Planned, plan_for_price
 from sfumato.query.request import price
 from sfumato.sql.lower import understand
+from tests.contracts.people import dataset
 
 SQL = "SELECT COUNT(*), SUM(age) FROM people"
 

@@ -2,13 +2,13 @@
 """In words: whom it protects, what was bounded, which bias that brings."""
 
 import pytest
-from tests.contracts.people import dataset
 
 import sfumato as sf
 from sfumato.query.choose import Planned, plan_for_price
 from sfumato.query.explain import bias, bounding, explain, protection
 from sfumato.query.request import price
 from sfumato.sql.lower import understand
+from tests.contracts.people import dataset
 
 EVERY = "SELECT sex, COUNT(*) AS n, SUM(age) AS s, AVG(hours) AS m FROM people GROUP BY sex"
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.contracts.tails import exact_tail
 
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from sfumato.query.interval import _gaussian_tail, _laplace_tail, share_interval
 from sfumato.testing import assert_at_most
+from tests.contracts.tails import exact_tail
 
 NOISES = [DiscreteLaplace(s) for s in ("0.4", 1, "2.5")] + [DiscreteGaussian(s) for s in ("0.3", 1, "2.5")]
 MISS = Fraction(1, 20)

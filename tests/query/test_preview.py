@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.contracts.people import FRAME, session
 
 import sfumato as sf
 from sfumato.errors import InvalidNumber, SfumatoError
 from sfumato.query.preview import Preview
+from tests.contracts.people import FRAME, session
 
 QUESTIONS = (
     "SELECT COUNT(*) AS n FROM people",

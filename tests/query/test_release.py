@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from tests.contracts.people import FRAME, asker, dataset
 
 import sfumato as sf
 from sfumato.engines.base import Codes
@@ -25,6 +24,7 @@ from sfumato.query.choose import Planned, plan_for_price
 from sfumato.query.release import Asker, every_group, release
 from sfumato.query.request import price
 from sfumato.sql.lower import understand
+from tests.contracts.people import FRAME, asker, dataset
 
 ROOM = sys.modules["sfumato.query.release"]
 BUDGET = Budget(1000, "1e-6")

@@ -8,7 +8,6 @@ from pathlib import Path
 import duckdb
 import pandas as pd
 import pytest
-from tests.contracts.people import EXACTLY, FRAME, session, table
 
 import sfumato as sf
 from sfumato.cli.census import SOURCE, census
@@ -21,6 +20,7 @@ from sfumato.errors import (
     Refused,
     WrongUse,
 )
+from tests.contracts.people import EXACTLY, FRAME, session, table
 
 COUNT = "SELECT COUNT(*) AS n FROM people"
 

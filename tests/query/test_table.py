@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.contracts.people import EXACTLY, FRAME, session
 
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.plan.output import Item, Order, Output
@@ -17,6 +16,7 @@ from sfumato.plan.scalar import Compare, Comparison, Constant, Estimate, Key
 from sfumato.query.answer import Answer
 from sfumato.query.estimate import Released
 from sfumato.query.table import answer_body, error_rows, load_body, parts_from_json
+from tests.contracts.people import EXACTLY, FRAME, session
 
 FACTS = {
     "charge_id": "c", "dataset": "d", "statement": "s", "protected": [], "bounded": [], "bias": [], "notes": ["first"],

@@ -5,7 +5,6 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from tests.contracts.people import dataset, session
 
 from sfumato.errors import BudgetExceeded, NoReference, TargetUnreachable, UnsupportedSql
 from sfumato.query.answer import Answer
@@ -13,6 +12,7 @@ from sfumato.query.request import Target
 from sfumato.query.session import Session
 from sfumato.query.target import Reference, wanted
 from sfumato.sql.lower import understand
+from tests.contracts.people import dataset, session
 
 COUNT = "SELECT COUNT(*) AS n FROM people"
 BY_SEX = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"

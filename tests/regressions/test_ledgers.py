@@ -14,7 +14,15 @@ import sfumato as sf
 from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerUnavailable
 from sfumato.ledger import Ledger, verify
 
-OPEN = "import sys; from sfumato.ledger import Ledger; from sfumato.errors import LedgerBusy\ntry: Ledger.open(sys.argv[1])\nexcept LedgerBusy: print('busy')"
+OPEN = """
+import sys
+from sfumato.errors import LedgerBusy
+from sfumato.ledger import Ledger
+try:
+    Ledger.open(sys.argv[1])
+except LedgerBusy:
+    print("busy")
+"""
 
 
 def open_session(folder, *, epsilon=1):
@@ -104,3 +112,37 @@ def test_a_closed_session_says_that_it_is_closed(tmp_path):
     session.close()
     with pytest.raises(LedgerUnavailable, match="closed"):
         session.query("SELECT COUNT(*) FROM t", epsilon="0.1")
+
+
+def test_a_forged_second_answer_of_a_charge_is_found(tmp_path):
+    with open_session(tmp_path) as session:
+        session.query("SELECT COUNT(*) FROM t", epsilon="0.1")
+    connection = apsw.Connection(str(tmp_path / "l.db"))
+    connection.execute(
+        "INSERT INTO answer (rowid, question, statement, charge, body) SELECT -1, 'q', 's', charge, x'00' FROM answer"
+    )
+    connection.close()
+    ledger = Ledger.open(tmp_path / "l.db")
+    assert verify(ledger).problems
+    ledger.close()
+
+
+@pytest.mark.parametrize("column", ["contract", "gates", "spent"])
+def test_a_row_that_cannot_be_read_is_a_problem_and_no_failure(tmp_path, column):
+    open_session(tmp_path).close()
+    connection = apsw.Connection(str(tmp_path / "l.db"))
+    connection.execute(f"UPDATE account SET {column} = '[]'")
+    connection.close()
+    ledger = Ledger.open(tmp_path / "l.db")
+    assert verify(ledger).problems
+    ledger.close()
+
+
+def test_a_disk_that_is_full_is_no_corrupt_ledger(tmp_path):
+    session = open_session(tmp_path)
+    connection = session._ledger.store._connection
+    connection.execute(f"PRAGMA max_page_count = {connection.execute('PRAGMA page_count').fetchone()[0]}")
+    with pytest.raises(LedgerUnavailable):
+        for place in range(200):
+            session.query(f"SELECT COUNT(*) FROM t WHERE age <> {place}", epsilon="0.001")
+    session.close()

@@ -20,7 +20,7 @@ LAPLACE = {"law": "discrete_laplace", "scale": "1"}
 EVENT = {"kind": "additive_noise", "version": 1, "noise": LAPLACE, "norm": "L1", "sensitivity": "1"}
 
 
-@pytest.mark.parametrize("value", [10**5000, Fraction(1, 10**401), "1e400/1e-400"])
+@pytest.mark.parametrize("value", [10**5000, Fraction(1, 10**401), "1e400/1e-400"], ids=["long", "small", "ratio"])
 def test_a_number_that_would_fill_a_page_is_refused(value):
     with pytest.raises(InvalidNumber):
         Budget(value)

@@ -81,3 +81,31 @@ def test_an_answer_with_a_text_or_a_huge_count_still_becomes_a_table(tmp_path):
         answer = session.query("SELECT SUM(v) AS total, 'x' AS label, TRUE AS yes FROM t", epsilon="1e-9")
     assert answer.to_arrow().column("label").to_pylist() == ["x"]
     assert answer.to_arrow().column("yes").to_pylist() == [True]
+
+
+def test_a_released_number_beyond_every_float_is_still_an_answer(tmp_path):
+    table = sf.Table(pa.table({"v": [1]}), columns={"v": sf.Integer(0, 9)})
+    with sf.connect({"t": table}, dataset="d", budget=sf.Budget(1), ledger=tmp_path / "l.db") as session:
+        answer = session.query(
+            "SELECT (COUNT(*) + 10000) * 1e300 * 1e300 / 7 AS huge, SUM(v) * 1e17 AS wide FROM t", epsilon="0.5"
+        )
+    assert answer.to_arrow().column("huge").to_pylist()[0] > 1e308
+
+
+def test_the_error_of_a_mean_with_a_pilot_is_met(tmp_path):
+    table = sf.Table(pa.table({"v": [3, 5] * 5000}), columns={"v": sf.Integer(0, 99)})
+    with sf.connect({"t": table}, dataset="d", budget=sf.Budget(10), ledger=tmp_path / "l.db") as session:
+        session.query("SELECT AVG(v) AS m FROM t", epsilon=1)
+        answer = session.query("SELECT AVG(v) AS m FROM t", error="0.5", max_epsilon=5)
+    assert 0.2 < answer.error()[0]["m"]["half_width"] < 0.55
+
+
+def test_a_comment_after_the_semicolon_is_no_second_statement():
+    assert understand("SELECT COUNT(*) FROM people; -- how many", DATASET).table == "people"
+
+
+def test_an_answer_without_rows_keeps_its_columns(tmp_path):
+    table = sf.Table(pa.table({"v": [1]}), columns={"v": sf.Integer(0, 9)})
+    with sf.connect({"t": table}, dataset="d", budget=sf.Budget(1), ledger=tmp_path / "l.db") as session:
+        answer = session.query("SELECT COUNT(*) AS n FROM t HAVING COUNT(*) > 1000000", epsilon="0.5")
+    assert "95% interval" in repr(answer)

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.sql.conftest import EVENTS
 
 from sfumato import errors
 from sfumato.errors import Refused, SqlSyntaxError, UnknownName
@@ -19,6 +18,7 @@ from sfumato.plan.relation import Filter, Scan
 from sfumato.plan.scalar import Arithmetic, Compare, Comparison, Constant, Estimate, Field, Key, Operation
 from sfumato.plan.status import Raw
 from sfumato.sql import lower
+from tests.sql.conftest import EVENTS
 
 CORPUS = Path(__file__).parent / "corpus"
 C = {name: Column(name, kind) for name, kind in EVENTS.items()}

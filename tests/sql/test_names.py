@@ -3,7 +3,6 @@
 
 import pytest
 from sqlglot import exp
-from tests.sql.conftest import EVENTS
 
 import sfumato as sf
 from sfumato.errors import Refused, UnknownName
@@ -11,6 +10,7 @@ from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset
 from sfumato.sql import understand
 from sfumato.sql.names import Scope, scope_of
+from tests.sql.conftest import EVENTS
 
 
 @pytest.fixture

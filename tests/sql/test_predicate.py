@@ -8,7 +8,6 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.sql.conftest import EVENTS
 
 import sfumato as sf
 from sfumato.errors import Refused
@@ -29,6 +28,7 @@ from sfumato.plan.scalar import (
     evaluate,
 )
 from sfumato.sql import predicate, understand
+from tests.sql.conftest import EVENTS
 
 AGE, AMOUNT, DAY, REGION, SMOKER, PRODUCT = (
     Field(Column(name, EVENTS[name])) for name in ("age", "amount", "day", "region", "smoker", "product")

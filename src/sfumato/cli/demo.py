@@ -10,6 +10,7 @@ from rich.rule import Rule
 
 from sfumato.cli.census import QUESTIONS, REFUSED, census
 from sfumato.cli.differencing import Attack, attack, sums
+from sfumato.cli.options import require_folders
 from sfumato.cli.report import Story, Told, page
 from sfumato.errors import Failed, Refused
 from sfumato.privacy.budget import Budget
@@ -23,6 +24,7 @@ DATASET = "acs-2019-national"
 @click.option("--report", default="demo-report.html", show_default=True, help="Where to write the page.")
 def command(report: str) -> None:
     """Ask ten questions of a census extract, attack them, and write a report."""
+    require_folders(report)
     console = Console(highlight=False)
     with tempfile.TemporaryDirectory(prefix="sfumato-demo-") as folder:
         story = tell(console, Path(folder))

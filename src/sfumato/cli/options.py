@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import click
 
+from sfumato.errors import WrongUse
 from sfumato.privacy.event import Json
 from sfumato.query.answer import Answer
 
@@ -45,6 +46,13 @@ def as_json(form: Json) -> str:
     return json.dumps(form, indent=2, ensure_ascii=False)
 
 
+def require_folders(*paths: str | None) -> None:
+    """Refuses an output that has no folder, before anything is charged."""
+    for path in paths:
+        if path is not None and not Path(path).absolute().parent.is_dir():
+            raise WrongUse(f"No folder for {path!r}.", remedy="Make the folder first; nothing was charged.")
+
+
 def emit(answer: Answer, form: str, output: str | None) -> None:
     """Writes an answer in a format to a file or to the terminal."""
     if form == "arrow":
@@ -61,7 +69,7 @@ def _csv(answer: Answer) -> str:
     """The table with low and high beside each released column."""
     names = [str(column["name"]) for column in answer.columns]
     errors = answer.error()
-    released = [name for name in names if any(isinstance(row[name], Mapping) for row in errors)]
+    released = [str(column["name"]) for column in answer.columns if column["released"]]
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(

@@ -4,7 +4,7 @@
 import click
 from rich.console import Console
 
-from sfumato.cli.options import config, emit, priced
+from sfumato.cli.options import config, emit, priced, require_folders
 from sfumato.query.load import load
 
 
@@ -22,6 +22,7 @@ def command(sql: str, config: str, form: str, output: str | None, save_plot: str
 
     The same question at the same price is answered from the ledger, at no cost.
     """
+    require_folders(output, save_plot)
     with load(config) as session:
         with Console(stderr=True).status("asking the data"):
             answer = session.query(sql, **price)

@@ -21,7 +21,7 @@ from typing import Any
 import duckdb
 
 from sfumato.engines.base import Integers
-from sfumato.engines.emit import Source, quote, statement, text
+from sfumato.engines.emit import Source, quote, statement, text, text_reading
 from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Text
 from sfumato.metadata.table import Table
@@ -70,8 +70,10 @@ class DuckDB:
             InvalidSource: a column cannot be read to its end.
         """
         for name, table in tables.items():
+            source = self._sources[name]
             for column in table.columns:
-                item = f"SELECT count(*) FROM {self._sources[name].sql} WHERE length(TRY_CAST({quote(column)} AS VARCHAR)) < 0"
+                reading = text_reading(quote(column), source.family(column))
+                item = f"SELECT count(*) FROM {source.sql} WHERE length({reading}) < 0"
                 if self._rows(item) is None:
                     raise InvalidSource(
                         f"Table {name!r}: column {column!r} cannot be read to its end.",
@@ -218,7 +220,7 @@ def _require_readable(table: str, source: Source, column: str, kind: ColumnType)
     if isinstance(kind, Date):
         fits = ("date", "text", "null")
     elif isinstance(kind, Category | Boolean | Text):
-        fits = ("text", "whole", "float", "decimal", "date", "boolean", "null")
+        fits = ("text", "whole", "float", "decimal", "date", "boolean", "uuid", "null")
     else:
         fits = ("text", "whole", "float", "decimal", "boolean", "null")
     if family not in fits:

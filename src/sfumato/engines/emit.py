@@ -31,10 +31,10 @@ from sfumato.plan.status import Bounded
 from sfumato.privacy.distance import Norm
 
 # What counts as a number when the data is text; the engine and the reference share it.
-NUMBER_PATTERN = r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*"
-DATE_PATTERN = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+NUMBER_PATTERN = r"[ \t\n\f\r]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t\n\f\r]*"
+DATE_PATTERN = r"([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-[0-9]{2}-[0-9]{2}"
 
-_TEXT_TYPES = ("VARCHAR", "ENUM", "UUID")
+_TEXT_TYPES = ("VARCHAR", "ENUM")
 _WHOLE_TYPES = ("BIGINT", "INTEGER", "SMALLINT", "TINYINT", "HUGEINT", "UBIGINT", "UINTEGER", "USMALLINT", "UTINYINT")
 _FLOAT_TYPES = ("DOUBLE", "FLOAT")
 _DATE_TYPES = ("DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")
@@ -56,6 +56,7 @@ class Source:
             ("float", _FLOAT_TYPES),
             ("date", _DATE_TYPES),
             ("decimal", ("DECIMAL",)),
+            ("uuid", ("UUID",)),
             ("boolean", ("BOOLEAN",)),
             ("null", ("NULL",)),
         ):
@@ -142,7 +143,7 @@ def _rows(plan: Bounded, source: Source) -> str:
     keep = [_test(test) for test in tests]
     keep += [f"{_alias(key)} IS NOT NULL" for key in raw.keys if key.type.missing is None]
     if unit is not None:
-        readings.append(f"{_text_of(quote(unit), source.family(unit))} AS unit")
+        readings.append(f"{text_reading(quote(unit), source.family(unit))} AS unit")
         codes.append("unit")
         keep.append("unit IS NOT NULL")
     scan = f"SELECT {', '.join(readings) or '1'} FROM {source.sql} AS {quote(scanned(raw.relation).table)}"
@@ -173,12 +174,12 @@ def _reading(column: Column, source: Source) -> str:
         case Date():
             reading = _guarded(f"TRY_CAST({raw} AS DATE)", raw, family, DATE_PATTERN)
         case Category() | Boolean() | Text():
-            reading = _text_of(raw, family)
+            reading = text_reading(raw, family)
     markers = column.type.missing
     if not markers:
         return reading
     listed = ", ".join(text(marker) for marker in markers)
-    return f"CASE WHEN {_text_of(raw, family)} NOT IN ({listed}) THEN {reading} END"
+    return f"CASE WHEN {text_reading(raw, family)} NOT IN ({listed}) THEN {reading} END"
 
 
 def _steps(raw: str, family: str, kind: Integer | Real) -> str:
@@ -224,7 +225,7 @@ def _half_even(y: str) -> str:
     return f"{floor} + CASE WHEN {rest} > 0.5 OR ({rest} = 0.5 AND {floor} % 2 <> 0) THEN 1 ELSE 0 END"
 
 
-def _text_of(raw: str, family: str) -> str:
+def text_reading(raw: str, family: str) -> str:
     """The text by which a value is compared: whole floats without a fraction."""
     if family == "text":
         return raw
@@ -234,6 +235,10 @@ def _text_of(raw: str, family: str) -> str:
     if family == "decimal":
         # never through a cast back to the type, which a rounded value may not fit
         return f"regexp_replace(TRY_CAST({raw} AS VARCHAR), '\\.0+$', '')"
+    if family == "date":
+        # DuckDB cannot print every timestamp that it can hold; these it can
+        sane = f"TRY_CAST({raw} AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
+        return f"CASE WHEN {sane} THEN TRY_CAST({raw} AS VARCHAR) END"
     return f"TRY_CAST({raw} AS VARCHAR)"
 
 

@@ -191,7 +191,7 @@ def text_of(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, float | Decimal) and math.isfinite(value) and value == int(value) and abs(int(value)) < 2**63:
         return str(int(value))
-    return str(value)
+    return format(value, "f") if isinstance(value, Decimal) else str(value)
 
 
 def _number_code(kind: Integer | Real, value: object) -> int | None:

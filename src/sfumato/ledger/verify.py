@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from sfumato.accounting.account import account
 from sfumato.accounting.filter import NOTHING, Charge, charge_for
+from sfumato.errors import SfumatoError
 from sfumato.ledger.balance import charge_from_json, charge_to_json, gates_from_json
 from sfumato.ledger.journal import Entry, canonical_json, is_intact
 from sfumato.ledger.spend import Ledger
@@ -24,6 +25,10 @@ _STEPS = {
     "forfeit": (EXECUTING, FORFEITED),
     "void": (RESERVED, VOIDED),
 }
+
+
+# What a tampered text can raise while it is read.
+_UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, SfumatoError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +107,14 @@ def verify(ledger: Ledger) -> Report:
             replay.problems.append(f"the chain is broken at entry {entry.seq}")
         try:
             replay.apply(entry)
-        except (ValueError, KeyError, TypeError) as error:
+        except _UNREADABLE as error:
             replay.problems.append(f"entry {entry.seq} cannot be read ({type(error).__name__})")
         before = entry
-    _compare_accounts(ledger, replay)
-    _compare_charges(ledger, replay)
-    _compare_answers(ledger, replay)
+    for compare in (_compare_accounts, _compare_charges, _compare_answers):
+        try:
+            compare(ledger, replay)
+        except _UNREADABLE as error:
+            replay.problems.append(f"a row cannot be read ({type(error).__name__})")
     return Report(
         before.seq if before else 0, len(replay.states), tuple(replay.problems), before.hash if before else ""
     )
@@ -149,7 +156,10 @@ def _compare_charges(ledger: Ledger, replay: _Replay) -> None:
 
 
 def _compare_answers(ledger: Ledger, replay: _Replay) -> None:
-    stored = {row.charge: row for row in ledger.store.answers()}
+    rows = list(ledger.store.answers())
+    stored = {row.charge: row for row in rows}
+    if len(stored) != len(rows):
+        replay.problems.append("a charge has more than one answer")
     for charge in stored.keys() | replay.answers.keys():
         row, asked = stored.get(charge), replay.reserved.get(charge, {})
         found = (hashlib.sha256(row.body).hexdigest(), row.question, row.statement) if row else None

@@ -167,7 +167,9 @@ def evaluate(expression: Scalar, lookup: Callable[[Leaf], Value]) -> Value:
             return None if code is None else code in values
         case Compare(op, left, right):
             first, second = evaluate(left, lookup), evaluate(right, lookup)
-            return None if first is None or second is None else compares(op, first, second)
+            if first is None or second is None or isinstance(first, str) is not isinstance(second, str):
+                return None
+            return compares(op, first, second)
         case Arithmetic(op, left, right):
             return _calculate(op, evaluate(left, lookup), evaluate(right, lookup))
 

@@ -108,11 +108,14 @@ class Answer:
             "integer": pyarrow.int64(), "real": pyarrow.float64(), "text": pyarrow.string(),
             "date": pyarrow.date32(), "boolean": pyarrow.bool_(),
         }  # fmt: skip
-        fields = []
-        for place, column in enumerate(self.columns):
-            wide = any(isinstance(row[place], int) and abs(cast(int, row[place])) >= 2**63 for row in self.rows)
-            fields.append((str(column["name"]), types["real" if wide else str(column["type"])]))
-        return pyarrow.Table.from_pylist(self.to_dicts(), schema=pyarrow.schema(fields))
+        fields, rows = [], self.to_dicts()
+        for column in self.columns:
+            name, kind = str(column["name"]), str(column["type"])
+            if kind == "real" or any(isinstance(row[name], int) and abs(cast(int, row[name])) >= 2**63 for row in rows):
+                kind = "real"
+                rows = [{**row, name: None if row[name] is None else float(cast(float, row[name]))} for row in rows]
+            fields.append((name, types[kind]))
+        return pyarrow.Table.from_pylist(rows, schema=pyarrow.schema(fields))
 
     def to_arrow_bytes(self) -> bytes:
         """The Arrow table as an IPC stream, as ``sfumato query --format arrow`` writes it."""
@@ -153,7 +156,7 @@ class Answer:
         """
         errors = cast(list[list[Json]], self.form["errors"])
         names = [str(each["name"]) for each in self.columns]
-        released = [name for place, name in enumerate(names) if any(line[place] is not None for line in errors)]
+        released = [str(each["name"]) for each in self.columns if each["released"] and self.rows]
         chosen = column or (released[0] if released else "")
         if chosen not in released:
             raise WrongUse(

@@ -117,7 +117,7 @@ def _closing(plan: Planned, balance: Balance) -> list[str]:
     if plan.bounded.norm is Norm.L1 or balance.taken.epsilon is None:
         return []
     before, after = balance.left.epsilon, balance.gates.left(balance.taken + plan.charge).epsilon
-    reach = f"{float(after):.4g}, before it {float(before):.4g}"
+    reach = f"{float(after):.4g} instead of {float(before):.4g}"
     return [f"It closes the pure gate for good: one more question with epsilon= may then cost at most {reach}."]
 
 

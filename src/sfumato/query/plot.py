@@ -53,7 +53,7 @@ def bar_chart(title: str, axis: str, bars: Sequence[Bar]) -> Figure:
     def x(value: float) -> float:
         return _LEFT + (min(max(value, low), high) - low) * scale
 
-    parts = [f'<text x="{_LEFT}" y="20" class="t">{html.escape(title)}</text>', _legend(series)]
+    parts = [f'<text x="{_LEFT}" y="20" class="t">{_text(title)}</text>', _legend(series)]
     for tick in ticks:
         parts.append(f'<line x1="{x(tick):.1f}" y1="{_TOP - 4}" x2="{x(tick):.1f}" y2="{bottom}" class="g"/>')
         parts.append(f'<text x="{x(tick):.1f}" y="{bottom + 16}" class="a" text-anchor="middle">{_short(tick)}</text>')
@@ -61,7 +61,7 @@ def bar_chart(title: str, axis: str, bars: Sequence[Bar]) -> Figure:
     for place, bar in enumerate(bars):
         parts.append(_bar(bar, x, _TOP + _ROW * place, series.index(bar.series), show_label=bar.label != previous))
         previous = bar.label
-    parts.append(f'<text x="{_LEFT}" y="{bottom + 34}" class="a">{html.escape(axis)}; whiskers: 95% interval</text>')
+    parts.append(f'<text x="{_LEFT}" y="{bottom + 34}" class="a">{_text(axis)}; whiskers: 95% interval</text>')
     return Figure(_document(bottom + _BOTTOM, title, "".join(parts)))
 
 
@@ -94,12 +94,10 @@ def _bar(bar: Bar, x: object, top: float, colour: int, *, show_label: bool) -> s
     assert callable(x)
     middle, zero, end = top + _ROW / 2, x(0.0), x(bar.value)
     fill = _PALETTE[colour % len(_PALETTE)]
-    label = (
-        f'<text x="{_LEFT - 8}" y="{middle + 4:.1f}" class="a" text-anchor="end">{html.escape(bar.label[:28])}</text>'
-    )
+    label = f'<text x="{_LEFT - 8}" y="{middle + 4:.1f}" class="a" text-anchor="end">{_text(bar.label[:28])}</text>'
     shape = (
         f'<rect x="{min(zero, end):.1f}" y="{top + 3:.1f}" width="{abs(end - zero):.1f}" height="{_ROW - 6}" fill="{fill}" '
-        f'rx="2"><title>{html.escape(f"{bar.label} {bar.series}: {bar.value:,.6g}")}</title></rect>'
+        f'rx="2"><title>{_text(f"{bar.label} {bar.series}: {bar.value:,.6g}")}</title></rect>'
     )
     whisker = ""
     if bar.low is not None and bar.high is not None:
@@ -111,6 +109,11 @@ def _bar(bar: Bar, x: object, top: float, colour: int, *, show_label: bool) -> s
     return (label if show_label else "") + shape + whisker
 
 
+def _text(words: str) -> str:
+    """Words inside XML, which has no control characters."""
+    return html.escape("".join(each if each.isprintable() else " " for each in words))
+
+
 def _legend(series: Sequence[str]) -> str:
     if len(series) < 2:
         return ""
@@ -119,7 +122,7 @@ def _legend(series: Sequence[str]) -> str:
         shown = name[:24]
         fill = _PALETTE[place % len(_PALETTE)]
         parts.append(f'<rect x="{left:.0f}" y="31" width="10" height="10" fill="{fill}" rx="2"/>')
-        parts.append(f'<text x="{left + 14:.0f}" y="40" class="a">{html.escape(shown)}</text>')
+        parts.append(f'<text x="{left + 14:.0f}" y="40" class="a">{_text(shown)}</text>')
         left += 30 + 6.6 * len(shown)
     return "".join(parts)
 
@@ -127,7 +130,7 @@ def _legend(series: Sequence[str]) -> str:
 def _document(height: float, title: str, inside: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height:.0f}" role="img" '
-        f'aria-label="{html.escape(title, quote=True)}" font-family="system-ui, sans-serif">'
+        f'aria-label="{_text(title)}" font-family="system-ui, sans-serif">'
         "<style>.t{font-size:14px;font-weight:600;fill:#222}.a{font-size:11.5px;fill:#555}"
         ".g{stroke:#e6e6e6}.w{stroke:#222;stroke-width:1.3;fill:none}</style>"
         f"{inside}</svg>"

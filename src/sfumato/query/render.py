@@ -37,9 +37,7 @@ def interval(error: Json) -> str:
 def cells(columns: Sequence[dict[str, Json]], rows: Json, errors: Json) -> tuple[list[str], list[list[str]]]:
     """Header and rows: each released column is followed by its 95% interval."""
     assert isinstance(rows, list) and isinstance(errors, list), "an answer's own JSON"
-    released = [
-        any(isinstance(line, list) and line[place] is not None for line in errors) for place in range(len(columns))
-    ]
+    released = [bool(column["released"]) for column in columns]
     header: list[str] = []
     for column, is_released in zip(columns, released, strict=True):
         header += [str(column["name"]), "95% interval"] if is_released else [str(column["name"])]

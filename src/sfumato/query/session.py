@@ -17,6 +17,7 @@ from sfumato.ledger.verify import Report, verify
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
+from sfumato.plan.aggregate import largest
 from sfumato.plan.scalar import Estimate
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
@@ -214,7 +215,7 @@ class Session:
             if not places or not part.values:
                 continue
             points = [abs(part.point(group)) for group in range(len(part.values))]
-            size = min(sum(values) for values in part.values) * part.unit
+            size = min(sum(values) for values in part.values) * part.unit / largest(question.raw.aggregates[index])
             found[index] = Reference(answer.charge_id[:12], sum(points, Fraction(0)) / len(points), Fraction(size))
         return found
 

@@ -2,6 +2,8 @@
 """From released parts to the table of an answer, and to the bytes that are stored."""
 
 import json
+import math
+import sys
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import cast
@@ -9,8 +11,8 @@ from typing import cast
 from sfumato.exact.rounding import float_down, float_up
 from sfumato.ledger.journal import canonical_json
 from sfumato.noise import DiscreteLaplace, Noise
-from sfumato.plan.output import Order, Output
-from sfumato.plan.scalar import Constant, Estimate, Key, Scalar, Value
+from sfumato.plan.output import Item, Order, Output
+from sfumato.plan.scalar import Constant, Estimate, Key, Scalar, Value, leaves
 from sfumato.plan.show import canonical
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import AdditiveNoise, Json, event_from_json, event_to_json
@@ -33,7 +35,7 @@ def answer_body(
     body: dict[str, Json] = {
         **facts,
         "format": FORMAT,
-        "columns": [{"name": item.name, "type": _type(item.expression, parts, key_types)} for item in output.items],
+        "columns": [_column(item, parts, key_types) for item in output.items],
         "rows": [[_cell(item.expression, parts, row, groups, shown) for item in output.items] for row in order],
         "errors": error_rows(output, parts, order, _DEFAULT_MISS),
         "released": {
@@ -44,6 +46,12 @@ def answer_body(
     }
     body["notes"] = [*cast(list[Json], facts["notes"]), *_warnings(parts, order)]
     return canonical_json(body).encode()
+
+
+def _column(item: Item, parts: Sequence[Released], key_types: Sequence[str]) -> Json:
+    """A column of the answer; ``released``: its cells carry noise and an interval."""
+    released = any(isinstance(leaf, Estimate) for leaf in leaves(item.expression))
+    return {"name": item.name, "type": _type(item.expression, parts, key_types), "released": released}
 
 
 def error_rows(output: Output, parts: Sequence[Released], order: Sequence[int], miss: Fraction) -> list[Json]:
@@ -93,9 +101,14 @@ def _cell(
 
 
 def _number(value: Value) -> Json:
+    """A number of an answer: whole ones as integers, others as the nearest float there is."""
     if isinstance(value, Fraction):
-        return int(value) if value.denominator == 1 else float(value)
+        return int(value) if value.denominator == 1 else _finite(float_down(value))
     return value
+
+
+def _finite(value: float) -> float:
+    return min(max(value, -sys.float_info.max), sys.float_info.max)
 
 
 def _type(expression: Scalar, parts: Sequence[Released], key_types: Sequence[str]) -> str:
@@ -108,7 +121,7 @@ def _type(expression: Scalar, parts: Sequence[Released], key_types: Sequence[str
 
 
 def _error(expression: Scalar, parts: Sequence[Released], row: int, miss: Fraction) -> Json:
-    if isinstance(expression, Key):
+    if not any(isinstance(leaf, Estimate) for leaf in leaves(expression)):
         return None
     found = range_of(expression, parts, row, miss)
     if found is None:
@@ -126,7 +139,8 @@ def _error(expression: Scalar, parts: Sequence[Released], row: int, miss: Fracti
 def _outward(value: Fraction, *, up: bool) -> Json:
     if value.denominator == 1:
         return int(value)
-    return float_up(value) if up else float_down(value)
+    bound = float_up(value) if up else float_down(value)
+    return bound if math.isfinite(bound) else None
 
 
 def _warnings(parts: Sequence[Released], order: Sequence[int]) -> list[Json]:

@@ -81,7 +81,11 @@ def _placed(node: exp.Expr, select: exp.Select, scope: Scope) -> exp.Expr:
             raise UnsupportedSql(f"GROUP BY {place}.", allowed=f"a column of SELECT, 1 to {len(select.expressions)}")
         node = select.expressions[int(place) - 1]
     elif isinstance(node, exp.Column) and not node.table and scope.table.column(node.name) is None:
-        aliased = [each.this for each in select.expressions if isinstance(each, exp.Alias) and each.alias == node.name]
+        aliased = [
+            each.this
+            for each in select.expressions
+            if isinstance(each, exp.Alias) and each.alias.lower() == node.name.lower()
+        ]
         node = aliased[0] if aliased and isinstance(aliased[0], exp.Column) else node
     return node.this if isinstance(node, exp.Alias) else node
 

@@ -46,9 +46,9 @@ def _statements(text: str) -> list[exp.Expr]:
         raise UnsupportedSql(f"A statement that is not a text of at most {_MAX_LENGTH:,} characters.")
     try:
         text.encode()
-        return [each for each in sqlglot.parse(text, read="duckdb") if each is not None]
+        return [each for each in sqlglot.parse(text, read="duckdb") if not isinstance(each, exp.Semicolon | None)]
     except SqlglotError as error:
-        raise _syntax_error(error) from None
+        raise _syntax_error(error, text) from None
     except UnicodeEncodeError:
         raise UnsupportedSql("A statement with half a character (a lone surrogate).", remedy="Remove it.") from None
     except RecursionError:
@@ -74,9 +74,17 @@ def _too_deep() -> UnsupportedSql:
     )
 
 
-def _syntax_error(error: SqlglotError) -> SqlSyntaxError:
-    details = getattr(error, "errors", None) or [{}]
-    first = details[0]
+def _end_of(text: str) -> dict[str, str | int]:
+    """Where the tokenizer gave up, which it does not say: a quote that is never closed."""
+    return {
+        "description": "A quote or a comment is not closed",
+        "line": text.count("\n") + 1,
+        "col": len(text) - text.rfind("\n") - 1,
+    }
+
+
+def _syntax_error(error: SqlglotError, text: str) -> SqlSyntaxError:
+    first = (getattr(error, "errors", None) or [_end_of(text)])[0]
     line, column = int(first.get("line") or 1), int(first.get("col") or 1)
     what = str(first.get("description") or "The text cannot be read").strip().rstrip(".")
     near = str(first.get("highlight") or "")[:40]

@@ -11,8 +11,6 @@ from pathlib import Path
 
 import apsw
 import pytest
-from tests.contracts.charges import opened, paid, pure
-from tests.contracts.store import StoreContract
 
 from sfumato.errors import (
     LedgerBusy,
@@ -24,6 +22,8 @@ from sfumato.errors import (
 from sfumato.ledger import Ledger
 from sfumato.ledger.store.base import Store
 from sfumato.ledger.store.sqlite import SCHEMA_VERSION, SQLite
+from tests.contracts.charges import opened, paid, pure
+from tests.contracts.store import StoreContract
 
 
 @pytest.fixture

@@ -33,6 +33,7 @@ CREATE INDEX charge_state ON charge (state);
 CREATE TABLE answer (question TEXT PRIMARY KEY, statement TEXT NOT NULL, charge TEXT NOT NULL REFERENCES charge,
     body BLOB NOT NULL) STRICT;
 CREATE INDEX answer_statement ON answer (statement);
+PRAGMA user_version = 1;
 """
 _CHARGE = "id, dataset, analyst, state, question, statement, cost, event, reason, acknowledged"
 
@@ -88,8 +89,7 @@ class SQLite:
     def _prepare(self) -> None:
         self._run("PRAGMA locking_mode = EXCLUSIVE")
         version, application = self._number("PRAGMA user_version"), self._number("PRAGMA application_id")
-        empty = self._number("SELECT count(*) FROM sqlite_master") == 0
-        if not empty and application != _APPLICATION:
+        if application != _APPLICATION:
             raise _corrupt(self.path)
         if version > SCHEMA_VERSION:
             raise LedgerTooNew(
@@ -100,10 +100,7 @@ class SQLite:
         self._run("PRAGMA synchronous = FULL")
         self._run("PRAGMA foreign_keys = ON")
         with self._transaction():
-            if empty:
-                self._run(_SCHEMA)
-                self._run(f"PRAGMA application_id = {_APPLICATION}")
-                self._run(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            pass  # takes the lock for good, and finds out whether the file can be written
 
     def transaction(self) -> AbstractContextManager[None]:
         """All or nothing; on disk when it ends."""
@@ -116,10 +113,12 @@ class SQLite:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
+                connection.execute("COMMIT")
             except BaseException:
-                connection.execute("ROLLBACK")
+                # a full disk has rolled it back already
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
                 raise
-            connection.execute("COMMIT")
         except apsw.Error as error:
             raise _translate(error, self.path) from None
 
@@ -290,12 +289,20 @@ def _exclusive(path: str) -> int:
 
 
 def _create(path: str) -> None:
-    """An empty file of mode 0600 where there is none; an empty one that is there held a ledger."""
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    except FileExistsError:
+    """A new ledger, whole before it has its name; an empty file that is there held one."""
+    if Path(path).exists():
         if Path(path).is_file() and Path(path).stat().st_size == 0:
-            raise _corrupt(path) from None
+            raise _corrupt(path)
+        return
+    fresh = Path(f"{path}.new")
+    try:
+        fresh.unlink(missing_ok=True)
+        os.close(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        connection = apsw.Connection(str(fresh), flags=apsw.SQLITE_OPEN_READWRITE)
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"BEGIN; {_SCHEMA} PRAGMA application_id = {_APPLICATION}; COMMIT")
+        connection.close()
+        fresh.replace(path)
     except OSError as error:
         raise _unopenable(path, error) from None
 
