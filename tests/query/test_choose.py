@@ -123,7 +123,7 @@ def test_the_first_gaussian_of_an_account_says_what_it_closes() -> None:
     chosen = cheapest(plans, fresh)
     left = fresh.gates.left(chosen.charge)
     assert chosen.notes[1].startswith("It closes the pure gate for good")
-    assert chosen.notes[1].endswith(f"at most {float(left.epsilon):.4g}, before it 1.")
+    assert chosen.notes[1].endswith(f"at most {float(left.epsilon):.4g} instead of 1.")
     already = Balance(fresh.gates, Charge(None, 1, 0))
     assert len(cheapest(plans, already).notes) == 1
 

@@ -30,10 +30,10 @@ def test_an_interval_for_people(error: object, text: str) -> None:
 
 
 def test_each_released_column_is_followed_by_its_interval() -> None:
-    columns = [{"name": "sex"}, {"name": "n"}]
+    columns = [{"name": "sex", "released": False}, {"name": "n", "released": True}]
     error = {"low": 1, "high": 3, "half_width": 1}
     assert cells(columns, [["F", 2]], [[None, error]]) == (["sex", "n", "95% interval"], [["F", "2", "[1, 3]"]])
-    assert cells(columns, [], []) == (["sex", "n"], [])
+    assert cells(columns, [], []) == (["sex", "n", "95% interval"], [])
 
 
 def test_a_text_table_is_aligned_and_cut() -> None:

@@ -52,7 +52,10 @@ def keys(form: dict[str, object]) -> list[object]:
 def test_without_clauses_every_group_appears_in_declared_order() -> None:
     form = body(output())
     assert form["rows"] == [["k0", 30], ["k1", 10], ["k2", 20], ["k3", 10], [None, 40]]
-    assert form["columns"] == [{"name": "k", "type": "text"}, {"name": "n", "type": "integer"}]
+    assert form["columns"] == [
+        {"name": "k", "type": "text", "released": False},
+        {"name": "n", "type": "integer", "released": True},
+    ]
 
 
 def test_having_keeps_what_is_true() -> None:

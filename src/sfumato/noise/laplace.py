@@ -91,7 +91,7 @@ class DiscreteLaplace:
     @property
     def variance(self) -> Bracket:
         """2g / (1-g)^2 with g = exp(-1/scale); from 2 s^2 - 1/6 to 2 s^2 for any scale s."""
-        if self.scale > 10**6:
+        if self.scale > 10**20:
             # it is 1 / (2 sinh^2(1/2s)), and 1/x^2 - 1/3 <= 1/sinh^2(x) <= 1/x^2
             return _bracket(2 * self.scale**2 - Fraction(1, 6), 2 * self.scale**2)
         lower, upper = self._ratio()

@@ -93,7 +93,8 @@ class Answer:
             "bias",
             "notes",
         )
-        return {name: self.form[name] for name in names}
+        columns = [{"name": each["name"], "type": each["type"]} for each in self.columns]
+        return {**{name: self.form[name] for name in names}, "columns": columns}
 
     def to_dicts(self) -> list[dict[str, object]]:
         """One mapping a row; dates as ``datetime.date``."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from unicodedata import category
 
 _PALETTE = ("#3b6ea5", "#c8794a", "#5b9a68", "#8d6ab0", "#b5a642", "#7a8288", "#b65d78", "#4aa3a3")
 _LEFT, _RIGHT, _TOP, _ROW, _BOTTOM = 190, 40, 56, 22, 44
@@ -71,7 +72,7 @@ def _range(bars: Sequence[Bar]) -> tuple[float, float]:
     reach = 2 * max((abs(value) for value in values), default=1.0)
     ends = [end for bar in bars for end in (bar.low, bar.high) if end is not None and abs(end) <= max(reach, 1e-9)]
     low, high = min([0.0, *values, *ends]), max([0.0, *values, *ends])
-    return (low, high) if high > low else (low, low + 1)
+    return (low, high) if high - low > 1e-100 else (low, low + 1)
 
 
 def _ticks(low: float, high: float) -> list[float]:
@@ -111,7 +112,7 @@ def _bar(bar: Bar, x: object, top: float, colour: int, *, show_label: bool) -> s
 
 def _text(words: str) -> str:
     """Words inside XML, which has no control characters."""
-    return html.escape("".join(each if each.isprintable() else " " for each in words))
+    return html.escape("".join(" " if category(each) in ("Cc", "Cs", "Cn") else each for each in words))
 
 
 def _legend(series: Sequence[str]) -> str:
