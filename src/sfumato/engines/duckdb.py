@@ -136,7 +136,7 @@ class DuckDB:
     def _require_well_formed(self, name: str, path: Path) -> None:
         """Refuses a CSV file with a line that is cut, too long, wrongly quoted or not UTF-8."""
         try:
-            self._connection.execute(f"SELECT count(*) FROM {_csv(path, _header(name, path), checked=True)}")
+            self._connection.execute(f"SELECT count(COLUMNS(*)) FROM {_csv(path, _header(name, path), checked=True)}")
         except (duckdb.Error, RuntimeError) as failure:
             line = re.search(r"Line: (\d+)", str(failure))
             _OWNER.error("%s is not well-formed CSV%s", path, f" at line {line[1]}" if line else "")
