@@ -101,9 +101,10 @@ def _cell(
 
 
 def _number(value: Value) -> Json:
-    """A number of an answer: whole ones as integers, others as the nearest float there is."""
+    """A number of an answer: whole ones as integers, others as a float, the largest at most."""
     if isinstance(value, Fraction):
-        return int(value) if value.denominator == 1 else _finite(float_down(value))
+        whole = value.denominator == 1 and abs(value) < 10**300
+        return int(value) if whole else _finite(float_down(value))
     return value
 
 

@@ -18,10 +18,11 @@ _WINDOW = (
     "lets one person change the values of others",
     "Aggregate with GROUP BY; rank or accumulate the noisy answer afterwards.",
 )
-_QUANTILE = (
-    "is not answered by this version",
+_EXTREME = (
+    "is the value of single persons, whatever the others hold",
     "Ask the number of rows in ranges, COUNT(*) ... WHERE column BETWEEN a AND b, or AVG(column).",
 )
+_QUANTILE = ("is not answered by this version", _EXTREME[1])
 _EXPRESSION = (
     "is not part of the language of this version",
     "Use a column as it is; compute on the noisy answer, SUM(a) / COUNT(*), or prepare the column in the data.",
@@ -49,8 +50,8 @@ _RULES: tuple[tuple[type[exp.Expr], str, tuple[str, str]], ...] = (
     (exp.PercentileCont, "A quantile", _QUANTILE),
     (exp.PercentileDisc, "A quantile", _QUANTILE),
     (exp.Quantile, "A quantile", _QUANTILE),
-    (exp.Max, "MAX", _QUANTILE),
-    (exp.Min, "MIN", _QUANTILE),
+    (exp.Max, "MAX", _EXTREME),
+    (exp.Min, "MIN", _EXTREME),
     (exp.Filter, "FILTER", ("is not answered by this version", "Put the condition into WHERE, one question each.")),
     (exp.Placeholder, "A parameter", ("has no value here", "Write the value as a literal.")),
     (exp.Parameter, "A parameter", ("has no value here", "Write the value as a literal.")),
