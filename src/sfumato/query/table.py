@@ -103,9 +103,13 @@ def _cell(
 def _number(value: Value) -> Json:
     """A number of an answer: whole ones as integers, others as a float, the largest at most."""
     if isinstance(value, Fraction):
-        whole = value.denominator == 1 and abs(value) < 10**300
-        return int(value) if whole else _finite(float_down(value))
+        return int(value) if _is_whole(value) else _finite(float_down(value))
     return value
+
+
+def _is_whole(value: Fraction) -> bool:
+    """Whether a number is shown as an integer: one that a float could hold, too."""
+    return value.denominator == 1 and abs(value) < 10**300
 
 
 def _finite(value: float) -> float:
@@ -138,7 +142,7 @@ def _error(expression: Scalar, parts: Sequence[Released], row: int, miss: Fracti
 
 
 def _outward(value: Fraction, *, up: bool) -> Json:
-    if value.denominator == 1:
+    if _is_whole(value):
         return int(value)
     bound = float_up(value) if up else float_down(value)
     return bound if math.isfinite(bound) else None
