@@ -24,8 +24,8 @@ def test_its_json_has_cost_errors_and_statement(shell: Shell) -> None:
 
 
 def test_the_statement_is_shown_on_request_only(shell: Shell) -> None:
-    assert "read_csv" not in shell.run("preview", COUNT, "--epsilon", "1").out
-    assert "read_csv" in shell.run("preview", COUNT, "--epsilon", "1", "--statement").out
+    assert 'FROM "people"' not in shell.run("preview", COUNT, "--epsilon", "1").out
+    assert 'FROM "people"' in shell.run("preview", COUNT, "--epsilon", "1", "--statement").out
 
 
 def test_it_refuses_what_query_refuses(shell: Shell) -> None:

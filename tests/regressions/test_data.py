@@ -104,3 +104,21 @@ def test_an_engine_failure_holds_nothing_of_its_cause(tmp_path):
             session.query("SELECT SUM(x) FROM t", epsilon=1)
     assert caught.value.__context__ is None
     assert caught.value.__cause__ is None
+
+
+def test_the_statement_of_a_preview_does_not_know_how_the_data_is_stored(tmp_path):
+    shown = set()
+    for place, values in enumerate(([1, 2, 1], [1.0, 2.0, None], ["1", "2", "1"])):
+        table = sf.Table(pa.table({"x": values}), columns={"x": sf.Category(1, 2)})
+        with sf.connect({"t": table}, dataset="d", budget=sf.Budget(1), ledger=tmp_path / f"{place}.db") as session:
+            shown.add(session.preview("SELECT x, COUNT(*) FROM t GROUP BY x", epsilon="0.1").statement)
+    assert len(shown) == 1
+
+
+def test_another_working_folder_does_not_lose_the_data(tmp_path, monkeypatch):
+    (tmp_path / "x.csv").write_text("a\n1\n")
+    monkeypatch.chdir(tmp_path)
+    table = sf.Table("x.csv", columns={"a": sf.Integer(0, 9)})
+    with sf.connect({"t": table}, dataset="d", budget=sf.Budget(1), ledger="l.db") as session:
+        monkeypatch.chdir("/")
+        assert len(session.query("SELECT COUNT(*) FROM t", epsilon="0.5").rows) == 1

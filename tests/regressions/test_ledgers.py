@@ -5,6 +5,8 @@ import os
 import shutil
 import subprocess
 import sys
+from fractions import Fraction
+from pathlib import Path
 
 import apsw
 import pyarrow as pa
@@ -14,6 +16,7 @@ import sfumato as sf
 from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerUnavailable
 from sfumato.ledger import Ledger, verify
 
+ROOT = Path(__file__).parents[2]
 OPEN = """
 import sys
 from sfumato.errors import LedgerBusy
@@ -146,3 +149,44 @@ def test_a_disk_that_is_full_is_no_corrupt_ledger(tmp_path):
         for place in range(200):
             session.query(f"SELECT COUNT(*) FROM t WHERE age <> {place}", epsilon="0.001")
     session.close()
+
+
+def test_a_fork_that_closes_does_not_lose_what_its_parent_spends(tmp_path):
+    script = f"""
+import os, pathlib, signal, sys
+sys.path.insert(0, {str(ROOT)!r})
+from tests.regressions.test_ledgers import open_session
+session = open_session(pathlib.Path({str(tmp_path)!r}))
+session.query("SELECT COUNT(*) FROM t", epsilon="0.1")
+child = os.fork()
+if child == 0:
+    session.close()
+    os._exit(0)
+os.waitpid(child, 0)
+session.query("SELECT SUM(age) FROM t", epsilon="0.8")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", script], check=False)
+    with open_session(tmp_path) as session:
+        assert session.budget.left == Fraction(1, 10)
+
+
+def test_a_link_to_a_ledger_is_the_same_ledger(tmp_path):
+    with open_session(tmp_path):
+        (tmp_path / "soft.db").symlink_to(tmp_path / "l.db")
+        os.link(tmp_path / "l.db", tmp_path / "hard.db")
+        (tmp_path / "l.db").read_bytes()
+        (tmp_path / "l.db.lock").unlink()
+        assert [elsewhere(tmp_path / name) for name in ("soft.db", "hard.db", "l.db")] == ["busy"] * 3
+
+
+def test_what_is_left_of_a_ledger_is_no_new_one(tmp_path):
+    (tmp_path / "l.db-wal").write_bytes(b"what was not yet in the main file")
+    with pytest.raises(LedgerCorrupt):
+        open_session(tmp_path)
+
+
+@pytest.mark.parametrize("path", ["", None, "a\0b", "."])
+def test_what_names_no_file_is_no_ledger(path):
+    with pytest.raises(LedgerUnavailable):
+        Ledger.open(path)

@@ -109,3 +109,25 @@ def test_an_answer_without_rows_keeps_its_columns(tmp_path):
     with sf.connect({"t": table}, dataset="d", budget=sf.Budget(1), ledger=tmp_path / "l.db") as session:
         answer = session.query("SELECT COUNT(*) AS n FROM t HAVING COUNT(*) > 1000000", epsilon="0.5")
     assert "95% interval" in repr(answer)
+
+
+def test_the_error_of_a_mean_is_not_promised_from_a_size_that_units_do_not_reach(tmp_path):
+    table = sf.Table(
+        pa.table({"u": [1, 1, 2], "v": [1, 2, 3]}),
+        unit=sf.Unit("u", max_rows=1),
+        columns={"v": sf.Integer(0, 9)},
+        size=3000,
+    )
+    session = sf.connect({"t": table}, dataset="d", budget=sf.Budget(1), ledger=tmp_path / "l.db")
+    with session, pytest.raises(sf.SfumatoError, match="depends on how many rows"):
+        session.query("SELECT AVG(v) FROM t", error="0.5", max_epsilon=1)
+
+
+def test_a_wrong_prefix_in_having_is_refused():
+    with pytest.raises(sf.SfumatoError, match="foo"):
+        understand("SELECT sex, COUNT(*) FROM people GROUP BY sex HAVING foo.sex = 'F'", DATASET)
+
+
+def test_a_long_chain_of_and_is_not_deep():
+    tests = " AND ".join(f"age <> {place}" for place in range(400))
+    assert understand(f"SELECT COUNT(*) FROM people WHERE {tests}", DATASET).table == "people"

@@ -10,7 +10,7 @@ from rich.rule import Rule
 
 from sfumato.cli.census import QUESTIONS, REFUSED, census
 from sfumato.cli.differencing import Attack, attack, sums
-from sfumato.cli.options import require_folders
+from sfumato.cli.options import require_folders, write_file
 from sfumato.cli.report import Story, Told, page
 from sfumato.errors import Failed, Refused
 from sfumato.privacy.budget import Budget
@@ -28,7 +28,7 @@ def command(report: str) -> None:
     console = Console(highlight=False)
     with tempfile.TemporaryDirectory(prefix="sfumato-demo-") as folder:
         story = tell(console, Path(folder))
-    Path(report).write_text(page(story), encoding="utf-8")
+    write_file(report, page(story).encode())
     console.print(f"\n[bold]Written:[/bold] {report}")
 
 

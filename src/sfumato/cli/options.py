@@ -53,6 +53,17 @@ def require_folders(*paths: str | None) -> None:
             raise WrongUse(f"No folder for {path!r}.", remedy="Make the folder first; nothing was charged.")
 
 
+def write_file(path: str, content: bytes) -> None:
+    """Writes an output; the answer is stored, so failing here loses nothing."""
+    try:
+        Path(path).write_bytes(content)
+    except OSError as error:
+        raise WrongUse(
+            f"{path!r} cannot be written ({error.strerror}).",
+            remedy="Ask again with another path: the answer is stored, and free.",
+        ) from None
+
+
 def emit(answer: Answer, form: str, output: str | None) -> None:
     """Writes an answer in a format to a file or to the terminal."""
     if form == "arrow":
@@ -62,7 +73,7 @@ def emit(answer: Answer, form: str, output: str | None) -> None:
     if output is None:
         click.echo(text.rstrip("\n"))
     else:
-        Path(output).write_text(text if text.endswith("\n") else f"{text}\n", encoding="utf-8")
+        write_file(output, (text if text.endswith("\n") else f"{text}\n").encode())
 
 
 def _csv(answer: Answer) -> str:
@@ -88,4 +99,4 @@ def _write_bytes(content: bytes, output: str | None) -> None:
     if output is None:
         sys.stdout.buffer.write(content)
     else:
-        Path(output).write_bytes(content)
+        write_file(output, content)

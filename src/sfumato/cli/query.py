@@ -4,7 +4,7 @@
 import click
 from rich.console import Console
 
-from sfumato.cli.options import config, emit, priced, require_folders
+from sfumato.cli.options import config, emit, priced, require_folders, write_file
 from sfumato.query.load import load
 
 
@@ -28,6 +28,6 @@ def command(sql: str, config: str, form: str, output: str | None, save_plot: str
             answer = session.query(sql, **price)
         emit(answer, form, output)
         if save_plot:
-            answer.plot().save(save_plot)
+            write_file(save_plot, answer.plot().svg.encode())
         if form == "table" and output is None:
             click.echo(repr(session.budget))

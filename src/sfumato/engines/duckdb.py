@@ -9,6 +9,7 @@ which may quote values.
 
 import csv
 import logging
+import os
 import re
 import shutil
 import tempfile
@@ -23,7 +24,7 @@ import duckdb
 from sfumato.engines.base import Integers
 from sfumato.engines.emit import Source, quote, statement, text, text_reading
 from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource
-from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Text
+from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.table import Table
 from sfumato.plan.relation import scanned
 from sfumato.plan.status import Bounded
@@ -48,9 +49,11 @@ class DuckDB:
     def __init__(self, tables: Mapping[str, Table]) -> None:
         # spilled rows are personal data: a folder of our own, closed to others, gone with us
         self._spill = tempfile.mkdtemp(prefix="sfumato-")
-        self._drop_spill = weakref.finalize(self, shutil.rmtree, self._spill, ignore_errors=True)
+        self._process = os.getpid()
+        self._drop_spill = weakref.finalize(self, _drop, self._spill, self._process)
         self._lock = threading.Lock()
         self._connection = duckdb.connect(":memory:")
+        self._declared = {name: _declared_types(table) for name, table in tables.items()}
         try:
             self._sources = {name: self._open(name, table) for name, table in tables.items()}
             self._lock_down([table.source for table in tables.values()])
@@ -60,8 +63,9 @@ class DuckDB:
 
     def close(self) -> None:
         """Drops the connection and everything it spilled."""
-        self._connection.close()
-        self._drop_spill()
+        if os.getpid() == self._process:
+            self._connection.close()
+            self._drop_spill()
 
     def read_through(self, tables: Mapping[str, Table]) -> None:
         """Reads every declared column once: a damaged page or text shows here, to the owner.
@@ -81,8 +85,13 @@ class DuckDB:
                     )
 
     def statement(self, plan: Bounded) -> str:
-        """The SQL that answers a plan, with a placeholder for the sampling key."""
-        return statement(plan, self._source(plan), "<sampling key>")
+        """The SQL of a plan as the declarations alone make it: the same on any data (RULES 22).
+
+        What runs differs from it by how the data happens to be stored: text that has to be
+        read as numbers, whole numbers stored as floats.
+        """
+        name = scanned(plan.tracked.raw.relation).table
+        return statement(plan, Source(quote(name), self._declared[name]), "<sampling key>")
 
     def run(self, plan: Bounded, sampling_key: str) -> Integers:
         """The exact integers of a plan."""
@@ -120,9 +129,10 @@ class DuckDB:
 
     def _from_item(self, name: str, source: object) -> str:
         if isinstance(source, str | Path):
-            item = _file(name, Path(source))
+            path = Path(source).absolute()
+            item = _file(name, path)
             if item.startswith("read_csv"):
-                self._require_well_formed(name, Path(source))
+                self._require_well_formed(name, path)
             return item
         try:
             import pyarrow  # an Arrow frame needs it, a file does not
@@ -147,7 +157,7 @@ class DuckDB:
             ) from None
 
     def _lock_down(self, sources: list[object]) -> None:
-        paths = ", ".join(text(str(source)) for source in sources if isinstance(source, str | Path))
+        paths = ", ".join(text(str(Path(source).absolute())) for source in sources if isinstance(source, str | Path))
         for setting in (
             f"SET temp_directory = {text(self._spill)}",
             f"SET allowed_paths = [{paths}]",
@@ -160,6 +170,22 @@ class DuckDB:
             "SET lock_configuration = true",
         ):
             self._connection.execute(setting)
+
+
+def _drop(folder: str, process: int) -> None:
+    """Removes a spill folder, in the process that made it."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _declared_types(table: Table) -> dict[str, str]:
+    """The physical types that fit the declarations best."""
+    types = {table.unit.column: "VARCHAR"} if table.unit else {}
+    for column, kind in table.columns.items():
+        types[column] = (
+            "DOUBLE" if isinstance(kind, Integer | Real) else "DATE" if isinstance(kind, Date) else "VARCHAR"
+        )
+    return types
 
 
 def _file(name: str, path: Path) -> str:

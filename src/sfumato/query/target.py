@@ -72,8 +72,12 @@ def wanted(question: Question, dataset: Dataset, target: Target, stored: Mapping
         reference = stored.get(index)
         amount, note = _amount(aggregate, target, size, reference)
         amounts.append(amount)
-        sizes.append(_size(aggregate, size, reference))
+        sizes.append(_size(aggregate, size, reference, counted=dataset.tables[question.table].unit is None))
         notes += [note] if note else []
+        if isinstance(aggregate, Mean) and reference is None:
+            notes.append(
+                f"{title(aggregate)}: the error holds as far as none of the declared {size or 0:,} values is missing."
+            )
     return Wanted(tuple(amounts), tuple(sizes), tuple(notes))
 
 
@@ -103,10 +107,11 @@ def _amount(aggregate: Aggregate, target: Target, size: int | None, stored: Refe
     )
 
 
-def _size(aggregate: Aggregate, size: int | None, stored: Reference | None) -> Fraction:
+def _size(aggregate: Aggregate, size: int | None, stored: Reference | None, *, counted: bool) -> Fraction:
+    """The rows behind a mean; ``counted``: every row is its own unit, so the declared size is theirs."""
     if not isinstance(aggregate, Mean):
         return Fraction(0)
-    if size is not None:
+    if size is not None and counted:
         return Fraction(size)
     if stored is not None and stored.size > 0:
         return stored.size

@@ -102,6 +102,9 @@ class Outputs:
         if not node.table and node.name.lower() in self._aliases:
             named = self._aliases[node.name.lower()]
             return named.index if isinstance(named, Key) else None
+        if node.table:
+            found = self._scope.column(node)
+            return self._keys.index(found) if found in self._keys else None
         return self._find_key(node.name)
 
     def _declared(self, node: exp.Column) -> Column:

@@ -64,7 +64,10 @@ def _depth(statement: exp.Expr) -> int:
     while waiting:
         node, depth = waiting.pop()
         deepest = max(deepest, depth)
-        waiting += [(each, depth + 1) for each in node.iter_expressions()]
+        for each in node.iter_expressions():
+            # a long chain of AND or OR is one level
+            chained = isinstance(node, exp.And | exp.Or) and type(each) is type(node)
+            waiting.append((each, depth if chained else depth + 1))
     return deepest
 
 

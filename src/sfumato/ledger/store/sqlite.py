@@ -7,6 +7,7 @@ apsw brings its own SQLite; the one of the standard library may have the WAL-res
 
 import fcntl
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
@@ -37,6 +38,9 @@ PRAGMA user_version = 1;
 """
 _CHARGE = "id, dataset, analyst, state, question, statement, cost, event, reason, acknowledged"
 
+# Connections that a fork may not close.
+_ABANDONED: list[apsw.Connection] = []
+
 Cell: TypeAlias = int | str | bytes
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -63,15 +67,19 @@ class SQLite:
     """
 
     def __init__(self, path: str | Path, *, create: bool = True) -> None:
-        self.path = str(path)
+        self.path = _place(path)
         self._process = os.getpid()
-        if not create and not Path(path).is_file():
+        if not create and not Path(self.path).is_file():
             raise LedgerUnavailable(f"No ledger at {self.path!r}.", remedy="Check the path.")
-        self._lock = _exclusive(self.path)
+        self._locks = [_exclusive(f"{self.path}.lock", self.path)]
         try:
-            self._connection = self._open(create=create)
+            if create:
+                _create(self.path)
+            # the file itself too: a hard link to it has another name and the same lock
+            self._locks.append(_exclusive(self.path, self.path))
+            self._connection = self._open()
         except BaseException:
-            os.close(self._lock)
+            self._unlock()
             raise
         try:
             self._prepare()
@@ -80,9 +88,7 @@ class SQLite:
             raise
 
     @_typed
-    def _open(self, *, create: bool) -> apsw.Connection:
-        if create:
-            _create(self.path)
+    def _open(self) -> apsw.Connection:
         return apsw.Connection(self.path, flags=apsw.SQLITE_OPEN_READWRITE)
 
     @_typed
@@ -223,10 +229,20 @@ class SQLite:
         self._run("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
-        self._connection.close()
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
+        if os.getpid() == self._process:
+            self._connection.close()
+        else:
+            # SQLite would take the owner's files for its own and remove them
+            _ABANDONED.append(self._connection)
+        self._unlock()
+
+    def _unlock(self) -> None:
+        """Lets go of the locks, after the connection; a fork only of its copies of them."""
+        while self._locks:
+            descriptor = self._locks.pop()
+            if os.getpid() == self._process:
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+            os.close(descriptor)
 
     def _here(self) -> apsw.Connection:
         """The connection, in the process that opened it: a fork has no ledger."""
@@ -270,14 +286,21 @@ def _translate(error: apsw.Error, path: str) -> LedgerError:
             return _corrupt(path)
 
 
-def _exclusive(path: str) -> int:
-    """Holds ``path``.lock for one opening; the descriptor that holds it.
+def _place(path: object) -> str:
+    """The one true path of a ledger, whatever links lead to it."""
+    if not isinstance(path, str | Path) or not str(path) or "\0" in str(path) or Path(path).is_dir():
+        raise LedgerUnavailable(f"No ledger can be kept at {path!r}.", allowed="the path of a file")
+    return os.path.realpath(path)
+
+
+def _exclusive(name: str, path: str) -> int:
+    """Holds a file for one opening; the descriptor that holds it.
 
     SQLite's own POSIX locks are not enough: a process loses them when anything in it opens
     and closes the file, a backup for instance. flock belongs to this descriptor alone.
     """
     try:
-        descriptor = os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR, 0o600)
+        descriptor = os.open(name, os.O_RDWR | (os.O_CREAT if name != path else 0), 0o600)
     except OSError as error:
         raise _unopenable(path, error) from None
     try:
@@ -289,22 +312,25 @@ def _exclusive(path: str) -> int:
 
 
 def _create(path: str) -> None:
-    """A new ledger, whole before it has its name; an empty file that is there held one."""
-    if Path(path).exists():
-        if Path(path).is_file() and Path(path).stat().st_size == 0:
+    """A new ledger, whole before it has its name; what is left of an old one is no new one."""
+    if Path(path).exists() or Path(f"{path}-wal").exists():
+        if not Path(path).is_file() or Path(path).stat().st_size == 0:
             raise _corrupt(path)
         return
-    fresh = Path(f"{path}.new")
+    fresh = ""
     try:
-        fresh.unlink(missing_ok=True)
-        os.close(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        connection = apsw.Connection(str(fresh), flags=apsw.SQLITE_OPEN_READWRITE)
+        descriptor, fresh = tempfile.mkstemp(suffix=".new", prefix=f"{Path(path).name}.", dir=Path(path).parent)
+        os.close(descriptor)
+        connection = apsw.Connection(fresh, flags=apsw.SQLITE_OPEN_READWRITE)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute(f"BEGIN; {_SCHEMA} PRAGMA application_id = {_APPLICATION}; COMMIT")
         connection.close()
-        fresh.replace(path)
+        Path(fresh).replace(path)
     except OSError as error:
         raise _unopenable(path, error) from None
+    except apsw.Error as error:
+        Path(fresh).unlink(missing_ok=True)
+        raise _translate(error, path) from None
 
 
 def _busy(path: str) -> LedgerBusy:
