@@ -26,7 +26,7 @@ class Preview:
     """Free: a function of the declarations, the same on any data.
 
     Attributes:
-        statement: the SQL that would run on the data, as it would be bounded.
+        statement: the bounded SQL, as the declarations make it.
     """
 
     planned: Planned
