@@ -188,3 +188,10 @@ def test_the_names_of_columns_are_each_once(tmp_path: Path) -> None:
     answer = asked(tmp_path, "SELECT COUNT(*), COUNT(*), SUM(age) AS x, COUNT(age) AS x FROM people", epsilon=1)
     names = [column["name"] for column in answer.columns]
     assert len(set(names)) == 4
+
+
+@pytest.mark.parametrize("module", ["pandas", "polars"])
+def test_a_library_that_is_not_installed_is_named(answer: Answer, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.query.answer.find_spec", lambda name: None)
+    with pytest.raises(WrongUse, match=f"{module} is not installed"):
+        getattr(answer, f"to_{module}")()

@@ -76,9 +76,13 @@ def test_a_damaged_text_is_shown_to_the_owner_by_check(tmp_path):
 def test_a_csv_in_which_one_line_could_change_another_is_refused(tmp_path, lines, caplog):
     path = tmp_path / "x.csv"
     path.write_bytes(lines.encode())
-    with caplog.at_level(logging.ERROR, "sfumato.owner"), pytest.raises(InvalidSource, match="not well-formed"):
+    with (
+        caplog.at_level(logging.ERROR, "sfumato.owner"),
+        pytest.raises(InvalidSource, match="not well-formed") as caught,
+    ):
         DuckDB({"t": sf.Table(path, columns={"a": sf.Text()})})
     assert "zzz" not in caplog.text
+    assert caught.value.__context__ is None
     assert "x.csv is not well-formed" in caplog.text
 
 

@@ -15,6 +15,7 @@ import pytest
 import sfumato as sf
 from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerUnavailable
 from sfumato.ledger import Ledger, verify
+from sfumato.ledger.store.sqlite import SQLite
 
 ROOT = Path(__file__).parents[2]
 OPEN = """
@@ -190,3 +191,17 @@ def test_what_is_left_of_a_ledger_is_no_new_one(tmp_path):
 def test_what_names_no_file_is_no_ledger(path):
     with pytest.raises(LedgerUnavailable):
         Ledger.open(path)
+
+
+def test_a_damaged_page_is_found_even_where_no_row_lies(tmp_path):
+    open_session(tmp_path).close()
+    connection = apsw.Connection(str(tmp_path / "l.db"))
+    root = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'charge_state'").fetchone()[0]
+    size = connection.execute("PRAGMA page_size").fetchone()[0]
+    connection.close()
+    with (tmp_path / "l.db").open("r+b") as file:
+        file.seek((root - 1) * size)
+        file.write(b"\xff" * 64)
+    ledger = SQLite(tmp_path / "l.db")
+    assert ledger.damage()
+    ledger.close()

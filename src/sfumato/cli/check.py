@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """``sfumato check``: whether the declarations fit the data and the ledger."""
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import click
 
 from sfumato.cli.options import config
@@ -19,11 +23,12 @@ def command(config: str) -> None:
     Nothing is charged and no ledger is made.
     """
     declared = read_declarations(config)
-    engine = DuckDB(declared.dataset.tables)
-    try:
-        engine.read_through(declared.dataset.tables)
-    finally:
-        engine.close()
+    with _owners_log():
+        engine = DuckDB(declared.dataset.tables)
+        try:
+            engine.read_through(declared.dataset.tables)
+        finally:
+            engine.close()
     for name, table in declared.dataset.tables.items():
         unit = table.unit or "each row is one unit"
         click.echo(f"table {name}: {table.source}\n  unit: {unit}")
@@ -31,6 +36,17 @@ def command(config: str) -> None:
             click.echo(f"  {column}: {kind!r}")
     click.echo(f"neighbours: {declared.dataset.relation.value}")
     click.echo(_ledger(declared))
+
+
+@contextmanager
+def _owners_log() -> Iterator[None]:
+    """Shows the owner's log while the data is read: this is the owner's command."""
+    log, handler = logging.getLogger("sfumato.owner"), logging.StreamHandler()
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
 
 
 def _ledger(declared: Declarations) -> str:

@@ -145,16 +145,22 @@ class DuckDB:
 
     def _require_well_formed(self, name: str, path: Path) -> None:
         """Refuses a CSV file with a line that is cut, too long, wrongly quoted or not UTF-8."""
-        try:
-            self._connection.execute(f"SELECT count(COLUMNS(*)) FROM {_csv(path, _header(name, path), checked=True)}")
-        except (duckdb.Error, RuntimeError) as failure:
-            line = re.search(r"Line: (\d+)", str(failure))
-            _OWNER.error("%s is not well-formed CSV%s", path, f" at line {line[1]}" if line else "")
+        if not self._is_well_formed(path, _header(name, path)):
+            # outside the handler: not even the context of the error may quote a line
             raise InvalidSource(
                 f"Table {name!r}: {path.name!r} is not well-formed CSV.",
                 allowed="UTF-8, commas, one kind of line end, as many fields in each line as in the first, RFC 4180 quotes",
-                remedy="The log 'sfumato.owner' has the line. Write the file again, or convert it to Parquet.",
-            ) from None
+                remedy="'sfumato check' and the log 'sfumato.owner' have the line. Write the file again, or as Parquet.",
+            )
+
+    def _is_well_formed(self, path: Path, header: list[str]) -> bool:
+        try:
+            self._connection.execute(f"SELECT count(COLUMNS(*)) FROM {_csv(path, header, checked=True)}")
+        except (duckdb.Error, RuntimeError) as failure:
+            line = re.search(r"Line: (\d+)", str(failure))
+            _OWNER.error("%s is not well-formed CSV%s", path, f" at line {line[1]}" if line else "")
+            return False
+        return True
 
     def _lock_down(self, sources: list[object]) -> None:
         paths = ", ".join(text(str(Path(source).absolute())) for source in sources if isinstance(source, str | Path))
@@ -194,9 +200,7 @@ def _file(name: str, path: Path) -> str:
             f"Table {name!r}: {str(path)!r} is a pattern.", allowed="the path of one file, without * ? ["
         )
     if not path.is_file():
-        raise InvalidSource(
-            f"Table {name!r}: no file {str(path)!r}.", remedy="Check the path; it is relative to the working folder."
-        )
+        raise InvalidSource(f"Table {name!r}: no file {str(path)!r}.", remedy="Check the path.")
     suffix = path.suffix.lower()
     if suffix == ".parquet":
         return f"read_parquet({text(str(path))}, hive_partitioning = false)"

@@ -102,6 +102,7 @@ def verify(ledger: Ledger) -> Report:
         a swapped answer is found
     """
     replay, before = _Replay(), None
+    replay.problems += [f"the file is damaged: {found}" for found in ledger.store.damage()]
     for entry in ledger.store.entries():
         if not is_intact(entry, before):
             replay.problems.append(f"the chain is broken at entry {entry.seq}")

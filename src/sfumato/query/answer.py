@@ -5,6 +5,7 @@ import datetime
 import html
 from collections.abc import Sequence
 from fractions import Fraction
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, cast
 
 from sfumato.errors import WrongUse
@@ -129,10 +130,12 @@ class Answer:
 
     def to_pandas(self) -> "pandas.DataFrame":
         """A pandas frame (pandas must be installed)."""
+        _require("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> "polars.DataFrame":
         """A polars frame (polars must be installed)."""
+        _require("polars")
         import polars
 
         return cast("polars.DataFrame", polars.from_arrow(self.to_arrow()))
@@ -192,3 +195,9 @@ class Answer:
         notes = "".join(f"<li>{html.escape(line)}</li>" for line in (*self.notes, *self.bias))
         cost = html.escape(f"{self.cost}, charge {self.charge_id[:12]}")
         return f"{html_table(header, body)}<p>{cost}</p>" + (f"<ul>{notes}</ul>" if notes else "")
+
+
+def _require(module: str) -> None:
+    """Refuses an output whose library is not installed."""
+    if find_spec(module) is None:
+        raise WrongUse(f"{module} is not installed.", remedy=f"pip install {module}")

@@ -224,6 +224,10 @@ class SQLite:
     def put_answer(self, row: ChargeRow, body: bytes) -> None:
         self._run("INSERT INTO answer VALUES (?, ?, ?, ?)", (row.question, row.statement, row.id, body))
 
+    def damage(self) -> list[str]:
+        found = [str(row[0]) for row in self._all("PRAGMA integrity_check(10)")]
+        return [] if found == ["ok"] else found
+
     @_typed
     def checkpoint(self) -> None:
         self._run("PRAGMA wal_checkpoint(TRUNCATE)")
