@@ -25,7 +25,6 @@ MAX_CODE = 2**52
 _LATTICE_STEPS = 2**20
 
 Markers: TypeAlias = tuple[str, ...] | None
-Display: TypeAlias = int | float | str | bool | datetime.date | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,8 +227,6 @@ class Text:
         return f"Text({_shown(self.missing).removeprefix(', ')})"
 
 
-Numeric: TypeAlias = Integer | Real
-Keyable: TypeAlias = Integer | Real | Date | Category | Boolean
 ColumnType: TypeAlias = Integer | Real | Date | Category | Boolean | Text
 
 
