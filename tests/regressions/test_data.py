@@ -4,6 +4,7 @@
 import decimal
 import logging
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -126,3 +127,11 @@ def test_another_working_folder_does_not_lose_the_data(tmp_path, monkeypatch):
     with sf.connect({"t": table}, dataset="d", budget=sf.Budget(1), ledger="l.db") as session:
         monkeypatch.chdir("/")
         assert len(session.query("SELECT COUNT(*) FROM t", epsilon="0.5").rows) == 1
+
+
+def test_a_frame_that_arrow_cannot_read_leaves_no_value_in_the_error():
+    mixed = pd.DataFrame({"x": [1, "a private text"]})
+    with pytest.raises(InvalidSource) as caught:
+        DuckDB({"t": sf.Table(mixed, columns={"x": sf.Integer(0, 9)})})
+    assert "private" not in str(caught.value)
+    assert caught.value.__context__ is None

@@ -116,10 +116,13 @@ class DuckDB:
 
     def _open(self, name: str, table: Table) -> Source:
         sql = self._from_item(name, table.source)
+        described, failed = [], ""
         try:
             described = self._connection.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall()
         except (duckdb.Error, RuntimeError) as failure:
-            raise _unreadable(name, table.source, type(failure).__name__) from None
+            failed = type(failure).__name__
+        if failed:
+            raise _unreadable(name, table.source, failed)
         source = Source(sql, {row[0]: row[1] for row in described})
         for column, kind in table.columns.items():
             _require_readable(name, source, column, kind)
@@ -134,13 +137,17 @@ class DuckDB:
             if item.startswith("read_csv"):
                 self._require_well_formed(name, path)
             return item
+        failed = ""
         try:
             import pyarrow  # an Arrow frame needs it, a file does not
 
             frame = pyarrow.table(source)
             self._connection.register(f"source_{name}", frame)
         except Exception as failure:
-            raise _unreadable(name, type(source).__name__, type(failure).__name__) from None
+            failed = type(failure).__name__
+        if failed:
+            # outside the handler: Arrow quotes the value that it stumbled over
+            raise _unreadable(name, type(source).__name__, failed)
         return quote(f"source_{name}")
 
     def _require_well_formed(self, name: str, path: Path) -> None:

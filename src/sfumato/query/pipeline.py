@@ -15,4 +15,5 @@ PASSES = (track, limit, bound)
 def compile_plan(plan: Raw, dataset: Dataset, norm: Norm) -> Bounded:
     """A raw question as a plan that is bounded in ``norm``."""
     context = Context(dataset, norm)
-    return bound(limit(track(plan, context), context), context)
+    first, second, third = PASSES
+    return third(second(first(plan, context), context), context)
