@@ -104,7 +104,7 @@ def test_the_engine_gives_the_integers_of_the_reference(data, key):
     reference, engine = Reference({TABLE: table.source.to_pylist()}), DuckDB(dataset.tables)
     try:
         for raw in data.draw(st.lists(plans(table), min_size=2, max_size=3)):
-            for norm in Norm:
+            for norm in (Norm.L1, Norm.L2):
                 plan = compile_plan(raw, dataset, norm)
                 assert engine.run(plan, key) == reference.run(plan, key)
     finally:

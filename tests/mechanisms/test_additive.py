@@ -15,7 +15,7 @@ from sfumato.privacy import Distance, Norm
 from sfumato.testing import Replay, assert_at_most
 
 AMOUNTS = st.fractions(min_value=Fraction(1, 10**6), max_value=10**6)
-ONE = {norm: Distance(norm, Fraction(1)) for norm in Norm}
+ONE = {norm: Distance(norm, Fraction(1)) for norm in (Norm.L1, Norm.L2)}
 MECHANISMS = [laplace(ONE[Norm.L1], "0.3"), gaussian(ONE[Norm.L2], "0.02")]
 BOTH = pytest.mark.parametrize("mechanism", MECHANISMS, ids=["laplace", "gaussian"])
 

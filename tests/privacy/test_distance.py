@@ -11,7 +11,7 @@ from sfumato.errors import InvalidNumber
 from sfumato.privacy import Distance, Norm
 
 
-@given(st.sampled_from(Norm), st.fractions())
+@given(st.sampled_from((Norm.L1, Norm.L2)), st.fractions())
 @settings(deadline=None)
 def test_a_distance_is_kept_where_it_is_positive(norm, value):
     if value > 0:

@@ -15,7 +15,7 @@ from sfumato.privacy.event import event_from_json, event_to_json
 
 AMOUNTS = st.fractions(min_value=Fraction(1, 10**12), max_value=10**12)
 NOISES = st.builds(DiscreteLaplace, AMOUNTS) | st.builds(lambda s: DiscreteGaussian(sigma_squared=s), AMOUNTS)
-ADDITIVE = st.builds(AdditiveNoise, NOISES, st.builds(Distance, st.sampled_from(Norm), AMOUNTS))
+ADDITIVE = st.builds(AdditiveNoise, NOISES, st.builds(Distance, st.sampled_from((Norm.L1, Norm.L2)), AMOUNTS))
 EVENTS = st.recursive(ADDITIVE, lambda inner: st.lists(inner, max_size=4).map(lambda e: Composed(tuple(e))))
 
 

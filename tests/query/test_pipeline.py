@@ -20,7 +20,7 @@ def test_the_passes_are_these_in_this_order():
 
 
 @settings(deadline=None)
-@given(st.data(), st.sampled_from(Norm))
+@given(st.data(), st.sampled_from((Norm.L1, Norm.L2)))
 def test_compiling_is_the_passes_one_after_the_other(data, norm):
     dataset = data.draw(datasets(tables()))
     raw = data.draw(plans(dataset.tables[TABLE]))
@@ -31,7 +31,7 @@ def test_compiling_is_the_passes_one_after_the_other(data, norm):
 
 
 @settings(deadline=None)
-@given(st.data(), st.sampled_from(Norm))
+@given(st.data(), st.sampled_from((Norm.L1, Norm.L2)))
 def test_every_part_has_a_distance_in_the_norm_of_the_plan(data, norm):
     dataset = data.draw(datasets(tables()))
     raw = data.draw(plans(dataset.tables[TABLE]))

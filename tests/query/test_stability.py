@@ -58,7 +58,7 @@ def test_neighbours_differ_by_at_most_the_distance(data: st.DataObject) -> None:
     dataset = data.draw(datasets(tables()))
     table = dataset.tables[TABLE]
     raw, pair = data.draw(plans(table)), data.draw(neighbours(table, dataset.relation))
-    for norm in Norm:
+    for norm in (Norm.L1, Norm.L2):
         plan = compile_plan(raw, dataset, norm)
         far = moved(plan, pair)
         for each, part in zip(far, plan.parts, strict=True):
@@ -148,7 +148,7 @@ def test_a_step_is_cut_only_where_a_weight_can_be_below_one():
 
 @pytest.mark.parametrize("letters", ["".join(each) for each in product("abcd", repeat=4)][::7])
 def test_a_unit_in_any_groups_stays_within_the_claim(letters):
-    for norm in Norm:
+    for norm in (Norm.L1, Norm.L2):
         for unit in (GROUPS, TOTAL, Unit("person", max_rows=1, max_groups=3)):
             assert not exceeds(case(CountRows(), norm, unit=unit, by_letter=True), added(letters, 1))
 
@@ -236,7 +236,7 @@ def test_a_broken_rule_violates_the_claim(name, monkeypatch):
     module, function, broken, tight = MUTANTS[name]
     aggregate, unit, by_letter, relation, pair, *_ = TIGHT[tight]
     caught = []
-    for norm in Norm:
+    for norm in (Norm.L1, Norm.L2):
         honest = case(aggregate, norm, unit=unit, by_letter=by_letter, relation=relation)
         assert not exceeds(honest, pair)
         with monkeypatch.context() as patch:

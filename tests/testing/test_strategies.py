@@ -118,7 +118,7 @@ def test_a_plan_asks_what_its_table_has(drawn):
     assert used <= {Column(name, kind) for name, kind in table.columns.items()}
     assert not any(isinstance(key.type, Text) for key in raw.keys)
     assert table.unit or CountUnits() not in raw.aggregates
-    assert all(compile_plan(raw, dataset, norm).parts for norm in Norm)
+    assert all(compile_plan(raw, dataset, norm).parts for norm in (Norm.L1, Norm.L2))
 
 
 @pytest.mark.parametrize("kind", [Sum, Mean, CountUnits])

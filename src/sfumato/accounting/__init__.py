@@ -6,9 +6,10 @@ from event type to rule; what is not in it raises. ``filter`` holds the two gate
 an adaptively spent budget, and the proof beside it.
 """
 
-from sfumato.accounting.account import Profile, account
+from sfumato.accounting.account import account
 from sfumato.accounting.calibrate import split
 from sfumato.accounting.convert import approx_from_zcdp, zcdp_from_pure
 from sfumato.accounting.filter import Charge, Gates, charge_for
+from sfumato.accounting.profile import Profile
 
 __all__ = ["Charge", "Gates", "Profile", "account", "approx_from_zcdp", "charge_for", "split", "zcdp_from_pure"]

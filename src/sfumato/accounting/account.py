@@ -4,44 +4,59 @@
 Proof: account.proof.md.
 """
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 
-from sfumato.accounting.convert import zcdp_from_pure
+from sfumato.accounting.profile import Profile
 from sfumato.errors import InvalidDeclaration
+from sfumato.exact.rounding import exp_up, log_up
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
-from sfumato.privacy.distance import Norm
-from sfumato.privacy.event import AdditiveNoise, Composed, Event
-from sfumato.privacy.guarantee import PureDP
-
-
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """The exact cost of an event in the measures that the gates add up.
-
-    ``epsilon`` is its pure loss, None where it has none (Gaussian noise); ``rho`` its zCDP;
-    ``delta`` what it spends of its own.
-    """
-
-    epsilon: Fraction | None
-    rho: Fraction
-    delta: Fraction = Fraction(0)
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.privacy.event import (
+    AdditiveNoise,
+    Composed,
+    Event,
+    NoisyMax,
+    RandomizedResponse,
+    Repeated,
+    Rule,
+    Sampled,
+    Selection,
+    SparseVector,
+    Thresholded,
+)
+from sfumato.privacy.unit import Relation
 
 
 def account(event: Event) -> Profile:
-    """The cost of an event, exact.
+    """The cost of an event, exact where the theory is rational, else rounded up.
 
     Guarantees:
         laplace costs its sensitivity over its scale
         gaussian costs its squared sensitivity over twice its variance
         composition adds
+        a bounded range costs an eighth
+        a threshold costs the chance that a lone unit passes
+        a sample costs less than the whole
+        neighbour relations never mix
         an event without a rule raises
+
+    Raises:
+        InvalidDeclaration: an event, a noise or a norm without a rule; mixed relations.
 
     >>> from sfumato.privacy import Distance, Norm
     >>> account(AdditiveNoise(DiscreteLaplace(10), Distance(Norm.L1, Fraction(1)))).epsilon
     Fraction(1, 10)
     """
+    if len(_relations(event)) > 1:
+        raise InvalidDeclaration(
+            "Parts of one event are about different neighbour relations.", allowed="one relation for all parts"
+        )
+    return _cost(event)
+
+
+def _cost(event: Event) -> Profile:
     rule = _EVENTS.get(type(event))
     if rule is None:
         raise _no_rule(event)
@@ -49,30 +64,112 @@ def account(event: Event) -> Profile:
 
 
 def _additive(event: AdditiveNoise) -> Profile:
-    noise, distance = event.noise, event.distance
+    noise, distance = event.noise, _summed(event)
     if isinstance(noise, DiscreteLaplace) and distance.norm is Norm.L1:
-        epsilon = distance.value / noise.scale
-        return Profile(epsilon, zcdp_from_pure(PureDP(epsilon)).rho)
+        return Profile.pure(distance.value / noise.scale)
     if isinstance(noise, DiscreteGaussian) and distance.norm is Norm.L2:
         return Profile(None, distance.value / (2 * noise.sigma_squared))
     raise _no_rule(event)
 
 
-def _composed(event: Composed) -> Profile:
-    parts = [account(each) for each in event.events]
-    pure = [part.epsilon for part in parts if part.epsilon is not None]
-    return Profile(
-        sum(pure, Fraction(0)) if len(pure) == len(parts) else None,
-        sum((part.rho for part in parts), Fraction(0)),
-        sum((part.delta for part in parts), Fraction(0)),
+def _summed(event: AdditiveNoise) -> Distance:
+    """An Linf bound over a stated number of cells in the norm of the noise."""
+    if event.distance.norm is not Norm.LINF or event.cells is None:
+        return event.distance
+    return event.distance.over(event.cells, Norm.L2 if isinstance(event.noise, DiscreteGaussian) else Norm.L1)
+
+
+def _selection(event: Selection) -> Profile:
+    epsilon = event.rate * event.distance.value * (1 if event.monotone else 2)
+    if event.rule is Rule.EXPONENTIAL:
+        return Profile(epsilon, epsilon**2 / 8)
+    return Profile.pure(epsilon)
+
+
+def _noisy_max(event: NoisyMax) -> Profile:
+    return Profile.pure(_loss(event.noise, event, 1 if event.monotone else 2))
+
+
+def _sparse_vector(event: SparseVector) -> Profile:
+    each = 1 if event.monotone else 2
+    return Profile.pure(
+        _loss(event.threshold_noise, event, 1) + _loss(event.query_noise, event, each * event.positives)
     )
 
 
-_EVENTS: dict[type, Callable[..., Profile]] = {AdditiveNoise: _additive, Composed: _composed}
+def _loss(noise: object, event: NoisyMax | SparseVector, times: int) -> Fraction:
+    """The loss of discrete Laplace noise that an alignment moves ``times`` times by the sensitivity."""
+    if not isinstance(noise, DiscreteLaplace):
+        raise _no_rule(event)
+    return times * math.ceil(event.distance.value) / noise.scale
+
+
+def _response(event: RandomizedResponse) -> Profile:
+    return Profile.pure(event.epsilon)
+
+
+def _thresholded(event: Thresholded) -> Profile:
+    """The noise on the keys shared with others; for a key that a unit is alone in, the chance to pass."""
+    additive, distance = event.additive, event.additive.distance
+    touched = event.keys * (1 if distance.relation is Relation.ADD_REMOVE else 2)
+    if distance.norm is not Norm.LINF or distance.value != 1 or additive.cells != touched:
+        raise _no_rule(event)
+    inner = _additive(additive)
+    alone = touched * Fraction(additive.noise.above(event.threshold - 2).upper)
+    return Profile(inner.epsilon, inner.rho, min(max(inner.delta, alone), Fraction(1)))
+
+
+def _sampled(event: Sampled) -> Profile:
+    """ln(1 + q (e^epsilon - 1)) and q delta (Balle, Barthe, Gaboardi 2018, Theorems 8 and 9)."""
+    inner, rate = _cost(event.event), event.design.rate
+    if inner.epsilon is None:
+        raise _no_rule(event)
+    if rate == 1:
+        return inner
+    amplified = min(log_up(1 + rate * (exp_up(inner.epsilon) - 1)), inner.epsilon)
+    return Profile.pure(amplified, rate * inner.delta)
+
+
+def _composed(event: Composed) -> Profile:
+    return Profile.total([_cost(each) for each in event.events])
+
+
+def _repeated(event: Repeated) -> Profile:
+    return _cost(event.event).times(event.times)
+
+
+def _relations(event: Event) -> set[Relation]:
+    """The neighbour relations that an event's parts are about."""
+    match event:
+        case Composed(events):
+            return set().union(*(_relations(each) for each in events))
+        case Repeated(inner):
+            return _relations(inner)
+        case Sampled(design, inner):
+            return {design.relation} | _relations(inner)
+        case Thresholded(additive):
+            return _relations(additive)
+        case AdditiveNoise() | Selection() | NoisyMax() | SparseVector():
+            return {event.distance.relation}
+        case _:
+            return set()
+
+
+_EVENTS: dict[type, Callable[..., Profile]] = {
+    AdditiveNoise: _additive,
+    Selection: _selection,
+    NoisyMax: _noisy_max,
+    SparseVector: _sparse_vector,
+    RandomizedResponse: _response,
+    Thresholded: _thresholded,
+    Sampled: _sampled,
+    Composed: _composed,
+    Repeated: _repeated,
+}
 
 
 def _no_rule(event: object) -> InvalidDeclaration:
     return InvalidDeclaration(
         f"The accountant has no rule for {event!r}.",
-        allowed="discrete Laplace under an L1 sensitivity, discrete Gaussian under an L2 one, and their composition",
+        allowed="the noise, the norm and the kinds that docs/accounting.md lists, and their composition",
     )

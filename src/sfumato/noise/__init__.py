@@ -13,7 +13,8 @@ from typing import TypeAlias
 from sfumato.noise.entropy import SYSTEM, Entropy
 from sfumato.noise.gaussian import DiscreteGaussian
 from sfumato.noise.laplace import DiscreteLaplace
+from sfumato.noise.law import Integers, Law, Shape
 
 Noise: TypeAlias = DiscreteLaplace | DiscreteGaussian
 
-__all__ = ["SYSTEM", "DiscreteGaussian", "DiscreteLaplace", "Entropy", "Noise"]
+__all__ = ["SYSTEM", "DiscreteGaussian", "DiscreteLaplace", "Entropy", "Integers", "Law", "Noise", "Shape"]

@@ -78,8 +78,12 @@ class DiscreteGaussian:
 
     def cdf(self, x: int) -> Bracket:
         """P(X <= x)."""
+        return self.above(-x - 1)
+
+    def above(self, x: int) -> Bracket:
+        """P(X > x)."""
         above = self._above(x if x >= 0 else -x - 1)
-        return Bracket(_minus(above.upper), _minus(above.lower, up=True)) if x >= 0 else above
+        return above if x >= 0 else Bracket(_minus(above.upper), _minus(above.lower, up=True))
 
     def tail(self, half_width: int) -> Bracket:
         """P(|X| > half_width)."""

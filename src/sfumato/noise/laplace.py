@@ -67,8 +67,12 @@ class DiscreteLaplace:
 
     def cdf(self, x: int) -> Bracket:
         """P(X <= x)."""
+        return self.above(-x - 1)
+
+    def above(self, x: int) -> Bracket:
+        """P(X > x)."""
         lower, upper = self._above(x if x >= 0 else -x - 1)
-        return _bracket(1 - upper, 1 - lower) if x >= 0 else _bracket(lower, upper)
+        return _bracket(lower, upper) if x >= 0 else _bracket(1 - upper, 1 - lower)
 
     def tail(self, half_width: int) -> Bracket:
         """P(|X| > half_width)."""

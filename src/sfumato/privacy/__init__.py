@@ -7,7 +7,21 @@ May import: ``noise``, ``exact``, ``errors``. Begin with ``unit`` (who is protec
 
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.distance import Distance, Norm
-from sfumato.privacy.event import AdditiveNoise, Composed, Event
+from sfumato.privacy.event import (
+    AdditiveNoise,
+    Composed,
+    Event,
+    FixedSample,
+    NoisyMax,
+    PoissonSample,
+    RandomizedResponse,
+    Repeated,
+    Rule,
+    Sampled,
+    Selection,
+    SparseVector,
+    Thresholded,
+)
 from sfumato.privacy.guarantee import ApproxDP, PureDP, ZeroConcentratedDP
 from sfumato.privacy.promise import Mechanism
 from sfumato.privacy.unit import AddRemove, Relation, ReplaceOne, Unit
@@ -20,11 +34,21 @@ __all__ = [
     "Composed",
     "Distance",
     "Event",
+    "FixedSample",
     "Mechanism",
+    "NoisyMax",
     "Norm",
+    "PoissonSample",
     "PureDP",
+    "RandomizedResponse",
     "Relation",
+    "Repeated",
     "ReplaceOne",
+    "Rule",
+    "Sampled",
+    "Selection",
+    "SparseVector",
+    "Thresholded",
     "Unit",
     "ZeroConcentratedDP",
 ]

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
-from sfumato.errors import InvalidNumber
+from sfumato.errors import InvalidDeclaration, InvalidNumber
+from sfumato.privacy.unit import Relation
 
 
 class Norm(Enum):
@@ -13,22 +14,37 @@ class Norm(Enum):
 
     L1 = "L1"
     L2 = "L2"
+    LINF = "Linf"
 
 
 @dataclass(frozen=True, slots=True)
 class Distance:
     """A sensitivity: a proven bound on a norm of the difference between neighbours.
 
-    ``value`` is the L1 norm, or the SQUARE of the L2 norm, so that both stay exact. It is
-    in lattice steps.
+    ``value`` is the L1 norm, the SQUARE of the L2 norm, or the largest change of any one
+    entry (Linf), so that all stay exact. It is in lattice steps. ``relation`` says of which
+    neighbours; bounds under different relations never mix.
 
     >>> Distance(Norm.L2, Fraction(25)).value
     Fraction(25, 1)
+    >>> Distance(Norm.LINF, Fraction(5)).over(4, Norm.L2).value
+    Fraction(100, 1)
     """
 
     norm: Norm
     value: Fraction
+    relation: Relation = Relation.ADD_REMOVE
 
     def __post_init__(self) -> None:
         if self.value <= 0:
             raise InvalidNumber(f"A sensitivity of {self.value}.", allowed="greater than 0")
+
+    def over(self, entries: int, norm: Norm) -> "Distance":
+        """The L1 or L2 bound of a vector each of whose ``entries`` keeps this Linf bound."""
+        if self.norm is not Norm.LINF or norm is Norm.LINF or entries < 1:
+            raise InvalidDeclaration(
+                f"An {self.norm.value} bound over {entries} entries has no {norm.value} form.",
+                allowed="from Linf to L1 or L2, one entry or more",
+            )
+        total = entries * self.value if norm is Norm.L1 else entries * self.value**2
+        return Distance(norm, Fraction(total), self.relation)

@@ -38,7 +38,7 @@ def distance(aggregate: Aggregate, plan: Tracked, norm: Norm, relation: Relation
     scale = fine if norm is Norm.L1 else fine * fine
     if relation is Relation.REPLACE_ONE:
         one = _replaced(aggregate, plan, norm, one)
-    return Distance(norm, Fraction(one * scale))
+    return Distance(norm, Fraction(one * scale), relation)
 
 
 def _contribution(aggregate: Aggregate, plan: Tracked, norm: Norm) -> int:

@@ -3,6 +3,10 @@
 
 import hashlib
 
+import numpy as np
+
+from sfumato.noise.entropy import Bytes
+
 
 class Replay:
     """An entropy source that repeats itself: SHAKE-256 of a seed and a counter.
@@ -11,22 +15,29 @@ class Replay:
     True
     """
 
-    _BLOCK = 4096
+    _BLOCK = 1 << 16
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
         self._block = 0
-        self._bits = 0
-        self._left = 0
+        self._rest = memoryview(b"")
 
     def bits(self, count: int) -> int:
-        """``count`` bits of the stream."""
-        while self._left < count:
-            stream = hashlib.shake_256(f"{self._seed}/{self._block}".encode()).digest(self._BLOCK)
-            self._bits |= int.from_bytes(stream, "little") << self._left
-            self._left += 8 * self._BLOCK
+        """``count`` bits of the stream, which is read in whole bytes."""
+        size = (count + 7) // 8
+        return int.from_bytes(self._bytes(size), "little") >> (8 * size - count)
+
+    def fill(self, buffer: Bytes) -> None:
+        """Overwrites ``buffer`` with bytes of the stream."""
+        buffer[:] = np.frombuffer(self._bytes(buffer.size), np.uint8)
+
+    def _bytes(self, size: int) -> bytes:
+        parts, missing = [], size
+        while missing > len(self._rest):
+            parts.append(self._rest)
+            missing -= len(self._rest)
+            self._rest = memoryview(hashlib.shake_256(f"{self._seed}/{self._block}".encode()).digest(self._BLOCK))
             self._block += 1
-        value = self._bits & ((1 << count) - 1)
-        self._bits >>= count
-        self._left -= count
-        return value
+        parts.append(self._rest[:missing])
+        self._rest = self._rest[missing:]
+        return b"".join(parts)

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cost of an event, and how costs add."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sfumato.accounting.convert import zcdp_from_pure
+from sfumato.privacy.guarantee import PureDP
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The exact cost of an event in the measures that the gates add up.
+
+    ``epsilon`` is its pure loss, None where it has none (Gaussian noise); ``rho`` its zCDP;
+    ``delta`` what it spends of its own.
+
+    >>> Profile.pure(Fraction(1, 10))
+    Profile(epsilon=Fraction(1, 10), rho=Fraction(1, 200), delta=Fraction(0, 1))
+    """
+
+    epsilon: Fraction | None
+    rho: Fraction
+    delta: Fraction = Fraction(0)
+
+    @classmethod
+    def pure(cls, epsilon: Fraction, delta: Fraction = Fraction(0)) -> "Profile":
+        """A pure loss, with the zCDP that it implies."""
+        return cls(epsilon, zcdp_from_pure(PureDP(epsilon)).rho, delta)
+
+    @classmethod
+    def total(cls, parts: Sequence["Profile"]) -> "Profile":
+        """Sequential composition: losses add, zCDP adds, own deltas add."""
+        pure = [part.epsilon for part in parts if part.epsilon is not None]
+        return cls(
+            sum(pure, Fraction(0)) if len(pure) == len(parts) else None,
+            sum((part.rho for part in parts), Fraction(0)),
+            sum((part.delta for part in parts), Fraction(0)),
+        )
+
+    def times(self, count: int) -> "Profile":
+        """``count`` of the same."""
+        epsilon = None if self.epsilon is None else count * self.epsilon
+        return Profile(epsilon, count * self.rho, count * self.delta)

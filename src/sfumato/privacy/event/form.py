@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JSON form of an event, which is for ever.
+
+A kind is never removed, its meaning never changes, a new field is left out where it has the
+old meaning; so next year's accountant re-reads last year's ledger. An unknown kind, law,
+field or version raises.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from sfumato.errors import InvalidDeclaration, SfumatoError
+from sfumato.exact.rational import to_fraction
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.privacy.event.kinds import (
+    AdditiveNoise,
+    Composed,
+    Design,
+    Event,
+    FixedSample,
+    NoisyMax,
+    PoissonSample,
+    RandomizedResponse,
+    Repeated,
+    Rule,
+    Sampled,
+    Selection,
+    SparseVector,
+    Thresholded,
+)
+from sfumato.privacy.unit import Relation
+
+VERSION = 1
+Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | int | float | bool | None"
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """How a field is written and read. ``absent``: the value that is not written at all."""
+
+    name: str
+    write: Callable[[Any], Json]
+    read: Callable[[Any], object]
+    absent: object = ...
+
+
+def event_to_json(event: Event) -> Json:
+    """The stable form of an event.
+
+    >>> from sfumato.noise import DiscreteLaplace
+    >>> from sfumato.privacy.distance import Distance, Norm
+    >>> event_to_json(AdditiveNoise(DiscreteLaplace(10), Distance(Norm.L1, Fraction(1))))["kind"]
+    'additive_noise'
+    """
+    kind = _NAMES.get(type(event))
+    if kind is None:
+        raise _unknown(event)
+    return {"kind": kind, "version": VERSION, **_written(event, _KINDS[kind][1])}
+
+
+def event_from_json(value: Json) -> Event:
+    """The event that was written; unknown means refuse.
+
+    Guarantees:
+        an event survives its json form
+        an unknown event raises
+
+    Raises:
+        InvalidDeclaration: an unknown kind, law, field or version, or a damaged form.
+    """
+    try:
+        if not isinstance(value, dict) or type(value["version"]) is not int or value["version"] != VERSION:
+            raise _unknown(value)
+        make, fields = _KINDS[value["kind"]]
+        rest = {name: part for name, part in value.items() if name not in ("kind", "version")}
+        event: Event = make(**_read(rest, fields))
+    except (KeyError, ValueError, TypeError, AttributeError, SfumatoError):
+        raise _unknown(value) from None
+    return event
+
+
+def _written(value: object, fields: Sequence[_Field]) -> dict[str, Json]:
+    """A distance spreads over ``norm``, ``sensitivity`` and ``relation``; all else is one entry."""
+    form: dict[str, Json] = {}
+    for field in fields:
+        part = getattr(value, field.name)
+        if field.name == "distance":
+            form |= _written(part, _DISTANCE) | {"sensitivity": str(part.value)}
+        elif part != field.absent:
+            form[field.name] = field.write(part)
+    return form
+
+
+def _read(form: Mapping[str, Json], fields: Sequence[_Field]) -> dict[str, object]:
+    known = {field.name for field in fields} | (
+        {"norm", "sensitivity", "relation"} if _DISTANCE_FIELD in fields else set()
+    )
+    if set(form) - known:
+        raise KeyError(str(set(form) - known))
+    values: dict[str, object] = {}
+    for field in fields:
+        if field is _DISTANCE_FIELD:
+            values["distance"] = Distance(
+                Norm(form["norm"]),
+                _number(form["sensitivity"]),
+                Relation(form.get("relation", Relation.ADD_REMOVE.value)),
+            )
+        elif field.name in form:
+            values[field.name] = field.read(form[field.name])
+        elif field.absent is ...:
+            raise KeyError(field.name)
+    return values
+
+
+def _noise_to_json(noise: Noise) -> Json:
+    name = _LAW_NAMES.get(type(noise))
+    if name is None:
+        raise _unknown(noise)
+    return {"law": name, **_written(noise, _LAWS[name][1])}
+
+
+def _noise_from_json(form: Mapping[str, Json]) -> Noise:
+    make, fields = _LAWS[str(form["law"])]
+    noise: Noise = make(**_read({name: part for name, part in form.items() if name != "law"}, fields))
+    return noise
+
+
+def _design_to_json(design: Design) -> Json:
+    if isinstance(design, PoissonSample):
+        return {"design": "poisson", "rate": str(design.rate)}
+    return {"design": "fixed", "size": design.size, "population": design.population}
+
+
+def _design_from_json(form: Mapping[str, Json]) -> Design:
+    if form["design"] == "poisson":
+        return PoissonSample(_number(form["rate"]))
+    if form["design"] == "fixed":
+        return FixedSample(_whole(form["size"]), _whole(form["population"]))
+    raise KeyError("design")
+
+
+def _number(form: Json) -> Fraction:
+    if not isinstance(form, str):
+        raise TypeError(form)
+    return to_fraction("A number of an event", form)
+
+
+def _whole(form: Json) -> int:
+    if type(form) is not int:
+        raise TypeError(form)
+    return form
+
+
+def _truth(form: Json) -> bool:
+    if type(form) is not bool:
+        raise TypeError(form)
+    return form
+
+
+def _events(form: Json) -> tuple[Event, ...]:
+    if not isinstance(form, list):
+        raise TypeError(form)
+    return tuple(event_from_json(each) for each in form)
+
+
+def _fraction(name: str) -> _Field:
+    return _Field(name, str, _number)
+
+
+def _integer(name: str, absent: object = ...) -> _Field:
+    return _Field(name, int, _whole, absent)
+
+
+def _noise(name: str) -> _Field:
+    return _Field(name, _noise_to_json, _noise_from_json)
+
+
+def _flag(name: str) -> _Field:
+    return _Field(name, bool, _truth, absent=False)
+
+
+def _event(name: str) -> _Field:
+    return _Field(name, event_to_json, event_from_json)
+
+
+_DISTANCE = (
+    _Field("norm", lambda norm: str(norm.value), Norm),
+    _Field("relation", lambda relation: str(relation.value), Relation, absent=Relation.ADD_REMOVE),
+)
+_DISTANCE_FIELD = _Field("distance", str, str)
+
+_LAWS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
+    "discrete_laplace": (DiscreteLaplace, (_fraction("scale"),)),
+    "discrete_gaussian": (DiscreteGaussian, (_fraction("sigma_squared"),)),
+}
+_KINDS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
+    "additive_noise": (AdditiveNoise, (_noise("noise"), _DISTANCE_FIELD, _integer("cells", absent=None))),
+    "selection": (
+        Selection,
+        (_Field("rule", lambda rule: str(rule.value), Rule), _fraction("rate"), _DISTANCE_FIELD, _flag("monotone")),
+    ),
+    "noisy_max": (NoisyMax, (_noise("noise"), _DISTANCE_FIELD, _flag("monotone"), _flag("gap"))),
+    "sparse_vector": (
+        SparseVector,
+        (
+            _noise("threshold_noise"),
+            _noise("query_noise"),
+            _DISTANCE_FIELD,
+            _integer("positives"),
+            _flag("monotone"),
+            _flag("gap"),
+        ),
+    ),
+    "randomized_response": (RandomizedResponse, (_fraction("epsilon"), _integer("categories"))),
+    "thresholded": (Thresholded, (_event("additive"), _integer("threshold"), _integer("keys"))),
+    "sampled": (Sampled, (_Field("design", _design_to_json, _design_from_json), _event("event"))),
+    "composed": (
+        Composed,
+        (_Field("events", lambda events: [event_to_json(each) for each in events], _events),),
+    ),
+    "repeated": (Repeated, (_event("event"), _integer("times"))),
+}
+_LAW_NAMES = {make: name for name, (make, _) in _LAWS.items()}
+_NAMES = {make: name for name, (make, _) in _KINDS.items()}
+
+
+def _unknown(value: object) -> InvalidDeclaration:
+    kind = value.get("kind") if isinstance(value, dict) else type(value).__name__
+    return InvalidDeclaration(
+        f"An event that this version does not know: {kind!r}.",
+        allowed=f"{', '.join(_KINDS)}, version {VERSION}",
+        remedy="Read this ledger with the version of sfumato that wrote it, or a newer one.",
+    )
