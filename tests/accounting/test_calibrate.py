@@ -38,7 +38,7 @@ def variance(shares, weights, norm):
     return sum(w / s for w, s in zip(weights, shares, strict=True))
 
 
-@pytest.mark.parametrize("norm", Norm)
+@pytest.mark.parametrize("norm", (Norm.L1, Norm.L2))
 @pytest.mark.parametrize("weights", [[1, 1], [1, 2, 5], [1, 30], [3, 4, 5, 6]])
 def test_no_other_split_errs_less(weights, norm):
     shares = [float(each) for each in split(Fraction(1), [Fraction(w) for w in weights], norm)]

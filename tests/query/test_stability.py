@@ -124,14 +124,14 @@ TIGHT = {
 }
 
 
-@pytest.mark.parametrize("norm", Norm)
+@pytest.mark.parametrize("norm", (Norm.L1, Norm.L2))
 @pytest.mark.parametrize("name", TIGHT)
 def test_the_claim_is_the_one_worked_out_by_hand_and_is_attained(name, norm):
     aggregate, unit, by_letter, relation, pair, first, second = TIGHT[name]
     plan = case(aggregate, norm, unit=unit, by_letter=by_letter, relation=relation)
     fine = plan.refinement if norm is Norm.L1 else plan.refinement**2
     claimed = plan.parts[0].distance
-    assert claimed == Distance(norm, Fraction((first if norm is Norm.L1 else second) * fine))
+    assert claimed == Distance(norm, Fraction((first if norm is Norm.L1 else second) * fine), relation)
     assert (1 - Fraction(1, 10**5)) * claimed.value <= moved(plan, pair)[0] <= claimed.value
 
 
@@ -247,7 +247,7 @@ def test_a_broken_rule_violates_the_claim(name, monkeypatch):
     assert caught == [name != "signed sums taken as positive", True]
 
 
-@pytest.mark.parametrize("norm", Norm)
+@pytest.mark.parametrize("norm", (Norm.L1, Norm.L2))
 def test_a_weight_rounded_up_violates_the_claim(norm, monkeypatch):
     plan, pair = case(CountRows(), norm, unit=THIRDS, by_letter=True), added("abc", 0)
     assert not exceeds(plan, pair)
@@ -262,7 +262,7 @@ def test_the_weights_of_laplace_do_not_serve_gauss_nor_the_reverse(monkeypatch):
     assert exceeds(plan, pair)
 
 
-@pytest.mark.parametrize("norm", Norm)
+@pytest.mark.parametrize("norm", (Norm.L1, Norm.L2))
 def test_rows_of_nobody_count_nowhere(norm, monkeypatch):
     plan = case(CountRows(), norm, unit=ROWS, by_letter=False)
     assert not exceeds(plan, OF_NOBODY)

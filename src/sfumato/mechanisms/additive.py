@@ -48,7 +48,7 @@ class AdditiveMechanism:
 
     def draw(self, cells: int, entropy: Entropy = SYSTEM) -> tuple[int, ...]:
         """The noise of ``cells`` integers."""
-        return tuple(self.noise.sample(cells, entropy))
+        return tuple(self.noise.sample(cells, entropy).tolist())
 
     def release(self, exact: Sequence[int], drawn: Sequence[int] | None = None) -> tuple[int, ...]:
         """Exact integers plus noise. ``drawn``: the noise, where it was drawn before the read."""

@@ -12,9 +12,10 @@ from typing import TypeAlias
 
 from sfumato.noise.entropy import SYSTEM, Entropy
 from sfumato.noise.gaussian import DiscreteGaussian
+from sfumato.noise.geometric import Geometric
 from sfumato.noise.laplace import DiscreteLaplace
 from sfumato.noise.law import Integers, Law, Shape
 
 Noise: TypeAlias = DiscreteLaplace | DiscreteGaussian
 
-__all__ = ["SYSTEM", "DiscreteGaussian", "DiscreteLaplace", "Entropy", "Integers", "Law", "Noise", "Shape"]
+__all__ = ["SYSTEM", "DiscreteGaussian", "DiscreteLaplace", "Entropy", "Geometric", "Integers", "Law", "Noise", "Shape"]

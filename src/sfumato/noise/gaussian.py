@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The discrete Gaussian distribution.
 
-Source: Canonne, Kamath, Steinke (2020): sampler Algorithm 3, variance Corollary 9, tail
-Proposition 25. Proof: gaussian.proof.md.
+Source: Canonne, Kamath, Steinke (2020): variance Corollary 9, tail Proposition 25. Proof:
+gaussian.proof.md.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
 
 from sfumato.exact.bracket import Bracket
-from sfumato.exact.rational import Number, positive, to_fraction
+from sfumato.exact.rational import Number, positive
 from sfumato.exact.rounding import exp_down, exp_up, float_down, float_up, sqrt_up
-from sfumato.noise.bernoulli import bernoulli_exp
+from sfumato.noise.curves import Parabola
 from sfumato.noise.entropy import SYSTEM, Entropy
-from sfumato.noise.laplace import DiscreteLaplace
-from sfumato.noise.search import smallest
+from sfumato.noise.law import Integers, Shape, half_width_of, quantile_of
+from sfumato.noise.sampler import Sampler
 
 # Up to this sigma the tails are summed term by term; beyond it the integral bounds are
 # within 1/sigma of the truth, which is below one part in sixty of a standard deviation.
@@ -45,30 +45,22 @@ class DiscreteGaussian:
     """
 
     sigma_squared: Fraction
+    _sampler: Sampler = field(repr=False, compare=False)
 
     def __init__(self, sigma: Number | None = None, *, sigma_squared: Number | None = None) -> None:
         if sigma_squared is None:
             root = positive("sigma", sigma if sigma is not None else 0)
             sigma_squared = root * root
         object.__setattr__(self, "sigma_squared", positive("sigma_squared", sigma_squared))
+        object.__setattr__(self, "_sampler", Sampler(Parabola(self.sigma_squared)))
 
     def sample_one(self, entropy: Entropy = SYSTEM) -> int:
         """One exact draw."""
-        variance = self.sigma_squared
-        proposal_scale = math.isqrt(int(variance)) + 1
-        proposal = DiscreteLaplace(proposal_scale)
-        # accept with exp(-(|y| - sigma^2/t)^2 / (2 sigma^2)), as one ratio of integers
-        over, under = variance.numerator, variance.denominator * proposal_scale
-        bottom = 2 * over * under * proposal_scale
-        while True:
-            candidate = proposal.sample_one(entropy)
-            distance = abs(candidate) * under - over
-            if bernoulli_exp(distance * distance, bottom, entropy):
-                return candidate
+        return self._sampler.one(entropy)
 
-    def sample(self, shape: int, entropy: Entropy = SYSTEM) -> list[int]:
-        """``shape`` independent exact draws."""
-        return [self.sample_one(entropy) for _ in range(shape)]
+    def sample(self, shape: Shape, entropy: Entropy = SYSTEM) -> Integers:
+        """Independent exact draws as int64; as Python integers where sigma is beyond 2^52."""
+        return self._sampler.many(shape, entropy)
 
     def pmf(self, x: int) -> Bracket:
         """P(X = x)."""
@@ -94,13 +86,11 @@ class DiscreteGaussian:
 
     def quantile(self, probability: Number) -> int:
         """The smallest x with P(X <= x) >= probability, certain not to be too small."""
-        target = positive("probability", probability, at_most=1 - Fraction(1, 10**15))
-        return smallest(lambda x: self.cdf(x).lower >= target)
+        return quantile_of(self.cdf, probability)
 
     def half_width(self, confidence: Number) -> int:
         """The smallest h with P(|X| <= h) >= confidence, certain not to be too small."""
-        miss = 1 - positive("confidence", to_fraction("confidence", confidence), at_most=1 - Fraction(1, 10**15))
-        return smallest(lambda h: self.tail(h).upper <= miss, below=2 * math.isqrt(int(self.sigma_squared)))
+        return half_width_of(self.tail, confidence, guess=2 * math.isqrt(int(self.sigma_squared)))
 
     @property
     def variance(self) -> Bracket:

@@ -25,7 +25,7 @@ def bounded(norm, relation, *, groups=None):
     return plan, bound(plan, Context(Dataset("data", {"people": table}, relation), norm))
 
 
-@pytest.mark.parametrize("norm", Norm)
+@pytest.mark.parametrize("norm", (Norm.L1, Norm.L2))
 def test_the_plan_keeps_its_norm_and_its_parts_in_order(norm):
     plan, made = bounded(norm, sf.AddRemove)
     assert (made.tracked, made.norm) == (plan, norm)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packed independent bits of one bias, 64 at a time, by comparing binary digits.
+
+A bit is true where a uniform number of [0, 1) is below the bias. All 64 lanes of a word
+compare their numbers with it at once, digit by digit. Proof: bits.proof.md.
+"""
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+
+from sfumato.errors import InvalidNumber
+from sfumato.noise.entropy import SYSTEM, Entropy, Words, words
+from sfumato.noise.law import size_of
+from sfumato.noise.real import Bounds
+
+# Words at once: their digits, twelve times as much, stay in the cache of a core.
+_BLOCK = 1 << 13
+
+
+def random_bits(count: int, bias: Bounds, entropy: Entropy = SYSTEM, *, levels: int = 12) -> Words:
+    """``count`` independent bits, each true with probability ``bias``: bit i is ``words[i // 64] >> (i % 64) & 1``.
+
+    ``bias`` bounds a real number of [0, 1]; where that is an integer over a power of two, the
+    bounds must become equal. ``levels`` digits are drawn at a time: it changes which
+    bits come of the entropy, never their law.
+
+    Guarantees:
+        packed bits have exactly their bias
+        bits beyond the count are zero
+
+    Raises:
+        InvalidNumber: a count below 0, or no levels.
+
+    >>> half = lambda precision: (1 << precision - 1, 1 << precision - 1)
+    >>> drawn = random_bits(100, half)
+    >>> len(drawn), int(drawn[1]) < 1 << 36
+    (2, True)
+    """
+    if levels < 1:
+        raise InvalidNumber(f"levels = {levels}.", allowed="an integer >= 1")
+    whole, rest = divmod(size_of(count), 64)
+    digits = cache(lambda depth: _digits(bias, depth * levels, levels))
+    drawn = np.empty(whole + (rest > 0), np.uint64)
+    for start in range(0, len(drawn), _BLOCK):
+        part = drawn[start : start + _BLOCK]
+        part[:] = _below(len(part), digits, entropy)
+    if rest:
+        drawn[-1] &= np.uint64((1 << rest) - 1)
+    return drawn
+
+
+def _below(size: int, digits: Callable[[int], list[bool]], entropy: Entropy, depth: int = 0) -> Words:
+    """Words of the lanes whose number is below the bias, both read from their digits of ``depth`` on."""
+    ours = digits(depth)
+    # a set bit stands for the digit 0 of its lane's number
+    drawn = words(size * len(ours), entropy).reshape(len(ours), size)
+    below, zeros, ones = np.zeros(size, np.uint64), np.full(size, ~np.uint64(0)), np.zeros(size, np.uint64)
+    for zero, one in zip(drawn, ours, strict=True):
+        if one:
+            below |= zero
+            ones |= zero
+        else:
+            below &= zero
+            zeros &= zero
+    equal = zeros & ~ones
+    rest = np.flatnonzero(equal)
+    if len(rest):
+        below[rest] |= equal[rest] & _below(len(rest), digits, entropy, depth + 1)
+    return below
+
+
+def _digits(bias: Bounds, skipped: int, levels: int) -> list[bool]:
+    """The ``levels`` binary digits of the bias after the first ``skipped``, the last first; one is 0.111..."""
+    wanted, guard = skipped + levels, 64
+    while True:
+        lower, upper = bias(wanted + guard)
+        if lower >> guard == upper >> guard:
+            prefix = min(lower >> guard, (1 << wanted) - 1)
+            return [bool(prefix >> level & 1) for level in range(levels)]
+        guard *= 2

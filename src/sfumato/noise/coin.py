@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Coins: the Bernoulli law of a rational, an exponential or a logistic bias. Proof: coin.proof.md."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import InvalidNumber
+from sfumato.exact.bracket import Bracket
+from sfumato.exact.exponential import exp_scaled
+from sfumato.exact.rational import Number, positive, to_fraction
+from sfumato.noise.bits import random_bits
+from sfumato.noise.entropy import SYSTEM, Entropy, Words
+from sfumato.noise.law import Shape, bracket, open_unit, size_of
+from sfumato.noise.real import is_below
+
+Booleans: TypeAlias = NDArray[np.bool_]
+
+# Bits unpacked at once: half a MiB packed, beside the array that is asked for.
+_BLOCK = 1 << 22
+# Finer than the smallest float, 2^-1074, with digits to spare.
+_FINEST = 2048
+
+
+class Coin:
+    """True with a bias in [0, 1] that is never rounded: what all coins share.
+
+    Guarantees:
+        a coin is drawn with exactly its bias
+        coin statements are outward bounds
+    """
+
+    __slots__ = ()
+
+    def bounds(self, precision: int) -> tuple[int, int]:
+        """Integers lower <= 2^precision P(true) <= upper that close in as the precision grows."""
+        raise NotImplementedError
+
+    def sample_one(self, entropy: Entropy = SYSTEM) -> bool:
+        """One exact draw."""
+        return is_below(self.bounds, entropy)
+
+    def sample(self, shape: Shape, entropy: Entropy = SYSTEM) -> Booleans:
+        """Independent exact draws."""
+        drawn = np.empty(size_of(shape), np.uint8)
+        for start in range(0, len(drawn), _BLOCK):
+            part = drawn[start : start + _BLOCK]
+            packed = self.bits(len(part), entropy).astype("<u8", copy=False)
+            part[:] = np.unpackbits(packed.view(np.uint8), count=len(part), bitorder="little")
+        return drawn.view(np.bool_).reshape(shape)
+
+    def bits(self, count: int, entropy: Entropy = SYSTEM) -> Words:
+        """``count`` independent exact draws packed into 64-bit words, lowest bit first; the rest is zero."""
+        return random_bits(count, self.bounds, entropy)
+
+    def pmf(self, x: int) -> Bracket:
+        """P(X = x): of true for 1, of false for 0."""
+        lower, upper = self._true()
+        if x == 1:
+            return bracket(lower, upper)
+        return bracket(1 - upper, 1 - lower) if x == 0 else Bracket(0.0, 0.0)
+
+    def cdf(self, x: int) -> Bracket:
+        """P(X <= x)."""
+        return Bracket(0.0, 0.0) if x < 0 else self.pmf(0) if x == 0 else Bracket(1.0, 1.0)
+
+    def above(self, x: int) -> Bracket:
+        """P(X > x)."""
+        return Bracket(1.0, 1.0) if x < 0 else self.pmf(1) if x == 0 else Bracket(0.0, 0.0)
+
+    def tail(self, half_width: int) -> Bracket:
+        """P(|X| > half_width)."""
+        return self.above(half_width)
+
+    def quantile(self, probability: Number) -> int:
+        """The smallest x with P(X <= x) >= probability, certain not to be too small."""
+        return int(self.cdf(0).lower < open_unit("probability", probability))
+
+    @property
+    def variance(self) -> Bracket:
+        """p (1 - p)."""
+        lower, upper = self._true()
+        return bracket(lower * (1 - upper), upper * (1 - lower))
+
+    def _true(self) -> tuple[Fraction, Fraction]:
+        """Bounds of P(true) within 2^-59 of it and of its complement, relative, down to 2^-1900."""
+        precision = 64
+        while True:
+            lower, upper = self.bounds(precision)
+            known = lower >> 60 and ((1 << precision) - upper) >> 60
+            if lower == upper or known or precision >= _FINEST:
+                return Fraction(lower, 1 << precision), Fraction(upper, 1 << precision)
+            precision *= 2
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Bernoulli(Coin):
+    """True with a rational probability.
+
+    Raises:
+        InvalidNumber: a probability outside [0, 1].
+
+    >>> Bernoulli("1/3").pmf(1)
+    Bracket(lower=0.3333333333333333, upper=0.33333333333333337)
+    >>> Bernoulli(1).sample_one()
+    True
+    """
+
+    probability: Fraction
+
+    def __init__(self, probability: Number) -> None:
+        bias = to_fraction("probability", probability)
+        if not 0 <= bias <= 1:
+            raise InvalidNumber(f"probability = {probability}.", allowed="from 0 to 1")
+        object.__setattr__(self, "probability", bias)
+
+    def bounds(self, precision: int) -> tuple[int, int]:
+        """The probability in units of 2^-precision, rounded down and up."""
+        scaled = self.probability.numerator << precision
+        return scaled // self.probability.denominator, -(-scaled // self.probability.denominator)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class BernoulliExp(Coin):
+    """True with probability e^-gamma, gamma any rational >= 0.
+
+    >>> BernoulliExp(1).pmf(1)
+    Bracket(lower=0.36787944117144233, upper=0.3678794411714424)
+    """
+
+    gamma: Fraction
+
+    def __init__(self, gamma: Number) -> None:
+        rate = to_fraction("gamma", gamma)
+        if rate < 0:
+            raise InvalidNumber(f"gamma = {gamma}.", allowed="0 or more, so that e^-gamma is a probability")
+        object.__setattr__(self, "gamma", rate)
+
+    def bounds(self, precision: int) -> tuple[int, int]:
+        """e^-gamma in units of 2^-precision."""
+        return exp_scaled(self.gamma.numerator, self.gamma.denominator, precision)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class BernoulliLogistic(Coin):
+    """True against false as ``odds`` e^-gamma to 1: with probability odds / (odds + e^gamma).
+
+    The flip of a randomised response to a yes-or-no question: 1 / (1 + e^epsilon). gamma is
+    any rational, odds any rational > 0.
+
+    >>> BernoulliLogistic(0).pmf(1)
+    Bracket(lower=0.5, upper=0.5)
+    >>> BernoulliLogistic(1).pmf(1)
+    Bracket(lower=0.2689414213699951, upper=0.26894142136999516)
+    """
+
+    gamma: Fraction
+    odds: Fraction
+
+    def __init__(self, gamma: Number, odds: Number = 1) -> None:
+        object.__setattr__(self, "gamma", to_fraction("gamma", gamma))
+        object.__setattr__(self, "odds", positive("odds", odds))
+
+    def bounds(self, precision: int) -> tuple[int, int]:
+        """The probability in units of 2^-precision, from bounds of e^-|gamma|."""
+        for_true, for_false = self.odds.numerator, self.odds.denominator
+        fine = precision + 2 + max(for_true, for_false).bit_length()
+        decay, one = exp_scaled(abs(self.gamma.numerator), self.gamma.denominator, fine), 1 << fine
+        true, false = (decay, (one, one)) if self.gamma >= 0 else ((one, one), decay)
+        least, most = for_true * true[0], for_true * true[1]
+        lower = (least << precision) // (least + for_false * false[1])
+        upper = -(-(most << precision) // (most + for_false * false[0]))
+        return lower, upper

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The geometric distribution on the integers from 0.
+
+Proof: geometric.proof.md.
+"""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from sfumato.exact.bracket import Bracket
+from sfumato.exact.rational import Number, positive
+from sfumato.exact.rounding import exp_down, exp_up, float_down, float_up, log_up
+from sfumato.noise.curves import Exponential
+from sfumato.noise.entropy import SYSTEM, Entropy
+from sfumato.noise.law import Integers, Shape, bracket, half_width_of, open_unit, quantile_of
+from sfumato.noise.sampler import Sampler
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Geometric:
+    """P(X = x) proportional to exp(-x / scale), x = 0, 1, 2, ...; scale any rational > 0.
+
+    Never a noise of its own: it can only add, so it hides nothing from below. It is a part
+    of other laws.
+
+    Guarantees:
+        geometric draws follow the stated law
+        geometric statements are outward bounds
+
+    >>> Geometric(3).half_width(0.95)
+    8
+    """
+
+    scale: Fraction
+    _sampler: Sampler = field(repr=False, compare=False)
+
+    def __init__(self, scale: Number) -> None:
+        object.__setattr__(self, "scale", positive("scale", scale))
+        object.__setattr__(self, "_sampler", Sampler(Exponential(self.scale, two_sided=False)))
+
+    def sample_one(self, entropy: Entropy = SYSTEM) -> int:
+        """One exact draw."""
+        return self._sampler.one(entropy)
+
+    def sample(self, shape: Shape, entropy: Entropy = SYSTEM) -> Integers:
+        """Independent exact draws as int64; as Python integers where the scale is beyond 2^52."""
+        return self._sampler.many(shape, entropy)
+
+    def pmf(self, x: int) -> Bracket:
+        """P(X = x) = g^x (1 - g), g = exp(-1/scale)."""
+        if x < 0:
+            return Bracket(0.0, 0.0)
+        rate = Fraction(-x) / self.scale
+        lower, upper = self._ratio()
+        return bracket(exp_down(rate) * (1 - upper), exp_up(rate) * (1 - lower))
+
+    def cdf(self, x: int) -> Bracket:
+        """P(X <= x)."""
+        if x < 0:
+            return Bracket(0.0, 0.0)
+        rate = -Fraction(x + 1) / self.scale
+        return bracket(1 - exp_up(rate), 1 - exp_down(rate))
+
+    def above(self, x: int) -> Bracket:
+        """P(X > x) = g^(x+1)."""
+        if x < 0:
+            return Bracket(1.0, 1.0)
+        rate = -Fraction(x + 1) / self.scale
+        return bracket(exp_down(rate), exp_up(rate))
+
+    def tail(self, half_width: int) -> Bracket:
+        """P(|X| > half_width) = P(X > half_width)."""
+        return self.above(half_width)
+
+    def quantile(self, probability: Number) -> int:
+        """The smallest x with P(X <= x) >= probability, certain not to be too small."""
+        return quantile_of(self.cdf, probability)
+
+    def half_width(self, confidence: Number) -> int:
+        """The smallest h with P(X <= h) >= confidence, certain not to be too small."""
+        miss = 1 - open_unit("confidence", confidence)
+        return half_width_of(self.tail, confidence, guess=int(self.scale * log_up(1 / miss)) + 1)
+
+    @property
+    def variance(self) -> Bracket:
+        """g / (1-g)^2; from s^2 - 1/12 to s^2 for any scale s."""
+        if self.scale > 10**20:
+            # half of the two-sided one: 1 / (4 sinh^2(1/2s)), and 1/x^2 - 1/3 <= 1/sinh^2(x) <= 1/x^2
+            return Bracket(float_down(self.scale**2 - Fraction(1, 12)), float_up(self.scale**2))
+        lower, upper = self._ratio()
+        return Bracket(float_down(lower / (1 - lower) ** 2), float_up(upper / (1 - upper) ** 2))
+
+    def _ratio(self) -> tuple[Fraction, Fraction]:
+        return exp_down(-1 / self.scale), exp_up(-1 / self.scale)

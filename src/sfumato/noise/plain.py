@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plain samplers: short, slow, exact at any scale.
+
+The oracle of the fast ones, and what they hand their rarest cases and largest scales to.
+Source: Canonne, Kamath, Steinke (2020), Algorithms 2 and 3. Proof: plain.proof.md.
+"""
+
+import math
+from fractions import Fraction
+
+from sfumato.noise.bernoulli import bernoulli_exp
+from sfumato.noise.entropy import Entropy, below
+
+
+def geometric(scale: Fraction, entropy: Entropy) -> int:
+    """P(X = x) proportional to exp(-x / scale), x >= 0."""
+    over, under = scale.numerator, scale.denominator
+    while True:
+        offset = below(over, entropy)
+        if bernoulli_exp(offset, over, entropy):
+            break
+    turns = 0
+    while bernoulli_exp(1, 1, entropy):
+        turns += 1
+    return (offset + over * turns) // under
+
+
+def laplace(scale: Fraction, entropy: Entropy) -> int:
+    """P(X = x) proportional to exp(-|x| / scale)."""
+    while True:
+        magnitude = geometric(scale, entropy)
+        negative = entropy.bits(1) == 1
+        # Zero must not count twice, once a sign.
+        if not (negative and magnitude == 0):
+            return -magnitude if negative else magnitude
+
+
+def gaussian(sigma_squared: Fraction, entropy: Entropy) -> int:
+    """P(X = x) proportional to exp(-x^2 / (2 sigma^2))."""
+    proposal_scale = math.isqrt(int(sigma_squared)) + 1
+    # accept with exp(-(|y| - sigma^2/t)^2 / (2 sigma^2)), as one ratio of integers
+    over, under = sigma_squared.numerator, sigma_squared.denominator * proposal_scale
+    bottom = 2 * over * under * proposal_scale
+    while True:
+        candidate = laplace(Fraction(proposal_scale), entropy)
+        distance = abs(candidate) * under - over
+        if bernoulli_exp(distance * distance, bottom, entropy):
+            return candidate

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which engine draws: a small table for a few, a large one for many, the plain one beyond 2^52."""
+
+from functools import lru_cache
+
+import numpy as np
+
+from sfumato.noise.cells import Cells, Curve
+from sfumato.noise.entropy import Entropy
+from sfumato.noise.law import Integers, Shape, size_of
+
+WIDEST = 1 << 52
+# so many draws cost as much one by one as the large table does
+_WORTH = 512
+
+
+class Sampler:
+    """Draws under one curve. Tables are built when first needed, and shared between equal curves.
+
+    Guarantees:
+        a few draws and many follow the same law
+        a wide law is drawn in python integers
+    """
+
+    __slots__ = ("_asked", "_curve", "_large", "_small", "_wide")
+
+    def __init__(self, curve: Curve) -> None:
+        self._curve = curve
+        self._wide = curve.width > WIDEST
+        self._small: Cells | None = None
+        self._large: Cells | None = None
+        self._asked = 0
+
+    def __reduce__(self) -> tuple[type["Sampler"], tuple[Curve]]:
+        return Sampler, (self._curve,)
+
+    def one(self, entropy: Entropy) -> int:
+        """One exact draw."""
+        if self._small is None:
+            if self._wide:
+                return self._curve.plain(entropy)
+            self._small = _small(self._curve)
+        return self._small.one(entropy)
+
+    def many(self, shape: Shape, entropy: Entropy) -> Integers:
+        """Independent exact draws as int64; as Python integers where the law is wider than 2^52."""
+        size = size_of(shape)
+        if self._wide:
+            drawn = np.empty(size, object)
+            drawn[:] = [self.one(entropy) for _ in range(size)]
+            return drawn.reshape(shape)
+        out = np.empty(size, np.int64)
+        if self._large is None and self._asked + size <= _WORTH:
+            self._asked += size
+            out[:] = [self.one(entropy) for _ in range(size)]
+        else:
+            if self._large is None:
+                self._large = _large(self._curve)
+            self._large.fill(out, entropy)
+        return out.reshape(shape)
+
+
+@lru_cache(maxsize=256)
+def _small(curve: Curve) -> Cells:
+    return Cells(curve, bits=10, fineness=8)
+
+
+@lru_cache(maxsize=8)
+def _large(curve: Curve) -> Cells:
+    """A megabyte of cells, or, for a narrow law, 2^16 that a random short picks directly."""
+    narrow = curve.reach * curve.width <= 24
+    return Cells(curve, bits=16 if narrow else 19, fineness=curve.fineness)

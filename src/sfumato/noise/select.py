@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One of many candidates, drawn by score: the exponential mechanism and permute-and-flip.
+
+Each candidate is first taken with a power of two that is at least its weight, then kept with
+the exact ratio of the two. Floats only ever find that power, and only ever too large a one;
+all that decides is integers. Source: McSherry and Talwar (FOCS 2007); McKenna and Sheldon
+(NeurIPS 2020). Proof: select.proof.md.
+"""
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from itertools import accumulate
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import InvalidDeclaration, InvalidNumber
+from sfumato.exact.exponential import exp_scaled
+from sfumato.exact.rational import positive
+from sfumato.exact.rounding import float_down, log_up
+from sfumato.noise.entropy import SYSTEM, Entropy, below
+from sfumato.noise.law import Integers
+from sfumato.noise.real import Bounds, is_below
+
+Vector: TypeAlias = NDArray[np.int64] | NDArray[np.float64]
+Scores: TypeAlias = Vector | Sequence[int] | Sequence[float] | Sequence[Fraction]
+Weights: TypeAlias = NDArray[np.int64] | Sequence[int]
+
+# 128 KiB of int64: temporaries of this size stay in the cache and with the allocator.
+_BLOCK = 1 << 14
+_MOST = 1 << 40
+# The largest power of the exponential mechanism is 2^_TOP, so that a block's sum fits an int64.
+_TOP = 48
+# The coins of permute-and-flip are split at 2^-16: two random bytes a candidate.
+_FLIPS = 16
+_FAR = 1 << 62
+# A lower bound of log2(e).
+_BITS_A_NAT = 1 / log_up(Fraction(2))
+_SLACK = 1 - Fraction(1, 2**50)
+_HUGE = 2.0**500
+
+
+def exponential(scores: Scores, rate: Fraction, entropy: Entropy = SYSTEM, *, weights: Weights | None = None) -> int:
+    """The index i of a candidate, with probability proportional to w_i exp(rate u_i), exactly.
+
+    ``scores`` are an array of integers or floats (their exact binary values) or a sequence
+    of ints, floats or Fractions; ``weights`` are integers >= 1, all 1 if not given.
+
+    Guarantees:
+        candidates are drawn in proportion to their exponential weights
+
+    Raises:
+        InvalidDeclaration: no candidates, more than 2^40, or not one weight a candidate.
+        InvalidNumber: a score that is not finite, a weight below 1, a rate not above 0.
+
+    >>> exponential([0, 10**6, 3], Fraction(1))
+    1
+    """
+    majorant = _Majorant.over(_gaps(scores, rate), weights)
+    blocks = _blocks(majorant.gaps.count)
+    ends = list(accumulate(int(majorant.powers(block).sum()) for block in blocks))
+    while True:
+        at, rest = _locate(ends, below(ends[-1], entropy))
+        powers = majorant.powers(blocks[at])
+        offset = int(np.searchsorted(np.cumsum(powers), rest, side="right"))
+        index = at * _BLOCK + offset
+        if is_below(majorant.ratio(index, int(powers[offset])), entropy):
+            return index
+
+
+def permute_and_flip(scores: Scores, rate: Fraction, entropy: Entropy = SYSTEM) -> int:
+    """The first candidate, in a random order, whose coin of bias exp(rate (u_i - max u)) is heads.
+
+    Drawn as a uniform choice among the heads of all coins, which is the same law. Scores and
+    errors as in ``exponential``.
+
+    Guarantees:
+        candidates are drawn as by permuting and flipping
+
+    >>> permute_and_flip([0, 10**6, 3], Fraction(1))
+    1
+    """
+    gaps = _gaps(scores, rate)
+    blocks = _blocks(gaps.count)
+    heads = [np.packbits(_halvings(gaps.bits(block, _FLIPS), entropy)) for block in blocks]
+    counts = [int(np.bitwise_count(each).sum()) for each in heads]
+    while True:
+        at, rank = _locate(list(accumulate(counts)), below(sum(counts), entropy))
+        flags = np.unpackbits(heads[at])
+        offset = int(np.flatnonzero(flags)[rank])
+        index = at * _BLOCK + offset
+        halvings = int(gaps.bits(slice(index, index + 1), _FLIPS)[0])
+        if is_below(partial(_bounds, 1, gaps.exact(index), halvings), entropy):
+            return index
+        flags[offset] = 0
+        heads[at], counts[at] = np.packbits(flags), counts[at] - 1
+
+
+class _Gaps(Protocol):
+    """g_i = rate (max u - u_i): exactly, and in whole bits that are never too many."""
+
+    @property
+    def count(self) -> int: ...
+
+    def exact(self, index: int) -> Fraction:
+        """g_i."""
+        ...
+
+    def bits(self, block: slice, most: int) -> Integers:
+        """Integers 0 <= j_i <= min(g_i / ln 2, ``most``), 0 where g_i = 0."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Array:
+    """Gaps of int64 or float64 scores."""
+
+    scores: Vector
+    best: int | float
+    rate: Fraction
+    factor: float
+
+    @property
+    def count(self) -> int:
+        return len(self.scores)
+
+    def exact(self, index: int) -> Fraction:
+        return self.rate * (Fraction(self.best) - Fraction(self.scores.item(index)))
+
+    def bits(self, block: slice, most: int) -> Integers:
+        differences: NDArray[Any] = self.best - self.scores[block]
+        if differences.dtype == np.int64:
+            # wrapped around modulo 2^64, where the difference of two int64 is exact
+            differences = differences.view(np.uint64)
+        bits: NDArray[np.float64] = np.multiply(differences, self.factor, dtype=np.float64)
+        np.minimum(bits, float(most), out=bits)
+        whole: Integers = bits.astype(np.int64)
+        return whole
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """Gaps of scores of any size, one by one."""
+
+    gaps: Sequence[Fraction]
+    floors: Integers
+
+    @property
+    def count(self) -> int:
+        return len(self.gaps)
+
+    def exact(self, index: int) -> Fraction:
+        return self.gaps[index]
+
+    def bits(self, block: slice, most: int) -> Integers:
+        return np.minimum(self.floors[block], most)
+
+
+@dataclass(frozen=True, slots=True)
+class _Majorant:
+    """Powers 2^(_TOP - s_i) of two, above the weights w_i e^-g_i in one common unit."""
+
+    gaps: _Gaps
+    weights: Weights | None
+    floor: int
+
+    @classmethod
+    def over(cls, gaps: _Gaps, weights: Weights | None) -> "_Majorant":
+        """With ``floor`` such that the largest power is 2^_TOP."""
+        if weights is None:
+            return cls(gaps, None, 0)
+        raw = cls(gaps, _whole(weights, gaps.count), 0)
+        return cls(gaps, raw.weights, min(int(raw._lead(block).min()) for block in _blocks(gaps.count)))
+
+    def powers(self, block: slice) -> Integers:
+        """Integers between 1 and 2^_TOP."""
+        plain = self.weights is None
+        shifts = self.gaps.bits(block, _TOP) if plain else np.minimum(self._lead(block) - self.floor, _TOP)
+        return np.right_shift(1 << _TOP, shifts, out=shifts)
+
+    def ratio(self, index: int, power: int) -> Bounds:
+        """The part of its ``power`` that a candidate keeps: at most 1."""
+        weight = 1 if self.weights is None else int(self.weights[index])
+        shift = _TOP + 1 - power.bit_length() + self.floor
+        return partial(_bounds, weight, self.gaps.exact(index), shift)
+
+    def _lead(self, block: slice) -> Integers:
+        """j_i - b_i, where w_i <= 2^b_i."""
+        assert self.weights is not None
+        part = self.weights[block]
+        if isinstance(part, np.ndarray):
+            sizes = np.frexp(part)[1]
+        else:
+            sizes = np.array([(weight - 1).bit_length() for weight in part], np.int64)
+        return self.gaps.bits(block, _FAR) - sizes
+
+
+def _bounds(weight: int, gap: Fraction, shift: int, precision: int) -> tuple[int, int]:
+    """Integers lower <= 2^precision weight e^-gap 2^shift <= upper."""
+    inner = max(precision + shift + weight.bit_length(), 0)
+    lower, upper = exp_scaled(gap.numerator, gap.denominator, inner)
+    excess = inner - precision - shift
+    return weight * lower >> excess, -(-weight * upper >> excess)
+
+
+def _halvings(counts: Integers, entropy: Entropy) -> NDArray[np.bool_]:
+    """Independent coins, the i-th true with probability 2^-count, count <= _FLIPS."""
+    drawn = np.empty(len(counts), "<u2")
+    entropy.fill(drawn.view(np.uint8))
+    return drawn < np.right_shift(1 << _FLIPS, counts)
+
+
+def _blocks(count: int) -> list[slice]:
+    return [slice(start, start + _BLOCK) for start in range(0, count, _BLOCK)]
+
+
+def _locate(ends: list[int], point: int) -> tuple[int, int]:
+    """The part that holds ``point`` in the parts with these ends, and how far into it."""
+    at = bisect_right(ends, point)
+    return at, point - (ends[at - 1] if at else 0)
+
+
+def _gaps(scores: Scores, rate: Fraction) -> _Gaps:
+    rate = positive("rate", rate)
+    values = _vector("scores", scores)
+    if not isinstance(values, np.ndarray):
+        return _listed(values, rate)
+    best, whole = values.max().item(), values.dtype == np.int64
+    worst = best if whole else values.min().item()
+    if not (math.isfinite(best) and math.isfinite(worst)):
+        raise _not_finite()
+    factor = float_down(rate * _BITS_A_NAT * _SLACK)
+    if best - worst < _HUGE and factor < _HUGE:
+        return _Array(values, best, rate, factor)
+    return _listed(values.tolist(), rate)
+
+
+def _listed(scores: Sequence[int | float | Fraction], rate: Fraction) -> _Listed:
+    try:
+        values = [Fraction(score) for score in scores]
+    except (ValueError, OverflowError):
+        raise _not_finite() from None
+    best = max(values)
+    gaps = [rate * (best - value) for value in values]
+    return _Listed(gaps, np.array([min(int(gap * _BITS_A_NAT), _FAR) for gap in gaps], np.int64))
+
+
+def _whole(weights: Weights, count: int) -> Weights:
+    """Weights that are integers >= 1, one a candidate."""
+    values = _vector("weights", weights)
+    if len(values) != count:
+        raise _unfit(f"{len(values)} weights for {count} candidates")
+    if isinstance(values, np.ndarray):
+        if values.dtype == np.int64 and values.min() >= 1:
+            return values
+    elif all(isinstance(value, int) and value >= 1 for value in values):
+        return values
+    raise InvalidNumber("A weight that is not an integer >= 1.", allowed="integers >= 1")
+
+
+def _vector(name: str, values: Scores | Weights) -> NDArray[Any] | Sequence[Any]:
+    """As an int64 or float64 array where that is exact, else a sequence of exact numbers."""
+    if isinstance(values, np.ma.MaskedArray) or not isinstance(values, np.ndarray | Sequence):
+        raise _unfit(f"{name} of type {type(values).__name__}")
+    if isinstance(values, np.ndarray) and (values.ndim != 1 or values.dtype.kind not in "iubf"):
+        raise _unfit(f"{name} of dtype {values.dtype} and shape {values.shape}")
+    if not 1 <= len(values) <= _MOST:
+        raise _unfit(f"{len(values)} candidates")
+    if isinstance(values, np.ndarray):
+        if values.dtype.kind == "f" and values.dtype.itemsize <= 8:
+            return np.asarray(values, np.float64)
+        if values.dtype.kind != "f" and np.can_cast(values.dtype, np.int64):
+            return np.asarray(values, np.int64)
+        values = values.tolist()
+    kinds = set(map(type, values))
+    if not all(issubclass(kind, int | float | Fraction) for kind in kinds):
+        raise _unfit(f"{name} that are not all int, float or Fraction")
+    if all(issubclass(kind, float) for kind in kinds):
+        return np.array(values, np.float64)
+    if all(issubclass(kind, int) for kind in kinds) and min(values) >= -(2**63) and max(values) < 2**63:
+        return np.array(values, np.int64)
+    return values
+
+
+def _unfit(given: str) -> InvalidDeclaration:
+    return InvalidDeclaration(
+        f"{given}.",
+        allowed="an array of integers or floats of one dimension, or a sequence of int, float or Fraction, "
+        "with one entry for each of 1 to 2^40 candidates",
+    )
+
+
+def _not_finite() -> InvalidNumber:
+    return InvalidNumber("A score is NaN or infinite.", allowed="finite scores")

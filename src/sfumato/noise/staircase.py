@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The discrete staircase distribution.
+
+Source: Geng, Viswanath, "The optimal mechanism in differential privacy" (ISIT 2014; IEEE
+Transactions on Information Theory 62, 2016), the discrete setting. Proof: staircase.proof.md.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from sfumato.errors import InvalidNumber
+from sfumato.exact.bracket import Bracket
+from sfumato.exact.exponential import exp_scaled
+from sfumato.exact.rational import Number, positive
+from sfumato.exact.rounding import exp_down, exp_up, float_down, float_up
+from sfumato.noise import plain
+from sfumato.noise.coin import BernoulliLogistic
+from sfumato.noise.entropy import SYSTEM, Entropy, below, words
+from sfumato.noise.geometric import Geometric
+from sfumato.noise.law import Integers, Shape, bracket, half_width_of, quantile_of, size_of
+from sfumato.noise.uniform import accepted, below_many
+from sfumato.noise.window import Bounds, shortfall
+
+# Up to this width, draws are int64; beyond 2^62, which has a probability below e^-1000, they are 2^62.
+_WIDEST = 1 << 52
+_MOST = 1 << 62
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class DiscreteStaircase:
+    """P(X = x) proportional to e^(-epsilon k) on the k-th stair of |x|.
+
+    Stair 0 is |x| < step; every further stair is ``sensitivity`` integers long. A shift by s
+    changes no probability by more than e^(epsilon ceil(s / sensitivity)). Without ``step``
+    it is the one of least expected |X|: the smallest r with r (1 + e^(epsilon/2)) >= sensitivity.
+
+    Guarantees:
+        staircase draws follow the stated law
+        staircase statements are outward bounds
+        a shift costs epsilon for each sensitivity begun
+        the chosen step has the least expected magnitude
+
+    Raises:
+        InvalidNumber: epsilon not positive; sensitivity or step not an integer, or outside 1 <= step <= sensitivity.
+
+    >>> DiscreteStaircase("2", 10)
+    DiscreteStaircase(epsilon=Fraction(2, 1), sensitivity=10, step=3)
+    """
+
+    epsilon: Fraction
+    sensitivity: int
+    step: int
+
+    def __init__(self, epsilon: Number, sensitivity: int, step: int | None = None) -> None:
+        object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
+        object.__setattr__(self, "sensitivity", _whole("sensitivity", sensitivity, None))
+        chosen = _least_magnitude(self.epsilon, sensitivity) if step is None else step
+        object.__setattr__(self, "step", _whole("step", chosen, sensitivity))
+
+    def sample_one(self, entropy: Entropy = SYSTEM) -> int:
+        """One exact draw."""
+        part = self._part
+        while True:
+            magnitude = plain.geometric(1 / self.epsilon, entropy) * self.sensitivity
+            if part is not None and part.sample_one(entropy):
+                magnitude += self.step + below(self.sensitivity - self.step, entropy)
+            else:
+                magnitude += below(self.step, entropy)
+            negative = entropy.bits(1) == 1
+            # Zero must not count twice, once a sign.
+            if not (negative and magnitude == 0):
+                return -magnitude if negative else magnitude
+
+    def sample(self, shape: Shape, entropy: Entropy = SYSTEM) -> Integers:
+        """Independent exact draws."""
+        size = size_of(shape)
+        if max(self.sensitivity / self.epsilon, self.sensitivity) > _WIDEST:
+            drawn = np.empty(size, object)
+            drawn[:] = [self.sample_one(entropy) for _ in range(size)]
+        else:
+            drawn = accepted(size, lambda count: self._proposals(count, entropy))
+        return drawn.reshape(shape)
+
+    def pmf(self, x: int) -> Bracket:
+        """P(X = x)."""
+        return self._of_total((Fraction(1), Fraction(1)), self._stair(abs(x)))
+
+    def cdf(self, x: int) -> Bracket:
+        """P(X <= x)."""
+        return self.above(-x - 1)
+
+    def above(self, x: int) -> Bracket:
+        """P(X > x)."""
+        if x < 0:
+            mirrored = self.above(-x - 1)
+            return bracket(1 - Fraction(mirrored.upper), 1 - Fraction(mirrored.lower))
+        return self._beyond(x, 1)
+
+    def tail(self, half_width: int) -> Bracket:
+        """P(|X| > half_width)."""
+        return Bracket(1.0, 1.0) if half_width < 0 else self._beyond(half_width, 2)
+
+    def quantile(self, probability: Number) -> int:
+        """The smallest x with P(X <= x) >= probability, certain not to be too small."""
+        return quantile_of(self.cdf, probability)
+
+    def half_width(self, confidence: Number) -> int:
+        """The smallest h with P(|X| <= h) >= confidence, certain not to be too small."""
+        return half_width_of(self.tail, confidence)
+
+    @property
+    def variance(self) -> Bracket:
+        """By the sums of the squares on each stair, and of those over all stairs."""
+        r, d, (low, high) = self.step, self.sensitivity, self._further
+        centre = Fraction((r - 1) * r * (2 * r - 1), 6)
+        flat = r * (r + d - 1) + Fraction((d - 1) * (2 * d - 1), 6)
+        least, most = (centre + b * (flat + (2 * r + 2 * d - 1) * b + 2 * b * b) for b in (low, high))
+        return Bracket(max(float_down(2 * least / (2 * (r + high) - 1)), 0.0), float_up(2 * most / (2 * (r + low) - 1)))
+
+    def _proposals(self, count: int, entropy: Entropy) -> Integers:
+        """Lanes of stairs, part, place and sign, without those of minus zero."""
+        stairs = Geometric(1 / self.epsilon).sample(count, entropy)
+        magnitude = np.minimum(stairs, _MOST // self.sensitivity) * self.sensitivity
+        outer = np.zeros(count, np.bool_) if self._part is None else self._part.sample(count, entropy)
+        second = int(np.count_nonzero(outer))
+        magnitude[~outer] += below_many(self.step, count - second, entropy)
+        if second:
+            magnitude[outer] += self.step + below_many(self.sensitivity - self.step, second, entropy)
+        np.minimum(magnitude, _MOST, out=magnitude)
+        negative = (words(count, entropy) & 1).astype(np.bool_)
+        return np.where(negative, -magnitude, magnitude)[~(negative & (magnitude == 0))]
+
+    @property
+    def _part(self) -> BernoulliLogistic | None:
+        """Whether a place is in the lower part of its period, which weighs e^-epsilon (d - r) against r."""
+        if self.step == self.sensitivity:
+            return None
+        return BernoulliLogistic(self.epsilon, Fraction(self.sensitivity - self.step, self.step))
+
+    def _stair(self, magnitude: int) -> int:
+        return (magnitude + self.sensitivity - self.step) // self.sensitivity
+
+    @property
+    def _further(self) -> Bounds:
+        """Bounds of sensitivity / (e^epsilon - 1): what all stairs beyond 0 weigh, on one side."""
+        low, high = shortfall(self.epsilon)
+        return (
+            self.sensitivity * exp_down(-self.epsilon) / high,
+            self.sensitivity * exp_up(-self.epsilon) / low,
+        )
+
+    def _beyond(self, x: int, sides: int) -> Bracket:
+        """Bounds of P(X > x) or of P(|X| > x), x >= 0: the rest of the stair of x, and all further ones."""
+        stair, (low, high) = self._stair(x), self._further
+        rest = self.step + stair * self.sensitivity - 1 - x
+        return self._of_total((sides * (rest + low), sides * (rest + high)), stair)
+
+    def _of_total(self, places: Bounds, stair: int) -> Bracket:
+        """Bounds of the probability of so many places of one stair: each weighs e^(-epsilon stair)."""
+        low, high = self._further
+        height = stair * self.epsilon
+        return bracket(
+            places[0] * exp_down(-height) / (2 * (self.step + high) - 1),
+            places[1] * exp_up(-height) / (2 * (self.step + low) - 1),
+        )
+
+
+def _least_magnitude(epsilon: Fraction, sensitivity: int) -> int:
+    """The smallest r with r (1 + e^(epsilon/2)) >= sensitivity, for certain."""
+    precision = 64 + sensitivity.bit_length()
+    while True:
+        ends = exp_scaled(epsilon.numerator, 2 * epsilon.denominator, precision)
+        least, most = (max(-(-sensitivity * end // ((1 << precision) + end)), 1) for end in ends)
+        if least == most:
+            return least
+        precision *= 2
+
+
+def _whole(name: str, value: int, most: int | None) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1 or (most is not None and value > most):
+        upper = "" if most is None else f" and at most the sensitivity, {most}"
+        raise InvalidNumber(f"{name} = {value!r}.", allowed=f"an integer >= 1{upper}")
+    return value

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A distribution cut to an interval: its draws, given that they fall inside.
+
+Private partition selection takes the truncated discrete Laplace law: Desfontaines, Voss,
+Gipson, Mandayam, "Differentially private partition selection" (PETS 2022). Proof: truncated.proof.md.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+
+from sfumato.errors import InvalidDeclaration, InvalidNumber
+from sfumato.exact.bracket import Bracket
+from sfumato.exact.rational import Number
+from sfumato.exact.rounding import float_down, float_up
+from sfumato.noise.bernoulli import bernoulli_exp
+from sfumato.noise.decay import FRACTION, coins
+from sfumato.noise.entropy import SYSTEM, Entropy, below
+from sfumato.noise.gaussian import DiscreteGaussian
+from sfumato.noise.geometric import Geometric
+from sfumato.noise.laplace import DiscreteLaplace
+from sfumato.noise.law import Integers, Shape, bracket, half_width_of, quantile_of, size_of
+from sfumato.noise.uniform import accepted, below_many
+from sfumato.noise.window import Bounds, Exponential, Gaussian, moments
+
+Cut: TypeAlias = DiscreteLaplace | DiscreteGaussian | Geometric
+
+# Supports strictly within +-2^62 give int64.
+_MOST = 1 << 62
+# |x| / scale is worked out from the first 38 bits of |x| and from 1 / scale in units of 2^-82.
+_PLACE_BITS, _RATE_BITS, _SPLIT_BITS = 38, 82, 20
+
+
+@dataclass(frozen=True, slots=True)
+class Truncated:
+    """P(X = x) = P(law = x) / P(lower <= law <= upper) on lower <= x <= upper.
+
+    Guarantees:
+        truncated draws follow the stated law
+        truncated statements are outward bounds
+        a draw never leaves its support
+
+    Raises:
+        InvalidDeclaration: a law that is not a discrete Laplace, discrete Gaussian or geometric one.
+        InvalidNumber: bounds that are not integers with lower <= 0 <= upper; a geometric law with lower below 0.
+
+    >>> Truncated(DiscreteLaplace(2), -3, 3).half_width("0.95")
+    3
+    """
+
+    law: Cut
+    lower: int
+    upper: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.law, Cut):
+            raise InvalidDeclaration(
+                f"A truncated {type(self.law).__name__}.", allowed="DiscreteLaplace, DiscreteGaussian or Geometric"
+            )
+        for name, value in (("lower", self.lower), ("upper", self.upper)):
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise InvalidNumber(f"{name} = {value!r}.", allowed="an integer")
+        if not self.lower <= 0 <= self.upper:
+            raise InvalidNumber(f"A support from {self.lower} to {self.upper}.", allowed="lower <= 0 <= upper")
+        if isinstance(self.law, Geometric) and self.lower < 0:
+            raise InvalidNumber(f"lower = {self.lower} for a law on x >= 0.", allowed="lower = 0")
+
+    def sample_one(self, entropy: Entropy = SYSTEM) -> int:
+        """One exact draw."""
+        while True:
+            if not self._is_narrow:
+                x = self.law.sample_one(entropy)
+                if self.lower <= x <= self.upper:
+                    return x
+            else:
+                x = self.lower + below(self.upper - self.lower + 1, entropy)
+                if bernoulli_exp(*self._height(x), entropy):
+                    return x
+
+    def sample(self, shape: Shape, entropy: Entropy = SYSTEM) -> Integers:
+        """Independent exact draws."""
+        size = size_of(shape)
+        if self._reach >= _MOST:
+            drawn = np.empty(size, object)
+            drawn[:] = [self.sample_one(entropy) for _ in range(size)]
+            return drawn.reshape(shape)
+        propose = self._flat if self._is_narrow else self._inside
+        return accepted(size, lambda count: propose(count, entropy)).reshape(shape)
+
+    def pmf(self, x: int) -> Bracket:
+        """P(X = x)."""
+        return _share(*self._split(x, x))
+
+    def cdf(self, x: int) -> Bracket:
+        """P(X <= x)."""
+        return _share(*self._split(self.lower, x))
+
+    def above(self, x: int) -> Bracket:
+        """P(X > x)."""
+        return _share(*self._split(x + 1, self.upper))
+
+    def tail(self, half_width: int) -> Bracket:
+        """P(|X| > half_width)."""
+        inside, outside = self._split(-half_width, half_width)
+        return _share(outside, inside)
+
+    def quantile(self, probability: Number) -> int:
+        """The smallest x with P(X <= x) >= probability, certain not to be too small."""
+        return quantile_of(self.cdf, probability)
+
+    def half_width(self, confidence: Number) -> int:
+        """The smallest h with P(|X| <= h) >= confidence, certain not to be too small."""
+        return half_width_of(self.tail, confidence)
+
+    @property
+    def variance(self) -> Bracket:
+        """E X^2 - (E X)^2, within a hundredth of E X^2."""
+        weight, (low, high) = self._weight, self._between(self.lower, self.upper)
+        right, left = moments(weight, 0, self.upper), moments(weight, 1, -self.lower)
+        least, most = right[0][0] - left[0][1], right[0][1] - left[0][0]
+        nearest = max(least, -most, Fraction(0))
+        upper = (right[1][1] + left[1][1]) / low - (nearest / high) ** 2
+        lower = (right[1][0] + left[1][0]) / high - (max(most, -least) / low) ** 2
+        return Bracket(max(float_down(lower), 0.0), float_up(upper))
+
+    def _inside(self, count: int, entropy: Entropy) -> Integers:
+        """Draws of the law, those outside left out."""
+        drawn = self.law.sample(count, entropy)
+        return drawn[(drawn >= self.lower) & (drawn <= self.upper)]
+
+    def _flat(self, count: int, entropy: Entropy) -> Integers:
+        """Uniform integers of the support, each kept with its weight."""
+        drawn = below_many(self.upper - self.lower + 1, count, entropy)
+        drawn += self.lower
+        return drawn[coins(self._heights(np.abs(drawn)), lambda lane: self._height(int(drawn[lane])), entropy)]
+
+    def _height(self, x: int) -> tuple[int, int]:
+        """-ln of the weight of x, as a ratio."""
+        height = self._weight.height(abs(x))
+        return height.numerator, height.denominator
+
+    def _heights(self, magnitudes: Integers) -> Integers:
+        """The same of many, in units of 2^-42: none too high, and less than 2^7 units too low."""
+        drop = max(self._reach.bit_length() - _PLACE_BITS, 0)
+        # only a support of 0 alone could be of a scale below 1
+        rate = min(self._weight.rate(_RATE_BITS + drop), 1 << _RATE_BITS)
+        places = magnitudes >> drop
+        shares = places * (rate >> _SPLIT_BITS) + (places * (rate & (1 << _SPLIT_BITS) - 1) >> _SPLIT_BITS)
+        shares >>= _RATE_BITS - _SPLIT_BITS - FRACTION
+        if isinstance(self._weight, Exponential):
+            return shares
+        top, rest = shares >> FRACTION // 2, shares & (1 << FRACTION // 2) - 1
+        return top * top + (top * rest >> FRACTION // 2 - 1) >> 1
+
+    @property
+    def _reach(self) -> int:
+        return max(self.upper, -self.lower)
+
+    @property
+    def _is_narrow(self) -> bool:
+        """Whether the support ends before one scale on either side: there every weight is above 1/e."""
+        return self._weight.exceeds(self._reach)
+
+    @property
+    def _weight(self) -> Exponential | Gaussian:
+        if isinstance(self.law, DiscreteGaussian):
+            return Gaussian(self.law.sigma_squared, self._reach)
+        return Exponential(self.law.scale)
+
+    def _split(self, first: int, last: int) -> tuple[Bounds, Bounds]:
+        """The weight of the support inside ``first`` .. ``last``, and outside."""
+        left, right = self._between(self.lower, first - 1), self._between(last + 1, self.upper)
+        return self._between(first, last), (left[0] + right[0], left[1] + right[1])
+
+    def _between(self, first: int, last: int) -> Bounds:
+        """The weight of the part of the support in ``first`` .. ``last``, from both sides of 0."""
+        first, last = max(first, self.lower), min(last, self.upper)
+        right, left = self._weight.mass(max(first, 0), last), self._weight.mass(max(-last, 1), -first)
+        return right[0] + left[0], right[1] + left[1]
+
+
+def _share(part: Bounds, rest: Bounds) -> Bracket:
+    """Bounds of part / (part + rest); the support holds 0, so the sum is never 0."""
+    return bracket(part[0] / (part[0] + rest[1]), part[1] / (part[1] + rest[0]))
