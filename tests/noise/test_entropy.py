@@ -1,49 +1,117 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bits come from the operating system, each time anew, and from nowhere else."""
+"""Bits come from the operating system, and from nowhere else; no bit is drawn twice."""
 
 import ast
+import hashlib
 import os
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import ECB
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato
-from sfumato.noise import SYSTEM, Entropy
-from sfumato.noise.entropy import below, token
+from sfumato.noise import SYSTEM, Entropy, entropy
+from sfumato.noise.entropy import SystemEntropy, below, token, words
 from sfumato.testing import Replay, assert_follows
 from tests.noise.truth import every_path
 
 SOURCE = Path(sfumato.__file__).parent
-FORBIDDEN = re.compile(r"^(random|secrets|uuid|ssl|numpy\.random|scipy\.stats)(\.|$)")
+FORBIDDEN = re.compile(r"^(random|secrets|uuid|ssl|numpy\.random|scipy\.stats|cryptography)(\.|$)")
 FORK = """
 import os
-from sfumato.noise.entropy import SYSTEM
+from multiprocessing import Pipe
+import numpy as np
+from sfumato.noise import entropy
+from sfumato.noise.entropy import SYSTEM, SystemEntropy
+
+SIZE = 5000
 
 class Buffered:
     def __init__(self):
-        self.pool = SYSTEM.bits(4096)
-    def bits(self, count):
-        value, self.pool = self.pool % 2**count, self.pool >> count
-        return value
+        self.pool = SYSTEM.bits(8 * 8 * SIZE)
+    def fill(self, buffer):
+        buffer[:] = [self.pool >> (8 * index) & 255 for index in range(buffer.size)]
+        self.pool >>= 8 * buffer.size
 
-def streams(source):
-    outlet, inlet = os.pipe()
+def drawn(source):
+    buffer = np.zeros(SIZE, np.uint8)
+    source.fill(buffer)
+    return buffer.tobytes()
+
+def streams(source, generations=2):
+    # what this process drew before the fork, what two children and a grandchild drew, and what it drew after
+    found = [drawn(source)]
     for _ in range(2):
-        if os.fork() == 0:
-            os.write(inlet, b"%064x" % source.bits(256))
+        here, there = Pipe()
+        child = os.fork()
+        if child == 0:
+            there.send([drawn(source)] if generations == 1 else streams(source, generations - 1))
             os._exit(0)
-    for _ in range(2):
-        os.wait()
-    return [os.read(outlet, 64).decode() for _ in range(2)] + ["%064x" % source.bits(256)]
+        found += here.recv()
+        os.waitpid(child, 0)
+    return [*found, drawn(source)]
 
-print(*streams(SYSTEM))
-print(*streams(Buffered()))
+def repeats(source):
+    windows = [found[start:start + 16] for found in streams(source) for start in range(SIZE - 16)]
+    return len(windows) - len(set(windows))
+
+print("system", repeats(SYSTEM))
+print("process", repeats(SystemEntropy()))
+print("buffered", repeats(Buffered()))
+entropy.os.getpid = lambda: 1
+print("dropped", repeats(SYSTEM))
+print("neither", repeats(SystemEntropy()))
 """
+
+
+MEBIBYTE = 1 << 20
+# NIST SP 800-38A (2001), F.5.5, CTR-AES256: key, first counter, and the four output blocks.
+NIST_KEY = bytes.fromhex("603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4")
+NIST_COUNTER = bytes.fromhex("f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff")
+NIST_BLOCKS = bytes.fromhex(
+    "0bdf7df1591716335e9a8b15c860c5025a6e699d536119065433863c8f657b94"
+    "1bc12c9c01610d5d0d8bd6a3378eca622956e1c8693536b1bee99c73a31576b6"
+)
+
+
+class Known:
+    """``os.urandom`` with known answers, each one another; keeps what it was asked for, and by whom."""
+
+    def __init__(self, first: bytes = b"") -> None:
+        self._first = first
+        self.answers: list[bytes] = []
+        self.threads: list[int] = []
+
+    def __call__(self, size: int) -> bytes:
+        seed = f"{len(self.answers)}/{size}".encode()
+        answer = self._first if self._first and not self.answers else hashlib.shake_256(seed).digest(size)
+        assert len(answer) == size
+        self.answers.append(answer)
+        self.threads.append(threading.get_ident())
+        return answer
+
+
+def key_stream(secret: bytes, size: int) -> bytes:
+    """AES-256 of the block's number, block by block: what counter mode is, without that mode."""
+    key, start = secret[:32], int.from_bytes(secret[32:], "big")
+    counters = b"".join(((start + block) % 2**128).to_bytes(16, "big") for block in range((size + 15) // 16))
+    return Cipher(AES(key), ECB()).encryptor().update(counters)[:size]
+
+
+def filled(source: Entropy, size: int) -> bytes:
+    """The next ``size`` bytes of a source."""
+    buffer = np.zeros(size, np.uint8)
+    source.fill(buffer)
+    return buffer.tobytes()
 
 
 def modulo(bound: int, entropy: Entropy) -> int:
@@ -104,12 +172,166 @@ def test_below_stays_below(bound: int) -> None:
     assert 0 <= below(bound, SYSTEM) < bound
 
 
-def test_processes_after_a_fork_draw_different_bits() -> None:
+@given(st.lists(st.integers(0, 4000), max_size=8), st.binary(min_size=48, max_size=48))
+@settings(deadline=None)
+def test_long_draws_are_the_key_stream_of_aes_under_keys_of_the_system(sizes: list[int], secret: bytes) -> None:
+    known, source = Known(secret), SystemEntropy()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "urandom", known)
+        drawn = [filled(source, size) for size in [513, *sizes]]
+    long = b"".join(each for each in drawn if len(each) > 512)
+    assert long == key_stream(secret, len(long))
+    # and what is short is the system's own, never the cipher's
+    assert known.answers == [secret, *(each for each in drawn if len(each) <= 512)]
+
+
+def test_the_key_stream_is_the_one_that_nist_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "urandom", Known(NIST_KEY + NIST_COUNTER))
+    assert filled(SystemEntropy(), 1000)[:64] == NIST_BLOCKS
+    assert key_stream(NIST_KEY + NIST_COUNTER, 64) == NIST_BLOCKS
+
+
+def test_the_counter_goes_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = NIST_KEY + (2**128 - 3).to_bytes(16, "big")
+    monkeypatch.setattr(os, "urandom", Known(secret))
+    assert filled(SystemEntropy(), 1000) == key_stream(secret, 1000)
+
+
+def test_the_comparison_notices_a_stream_that_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def again(stream: object, target: memoryview) -> int:
+        size = min(len(target), 100)
+        target[:size] = key_stream(NIST_KEY + NIST_COUNTER, size)
+        return size
+
+    monkeypatch.setattr(entropy._Stream, "take", again)
+    assert filled(SystemEntropy(), 600) != key_stream(NIST_KEY + NIST_COUNTER, 600)
+
+
+CUTS = [
+    [MEBIBYTE],
+    [MEBIBYTE + 1, 600],
+    [MEBIBYTE - 1, 513, 2 * MEBIBYTE],
+    [700] * 1500 + [MEBIBYTE + 7],
+    [3 * MEBIBYTE + 5],
+    [1 << 18, (1 << 18) + 1, 1 << 19],
+]
+
+
+def rekeys(sizes: list[int]) -> bool:
+    """Whether draws of these sizes are one mebibyte of each key's stream after the other's."""
+    with pytest.MonkeyPatch.context() as patch:
+        known, source = Known(), SystemEntropy()
+        patch.setattr(os, "urandom", known)
+        drawn = b"".join(filled(source, size) for size in sizes)
+    keys = (len(drawn) + MEBIBYTE - 1) // MEBIBYTE
+    expected = b"".join(key_stream(secret, MEBIBYTE) for secret in known.answers)[: len(drawn)]
+    return [len(each) for each in known.answers] == [48] * keys and drawn == expected
+
+
+@pytest.mark.parametrize("sizes", CUTS, ids=["one", "split", "edge", "many", "three", "chunks"])
+def test_a_key_serves_one_mebibyte(sizes: list[int]) -> None:
+    assert rekeys(sizes)
+
+
+@pytest.mark.parametrize("size", [MEBIBYTE // 2, MEBIBYTE - 1, MEBIBYTE + 1, 2 * MEBIBYTE])
+def test_the_count_notices_a_key_that_serves_more_or_less(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(entropy, "_REKEY", size)
+    assert not rekeys([2 * MEBIBYTE + 5])
+
+
+def test_a_dropped_stream_is_never_taken_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    known, source = Known(), SystemEntropy()
+    monkeypatch.setattr(os, "urandom", known)
+    first = filled(source, 1000)
+    source.drop()
+    second = filled(source, 1000)
+    assert [first, second] == [key_stream(secret, 1000) for secret in known.answers]
+
+
+@pytest.mark.parametrize("size", [0, 1, 511, 512])
+def test_a_short_request_is_one_call_of_the_system_and_leaves_no_state(
+    monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    known, source = Known(), SystemEntropy()
+    monkeypatch.setattr(os, "urandom", known)
+    assert [filled(source, size)] == known.answers
+    assert source._stream.cipher is None
+    filled(source, 513)
+    assert [len(each) for each in known.answers] == [size, 48]
+
+
+@pytest.mark.parametrize("size", [0, 1, 512, 513, 5000, (1 << 18) + 3])
+def test_a_fill_writes_its_buffer_and_no_byte_beside_it(size: int) -> None:
+    whole = np.full(size + 64, 7, np.uint8)
+    # once more often than a byte of 7 could stay by chance
+    touched = np.zeros(size, bool)
+    for _ in range(12):
+        SYSTEM.fill(whole[32 : 32 + size])
+        touched |= whole[32 : 32 + size] != 7
+    assert touched.all()
+    assert (whole[:32] == 7).all() and (whole[32 + size :] == 7).all()
+
+
+def test_a_fork_repeats_no_bit() -> None:
     output = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, check=True).stdout
-    system, buffered = (line.split() for line in output.splitlines())
-    assert len(set(system)) == 3
-    # the same check sees a source with a state: all three draw the same
-    assert len(set(buffered)) == 1
+    repeated = {name: int(count) for name, count in (line.split() for line in output.splitlines())}
+    assert repeated["system"] == repeated["process"] == repeated["dropped"] == 0
+    # the same search finds a state that both sides keep, and a stream without either protection
+    assert repeated["buffered"] > 0 and repeated["neither"] > 0
+
+
+def streams_of_threads(count: int = 4) -> tuple[list[bytes], Known]:
+    """What each of some threads draws, in turns, and the system's answers."""
+    known, source, barrier = Known(), SystemEntropy(), threading.Barrier(count)
+    drawn: dict[int, bytes] = {}
+
+    def draw() -> None:
+        for _ in range(3):
+            barrier.wait()
+            drawn[threading.get_ident()] = drawn.get(threading.get_ident(), b"") + filled(source, 1000)
+        barrier.wait()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "urandom", known)
+        threads = [threading.Thread(target=draw) for _ in range(count)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+    return [drawn[name] for name in known.threads], known
+
+
+def test_threads_share_no_stream() -> None:
+    drawn, known = streams_of_threads()
+    assert len(set(known.threads)) == len(known.answers) == 4
+    assert drawn == [key_stream(secret, 3000) for secret in known.answers]
+
+
+def test_the_count_of_keys_notices_a_stream_that_threads_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = entropy._Stream()
+    monkeypatch.setattr(entropy, "_Stream", lambda: Shared(own))
+    _, known = streams_of_threads()
+    assert len(known.answers) < 4
+
+
+class Shared:
+    """One stream for every thread: what a plain object would be."""
+
+    def __init__(self, example: object) -> None:
+        self.cipher, self.left, self.process = None, 0, 0
+        self._take, self._lock = type(example).take, threading.Lock()
+
+    def take(self, target: memoryview) -> int:
+        with self._lock:
+            return self._take(self, target)
+
+
+@given(st.integers(0, 400), st.integers())
+@settings(deadline=None)
+def test_words_are_the_bytes_of_the_source_eight_by_eight(count: int, seed: int) -> None:
+    drawn, raw = words(count, Replay(seed)), filled(Replay(seed), 8 * count)
+    assert drawn.dtype == np.dtype(np.uint64) and drawn.shape == (count,)
+    assert drawn.tolist() == [int.from_bytes(raw[8 * i : 8 * i + 8], "little") for i in range(count)]
 
 
 def test_tokens_are_128_bits_and_never_the_same() -> None:
@@ -139,7 +361,9 @@ def test_nothing_shipped_takes_randomness_from_elsewhere() -> None:
         for path in SOURCE.rglob("*.py")
         if path.relative_to(SOURCE).parts[0] != "testing"
     }
-    assert {name: uses for name, uses in found.items() if uses} == {"noise/entropy.py": ["os.urandom"]}
+    assert {name for name, uses in found.items() if uses} == {"noise/entropy.py"}
+    ciphers = {name.removeprefix("cryptography.hazmat.primitives.ciphers.") for name in found["noise/entropy.py"]}
+    assert ciphers == {"os.urandom", "AEADEncryptionContext", "Cipher", "CipherContext", "algorithms.AES", "modes.CTR"}
     assert len(found) > 40
 
 
@@ -154,6 +378,7 @@ def test_nothing_shipped_takes_randomness_from_elsewhere() -> None:
         "from numpy.random import default_rng",
         "import numpy as np\nnp.random.normal()",
         "import os\nos.getrandom(4)",
+        "from cryptography.hazmat.primitives.ciphers import Cipher",
         "def f():\n    import uuid",
     ],
 )

@@ -11,7 +11,7 @@ from fractions import Fraction
 from sfumato.accounting.profile import Profile
 from sfumato.errors import InvalidDeclaration
 from sfumato.exact.rounding import exp_up, log_up
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, DiscreteStaircase, Truncated
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import (
     AdditiveNoise,
@@ -69,6 +69,10 @@ def _additive(event: AdditiveNoise) -> Profile:
         return Profile.pure(distance.value / noise.scale)
     if isinstance(noise, DiscreteGaussian) and distance.norm is Norm.L2:
         return Profile(None, distance.value / (2 * noise.sigma_squared))
+    if isinstance(noise, DiscreteStaircase) and event.distance.norm is Norm.LINF and event.cells is not None:
+        return Profile.pure(event.cells * math.ceil(event.distance.value / noise.sensitivity) * noise.epsilon)
+    if isinstance(noise, Truncated) and isinstance(noise.law, DiscreteLaplace) and distance.norm is Norm.L1:
+        return Profile.pure(distance.value / noise.law.scale, _cut(noise, event))
     raise _no_rule(event)
 
 
@@ -77,6 +81,14 @@ def _summed(event: AdditiveNoise) -> Distance:
     if event.distance.norm is not Norm.LINF or event.cells is None:
         return event.distance
     return event.distance.over(event.cells, Norm.L2 if isinstance(event.noise, DiscreteGaussian) else Norm.L1)
+
+
+def _cut(noise: Truncated, event: AdditiveNoise) -> Fraction:
+    """The chance that the shifts push a cell out of the support, at the end where it is larger."""
+    shift = math.ceil(event.distance.value)
+    cells = event.cells if event.distance.norm is Norm.LINF and event.cells is not None else 1
+    ends = (noise.above(noise.upper - shift).upper, noise.cdf(noise.lower + shift - 1).upper)
+    return min(cells * Fraction(max(ends)), Fraction(1))
 
 
 def _selection(event: Selection) -> Profile:

@@ -18,12 +18,11 @@ import numpy as np
 
 from sfumato.errors import InvalidDeclaration, InvalidNumber
 from sfumato.exact.rational import Number, positive, to_fraction
-from sfumato.exact.rounding import log_up
 from sfumato.mechanisms.rows import Rows, on_lattice, rows_apart
+from sfumato.mechanisms.selection import union
 from sfumato.metadata.column import Integer
 from sfumato.noise import SYSTEM, Entropy, Integers
 from sfumato.noise.entropy import below, words
-from sfumato.noise.law import open_unit
 from sfumato.noise.select import exponential
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import Composed, Rule, Selection
@@ -75,7 +74,7 @@ class Quantile:
     def error(self, confidence: Number) -> int:
         """Ranks within which the answer is a q-quantile, with probability >= confidence, for any rows."""
         others = self.within.upper_code - self.within.lower_code
-        return math.ceil(log_up(others / (1 - open_unit("confidence", confidence))) / self.rate)
+        return math.ceil(union(others, confidence) / self.rate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +127,8 @@ class Quantiles:
         For any rows of which no two that are equal get the same label; r more that do add at
         most r a level.
         """
-        miss, depth = 1 - open_unit("confidence", confidence), len(_reaches(self.q))
-        others = (self.within.size << _LABELS) - 1
-        return depth * math.ceil(log_up(others * len(self.q) / miss) / self.rate) + depth - 1
+        others, depth = (self.within.size << _LABELS) - 1, len(_reaches(self.q))
+        return depth * math.ceil(union(others * len(self.q), confidence) / self.rate) + depth - 1
 
 
 def quantile(distance: Distance, epsilon: Number, *, q: Number, lower: int, upper: int) -> Quantile:

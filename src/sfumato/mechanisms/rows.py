@@ -119,7 +119,9 @@ def _code(value: object, within: Integer | Real) -> int | None:
 
 def _exact(value: object) -> Fraction | None:
     """The exact number, None for what is none; what is endless, or as good as, is beyond every bound."""
-    if isinstance(value, int | np.integer | np.bool_) and not isinstance(value, np.timedelta64):
+    if isinstance(value, np.timedelta64):  # numpy counts it among the integers
+        return None
+    if isinstance(value, int | np.integer | np.bool_):
         return Fraction(int(value))
     if not isinstance(value, float | np.floating | Decimal | Fraction):
         return None

@@ -15,13 +15,11 @@ from bisect import bisect_right
 from fractions import Fraction
 from functools import partial
 from itertools import count
-from math import ceil
 from typing import Protocol, TypeVar
 
 import numpy as np
 
-from sfumato.exact.exponential import exp_scaled
-from sfumato.noise.decay import ERROR, ONE, decay
+from sfumato.noise.decay import ERROR, ONE
 from sfumato.noise.entropy import Entropy, Words, below, words
 from sfumato.noise.law import Integers
 from sfumato.noise.real import is_below
@@ -50,7 +48,7 @@ class Rise(Protocol):
 
 
 class Curve(Protocol):
-    """What the engine asks of a law."""
+    """What the engine asks of a law f, which falls from f(0) = 1 to either side."""
 
     def __hash__(self) -> int:
         """Equal curves share their cells."""
@@ -58,7 +56,7 @@ class Curve(Protocol):
 
     @property
     def two_sided(self) -> bool:
-        """Whether x < 0 is possible; then f is even."""
+        """Whether x < 0 is possible."""
         ...
 
     @property
@@ -67,33 +65,32 @@ class Curve(Protocol):
         ...
 
     @property
-    def reach(self) -> int:
-        """How many widths the columns reach to either side; of no effect on the result."""
-        ...
-
-    def energy(self, x: int) -> tuple[int, int]:
-        """-ln f(x) for x >= 0, as a ratio: 0 at 0, and convex."""
-        ...
-
-    def energies(self, step: int, count: int) -> list[int]:
-        """floor(2^42 energy(j step)) for j < count."""
-        ...
-
-    def rise(self, shift: int, farthest: int) -> Rise:
-        """How the energy rises within a block: for d <= 2^shift and x <= farthest."""
-        ...
-
-    def flatten(self, x: int) -> Fraction:
-        """t with energy(x + y) - energy(x) >= y / t for all y >= 0; x >= 1."""
-        ...
-
-    @property
     def fineness(self) -> int:
         """Into how many blocks a width is best cut where speed counts; of no effect on the result."""
         ...
 
-    def plain(self, entropy: Entropy) -> int:
-        """One draw by a sampler that takes any width."""
+    def shift(self, fineness: int) -> int:
+        """Blocks of 2^shift are at most a ``fineness``-th of the width, or one integer each."""
+        ...
+
+    def blocks(self, shift: int) -> int:
+        """How many blocks have a column, to either side."""
+        ...
+
+    def ends(self, shift: int, blocks: int) -> tuple[Integers, Integers]:
+        """2^31 f at the near and at the far end of each block, within ``ERROR``."""
+        ...
+
+    def rise(self, shift: int, farthest: int) -> Rise:
+        """How -ln f rises within a block: for d <= 2^shift and x <= farthest."""
+        ...
+
+    def bounds(self, x: int, precision: int) -> tuple[int, int]:
+        """lower <= 2^precision f(x) <= upper, closing in as the precision grows."""
+        ...
+
+    def halving(self, x: int) -> int:
+        """s such that, beyond x and beyond -x, f at least halves with each s further out."""
         ...
 
 
@@ -108,30 +105,20 @@ class Cells:
     def __init__(self, curve: Curve, *, bits: int, fineness: int, height_bits: int = _HEIGHT_BITS) -> None:
         self.curve, self.bits, self.height_bits = curve, bits, height_bits
         self._height_mask = (1 << height_bits) - 1
-        self.shift = max(int(curve.width / fineness).bit_length() - 1, 0)
-        self.blocks = ceil(curve.reach * curve.width / 2**self.shift)
+        self.shift = curve.shift(fineness)
+        self.blocks = curve.blocks(self.shift)
         self.first = -self.blocks if curve.two_sided else 0
         self._mask = (1 << self.shift) - 1
         self._rise = curve.rise(self.shift, self.blocks << self.shift)
         self._dtype = np.dtype("<u2" if bits + self.shift <= 16 else "<u4" if bits + self.shift <= 32 else "<u8")
         self._spare = 8 * self._dtype.itemsize - bits
-        heights = decay(np.array(curve.energies(1 << self.shift, self.blocks + 1)))
-        self._build(*self._columns(heights))
-
-    def _columns(self, heights: Integers) -> tuple[Integers, Integers]:
-        """2^31 f, within ``ERROR``, at the near and the far end of each block."""
-        near, far = (heights[:-1], heights[1:]) if self.shift else (heights[:-1], heights[:-1])
-        if self.first == 0:
-            return near, far
-        # block -1 - j is the mirror of block j, one further out: that is the next j in blocks of one
-        mirror = (near, far) if self.shift else (heights[1:], heights[1:])
-        return np.concatenate((mirror[0][::-1], near)), np.concatenate((mirror[1][::-1], far))
+        self._build(*curve.ends(self.shift, self.blocks))
 
     def _build(self, tops: Integers, lows: Integers) -> None:
         """The height of a cell, the cells of each column, and the table from cell to block."""
         outside = self.blocks << self.shift
-        stretch, sides = ceil(self.curve.flatten(outside)), 2 if self.first else 1
-        bound = exp_scaled(*self.curve.energy(outside), 31)[1]
+        stretch, sides = self.curve.halving(outside), 2 if self.first else 1
+        bound = max(self.curve.bounds(x, 31)[1] for x in (outside, -outside)[:sides])
         tail = -(-2 * stretch * sides * bound >> self.shift)
         areas = tops + ERROR << _UNIT_BITS - 31
         self.height = self._height(areas, tail << _UNIT_BITS - 31)
@@ -262,11 +249,10 @@ class Cells:
 
     def _is_under(self, x: int, level: int, height: int, entropy: Entropy) -> bool:
         """Whether the point in the cell of this level, its height known to 18 bits, is under the curve."""
-        over, under = self.curve.energy(abs(x))
 
         def share(precision: int) -> tuple[int, int]:
             """The part of the cell under the curve; outside [0, 1] where all or nothing is."""
-            lower, upper = exp_scaled(over, under, precision + _UNIT_BITS)
+            lower, upper = self.curve.bounds(x, precision + _UNIT_BITS)
             return lower // self.height - (level << precision), -(-upper // self.height) - (level << precision)
 
         return is_below(share, entropy, prefix=height, known=self.height_bits)
@@ -281,17 +267,15 @@ class Cells:
         if negative and beyond == 0:
             return None
         magnitude = self._outside + beyond
-        share = partial(_scaled, self._share * 2**turns, self.curve.energy(magnitude))
-        if not is_below(share, entropy):
+        x = -magnitude if negative else magnitude
+        if not is_below(partial(self._share_of, x, turns), entropy):
             return None
-        # no scale up to 2^52 comes here with a probability above e^-1000
-        fitting: int = min(magnitude, _MOST)
-        return -fitting if negative else fitting
+        # no width up to 2^52 comes here with a probability above e^-1000
+        return max(min(x, _MOST), -_MOST)
 
-
-def _scaled(factor: Fraction, energy: tuple[int, int], precision: int) -> tuple[int, int]:
-    """Bounds of 2^precision factor e^-energy."""
-    extra = factor.numerator.bit_length()
-    lower, upper = exp_scaled(*energy, precision + extra)
-    under = factor.denominator << extra
-    return lower * factor.numerator // under, -(-upper * factor.numerator // under)
+    def _share_of(self, x: int, turns: int, precision: int) -> tuple[int, int]:
+        """2^precision times the part of the hat at x, ``turns`` stretches out, that is under the curve."""
+        extra = self._share.numerator.bit_length() + turns
+        lower, upper = self.curve.bounds(x, precision + extra)
+        over, under = self._share.numerator << turns, self._share.denominator << extra
+        return lower * over // under, -(-upper * over // under)

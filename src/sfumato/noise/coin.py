@@ -128,28 +128,28 @@ class BernoulliExp(Coin):
     """True with probability e^-gamma, gamma any rational >= 0.
 
     >>> BernoulliExp(1).pmf(1)
-    Bracket(lower=0.36787944117144233, upper=0.3678794411714424)
+    Bracket(lower=0.3678794411714423, upper=0.36787944117144233)
     """
 
     gamma: Fraction
 
     def __init__(self, gamma: Number) -> None:
-        rate = to_fraction("gamma", gamma)
-        if rate < 0:
-            raise InvalidNumber(f"gamma = {gamma}.", allowed="0 or more, so that e^-gamma is a probability")
-        object.__setattr__(self, "gamma", rate)
+        object.__setattr__(self, "gamma", _decay("gamma", gamma))
 
     def bounds(self, precision: int) -> tuple[int, int]:
         """e^-gamma in units of 2^-precision."""
-        return exp_scaled(self.gamma.numerator, self.gamma.denominator, precision)
+        lower, upper = exp_scaled(self.gamma.numerator, self.gamma.denominator, precision)
+        return lower, min(upper, 1 << precision)
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class BernoulliLogistic(Coin):
     """True against false as ``odds`` e^-gamma to 1: with probability odds / (odds + e^gamma).
 
-    The flip of a randomised response to a yes-or-no question: 1 / (1 + e^epsilon). gamma is
-    any rational, odds any rational > 0.
+    The flip of a randomised response to a yes-or-no question: 1 / (1 + e^epsilon).
+
+    Raises:
+        InvalidNumber: gamma below 0 (negate the coin of -gamma instead), or odds not above 0.
 
     >>> BernoulliLogistic(0).pmf(1)
     Bracket(lower=0.5, upper=0.5)
@@ -161,16 +161,20 @@ class BernoulliLogistic(Coin):
     odds: Fraction
 
     def __init__(self, gamma: Number, odds: Number = 1) -> None:
-        object.__setattr__(self, "gamma", to_fraction("gamma", gamma))
+        object.__setattr__(self, "gamma", _decay("gamma", gamma))
         object.__setattr__(self, "odds", positive("odds", odds))
 
     def bounds(self, precision: int) -> tuple[int, int]:
-        """The probability in units of 2^-precision, from bounds of e^-|gamma|."""
+        """odds e^-gamma / (1 + odds e^-gamma) in units of 2^-precision."""
         for_true, for_false = self.odds.numerator, self.odds.denominator
-        fine = precision + 2 + max(for_true, for_false).bit_length()
-        decay, one = exp_scaled(abs(self.gamma.numerator), self.gamma.denominator, fine), 1 << fine
-        true, false = (decay, (one, one)) if self.gamma >= 0 else ((one, one), decay)
-        least, most = for_true * true[0], for_true * true[1]
-        lower = (least << precision) // (least + for_false * false[1])
-        upper = -(-(most << precision) // (most + for_false * false[0]))
-        return lower, upper
+        fine = precision + 2 + for_true.bit_length()
+        lower, upper = (for_true * decay for decay in exp_scaled(self.gamma.numerator, self.gamma.denominator, fine))
+        false = for_false << fine
+        return (lower << precision) // (lower + false), -(-(upper << precision) // (upper + false))
+
+
+def _decay(name: str, value: Number) -> Fraction:
+    rate = to_fraction(name, value)
+    if rate < 0:
+        raise InvalidNumber(f"{name} = {value}.", allowed="0 or more")
+    return rate

@@ -6,12 +6,15 @@ Proof: curves.proof.md.
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 
+import numpy as np
+
+from sfumato.exact.exponential import exp_scaled
 from sfumato.exact.rounding import sqrt_down
-from sfumato.noise import plain
 from sfumato.noise.cells import Ints
-from sfumato.noise.decay import FRACTION
-from sfumato.noise.entropy import Entropy
+from sfumato.noise.decay import FRACTION, decay
+from sfumato.noise.law import Integers
 
 # an energy of 64 or more counts as infinite: e^-64 is far below any height
 _INFINITE = 64 << FRACTION
@@ -25,6 +28,18 @@ class Exponential:
     two_sided: bool
     reach: int = 11
     fineness: int = 110
+
+    def shift(self, fineness: int) -> int:
+        """The largest that leaves ``fineness`` blocks a width."""
+        return max(int(self.width / fineness).bit_length() - 1, 0)
+
+    def blocks(self, shift: int) -> int:
+        """Out to ``reach`` widths."""
+        return ceil(self.reach * self.width / (1 << shift))
+
+    def ends(self, shift: int, blocks: int) -> tuple[Integers, Integers]:
+        """2^31 f at the near and at the far end of each block, within the error of ``decay``."""
+        return _ends(decay(np.array(self.energies(1 << shift, blocks + 1))), shift, two_sided=self.two_sided)
 
     def energy(self, x: int) -> tuple[int, int]:
         """x / width as a ratio."""
@@ -40,13 +55,13 @@ class Exponential:
         dropped = max(shift - 31, 0)
         return LinearRise(dropped, (self.width.denominator << 62 + dropped) // self.width.numerator)
 
-    def flatten(self, x: int) -> Fraction:
-        """It falls by 1/e each width, everywhere."""
-        return self.width
+    def bounds(self, x: int, precision: int) -> tuple[int, int]:
+        """2^precision e^-(|x| / width)."""
+        return exp_scaled(*self.energy(abs(x)), precision)
 
-    def plain(self, entropy: Entropy) -> int:
-        """One draw by the plain sampler."""
-        return (plain.laplace if self.two_sided else plain.geometric)(self.width, entropy)
+    def halving(self, x: int) -> int:
+        """It falls by 1/e each width, everywhere."""
+        return ceil(self.width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +89,18 @@ class Parabola:
         """sigma, nearly."""
         return sqrt_down(self.sigma_squared)
 
+    def shift(self, fineness: int) -> int:
+        """The largest that leaves ``fineness`` blocks a width."""
+        return max(int(self.width / fineness).bit_length() - 1, 0)
+
+    def blocks(self, shift: int) -> int:
+        """Out to ``reach`` widths."""
+        return ceil(self.reach * self.width / (1 << shift))
+
+    def ends(self, shift: int, blocks: int) -> tuple[Integers, Integers]:
+        """2^31 f at the near and at the far end of each block, within the error of ``decay``."""
+        return _ends(decay(np.array(self.energies(1 << shift, blocks + 1))), shift, two_sided=self.two_sided)
+
     def energy(self, x: int) -> tuple[int, int]:
         """x^2 / (2 sigma^2) as a ratio."""
         return x * x * self.sigma_squared.denominator, 2 * self.sigma_squared.numerator
@@ -91,13 +118,13 @@ class Parabola:
         over = self.sigma_squared.denominator << 62 + first + second + third
         return QuadraticRise(first, second, third, over // (2 * self.sigma_squared.numerator))
 
-    def flatten(self, x: int) -> Fraction:
-        """sigma^2 / x: beyond x the energy grows at least as fast as its tangent there."""
-        return self.sigma_squared / x
+    def bounds(self, x: int, precision: int) -> tuple[int, int]:
+        """2^precision e^-(x^2 / 2 sigma^2)."""
+        return exp_scaled(*self.energy(abs(x)), precision)
 
-    def plain(self, entropy: Entropy) -> int:
-        """One draw by the plain sampler."""
-        return plain.gaussian(self.sigma_squared, entropy)
+    def halving(self, x: int) -> int:
+        """Beyond x the energy grows at least as fast as its tangent there, 1 in sigma^2 / x."""
+        return ceil(self.sigma_squared / x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,3 +139,17 @@ class QuadraticRise:
     def __call__(self, distance: Ints, nearest: Ints) -> Ints:
         product = (distance >> self.first) * (2 * nearest + distance >> self.second)
         return (product >> self.third) * self.factor >> 31
+
+
+def _ends(heights: Integers, shift: int, *, two_sided: bool) -> tuple[Integers, Integers]:
+    """The heights of an even curve at 0, B, 2B, ... as those of the ends of its blocks."""
+    if shift:
+        near, far = heights[:-1], heights[1:]
+        # block -1 - j lies between the heights of block j, one integer further out
+        mirror = near, far
+    else:
+        near = far = heights[:-1]
+        mirror = heights[1:], heights[1:]
+    if not two_sided:
+        return near, far
+    return np.concatenate((mirror[0][::-1], near)), np.concatenate((mirror[1][::-1], far))

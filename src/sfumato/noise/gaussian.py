@@ -8,12 +8,13 @@ gaussian.proof.md.
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate
 
 from sfumato.exact.bracket import Bracket
 from sfumato.exact.rational import Number, positive
 from sfumato.exact.rounding import exp_down, exp_up, float_down, float_up, sqrt_up
+from sfumato.noise import plain
 from sfumato.noise.curves import Parabola
 from sfumato.noise.entropy import SYSTEM, Entropy
 from sfumato.noise.law import Integers, Shape, half_width_of, quantile_of
@@ -52,7 +53,8 @@ class DiscreteGaussian:
             root = positive("sigma", sigma if sigma is not None else 0)
             sigma_squared = root * root
         object.__setattr__(self, "sigma_squared", positive("sigma_squared", sigma_squared))
-        object.__setattr__(self, "_sampler", Sampler(Parabola(self.sigma_squared)))
+        wide = partial(plain.gaussian, self.sigma_squared)
+        object.__setattr__(self, "_sampler", Sampler(Parabola(self.sigma_squared), wide))
 
     def sample_one(self, entropy: Entropy = SYSTEM) -> int:
         """One exact draw."""

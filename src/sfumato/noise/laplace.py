@@ -6,10 +6,12 @@ Source: Ghosh, Roughgarden, Sundararajan (STOC 2009). Proof: laplace.proof.md.
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 
 from sfumato.exact.bracket import Bracket
 from sfumato.exact.rational import Number, positive
 from sfumato.exact.rounding import exp_down, exp_up, float_down, float_up, log_up
+from sfumato.noise import plain
 from sfumato.noise.curves import Exponential
 from sfumato.noise.entropy import SYSTEM, Entropy
 from sfumato.noise.law import Integers, Shape, bracket, half_width_of, open_unit, quantile_of
@@ -36,7 +38,8 @@ class DiscreteLaplace:
 
     def __init__(self, scale: Number) -> None:
         object.__setattr__(self, "scale", positive("scale", scale))
-        object.__setattr__(self, "_sampler", Sampler(Exponential(self.scale, two_sided=True)))
+        wide = partial(plain.laplace, self.scale)
+        object.__setattr__(self, "_sampler", Sampler(Exponential(self.scale, two_sided=True), wide))
 
     def sample_one(self, entropy: Entropy = SYSTEM) -> int:
         """One exact draw."""

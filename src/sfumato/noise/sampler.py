@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which engine draws: a small table for a few, a large one for many, the plain one beyond 2^52."""
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -17,35 +18,37 @@ _WORTH = 512
 class Sampler:
     """Draws under one curve. Tables are built when first needed, and shared between equal curves.
 
+    ``wide`` draws instead where the curve is wider than 2^52.
+
     Guarantees:
         a few draws and many follow the same law
         a wide law is drawn in python integers
     """
 
-    __slots__ = ("_asked", "_curve", "_large", "_small", "_wide")
+    __slots__ = ("_asked", "_curve", "_large", "_plain", "_small", "_wide")
 
-    def __init__(self, curve: Curve) -> None:
-        self._curve = curve
-        self._wide = curve.width > WIDEST
+    def __init__(self, curve: Curve, wide: Callable[[Entropy], int] | None = None) -> None:
+        self._curve, self._plain = curve, wide
+        self._wide = wide if curve.width > WIDEST else None
         self._small: Cells | None = None
         self._large: Cells | None = None
         self._asked = 0
 
-    def __reduce__(self) -> tuple[type["Sampler"], tuple[Curve]]:
-        return Sampler, (self._curve,)
+    def __reduce__(self) -> tuple[type["Sampler"], tuple[object, ...]]:
+        return Sampler, (self._curve, self._plain)
 
     def one(self, entropy: Entropy) -> int:
         """One exact draw."""
         if self._small is None:
-            if self._wide:
-                return self._curve.plain(entropy)
+            if self._wide is not None:
+                return self._wide(entropy)
             self._small = _small(self._curve)
         return self._small.one(entropy)
 
     def many(self, shape: Shape, entropy: Entropy) -> Integers:
         """Independent exact draws as int64; as Python integers where the law is wider than 2^52."""
         size = size_of(shape)
-        if self._wide:
+        if self._wide is not None:
             drawn = np.empty(size, object)
             drawn[:] = [self.one(entropy) for _ in range(size)]
             return drawn.reshape(shape)
@@ -62,11 +65,15 @@ class Sampler:
 
 @lru_cache(maxsize=256)
 def _small(curve: Curve) -> Cells:
-    return Cells(curve, bits=10, fineness=8)
+    return Cells(curve, bits=max(10, _columns(curve, 8).bit_length() + 3), fineness=8)
 
 
 @lru_cache(maxsize=8)
 def _large(curve: Curve) -> Cells:
     """A megabyte of cells, or, for a narrow law, 2^16 that a random short picks directly."""
-    narrow = curve.reach * curve.width <= 24
+    narrow = _columns(curve, curve.fineness) <= 64
     return Cells(curve, bits=16 if narrow else 19, fineness=curve.fineness)
+
+
+def _columns(curve: Curve, fineness: int) -> int:
+    return 2 * curve.blocks(curve.shift(fineness))

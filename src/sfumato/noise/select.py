@@ -39,6 +39,7 @@ _TOP = 48
 # The coins of permute-and-flip are split at 2^-16: two random bytes a candidate.
 _FLIPS = 16
 _FAR = 1 << 62
+_ADDABLE = 1 << 61
 # A lower bound of log2(e).
 _BITS_A_NAT = 1 / log_up(Fraction(2))
 _SLACK = 1 - Fraction(1, 2**50)
@@ -99,6 +100,48 @@ def permute_and_flip(scores: Scores, rate: Fraction, entropy: Entropy = SYSTEM) 
             return index
         flags[offset] = 0
         heads[at], counts[at] = np.packbits(flags), counts[at] - 1
+
+
+def vector(name: str, values: Scores | Weights) -> NDArray[Any] | Sequence[Any]:
+    """As an int64 or float64 array where that is exact, else a sequence of exact numbers.
+
+    >>> vector("scores", [1, 2]).dtype, vector("scores", [1, Fraction(1, 2)])
+    (dtype('int64'), [1, Fraction(1, 2)])
+    """
+    if isinstance(values, np.ma.MaskedArray) or not isinstance(values, np.ndarray | Sequence):
+        raise _unfit(f"{name} of type {type(values).__name__}")
+    if isinstance(values, np.ndarray) and (values.ndim != 1 or values.dtype.kind not in "iubfO"):
+        raise _unfit(f"{name} of dtype {values.dtype} and shape {values.shape}")
+    if not 1 <= len(values) <= _MOST:
+        raise _unfit(f"{len(values)} candidates")
+    if isinstance(values, np.ndarray):
+        if values.dtype.kind == "f" and values.dtype.itemsize <= 8:
+            return np.asarray(values, np.float64)
+        if values.dtype.kind in "iub" and np.can_cast(values.dtype, np.int64):
+            return np.asarray(values, np.int64)
+        values = values.tolist()
+    kinds = set(map(type, values))
+    if not all(issubclass(kind, int | float | Fraction) for kind in kinds):
+        raise _unfit(f"{name} that are not all int, float or Fraction")
+    if all(issubclass(kind, float) for kind in kinds):
+        return np.array(values, np.float64)
+    if all(issubclass(kind, int) for kind in kinds) and min(values) >= -(2**63) and max(values) < 2**63:
+        return np.array(values, np.int64)
+    return values
+
+
+def integers(name: str, values: Integers | Sequence[int]) -> NDArray[Any]:
+    """As an int64 array whose entries can be added and subtracted, else of Python integers (dtype object).
+
+    >>> integers("scores", [1, 2]).dtype, integers("scores", [2**62]).dtype
+    (dtype('int64'), dtype('O'))
+    """
+    exact = vector(name, values)
+    if isinstance(exact, np.ndarray) and exact.dtype == np.int64:
+        return exact if max(-exact.min().item(), exact.max().item()) <= _ADDABLE else exact.astype(object)
+    if isinstance(exact, np.ndarray) or not all(isinstance(value, int) for value in exact):
+        raise InvalidNumber(f"{name} that are not integers.", allowed="integers")
+    return np.array([*map(int, exact)], object)
 
 
 class _Gaps(Protocol):
@@ -227,7 +270,7 @@ def _locate(ends: list[int], point: int) -> tuple[int, int]:
 
 def _gaps(scores: Scores, rate: Fraction) -> _Gaps:
     rate = positive("rate", rate)
-    values = _vector("scores", scores)
+    values = vector("scores", scores)
     if not isinstance(values, np.ndarray):
         return _listed(values, rate)
     best, whole = values.max().item(), values.dtype == np.int64
@@ -252,7 +295,7 @@ def _listed(scores: Sequence[int | float | Fraction], rate: Fraction) -> _Listed
 
 def _whole(weights: Weights, count: int) -> Weights:
     """Weights that are integers >= 1, one a candidate."""
-    values = _vector("weights", weights)
+    values = vector("weights", weights)
     if len(values) != count:
         raise _unfit(f"{len(values)} weights for {count} candidates")
     if isinstance(values, np.ndarray):
@@ -261,30 +304,6 @@ def _whole(weights: Weights, count: int) -> Weights:
     elif all(isinstance(value, int) and value >= 1 for value in values):
         return values
     raise InvalidNumber("A weight that is not an integer >= 1.", allowed="integers >= 1")
-
-
-def _vector(name: str, values: Scores | Weights) -> NDArray[Any] | Sequence[Any]:
-    """As an int64 or float64 array where that is exact, else a sequence of exact numbers."""
-    if isinstance(values, np.ma.MaskedArray) or not isinstance(values, np.ndarray | Sequence):
-        raise _unfit(f"{name} of type {type(values).__name__}")
-    if isinstance(values, np.ndarray) and (values.ndim != 1 or values.dtype.kind not in "iubf"):
-        raise _unfit(f"{name} of dtype {values.dtype} and shape {values.shape}")
-    if not 1 <= len(values) <= _MOST:
-        raise _unfit(f"{len(values)} candidates")
-    if isinstance(values, np.ndarray):
-        if values.dtype.kind == "f" and values.dtype.itemsize <= 8:
-            return np.asarray(values, np.float64)
-        if values.dtype.kind != "f" and np.can_cast(values.dtype, np.int64):
-            return np.asarray(values, np.int64)
-        values = values.tolist()
-    kinds = set(map(type, values))
-    if not all(issubclass(kind, int | float | Fraction) for kind in kinds):
-        raise _unfit(f"{name} that are not all int, float or Fraction")
-    if all(issubclass(kind, float) for kind in kinds):
-        return np.array(values, np.float64)
-    if all(issubclass(kind, int) for kind in kinds) and min(values) >= -(2**63) and max(values) < 2**63:
-        return np.array(values, np.int64)
-    return values
 
 
 def _unfit(given: str) -> InvalidDeclaration:

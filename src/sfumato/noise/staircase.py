@@ -5,7 +5,7 @@ Source: Geng, Viswanath, "The optimal mechanism in differential privacy" (ISIT 2
 Transactions on Information Theory 62, 2016), the discrete setting. Proof: staircase.proof.md.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -15,16 +15,15 @@ from sfumato.exact.bracket import Bracket
 from sfumato.exact.exponential import exp_scaled
 from sfumato.exact.rational import Number, positive
 from sfumato.exact.rounding import exp_down, exp_up, float_down, float_up
-from sfumato.noise import plain
 from sfumato.noise.coin import BernoulliLogistic
 from sfumato.noise.entropy import SYSTEM, Entropy, below, words
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.law import Integers, Shape, bracket, half_width_of, quantile_of, size_of
+from sfumato.noise.sampler import WIDEST
 from sfumato.noise.uniform import accepted, below_many
 from sfumato.noise.window import Bounds, shortfall
 
-# Up to this width, draws are int64; beyond 2^62, which has a probability below e^-1000, they are 2^62.
-_WIDEST = 1 << 52
+# A draw beyond this, which up to WIDEST has a probability below e^-1000, is this.
 _MOST = 1 << 62
 
 
@@ -52,18 +51,20 @@ class DiscreteStaircase:
     epsilon: Fraction
     sensitivity: int
     step: int
+    _stairs: Geometric = field(repr=False, compare=False)
 
     def __init__(self, epsilon: Number, sensitivity: int, step: int | None = None) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
         object.__setattr__(self, "sensitivity", _whole("sensitivity", sensitivity, None))
         chosen = _least_magnitude(self.epsilon, sensitivity) if step is None else step
         object.__setattr__(self, "step", _whole("step", chosen, sensitivity))
+        object.__setattr__(self, "_stairs", Geometric(1 / self.epsilon))
 
     def sample_one(self, entropy: Entropy = SYSTEM) -> int:
         """One exact draw."""
         part = self._part
         while True:
-            magnitude = plain.geometric(1 / self.epsilon, entropy) * self.sensitivity
+            magnitude = self._stairs.sample_one(entropy) * self.sensitivity
             if part is not None and part.sample_one(entropy):
                 magnitude += self.step + below(self.sensitivity - self.step, entropy)
             else:
@@ -76,7 +77,7 @@ class DiscreteStaircase:
     def sample(self, shape: Shape, entropy: Entropy = SYSTEM) -> Integers:
         """Independent exact draws."""
         size = size_of(shape)
-        if max(self.sensitivity / self.epsilon, self.sensitivity) > _WIDEST:
+        if self.sensitivity > WIDEST or self.sensitivity > WIDEST * self.epsilon:
             drawn = np.empty(size, object)
             drawn[:] = [self.sample_one(entropy) for _ in range(size)]
         else:
@@ -116,12 +117,12 @@ class DiscreteStaircase:
         r, d, (low, high) = self.step, self.sensitivity, self._further
         centre = Fraction((r - 1) * r * (2 * r - 1), 6)
         flat = r * (r + d - 1) + Fraction((d - 1) * (2 * d - 1), 6)
-        least, most = (centre + b * (flat + (2 * r + 2 * d - 1) * b + 2 * b * b) for b in (low, high))
+        least, most = [centre + b * (flat + (2 * r + 2 * d - 1) * b + 2 * b * b) for b in (low, high)]
         return Bracket(max(float_down(2 * least / (2 * (r + high) - 1)), 0.0), float_up(2 * most / (2 * (r + low) - 1)))
 
     def _proposals(self, count: int, entropy: Entropy) -> Integers:
         """Lanes of stairs, part, place and sign, without those of minus zero."""
-        stairs = Geometric(1 / self.epsilon).sample(count, entropy)
+        stairs = self._stairs.sample(count, entropy)
         magnitude = np.minimum(stairs, _MOST // self.sensitivity) * self.sensitivity
         outer = np.zeros(count, np.bool_) if self._part is None else self._part.sample(count, entropy)
         second = int(np.count_nonzero(outer))
@@ -130,7 +131,9 @@ class DiscreteStaircase:
             magnitude[outer] += self.step + below_many(self.sensitivity - self.step, second, entropy)
         np.minimum(magnitude, _MOST, out=magnitude)
         negative = (words(count, entropy) & 1).astype(np.bool_)
-        return np.where(negative, -magnitude, magnitude)[~(negative & (magnitude == 0))]
+        magnitude[negative] *= -1
+        kept: Integers = magnitude[~(negative & (magnitude == 0))]
+        return kept
 
     @property
     def _part(self) -> BernoulliLogistic | None:

@@ -23,7 +23,7 @@ from sfumato.noise.geometric import Geometric
 from sfumato.noise.laplace import DiscreteLaplace
 from sfumato.noise.law import Integers, Shape, bracket, half_width_of, quantile_of, size_of
 from sfumato.noise.uniform import accepted, below_many
-from sfumato.noise.window import Bounds, Exponential, Gaussian, moments
+from sfumato.noise.window import Bounds, ExponentialWeight, GaussianWeight, moments
 
 Cut: TypeAlias = DiscreteLaplace | DiscreteGaussian | Geometric
 
@@ -76,7 +76,7 @@ class Truncated:
                     return x
             else:
                 x = self.lower + below(self.upper - self.lower + 1, entropy)
-                if bernoulli_exp(*self._height(x), entropy):
+                if bernoulli_exp(*self._energy(x), entropy):
                     return x
 
     def sample(self, shape: Shape, entropy: Entropy = SYSTEM) -> Integers:
@@ -118,7 +118,7 @@ class Truncated:
     def variance(self) -> Bracket:
         """E X^2 - (E X)^2, within a hundredth of E X^2."""
         weight, (low, high) = self._weight, self._between(self.lower, self.upper)
-        right, left = moments(weight, 0, self.upper), moments(weight, 1, -self.lower)
+        right, left = moments(weight, self.upper), moments(weight, -self.lower)
         least, most = right[0][0] - left[0][1], right[0][1] - left[0][0]
         nearest = max(least, -most, Fraction(0))
         upper = (right[1][1] + left[1][1]) / low - (nearest / high) ** 2
@@ -134,14 +134,14 @@ class Truncated:
         """Uniform integers of the support, each kept with its weight."""
         drawn = below_many(self.upper - self.lower + 1, count, entropy)
         drawn += self.lower
-        return drawn[coins(self._heights(np.abs(drawn)), lambda lane: self._height(int(drawn[lane])), entropy)]
+        return drawn[coins(self._energies(np.abs(drawn)), lambda lane: self._energy(int(drawn[lane])), entropy)]
 
-    def _height(self, x: int) -> tuple[int, int]:
+    def _energy(self, x: int) -> tuple[int, int]:
         """-ln of the weight of x, as a ratio."""
-        height = self._weight.height(abs(x))
-        return height.numerator, height.denominator
+        energy = self._weight.energy(abs(x))
+        return energy.numerator, energy.denominator
 
-    def _heights(self, magnitudes: Integers) -> Integers:
+    def _energies(self, magnitudes: Integers) -> Integers:
         """The same of many, in units of 2^-42: none too high, and less than 2^7 units too low."""
         drop = max(self._reach.bit_length() - _PLACE_BITS, 0)
         # only a support of 0 alone could be of a scale below 1
@@ -149,10 +149,11 @@ class Truncated:
         places = magnitudes >> drop
         shares = places * (rate >> _SPLIT_BITS) + (places * (rate & (1 << _SPLIT_BITS) - 1) >> _SPLIT_BITS)
         shares >>= _RATE_BITS - _SPLIT_BITS - FRACTION
-        if isinstance(self._weight, Exponential):
+        if isinstance(self._weight, ExponentialWeight):
             return shares
         top, rest = shares >> FRACTION // 2, shares & (1 << FRACTION // 2) - 1
-        return top * top + (top * rest >> FRACTION // 2 - 1) >> 1
+        halves: Integers = top * top + (top * rest >> FRACTION // 2 - 1) >> 1
+        return halves
 
     @property
     def _reach(self) -> int:
@@ -164,10 +165,10 @@ class Truncated:
         return self._weight.exceeds(self._reach)
 
     @property
-    def _weight(self) -> Exponential | Gaussian:
+    def _weight(self) -> ExponentialWeight | GaussianWeight:
         if isinstance(self.law, DiscreteGaussian):
-            return Gaussian(self.law.sigma_squared, self._reach)
-        return Exponential(self.law.scale)
+            return GaussianWeight(self.law.sigma_squared, self._reach)
+        return ExponentialWeight(self.law.scale)
 
     def _split(self, first: int, last: int) -> tuple[Bounds, Bounds]:
         """The weight of the support inside ``first`` .. ``last``, and outside."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The weight that a window of integers holds, bounded outward and relatively precise.
 
-A weight is w(x) = e^-h(x) on x >= 0, with h(0) = 0 and h convex: exponential or Gaussian.
+A weight is w(x) = e^-energy(x) on x >= 0, with energy 0 at 0, increasing and convex.
 Every sum here is of positive terms, so nothing cancels. Proof: window.proof.md.
 """
 
@@ -18,8 +18,10 @@ from sfumato.exact.rounding import exp_down, exp_up
 Bounds: TypeAlias = tuple[Fraction, Fraction]
 
 _NONE: Bounds = (Fraction(0), Fraction(0))
-# Steps of a 64th of sigma, up to 40 sigma; beyond, a Gaussian weight is below every float.
+# Steps of a 64th of sigma, up to 40 sigma; beyond, the weight is below every float.
 _STEPS, _REACH = 64, 40
+# Moments up to here are added one by one; those beyond this energy may be taken in wide panels.
+_FEW, _NEGLIGIBLE = 1024, 64
 # What a float can show, and 200 bits more.
 _ONE = 1 << 1300
 
@@ -27,12 +29,12 @@ _ONE = 1 << 1300
 class Weight(Protocol):
     """A decreasing weight on the integers x >= 0."""
 
-    def height(self, x: int) -> Fraction:
-        """h(x) = -ln w(x)."""
+    def energy(self, x: int) -> Fraction:
+        """-ln w(x)."""
         ...
 
     def exceeds(self, reach: int) -> bool:
-        """Whether ``reach`` is less than one scale (one sigma)."""
+        """Whether one scale (one sigma) exceeds ``reach``."""
         ...
 
     def rate(self, bits: int) -> int:
@@ -50,16 +52,16 @@ class Weight(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Exponential:
+class ExponentialWeight:
     """w(x) = e^(-x / scale).
 
-    >>> float(Exponential(Fraction(1)).mass(0, 10**9)[0])
+    >>> float(ExponentialWeight(Fraction(1)).mass(0, 10**9)[0])
     1.5819767068693265
     """
 
     scale: Fraction
 
-    def height(self, x: int) -> Fraction:
+    def energy(self, x: int) -> Fraction:
         return x / self.scale
 
     def exceeds(self, reach: int) -> bool:
@@ -71,7 +73,7 @@ class Exponential:
     def mass(self, first: int, last: int) -> Bounds:
         if last < first:
             return _NONE
-        return _scaled(self.height(first), _series(1 / self.scale, last - first + 1))
+        return _scaled(self.energy(first), _series(1 / self.scale, last - first + 1))
 
     @property
     def unit(self) -> int:
@@ -79,13 +81,13 @@ class Exponential:
 
 
 @dataclass(frozen=True, slots=True)
-class Gaussian:
+class GaussianWeight:
     """w(x) = e^(-x^2 / (2 sigma^2)); ``reach``: how far windows are asked for."""
 
     sigma_squared: Fraction
     reach: int
 
-    def height(self, x: int) -> Fraction:
+    def energy(self, x: int) -> Fraction:
         return Fraction(x * x) / (2 * self.sigma_squared)
 
     def exceeds(self, reach: int) -> bool:
@@ -113,20 +115,20 @@ class Gaussian:
         """The sum of w(first + j) = w(first) e^(-first j / sigma^2) e^(-j^2 / (2 sigma^2)) over j < length."""
         if length == 0:
             return _NONE
-        low, high = _scaled(self.height(first), _series(first / self.sigma_squared, length))
-        return low * exp_down(-self.height(length - 1)), high
+        low, high = _scaled(self.energy(first), _series(first / self.sigma_squared, length))
+        return low * exp_down(-self.energy(length - 1)), high
 
     @property
     def unit(self) -> int:
-        return max(math.isqrt(int(self.sigma_squared)) // 16, 1)
+        return self._step * max(math.isqrt(int(self.sigma_squared)) // (16 * self._step), 1)
 
     @property
     def _step(self) -> int:
         return max(math.isqrt(int(self.sigma_squared)) // _STEPS, 1)
 
 
-@lru_cache(maxsize=64)
-def _steps(weight: Gaussian, step: int, count: int) -> tuple[list[int], list[int]]:
+@lru_cache(maxsize=16)
+def _steps(weight: GaussianWeight, step: int, count: int) -> tuple[list[int], list[int]]:
     """Running sums of the lower and of the upper bounds of ``count`` steps, in units of 1/_ONE."""
     found = [weight.stretch(index * step, step) for index in range(count)]
     lows = accumulate((math.floor(low * _ONE) for low, _ in found), initial=0)
@@ -134,27 +136,26 @@ def _steps(weight: Gaussian, step: int, count: int) -> tuple[list[int], list[int
     return list(lows), list(highs)
 
 
-def moments(weight: Weight, first: int, last: int) -> tuple[Bounds, Bounds]:
-    """The sums of x w(x) and of x^2 w(x) over first <= x <= last."""
+def moments(weight: Weight, last: int) -> tuple[Bounds, Bounds]:
+    """The sums of x w(x) and of x^2 w(x) over 0 <= x <= last."""
     low_one, high_one, low_two, high_two = (Fraction(0),) * 4
-    for start, length in _panels(weight.unit, first, last):
+    for start, length in _panels(weight, last):
         low, high = weight.mass(start, start + length - 1)
-        middle = start + Fraction(length - 1, 2)
-        drop = weight.height(start + length - 1) - weight.height(start)
-        least = (
-            max(middle - Fraction(length, 8) * (drop + drop * drop), Fraction(start)) if drop <= 1 else Fraction(start)
-        )
-        low_one, high_one = low_one + low * least, high_one + high * middle
-        low_two += low * least**2
-        high_two += high * (middle**2 + Fraction(length * length - 1, 12))
+        middle, spread = start + Fraction(length - 1, 2), Fraction(length * length - 1, 12)
+        drop = weight.energy(start + length - 1) - weight.energy(start)
+        shift = Fraction(length, 8) * (drop + drop * drop) if drop <= 1 else middle
+        low_one += low * max(middle - shift, Fraction(start))
+        high_one += high * middle
+        low_two += low * max(middle * (middle - 2 * shift) + spread * (1 - drop), Fraction(start * start))
+        high_two += high * (middle * middle + spread)
     return (low_one, high_one), (low_two, high_two)
 
 
-def _panels(unit: int, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """(start, length) of panels that cover first .. last: of one unit for 64 scales, then doubling."""
-    start = first
+def _panels(weight: Weight, last: int) -> Iterator[tuple[int, int]]:
+    """(start, length) of panels that cover 0 .. last: short while the weight matters, then doubling."""
+    start, short = 0, weight.unit if last >= _FEW else 1
     while start <= last:
-        length = min(unit if start < 1024 * unit else start, last + 1 - start)
+        length = min(short if weight.energy(start) < _NEGLIGIBLE else start, last + 1 - start)
         yield start, length
         start += length
 
@@ -174,6 +175,6 @@ def _series(rate: Fraction, length: int) -> Bounds:
     return part[0] / whole[1], part[1] / whole[0]
 
 
-def _scaled(height: Fraction, bounds: Bounds) -> Bounds:
-    """``bounds`` times e^-height."""
-    return exp_down(-height) * bounds[0], exp_up(-height) * bounds[1]
+def _scaled(energy: Fraction, bounds: Bounds) -> Bounds:
+    """``bounds`` times e^-energy."""
+    return exp_down(-energy) * bounds[0], exp_up(-energy) * bounds[1]

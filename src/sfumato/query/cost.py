@@ -8,7 +8,7 @@ from sfumato.accounting.account import account
 from sfumato.accounting.filter import DELTA_UNIT, charge_for
 from sfumato.exact.rational import decimal_text
 from sfumato.ledger.balance import units_text
-from sfumato.noise import DiscreteLaplace
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.plan.show import title
 from sfumato.plan.status import Part
 from sfumato.privacy.event import AdditiveNoise, Composed, Json
@@ -48,6 +48,7 @@ def _item(part: Part, event: AdditiveNoise) -> dict[str, str]:
     profile = account(event)
     noise = event.noise
     laplace = isinstance(noise, DiscreteLaplace)
+    assert isinstance(noise, DiscreteLaplace | DiscreteGaussian), "what a question is planned with"
     return {
         "release": title(part.aggregate),
         "mechanism": "discrete Laplace" if laplace else "discrete Gaussian",

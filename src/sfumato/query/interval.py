@@ -12,7 +12,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from sfumato.exact.rounding import sqrt_down
-from sfumato.noise import DiscreteLaplace, Noise
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
 
 # Slack for libm's exp and erfc; it only widens the interval.
 _SLACK = 1 + 1e-9
@@ -87,7 +87,7 @@ def _gaussian_tail(noise: Noise) -> Callable[[float, float], float]:
 
     Each is at most e^(1/(24 sigma^2)) times as likely as the rounded continuous Gaussian.
     """
-    assert not isinstance(noise, DiscreteLaplace)
+    assert isinstance(noise, DiscreteGaussian), "a mean has one of the two"
     sigma = float(sqrt_down(noise.sigma_squared))
     factor = math.exp(1 / (12 * sigma * sigma)) if sigma > 0.05 else math.inf
 

@@ -13,7 +13,16 @@ from typing import Any, TypeAlias
 
 from sfumato.errors import InvalidDeclaration, SfumatoError
 from sfumato.exact.rational import to_fraction
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from sfumato.noise import (
+    Binomial,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    DiscreteStaircase,
+    Geometric,
+    Noise,
+    Skellam,
+    Truncated,
+)
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event.kinds import (
     AdditiveNoise,
@@ -195,6 +204,11 @@ _DISTANCE_FIELD = _Field("distance", str, str)
 _LAWS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
     "discrete_laplace": (DiscreteLaplace, (_fraction("scale"),)),
     "discrete_gaussian": (DiscreteGaussian, (_fraction("sigma_squared"),)),
+    "discrete_staircase": (DiscreteStaircase, (_fraction("epsilon"), _integer("sensitivity"), _integer("step"))),
+    "binomial": (Binomial, (_integer("trials"), _fraction("probability"))),
+    "skellam": (Skellam, (_fraction("rate"),)),
+    "geometric": (Geometric, (_fraction("scale"),)),
+    "truncated": (Truncated, (_noise("law"), _integer("lower"), _integer("upper"))),
 }
 _KINDS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
     "additive_noise": (AdditiveNoise, (_noise("noise"), _DISTANCE_FIELD, _integer("cells", absent=None))),

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far a sum of independent coins is from its mean. Proof: deviation.proof.md."""
+
+from fractions import Fraction
+
+from sfumato.exact.rational import Number
+from sfumato.exact.rounding import log_up, sqrt_up
+from sfumato.noise.law import open_unit
+
+
+def deviation(coins: int, variance: Fraction, confidence: Number) -> Fraction:
+    """h with P(|sum - its mean| <= h) >= confidence, for independent coins of at most this variance each.
+
+    The smaller of the bounds of Hoeffding (1963, Theorem 1) and Bernstein (Boucheron, Lugosi,
+    Massart 2013, Theorem 2.10): the first for fair coins, the second for coins nearly sure.
+
+    Guarantees:
+        a sum of coins stays within its deviation
+
+    >>> float(deviation(1_000_000, Fraction(1, 4), "0.95"))
+    1358.10...
+    >>> float(deviation(1_000_000, Fraction(1, 100), "0.95"))
+    272.85...
+    """
+    logarithm = log_up(2 / (1 - open_unit("confidence", confidence)))
+    hoeffding = sqrt_up(coins * logarithm / 2)
+    bernstein = logarithm / 3 + sqrt_up(logarithm**2 / 9 + 2 * coins * variance * logarithm)
+    return min(hoeffding, bernstein, Fraction(coins))

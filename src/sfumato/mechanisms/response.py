@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Randomised response: everybody may lie, so that nobody's report says much.
+
+Source: Warner, "Randomized Response" (JASA 1965); k categories: Kairouz, Oh, Viswanath,
+"Extremal Mechanisms for Local Differential Privacy" (JMLR 2016). Proof: response.proof.md.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato.errors import InvalidDeclaration, InvalidNumber
+from sfumato.exact.exponential import exp_scaled
+from sfumato.exact.rational import Number, positive
+from sfumato.exact.rounding import float_up
+from sfumato.mechanisms.deviation import deviation
+from sfumato.mechanisms.selection import count
+from sfumato.noise import SYSTEM, Entropy, Integers
+from sfumato.noise.coin import BernoulliLogistic
+from sfumato.noise.entropy import Words, below
+from sfumato.noise.law import size_of
+from sfumato.noise.uniform import below_many
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.privacy.event import RandomizedResponse, Repeated
+from sfumato.privacy.unit import Relation
+
+# Below this epsilon no number of people tells anything, and estimates leave the floats.
+_FAINTEST = Fraction(1, 10**100)
+_MOST = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseMechanism:
+    """Reports one of the categories 0 .. k-1: the true one with probability e^epsilon / (e^epsilon + k - 1).
+
+    Else one of the others, each with the same probability. A value outside the categories
+    counts as the nearest one, so that no value can make a report fail.
+
+    Guarantees:
+        a report has exactly the stated probabilities
+        reports of neighbours are within e to the epsilon
+        every value has a report
+        no bit beyond the count is reported
+        estimated counts are unbiased
+        the error of a count covers as often as stated
+
+    Raises:
+        InvalidNumber: an epsilon below 1e-100.
+        InvalidDeclaration: fewer than 2 categories, or more than 2^31.
+
+    >>> mechanism = randomized_response("1.5", categories=4)
+    >>> mechanism.release(2) in range(4)
+    True
+    >>> mechanism.estimate([0] * 40 + [1] * 20 + [2] * 20 + [3] * 20).round(1).tolist()
+    [57.2, 14.3, 14.3, 14.3]
+    """
+
+    epsilon: Fraction
+    categories: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.categories, bool) or not isinstance(self.categories, int) or self.categories > _MOST:
+            raise InvalidDeclaration(f"categories = {self.categories!r}.", allowed="an integer from 2 to 2^31")
+        RandomizedResponse(self.epsilon, self.categories)
+        if self.epsilon < _FAINTEST:
+            raise InvalidNumber("An epsilon below 1e-100.", allowed="1e-100 or more")
+
+    def event(self, distance: Distance) -> RandomizedResponse | Repeated:
+        """What happens to rows of which half of ``distance`` (L1, replace-one) are other ones between neighbours.
+
+        How many report is public, so rows added or removed are not hidden: that is refused.
+        """
+        pairs = distance.value / 2
+        if distance.norm is not Norm.L1 or distance.relation is not Relation.REPLACE_ONE or pairs.denominator != 1:
+            raise InvalidDeclaration(
+                f"Randomised response for neighbours at {distance.value} in {distance.norm.value}, "
+                f"{distance.relation.value}.",
+                allowed="replaced rows: Distance(Norm.L1, 2 for each, Relation.REPLACE_ONE)",
+            )
+        one = RandomizedResponse(self.epsilon, self.categories)
+        return one if pairs == 1 else Repeated(one, int(pairs))
+
+    def release(self, value: int, entropy: Entropy = SYSTEM) -> int:
+        """The report of one value."""
+        if not isinstance(value, int | np.integer | np.bool_):
+            raise _not_categories(type(value).__name__)
+        truth = min(max(int(value), 0), self.categories - 1)
+        # drawn in any case: how long a report takes does not tell whether it is true
+        other = 1 + below(self.categories - 1, entropy)
+        return (truth + other * self._lie.sample_one(entropy)) % self.categories
+
+    def release_many(self, values: ArrayLike, entropy: Entropy = SYSTEM) -> Integers:
+        """The independent reports of many values, in their shape."""
+        given = np.asarray(values)
+        if given.size and given.dtype.kind not in "iub":
+            raise _not_categories(str(given.dtype))
+        wide = given.astype(np.uint64 if given.dtype.kind == "u" else np.int64)
+        reports = np.clip(wide, 0, self.categories - 1).astype(np.int64).ravel()
+        lies = np.flatnonzero(self._lie.sample(len(reports), entropy))
+        reports[lies] += 1 + below_many(self.categories - 1, len(lies), entropy)
+        reports[reports >= self.categories] -= self.categories
+        return reports.reshape(given.shape)
+
+    def release_bits(self, values: Words, count: int, entropy: Entropy = SYSTEM) -> Words:
+        """The reports of ``count`` yes-or-no values packed in 64-bit words, lowest bit first; the rest is zero."""
+        whole, rest = divmod(size_of(count), 64)
+        if self.categories != 2 or values.dtype != np.uint64 or values.shape != (whole + (rest > 0),):
+            raise InvalidDeclaration(
+                f"Packed values for {self.categories} categories and {count} bits.",
+                allowed="2 categories, and an array of count / 64 uint64 words, rounded up",
+            )
+        reports = self._lie.bits(count, entropy)
+        reports ^= values
+        if rest:
+            reports[-1] &= np.uint64((1 << rest) - 1)
+        return reports
+
+    def estimate(self, reports: ArrayLike) -> NDArray[np.float64]:
+        """How many people are truly in each category, unbiased, from all reports."""
+        given = np.asarray(reports).ravel()
+        if len(given) and (given.dtype.kind not in "iub" or not 0 <= given.min() <= given.max() < self.categories):
+            raise InvalidDeclaration("These are not reports.", allowed=f"integers from 0 to {self.categories - 1}")
+        return self.estimate_counts(np.bincount(given.astype(np.int64), minlength=self.categories))
+
+    def estimate_counts(self, counts: Sequence[int] | Integers) -> NDArray[np.float64]:
+        """The same from the number of reports of each category."""
+        given = np.asarray(counts)
+        if given.shape != (self.categories,) or given.dtype.kind not in "iu" or given.min() < 0:
+            raise InvalidDeclaration("These are not counts.", allowed=f"{self.categories} integers >= 0")
+        seen: NDArray[np.float64] = given.astype(np.float64)
+        seen += (self.categories * seen - seen.sum()) * float(self._weight[0])
+        return seen
+
+    def error(self, confidence: Number, people: int) -> float:
+        """h with P(|estimate - truth| <= h) >= confidence, for each category of ``people`` reports.
+
+        Rigorous: ``deviation`` (Hoeffding or Bernstein), whatever the truth is. For all k
+        categories at once ask for the confidence 1 - (1 - confidence) / k.
+        """
+        slope = 1 + self.categories * self._weight[1]
+        # the last term is far above what the floats of ``estimate_counts`` lose
+        return float_up(
+            (deviation(count("people", people), self._variance, confidence) + Fraction(people, 1 << 48)) * slope
+        )
+
+    @property
+    def _lie(self) -> BernoulliLogistic:
+        return BernoulliLogistic(self.epsilon, self.categories - 1)
+
+    @property
+    def _variance(self) -> Fraction:
+        """The variance of "this report is j", which is largest for people whose category is j; an upper bound."""
+        (lower, upper), others = self._decay, self.categories - 1
+        return others * upper / (1 + others * lower) ** 2
+
+    @property
+    def _weight(self) -> tuple[Fraction, Fraction]:
+        """Bounds of 1 / (e^epsilon - 1)."""
+        lower, upper = self._decay
+        return lower / (1 - lower), upper / (1 - upper)
+
+    @property
+    def _decay(self) -> tuple[Fraction, Fraction]:
+        """Bounds of e^-epsilon, closer to each other than 2^-120 of its distance from 1."""
+        precision = 128 + self.epsilon.denominator.bit_length()
+        lower, upper = exp_scaled(self.epsilon.numerator, self.epsilon.denominator, precision)
+        return Fraction(lower, 1 << precision), Fraction(upper, 1 << precision)
+
+
+def randomized_response(epsilon: Number, categories: int = 2) -> ResponseMechanism:
+    """Randomised response over k categories: epsilon-DP for the value of each row.
+
+    >>> from sfumato.accounting import account
+    >>> replaced = Distance(Norm.L1, Fraction(2), Relation.REPLACE_ONE)
+    >>> account(randomized_response("0.5").event(replaced)).epsilon
+    Fraction(1, 2)
+    """
+    return ResponseMechanism(positive("epsilon", epsilon), categories)
+
+
+def _not_categories(kind: str) -> InvalidDeclaration:
+    return InvalidDeclaration(f"Values of type {kind}.", allowed="integers: the number of the category")

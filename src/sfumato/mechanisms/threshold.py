@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which of the unknown keys can be shown: those with many units, by a noisy count of them.
+
+Source: Korolova, Kenthapadi, Mishra, Ntoulas, "Releasing Search Queries and Clicks Privately"
+(WWW 2009); Desfontaines, Voss, Gipson, Mandayam, "Differentially Private Partition Selection"
+(PETS 2022). Proof: threshold.proof.md.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+
+from sfumato.accounting.account import account
+from sfumato.errors import InvalidDeclaration, InvalidNumber
+from sfumato.exact.bracket import Bracket
+from sfumato.exact.rational import Number, positive
+from sfumato.mechanisms.selection import count
+from sfumato.noise import SYSTEM, DiscreteGaussian, DiscreteLaplace, Entropy, Noise
+from sfumato.noise.law import open_unit
+from sfumato.noise.search import smallest
+from sfumato.noise.truncated import Truncated
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.privacy.event import AdditiveNoise, Thresholded
+from sfumato.privacy.unit import Relation
+
+Key: TypeAlias = "int | str | bytes | tuple[Key, ...] | None"
+
+_ORDER = (int | np.integer, str, bytes, tuple)
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdMechanism:
+    """Shows the noisy number of units of each key where it is at least ``threshold``.
+
+    The counts are of distinct units, each unit in at most ``keys`` keys and at most once in
+    each (RULES 16): the caller bounds them so.
+
+    Guarantees:
+        a lone unit is shown with at most delta
+        keys of neighbours are within epsilon and delta
+        a key without units is never shown
+        shown keys are in an order of their own
+        a key is shown as often as stated
+
+    Raises:
+        InvalidNumber: a threshold or a number of keys that is not an integer >= 1.
+
+    >>> mechanism = threshold_laplace(1, epsilon=1, delta="1e-6", relation=Relation.ADD_REMOVE)
+    >>> mechanism.threshold
+    15
+    >>> shown = mechanism.release({"flu": 50_000, "a rare disease": 1})
+    >>> list(shown), abs(shown["flu"] - 50_000) < 100
+    (['flu'], True)
+    """
+
+    noise: Noise
+    threshold: int
+    keys: int
+
+    def __post_init__(self) -> None:
+        count("threshold", self.threshold)
+        count("keys", self.keys)
+
+    def event(self, distance: Distance) -> Thresholded:
+        """What happens to counts that each move by at most one: ``distance`` is Linf of value 1."""
+        if distance.norm is not Norm.LINF or distance.value != 1:
+            raise InvalidDeclaration(
+                f"Counts of units that move by {distance.value} in {distance.norm.value}.",
+                allowed="by one a key: Distance(Norm.LINF, 1, relation)",
+            )
+        cells = _touched(self.keys, distance.relation)
+        return Thresholded(AdditiveNoise(self.noise, distance, cells), self.threshold, self.keys)
+
+    def release(self, counts: Mapping[Key, int], entropy: Entropy = SYSTEM) -> dict[Key, int]:
+        """The shown keys with their noisy counts, sorted.
+
+        A key with a count below 1 is one that is not there: no noise is drawn for it.
+
+        Raises:
+            InvalidDeclaration: counts that are not integers; keys that are not None, integers,
+                text, bytes or tuples of these, on which alone an order is sure to be total.
+        """
+        for key, units in counts.items():
+            if isinstance(units, bool | np.bool_) or not isinstance(units, int | np.integer):
+                raise InvalidDeclaration(f"A count of type {type(units).__name__}.", allowed="an integer")
+            _rank(key)
+        there = [(key, int(units)) for key, units in counts.items() if units >= 1]
+        noise = self.noise.sample(len(there), entropy).tolist()
+        noisy = {key: units + extra for (key, units), extra in zip(there, noise, strict=True)}
+        return {key: noisy[key] for key in sorted(noisy, key=_rank) if noisy[key] >= self.threshold}
+
+    def shown(self, units: int) -> Bracket:
+        """The probability that a key of so many units is shown."""
+        return self.noise.above(self.threshold - units - 1) if units >= 1 else Bracket(0.0, 0.0)
+
+    def smallest_shown(self, confidence: Number) -> int:
+        """The fewest units with which a key is shown with at least this confidence."""
+        wanted = open_unit("confidence", confidence)
+        return smallest(lambda units: units >= 1 and self.shown(units).lower >= wanted, below=self.threshold)
+
+    def error(self, confidence: Number) -> int:
+        """h with P(|noise| <= h) >= confidence, over all keys, shown or not.
+
+        Near the threshold the noise of what is SHOWN leans upwards.
+        """
+        return self.noise.half_width(confidence)
+
+
+def threshold_laplace(keys: int, epsilon: Number, delta: Number, relation: Relation) -> ThresholdMechanism:
+    """Discrete Laplace noise of scale keys / epsilon (replace-one: 2 keys), and the smallest threshold for delta."""
+    noise = DiscreteLaplace(_touched(keys, relation) / positive("epsilon", epsilon))
+    return _calibrated(lambda threshold: ThresholdMechanism(noise, threshold, keys), delta, relation)
+
+
+def threshold_gaussian(keys: int, rho: Number, delta: Number, relation: Relation) -> ThresholdMechanism:
+    """Discrete Gaussian noise of sigma^2 = keys / (2 rho) (replace-one: 2 keys), and the smallest threshold."""
+    noise = DiscreteGaussian(sigma_squared=_touched(keys, relation) / (2 * positive("rho", rho)))
+    return _calibrated(lambda threshold: ThresholdMechanism(noise, threshold, keys), delta, relation)
+
+
+def threshold_geometric(keys: int, epsilon: Number, delta: Number, relation: Relation) -> ThresholdMechanism:
+    """Discrete Laplace noise cut where the threshold stands: delta pays for the cut and the lone keys at once.
+
+    With one key a unit no (epsilon, delta) selection shows any key more often, for the very
+    delta that this spends (Desfontaines et al. 2022). From 2 threshold - 1 units on a key is always shown.
+
+    >>> [make(1, "0.1", "1e-6", Relation.ADD_REMOVE).threshold for make in (threshold_laplace, threshold_geometric)]
+    [133, 110]
+    """
+    noise = DiscreteLaplace(_touched(keys, relation) / positive("epsilon", epsilon))
+    return _calibrated(
+        lambda threshold: ThresholdMechanism(Truncated(noise, 1 - threshold, threshold - 1), threshold, keys),
+        delta,
+        relation,
+    )
+
+
+def _calibrated(build: Callable[[int], ThresholdMechanism], delta: Number, relation: Relation) -> ThresholdMechanism:
+    """The mechanism of the smallest threshold whose event costs at most ``delta``."""
+    cap, one = positive("delta", delta, at_most=Fraction(1, 2)), Distance(Norm.LINF, Fraction(1), relation)
+
+    def pays(threshold: int) -> bool:
+        return threshold >= 1 and account(build(threshold).event(one)).delta <= cap
+
+    far = 100 * (build(2**40).error("0.999") + 2)
+    if not pays(far):
+        raise InvalidNumber(
+            f"delta = {delta} is below what this noise can be shown to keep.", allowed="a larger delta, or other noise"
+        )
+    return build(smallest(pays, below=1))
+
+
+def _touched(keys: int, relation: Relation) -> int:
+    """The number of keys in which neighbours differ."""
+    return count("keys", keys) * (1 if relation is Relation.ADD_REMOVE else 2)
+
+
+def _rank(key: object) -> tuple[object, ...]:
+    """Where a key stands: by kind, then by value; only equal keys have the same place."""
+    for place, kind in enumerate(_ORDER):
+        if isinstance(key, kind):
+            return place, tuple(map(_rank, key)) if isinstance(key, tuple) else key
+    if key is None:
+        return (len(_ORDER),)
+    raise InvalidDeclaration(f"A key of type {type(key).__name__}.", allowed="integers, text, bytes, None, or tuples")

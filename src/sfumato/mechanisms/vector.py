@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Vectors of exact integers, released as int64 arrays that saturate and never wrap around.
+
+Proof: vector.proof.md.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import index
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import InvalidDeclaration
+from sfumato.exact.rational import Number
+from sfumato.mechanisms.additive import AdditiveMechanism, gaussian, laplace
+from sfumato.noise import SYSTEM, DiscreteGaussian, Entropy, Integers
+from sfumato.noise.law import open_unit
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.privacy.event import AdditiveNoise
+
+Vector: TypeAlias = NDArray[Any] | Sequence[int]
+
+_LARGEST = 1 << 61
+
+
+@dataclass(frozen=True, slots=True)
+class VectorMechanism:
+    """Adds independent noise to each of ``cells`` integers, in arrays.
+
+    Guarantees:
+        a vector costs its sensitivity in the norm of its noise
+        a saturated release is the clamp of the exact one
+        the error holds for all cells at once
+
+    >>> from fractions import Fraction
+    >>> mechanism = vector(Distance(Norm.LINF, Fraction(1)), 3, rho="0.5")
+    >>> mechanism.additive.noise
+    DiscreteGaussian(sigma_squared=Fraction(3, 1))
+    >>> mechanism.release([10, 20, 2**70], drawn=[-3, 0, 5])
+    array([                 7,                  20, 2305843009213693952])
+    """
+
+    additive: AdditiveMechanism
+    cells: int
+
+    def __post_init__(self) -> None:
+        _counted(self.cells)
+
+    def event(self, distance: Distance) -> AdditiveNoise:
+        """What happens to vectors whose neighbours are at most ``distance`` apart."""
+        norm = Norm.L2 if isinstance(self.additive.noise, DiscreteGaussian) else Norm.L1
+        return self.additive.event(_summed(distance, self.cells, norm))
+
+    def draw(self, entropy: Entropy = SYSTEM) -> Integers:
+        """The noise of all cells."""
+        return self.additive.noise.sample(self.cells, entropy)
+
+    def release(self, exact: Vector, drawn: Vector | None = None, entropy: Entropy = SYSTEM) -> Integers:
+        """Exact integers plus noise, as ``add_saturating``. ``drawn``: noise drawn before the read."""
+        if len(exact) != self.cells:
+            raise InvalidDeclaration(f"A vector of {len(exact)} cells.", allowed=f"the declared {self.cells}")
+        return add_saturating(exact, self.draw(entropy) if drawn is None else drawn)
+
+    def error(self, confidence: Number) -> int:
+        """h with P(|noise| <= h in every cell) >= confidence."""
+        return self.additive.error(1 - (1 - open_unit("confidence", confidence)) / self.cells)
+
+
+def vector(
+    distance: Distance, cells: int, *, epsilon: Number | None = None, rho: Number | None = None
+) -> VectorMechanism:
+    """The noise that the norm takes: Laplace in L1 for epsilon, Gaussian in L2 for rho.
+
+    An Linf sensitivity holds for each cell; over all cells it becomes L1 or L2, as the cost asks.
+
+    Raises:
+        InvalidDeclaration: not exactly one of epsilon and rho, the cost of the other norm, no cells.
+        InvalidNumber: a cost that is not above 0.
+
+    >>> from fractions import Fraction
+    >>> vector(Distance(Norm.L1, Fraction(2)), 100, epsilon=1).additive.noise
+    DiscreteLaplace(scale=Fraction(2, 1))
+    """
+    if epsilon is not None and rho is None:
+        return VectorMechanism(laplace(_summed(distance, _counted(cells), Norm.L1), epsilon), cells)
+    if rho is not None and epsilon is None:
+        return VectorMechanism(gaussian(_summed(distance, _counted(cells), Norm.L2), rho), cells)
+    raise InvalidDeclaration("A vector with both epsilon= and rho=, or neither.", allowed="one of them")
+
+
+def add_saturating(exact: Vector, noise: Vector) -> Integers:
+    """exact + noise as int64, clamped to +-2^61: what the clamp of the sum over all integers is.
+
+    ``exact`` is clamped to +-2^61 first, which brings neighbours no further apart.
+
+    Raises:
+        InvalidDeclaration: different shapes, or numbers that are not integers.
+
+    >>> add_saturating([2**61, -5, 0], [1, 2, -(2**80)]).tolist()
+    [2305843009213693952, -3, -2305843009213693952]
+    """
+    left, right = _clamped(exact, _LARGEST), _clamped(noise, 2 * _LARGEST)
+    if left.shape != right.shape:
+        raise InvalidDeclaration(f"Noise of shape {right.shape}.", allowed=f"the shape {left.shape} of what it is for")
+    clamped: Integers = np.clip(left + right, -_LARGEST, _LARGEST)
+    return clamped
+
+
+def _clamped(values: Vector, limit: int) -> Integers:
+    """Integers of any size as int64 within +-limit."""
+    if isinstance(values, np.ndarray) and values.dtype.kind == "i":
+        clipped: Integers = np.clip(values.astype(np.int64, copy=False), -limit, limit)
+        return clipped
+    listed = np.asarray(values, object)
+    try:
+        within = [min(max(index(value), -limit), limit) for value in listed.flat]
+    except TypeError:
+        raise InvalidDeclaration("A vector of numbers that are not all integers.", allowed="exact integers") from None
+    return np.array(within, np.int64).reshape(listed.shape)
+
+
+def _summed(distance: Distance, cells: int, norm: Norm) -> Distance:
+    """An Linf sensitivity as one of all cells; others as they are."""
+    return distance.over(cells, norm) if distance.norm is Norm.LINF else distance
+
+
+def _counted(cells: int) -> int:
+    if isinstance(cells, bool) or not isinstance(cells, int) or cells < 1:
+        raise InvalidDeclaration(f"A vector of {cells!r} cells.", allowed="an integer >= 1")
+    return cells

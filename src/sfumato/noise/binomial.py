@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The binomial distribution.
+
+Proof: ratio.proof.md.
+"""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from sfumato.errors import InvalidNumber
+from sfumato.exact.bracket import Bracket
+from sfumato.exact.rational import Number, positive
+from sfumato.exact.rounding import float_down, float_up
+from sfumato.noise.entropy import SYSTEM, Entropy
+from sfumato.noise.law import Integers, Shape, half_width_of, quantile_of
+from sfumato.noise.ratio import LARGEST_VARIANCE, BinomialRatio, Pieces, pieces_for, stated
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Binomial:
+    """The number of heads in ``trials`` coins of bias ``probability``.
+
+    The noise of distributed mechanisms (Dwork et al. 2006; Agarwal et al. 2018): binomials of
+    one bias add up to a binomial.
+
+    Guarantees:
+        binomial draws follow the stated law
+        binomial statements are outward bounds
+
+    Raises:
+        InvalidNumber: trials below 1, a probability outside (0, 1), a variance above 2^28.
+
+    >>> Binomial(10, "0.5").quantile("0.5")
+    5
+    """
+
+    trials: int
+    probability: Fraction
+    _pieces: Pieces = field(repr=False, compare=False)
+
+    def __init__(self, trials: int, probability: Number) -> None:
+        bias = positive("probability", probability)
+        if isinstance(trials, bool) or not isinstance(trials, int) or trials < 1 or bias >= 1:
+            raise InvalidNumber(
+                f"A binomial of {trials} trials of probability {bias}.", allowed="trials >= 1, 0 < probability < 1"
+            )
+        variance = BinomialRatio(trials, bias).variance
+        if variance > LARGEST_VARIANCE:
+            raise InvalidNumber(f"A binomial of variance {float(variance):g}.", allowed="at most 2^28")
+        object.__setattr__(self, "trials", trials)
+        object.__setattr__(self, "probability", bias)
+        count = pieces_for(variance)
+        each, more = divmod(trials, count)
+        pieces = ((BinomialRatio(each, bias), count - more), (BinomialRatio(each + 1, bias), more))
+        object.__setattr__(self, "_pieces", Pieces(*pieces))
+
+    def sample_one(self, entropy: Entropy = SYSTEM) -> int:
+        """One exact draw."""
+        return self._pieces.one(entropy)
+
+    def sample(self, shape: Shape, entropy: Entropy = SYSTEM) -> Integers:
+        """Independent exact draws."""
+        return self._pieces.many(shape, entropy)
+
+    def pmf(self, x: int) -> Bracket:
+        """P(X = x)."""
+        if not 0 <= x <= self.trials:
+            return Bracket(0.0, 0.0)
+        return stated(BinomialRatio(self.trials, self.probability)).probability(x)
+
+    def cdf(self, x: int) -> Bracket:
+        """P(X <= x), as P(trials - X >= trials - x)."""
+        return self._mirrored().above(self.trials - x - 1)
+
+    def above(self, x: int) -> Bracket:
+        """P(X > x)."""
+        if x < 0:
+            return Bracket(1.0, 1.0)
+        if x >= self.trials:
+            return Bracket(0.0, 0.0)
+        return stated(BinomialRatio(self.trials, self.probability)).at_least(x + 1)
+
+    def tail(self, half_width: int) -> Bracket:
+        """P(|X| > half_width) = P(X > half_width)."""
+        return self.above(half_width) if half_width >= 0 else Bracket(1.0, 1.0)
+
+    def quantile(self, probability: Number) -> int:
+        """The smallest x with P(X <= x) >= probability, certain not to be too small."""
+        return quantile_of(self.cdf, probability, guess=int(self.trials * self.probability))
+
+    def half_width(self, confidence: Number) -> int:
+        """The smallest h with P(X <= h) >= confidence, certain not to be too small."""
+        return half_width_of(self.tail, confidence, guess=int(self.trials * self.probability))
+
+    @property
+    def variance(self) -> Bracket:
+        """n p (1 - p)."""
+        exact = BinomialRatio(self.trials, self.probability).variance
+        return Bracket(float_down(exact), float_up(exact))
+
+    def _mirrored(self) -> "Binomial":
+        return Binomial(self.trials, 1 - self.probability)
