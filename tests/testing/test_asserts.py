@@ -3,6 +3,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +11,7 @@ from scipy.stats import binom
 
 from sfumato.noise import DiscreteLaplace
 from sfumato.noise.entropy import SYSTEM, below
-from sfumato.testing import assert_at_most, assert_follows
+from sfumato.testing import assert_at_most, assert_counts_agree, assert_counts_follow, assert_follows, asserts
 
 
 def die(sides):
@@ -96,3 +97,141 @@ def test_draws_that_only_take_even_values_are_noticed():
     draws = [2 * math.ceil(draw / 2) for draw in noise.sample(4000)]
     with pytest.raises(AssertionError):
         assert_follows(draws, lambda x: noise.cdf(x).lower, notices=lambda x: DiscreteLaplace(3).cdf(x).lower)
+
+
+# ---------------------------------------------------------------- counts
+
+FAIR, LOADED = np.full(6, 1 / 6), np.array([0.5, *[0.1] * 5])
+
+
+def rolled(law, n, seed):
+    """The counts of n rolls of a die; numpy's generator, so that nothing here is tested by itself."""
+    return np.random.default_rng(seed).multinomial(n, law)
+
+
+def alarms(n, p):
+    """P(assert_counts_follow fails) for n coins of bias p: the exact mass of the counts on which it fails."""
+    failing = 0.0
+    for heads in range(n + 1):
+        try:
+            assert_counts_follow([n - heads, heads], [1 - p, p], notices=[1.0, 0.0])
+        except AssertionError:
+            failing += binom.pmf(heads, n, p)
+    return failing
+
+
+@pytest.mark.parametrize(("n", "p"), [(60, 0.5), (300, 0.1), (300, 0.5), (300, 0.97)])
+def test_counts_raise_a_false_alarm_as_rarely_as_stated(n, p):
+    notable = alarms(n, p)
+    assert 0 < notable <= 1e-9
+
+
+def test_the_rate_of_false_alarms_notices_a_divergence_that_counts_twice(monkeypatch):
+    honest = asserts._divergence
+    monkeypatch.setattr(asserts, "_divergence", lambda shares, law: 2 * honest(shares, law))
+    assert alarms(300, 0.5) > 1e-9
+
+
+@given(st.integers(200, 2000), st.floats(0.05, 0.95), st.floats(0.05, 0.95))
+@settings(deadline=None, max_examples=60)
+def test_a_law_that_is_said_to_be_noticed_is_noticed(n, p, q):
+    """The exact probability, under q, of a count that passes."""
+    try:
+        assert_counts_follow(expected(n, p), [1 - p, p], notices=[1 - q, q])
+    except AssertionError:
+        return
+    assert missed(n, p, q) <= 1e-9
+
+
+def expected(n, p):
+    """Counts that are as close to a coin's law as they can be."""
+    return [n - round(n * p), round(n * p)]
+
+
+def missed(n, p, q):
+    """P(counts pass for the law p) when the coins have bias q."""
+    step = 1 if q > p else -1
+    edge = round(n * p)
+    while 0 <= edge <= n:
+        try:
+            assert_counts_follow([n - edge, edge], [1 - p, p], notices=[1.0, 0.0] if p > 0.3 else [0.0, 1.0])
+        except AssertionError:
+            break
+        edge += step
+    return binom.cdf(edge - 1, n, q) if q > p else binom.sf(edge, n, q)
+
+
+def test_the_power_notices_a_border_that_is_put_at_the_stated_law(monkeypatch):
+    monkeypatch.setattr(asserts, "_border", lambda near, far, least: near)
+    assert_counts_follow(expected(400, 0.5), [0.5, 0.5], notices=[0.29, 0.71])
+    assert missed(400, 0.5, 0.71) > 1e-9
+
+
+def test_counts_of_the_stated_law_pass_and_of_the_noticed_one_fail():
+    assert_counts_follow(rolled(FAIR, 2000, 1), FAIR, notices=LOADED)
+    with pytest.raises(AssertionError, match="counts are"):
+        assert_counts_follow(rolled(LOADED, 2000, 1), FAIR, notices=LOADED)
+
+
+@pytest.mark.parametrize("n", [1, 10, 60])
+def test_too_few_counts_fail_even_on_the_truth(n):
+    with pytest.raises(AssertionError, match="do not notice"):
+        assert_counts_follow([n] * 6, FAIR, notices=[0.2, *[0.16] * 5])
+
+
+def test_one_cell_of_many_and_one_draw_where_none_can_be_are_noticed():
+    law = np.full(1000, 1e-3)
+    counts = np.full(1000, 1000)
+    assert_counts_follow(counts, law, notices=np.roll(np.repeat([2e-3, 0.0], 500), 1))
+    counts[700] += 300
+    with pytest.raises(AssertionError, match="counts are"):
+        assert_counts_follow(counts, law, notices=np.repeat([2e-3, 0.0], 500))
+    with pytest.raises(AssertionError, match="counts are e"):
+        assert_counts_follow([5000, 5000, 1], [0.5, 0.5, 0.0], notices=[0.6, 0.4, 0.0])
+
+
+def test_a_small_shift_of_all_is_noticed_that_no_single_cell_shows():
+    x = np.arange(400)
+    law = np.full(400, 1 / 400)
+    wrong = law * (1 + 0.03 * np.sign(x - 199.5))
+    counts = np.round(wrong * 400_000).astype(np.int64)
+    with pytest.raises(AssertionError, match="counts are"):
+        assert_counts_follow(counts, law, notices=wrong)
+
+
+def test_a_law_that_is_not_a_number_does_not_pass():
+    for law in ([math.nan, 0.5, 0.5], [0.5, 0.5, math.nan], [-0.5, 1.0, 0.5]):
+        with pytest.raises(AssertionError):
+            assert_counts_follow([500, 500, 500], law, notices=[0.8, 0.1, 0.1])
+
+
+def test_samples_of_one_law_agree_and_of_two_do_not():
+    one, other = rolled(FAIR, 40_000, 2), rolled(FAIR, 2000, 3)
+    assert_counts_agree(one, other, notices=(FAIR, LOADED))
+    assert_counts_agree(rolled(LOADED, 40_000, 2), rolled(LOADED, 2000, 3), notices=(FAIR, LOADED))
+    for wrong in (rolled(LOADED, 2000, 3), rolled(LOADED[::-1], 2000, 3)):
+        with pytest.raises(AssertionError, match="apart"):
+            assert_counts_agree(one, wrong, notices=(FAIR, LOADED))
+        with pytest.raises(AssertionError, match="apart"):
+            assert_counts_agree(wrong, one, notices=(FAIR, LOADED))
+
+
+def test_samples_too_small_to_differ_fail():
+    with pytest.raises(AssertionError, match="40000 and 200 draws notice"):
+        assert_counts_agree(rolled(FAIR, 40_000, 2), rolled(FAIR, 200, 3), notices=(FAIR, LOADED))
+
+
+@pytest.mark.parametrize("p", [0.5, 0.2])
+@pytest.mark.parametrize(("n", "m"), [(150, 150), (400, 100)])
+def test_samples_of_one_law_are_called_different_as_rarely_as_stated(n, m, p):
+    one, other = binom.pmf(range(n + 1), n, p), binom.pmf(range(m + 1), m, p)
+    spread = (1 / n + 1 / m) / 2
+    u = math.sqrt(spread * math.log(2 * 3 / 1e-9))
+    apart = np.abs(np.arange(n + 1)[:, None] / n - np.arange(m + 1)[None, :] / m) > u
+    assert float((np.outer(one, other) * apart).sum()) <= 1e-9
+    # and the assertion draws its border where this test does
+    heads = next(k for k in range(n + 1) if k / n > u)
+    everything = ([1.0, 0.0], [0.0, 1.0])
+    assert_counts_agree([n - heads + 1, heads - 1], [m, 0], notices=everything)
+    with pytest.raises(AssertionError, match="apart"):
+        assert_counts_agree([n - heads, heads], [m, 0], notices=everything)

@@ -71,8 +71,8 @@ def _additive(event: AdditiveNoise) -> Profile:
         return Profile(None, distance.value / (2 * noise.sigma_squared))
     if isinstance(noise, DiscreteStaircase) and event.distance.norm is Norm.LINF and event.cells is not None:
         return Profile.pure(event.cells * math.ceil(event.distance.value / noise.sensitivity) * noise.epsilon)
-    if isinstance(noise, Truncated) and isinstance(noise.law, DiscreteLaplace) and distance.norm is Norm.L1:
-        return Profile.pure(distance.value / noise.law.scale, _cut(noise, event))
+    if isinstance(noise, Truncated) and isinstance(noise.whole, DiscreteLaplace) and distance.norm is Norm.L1:
+        return Profile.pure(distance.value / noise.whole.scale, _cut(noise, event))
     raise _no_rule(event)
 
 
@@ -163,6 +163,9 @@ def _relations(event: Event) -> set[Relation]:
             return _relations(additive)
         case AdditiveNoise() | Selection() | NoisyMax() | SparseVector():
             return {event.distance.relation}
+        case RandomizedResponse():
+            # a report tells that there is one: it hides a value, not a presence
+            return {Relation.REPLACE_ONE}
         case _:
             return set()
 

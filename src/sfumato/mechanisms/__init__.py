@@ -7,5 +7,22 @@ sensitivity.
 """
 
 from sfumato.mechanisms.additive import AdditiveMechanism, gaussian, laplace
+from sfumato.mechanisms.noisy_max import NoisyMaxMechanism, Winner, report_noisy_max
+from sfumato.mechanisms.selection import SelectionMechanism, exponential, permute_and_flip
+from sfumato.mechanisms.top_k import JointMechanism, PeelingMechanism, joint_top_k, peeled_top_k
 
-__all__ = ["AdditiveMechanism", "gaussian", "laplace"]
+__all__ = [
+    "AdditiveMechanism",
+    "JointMechanism",
+    "NoisyMaxMechanism",
+    "PeelingMechanism",
+    "SelectionMechanism",
+    "Winner",
+    "exponential",
+    "gaussian",
+    "joint_top_k",
+    "laplace",
+    "peeled_top_k",
+    "permute_and_flip",
+    "report_noisy_max",
+]

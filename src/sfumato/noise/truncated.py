@@ -35,7 +35,7 @@ _PLACE_BITS, _RATE_BITS, _SPLIT_BITS = 38, 82, 20
 
 @dataclass(frozen=True, slots=True)
 class Truncated:
-    """P(X = x) = P(law = x) / P(lower <= law <= upper) on lower <= x <= upper.
+    """P(X = x) = P(whole = x) / P(lower <= whole <= upper) on lower <= x <= upper.
 
     Guarantees:
         truncated draws follow the stated law
@@ -50,28 +50,28 @@ class Truncated:
     3
     """
 
-    law: Cut
+    whole: Cut
     lower: int
     upper: int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.law, Cut):
+        if not isinstance(self.whole, Cut):
             raise InvalidDeclaration(
-                f"A truncated {type(self.law).__name__}.", allowed="DiscreteLaplace, DiscreteGaussian or Geometric"
+                f"A truncated {type(self.whole).__name__}.", allowed="DiscreteLaplace, DiscreteGaussian or Geometric"
             )
         for name, value in (("lower", self.lower), ("upper", self.upper)):
             if isinstance(value, bool) or not isinstance(value, int):
                 raise InvalidNumber(f"{name} = {value!r}.", allowed="an integer")
         if not self.lower <= 0 <= self.upper:
             raise InvalidNumber(f"A support from {self.lower} to {self.upper}.", allowed="lower <= 0 <= upper")
-        if isinstance(self.law, Geometric) and self.lower < 0:
+        if isinstance(self.whole, Geometric) and self.lower < 0:
             raise InvalidNumber(f"lower = {self.lower} for a law on x >= 0.", allowed="lower = 0")
 
     def sample_one(self, entropy: Entropy = SYSTEM) -> int:
         """One exact draw."""
         while True:
             if not self._is_narrow:
-                x = self.law.sample_one(entropy)
+                x = self.whole.sample_one(entropy)
                 if self.lower <= x <= self.upper:
                     return x
             else:
@@ -127,7 +127,7 @@ class Truncated:
 
     def _inside(self, count: int, entropy: Entropy) -> Integers:
         """Draws of the law, those outside left out."""
-        drawn = self.law.sample(count, entropy)
+        drawn = self.whole.sample(count, entropy)
         return drawn[(drawn >= self.lower) & (drawn <= self.upper)]
 
     def _flat(self, count: int, entropy: Entropy) -> Integers:
@@ -166,9 +166,9 @@ class Truncated:
 
     @property
     def _weight(self) -> ExponentialWeight | GaussianWeight:
-        if isinstance(self.law, DiscreteGaussian):
-            return GaussianWeight(self.law.sigma_squared, self._reach)
-        return ExponentialWeight(self.law.scale)
+        if isinstance(self.whole, DiscreteGaussian):
+            return GaussianWeight(self.whole.sigma_squared, self._reach)
+        return ExponentialWeight(self.whole.scale)
 
     def _split(self, first: int, last: int) -> tuple[Bounds, Bounds]:
         """The weight of the support inside ``first`` .. ``last``, and outside."""

@@ -4,8 +4,14 @@
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 FALSE_ALARM = 1e-9
+
+Floats: TypeAlias = NDArray[np.float64]
 
 
 def assert_follows(
@@ -35,6 +41,61 @@ def assert_follows(
         raise AssertionError(f"the draws are {distance:.3g} from the stated law; {t:.3g} has probability {false_alarm}")
 
 
+def assert_counts_follow(
+    counts: ArrayLike, law: ArrayLike, *, notices: ArrayLike, false_alarm: float = FALSE_ALARM
+) -> None:
+    """Fails if ``counts``, how many of n draws fell into each of some cells, are not from ``law``.
+
+    ``law`` and ``notices`` are the probabilities of the cells. The test looks at K sets of
+    cells, fixed beforehand: each cell, each first few cells up to the median, each last few
+    beyond it. The number of draws in a set of probability p is binomial; by Chernoff its share
+    s has n kl(s, p) > t, where kl(s, p) = s ln(s/p) + (1-s) ln((1-s)/(1-p)), with probability
+    at most 2 e^-t: that is ``false_alarm`` / K for t = ln(2 K / false_alarm), so ``false_alarm``
+    in all. ``notices`` is a wrong law that the test is sure to notice (with the same
+    probability of error): in some set, of probability q under it, there is a share b between
+    p and q with n kl(b, p) = t and n kl(b, q) >= ln(1 / false_alarm); by Chernoff again the
+    share stays on p's side of b with probability at most ``false_alarm``. Too few draws for that
+    are themselves a failure. Errors of rounding in ``law`` count for nothing while they are
+    far below sqrt(p / n).
+    """
+    middle = int(np.searchsorted(np.cumsum(law), 0.5))
+    draws, right, wrong = (_sets(each, middle) for each in (counts, law, notices))
+    n = int(np.sum(counts))
+    t = math.log(2 * len(right) / false_alarm)
+    power = n * float(np.max(_divergence(_border(right, wrong, t / n), wrong)))
+    # "not >=": a law that is not a number must not pass
+    if not power >= math.log(1 / false_alarm):
+        raise AssertionError(f"{n} draws do not notice the wrong law: they may miss it with e^-{power:.3g}")
+    evidence = n * float(np.max(_divergence(draws / n, right)))
+    if not evidence <= t:
+        raise AssertionError(f"the counts are e^-{evidence:.3g} unlikely; e^-{t:.3g} has probability {false_alarm}")
+
+
+def assert_counts_agree(
+    counts: ArrayLike, others: ArrayLike, *, notices: tuple[ArrayLike, ArrayLike], false_alarm: float = FALSE_ALARM
+) -> None:
+    """Fails if two samples, counted in the same cells, are not from one law, whatever it is.
+
+    In each of the K sets of ``assert_counts_follow`` the difference of the two shares is a sum
+    of independent terms, n of range 1/n and m of range 1/m, and zero on average; by Hoeffding
+    it exceeds u with probability at most 2 exp(-2 u^2 / (1/n + 1/m)) = ``false_alarm`` / K. Two
+    laws as far from each other as those of ``notices``, at least u + v in some set with
+    exp(-2 v^2 / (1/n + 1/m)) = ``false_alarm``, are sure to be noticed (same error); too few
+    draws for that are themselves a failure.
+    """
+    middle = int(np.searchsorted(np.cumsum(notices[0]), 0.5))
+    n, m = float(np.sum(counts)), float(np.sum(others))
+    spread = (1 / n + 1 / m) / 2
+    apart = np.abs(_sets(notices[0], middle) - _sets(notices[1], middle))
+    u = math.sqrt(spread * math.log(2 * len(apart) / false_alarm))
+    least = u + math.sqrt(spread * math.log(1 / false_alarm))
+    if not float(np.max(apart)) >= least:
+        raise AssertionError(f"{n:.0f} and {m:.0f} draws notice a distance of {least:.2g}, not {np.max(apart):.2g}")
+    distance = float(np.max(np.abs(_sets(counts, middle) / n - _sets(others, middle) / m)))
+    if distance > u:
+        raise AssertionError(f"the samples are {distance:.3g} apart; {u:.3g} has probability {false_alarm}")
+
+
 def assert_at_most(
     failures: int, trials: int, probability: float, *, notices: float, false_alarm: float = FALSE_ALARM
 ) -> None:
@@ -49,3 +110,28 @@ def assert_at_most(
         raise AssertionError(f"{trials} trials notice {probability + 2 * t:.3g}, not {notices:.3g}")
     if failures / trials > probability + t:
         raise AssertionError(f"{failures} of {trials} failed; {probability} was stated")
+
+
+def _sets(cells: ArrayLike, middle: int) -> Floats:
+    """What each set holds: every cell; the first few, up to ``middle``; the last few, beyond it."""
+    values = np.asarray(cells, np.float64)
+    return np.concatenate((values, np.cumsum(values[:middle]), np.cumsum(values[:middle:-1])))
+
+
+def _divergence(shares: Floats, probabilities: Floats) -> Floats:
+    """kl(s, p) of each."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inside = np.where(shares > 0, shares * np.log(shares / probabilities), 0.0)
+        outside = np.where(shares < 1, (1 - shares) * np.log((1 - shares) / (1 - probabilities)), 0.0)
+    result: Floats = inside + outside
+    return result
+
+
+def _border(near: Floats, far: Floats, least: float) -> Floats:
+    """The share b between p and q where kl(b, p) reaches ``least``, or q where none does; halving of intervals."""
+    low, high = near, far
+    for _ in range(60):
+        middle = (low + high) / 2
+        accepted = _divergence(middle, near) <= least
+        low, high = np.where(accepted, middle, low), np.where(accepted, high, middle)
+    return high

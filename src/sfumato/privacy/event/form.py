@@ -208,7 +208,7 @@ _LAWS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
     "binomial": (Binomial, (_integer("trials"), _fraction("probability"))),
     "skellam": (Skellam, (_fraction("rate"),)),
     "geometric": (Geometric, (_fraction("scale"),)),
-    "truncated": (Truncated, (_noise("law"), _integer("lower"), _integer("upper"))),
+    "truncated": (Truncated, (_noise("whole"), _integer("lower"), _integer("upper"))),
 }
 _KINDS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
     "additive_noise": (AdditiveNoise, (_noise("noise"), _DISTANCE_FIELD, _integer("cells", absent=None))),

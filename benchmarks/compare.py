@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is compared, what is asked of it, and what came out: cases, bars and rows."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import median
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One repetition: seconds a call (or bytes), and the processor's seconds where it is a time."""
+
+    value: float
+    cpu: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one system does: a name in its ``WORKS``, and the numbers that it takes."""
+
+    system: str
+    name: str
+    scale: float = 1
+    n: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """How a measure is told: seconds (or bytes) times ``factor``, of one item where ``each``."""
+
+    name: str
+    factor: float
+    each: bool = False
+    memory: bool = False
+
+    def tell(self, value: float, work: Work) -> float:
+        """In this unit, to four digits: what is written is what is judged."""
+        return rounded(value * self.factor / (work.n if self.each else 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """What is asked of our median and a peer's."""
+
+    text: str
+    holds: Callable[[float, float], bool]
+
+
+def faster(times: int | Fraction) -> Bar:
+    """We take at most 1/times as long."""
+    return Bar(f">= {times}x", lambda ours, peer: peer >= times * ours)
+
+
+def at_most(most: float) -> Bar:
+    """We take so much or less, whatever others take."""
+    return Bar(f"<= {most:g}", lambda ours, peer: ours <= most)
+
+
+def at_most_more(most: float) -> Bar:
+    """We take so much more than the peer, or less."""
+    return Bar(f"<= {most:g} more", lambda ours, peer: ours - peer <= most)
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Whom we are compared with, and what is asked of the comparison."""
+
+    name: str
+    work: Work
+    bar: Bar | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One line of the benchmark: our work, an absolute bar or none, and the peers."""
+
+    name: str
+    unit: Unit
+    ours: Work
+    peers: tuple[Peer, ...] = ()
+    bar: Bar | None = None
+
+    @property
+    def works(self) -> list[Work]:
+        """All that is measured for it."""
+        return [self.ours, *(peer.work for peer in self.peers)]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One comparison. ``ratio`` is how many times as much as ours the peer takes; None: not measured."""
+
+    case: str
+    metric: str
+    ours: float
+    peer: float | None
+    peer_name: str | None
+    ratio: float | None
+    cpu_ratio: float | None
+    bar: str | None
+    holds: bool | None
+
+
+def rows(case: Case, samples: Mapping[Work, Sequence[Sample]]) -> list[Row]:
+    """The rows of a case, from the repetitions of each of its works; a peer without any stays empty."""
+    ours = case.unit.tell(median(each.value for each in samples[case.ours]), case.ours)
+    found = []
+    if case.bar is not None:
+        found.append(
+            Row(case.name, case.unit.name, ours, None, None, None, None, case.bar.text, case.bar.holds(ours, ours))
+        )
+    for peer in case.peers:
+        text = peer.bar.text if peer.bar else None
+        theirs = samples.get(peer.work)
+        if not theirs:
+            found.append(Row(case.name, case.unit.name, ours, None, peer.name, None, None, text, None))
+            continue
+        value = case.unit.tell(median(each.value for each in theirs), peer.work)
+        found.append(
+            Row(
+                case.name,
+                case.unit.name,
+                ours,
+                value,
+                peer.name,
+                rounded(value / ours),
+                _cpu_ratio(case, samples[case.ours], theirs, peer.work),
+                text,
+                peer.bar.holds(ours, value) if peer.bar else None,
+            )
+        )
+    return found
+
+
+def _cpu_ratio(case: Case, ours: Sequence[Sample], theirs: Sequence[Sample], work: Work) -> float | None:
+    """The ratio of the processor's times, which other programs on the machine disturb less."""
+    mine = [each.cpu for each in ours if each.cpu is not None]
+    other = [each.cpu for each in theirs if each.cpu is not None]
+    if not mine or not other:
+        return None
+    return rounded(case.unit.tell(median(other), work) / case.unit.tell(median(mine), case.ours))
+
+
+def rounded(value: float) -> float:
+    """To four significant digits."""
+    return float(f"{value:.4g}")
+
+
+def line(row: Row) -> str:
+    """A row as text."""
+    numbers = f"{_short(row.ours):>9} {_short(row.peer):>9} {row.peer_name or '':<22} {_short(row.ratio):>7}"
+    verdict = {True: "holds", False: "FAILS", None: "not measured" if row.bar else ""}[row.holds]
+    return f"{row.case:<48} {row.metric:<20} {numbers}  {row.bar or '':<14} {verdict}".rstrip()
+
+
+def _short(value: float | None) -> str:
+    return "" if value is None else f"{value:,.4g}"

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OpenDP: its exact integer noise and its noisy max, fed in the form that it takes fastest and as lists."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import opendp.prelude as dp  # type: ignore[import-not-found]
+from numpy.typing import NDArray
+
+from benchmarks.systems.scores import RATE, normal, votes
+
+PACKAGES = ("opendp",)
+
+dp.enable_features("contrib")
+
+
+def _many(make: Callable[..., Any], metric: Callable[..., Any], scale: float, n: int) -> Call:
+    measurement = make(dp.vector_domain(dp.atom_domain(T="i64")), metric(T="i64"), float(scale))
+    return partial(measurement, np.zeros(n, np.int64))
+
+
+def _one(make: Callable[..., Any], scale: float, n: int) -> Call:
+    return partial(make(dp.atom_domain(T="i64"), dp.absolute_distance(T="i64"), float(scale)), 0)
+
+
+def _noisy_max(measure: object, scores: Callable[[int], NDArray[Any]], form: str, scale: float, n: int) -> Call:
+    given = scores(n)
+    kind = {"int64": "i64", "float64": "f64"}[given.dtype.name]
+    atom = dp.atom_domain(T=kind) if kind == "i64" else dp.atom_domain(T=kind, nan=False)
+    measurement = dp.m.make_noisy_max(dp.vector_domain(atom), dp.linf_distance(T=kind), measure, 1 / RATE)
+    return partial(measurement, given if form == "array" else given.tolist())
+
+
+def _bits(scale: float, n: int) -> Call:
+    space = dp.bitvector_domain(max_weight=n), dp.discrete_distance()
+    return partial(dp.m.make_randomized_response_bitvec(*space, f=2 * 0.2689414213699951), bytes(n // 8))
+
+
+WORKS: dict[str, Make] = {
+    "laplace": partial(_many, dp.m.make_laplace, dp.l1_distance),
+    "gaussian": partial(_many, dp.m.make_gaussian, dp.l2_distance),
+    "laplace one": partial(_one, dp.m.make_laplace),
+    "gaussian one": partial(_one, dp.m.make_gaussian),
+    "bits": _bits,
+} | {
+    f"{rule}, {name}, {form}": partial(_noisy_max, measure, scores, form)
+    for rule, measure in (
+        ("exponential", dp.zero_concentrated_divergence()),
+        ("permute-and-flip", dp.max_divergence()),
+    )
+    for name, scores in (("normal", normal), ("votes", votes))
+    for form in ("array", "list")
+}

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One system at work: ``python -m benchmarks.worker opendp`` in the environment of that system.
+
+Reads a request a line, ``{"name", "scale", "n", "memory"}``, and answers ``{"value", "cpu"}``:
+the seconds of a call, or its bytes. What a system cannot do it answers with ``{"error"}``.
+"""
+
+import json
+import sys
+import time
+import tracemalloc
+from collections.abc import Iterator
+from importlib import import_module, metadata
+from platform import python_version
+from typing import Any, TextIO
+
+from benchmarks.systems import Call
+
+# a repetition is so many calls that it lasts at least so many seconds
+_LONG = 0.02
+
+Reply = dict[str, Any]
+
+
+def answers(system: str, requests: TextIO) -> Iterator[Reply]:
+    """The versions of a system, then an answer to each request."""
+    try:
+        module = import_module(f"benchmarks.systems.{system}")
+    except ImportError as failure:
+        yield {"error": f"ImportError: {failure}"}
+        return
+    yield {"versions": {name: metadata.version(name) for name in module.PACKAGES} | {"python": python_version()}}
+    ready: dict[str, tuple[Call, int]] = {}
+    for request in requests:
+        asked = json.loads(request)
+        try:
+            if request not in ready:
+                call = module.WORKS[asked["name"]](asked["scale"], asked["n"])
+                ready[request] = call, 1 if asked["memory"] else enough(call)
+            yield measured(*ready[request], memory=asked["memory"])
+        except Exception as failure:  # noqa: BLE001 - a peer may fail in any way
+            yield {"error": f"{type(failure).__name__}: {failure}"}
+
+
+def measured(call: Call, calls: int, *, memory: bool) -> Reply:
+    """One repetition."""
+    if memory:
+        return {"value": peak(call), "cpu": None}
+    value, cpu = duration(call, calls)
+    return {"value": value, "cpu": cpu}
+
+
+def enough(call: Call) -> int:
+    """How many calls are a repetition; afterwards all that they need is warm."""
+    calls = 1
+    while duration(call, calls)[0] * calls < _LONG:
+        calls *= 2
+    return calls
+
+
+def duration(call: Call, calls: int) -> tuple[float, float]:
+    """Seconds a call, by the wall clock and by the processor's."""
+    processor, wall = time.process_time(), time.perf_counter()
+    for _ in range(calls):
+        call()
+    return (time.perf_counter() - wall) / calls, (time.process_time() - processor) / calls
+
+
+def peak(call: Call) -> int:
+    """The most bytes that a call held at once, above the array that it gives."""
+    tracemalloc.start()
+    try:
+        given = call()
+        return tracemalloc.get_traced_memory()[1] - int(getattr(given, "nbytes", 0))
+    finally:
+        tracemalloc.stop()
+
+
+if __name__ == "__main__":
+    # what a system prints must not come between the answers
+    out, sys.stdout = sys.stdout, sys.stderr
+    for reply in answers(sys.argv[1], sys.stdin):
+        print(json.dumps(reply), file=out, flush=True)
