@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SOURCES := $(shell find src -name '*.py')
+PEERS := $(basename $(notdir $(wildcard benchmarks/peers/*.txt)))
 
-.PHONY: demo test lint format proofs clean lock
+.PHONY: demo test lint format proofs clean lock bench bench-noise figures
 
 demo: $(VENV)/.run
 	$(BIN)/sfumato demo --report demo-report.html
@@ -35,8 +36,19 @@ lock:
 	  uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q $$set.in -o $$set.txt; \
 	done
 
+# Every benchmark. They report; a missed bar is no error.
+bench: bench-noise
+
+# Ours and the peers in one run. A peer that does not install here is named and left out.
+bench-noise: $(VENV)/.run $(PEERS:%=.bench/%/.done)
+	$(BIN)/python -m benchmarks.noise $(ONLY)
+
+# The pictures of docs/, from benchmarks/results.
+figures: $(VENV)/.run
+	$(BIN)/python -m benchmarks.figures
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-report.html
+	rm -rf $(VENV) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-report.html
 
 $(VENV)/.run: requirements/run.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("sfumato needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
@@ -48,3 +60,9 @@ $(VENV)/.run: requirements/run.txt pyproject.toml
 $(VENV)/.dev: $(VENV)/.run requirements/dev.txt
 	$(PIP) --require-hashes -r requirements/dev.txt
 	@touch $@
+
+# Tried again each time until it installs; only the pins, so nothing is compiled.
+.bench/%/.done: benchmarks/peers/%.txt
+	@$(PYTHON) -m venv --clear $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: --no-deps -r $< \
+	  && touch $@ || echo "skipped: $* does not install here"

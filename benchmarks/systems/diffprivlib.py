@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Diffprivlib, which draws one at a time."""
 
-from collections.abc import Callable
 from functools import partial
 
 from diffprivlib.mechanisms import GaussianDiscrete, Geometric, Laplace  # type: ignore[import-not-found]
+
+from benchmarks.systems import Make
 
 PACKAGES = ("diffprivlib", "scikit-learn")
 

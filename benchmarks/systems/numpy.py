@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.systems import Call, Make
 from benchmarks.systems.scores import RATE, normal, votes
 
 PACKAGES = ("numpy",)

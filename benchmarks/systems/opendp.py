@@ -9,11 +9,15 @@ import numpy as np
 import opendp.prelude as dp  # type: ignore[import-not-found]
 from numpy.typing import NDArray
 
+from benchmarks.systems import Call, Make
 from benchmarks.systems.scores import RATE, normal, votes
 
 PACKAGES = ("opendp",)
 
 dp.enable_features("contrib")
+
+# which rule its noisy max follows
+_MEASURES = {"exponential": dp.zero_concentrated_divergence(), "permute-and-flip": dp.max_divergence()}
 
 
 def _many(make: Callable[..., Any], metric: Callable[..., Any], scale: float, n: int) -> Call:
@@ -38,18 +42,20 @@ def _bits(scale: float, n: int) -> Call:
     return partial(dp.m.make_randomized_response_bitvec(*space, f=2 * 0.2689414213699951), bytes(n // 8))
 
 
+def _selections() -> dict[str, Make]:
+    return {
+        f"{rule}, {name}, {form}": partial(_noisy_max, measure, scores, form)
+        for rule, measure in _MEASURES.items()
+        for name, scores in (("normal", normal), ("votes", votes))
+        for form in ("array", "list")
+    }
+
+
 WORKS: dict[str, Make] = {
     "laplace": partial(_many, dp.m.make_laplace, dp.l1_distance),
     "gaussian": partial(_many, dp.m.make_gaussian, dp.l2_distance),
     "laplace one": partial(_one, dp.m.make_laplace),
     "gaussian one": partial(_one, dp.m.make_gaussian),
     "bits": _bits,
-} | {
-    f"{rule}, {name}, {form}": partial(_noisy_max, measure, scores, form)
-    for rule, measure in (
-        ("exponential", dp.zero_concentrated_divergence()),
-        ("permute-and-flip", dp.max_divergence()),
-    )
-    for name, scores in (("normal", normal), ("votes", votes))
-    for form in ("array", "list")
+    **_selections(),
 }

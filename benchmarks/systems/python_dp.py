@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyDP, the Python face of Google's library, which draws one at a time."""
 
-from collections.abc import Callable
 from functools import partial
 
 from pydp.algorithms.numerical_mechanisms import (  # type: ignore[import-not-found]
     GaussianMechanism,
     LaplaceMechanism,
 )
+
+from benchmarks.systems import Make
 
 PACKAGES = ("python-dp",)
 

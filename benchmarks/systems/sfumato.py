@@ -9,6 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from benchmarks.systems import Call, Make
 from benchmarks.systems.scores import RATE, normal, votes
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.noise.coin import BernoulliLogistic

@@ -19,6 +19,8 @@ PRECISION = 200
 SLACK = arb(fmpq(1, 10**25))
 ORDERS = (fmpq(9, 8), fmpq(2), fmpq(8), fmpq(50))
 NOTHING = arb(0)
+# far above what is cut off, far below what is looked at
+TINY = arb(fmpq(1, 10**36))
 
 Law: TypeAlias = Mapping[Hashable, arb]
 Pmf: TypeAlias = Callable[[int], arb]
@@ -176,39 +178,42 @@ def _level_with_a_later_one(scores: Sequence[int], index: int, noise: Noise, lev
 
 
 def sparse_vector(
-    answers: Sequence[int], threshold: Noise, each: Noise, positives: int, gaps: range | None = None
+    answers: Sequence[int], threshold: Noise, each: Noise, positives: int, gaps: Sequence[int | None] = (None,)
 ) -> Law:
-    """Each answer plus noise against one noisy threshold (0 plus noise), until ``positives`` are not below it."""
-    law: dict[Hashable, arb] = defaultdict(lambda: NOTHING)
-    with ctx.workprec(PRECISION):
-        for pattern in product((False, True), repeat=len(answers)):
-            verdicts = _until(pattern, positives)
-            if len(verdicts) == len(pattern) or not any(pattern[len(verdicts) :]):
-                for told in product(*((gaps or (None,)) if above else (None,) for above in verdicts)):
-                    law[verdicts, told] = _chance(answers, threshold, each, list(zip(verdicts, told, strict=True)))
-    return law
+    """Each answer plus noise against one noisy threshold (0 plus noise), until ``positives`` are not below it.
+
+    An outcome is a verdict for each answer that was asked: "below", or the gap, or None where none is told.
+    """
+    told = ("below", *gaps)
+    return {
+        verdicts: chance_of(verdicts, answers, threshold, each)
+        for length in range(1, len(answers) + 1)
+        for verdicts in product(told, repeat=length)
+        if _is_whole(verdicts, len(answers), positives)
+    }
 
 
-def _until(pattern: Sequence[bool], positives: int) -> tuple[bool, ...]:
-    """The verdicts up to the last that is given."""
-    for length in range(len(pattern) + 1):
-        if sum(pattern[:length]) == positives:
-            return tuple(pattern[:length])
-    return tuple(pattern)
+def _is_whole(verdicts: Sequence[object], answers: int, positives: int) -> bool:
+    """Whether a stream ends here: with its last positive, or with its last answer."""
+    above = len(verdicts) - verdicts.count("below")
+    stopped = above == positives and verdicts[-1] != "below"
+    return stopped or (len(verdicts) == answers and above < positives)
 
 
-def _chance(
-    answers: Sequence[int], threshold: Noise, each: Noise, verdicts: Sequence[tuple[bool, int | None]]
-) -> arb:
+def chance_of(verdicts: Sequence[int | str | None], answers: Sequence[int], threshold: Noise, each: Noise) -> arb:
+    """The probability that a sparse vector says this."""
     total = NOTHING
-    for level in range(threshold.lower, threshold.upper + 1):
-        mass = threshold.pmf(level)
-        for answer, (above, gap) in zip(answers, verdicts, strict=False):
-            if not above:
-                mass *= each.cdf(level - 1 - answer)
-            else:
-                mass *= each.least(level - answer) if gap is None else each.pmf(level + gap - answer)
-        total += mass
+    with ctx.workprec(PRECISION):
+        for level in range(threshold.lower, threshold.upper + 1):
+            mass = threshold.pmf(level)
+            for answer, verdict in zip(answers, verdicts, strict=False):
+                if verdict == "below":
+                    mass *= each.cdf(level - 1 - answer)
+                elif verdict is None:
+                    mass *= each.least(level - answer)
+                else:
+                    mass *= each.pmf(level + verdict - answer)
+            total += mass
     return total
 
 
@@ -248,12 +253,10 @@ def loss(one: Law, other: Law) -> arb:
     """The largest |ln(P/Q)|; infinite where only one of them is possible."""
     worst = NOTHING
     with ctx.workprec(PRECISION):
-        for outcome in {*one, *other}:
-            p, q = one.get(outcome, NOTHING), other.get(outcome, NOTHING)
-            if bool(p > 0) != bool(q > 0):
+        for p, q in _pairs(one, other):
+            if bool(p == 0) or bool(q == 0):
                 return arb("inf")
-            if bool(p > 0):
-                worst = worst.max(abs((p / q).log()))
+            worst = worst.max(abs((p / q).log()))
     return worst
 
 
@@ -261,18 +264,24 @@ def hockey_stick(one: Law, other: Law, epsilon: object) -> arb:
     """The smallest delta of (epsilon, delta), in the direction in which it is larger."""
     with ctx.workprec(PRECISION):
         factor = number(epsilon).exp()
-        ways = [
-            sum(((p - factor * q.get(outcome, NOTHING)).max(NOTHING) for outcome, p in a.items()), NOTHING)
-            for a, q in ((one, other), (other, one))
-        ]
-        return ways[0].max(ways[1])
+        there = sum(((p - factor * q).max(NOTHING) for p, q in _pairs(one, other)), NOTHING)
+        back = sum(((q - factor * p).max(NOTHING) for p, q in _pairs(one, other)), NOTHING)
+        return there.max(back)
 
 
 def renyi(one: Law, other: Law, order: fmpq) -> arb:
     """The Renyi divergence of this order, in the direction in which it is larger."""
+    power = arb(order) - 1
     with ctx.workprec(PRECISION):
-        ways = []
-        for p, q in ((one, other), (other, one)):
-            terms = (p[x] * ((p[x] / q[x]).log() * (arb(order) - 1)).exp() for x in p if bool(p[x] > 0))
-            ways.append(sum(terms, NOTHING).log() / (arb(order) - 1))
-        return ways[0].max(ways[1])
+        ratios = [(p, q, (p / q).log() * power) for p, q in _pairs(one, other)]
+        there = sum((p * ratio.exp() for p, _, ratio in ratios), NOTHING)
+        back = sum((q * (-ratio).exp() for _, q, ratio in ratios), NOTHING)
+        return there.max(back).log() / power
+
+
+def _pairs(one: Law, other: Law) -> Iterable[tuple[arb, arb]]:
+    """The two masses of each outcome, without those that both laws have cut off."""
+    for outcome in {*one, *other}:
+        p, q = one.get(outcome, NOTHING), other.get(outcome, NOTHING)
+        if bool(p > TINY) or bool(q > TINY):
+            yield p, q

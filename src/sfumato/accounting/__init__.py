@@ -10,6 +10,18 @@ from sfumato.accounting.account import account
 from sfumato.accounting.calibrate import split
 from sfumato.accounting.convert import approx_from_zcdp, zcdp_from_pure
 from sfumato.accounting.filter import Charge, Gates, charge_for
+from sfumato.accounting.gaussian import gaussian_delta, gaussian_for
 from sfumato.accounting.profile import Profile
 
-__all__ = ["Charge", "Gates", "Profile", "account", "approx_from_zcdp", "charge_for", "split", "zcdp_from_pure"]
+__all__ = [
+    "Charge",
+    "Gates",
+    "Profile",
+    "account",
+    "approx_from_zcdp",
+    "charge_for",
+    "gaussian_delta",
+    "gaussian_for",
+    "split",
+    "zcdp_from_pure",
+]

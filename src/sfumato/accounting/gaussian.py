@@ -34,7 +34,7 @@ def gaussian_delta(noise: DiscreteGaussian, sensitivity: int, epsilon: Number) -
         the discrete curve lies between its bounds
 
     >>> gaussian_delta(DiscreteGaussian(5), 1, "0.5").upper
-    0.001...
+    0.000497...
     """
     loss = positive("epsilon", epsilon)
     if isinstance(sensitivity, bool) or not isinstance(sensitivity, int) or sensitivity < 1:

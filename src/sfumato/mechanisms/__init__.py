@@ -6,7 +6,14 @@ Begin with ``additive``: noise on integers, Laplace under an L1 and Gaussian und
 sensitivity.
 """
 
-from sfumato.mechanisms.additive import AdditiveMechanism, gaussian, laplace
+from sfumato.mechanisms.additive import (
+    AdditiveMechanism,
+    calibrated_gaussian,
+    gaussian,
+    geometric,
+    laplace,
+    staircase,
+)
 from sfumato.mechanisms.noisy_max import NoisyMaxMechanism, Winner, report_noisy_max
 from sfumato.mechanisms.selection import SelectionMechanism, exponential, permute_and_flip
 from sfumato.mechanisms.top_k import JointMechanism, PeelingMechanism, joint_top_k, peeled_top_k
@@ -18,11 +25,14 @@ __all__ = [
     "PeelingMechanism",
     "SelectionMechanism",
     "Winner",
+    "calibrated_gaussian",
     "exponential",
     "gaussian",
+    "geometric",
     "joint_top_k",
     "laplace",
     "peeled_top_k",
     "permute_and_flip",
     "report_noisy_max",
+    "staircase",
 ]

@@ -5,17 +5,19 @@ Source: Dwork and Roth (2014), sections 3.3 and 3.5.3, on the integers: Ghosh, R
 Sundararajan (2009); Canonne, Kamath, Steinke (2020). Proof: additive.proof.md.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from sfumato.accounting.gaussian import gaussian_for
 from sfumato.errors import InvalidDeclaration
 from sfumato.exact.rational import Number, positive
-from sfumato.noise import SYSTEM, DiscreteGaussian, DiscreteLaplace, Entropy, Noise
+from sfumato.noise import SYSTEM, DiscreteGaussian, DiscreteLaplace, DiscreteStaircase, Entropy, Noise
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import AdditiveNoise
 
-_NORM = {DiscreteLaplace: Norm.L1, DiscreteGaussian: Norm.L2}
+_NORM = {DiscreteLaplace: Norm.L1, DiscreteGaussian: Norm.L2, DiscreteStaircase: Norm.LINF}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +37,19 @@ class AdditiveMechanism:
     """
 
     noise: Noise
+    cells: int | None = None
+
+    def __post_init__(self) -> None:
+        if type(self.noise) not in _NORM:
+            raise InvalidDeclaration(
+                f"{type(self.noise).__name__} alone is no mechanism.",
+                allowed=", ".join(law.__name__ for law in _NORM),
+            )
 
     def event(self, distance: Distance) -> AdditiveNoise:
         """What happens to data whose neighbours are at most ``distance`` apart."""
-        expected = _NORM[type(self.noise)]
-        if distance.norm is not expected:
-            raise InvalidDeclaration(
-                f"{type(self.noise).__name__} on a statistic bounded in {distance.norm.value}.",
-                allowed=f"a statistic bounded in {expected.value}",
-            )
-        return AdditiveNoise(self.noise, distance)
+        _require(distance, _NORM[type(self.noise)], type(self.noise).__name__)
+        return AdditiveNoise(self.noise, distance, self.cells)
 
     def draw(self, cells: int, entropy: Entropy = SYSTEM) -> tuple[int, ...]:
         """The noise of ``cells`` integers."""
@@ -52,6 +57,8 @@ class AdditiveMechanism:
 
     def release(self, exact: Sequence[int], drawn: Sequence[int] | None = None) -> tuple[int, ...]:
         """Exact integers plus noise. ``drawn``: the noise, where it was drawn before the read."""
+        if self.cells not in (None, len(exact)):
+            raise InvalidDeclaration(f"{len(exact)} integers.", allowed=f"the declared {self.cells}")
         noise = self.draw(len(exact)) if drawn is None else drawn
         return tuple(value + extra for value, extra in zip(exact, noise, strict=True))
 
@@ -62,14 +69,64 @@ class AdditiveMechanism:
 
 def laplace(distance: Distance, epsilon: Number) -> AdditiveMechanism:
     """Discrete Laplace noise of scale sensitivity / epsilon: epsilon-DP (L1)."""
-    mechanism = AdditiveMechanism(DiscreteLaplace(distance.value / positive("epsilon", epsilon)))
-    mechanism.event(distance)
-    return mechanism
+    _require(distance, Norm.L1, "Laplace noise")
+    return AdditiveMechanism(DiscreteLaplace(distance.value / positive("epsilon", epsilon)))
+
+
+def geometric(distance: Distance, epsilon: Number) -> AdditiveMechanism:
+    """The geometric mechanism (Ghosh, Roughgarden, Sundararajan 2009): ``laplace`` by its first name.
+
+    Among all epsilon-DP answers to one count it is the best for every user at once.
+
+    >>> geometric(Distance(Norm.L1, Fraction(1)), epsilon=1).noise
+    DiscreteLaplace(scale=Fraction(1, 1))
+    """
+    return laplace(distance, epsilon)
 
 
 def gaussian(distance: Distance, rho: Number) -> AdditiveMechanism:
     """Discrete Gaussian noise of sigma^2 = sensitivity^2 / (2 rho): rho-zCDP (L2)."""
-    sigma_squared: Fraction = distance.value / (2 * positive("rho", rho))
-    mechanism = AdditiveMechanism(DiscreteGaussian(sigma_squared=sigma_squared))
-    mechanism.event(distance)
-    return mechanism
+    _require(distance, Norm.L2, "Gaussian noise")
+    return AdditiveMechanism(DiscreteGaussian(sigma_squared=distance.value / (2 * positive("rho", rho))))
+
+
+def calibrated_gaussian(
+    distance: Distance, epsilon: Number, delta: Number, cells: int | None = None
+) -> AdditiveMechanism:
+    """Discrete Gaussian noise of nearly least variance that is (epsilon, delta)-DP (L2).
+
+    One cell: by the exact curve of the discrete law; else by zCDP (``accounting.gaussian_for``).
+
+    >>> mechanism = calibrated_gaussian(Distance(Norm.L2, Fraction(1)), 1, "1e-6", cells=1)
+    >>> round(float(mechanism.noise.sigma_squared) ** 0.5, 2)
+    4.23
+    """
+    _require(distance, Norm.L2, "Gaussian noise")
+    return AdditiveMechanism(gaussian_for(epsilon, delta, sensitivity_squared=distance.value, entries=cells), cells)
+
+
+def staircase(distance: Distance, epsilon: Number) -> AdditiveMechanism:
+    """Staircase noise on ONE integer that changes by at most ``distance`` (Linf): epsilon-DP.
+
+    The least expected |noise| of all epsilon-DP additive noise (Geng and Viswanath 2014); it
+    gains over Laplace where epsilon is large.
+
+    >>> staircase(Distance(Norm.LINF, Fraction(10)), epsilon=3).noise.step
+    2
+    """
+    _require(distance, Norm.LINF, "Staircase noise")
+    return AdditiveMechanism(DiscreteStaircase(epsilon, math.ceil(distance.value)), cells=1)
+
+
+def _require(distance: object, norm: Norm, what: str) -> None:
+    """Refuses a distance of another norm, and what is no distance at all (a local sensitivity)."""
+    if not isinstance(distance, Distance):
+        raise InvalidDeclaration(
+            f"{what} calibrated to a {type(distance).__name__}.",
+            allowed="a Distance: a bound over all neighbouring datasets (global sensitivity)",
+            remedy="A local sensitivity depends on the data and reveals it (Nissim, Raskhodnikova, Smith 2007).",
+        )
+    if distance.norm is not norm:
+        raise InvalidDeclaration(
+            f"{what} on a statistic bounded in {distance.norm.value}.", allowed=f"a statistic bounded in {norm.value}"
+        )

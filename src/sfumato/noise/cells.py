@@ -112,7 +112,9 @@ class Cells:
         self._rise = curve.rise(self.shift, self.blocks << self.shift)
         self._dtype = np.dtype("<u2" if bits + self.shift <= 16 else "<u4" if bits + self.shift <= 32 else "<u8")
         self._spare = 8 * self._dtype.itemsize - bits
+        assert self.blocks < -_HARD and bits + self.shift + height_bits <= 96, "one word holds a draw"
         self._build(*curve.ends(self.shift, self.blocks))
+        assert self.height < 1 << _UNIT_BITS - 1, "the arithmetic of a verdict fits 64 bits"
 
     def _build(self, tops: Integers, lows: Integers) -> None:
         """The height of a cell, the cells of each column, and the table from cell to block."""
