@@ -147,11 +147,15 @@ def rounded(value: float) -> float:
     return float(f"{value:.4g}")
 
 
+HEAD = f"{'case':<46} {'':<19} {'ours':>9} {'peer':>9} {'':<21} {'ratio':>8} {'cpu':>8}  bar"
+
+
 def line(row: Row) -> str:
-    """A row as text."""
-    numbers = f"{_short(row.ours):>9} {_short(row.peer):>9} {row.peer_name or '':<22} {_short(row.ratio):>7}"
-    verdict = {True: "holds", False: "FAILS", None: "not measured" if row.bar else ""}[row.holds]
-    return f"{row.case:<48} {row.metric:<20} {numbers}  {row.bar or '':<14} {verdict}".rstrip()
+    """A row as text, under ``HEAD``."""
+    numbers = f"{_short(row.ours):>9} {_short(row.peer):>9} {row.peer_name or '':<21}"
+    ratios = f"{_short(row.ratio):>8} {_short(row.cpu_ratio):>8}"
+    verdict = {True: "holds", False: "FAILS", None: "not measured" if row.peer is None else ""}[row.holds]
+    return f"{row.case:<46} {row.metric:<19} {numbers} {ratios}  {row.bar or '':<13} {verdict}".rstrip()
 
 
 def _short(value: float | None) -> str:

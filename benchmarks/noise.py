@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 
-from benchmarks.compare import Bar, Case, Peer, Row, Unit, Work, at_most, at_most_more, faster, line, rows
+from benchmarks.compare import HEAD, Bar, Case, Peer, Row, Unit, Work, at_most, at_most_more, faster, line, rows
 from benchmarks.driver import OURS, ROOT, Worker, measure, start
 
 RESULTS = ROOT / "benchmarks" / "results" / "noise.json"
@@ -162,8 +162,7 @@ def document(found: list[Row], versions: dict[str, dict[str, str]], skipped: dic
 def main(words: list[str]) -> None:
     """Runs, prints and writes."""
     workers, skipped = start([OURS, *PEERS])
-    for system, why in skipped.items():
-        print(f"skipped: {system} {why}")
+    print(*[f"skipped: {system} {why}" for system, why in skipped.items()], HEAD, sep="\n")
     found = []
     for row in run(
         [case for case in cases() if not words or any(word in case.name for word in words)], workers, skipped
@@ -173,8 +172,8 @@ def main(words: list[str]) -> None:
     for worker in workers.values():
         worker.close()
     asked = [row for row in found if row.bar]
-    print(f"{sum(row.holds is True for row in asked)} of {len(asked)} bars hold; failing:")
-    print("\n".join(line(row) for row in asked if row.holds is False) or "none")
+    missed = [line(row) for row in asked if not row.holds]
+    print(f"\n{len(asked) - len(missed)} of {len(asked)} bars hold.", *missed, sep="\n")
     if not words:
         versions = {system: worker.versions for system, worker in workers.items()}
         RESULTS.write_text(document(found, versions, skipped), encoding="utf-8")

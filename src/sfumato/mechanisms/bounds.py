@@ -8,6 +8,7 @@ Source: Wilson et al., "Differentially Private SQL with Bounded User Contributio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from sfumato.exact.rational import Number, positive
 from sfumato.mechanisms.additive import AdditiveMechanism, laplace
 from sfumato.mechanisms.rows import Rows, on_lattice, rows_apart
 from sfumato.metadata.column import MAX_CODE, Integer
-from sfumato.noise import SYSTEM, Entropy
+from sfumato.noise import SYSTEM, Entropy, Noise
 from sfumato.noise.law import open_unit
 from sfumato.noise.search import smallest
 from sfumato.privacy.distance import Distance
@@ -68,8 +69,7 @@ class ApproximateBounds:
     @property
     def threshold(self) -> int:
         """The smallest count that the noise of all bins stays within, but for the declared failure."""
-        bins, law = len(self.edges) - 1, self.additive.noise
-        return smallest(lambda x: (1 - Fraction(law.above(x).upper)) ** bins >= 1 - self.failure)
+        return _threshold(self.additive.noise, len(self.edges) - 1, self.failure)
 
     def event(self, distance: Distance) -> AdditiveNoise:
         """What happens to rows of which neighbours differ in at most ``distance`` (L1)."""
@@ -111,6 +111,12 @@ def bounds(distance: Distance, epsilon: Number, *, lower: int, upper: int, failu
     """
     rows_apart(distance)
     return ApproximateBounds(Integer(lower, upper), laplace(distance, epsilon), _chance(failure))
+
+
+@lru_cache(maxsize=256)
+def _threshold(noise: Noise, bins: int, failure: Fraction) -> int:
+    """The smallest t with 1 - (1 - P(noise > t))^bins <= failure, certain not to be too small."""
+    return smallest(lambda t: (1 - Fraction(noise.above(t).upper)) ** bins >= 1 - failure)
 
 
 def _chance(failure: Number) -> Fraction:

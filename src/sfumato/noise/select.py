@@ -155,7 +155,7 @@ class _Gaps(Protocol):
         ...
 
     def bits(self, block: slice, most: int) -> Integers:
-        """Integers 0 <= j_i <= min(g_i / ln 2, ``most``), 0 where g_i = 0; overwritten by the next call."""
+        """Integers 0 <= j_i <= min(g_i / ln 2, ``most``), 0 where g_i = 0."""
         ...
 
 
@@ -167,8 +167,6 @@ class _Array:
     best: int | float
     rate: Fraction
     factor: float
-    # Room for one block. Fresh arrays of this size can cost a system call and its page faults each.
-    room: tuple[Vector, NDArray[np.float64], Integers]
 
     @property
     def count(self) -> int:
@@ -178,13 +176,13 @@ class _Array:
         return self.rate * (Fraction(self.best) - Fraction(self.scores.item(index)))
 
     def bits(self, block: slice, most: int) -> Integers:
-        part = self.scores[block]
-        gaps, bits, whole = (room[: len(part)] for room in self.room)
-        np.subtract(self.best, part, out=gaps)
-        # int64 wraps around modulo 2^64, where the difference of two of them is exact
-        np.multiply(gaps.view(np.uint64) if gaps.dtype == np.int64 else gaps, self.factor, out=bits)
+        differences: NDArray[Any] = self.best - self.scores[block]
+        if differences.dtype == np.int64:
+            # wrapped around modulo 2^64, where the difference of two int64 is exact
+            differences = differences.view(np.uint64)
+        bits: NDArray[np.float64] = np.multiply(differences, self.factor, dtype=np.float64)
         np.minimum(bits, float(most), out=bits)
-        whole[:] = bits
+        whole: Integers = bits.astype(np.int64)
         return whole
 
 
@@ -281,9 +279,7 @@ def _gaps(scores: Scores, rate: Fraction) -> _Gaps:
         raise _not_finite()
     factor = float_down(rate * _BITS_A_NAT * _SLACK)
     if best - worst < _HUGE and factor < _HUGE:
-        size = min(len(values), _BLOCK)
-        room = np.empty(size, values.dtype), np.empty(size, np.float64), np.empty(size, np.int64)
-        return _Array(values, best, rate, factor, room)
+        return _Array(values, best, rate, factor)
     return _listed(values.tolist(), rate)
 
 

@@ -60,7 +60,8 @@ class Selection:
 class NoisyMax:
     """The index of the largest integer score after independent noise, ties to the first.
 
-    ``gap``: also how far it is above the second. ``distance`` is Linf, over the scores.
+    ``gap``: also how far it is above the least noisy score that would still have won.
+    ``distance`` is Linf, over the scores.
     """
 
     noise: Noise
