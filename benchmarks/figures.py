@@ -8,20 +8,20 @@ which are replayed so that the file only changes with what it shows.
 import html
 import json
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from benchmarks.driver import OURS, ROOT
 from benchmarks.noise import LAWS, RESULTS, SCALES, title
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law
 from sfumato.testing import Replay
 
 FOLDER = ROOT / "docs" / "figures"
 DRAWS = 10**6
 _WIDTH, _HEIGHT = 760, 340
+_LEFTS = 62, 434
 _COLOURS = {OURS: "#3b6ea5", "numpy": "#c8794a", "opendp": "#5b9a68"}
 _NAMES = {OURS: "sfumato, exact", "numpy": "numpy, unsafe floats", "opendp": "OpenDP, exact"}
 _STYLE = (
@@ -83,8 +83,7 @@ def speed(rows: Sequence[dict[str, Any]]) -> str:
     """Time a sample over the scale: ours and numpy's of a million, OpenDP's of 100,000."""
     taken = {(row["case"], row["peer_name"]): row for row in rows}
     parts = []
-    for place, law in enumerate(LAWS):
-        left = 62 + 372 * place
+    for law, left in zip(LAWS, _LEFTS, strict=True):
         panel = Panel(
             f"Discrete {law.capitalize()}: time a sample",
             Axis(SCALES[0], SCALES[-1], left, left + 310),
@@ -92,49 +91,56 @@ def speed(rows: Sequence[dict[str, Any]]) -> str:
             list(zip(SCALES, ("0.1", "1", "16", "", "1,000", "10⁶", "2⁴⁰"), strict=True)),
             [(1, "1 ns"), (10, "10 ns"), (100, "100 ns"), (1e3, "1 µs"), (1e4, "10 µs"), (1e5, "100 µs")],
         )
-        parts.append(panel.frame("scale" if law == "laplace" else "sigma"))
+        name = "scale" if law == "laplace" else "sigma"
+        parts.append(panel.frame(f"{name}; arrays of 1,000,000, OpenDP's of 100,000"))
         million = [taken[title(law, scale, 10**6), "numpy"] for scale in SCALES]
         exact = [taken[title(law, scale, 10**5), "opendp"] for scale in SCALES]
-        for name, found, key in ((OURS, million, "ours"), ("numpy", million, "peer"), ("opendp", exact, "peer")):
-            points = [(scale, row[key]) for scale, row in zip(SCALES, found, strict=True) if row[key] is not None]
-            if points:
-                parts.append(panel.line(points, _COLOURS[name]))
-                at = panel.x(SCALES[-1]), panel.y(max(y for _, y in points[-4:])) - 9
-                parts.append(_text(*at, _NAMES[name], "n", "end", _COLOURS[name]))
+        parts.append(_curve(panel, OURS, [row["ours"] for row in million]))
+        parts.append(_curve(panel, "numpy", [row["peer"] for row in million]))
+        parts.append(_curve(panel, "opendp", [row["peer"] for row in exact]))
     return _document("Time a sample of sfumato, numpy and OpenDP over the scale", "".join(parts))
+
+
+def _curve(panel: Panel, system: str, taken: Sequence[float | None]) -> str:
+    """A line and its name: ours below it, others above. Nothing for a peer that was skipped."""
+    points = [(scale, time) for scale, time in zip(SCALES, taken, strict=True) if time is not None]
+    if not points:
+        return ""
+    last = [panel.y(time) for _, time in points[-3:]]
+    y = max(last) + 19 if system == OURS else min(last) - 9
+    colour = _COLOURS[system]
+    return panel.line(points, colour) + _text(panel.x.end, y, _NAMES[system], "n", "end", colour)
 
 
 def law() -> str:
     """How often each integer was drawn, and how often it should be."""
-    parts = []
-    laws = (
-        ("Discrete Laplace, scale 2.5", DiscreteLaplace("2.5"), 40),
-        ("Discrete Gaussian, sigma 3", DiscreteGaussian(3), 16),
-    )
-    for place, (name, noise, reach) in enumerate(laws):
-        left = 62 + 372 * place
-        panel = Panel(
-            name,
-            Axis(-reach - 1, reach + 1, left, left + 310, log=False),
-            Axis(5e-7, 1, _HEIGHT - 62, 48),
-            [(value, f"{value}".replace("-", "−")) for value in range(-reach, reach + 1, reach // 4)],
-            [(10.0**power, "1" if power == 0 else f"10{_raised(power)}") for power in range(0, -7, -1)],
-        )
-        parts.append(panel.frame(f"{DRAWS:,} draws (bars) and the exact law (dots)"))
-        values, counts = np.unique(noise.sample(DRAWS, Replay(1)), return_counts=True)
-        width = 0.8 * (panel.x(1) - panel.x(0))
-        for value, number in zip(values.tolist(), counts.tolist(), strict=True):
-            if abs(value) <= reach:
-                top = panel.y(number / DRAWS)
-                parts.append(
-                    f'<rect x="{panel.x(value) - width / 2:.1f}" y="{top:.1f}" width="{width:.1f}" '
-                    f'height="{panel.y.start - top:.1f}" class="b"/>'
-                )
-        for value in range(-reach, reach + 1):
-            chance = noise.pmf(value).upper
-            if chance >= panel.y.low:
-                parts.append(f'<circle cx="{panel.x(value):.1f}" cy="{panel.y(chance):.1f}" r="1.8" class="d"/>')
+    parts = [
+        _histogram("Discrete Laplace, scale 2.5", DiscreteLaplace("2.5"), 32, _LEFTS[0]),
+        _histogram("Discrete Gaussian, sigma 3", DiscreteGaussian(3), 16, _LEFTS[1]),
+    ]
     return _document("Draws of both laws beside their exact probabilities", "".join(parts))
+
+
+def _histogram(name: str, noise: Law, reach: int, left: int) -> str:
+    panel = Panel(
+        name,
+        Axis(-reach - 1, reach + 1, left, left + 310, log=False),
+        Axis(5e-7, 1, _HEIGHT - 62, 48),
+        [(value, f"{value}") for value in range(-reach, reach + 1, reach // 4)],
+        [(10.0**-power, f"10{_raised(-power)}" if power else "1") for power in range(7)],
+    )
+    width = 0.8 * (panel.x(1) - panel.x(0))
+    drawn = Counter(noise.sample(DRAWS, Replay(1)).tolist())
+    parts = [panel.frame(f"{DRAWS:,} draws (bars) and the exact law (dots)")]
+    for value in range(-reach, reach + 1):
+        x, floor = panel.x(value), panel.y.start
+        if drawn[value]:
+            y = panel.y(drawn[value] / DRAWS)
+            size = f'width="{width:.1f}" height="{floor - y:.1f}"'
+            parts.append(f'<rect x="{x - width / 2:.1f}" y="{y:.1f}" {size} class="b"/>')
+        if (chance := noise.pmf(value).upper) >= panel.y.low:
+            parts.append(f'<circle cx="{x:.1f}" cy="{panel.y(chance):.1f}" r="1.8" class="d"/>')
+    return "".join(parts)
 
 
 def _raised(power: int) -> str:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from sfumato.accounting import Profile, account
 from sfumato.errors import InvalidDeclaration
 from sfumato.exact.rounding import exp_down, log_down
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, DiscreteStaircase, Truncated
+from sfumato.noise import Binomial, DiscreteGaussian, DiscreteLaplace, DiscreteStaircase, Skellam, Truncated
 from sfumato.privacy import (
     AdditiveNoise,
     Composed,
@@ -655,6 +655,8 @@ class Mystery:
         AdditiveNoise(DiscreteStaircase(1, 3), linf()),
         AdditiveNoise(Truncated(DiscreteGaussian(1), -9, 9), Distance(Norm.L2, ONE)),
         AdditiveNoise(CUT, Distance(Norm.L2, ONE)),
+        AdditiveNoise(Binomial(9, HALF), Distance(Norm.L1, ONE)),
+        AdditiveNoise(Skellam(9), Distance(Norm.L2, ONE)),
         AdditiveNoise(Mystery(), Distance(Norm.L1, ONE)),
         Composed((AdditiveNoise(DiscreteLaplace(1), Distance(Norm.L1, ONE)), Mystery())),
         Repeated(Mystery(), 2),

@@ -79,13 +79,13 @@ def test_a_moment_without_noise_is_the_statistic_of_the_clipped_rows(statistic, 
 DATA = [5, 17, 17, 40, 66, 90, 200, -50] * 6
 
 
-def misses(mechanism, rows, right, confidence, trials=1200):
-    """How often the interval leaves the truth out; sure to notice twice the stated miss."""
+def misses(mechanism, rows, right, confidence, trials=600):
+    """How often the interval leaves the truth out; sure to notice a miss of 0.27 more."""
     entropy = Replay(31)
     estimates = (mechanism.estimate(mechanism.release(rows, entropy=entropy), confidence) for _ in range(trials))
     missed = sum(not each.lower <= right(each) <= each.upper for each in estimates)
     miss = float(1 - Fraction(str(confidence)))
-    assert_at_most(missed, trials, miss, notices=miss + 0.19)
+    assert_at_most(missed, trials, miss, notices=miss + 0.27)
 
 
 @BOTH
@@ -95,10 +95,10 @@ def test_the_interval_covers_the_clipped_statistic(statistic):
 
 
 @BOTH
-def test_an_interval_for_a_quarter_of_the_noise_is_noticed(statistic, monkeypatch):
+def test_an_interval_for_a_sixteenth_of_the_noise_is_noticed(statistic, monkeypatch):
     mechanism = MAKERS[statistic](ROW, 1, lower=0, upper=100)
     reach = moments._reach
-    monkeypatch.setattr(moments, "_reach", lambda *given: reach(*given) // 4)
+    monkeypatch.setattr(moments, "_reach", lambda *given: reach(*given) // 16)
     with pytest.raises(AssertionError, match="was stated"):
         misses(mechanism, DATA, lambda _: truth(DATA, 0, 100, statistic), "0.8")
 
@@ -117,16 +117,16 @@ def test_the_error_of_a_moment_is_as_stated(statistic):
 
 
 @BOTH
-def test_a_tenth_of_the_error_is_noticed(statistic):
+def test_an_eighth_of_the_error_is_noticed(statistic):
     mechanism = MAKERS[statistic](ROW, 1, lower=0, upper=100)
     with pytest.raises(AssertionError, match="was stated"):
-        too_far(mechanism, statistic, mechanism.error("0.8", size=len(DATA)) / 10)
+        too_far(mechanism, statistic, mechanism.error("0.8", size=len(DATA)) / 8)
 
 
 def too_far(mechanism, statistic, bound):
     entropy, right = Replay(37), truth(DATA, 0, 100, statistic)
-    values = [mechanism.estimate(mechanism.release(DATA, entropy=entropy), 0.5).value for _ in range(1200)]
-    assert_at_most(sum(abs(value - right) > bound for value in values), 1200, 0.2, notices=0.4)
+    values = [mechanism.estimate(mechanism.release(DATA, entropy=entropy), 0.5).value for _ in range(600)]
+    assert_at_most(sum(abs(value - right) > bound for value in values), 600, 0.2, notices=0.47)
 
 
 @BOTH
@@ -214,10 +214,10 @@ def test_the_interval_covers_the_statistic_clipped_to_private_bounds(clip, stati
 
 @CLIP
 @BOTH
-def test_an_interval_for_a_quarter_of_the_noise_is_noticed_with_private_bounds(clip, statistic, monkeypatch):
+def test_an_interval_for_a_sixteenth_of_the_noise_is_noticed_with_private_bounds(clip, statistic, monkeypatch):
     mechanism = PRIVATE[statistic](ROW, 3, clip=clip(2))
     reach = moments._reach
-    monkeypatch.setattr(moments, "_reach", lambda *given: reach(*given) // 4)
+    monkeypatch.setattr(moments, "_reach", lambda *given: reach(*given) // 16)
     with pytest.raises(AssertionError, match="was stated"):
         covers(mechanism, statistic)
 
@@ -225,11 +225,11 @@ def test_an_interval_for_a_quarter_of_the_noise_is_noticed_with_private_bounds(c
 def covers(mechanism, statistic):
     """As ``misses``, but the bounds that the statistic is clipped to are part of each release."""
     entropy, missed, data = Replay(41), 0, DATA * 4
-    for _ in range(500):
+    for _ in range(300):
         released = mechanism.release(data, entropy)
         found = mechanism.estimate(released, "0.8")
         missed += not found.lower <= truth(data, released.lower, released.upper, statistic) <= found.upper
-    assert_at_most(missed, 500, 0.2, notices=0.49)
+    assert_at_most(missed, 300, 0.2, notices=0.58)
 
 
 @BOTH

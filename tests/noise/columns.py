@@ -8,10 +8,12 @@ from typing import TypeAlias
 from flint import arb, ctx, fmpq
 
 from sfumato.noise.cells import _HARD, _UNIT_BITS, Cells
+from sfumato.noise.curves import Exponential, Parabola
 from sfumato.noise.decay import ERROR
 
 # f(x) of a law up to its norming constant, f(0) = 1, falling to either side
 F: TypeAlias = Callable[[int], arb]
+Curve: TypeAlias = Exponential | Parabola
 
 _BITS = 200
 
@@ -24,6 +26,26 @@ def exponential(width: Fraction) -> F:
 def parabola(sigma_squared: Fraction) -> F:
     """e^-(x^2 / (2 sigma^2))."""
     return lambda x: (-arb(fmpq(x * x * sigma_squared.denominator, 2 * sigma_squared.numerator))).exp()
+
+
+WIDTHS = [Fraction(each) for each in ("1e-3", "0.3", "1", "7.3", "16", "50", "100.01", "1000", "1e6", "123456789.123")]
+WIDTHS += [Fraction(10**12, 7), Fraction(2**40), Fraction(2**52)]
+
+
+def laws(widths: list[Fraction]) -> Iterator[tuple[Curve, F]]:
+    """Each curve of each width, and its truth."""
+    for width in widths:
+        yield Exponential(width, two_sided=True), exponential(width)
+        yield Exponential(width, two_sided=False), exponential(width)
+        yield Parabola(width**2), parabola(width**2)
+
+
+LAWS = list(laws(WIDTHS))
+
+
+def truth(curve: Curve) -> F:
+    """The curve, in balls."""
+    return exponential(curve.width) if isinstance(curve, Exponential) else parabola(curve.sigma_squared)
 
 
 def faults(cells: Cells, f: F) -> Iterator[str]:

@@ -13,12 +13,12 @@ from sfumato.errors import InvalidNumber
 from sfumato.noise import SYSTEM, coin, law, real
 from sfumato.noise.coin import Bernoulli, BernoulliExp, BernoulliLogistic, Coin
 from sfumato.testing import Replay, assert_at_most
-from tests.noise.truth import PRECISION, Script, ball, every_path, is_outward
+from tests.noise.truth import PRECISION, ball, every_path, is_outward
 
 COINS = [
     *(Bernoulli(text) for text in ("0", "1", "1/2", "1/3", "0.999999", "1e-30")),
-    *(BernoulliExp(text) for text in ("0", "1e-30", "1/100", "1", "17/2", "1000", "1e400")),
-    *(BernoulliLogistic(text) for text in ("0", "1e-30", "1/100", "1", "17/2", "1000", "1e400")),
+    *(BernoulliExp(text) for text in ("0", "1e-30", "1/100", "1", "17/2", "1000", "12345")),
+    *(BernoulliLogistic(text) for text in ("0", "1e-30", "1/100", "1", "17/2", "1000", "12345")),
     *(BernoulliLogistic("3/2", odds) for odds in ("1/7", "9", "1e30", "1e-400")),
 ]
 EVERY = pytest.mark.parametrize("one", COINS, ids=repr)
@@ -112,15 +112,10 @@ def is_stated_outward(one: Coin) -> bool:
     """Whether all that is stated holds the truth."""
     with ctx.workprec(PRECISION):
         truth = bias(one)
-        pairs = [
-            (one.pmf(1), truth),
-            (one.pmf(0), 1 - truth),
-            (one.cdf(0), 1 - truth),
-            (one.above(0), truth),
-            (one.tail(0), truth),
-            (one.variance, truth * (1 - truth)),
-        ]
-        return all(is_outward(stated.lower, value, stated.upper) for stated, value in pairs)
+        stated = [(one.pmf(1), truth, 1 - truth), (one.above(0), truth, 1 - truth), (one.tail(0), truth, 1 - truth)]
+        stated += [(one.pmf(0), 1 - truth, truth), (one.cdf(0), 1 - truth, truth)]
+        stated += [(one.variance, truth * (1 - truth), None)]
+        return all(is_outward(each.lower, value, each.upper, complement) for each, value, complement in stated)
 
 
 @EVERY
@@ -190,9 +185,10 @@ def test_odds_that_are_not_positive_are_refused(odds):
         BernoulliLogistic(1, odds)
 
 
-def test_a_script_is_all_the_entropy_that_a_coin_needs():
-    assert Bernoulli(1).sample_one(Script((0,))) is True
-    assert Bernoulli(0).sample_one(Script((0,))) is False
+@pytest.mark.parametrize("one", [BernoulliExp("1e400"), BernoulliLogistic("1e400", "1e400")])
+def test_a_bias_below_every_float_is_drawn_and_stated(one):
+    assert not one.sample_one() and not one.sample(1000).any()
+    assert (one.pmf(1).lower, one.pmf(1).upper, one.pmf(0).upper) == (0.0, 5e-324, 1.0)
 
 
 def test_what_no_kind_of_coin_says_is_not_answered():

@@ -12,12 +12,30 @@ from hypothesis import strategies as st
 
 from sfumato.errors import InvalidNumber
 from sfumato.exact import Bracket
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law, Noise
+from sfumato.noise import (
+    Binomial,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    DiscreteStaircase,
+    Geometric,
+    Law,
+    Noise,
+    Skellam,
+    Truncated,
+)
 from sfumato.noise.law import bracket, half_width_of, open_unit, quantile_of, size_of
 from sfumato.noise.search import smallest
 
 PROMISED = [name for name, _ in inspect.getmembers(Law, inspect.isfunction) if not name.startswith("_")]
-LAWS = [DiscreteLaplace("5/2"), DiscreteGaussian("5/2")]
+LAWS = [
+    DiscreteLaplace("5/2"),
+    DiscreteGaussian("5/2"),
+    DiscreteStaircase("1/2", 3),
+    Truncated(DiscreteLaplace(3), -4, 9),
+    Geometric(2),
+    Binomial(9, "1/3"),
+    Skellam("5/2"),
+]
 SIDES = st.integers(0, 50)
 CHANCES = st.fractions(min_value=Fraction(1, 10**9), max_value=1 - Fraction(1, 10**9))
 
@@ -48,8 +66,24 @@ def test_a_law_keeps_what_is_promised(law):
         ]
 
 
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+def test_the_statements_of_a_law_are_of_one_distribution(law):
+    """Each statement in terms of the masses: they hold whatever the law is."""
+    for x in range(-12, 13):
+        below, mass, beyond = law.cdf(x - 1), law.pmf(x), law.above(x)
+        assert below.lower + mass.lower + beyond.lower <= 1 <= below.upper + mass.upper + beyond.upper
+        assert law.cdf(x).lower <= below.upper + mass.upper and below.lower + mass.lower <= law.cdf(x).upper
+    for h in range(8):
+        outside = [law.cdf(-h - 1), law.above(h)]
+        assert law.tail(h).lower <= math.fsum(each.upper for each in outside) * (1 + 1e-15)
+        assert math.fsum(each.lower for each in outside) <= law.tail(h).upper * (1 + 1e-15)
+    for chance in (Fraction(1, 20), Fraction(1, 2), Fraction(19, 20)):
+        assert law.cdf(law.quantile(chance)).upper >= chance >= law.cdf(law.quantile(chance) - 1).lower
+        assert law.tail(law.half_width(chance)).lower <= 1 - chance <= law.tail(law.half_width(chance) - 1).upper
+
+
 def test_every_law_that_an_event_can_name_is_tried():
-    assert {type(law) for law in LAWS} <= set(get_args(Noise))
+    assert set(get_args(Noise)) <= {type(law) for law in LAWS}
 
 
 @given(st.lists(SIDES, max_size=6))

@@ -107,10 +107,10 @@ def test_staircase_statements_are_outward_bounds_of_any_step(
         assert stated.width <= 5e-16 * stated.upper + 5e-324
 
 
-def test_the_bounds_notice_a_law_whose_zero_counts_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bounds_notice_a_wrong_total(monkeypatch: pytest.MonkeyPatch) -> None:
     noise, truth = DiscreteStaircase(1, 4, 2), Truth(Fraction(1), 4, 2)
     assert is_stated_outward(noise, 3, truth)
-    # a wider centre: the total is then not the one of the law
+    # more weight beyond the centre than there is: 4 / (e - 1) = 2.33
     monkeypatch.setattr(DiscreteStaircase, "_further", property(lambda self: (Fraction(5, 2), Fraction(5, 2))))
     assert not is_stated_outward(noise, 3, truth)
 
@@ -148,8 +148,8 @@ def worst_loss(stair: Callable[[int], int], shift: int, reach: int) -> int:
     return max(abs(stair(x + shift) - stair(x)) for x in range(-reach, reach + 1))
 
 
-@given(st.integers(1, 12), st.data())
-@settings(deadline=None, max_examples=60)
+@given(st.integers(1, 8), st.data())
+@settings(deadline=None, max_examples=40)
 def test_a_shift_costs_epsilon_for_each_sensitivity_begun(sensitivity: int, data: st.DataObject) -> None:
     step, shift = data.draw(st.integers(1, sensitivity)), data.draw(st.integers(0, 4 * sensitivity))
     noise = DiscreteStaircase(1, sensitivity, step)
@@ -318,7 +318,7 @@ def test_the_widest_law_in_int64_does_not_wrap() -> None:
 
 
 def test_a_draw_that_no_int64_holds_is_saturated(monkeypatch: pytest.MonkeyPatch) -> None:
-    noise = DiscreteStaircase(1, 2**50)
+    noise = DiscreteStaircase(1, 3**30)
     monkeypatch.setattr(type(noise._stairs), "sample", lambda self, count, entropy: np.full(count, 2**62))
     assert set(np.abs(noise.sample(200)).tolist()) == {2**62}
 

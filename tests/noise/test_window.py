@@ -14,7 +14,7 @@ from sfumato.noise.window import ExponentialWeight, GaussianWeight, Weight, mome
 
 PRECISION = 2500
 SCALES = st.fractions(min_value=Fraction(1, 20), max_value=400, max_denominator=1000)
-WINDOWS = st.tuples(st.integers(0, 3000), st.integers(0, 300))
+WINDOWS = st.tuples(st.integers(0, 1500), st.integers(0, 300))
 
 
 def ball(number: Fraction | int) -> arb:
@@ -40,7 +40,7 @@ def is_tight(bounds: tuple[Fraction, Fraction], relative: float) -> bool:
 
 
 @given(SCALES, WINDOWS)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=30)
 def test_an_exponential_window_holds_its_sum(scale: Fraction, place: tuple[int, int]) -> None:
     first, last = place[0], place[0] + place[1]
     weight = ExponentialWeight(scale)
@@ -50,7 +50,7 @@ def test_an_exponential_window_holds_its_sum(scale: Fraction, place: tuple[int, 
 
 
 @given(SCALES, WINDOWS)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=30)
 def test_a_gaussian_window_holds_its_sum(sigma: Fraction, place: tuple[int, int]) -> None:
     first, last = place[0], place[0] + place[1]
     weight = GaussianWeight(sigma * sigma, last + 5)
@@ -105,7 +105,7 @@ def test_an_empty_window_weighs_nothing(weight: Weight) -> None:
 
 
 @given(SCALES, st.integers(0, 300), st.booleans())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=30)
 def test_moments_of_few_integers_are_exact_to_many_digits(scale: Fraction, last: int, exponential: bool) -> None:
     weight = ExponentialWeight(scale) if exponential else GaussianWeight(scale * scale, last)
     one, two = moments(weight, last)

@@ -11,7 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import InvalidDeclaration
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace
+from sfumato.noise import (
+    Binomial,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    DiscreteStaircase,
+    Geometric,
+    Noise,
+    Skellam,
+    Truncated,
+)
 from sfumato.privacy import (
     AdditiveNoise,
     Composed,
@@ -34,7 +43,16 @@ from sfumato.privacy.event import VERSION, event_from_json, event_to_json, form
 
 AMOUNTS = st.fractions(min_value=Fraction(1, 10**12), max_value=10**12)
 COUNTS = st.integers(1, 10**9)
-NOISES = st.builds(DiscreteLaplace, AMOUNTS) | st.builds(lambda s: DiscreteGaussian(sigma_squared=s), AMOUNTS)
+ENDS = st.integers(0, 2**70)
+WHOLE = st.builds(DiscreteLaplace, AMOUNTS) | st.builds(lambda s: DiscreteGaussian(sigma_squared=s), AMOUNTS)
+NOISES = st.one_of(
+    WHOLE,
+    st.builds(lambda law, lower, upper: Truncated(law, -lower, upper), WHOLE, ENDS, ENDS),
+    st.builds(lambda scale, upper: Truncated(Geometric(scale), 0, upper), AMOUNTS, ENDS),
+    st.builds(DiscreteStaircase, AMOUNTS.filter(lambda epsilon: epsilon < 100), st.integers(1, 10**6)),
+    st.builds(Binomial, st.integers(1, 1000), st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(999, 1000))),
+    st.builds(Skellam, st.fractions(min_value=Fraction(1, 1000), max_value=1000)),
+)
 RELATIONS = st.sampled_from(Relation)
 SCORES = st.builds(lambda value, relation: Distance(Norm.LINF, value, relation), AMOUNTS, RELATIONS)
 ADDITIVE = st.builds(
@@ -145,6 +163,21 @@ FORMS = {
     ),
     "repeated": ({"kind": "repeated", "version": 1, "event": SUM, "times": 9}, Repeated(AdditiveNoise(NOISE, ONE), 9)),
 }
+LAWS = [
+    (LAPLACE, NOISE),
+    ({"law": "discrete_gaussian", "sigma_squared": "7/3"}, DiscreteGaussian(sigma_squared="7/3")),
+    (
+        {"law": "discrete_staircase", "epsilon": "1/2", "sensitivity": 10, "step": 4},
+        DiscreteStaircase("1/2", 10, 4),
+    ),
+    ({"law": "truncated", "whole": LAPLACE, "lower": -3, "upper": 5}, Truncated(NOISE, -3, 5)),
+    (
+        {"law": "truncated", "whole": {"law": "geometric", "scale": "2"}, "lower": 0, "upper": 5},
+        Truncated(Geometric(2), 0, 5),
+    ),
+    ({"law": "binomial", "trials": 9, "probability": "1/3"}, Binomial(9, "1/3")),
+    ({"law": "skellam", "rate": "5/2"}, Skellam("5/2")),
+]
 # What may be left out, and then has the old meaning.
 MAY_BE_ABSENT = {"relation", "cells", "monotone", "gap"}
 
@@ -200,9 +233,27 @@ def test_the_forms_of_version_one_are_for_ever(name):
     assert event_from_json(written) == event
 
 
+@pytest.mark.parametrize(("written", "law"), LAWS, ids=repr)
+def test_the_laws_of_version_one_are_for_ever(written, law):
+    event = AdditiveNoise(law, EACH, 4)
+    assert event_to_json(event) == COUNT | {"noise": written}
+    assert event_from_json(COUNT | {"noise": written}) == event
+
+
+@pytest.mark.parametrize(("written", "law"), LAWS, ids=repr)
+def test_a_damaged_law_raises(written, law):
+    for path in places(written):
+        for damaged in (changed(written, path, to="nonsense"), changed(written, path, cut=True)):
+            with pytest.raises(InvalidDeclaration):
+                event_from_json(COUNT | {"noise": damaged})
+    with pytest.raises(InvalidDeclaration):
+        event_from_json(COUNT | {"noise": written | {"later": "1"}})
+
+
 def test_every_kind_has_its_form_and_every_form_is_tried():
-    kinds = {make for make, _ in form._KINDS.values()}
+    kinds, laws = ({make for make, _ in table.values()} for table in (form._KINDS, form._LAWS))
     assert kinds == set(get_args(Event)) == {type(event) for _, event in FORMS.values()}
+    assert laws == set(get_args(Noise)) | {Geometric} == {type(law) for _, law in LAWS} | {Geometric}
     assert VERSION == 1
 
 

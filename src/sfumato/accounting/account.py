@@ -150,7 +150,7 @@ def _repeated(event: Repeated) -> Profile:
     return _cost(event.event).times(event.times)
 
 
-def _relations(event: Event) -> set[Relation]:
+def _relations(event: object) -> set[Relation]:
     """The neighbour relations that an event's parts are about."""
     match event:
         case Composed(events):

@@ -14,25 +14,60 @@ from sfumato.mechanisms.additive import (
     laplace,
     staircase,
 )
+from sfumato.mechanisms.bernstein import Interval, Statistic
+from sfumato.mechanisms.bounds import ApproximateBounds, bounds
+from sfumato.mechanisms.moments import Clipped, ClippedMoment, Moment, clipped_mean, clipped_variance, mean, variance
 from sfumato.mechanisms.noisy_max import NoisyMaxMechanism, Winner, report_noisy_max
+from sfumato.mechanisms.quantile import Quantile, Quantiles, median, quantile, quantiles
+from sfumato.mechanisms.representative import Mode, Representative, mode, representative
+from sfumato.mechanisms.rows import on_lattice
 from sfumato.mechanisms.selection import SelectionMechanism, exponential, permute_and_flip
+from sfumato.mechanisms.sensitivity import LocalSensitivity, global_sensitivity, local_sensitivity
 from sfumato.mechanisms.top_k import JointMechanism, PeelingMechanism, joint_top_k, peeled_top_k
+from sfumato.mechanisms.vector import VectorMechanism, add_saturating, vector
 
 __all__ = [
     "AdditiveMechanism",
+    "ApproximateBounds",
+    "Clipped",
+    "ClippedMoment",
+    "Interval",
     "JointMechanism",
+    "LocalSensitivity",
+    "Mode",
+    "Moment",
     "NoisyMaxMechanism",
     "PeelingMechanism",
+    "Quantile",
+    "Quantiles",
+    "Representative",
     "SelectionMechanism",
+    "Statistic",
+    "VectorMechanism",
     "Winner",
+    "add_saturating",
+    "bounds",
     "calibrated_gaussian",
+    "clipped_mean",
+    "clipped_variance",
     "exponential",
     "gaussian",
     "geometric",
+    "global_sensitivity",
     "joint_top_k",
     "laplace",
+    "local_sensitivity",
+    "mean",
+    "median",
+    "mode",
+    "on_lattice",
     "peeled_top_k",
     "permute_and_flip",
+    "quantile",
+    "quantiles",
     "report_noisy_max",
+    "representative",
     "staircase",
+    "variance",
+    "vector",
 ]

@@ -108,8 +108,7 @@ def share_error(whole: int, reach: int, statistic: Statistic) -> Fraction:
     Fraction(1, 8)
     """
     left = whole - statistic.amounts * reach
-    worst = reach if statistic is Statistic.MEAN else 5 * reach
-    return min(Fraction(worst, left), statistic.most) if left > 0 else statistic.most
+    return min(Fraction(reach, left), statistic.most) if left > 0 else statistic.most
 
 
 def _total(values: Integers) -> int:

@@ -8,6 +8,7 @@ sensitivity is one a row, as for a count. Proof: moments.proof.md.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -221,7 +222,13 @@ def _moved(distance: Distance, width: int, statistic: Statistic) -> Distance:
 
 def _reach(additive: AdditiveMechanism, statistic: Statistic, confidence: Number) -> int:
     """What the noise of all sums stays within, with this confidence (union bound)."""
-    return additive.error(1 - (1 - open_unit("confidence", confidence)) / statistic.amounts)
+    return _reach_of(additive, 1 - (1 - open_unit("confidence", confidence)) / statistic.amounts)
+
+
+@lru_cache(maxsize=256)
+def _reach_of(additive: AdditiveMechanism, confidence: Fraction) -> int:
+    """The error of one sum, which many estimates of one mechanism ask for."""
+    return additive.error(confidence)
 
 
 def _steps(parts: Integers, width: int) -> Integers:

@@ -17,6 +17,7 @@ from sfumato.noise.real import Bounds
 
 # Words at once: their digits, twelve times as much, stay in the cache of a core.
 _BLOCK = 1 << 13
+_ALL = ~np.uint64(0)
 
 
 def random_bits(count: int, bias: Bounds, entropy: Entropy = SYSTEM, *, levels: int = 12) -> Words:
@@ -45,18 +46,18 @@ def random_bits(count: int, bias: Bounds, entropy: Entropy = SYSTEM, *, levels: 
     drawn = np.empty(whole + (rest > 0), np.uint64)
     for start in range(0, len(drawn), _BLOCK):
         part = drawn[start : start + _BLOCK]
-        part[:] = _below(len(part), digits, entropy)
+        part[:] = _below(np.full(len(part), _ALL), digits, entropy)
     if rest:
         drawn[-1] &= np.uint64((1 << rest) - 1)
     return drawn
 
 
-def _below(size: int, digits: Callable[[int], list[bool]], entropy: Entropy, depth: int = 0) -> Words:
-    """Words of the lanes whose number is below the bias, both read from their digits of ``depth`` on."""
+def _below(lanes: Words, digits: Callable[[int], list[bool]], entropy: Entropy, depth: int = 0) -> Words:
+    """Words in which a bit of ``lanes`` is set where its number is below the bias, by the digits from ``depth`` on."""
     ours = digits(depth)
     # a set bit stands for the digit 0 of its lane's number
-    drawn = words(size * len(ours), entropy).reshape(len(ours), size)
-    below, zeros, ones = np.zeros(size, np.uint64), np.full(size, ~np.uint64(0)), np.zeros(size, np.uint64)
+    drawn = words(len(lanes) * len(ours), entropy).reshape(len(ours), len(lanes))
+    below, zeros, ones = np.zeros_like(lanes), lanes.copy(), np.zeros_like(lanes)
     for zero, one in zip(drawn, ours, strict=True):
         if one:
             below |= zero
@@ -67,7 +68,7 @@ def _below(size: int, digits: Callable[[int], list[bool]], entropy: Entropy, dep
     equal = zeros & ~ones
     rest = np.flatnonzero(equal)
     if len(rest):
-        below[rest] |= equal[rest] & _below(len(rest), digits, entropy, depth + 1)
+        below[rest] |= equal[rest] & _below(equal[rest], digits, entropy, depth + 1)
     return below
 
 

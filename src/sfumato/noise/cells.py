@@ -11,7 +11,6 @@ in the tail, is a few cells more, which stand for a geometric hat. There is no n
 constant, no float and no math library here. Proof: cells.proof.md.
 """
 
-from bisect import bisect_right
 from fractions import Fraction
 from functools import partial
 from itertools import count
@@ -29,9 +28,11 @@ _HEIGHT_BITS = 18
 # heights are in units of 2^-44, tops in units of 2^-31
 _UNIT_BITS = 44
 _SLACK = 20
-_HARD = -(1 << 15)
+# blocks are called by their number; hard cells by that plus _HARD; what has no column, _NONE
+_BLOCKS, _HARD, _NONE = 1 << 20, 1 << 21, 1 << 22
+_SHORT_BLOCKS, _SHORT_HARD, _SHORT_NONE = 1 << 13, 1 << 14, (1 << 15) - 1
 _LANES = 1 << 14
-_BATCH = 64 * _LANES
+_BATCH = 32 * _LANES
 _FEW = 32
 _MOST = 1 << 62
 
@@ -112,7 +113,11 @@ class Cells:
         self._rise = curve.rise(self.shift, self.blocks << self.shift)
         self._dtype = np.dtype("<u2" if bits + self.shift <= 16 else "<u4" if bits + self.shift <= 32 else "<u8")
         self._spare = 8 * self._dtype.itemsize - bits
-        assert self.blocks < -_HARD and bits + self.shift + height_bits <= 96, "one word holds a draw"
+        short = self.blocks <= _SHORT_BLOCKS
+        self._limit, self._hard, self._none = (
+            (_SHORT_BLOCKS, _SHORT_HARD, _SHORT_NONE) if short else (_BLOCKS, _HARD, _NONE)
+        )
+        assert self.blocks <= self._limit and bits + self.shift + height_bits <= 96, "one word holds a draw"
         self._build(*curve.ends(self.shift, self.blocks))
         assert self.height < 1 << _UNIT_BITS - 1, "the arithmetic of a verdict fits 64 bits"
 
@@ -132,11 +137,13 @@ class Cells:
         self._void = self._escape + escapes
         self._stretch, self._outside = stretch, outside
         self._share = Fraction(2 * stretch * sides << _UNIT_BITS, self.height * escapes << self.shift)
-        names = np.full(2 * len(tops) + 1, _HARD, np.int16)
-        names[:-1:2] = np.arange(self.first, self.blocks)
-        counts = np.empty(len(names), np.int64)
-        counts[:-1:2], counts[1::2], counts[-1] = easy, columns - easy, (1 << self.bits) - self._escape
-        self.table = np.repeat(names, counts)
+        numbers = np.arange(self.first, self.blocks)
+        names = np.stack((numbers, numbers + self._hard), axis=1).ravel()
+        counts = np.stack((easy, columns - easy), axis=1).ravel()
+        self.table = np.repeat(
+            np.append(names, self._none).astype(np.int16 if self._limit == _SHORT_BLOCKS else np.int32),
+            np.append(counts, (1 << self.bits) - self._escape),
+        )
         self._cell = self.table.data
         self._starts, self._tops = starts[:-1], tops
         self._starts_list, self._tops_list = starts[:-1].tolist(), tops.tolist()
@@ -164,51 +171,51 @@ class Cells:
 
     def _batch(self, out: Integers, entropy: Entropy) -> None:
         hard = [self._lanes(out, start, entropy) for start in range(0, len(out), _LANES)]
-        lanes, drawn = hard[0] if len(hard) == 1 else [np.concatenate(each) for each in zip(*hard, strict=True)]
+        lanes, names, drawn = hard[0] if len(hard) == 1 else [np.concatenate(each) for each in zip(*hard, strict=True)]
         if len(lanes) > _FEW:
-            self._many(out, lanes, drawn, entropy)
+            self._many(out, lanes, names.astype(np.int64) - self._hard, drawn, entropy)
         elif len(lanes):
             heights = entropy.bits(len(lanes) * self.height_bits)
             out[lanes] = [
-                self._settled(word, heights >> place & self._height_mask, entropy)
-                for place, word in zip(count(0, self.height_bits), drawn.tolist(), strict=False)
+                self._settled(name - self._hard, word, heights >> place & self._height_mask, entropy)
+                for place, name, word in zip(count(0, self.height_bits), names.tolist(), drawn.tolist(), strict=False)
             ]
 
-    def _lanes(self, out: Integers, start: int, entropy: Entropy) -> tuple[Integers, Words]:
-        """Draws a stretch of ``out``; gives the places where the cell is hard, and the words drawn there."""
+    def _lanes(self, out: Integers, start: int, entropy: Entropy) -> tuple[Integers, Integers, Words]:
+        """Draws a stretch of ``out``; gives the places of the hard cells, their names, and the words drawn."""
         target = out[start : start + _LANES]
         drawn = np.empty(len(target), self._dtype)
         entropy.fill(drawn.view(np.uint8))
-        numbers = self.table.take(drawn >> self._spare if self._spare else drawn, mode="clip")
-        target[:] = numbers
+        names = self.table.take(drawn >> self._spare if self._spare else drawn, mode="clip")
+        target[:] = names
         if self.shift:
             target <<= self.shift
             offsets = drawn & self._mask
             target |= offsets.view(np.int64) if offsets.itemsize == 8 else offsets
-        hard = (numbers == _HARD).nonzero()[0]
-        return hard + start if start else hard, drawn[hard]
+        hard = (names >= self._limit).nonzero()[0]
+        return hard + start if start else hard, names[hard], drawn[hard]
 
-    def _many(self, out: Integers, lanes: Integers, drawn: Words, entropy: Entropy) -> None:
+    def _many(self, out: Integers, lanes: Integers, numbers: Integers, drawn: Words, entropy: Entropy) -> None:
         """Settles hard cells all at once, but for the tail and for points too close to the curve."""
         cells, offsets = (drawn >> self._spare).astype(np.int64), (drawn & self._mask).astype(np.int64)
         heights = (words(len(lanes), entropy) >> 64 - self.height_bits).astype(np.int64)
-        block = np.searchsorted(self._starts, np.minimum(cells, self._escape - 1), "right") - 1
-        level, number = cells - self._starts[block], block + self.first
-        under, above = self._margins(number, offsets, level << self.height_bits | heights, self._tops[block])
-        no = above >= 0
-        values = number << self.shift | offsets
         outside = cells >= self._escape
+        block = np.where(outside, 0, numbers - self.first)
+        places = cells - self._starts[block] << self.height_bits | heights
+        under, above = self._margins(numbers, offsets, places, self._tops[block])
+        no = above >= 0
+        values = numbers << self.shift | offsets
         for lane in ((under < 0) & ~no | outside).nonzero()[0]:
-            x = self._attempt(int(cells[lane]), int(offsets[lane]), int(heights[lane]), entropy)
+            x = self._attempt(int(cells[lane]), int(numbers[lane]), int(offsets[lane]), int(heights[lane]), entropy)
             no[lane], values[lane] = x is None, x or 0
         out[lanes] = values
         again = np.empty(int(no.sum()), np.int64)
         self.fill(again, entropy)
         out[lanes[no]] = again
 
-    def _settled(self, word: int, height: int, entropy: Entropy) -> int:
+    def _settled(self, number: int, word: int, height: int, entropy: Entropy) -> int:
         """The draw that begins with this word, which fell into a hard cell."""
-        x = self._attempt(word >> self._spare, word & self._mask, height, entropy)
+        x = self._attempt(word >> self._spare, number, word & self._mask, height, entropy)
         return self.one(entropy) if x is None else x
 
     def one(self, entropy: Entropy) -> int:
@@ -216,19 +223,19 @@ class Cells:
         while True:
             word = entropy.bits(96)
             cell = word & (1 << self.bits) - 1
-            number, offset = self._cell[cell], word >> self.bits & self._mask
-            if number != _HARD:
-                return number << self.shift | offset
-            settled = self._attempt(cell, offset, word >> 96 - self.height_bits, entropy)
-            if settled is not None:
-                return settled
+            name, offset = self._cell[cell], word >> self.bits & self._mask
+            if name < self._limit:
+                return name << self.shift | offset
+            x = self._attempt(cell, name - self._hard, offset, word >> 96 - self.height_bits, entropy)
+            if x is not None:
+                return x
 
-    def _attempt(self, cell: int, offset: int, height: int, entropy: Entropy) -> int | None:
+    def _attempt(self, cell: int, number: int, offset: int, height: int, entropy: Entropy) -> int | None:
         """The draw of a hard cell, or None where its point is above the curve."""
         if cell >= self._escape:
             return self._tail(entropy) if cell < self._void else None
-        block = bisect_right(self._starts_list, cell) - 1
-        level, number = cell - self._starts_list[block], block + self.first
+        block = number - self.first
+        level = cell - self._starts_list[block]
         under, above = self._margins(number, offset, level << self.height_bits | height, self._tops_list[block])
         if above >= 0:
             return None

@@ -26,8 +26,8 @@ class Exponential:
 
     width: Fraction
     two_sided: bool
-    reach: int = 11
-    fineness: int = 110
+    reach: int = 12
+    fineness: int = 150
 
     def shift(self, fineness: int) -> int:
         """The largest that leaves ``fineness`` blocks a width."""
@@ -82,7 +82,7 @@ class Parabola:
     sigma_squared: Fraction
     two_sided: bool = True
     reach: int = 5
-    fineness: int = 150
+    fineness: int = 220
 
     @property
     def width(self) -> Fraction:

@@ -11,8 +11,8 @@ from sfumato.noise.entropy import Entropy
 from sfumato.noise.law import Integers, Shape, size_of
 
 WIDEST = 1 << 52
-# so many draws cost as much one by one as the large table does
-_WORTH = 512
+# so many draws are made one by one: without the large table, and nearly as fast as it is built
+_FEW = 128
 
 
 class Sampler:
@@ -25,14 +25,13 @@ class Sampler:
         a wide law is drawn in python integers
     """
 
-    __slots__ = ("_asked", "_curve", "_large", "_plain", "_small", "_wide")
+    __slots__ = ("_curve", "_large", "_plain", "_small", "_wide")
 
     def __init__(self, curve: Curve, wide: Callable[[Entropy], int] | None = None) -> None:
         self._curve, self._plain = curve, wide
         self._wide = wide if curve.width > WIDEST else None
         self._small: Cells | None = None
         self._large: Cells | None = None
-        self._asked = 0
 
     def __reduce__(self) -> tuple[type["Sampler"], tuple[object, ...]]:
         return Sampler, (self._curve, self._plain)
@@ -53,8 +52,7 @@ class Sampler:
             drawn[:] = [self.one(entropy) for _ in range(size)]
             return drawn.reshape(shape)
         out = np.empty(size, np.int64)
-        if self._large is None and self._asked + size <= _WORTH:
-            self._asked += size
+        if size <= _FEW:
             out[:] = [self.one(entropy) for _ in range(size)]
         else:
             if self._large is None:
@@ -68,11 +66,11 @@ def _small(curve: Curve) -> Cells:
     return Cells(curve, bits=max(10, _columns(curve, 8).bit_length() + 3), fineness=8)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)
 def _large(curve: Curve) -> Cells:
-    """A megabyte of cells, or, for a narrow law, 2^16 that a random short picks directly."""
+    """Two megabytes of cells, or, for a narrow law, 2^16 that a random short picks directly."""
     narrow = _columns(curve, curve.fineness) <= 64
-    return Cells(curve, bits=16 if narrow else 19, fineness=curve.fineness)
+    return Cells(curve, bits=16 if narrow else 20, fineness=curve.fineness)
 
 
 def _columns(curve: Curve, fineness: int) -> int:

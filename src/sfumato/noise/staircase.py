@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The discrete staircase distribution.
 
-Source: Geng, Viswanath, "The optimal mechanism in differential privacy" (ISIT 2014; IEEE
-Transactions on Information Theory 62, 2016), the discrete setting. Proof: staircase.proof.md.
+Source: Geng, Viswanath, "The optimal mechanism in differential privacy" (ISIT 2014; "The
+optimal noise-adding mechanism in differential privacy", IEEE Transactions on Information
+Theory 62, 2016), the discrete setting. Proof: staircase.proof.md.
 """
 
 from dataclasses import dataclass, field
@@ -123,7 +124,7 @@ class DiscreteStaircase:
     def _proposals(self, count: int, entropy: Entropy) -> Integers:
         """Lanes of stairs, part, place and sign, without those of minus zero."""
         stairs = self._stairs.sample(count, entropy)
-        magnitude = np.minimum(stairs, _MOST // self.sensitivity) * self.sensitivity
+        magnitude = np.minimum(stairs, _MOST // self.sensitivity + 1) * self.sensitivity
         outer = np.zeros(count, np.bool_) if self._part is None else self._part.sample(count, entropy)
         second = int(np.count_nonzero(outer))
         magnitude[~outer] += below_many(self.step, count - second, entropy)

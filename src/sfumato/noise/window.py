@@ -55,6 +55,9 @@ class Weight(Protocol):
 class ExponentialWeight:
     """w(x) = e^(-x / scale).
 
+    Guarantees:
+        an exponential window holds its sum
+
     >>> float(ExponentialWeight(Fraction(1)).mass(0, 10**9)[0])
     1.5819767068693265
     """
@@ -82,7 +85,11 @@ class ExponentialWeight:
 
 @dataclass(frozen=True, slots=True)
 class GaussianWeight:
-    """w(x) = e^(-x^2 / (2 sigma^2)); ``reach``: how far windows are asked for."""
+    """w(x) = e^(-x^2 / (2 sigma^2)); ``reach``: how far windows are asked for.
+
+    Guarantees:
+        a gaussian window holds its sum
+    """
 
     sigma_squared: Fraction
     reach: int

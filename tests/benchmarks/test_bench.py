@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arithmetic of the benchmarks, who is asked when, and the form of the results. Nothing is timed."""
+
+import json
+from dataclasses import asdict, fields
+from fractions import Fraction
+from importlib import import_module
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks import driver, figures, noise, worker
+from benchmarks.compare import Case, Peer, Row, Sample, Unit, Work, at_most, at_most_more, faster, line, rows
+from benchmarks.driver import Unavailable, measure
+
+EACH = Unit("ns a sample", 1e9, each=True)
+OURS, THEIRS = Work("sfumato", "laplace", 1, 1000), Work("numpy", "laplace", 1, 500)
+CASE = Case("a case", EACH, OURS, (Peer("numpy", THEIRS, faster(4)),), at_most(3))
+
+
+def taken(*values, cpu=1.0):
+    return [Sample(value, value * cpu) for value in values]
+
+
+def test_a_row_holds_the_medians_their_ratio_and_the_verdict():
+    # medians 2 us of 1,000 and 6 us of 500: 2 ns against 12 ns; their processor works half of that time
+    samples = {OURS: taken(9e-6, 1e-6, 2e-6), THEIRS: taken(5e-6, 6e-6, 8e-6, cpu=0.5)}
+    alone, beside = rows(CASE, samples)
+    assert alone == Row("a case", "ns a sample", 2.0, None, None, None, None, "<= 3", True)
+    assert beside == Row("a case", "ns a sample", 2.0, 12.0, "numpy", 6.0, 3.0, ">= 4x", True)
+
+
+@given(st.lists(st.integers(1, 10**6), min_size=1, max_size=9), st.randoms(use_true_random=False))
+def test_the_order_of_the_repetitions_does_not_matter(times, random):
+    shuffled = random.sample(times, len(times))
+    told = [rows(CASE, {OURS: taken(*given_times), THEIRS: taken(5.0)}) for given_times in (times, shuffled)]
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize(
+    ("bar", "ours", "peer", "holds"),
+    [
+        (faster(4), 1.0, 4.0, True),
+        (faster(4), 1.0, 3.999, False),
+        (faster(Fraction(3, 2)), 2.0, 3.0, True),
+        (faster(Fraction(1, 3)), 3.0, 1.0, True),
+        (faster(Fraction(1, 3)), 3.001, 1.0, False),
+        (at_most(5), 5.0, 0.0, True),
+        (at_most(5), 5.001, 100.0, False),
+        (at_most_more(3), 4.0, 1.0, True),
+        (at_most_more(3), 4.001, 1.0, False),
+    ],
+)
+def test_a_bar_is_judged_at_its_edge(bar, ours, peer, holds):
+    assert bar.holds(ours, peer) is holds
+
+
+def test_a_peer_that_was_not_measured_has_an_empty_row_with_its_name_and_bar():
+    (_, beside) = rows(CASE, {OURS: taken(2e-6)})
+    assert beside == Row("a case", "ns a sample", 2.0, None, "numpy", None, None, ">= 4x", None)
+    assert line(beside).endswith("not measured")
+
+
+class Fake:
+    """Answers 1, 2, 3, ... and notes who is asked; refuses some works."""
+
+    def __init__(self, asked, refuses=()):
+        self.asked, self.refuses = asked, refuses
+
+    def ask(self, work, *, memory):
+        self.asked.append((work.system, memory))
+        if work in self.refuses:
+            raise Unavailable("cannot")
+        return Sample(float(len(self.asked)), None)
+
+
+def test_systems_are_asked_in_turn():
+    asked = []
+    samples, failed = measure(CASE, {"sfumato": Fake(asked), "numpy": Fake(asked)}, 3)
+    assert asked == [("sfumato", False), ("numpy", False)] * 3 and not failed
+    assert [each.value for each in samples[OURS]] == [1.0, 3.0, 5.0]
+
+
+def test_a_peer_that_cannot_is_named_and_left_out_but_we_never_are():
+    asked = []
+    samples, failed = measure(CASE, {"sfumato": Fake(asked), "numpy": Fake(asked, [THEIRS])}, 3)
+    assert failed == {THEIRS: "cannot"} and list(samples) == [OURS] and asked.count(("numpy", False)) == 1
+    assert list(measure(CASE, {"sfumato": Fake(asked)}, 1)[0]) == [OURS]
+    with pytest.raises(Unavailable):
+        measure(CASE, {"sfumato": Fake(asked, [OURS])}, 1)
+
+
+def test_a_peer_without_an_environment_is_skipped_by_name(monkeypatch, tmp_path):
+    monkeypatch.setattr(driver, "ROOT", tmp_path)
+    assert driver.start(["opendp", "python-dp"]) == (
+        {},
+        {"opendp": "does not install here", "python-dp": "does not install here"},
+    )
+
+
+def test_a_process_answers_and_says_what_it_cannot():
+    numpy = driver.Worker("numpy")
+    try:
+        assert {"numpy", "python"} <= set(numpy.versions)
+        assert numpy.ask(Work("numpy", "laplace one"), memory=False).value > 0
+        with pytest.raises(Unavailable, match="KeyError"):
+            numpy.ask(Work("numpy", "nothing"), memory=False)
+    finally:
+        numpy.close()
+    assert list(worker.answers("nobody", [])) == [{"error": "ImportError: No module named 'benchmarks.systems.nobody'"}]
+
+
+def test_every_work_of_ours_and_numpy_is_there():
+    works = {name: import_module(f"benchmarks.systems.{name}").WORKS for name in ("sfumato", "numpy")}
+    asked = [work for case in noise.cases() for work in case.works if work.system in works]
+    assert not [work for work in asked if work.name not in works[work.system]]
+    for name, make in works["sfumato"].items():
+        assert make(2.5, 64)() is not None, name
+
+
+def test_a_repetition_is_so_many_calls(monkeypatch):
+    calls = []
+    worker.duration(lambda: calls.append(1), 5)
+    assert len(calls) == 5
+    monkeypatch.setattr(worker, "_LONG", 0)
+    assert worker.enough(lambda: None) == 1
+
+
+def test_memory_is_what_is_held_beside_the_result():
+    class Result:
+        nbytes = 10**6
+
+    def call():
+        output, beside = bytearray(10**6), bytearray(3 * 10**5)
+        del beside
+        return Result() if output else None
+
+    assert abs(worker.peak(call) - 3 * 10**5) < 10**4
+
+
+def test_cases_and_peers_are_told_apart():
+    names = [(case.name, peer.name) for case in noise.cases() for peer in case.peers]
+    alone = [case.name for case in noise.cases()]
+    assert len(set(names)) == len(names) and len(set(alone)) == len(alone)
+
+
+def test_the_bars_are_those_of_the_issue():
+    asked = {
+        (case.name, peer.name): peer.bar.text for case in noise.cases() for peer in case.peers if peer.bar is not None
+    }
+    assert asked["Laplace 16, n = 1,000,000", "numpy"] == ">= 4x"
+    assert asked["Laplace 2^40, n = 1,000,000", "numpy"] == ">= 3/2x"
+    assert asked["Gaussian 16, n = 1,000,000", "numpy"] == ">= 3x"
+    assert asked["Gaussian 1e+06, n = 1,000,000", "numpy"] == ">= 1x"
+    assert asked["Laplace 100, n = 100,000", "opendp"] == ">= 700x"
+    assert asked["Gaussian 100, n = 100,000", "opendp"] == ">= 1000x"
+    assert asked["Gaussian 100, n = 1", "opendp"] == ">= 12x"
+    assert asked["Laplace 16, n = 1,000", "numpy"] == ">= 1x"
+    assert asked["Laplace 100, n = 1,000", "numpy"] == ">= 1/3x"
+    assert asked["Exponential, 1,000,000 scores: votes", "opendp, a list"] == ">= 80x"
+    assert asked["Permute-and-flip, 1,000,000 scores: normal", "opendp, a list"] == ">= 40x"
+
+
+def test_the_document_is_json_with_a_row_a_line():
+    found = rows(CASE, {OURS: taken(2e-6), THEIRS: taken(6e-6)})
+    text = noise.document(found, {"numpy": {"numpy": "2.4.6"}}, {"opendp": "does not install here"})
+    read = json.loads(text)
+    assert read["rows"] == [asdict(row) for row in found] and read["skipped"] == {"opendp": "does not install here"}
+    assert len([each for each in text.splitlines() if '"case"' in each]) == len(found)
+
+
+def test_the_results_are_of_these_cases_and_judged_by_these_bars():
+    read = json.loads(noise.RESULTS.read_text())
+    assert {"date", "machine", "versions", "skipped", "repetitions", "rows"} == set(read) and read["repetitions"] >= 7
+    bars = {(case.name, peer.name): peer.bar for case in noise.cases() for peer in case.peers}
+    bars |= {(case.name, None): case.bar for case in noise.cases() if case.bar is not None}
+    assert {(row["case"], row["peer_name"]) for row in read["rows"]} == set(bars)
+    for row in read["rows"]:
+        assert list(row) == [each.name for each in fields(Row)]
+        bar = bars[row["case"], row["peer_name"]]
+        assert row["bar"] == (bar.text if bar else None)
+        if row["peer"] is not None:
+            assert row["ratio"] == pytest.approx(row["peer"] / row["ours"], rel=1e-3)
+        if bar and (row["peer"] is not None or row["peer_name"] is None):
+            assert row["holds"] is bar.holds(row["ours"], row["peer"] or 0.0)
+
+
+def test_the_speed_chart_has_a_line_a_system_within_the_picture():
+    made = []
+    for case in noise.cases():
+        made += [
+            asdict(row) for row in rows(case, {work: taken(1e-3) for work in case.works if work.system != "opendp"})
+        ]
+    without = ElementTree.fromstring(figures.speed(made))
+    assert len(without.findall(".//{*}path")) == 4
+    read = json.loads(noise.RESULTS.read_text())
+    inside(ElementTree.fromstring(figures.speed(read["rows"])))
+
+
+def test_the_chart_of_the_laws_shows_each_draw_within_the_picture(monkeypatch):
+    monkeypatch.setattr(figures, "DRAWS", 10**4)
+    picture = ElementTree.fromstring(figures.law())
+    inside(picture)
+    # all that is likely enough to be drawn more than once in ten
+    assert 60 < len(picture.findall(".//{*}circle")) < 2 * 65
+
+
+def inside(picture):
+    _, _, width, height = map(float, picture.get("viewBox").split())
+    for each in picture.iter():
+        for name, most in (("x", width), ("x1", width), ("cx", width), ("y", height), ("y1", height), ("cy", height)):
+            assert 0 <= float(each.get(name, 0)) <= most
+        assert float(each.get("height", 0)) >= 0
+
+
+def test_an_axis_is_linear_or_logarithmic():
+    assert figures.Axis(1, 100, 0, 10)(10) == pytest.approx(5)
+    assert figures.Axis(1, 101, 0, 10, log=False)(51) == pytest.approx(5)
