@@ -42,9 +42,9 @@ class Forced:
 
 
 def pmf(noise: DiscreteLaplace) -> np.ndarray:
-    """The masses of -REACH .. REACH by the closed form."""
+    """The masses of -REACH .. REACH by the closed form; the ends stand for all that is beyond them."""
     g = exp(-1 / float(noise.scale))
-    return np.array([g ** abs(x) for x in NOISE]) * (1 - g) / (1 + g)
+    return np.array([g ** abs(x) for x in NOISE]) * np.where(np.abs(NOISE) < REACH, 1 - g, 1) / (1 + g)
 
 
 class Law:

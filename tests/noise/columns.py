@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import TypeAlias
 
+import numpy as np
 from flint import arb, ctx, fmpq
 
-from sfumato.noise.cells import _HARD, _UNIT_BITS, Cells
+from sfumato.noise.cells import _UNIT_BITS, Cells
 from sfumato.noise.curves import Exponential, Parabola
 from sfumato.noise.decay import ERROR
 
@@ -68,10 +69,12 @@ def _column_faults(cells: Cells, f: F) -> Iterator[str]:
         near, far = (f(lowest), f(highest)) if number >= 0 else (f(highest), f(lowest))
         if not (end - start) * height >= near:
             yield f"column {number} does not cover the curve"
-        easy = int((table[start:end] != _HARD).sum())
+        easy = int((table[start:end] < cells._limit).sum())
         if not easy * height <= far:
             yield f"column {number} has an easy cell that is not under the curve"
-        if not (table[start : start + easy] == number).all():
+        if not (
+            (table[start : start + easy] == number).all() and (table[start + easy : end] == number + cells._hard).all()
+        ):
             yield f"column {number} has cells of another name"
         if not abs(cells._tops_list[number - cells.first] - 2**31 * _nearest(cells, number, f)) <= ERROR:
             yield f"the top of column {number} is too far from the curve"
@@ -86,8 +89,10 @@ def _nearest(cells: Cells, number: int, f: F) -> arb:
 
 def _escape_faults(cells: Cells, f: F) -> Iterator[str]:
     """The cells for the tail are there, and their hat is above the curve."""
-    if not (cells.table[cells._escape :] == _HARD).all():
-        yield "a cell of no column is easy"
+    if not (cells.table[cells._escape :] == cells._none).all():
+        yield "a cell of no column has a name"
+    if not cells._limit <= min(cells.first + cells._hard, cells._none) <= np.iinfo(cells.table.dtype).max:
+        yield "an easy cell has the name of a hard one"
     if not (len(cells.table) == 1 << cells.bits and cells._escape < cells._void <= 1 << cells.bits):
         yield "there are not as many cells as there should be"
     if cells._outside != cells.blocks << cells.shift:

@@ -7,6 +7,7 @@ about 1e-12. With 1e9 draws the counts tell nothing below 1e-5, so this is the e
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import TypeAlias
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from sfumato.noise import SYSTEM, Entropy
 from sfumato.testing import assert_counts_follow
 
 Integers: TypeAlias = NDArray[np.int64]
@@ -103,16 +105,30 @@ def counted(count: Callable[[Integers], Integers], draw: Draw, n: int) -> Intege
     return sum(count(draw(min(_AT_ONCE, n - start))) for start in range(0, n, _AT_ONCE))
 
 
+def plainly(sampler: Callable[[Fraction, Entropy], int], number: Fraction) -> Draw:
+    """Draws of a slow sampler, one by one."""
+    return lambda count: np.array([sampler(number, SYSTEM) for _ in range(count)])
+
+
 def assert_draws_follow(case: Case, draw: Draw, n: int) -> None:
     """Fails unless ``n`` draws follow the law, and are enough to notice the wrong one."""
     assert_counts_follow(counted(case.count, draw, n), case.cells(case.right), notices=case.cells(case.wrong))
 
 
 def assert_low_bits_follow(law: Floats, draw: Draw, n: int) -> None:
-    """Fails unless the ten lowest bits of ``n`` draws have this law; notices a bit that is 1% more often one."""
-    biased = law * (1 + 0.01 * np.sign(np.arange(_LOW) % 2 - 0.5))
+    """Fails unless the ten lowest bits of ``n`` draws have this law, together and each alone.
+
+    Sure to notice any bit that is 1% more often one, and a value in 1024 that never comes.
+    """
     low_bits = partial(np.bincount, minlength=_LOW)
-    assert_counts_follow(counted(lambda draws: low_bits(draws % _LOW), draw, n), law, notices=biased)
+    counts = counted(lambda draws: low_bits(draws % _LOW), draw, n)
+    never = np.where(np.arange(_LOW) == 5, 0.0, law)
+    assert_counts_follow(counts, law, notices=never / never.sum(), false_alarm=5e-11)
+    for bit in range(10):
+        ones = np.arange(_LOW) >> bit & 1 == 1
+        heads, chance = counts[ones].sum(), law[ones].sum()
+        wrong = 1.01 * chance
+        assert_counts_follow([n - heads, heads], [1 - chance, chance], notices=[1 - wrong, wrong], false_alarm=5e-11)
 
 
 def low_bits_of_laplace(scale: float) -> Floats:

@@ -3,6 +3,7 @@
 
 import ast
 import hashlib
+import math
 import os
 import re
 import subprocess
@@ -270,6 +271,36 @@ def test_a_fill_writes_its_buffer_and_no_byte_beside_it(size: int) -> None:
         touched |= whole[32 : 32 + size] != 7
     assert touched.all()
     assert (whole[:32] == 7).all() and (whole[32 + size :] == 7).all()
+
+
+@pytest.mark.parametrize("shape", [(), (3, 0), (8, 9), (1000, 8)], ids=str)
+def test_a_buffer_of_any_shape_is_filled(shape: tuple[int, ...]) -> None:
+    wide, flat = np.zeros(shape, np.uint8), np.zeros(math.prod(shape), np.uint8)
+    for buffer in (wide, flat):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(os, "urandom", Known())
+            SystemEntropy().fill(buffer)
+    assert wide.tobytes() == flat.tobytes()
+
+
+def test_what_draws_in_the_middle_of_a_draw_takes_other_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal's handler: it may run between any two lines of ours, also when a key is nearly used up."""
+    known, source, inner = Known(), SystemEntropy(), []
+    monkeypatch.setattr(os, "urandom", known)
+    filled(source, MEBIBYTE - 1000)
+    cipher, stream = source._stream.cipher, source._stream
+
+    class Interrupted:
+        def update_into(self, zeros: memoryview, target: memoryview) -> None:
+            stream.cipher = cipher
+            inner.append(filled(source, 600))
+            cipher.update_into(zeros, target)
+
+    stream.cipher = Interrupted()
+    outer, later = filled(source, 900), filled(source, 2000)
+    first, second = (key_stream(secret, MEBIBYTE) for secret in known.answers)
+    assert inner == [first[-1000:-900] + second[:500]]
+    assert (outer, later) == (first[-900:], second[500:2500])
 
 
 def test_a_fork_repeats_no_bit() -> None:

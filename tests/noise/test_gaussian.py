@@ -5,26 +5,19 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
-from itertools import accumulate
 
+import numpy as np
 import pytest
-from flint import arb, ctx
+from flint import ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
 from sfumato.errors import InvalidNumber
-from sfumato.noise import SYSTEM, DiscreteGaussian, DiscreteLaplace, Entropy, gaussian
-from sfumato.testing import Replay, assert_follows
-from tests.noise.truth import (
-    PRECISION,
-    GaussianTruth,
-    LaplaceTruth,
-    Script,
-    ball,
-    every_path,
-    is_outward,
-)
+from sfumato.noise import SYSTEM, DiscreteGaussian, Entropy, gaussian, plain
+from sfumato.testing import Replay, assert_counts_agree
+from tests.noise import tallies
+from tests.noise.truth import PRECISION, GaussianTruth, ball, is_outward
 
 # Both sides of 64, where sums give way to integrals, and the tiny ones.
 SIGMAS = [Fraction(text) for text in ("0.01", "0.1", "1/3", "1", "7/3", "20", "63.999", "64", "64.001", "100", "500")]
@@ -153,115 +146,67 @@ def test_a_probability_outside_the_open_unit_is_refused(probability: object) -> 
         DiscreteGaussian(1).half_width(probability)
 
 
-class _Proposed(Exception):
-    """A second proposal: the first was rejected."""
+# ---------------------------------------------------------------- draws
 
-
-def mass_of_acceptance(variance: Fraction, candidate: int) -> arb:
-    """P(propose ``candidate``) P(accept it), with the proposal's law and the coins of e^-gamma given."""
-    proposals: list[DiscreteLaplace] = []
-
-    def propose(proposal: DiscreteLaplace, entropy: Entropy) -> int:
-        proposals.append(proposal)
-        if len(proposals) > 1:
-            raise _Proposed
-        return candidate
-
-    def draw(script: Script) -> int:
-        proposals.clear()
-        try:
-            return DiscreteGaussian(sigma_squared=variance).sample_one(script)
-        except _Proposed:
-            return candidate + 1
-
-    def coin(over: int, under: int, script: Script) -> bool:
-        return script.coin((-ball(Fraction(over, under))).exp())
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DiscreteLaplace, "sample_one", propose)
-        patch.setattr(gaussian, "bernoulli_exp", coin)
-        law, _ = every_path(draw, 0.0)
-    with ctx.workprec(PRECISION):
-        return ball(law[candidate]) * LaplaceTruth(proposals[0].scale).pmf(candidate)
-
-
-def is_sampled_exactly(variance: Fraction) -> bool:
-    """Whether accepted masses stand to each other as the weights do, within 1e-50."""
-    with ctx.workprec(PRECISION):
-        base = mass_of_acceptance(variance, 0)
-        weights = {x: (-ball(Fraction(x * x) / (2 * variance))).exp() for x in range(-8, 9)}
-        shares = {x: mass_of_acceptance(variance, x) / base for x in weights}
-        return all(bool(abs(shares[x] / weights[x] - 1) < 1e-50) for x in weights)
-
-
-@pytest.mark.parametrize("variance", ["1/9", "1/2", "1", "2", "16/3", "9", "100"])
-def test_the_sampler_accepts_each_integer_with_its_very_weight(variance: str) -> None:
-    assert is_sampled_exactly(Fraction(variance))
-
-
-def test_the_exact_law_notices_a_centre_that_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(DiscreteGaussian, "sample_one", forgets_the_centre)
-    assert not is_sampled_exactly(Fraction(2))
-
-
-def forgets_the_centre(noise: DiscreteGaussian, entropy: Entropy) -> int:
-    """A broken sampler: accepts with exp(-y^2 / (2 sigma^2)) whatever was proposed."""
-    proposal = DiscreteLaplace(math.isqrt(int(noise.sigma_squared)) + 1)
-    while True:
-        candidate = proposal.sample_one(entropy)
-        rate = Fraction(candidate * candidate) / (2 * noise.sigma_squared)
-        if gaussian.bernoulli_exp(rate.numerator, rate.denominator, entropy):
-            return candidate
-
-
-def wide_by_a_fifth(noise: DiscreteGaussian, entropy: Entropy) -> int:
-    """A broken sampler: too much noise by 20%."""
-    return DiscreteGaussian(sigma_squared=noise.sigma_squared * Fraction(36, 25)).sample_one(entropy)
-
-
-def narrow_by_a_fifth(noise: DiscreteGaussian, entropy: Entropy) -> int:
-    """A broken sampler: too little noise by 20%, which is a loss of privacy."""
-    return DiscreteGaussian(sigma_squared=noise.sigma_squared * Fraction(16, 25)).sample_one(entropy)
-
-
-def cdf_of(sigma: float) -> Callable[[int], float]:
-    """The law in doubles, by adding up to 12 sigma."""
-    reach = int(12 * sigma) + 2
-    weights = [math.exp(-x * x / (2 * sigma * sigma)) for x in range(-reach, reach + 1)]
-    sums = list(accumulate(weights))
-    return lambda x: sums[min(max(x + reach, 0), 2 * reach)] / sums[-1]
-
-
-def follows_its_law(noise: DiscreteGaussian, draws: list[int]) -> None:
-    """Fails unless the draws are from the stated law; sure to notice a sigma that is 20% off."""
-    sigma = float(noise.sigma_squared) ** 0.5
-    assert_follows(draws, cdf_of(sigma), notices=cdf_of(sigma * 1.2))
-
-
+EVERY = ["1/3", "1", "7/3", "16", "63.5", "100", "1000", "1e6", str(2**40), str(2**52)]
 SOURCES = [pytest.param(SYSTEM, id="system"), pytest.param(Replay(2024), id="replay")]
 
 
 @pytest.mark.parametrize("entropy", SOURCES)
-@pytest.mark.parametrize("sigma", ["7/3", "63.5", "1000"])
+@pytest.mark.parametrize("sigma", EVERY)
 def test_gaussian_draws_follow_the_stated_law(sigma: str, entropy: Entropy) -> None:
-    noise = DiscreteGaussian(sigma)
-    follows_its_law(noise, noise.sample(40_000, entropy))
+    noise, width = DiscreteGaussian(sigma), float(Fraction(sigma))
+    # sure to notice a sigma that is 1% off: that takes 4e6 draws, where 1e6 notice 2%
+    case = tallies.case(tallies.gaussian, width, 1.01 * width)
+    tallies.assert_draws_follow(case, lambda count: noise.sample(count, entropy), 4_000_000)
 
 
-@pytest.mark.parametrize("entropy", SOURCES)
-@pytest.mark.parametrize("broken", [forgets_the_centre, wide_by_a_fifth, narrow_by_a_fifth])
-def test_the_law_notices_a_broken_sampler(broken: Callable[..., int], entropy: Entropy) -> None:
-    noise = DiscreteGaussian(3)
-    with pytest.raises(AssertionError, match="from the stated law"):
-        follows_its_law(noise, [broken(noise, entropy) for _ in range(40_000)])
+@pytest.mark.parametrize("sigma", ["1e5", str(2**40), str(2**52)])
+def test_the_low_bits_follow_the_stated_law(sigma: str) -> None:
+    law = tallies.low_bits_of_gaussian(float(sigma))
+    tallies.assert_low_bits_follow(law, DiscreteGaussian(sigma).sample, 8_000_000)
+
+
+def test_draws_agree_with_the_plain_sampler() -> None:
+    case = tallies.case(tallies.gaussian, 7 / 3, 7 / 3 * 1.15)
+    slow = tallies.counted(case.count, tallies.plainly(plain.gaussian, Fraction(49, 9)), 100_000)
+    fast = tallies.counted(case.count, DiscreteGaussian("7/3").sample, 8_000_000)
+    # sure to notice sigmas that are 15% apart
+    assert_counts_agree(fast, slow, notices=(case.cells(case.right), case.cells(case.wrong)))
+
+
+def rounded(noise: DiscreteGaussian) -> tallies.Draw:
+    """A broken sampler: the continuous law, rounded."""
+    generator = np.random.default_rng(7)
+    sigma = float(noise.sigma_squared) ** 0.5
+    return lambda count: np.rint(generator.normal(0, sigma, count)).astype(np.int64)
+
+
+def scaled(factor: str) -> Callable[[DiscreteGaussian], tallies.Draw]:
+    """A broken sampler: too much noise, or too little, which is a loss of privacy."""
+    return lambda noise: DiscreteGaussian(sigma_squared=noise.sigma_squared * Fraction(factor) ** 2).sample
+
+
+# from sigma 4 on the rounded law is the discrete one with another sigma, of relative distance 1/(24 sigma^2)
+@pytest.mark.parametrize(
+    ("broken", "sigma"),
+    [(rounded, "1/2"), (rounded, "2")]
+    + [(scaled(factor), sigma) for factor in ("1.01", "0.99") for sigma in ("3", "1e6")],
+)
+def test_the_law_notices_a_broken_sampler(broken: Callable[[DiscreteGaussian], tallies.Draw], sigma: str) -> None:
+    noise, width = DiscreteGaussian(sigma), float(Fraction(sigma))
+    case = tallies.case(tallies.gaussian, width, 1.01 * width)
+    with pytest.raises(AssertionError, match="counts are"):
+        tallies.assert_draws_follow(case, broken(noise), 4_000_000)
 
 
 def test_a_tiny_sigma_draws_zeros() -> None:
-    assert set(DiscreteGaussian("0.01").sample(1000)) == {0}
+    assert not DiscreteGaussian("0.01").sample(1000).any()
 
 
 def test_draws_repeat_under_replay_and_not_under_the_system() -> None:
     noise = DiscreteGaussian(10**9)
-    assert noise.sample(20, Replay(1)) == noise.sample(20, Replay(1))
-    assert noise.sample(20) != noise.sample(20)
-    assert noise.sample(0) == []
+    for shape in (20, 1000):
+        assert np.array_equal(noise.sample(shape, Replay(1)), noise.sample(shape, Replay(1)))
+        assert (noise.sample(shape) != noise.sample(shape)).all()
+    assert noise.sample(0).tolist() == []

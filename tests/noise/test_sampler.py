@@ -8,6 +8,7 @@ import tracemalloc
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -30,6 +31,11 @@ CASES = [
 LAWS = [DiscreteLaplace, DiscreteGaussian, Geometric]
 
 
+def one_by_one(drawing: Sampler) -> tallies.Draw:
+    """Single draws."""
+    return lambda count: np.array([drawing.one(SYSTEM) for _ in range(count)])
+
+
 def some(drawing: Sampler, each: int) -> tallies.Draw:
     """Draws ``each`` at a time by one sampler that has not yet built its large table."""
 
@@ -44,10 +50,9 @@ def test_a_few_draws_and_many_follow_the_same_law(
     curve: LAPLACE.__class__, law: Callable[[float], tallies.Tails], width: float
 ) -> None:
     drawing = Sampler(curve)
-    single = partial(lambda count: np.array([drawing.one(SYSTEM) for _ in range(count)]))
     # sure to notice a width that is 15% and 3% off
-    tallies.assert_draws_follow(tallies.case(law, width, 1.15 * width), single, 40_000)
-    tallies.assert_draws_follow(tallies.case(law, width, 1.15 * width), some(drawing, 500), 40_000)
+    tallies.assert_draws_follow(tallies.case(law, width, 1.15 * width), one_by_one(drawing), 40_000)
+    tallies.assert_draws_follow(tallies.case(law, width, 1.15 * width), some(drawing, 100), 40_000)
     tallies.assert_draws_follow(tallies.case(law, width, 1.03 * width), partial(drawing.many, entropy=SYSTEM), 10**6)
 
 
@@ -55,18 +60,17 @@ def test_the_same_law_notices_a_small_table_of_another_width(monkeypatch: pytest
     honest = sampler._small
     monkeypatch.setattr(sampler, "_small", lambda curve: honest(Exponential(curve.width * 5 / 4, two_sided=True)))
     with pytest.raises(AssertionError, match="counts are"):
-        tallies.assert_draws_follow(tallies.case(tallies.laplace, 30, 34), some(Sampler(LAPLACE), 500), 40_000)
+        tallies.assert_draws_follow(tallies.case(tallies.laplace, 30, 36), some(Sampler(LAPLACE), 100), 40_000)
 
 
-def test_the_large_table_is_built_when_it_is_worth_it() -> None:
+def test_the_large_table_is_built_only_where_it_is_worth_it() -> None:
     drawing = Sampler(Exponential(Fraction(31), two_sided=True))
-    for _ in range(4):
-        drawing.many(128, SYSTEM)
+    drawing.many(sampler._FEW, SYSTEM)
     assert drawing._large is None
-    drawing.many(1, SYSTEM)
+    drawing.many(sampler._FEW + 1, SYSTEM)
     assert drawing._large is not None
     at_once = Sampler(Exponential(Fraction(31), two_sided=True))
-    at_once.many(513, SYSTEM)
+    at_once.many((2, sampler._FEW), SYSTEM)
     assert at_once._large is drawing._large
     assert at_once._small is None
 
@@ -144,12 +148,11 @@ SHAPES = [
     (2.0,),
     2**61,
     (2**31, 2**31),
-    (2**70, 0, 3),
     np.float64(2),
 ]
 
 
-@pytest.mark.parametrize("shape", SHAPES[:-2] + SHAPES[-1:], ids=repr)
+@pytest.mark.parametrize("shape", SHAPES, ids=repr)
 @pytest.mark.parametrize("law", [*LAWS, lambda scale: DiscreteLaplace(2**60)])
 def test_a_shape_that_cannot_be_is_refused_before_anything_is_drawn(
     law: Callable[[object], Law], shape: object
@@ -175,9 +178,8 @@ BAD = [0, -1, "0", "-2.5", 0.0, -0.0, float("nan"), float("inf"), -float("inf"),
 @pytest.mark.parametrize("scale", BAD, ids=repr)
 @pytest.mark.parametrize("law", [*LAWS, lambda scale: DiscreteGaussian(sigma_squared=scale)])
 def test_a_scale_that_is_not_positive_is_refused(law: Callable[[object], Law], scale: object) -> None:
-    if law is LAWS[1] or scale is not None:
-        with pytest.raises(InvalidNumber):
-            law(scale)
+    with pytest.raises(InvalidNumber):
+        law(scale)
 
 
 @pytest.mark.parametrize("scale", [5e-324, 2.2e-308, "1e-390", Fraction(1, 10**300)], ids=str)
@@ -234,7 +236,7 @@ def test_threads_draw_at_the_same_time() -> None:
     for thread in threads:
         thread.join()
     assert len(drawn) == 6
-    assert all((one != other).mean() > 0.99 for one, other in zip(drawn, drawn[1:], strict=False))
+    assert all((one != other).mean() > 0.99 for one, other in pairwise(drawn))
     case = tallies.case(tallies.laplace, 1000.5, 1040.0)
     tallies.assert_draws_follow(case, lambda count: np.concatenate(drawn)[:count], 10**6)
 

@@ -303,6 +303,9 @@ def test_what_is_false_or_usual_is_not_written(name):
         {"sensitivity": 1},
         {"sensitivity": None},
         {"threshold": 7},
+        {"distance": "1"},
+        {"cells": -1},
+        {"cells": 0},
     ],
     ids=str,
 )
@@ -334,7 +337,8 @@ def test_a_missing_entry_raises_or_has_the_old_meaning(name, path):
 @pytest.mark.parametrize("name", FORMS)
 def test_a_field_that_is_not_known_raises(name):
     written, _ = FORMS[name]
-    inside = [path for path in places(written) if path[-1] in ("noise", "additive", "event", "threshold_noise")]
+    parts = ("noise", "threshold_noise", "additive", "event", "design")
+    inside = [path for path in places(written) if path[-1] in parts and path[-2:] != ("design", "design")]
     for path in [*inside, ()]:
         with pytest.raises(InvalidDeclaration):
             event_from_json(changed(written, (*path, "later"), to="1"))
@@ -357,6 +361,7 @@ def test_what_is_no_event_at_all_raises(value):
         FORMS["noisy max"][0] | {"gap": 1},
         FORMS["response"][0] | {"categories": 1},
         FORMS["repeated"][0] | {"times": 0},
+        FORMS["threshold"][0] | {"additive": FORMS["composed"][0]},
         FORMS["sparse vector"][0] | {"positives": 0},
     ],
     ids=str,

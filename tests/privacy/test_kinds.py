@@ -86,9 +86,10 @@ def test_scores_are_bounded_each(make, norm):
         lambda count: SparseVector(NOISE, NOISE, SCORES, count),
         lambda count: Thresholded(LAPLACE, 10, count),
         lambda count: FixedSample(count, 10),
+        lambda count: FixedSample(1, count),
         lambda count: Repeated(LAPLACE, count),
     ],
-    ids=["positives", "keys", "size", "times"],
+    ids=["positives", "keys", "size", "population", "times"],
 )
 def test_a_count_is_a_positive_integer(make, count):
     with pytest.raises(InvalidNumber) as caught:
@@ -108,7 +109,7 @@ def test_a_rate_and_an_epsilon_are_positive(number):
             make()
 
 
-@pytest.mark.parametrize("categories", [1, 0, -3, True])
+@pytest.mark.parametrize("categories", [1, 0, -3, True, 2.5, "3", None])
 def test_a_response_has_two_categories_or_more(categories):
     with pytest.raises(InvalidDeclaration) as caught:
         RandomizedResponse(Fraction(1), categories)
@@ -142,3 +143,15 @@ def test_a_given_unit_is_in_a_fixed_sample_as_often_as_its_rate_says():
     subsets = [(one, other) for one in range(5) for other in range(one)]
     share = Fraction(sum(0 in each for each in subsets), len(subsets))
     assert FixedSample(2, 5).rate == share == Fraction(2, 5)
+
+
+@pytest.mark.parametrize("cells", [0, -1, True, 1.0, "1"])
+def test_cells_are_a_positive_integer_where_they_are_said(cells):
+    with pytest.raises(InvalidNumber):
+        AdditiveNoise(NOISE, SCORES, cells)
+
+
+def test_a_threshold_is_on_noisy_counts():
+    with pytest.raises(InvalidDeclaration) as caught:
+        Thresholded(Composed((LAPLACE,)), 10, 1)
+    assert caught.value.allowed == "AdditiveNoise"

@@ -8,7 +8,6 @@ Sundararajan (2009); Canonne, Kamath, Steinke (2020). Proof: additive.proof.md.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 from sfumato.accounting.gaussian import gaussian_for
 from sfumato.errors import InvalidDeclaration
@@ -29,6 +28,7 @@ class AdditiveMechanism:
         a mechanism takes only its own norm
         the error covers as often as stated
 
+    >>> from fractions import Fraction
     >>> mechanism = laplace(Distance(Norm.L1, Fraction(1)), epsilon="0.5")
     >>> mechanism.noise
     DiscreteLaplace(scale=Fraction(2, 1))

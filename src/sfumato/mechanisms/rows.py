@@ -50,9 +50,11 @@ def on_lattice(values: Rows, within: Integer | Real, *, imputed: Number | None =
         raise InvalidDeclaration(
             f"Rows of shape {values.shape}.", allowed="one number a row: an array of one dimension"
         )
-    if type(values) is np.ndarray and values.dtype.kind in "bui" and within.step == 1:
+    if type(values) is not np.ndarray:
+        values = _array(list(values))
+    if isinstance(values, np.ndarray) and values.dtype.kind in "bui" and within.step == 1:
         return np.clip(_wide(values), within.lower_code, within.upper_code)
-    if type(values) is np.ndarray and values.dtype.kind == "f" and values.dtype.itemsize <= 8 and _is_binary(within):
+    if isinstance(values, np.ndarray) and values.dtype.kind == "f" and _is_binary(values.dtype, within):
         return _of_floats(values.astype(np.float64), within, fill)
     found = (_code(value, within) for value in values)
     kept = [fill if code is None else code for code in found]
@@ -81,6 +83,16 @@ def _declared(imputed: Number, within: Integer | Real) -> int:
     return round(exact / within.step)
 
 
+def _array(values: list[Any]) -> NDArray[Any] | list[Any]:
+    """As an array where that changes nothing, and is a hundred times as fast; None and NaN are missing alike."""
+    kinds = set(map(type, values))
+    if kinds <= {float, type(None)}:
+        return np.array(values, np.float64)
+    if kinds == {int} and min(values) >= -(1 << 63) and max(values) < 1 << 63:
+        return np.array(values, np.int64)
+    return values
+
+
 def _wide(values: NDArray[Any]) -> Integers:
     """Integers of any width as int64; what does not fit saturates, beyond every bound."""
     fits = values.dtype.kind != "u" or values.dtype.itemsize < 8
@@ -88,10 +100,10 @@ def _wide(values: NDArray[Any]) -> Integers:
     return wide
 
 
-def _is_binary(within: Integer | Real) -> bool:
-    """Whether scaling doubles by the step is exact: a power of two, far from their range's ends."""
+def _is_binary(floats: np.dtype[Any], within: Integer | Real) -> bool:
+    """Whether these are doubles at most, and scaling by the step, a power of two far from their range's ends, is exact."""
     step = within.step
-    return power_of_two_at_most(step) == step and -900 < _exponent(step) < 900
+    return floats.itemsize <= 8 and power_of_two_at_most(step) == step and -900 < _exponent(step) < 900
 
 
 def _exponent(power: Fraction) -> int:

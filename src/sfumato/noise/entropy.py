@@ -48,13 +48,14 @@ class _Stream(threading.local):
 
     def take(self, target: memoryview) -> int:
         """Overwrites a first part of ``target`` with key stream and says how much."""
-        if self.cipher is None or self.left == 0 or self.process != os.getpid():
+        if self.cipher is None or self.left <= 0 or self.process != os.getpid():
             secret = os.urandom(48)
             self.cipher = Cipher(AES(secret[:32]), CTR(secret[32:])).encryptor()
             self.left, self.process = _REKEY, os.getpid()
         size = min(len(target), self.left, len(_ZEROS))
-        self.cipher.update_into(_ZEROS[:size], target[:size])
+        # first counted, then drawn: what draws in between, a signal's handler say, finds less left
         self.left -= size
+        self.cipher.update_into(_ZEROS[:size], target[:size])
         return size
 
 
@@ -78,11 +79,14 @@ class SystemEntropy:
         return int.from_bytes(os.urandom(size), "little") >> (8 * size - count)
 
     def fill(self, buffer: Bytes) -> None:
-        if buffer.size <= _SHORT:
-            buffer[:] = np.frombuffer(os.urandom(buffer.size), np.uint8)
+        # of any other buffer reshape would be a copy, and the caller's bytes would stay as they are
+        assert buffer.flags.c_contiguous, "a contiguous buffer"
+        flat = buffer.reshape(-1)
+        if flat.size <= _SHORT:
+            flat[:] = np.frombuffer(os.urandom(flat.size), np.uint8)
             return
-        target, done = buffer.data, 0
-        while done < buffer.size:
+        target, done = flat.data, 0
+        while done < flat.size:
             done += self._stream.take(target[done:])
 
     def drop(self) -> None:

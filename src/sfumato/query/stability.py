@@ -34,6 +34,7 @@ def distance(aggregate: Aggregate, plan: Tracked, norm: Norm, relation: Relation
     The rule of the neighbour relation comes last: a removed unit takes away its own
     contribution; a replaced one takes one away and adds another.
     """
+    assert norm is not Norm.LINF, "a plan is bounded in L1 or in L2"
     one = _contribution(aggregate, plan, norm)
     scale = fine if norm is Norm.L1 else fine * fine
     if relation is Relation.REPLACE_ONE:

@@ -104,9 +104,9 @@ def _written(value: object, fields: Sequence[_Field]) -> dict[str, Json]:
 
 
 def _read(form: Mapping[str, Json], fields: Sequence[_Field]) -> dict[str, object]:
-    known = {field.name for field in fields} | (
-        {"norm", "sensitivity", "relation"} if _DISTANCE_FIELD in fields else set()
-    )
+    known = {field.name for field in fields}
+    if _DISTANCE_FIELD in fields:
+        known = known - {"distance"} | {"norm", "sensitivity", "relation"}
     if set(form) - known:
         raise KeyError(str(set(form) - known))
     values: dict[str, object] = {}
@@ -144,9 +144,9 @@ def _design_to_json(design: Design) -> Json:
 
 
 def _design_from_json(form: Mapping[str, Json]) -> Design:
-    if form["design"] == "poisson":
+    if form["design"] == "poisson" and set(form) == {"design", "rate"}:
         return PoissonSample(_number(form["rate"]))
-    if form["design"] == "fixed":
+    if form["design"] == "fixed" and set(form) == {"design", "size", "population"}:
         return FixedSample(_whole(form["size"]), _whole(form["population"]))
     raise KeyError("design")
 

@@ -27,6 +27,10 @@ class AdditiveNoise:
     distance: Distance
     cells: int | None = None
 
+    def __post_init__(self) -> None:
+        if self.cells is not None:
+            _count("cells", self.cells)
+
 
 class Rule(Enum):
     """How a candidate is selected by its score u_i, for a rate c > 0.
@@ -77,7 +81,8 @@ class NoisyMax:
 class SparseVector:
     """Above threshold: each integer answer, plus noise, is compared with a noisy threshold.
 
-    Stops after ``positives`` answers above. ``gap``: each of these also tells how far above.
+    Stops after ``positives`` answers above. ``gap``: each of these also tells how far it is
+    above the noisy threshold.
     """
 
     threshold_noise: Noise
@@ -101,7 +106,7 @@ class RandomizedResponse:
 
     def __post_init__(self) -> None:
         _positive("epsilon", self.epsilon)
-        if isinstance(self.categories, bool) or self.categories < 2:
+        if isinstance(self.categories, bool) or not isinstance(self.categories, int) or self.categories < 2:
             raise InvalidDeclaration(f"{self.categories} categories.", allowed="2 or more")
 
 
@@ -118,6 +123,8 @@ class Thresholded:
 
     def __post_init__(self) -> None:
         _count("keys", self.keys)
+        if not isinstance(self.additive, AdditiveNoise):
+            raise InvalidDeclaration(f"A threshold on {type(self.additive).__name__}.", allowed="AdditiveNoise")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +153,7 @@ class FixedSample:
 
     def __post_init__(self) -> None:
         _count("size", self.size)
+        _count("population", self.population)
         if self.size > self.population:
             raise InvalidNumber(f"A sample of {self.size} from {self.population}.", allowed="at most the population")
 
