@@ -8,7 +8,6 @@ Roth (the noisy answer is told with the noise of its comparison).
 
 import copy
 import multiprocessing
-import os
 import pickle
 import threading
 from fractions import Fraction
@@ -20,7 +19,6 @@ import pytest
 
 from sfumato.accounting import account
 from sfumato.errors import BudgetExceeded, InvalidDeclaration, InvalidNumber, WrongUse
-from sfumato.mechanisms import sparse
 from sfumato.mechanisms.sparse import SparseSession, SparseVectorMechanism, Verdict, sparse_vector
 from sfumato.noise import SYSTEM, DiscreteLaplace
 from sfumato.privacy import Distance, Norm
@@ -162,19 +160,17 @@ def test_gaps_of_neighbours_are_within_e_to_the_epsilon(positives):
 
 def test_the_law_notices_answers_without_noise(monkeypatch):
     """Stoddard et al. 2014: a verdict tells which of two answers is the larger."""
-    monkeypatch.setattr(Law, "of", without_noise(Law.of))
+    honest = SparseSession.ask
+
+    def bare(session: SparseSession, answer: int) -> Verdict:
+        session._noise = 0
+        return honest(session, answer)
+
+    monkeypatch.setattr(SparseSession, "ask", bare)
     assert worst(mechanism_of(2), 3) == float("inf")
 
 
-def without_noise(honest):
-    def of(law: Law, answer: int) -> dict[object, np.ndarray]:
-        law.query = np.array([float(noise == 0) for noise in NOISE])
-        return honest(law, answer)
-
-    return of
-
-
-def test_the_law_notices_noise_that_does_not_grow_with_the_positives(monkeypatch):
+def test_the_law_notices_noise_that_does_not_grow_with_the_positives():
     """Lee and Clifton 2014: scale 2 / epsilon_2, whatever the positives."""
     honest = mechanism_of(4)
     broken = SparseVectorMechanism(
@@ -412,7 +408,6 @@ def test_the_first_verdict_has_its_exact_probability():
     mechanism, law = mechanism_of(), Law(mechanism_of())
     above = float((law.threshold * law.of(4)[ABOVE]).sum())
     drawn = [int(mechanism.open().ask(4).above) for _ in range(20_000)]
-    # a thousandth for what lies beyond the table
     assert_follows(
         drawn,
         lambda x: float(x >= 0) * (1 - above) if x < 1 else 1.0,
@@ -460,8 +455,3 @@ def test_a_stream_bounded_in_another_norm_is_refused(norm):
 def test_an_error_that_cannot_be_is_refused(confidence, queries):
     with pytest.raises(InvalidNumber):
         mechanism_of().error(confidence, queries)
-
-
-def test_a_session_belongs_to_its_process():
-    assert mechanism_of().open()._process == os.getpid()
-    assert sparse.SparseSession.__slots__.count("_noise") == 1

@@ -78,6 +78,7 @@ def geometric(distance: Distance, epsilon: Number) -> AdditiveMechanism:
 
     Among all epsilon-DP answers to one count it is the best for every user at once.
 
+    >>> from fractions import Fraction
     >>> geometric(Distance(Norm.L1, Fraction(1)), epsilon=1).noise
     DiscreteLaplace(scale=Fraction(1, 1))
     """
@@ -97,6 +98,7 @@ def calibrated_gaussian(
 
     One cell: by the exact curve of the discrete law; else by zCDP (``accounting.gaussian_for``).
 
+    >>> from fractions import Fraction
     >>> mechanism = calibrated_gaussian(Distance(Norm.L2, Fraction(1)), 1, "1e-6", cells=1)
     >>> round(float(mechanism.noise.sigma_squared) ** 0.5, 2)
     4.23
@@ -111,6 +113,7 @@ def staircase(distance: Distance, epsilon: Number) -> AdditiveMechanism:
     The least expected |noise| of all epsilon-DP additive noise (Geng and Viswanath 2014); it
     gains over Laplace where epsilon is large.
 
+    >>> from fractions import Fraction
     >>> staircase(Distance(Norm.LINF, Fraction(10)), epsilon=3).noise.step
     2
     """

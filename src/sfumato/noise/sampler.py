@@ -68,9 +68,10 @@ def _small(curve: Curve) -> Cells:
 
 @lru_cache(maxsize=4)
 def _large(curve: Curve) -> Cells:
-    """Two megabytes of cells, or, for a narrow law, 2^16 that a random short picks directly."""
-    narrow = _columns(curve, curve.fineness) <= 64
-    return Cells(curve, bits=16 if narrow else 20, fineness=curve.fineness)
+    """As many cells as leave few of them hard, up to two megabytes; 2^16 are picked by a random short."""
+    columns = _columns(curve, curve.fineness)
+    bits = 16 if columns <= 64 else 18 if columns <= 4096 else 20
+    return Cells(curve, bits=bits, fineness=curve.fineness)
 
 
 def _columns(curve: Curve, fineness: int) -> int:
