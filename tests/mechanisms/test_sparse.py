@@ -16,13 +16,16 @@ from math import exp, log
 
 import numpy as np
 import pytest
+from flint import arb, ctx
 
 from sfumato.accounting import account
 from sfumato.errors import BudgetExceeded, InvalidDeclaration, InvalidNumber, WrongUse
+from sfumato.mechanisms import sparse
 from sfumato.mechanisms.sparse import SparseSession, SparseVectorMechanism, Verdict, sparse_vector
 from sfumato.noise import SYSTEM, DiscreteLaplace
 from sfumato.privacy import Distance, Norm
 from sfumato.testing import Replay, assert_at_most, assert_follows
+from tests.noise.truth import PRECISION, LaplaceTruth, ball
 
 ONE = Distance(Norm.LINF, Fraction(1))
 REACH = 90
@@ -382,26 +385,56 @@ def test_the_runs_notice_half_the_error():
         assert_at_most(misses(mechanism, mechanism.error("0.9", 20) // 2, 1500), 1500, 0.1, notices=0.3)
 
 
+def beyond(one: Fraction, other: Fraction, h: int) -> arb:
+    """P(X - Y > h) of two discrete Laplace laws, by adding up P(X = x) P(Y < x - h) to 300 scales."""
+    x, y = LaplaceTruth(one), LaplaceTruth(other)
+    reach = int(300 * one) + 300
+    with ctx.workprec(PRECISION):
+        return sum((x.pmf(at) * y.above(h - at) for at in range(-reach, reach + 1)), arb(0))
+
+
+def is_tight(one: str, other: str, h: int) -> bool:
+    """Whether the stated tail of a difference is above the true one, by less than a thousandth."""
+    truth = beyond(Fraction(one), Fraction(other), h)
+    stated = sparse._apart(DiscreteLaplace(one), DiscreteLaplace(other), h)
+    with ctx.workprec(PRECISION):
+        return bool(truth <= ball(stated)) and bool(ball(stated) <= truth * (1 + ball(Fraction(1, 1000))))
+
+
+@pytest.mark.parametrize("h", [0, 1, 6, 37])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("1", "1"), ("1/3", "1/3"), ("2", "3"), ("3", "2"), ("1/100", "2"), ("2", "2.0000001"), ("1", "9")],
+)
+def test_the_tail_of_a_difference_is_bounded(one, other, h):
+    assert is_tight(one, other, h)
+
+
+def test_the_tail_notices_one_noise_left_out(monkeypatch):
+    monkeypatch.setattr(sparse, "_apart", lambda one, other, h: Fraction(other.above(h).upper))
+    assert not is_tight("2", "3", 6)
+
+
+@pytest.mark.parametrize(("one", "other"), [(10**9, 10**9), (10**40, 10**40), (10**40, 3 * 10**40)])
+def test_the_tail_of_wide_noise_is_that_of_its_limit(one, other):
+    h, s, t = 10 * other, float(one), float(other)
+    # two continuous Laplace laws: equal scales, and (t^2 e^(-h/t) - s^2 e^(-h/s)) / (2 (t^2 - s^2))
+    ratio = s / t
+    limit = exp(-10) * 3 if one == other else (exp(-10) - ratio**2 * exp(-10 / ratio)) / (2 * (1 - ratio**2))
+    assert float(sparse._apart(DiscreteLaplace(one), DiscreteLaplace(other), h)) == pytest.approx(limit, rel=1e-3)
+
+
 @pytest.mark.parametrize("queries", [1, 1000, 10**15])
 @pytest.mark.parametrize("confidence", ["0.5", "0.95", "0.999999"])
-def test_the_error_is_a_union_of_exact_tails(confidence, queries):
+def test_the_error_is_the_smallest_of_a_union_over_the_queries(confidence, queries):
     mechanism = sparse_vector(ONE, "0.1", 0, 3)
-    miss, ours, each = 1 - float(confidence), mechanism.threshold_noise.scale, mechanism.query_noise.scale
-    share = float(ours / (ours + each))
-    # P(|X| > h) = 2 g^(h + 1) / (1 + g), solved for h
-    reaches = [
-        float(scale) * log(2 / (part * (1 + exp(-1 / float(scale))))) - 1
-        for scale, part in ((ours, miss * share), (each, miss * (1 - share) / queries))
-    ]
-    stated = mechanism.error(confidence, queries)
-    assert sum(reaches) - 1e-6 <= stated <= sum(reaches) + 2 + 1e-6
-    if (confidence, queries) == ("0.95", 1000):
-        # no better share of the misses by more than a hundredth
-        others = [
-            float(ours) * log(2 / (0.05 * part)) + float(each) * log(2000 / (0.05 * (1 - part)))
-            for part in np.linspace(0.01, 0.99, 99)
-        ]
-        assert stated <= 1.01 * min(others)
+    stated, miss = mechanism.error(confidence, queries), (1 - Fraction(confidence)) / (2 * queries)
+    tails = [sparse._apart(mechanism.threshold_noise, mechanism.query_noise, h) for h in (stated, max(stated - 1, 0))]
+    assert tails[0] <= miss and (stated == 0 or tails[1] > miss)
+
+
+def test_certain_noise_has_no_error():
+    assert sparse_vector(ONE, 10**6, 0, 1).error("0.999", 10**6) == 0
 
 
 def test_the_first_verdict_has_its_exact_probability():

@@ -20,9 +20,18 @@ from sfumato.mechanisms.moments import Clipped, ClippedMoment, Moment, clipped_m
 from sfumato.mechanisms.noisy_max import NoisyMaxMechanism, Winner, report_noisy_max
 from sfumato.mechanisms.quantile import Quantile, Quantiles, median, quantile, quantiles
 from sfumato.mechanisms.representative import Mode, Representative, mode, representative
+from sfumato.mechanisms.response import ResponseMechanism, randomized_response
 from sfumato.mechanisms.rows import on_lattice
+from sfumato.mechanisms.sampling import SamplingMechanism, sample_units
 from sfumato.mechanisms.selection import SelectionMechanism, exponential, permute_and_flip
 from sfumato.mechanisms.sensitivity import LocalSensitivity, global_sensitivity, local_sensitivity
+from sfumato.mechanisms.sparse import SparseSession, SparseVectorMechanism, Verdict, sparse_vector
+from sfumato.mechanisms.threshold import (
+    ThresholdMechanism,
+    threshold_gaussian,
+    threshold_geometric,
+    threshold_laplace,
+)
 from sfumato.mechanisms.top_k import JointMechanism, PeelingMechanism, joint_top_k, peeled_top_k
 from sfumato.mechanisms.vector import VectorMechanism, add_saturating, vector
 
@@ -41,9 +50,15 @@ __all__ = [
     "Quantile",
     "Quantiles",
     "Representative",
+    "ResponseMechanism",
+    "SamplingMechanism",
     "SelectionMechanism",
+    "SparseSession",
+    "SparseVectorMechanism",
     "Statistic",
+    "ThresholdMechanism",
     "VectorMechanism",
+    "Verdict",
     "Winner",
     "add_saturating",
     "bounds",
@@ -65,9 +80,15 @@ __all__ = [
     "permute_and_flip",
     "quantile",
     "quantiles",
+    "randomized_response",
     "report_noisy_max",
     "representative",
+    "sample_units",
+    "sparse_vector",
     "staircase",
+    "threshold_gaussian",
+    "threshold_geometric",
+    "threshold_laplace",
     "variance",
     "vector",
 ]

@@ -12,7 +12,7 @@ def deviation(coins: int, variance: Fraction, confidence: Number) -> Fraction:
     """h with P(|sum - its mean| <= h) >= confidence, for independent coins of at most this variance each.
 
     The smaller of the bounds of Hoeffding (1963, Theorem 1) and Bernstein (Boucheron, Lugosi,
-    Massart 2013, Theorem 2.10): the first for fair coins, the second for coins nearly sure.
+    Massart 2013, Corollary 2.11): the first for fair coins, the second for coins nearly sure.
 
     Guarantees:
         a sum of coins stays within its deviation

@@ -19,13 +19,17 @@ import numpy as np
 from sfumato.accounting.calibrate import split
 from sfumato.errors import BudgetExceeded, InvalidDeclaration, InvalidNumber, WrongUse
 from sfumato.exact.rational import Number, positive
-from sfumato.exact.rounding import log_up
+from sfumato.exact.rounding import exp_down, exp_up, log_up
 from sfumato.mechanisms.selection import count
 from sfumato.noise import SYSTEM, DiscreteLaplace, Entropy
 from sfumato.noise.law import open_unit
 from sfumato.noise.search import smallest
+from sfumato.noise.window import shortfall
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import SparseVector
+
+# Scales closer than this, relatively, count as this far apart: the tail grows by less than 2^-10.
+_APART = Fraction(1, 1 << 20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +100,12 @@ class SparseVectorMechanism:
         """h so that with at least this confidence the first ``queries`` verdicts are all right up to h.
 
         Right: above only for answers >= threshold - h, not above only for answers < threshold
-        + h, and a gap within h of answer - threshold (Dwork and Roth 2014, Theorem 3.24, with
-        the exact tails of the discrete noise).
+        + h, and a gap within h of answer - threshold. Also of answers that depend on verdicts.
+        (Dwork and Roth 2014, Theorem 3.24, with the exact law of the two noises together.)
         """
-        miss = 1 - open_unit("confidence", confidence)
-        count("queries", queries)
-        ours, each = self.threshold_noise.scale, self.query_noise.scale
-        share = miss * ours / (ours + each)
-        return _reach(self.threshold_noise, share) + _reach(self.query_noise, (miss - share) / queries)
+        miss = (1 - open_unit("confidence", confidence)) / (2 * count("queries", queries))
+        guess = int(max(self.threshold_noise.scale, self.query_noise.scale) * log_up(1 / miss))
+        return smallest(lambda h: h >= 0 and _apart(self.threshold_noise, self.query_noise, h) <= miss, below=guess)
 
 
 class SparseSession:
@@ -188,7 +190,15 @@ def sparse_vector(
     )
 
 
-def _reach(noise: DiscreteLaplace, miss: Fraction) -> int:
-    """The smallest h with P(|noise| > h) <= miss, certain not to be too small."""
-    guess = int(noise.scale * log_up(2 / miss)) + 1
-    return smallest(lambda h: Fraction(noise.tail(h).upper) <= miss, below=guess)
+def _apart(one: DiscreteLaplace, other: DiscreteLaplace, h: int) -> Fraction:
+    """An upper bound of P(difference of two draws > h), h >= 0.
+
+    With a < b the ratios e^(-1/scale) of the laws it is ((1-a)^2 b^(h+2) / (1+b) - (1-b)^2
+    a^(h+2) / (1+a)) / ((1-ab) (b-a)). Scales that are (nearly) equal are drawn apart.
+    """
+    quick = 1 / min(one.scale, other.scale)
+    slow = min(1 / max(one.scale, other.scale), quick / (1 + _APART))
+    (least_a, most_a), (least_b, most_b) = shortfall(quick), shortfall(slow)
+    wide = most_a**2 * exp_up(-(h + 1) * slow) / (2 - most_b)
+    narrow = least_b**2 * exp_down(slow - (h + 2) * quick) / (2 - least_a)
+    return (wide - narrow) / (shortfall(quick + slow)[0] * shortfall(quick - slow)[0])

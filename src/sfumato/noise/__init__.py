@@ -12,6 +12,8 @@ exact; the fast ones are tested against them.
 from typing import TypeAlias
 
 from sfumato.noise.binomial import Binomial
+from sfumato.noise.bits import random_bits
+from sfumato.noise.coin import Bernoulli, BernoulliExp, BernoulliLogistic
 from sfumato.noise.entropy import SYSTEM, Entropy
 from sfumato.noise.gaussian import DiscreteGaussian
 from sfumato.noise.geometric import Geometric
@@ -26,6 +28,9 @@ Noise: TypeAlias = DiscreteLaplace | DiscreteGaussian | DiscreteStaircase | Trun
 
 __all__ = [
     "SYSTEM",
+    "Bernoulli",
+    "BernoulliExp",
+    "BernoulliLogistic",
     "Binomial",
     "DiscreteGaussian",
     "DiscreteLaplace",
@@ -40,5 +45,6 @@ __all__ = [
     "Truncated",
     "below_many",
     "permutation",
+    "random_bits",
     "subset",
 ]
