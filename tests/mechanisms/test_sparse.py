@@ -298,6 +298,11 @@ def test_a_session_is_not_used_after_a_fork():
     child.start()
     assert answers.get() == "refused"
     child.join()
+    session = mechanism_of().open()
+    session._process += 1
+    with pytest.raises(WrongUse, match="after a fork"):
+        session.ask(1)
+    assert session.left == 2
 
 
 def test_noise_is_drawn_before_the_answer():

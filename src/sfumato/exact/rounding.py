@@ -78,7 +78,8 @@ def float_down(number: Fraction) -> float:
 
 def float_up(number: Fraction) -> float:
     """The smallest float >= number."""
-    return -float_down(-number)
+    # plus zero, so that 0 is not -0.0
+    return -float_down(-number) + 0.0
 
 
 def _nearest(number: Fraction) -> float:
