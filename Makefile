@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SOURCES := $(shell find src -name '*.py')
 PEERS := $(basename $(notdir $(wildcard benchmarks/peers/*.txt)))
 
-.PHONY: demo test lint format proofs clean lock bench bench-noise figures
+.PHONY: demo test prove lint format proofs clean lock bench bench-noise figures
 
 demo: $(VENV)/.run
 	$(BIN)/sfumato demo --report demo-report.html
@@ -14,6 +14,10 @@ demo: $(VENV)/.run
 test: $(VENV)/.dev
 	$(BIN)/python -m coverage run -m pytest $(ARGS)
 	$(BIN)/python -m coverage report
+
+# Minutes, not seconds: at least 1e8 draws of each law, thousands of tables, what the time of a draw tells.
+prove: $(VENV)/.dev
+	$(BIN)/python -m pytest prove $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -4,6 +4,7 @@
 from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -211,3 +212,9 @@ def test_power_of_two_at_most_is_the_largest_below(number: Fraction) -> None:
 def test_power_of_two_at_most_keeps_a_power_of_two(exponent: int) -> None:
     assert power_of_two_at_most(Fraction(2) ** exponent) == Fraction(2) ** exponent
     assert power_of_two_at_most(Fraction(2) ** exponent * Fraction(999, 1000)) == Fraction(2) ** (exponent - 1)
+
+
+def test_an_integer_of_numpy_is_one():
+    assert to_fraction("n", np.int64(-7)) == -7 and to_fraction("n", np.uint8(7)) == 7
+    with pytest.raises(InvalidNumber):
+        to_fraction("n", np.bool_(True))

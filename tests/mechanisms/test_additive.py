@@ -15,12 +15,13 @@ from sfumato.privacy import Distance, Norm
 from sfumato.testing import Replay, assert_at_most
 
 AMOUNTS = st.fractions(min_value=Fraction(1, 10**6), max_value=10**6)
+STEPS = st.fractions(min_value=1, max_value=10**6)
 ONE = {norm: Distance(norm, Fraction(1)) for norm in (Norm.L1, Norm.L2)}
 MECHANISMS = [laplace(ONE[Norm.L1], "0.3"), gaussian(ONE[Norm.L2], "0.02")]
 BOTH = pytest.mark.parametrize("mechanism", MECHANISMS, ids=["laplace", "gaussian"])
 
 
-@given(AMOUNTS, AMOUNTS)
+@given(STEPS, AMOUNTS)
 @settings(deadline=None)
 def test_laplace_buys_exactly_its_epsilon(sensitivity, epsilon):
     distance = Distance(Norm.L1, sensitivity)
@@ -29,7 +30,7 @@ def test_laplace_buys_exactly_its_epsilon(sensitivity, epsilon):
     assert account(mechanism.event(distance)).epsilon == epsilon
 
 
-@given(AMOUNTS, AMOUNTS)
+@given(STEPS, AMOUNTS)
 @settings(deadline=None)
 def test_gaussian_buys_exactly_its_rho(squared, rho):
     distance = Distance(Norm.L2, squared)
@@ -140,3 +141,10 @@ def test_a_cost_that_is_not_positive_is_refused(amount):
         laplace(ONE[Norm.L1], amount)
     with pytest.raises(InvalidNumber, match="rho"):
         gaussian(ONE[Norm.L2], amount)
+
+
+@pytest.mark.parametrize("norm", [Norm.L1, Norm.L2])
+def test_a_sensitivity_below_a_lattice_step_is_refused(norm):
+    make = laplace if norm is Norm.L1 else gaussian
+    with pytest.raises(InvalidDeclaration, match="finer lattice"):
+        make(Distance(norm, Fraction(1, 2)), 1)

@@ -121,11 +121,10 @@ def test_a_probability_outside_the_open_unit_is_refused(probability: object) -> 
 # ---------------------------------------------------------------- draws
 
 EVERY = ["1/3", "1", "20/3", "16", "100", "1e6", str(2**40), str(2**52)]
-SOURCES = [pytest.param(SYSTEM, id="system"), pytest.param(Replay(2024), id="replay")]
+DRAWN = [*((each, SYSTEM) for each in EVERY), ("16", Replay(2024))]
 
 
-@pytest.mark.parametrize("entropy", SOURCES)
-@pytest.mark.parametrize("scale", EVERY)
+@pytest.mark.parametrize(("scale", "entropy"), DRAWN)
 def test_geometric_draws_follow_the_stated_law(scale: str, entropy: Entropy) -> None:
     noise, width = Geometric(scale), float(Fraction(scale))
     # sure to notice a scale that is 1% off

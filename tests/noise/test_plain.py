@@ -142,17 +142,16 @@ def drawn(draw: Sampler, number: Fraction, entropy: Entropy) -> tallies.Draw:
 
 
 LAWS = [
-    pytest.param(plain.geometric, Fraction(20, 3), tallies.case(tallies.geometric, 20 / 3, 8.0), id="geometric"),
-    pytest.param(plain.laplace, Fraction(20, 3), tallies.case(tallies.laplace, 20 / 3, 8.0), id="laplace"),
-    pytest.param(plain.laplace, Fraction(2**52), tallies.case(tallies.laplace, 2.0**52, 1.2 * 2**52), id="wide"),
-    pytest.param(plain.gaussian, Fraction(49, 9), tallies.case(tallies.gaussian, 7 / 3, 2.8), id="gaussian"),
+    pytest.param(plain.geometric, Fraction(20, 3), tallies.case(tallies.geometric, 20 / 3, 9.0), id="geometric"),
+    pytest.param(plain.laplace, Fraction(20, 3), tallies.case(tallies.laplace, 20 / 3, 9.0), id="laplace"),
+    pytest.param(plain.laplace, Fraction(2**52), tallies.case(tallies.laplace, 2.0**52, 1.4 * 2**52), id="wide"),
+    pytest.param(plain.gaussian, Fraction(49, 9), tallies.case(tallies.gaussian, 7 / 3, 3.0), id="gaussian"),
 ]
 
 
-@pytest.mark.parametrize("entropy", [SYSTEM, Replay(2024)], ids=["system", "replay"])
 @pytest.mark.parametrize(("draw", "number", "case"), LAWS)
-def test_plain_draws_follow_the_law(draw: Sampler, number: Fraction, case: tallies.Case, entropy: Entropy) -> None:
-    tallies.assert_draws_follow(case, drawn(draw, number, entropy), 40_000)
+def test_plain_draws_follow_the_law(draw: Sampler, number: Fraction, case: tallies.Case) -> None:
+    tallies.assert_draws_follow(case, drawn(draw, number, SYSTEM), 15_000)
 
 
 def unsigned_zero(scale: Fraction, entropy: Entropy) -> int:
@@ -166,15 +165,15 @@ def unsigned_zero(scale: Fraction, entropy: Entropy) -> int:
 
 
 def test_the_law_notices_a_broken_sampler() -> None:
-    case = tallies.case(tallies.laplace, 2.0, 2.4)
-    tallies.assert_draws_follow(case, drawn(plain.laplace, Fraction(2), Replay(1)), 40_000)
+    case = tallies.case(tallies.laplace, 2.0, 2.6)
+    tallies.assert_draws_follow(case, drawn(plain.laplace, Fraction(2), Replay(1)), 15_000)
     for draw, scale in (
         (unsigned_zero, Fraction(2)),
         (plain.laplace, Fraction(12, 5)),
         (plain.laplace, Fraction(8, 5)),
     ):
         with pytest.raises(AssertionError, match="counts are"):
-            tallies.assert_draws_follow(case, drawn(draw, scale, Replay(1)), 40_000)
+            tallies.assert_draws_follow(case, drawn(draw, scale, Replay(1)), 15_000)
 
 
 def test_a_scale_beyond_any_float_is_drawn() -> None:

@@ -88,3 +88,13 @@ def test_no_other_bound_is_spread_over_entries(held, entries, norm):
     with pytest.raises(InvalidDeclaration) as caught:
         Distance(held, Fraction(1)).over(entries, norm)
     assert caught.value.allowed == "from Linf to L1 or L2, one entry or more"
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), None, True, "wide"], ids=str)
+def test_a_sensitivity_is_a_finite_number(value):
+    with pytest.raises(InvalidNumber):
+        Distance(Norm.L1, value)
+
+
+def test_a_float_is_its_shortest_decimal():
+    assert Distance(Norm.L1, 0.1).value == Fraction(1, 10)

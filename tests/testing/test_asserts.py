@@ -133,7 +133,7 @@ def test_the_rate_of_false_alarms_notices_a_divergence_that_counts_twice(monkeyp
 
 
 @given(st.integers(200, 2000), st.floats(0.05, 0.95), st.floats(0.05, 0.95))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 def test_a_law_that_is_said_to_be_noticed_is_noticed(n, p, q):
     """The exact probability, under q, of a count that passes."""
     try:

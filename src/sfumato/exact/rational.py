@@ -7,6 +7,7 @@ the double beside it (RULES 3); strings and Decimals are taken as they are.
 
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from operator import index
 from typing import TypeAlias
 
 from sfumato.errors import InvalidNumber
@@ -35,14 +36,22 @@ def to_fraction(name: str, value: Number) -> Fraction:
     """
     if isinstance(value, Fraction):
         return _sized(name, value)
-    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
-        raise _not_a_number(name, type(value).__name__)
-    if isinstance(value, int):
-        return _sized(name, Fraction(value))
+    if not isinstance(value, float | str | Decimal):
+        return _sized(name, Fraction(_whole(name, value)))
     text = float.__repr__(value) if isinstance(value, float) else str(value).strip()
     if "/" in text:
         return _ratio(name, text)
     return _decimal(name, text)
+
+
+def _whole(name: str, value: int) -> int:
+    """An int, also one of numpy's; a bool is none."""
+    try:
+        if not isinstance(value, bool):
+            return index(value)
+    except TypeError:
+        pass
+    raise _not_a_number(name, type(value).__name__)
 
 
 def _decimal(name: str, text: str) -> Fraction:

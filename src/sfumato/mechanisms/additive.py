@@ -133,3 +133,9 @@ def _require(distance: object, norm: Norm, what: str) -> None:
         raise InvalidDeclaration(
             f"{what} on a statistic bounded in {distance.norm.value}.", allowed=f"a statistic bounded in {norm.value}"
         )
+    if distance.value < 1:
+        raise InvalidDeclaration(
+            f"A sensitivity of {distance.value} lattice steps.",
+            allowed="1 or more: integers that differ at all differ by a step",
+            remedy="Put the statistic on a finer lattice, and give its sensitivity in those steps.",
+        )

@@ -50,7 +50,7 @@ class DiscreteGaussian:
 
     def __init__(self, sigma: Number | None = None, *, sigma_squared: Number | None = None) -> None:
         if sigma_squared is None:
-            root = positive("sigma", sigma if sigma is not None else 0)
+            root = positive("sigma", "not given" if sigma is None else sigma)
             sigma_squared = root * root
         object.__setattr__(self, "sigma_squared", positive("sigma_squared", sigma_squared))
         wide = partial(plain.gaussian, self.sigma_squared)

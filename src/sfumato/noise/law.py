@@ -71,11 +71,12 @@ def size_of(shape: Shape) -> int:
     (12, 0)
     """
     sides = shape if isinstance(shape, tuple) else (shape,)
-    if not all(isinstance(side, int) and not isinstance(side, bool) and side >= 0 for side in sides):
+    if not all(isinstance(side, int | np.integer) and not isinstance(side, bool) and side >= 0 for side in sides):
         raise InvalidNumber(f"shape = {shape!r}.", allowed="an integer >= 0, or a tuple of them")
-    if math.prod(sides) > _MOST:
+    size = math.prod(int(side) for side in sides)
+    if size > _MOST:
         raise InvalidNumber(f"shape = {shape!r} has more than 2^60 entries.", allowed="what fits the memory")
-    return math.prod(sides)
+    return size
 
 
 def open_unit(name: str, value: Number) -> Fraction:

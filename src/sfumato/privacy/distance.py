@@ -6,6 +6,7 @@ from enum import Enum
 from fractions import Fraction
 
 from sfumato.errors import InvalidDeclaration, InvalidNumber
+from sfumato.exact.rational import to_fraction
 from sfumato.privacy.unit import Relation
 
 
@@ -36,6 +37,7 @@ class Distance:
     relation: Relation = Relation.ADD_REMOVE
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "value", to_fraction("A sensitivity", self.value))
         if self.value <= 0:
             raise InvalidNumber(f"A sensitivity of {self.value}.", allowed="greater than 0")
 
