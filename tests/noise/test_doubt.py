@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sfumato.noise import SYSTEM, Entropy, Integers, cells, sampler
 from sfumato.noise.cells import Cells
 from sfumato.noise.curves import Exponential, Parabola
+from sfumato.noise.real import Bounds
 from sfumato.testing import Replay, assert_at_most
 from tests.noise import tallies
 from tests.noise.columns import LAWS, Curve, F, verdict_fault
@@ -75,6 +76,37 @@ def test_verdicts_notice_that_no_error_is_allowed_for(monkeypatch: pytest.Monkey
     monkeypatch.setattr(cells, "ERROR", 0)
     monkeypatch.setattr(cells, "_SLACK", 0)
     assert wrong_verdicts(table_of(23, (19, 8, 18)), LAWS[23][1], seed=3, points=1000) != []
+
+
+def share_is_bounded(table: Cells, f: F, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether the part of a cell under the curve lies between its bounds, at every precision asked for."""
+    asked: list[Bounds] = []
+    monkeypatch.setattr(cells, "is_below", lambda real, entropy, *, prefix, known: asked.append(real))
+    random = np.random.default_rng(1)
+    for x in random.integers(table.first << table.shift, table.blocks << table.shift, 100).tolist():
+        level = int(random.integers(0, 50))
+        table._is_under(x, level, 0, SYSTEM)
+        with ctx.workprec(400):
+            part = f(x) * arb(2) ** 44 / table.height - level
+            for precision in (0, 1, 2, 18, 82):
+                lower, upper = asked[-1](precision)
+                scaled = part * arb(2) ** precision
+                if not (arb(lower) <= scaled and scaled <= arb(upper) and upper - lower <= 2):
+                    return False
+    return True
+
+
+@pytest.mark.parametrize("index", [9, 14, 21, 26, 36])
+def test_the_share_of_a_cell_lies_between_its_bounds(index: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    curve, f = LAWS[index]
+    assert share_is_bounded(Cells(curve, bits=12, fineness=8), f, monkeypatch)
+
+
+def test_the_bounds_of_a_share_notice_the_curve_of_a_neighbour(monkeypatch: pytest.MonkeyPatch) -> None:
+    curve, f = LAWS[21]
+    table, honest = Cells(curve, bits=12, fineness=8), Exponential.bounds
+    monkeypatch.setattr(Exponential, "bounds", lambda curve, x, precision: honest(curve, x + 1, precision))
+    assert not share_is_bounded(table, f, monkeypatch)
 
 
 # ---------------------------------------------------------------- (2), (3) forced doubt

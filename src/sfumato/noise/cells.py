@@ -117,7 +117,8 @@ class Cells:
         self._limit, self._hard, self._none = (
             (_SHORT_BLOCKS, _SHORT_HARD, _SHORT_NONE) if short else (_BLOCKS, _HARD, _NONE)
         )
-        assert self.blocks <= self._limit and bits + self.shift + height_bits <= 96, "one word holds a draw"
+        assert self.blocks <= self._limit and bits + self.shift <= 64, "one word holds a cell and an offset"
+        assert bits + self.shift + height_bits <= 96, "a longer one the height too"
         self._build(*curve.ends(self.shift, self.blocks))
         assert self.height < 1 << _UNIT_BITS - 1, "the arithmetic of a verdict fits 64 bits"
 

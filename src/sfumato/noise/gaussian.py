@@ -67,7 +67,7 @@ class DiscreteGaussian:
     def pmf(self, x: int) -> Bracket:
         """P(X = x)."""
         lower, upper = _normaliser(self.sigma_squared)
-        rate = -Fraction(x * x) / (2 * self.sigma_squared)
+        rate = -Fraction(int(x) ** 2) / (2 * self.sigma_squared)
         return Bracket(max(float_down(exp_down(rate) / upper), 0.0), float_up(exp_up(rate) / lower))
 
     def cdf(self, x: int) -> Bracket:

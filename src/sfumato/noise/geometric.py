@@ -53,7 +53,7 @@ class Geometric:
         """P(X = x) = g^x (1 - g), g = exp(-1/scale)."""
         if x < 0:
             return Bracket(0.0, 0.0)
-        rate = Fraction(-x) / self.scale
+        rate = Fraction(-int(x)) / self.scale
         lower, upper = self._ratio()
         return bracket(exp_down(rate) * (1 - upper), exp_up(rate) * (1 - lower))
 
@@ -61,14 +61,14 @@ class Geometric:
         """P(X <= x)."""
         if x < 0:
             return Bracket(0.0, 0.0)
-        rate = -Fraction(x + 1) / self.scale
+        rate = -Fraction(int(x) + 1) / self.scale
         return bracket(1 - exp_up(rate), 1 - exp_down(rate))
 
     def above(self, x: int) -> Bracket:
         """P(X > x) = g^(x+1)."""
         if x < 0:
             return Bracket(1.0, 1.0)
-        rate = -Fraction(x + 1) / self.scale
+        rate = -Fraction(int(x) + 1) / self.scale
         return bracket(exp_down(rate), exp_up(rate))
 
     def tail(self, half_width: int) -> Bracket:

@@ -52,7 +52,7 @@ class DiscreteLaplace:
     def pmf(self, x: int) -> Bracket:
         """P(X = x)."""
         lower_g, upper_g = self._ratio()
-        rate = Fraction(-abs(x)) / self.scale
+        rate = Fraction(-abs(int(x))) / self.scale
         return bracket(
             exp_down(rate) * (1 - upper_g) / (1 + upper_g),
             exp_up(rate) * (1 - lower_g) / (1 + lower_g),
@@ -98,5 +98,5 @@ class DiscreteLaplace:
     def _above(self, x: int) -> tuple[Fraction, Fraction]:
         """Bounds of P(X > x) = exp(-(x+1)/scale) / (1 + g), x >= 0."""
         lower_g, upper_g = self._ratio()
-        rate = -Fraction(x + 1) / self.scale
+        rate = -Fraction(int(x) + 1) / self.scale
         return exp_down(rate) / (1 + upper_g), exp_up(rate) / (1 + lower_g)

@@ -74,7 +74,7 @@ def size_of(shape: Shape) -> int:
     if not all(isinstance(side, int | np.integer) and not isinstance(side, bool) and side >= 0 for side in sides):
         raise InvalidNumber(f"shape = {shape!r}.", allowed="an integer >= 0, or a tuple of them")
     size = math.prod(int(side) for side in sides)
-    if size > _MOST:
+    if size > _MOST or any(side > _MOST for side in sides):
         raise InvalidNumber(f"shape = {shape!r} has more than 2^60 entries.", allowed="what fits the memory")
     return size
 

@@ -91,19 +91,19 @@ class Truncated:
 
     def pmf(self, x: int) -> Bracket:
         """P(X = x)."""
-        return _share(*self._split(x, x))
+        return _share(*self._split(int(x), int(x)))
 
     def cdf(self, x: int) -> Bracket:
         """P(X <= x)."""
-        return _share(*self._split(self.lower, x))
+        return _share(*self._split(self.lower, int(x)))
 
     def above(self, x: int) -> Bracket:
         """P(X > x)."""
-        return _share(*self._split(x + 1, self.upper))
+        return _share(*self._split(int(x) + 1, self.upper))
 
     def tail(self, half_width: int) -> Bracket:
         """P(|X| > half_width)."""
-        inside, outside = self._split(-half_width, half_width)
+        inside, outside = self._split(-int(half_width), int(half_width))
         return _share(outside, inside)
 
     def quantile(self, probability: Number) -> int:
