@@ -28,6 +28,8 @@ from sfumato.privacy.event import (
 )
 from sfumato.privacy.unit import Relation
 
+_LARGEST = 1000
+
 
 def account(event: Event) -> Profile:
     """The cost of an event, exact where the theory is rational, else rounded up.
@@ -138,7 +140,10 @@ def _sampled(event: Sampled) -> Profile:
         raise _no_rule(event)
     if rate == 1:
         return inner
-    amplified = min(log_up(1 + rate * (exp_up(inner.epsilon) - 1)), inner.epsilon)
+    # a loss that large is hardly amplified, and its exponential would fill the memory
+    amplified = inner.epsilon
+    if amplified <= _LARGEST:
+        amplified = min(log_up(1 + rate * (exp_up(amplified) - 1)), amplified)
     return Profile.pure(amplified, rate * inner.delta)
 
 

@@ -22,6 +22,8 @@ _ENUMERATED = 256
 _LAST = 64
 _SUMMED_SIGMA_SQUARED = 64**2
 _PRECISION = Fraction(1, 2**16)
+_LARGEST = Fraction(1000)
+_LEAST = Fraction(1, 2**64)
 _LIBM_SLACK = 1e-9
 
 
@@ -36,7 +38,8 @@ def gaussian_delta(noise: DiscreteGaussian, sensitivity: int, epsilon: Number) -
     >>> gaussian_delta(DiscreteGaussian(5), 1, "0.5").upper
     0.000497...
     """
-    loss = positive("epsilon", epsilon)
+    # the curve falls with epsilon: at less than the given one it is larger
+    loss = min(positive("epsilon", epsilon), _LARGEST)
     if isinstance(sensitivity, bool) or not isinstance(sensitivity, int) or sensitivity < 1:
         raise InvalidNumber(f"A sensitivity of {sensitivity!r} lattice steps.", allowed="an integer >= 1")
     first = 1 if sensitivity <= _ENUMERATED else sensitivity - _LAST + 1
@@ -73,6 +76,8 @@ def gaussian_for(
     low = high = max(sensitivity_squared / loss**2 / 64, Fraction(1, 64))
     while not enough(high):
         low, high = high, 2 * high
+    while enough(low) and low > _LEAST:
+        low, high = low / 2, low
     while high - low > _PRECISION * high:
         middle = (low + high) / 2
         low, high = (low, middle) if enough(middle) else (middle, high)
@@ -90,7 +95,7 @@ def _one_shift(noise: DiscreteGaussian, shift: int, epsilon: Fraction) -> Bracke
 
 def _smaller_shifts(noise: DiscreteGaussian, largest: int, epsilon: Fraction) -> float:
     """A bound for all shifts up to ``largest``: the continuous curve, and how far discrete tails are from it."""
-    if noise.sigma_squared < _SUMMED_SIGMA_SQUARED or epsilon > 50:
+    if not _SUMMED_SIGMA_SQUARED <= noise.sigma_squared <= 10**200 or epsilon > 50:
         return 1.0
     sigma, loss = float(sqrt_down(noise.sigma_squared)), float(epsilon)
     shift = largest / sigma

@@ -9,6 +9,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from sfumato.accounting.gaussian import gaussian_for
 from sfumato.errors import InvalidDeclaration
 from sfumato.exact.rational import Number, positive
@@ -25,6 +27,7 @@ class AdditiveMechanism:
 
     Guarantees:
         the event names the very noise that is drawn
+        noise is added to integers alone
         a mechanism takes only its own norm
         the error covers as often as stated
 
@@ -56,11 +59,17 @@ class AdditiveMechanism:
         return tuple(self.noise.sample(cells, entropy).tolist())
 
     def release(self, exact: Sequence[int], drawn: Sequence[int] | None = None) -> tuple[int, ...]:
-        """Exact integers plus noise. ``drawn``: the noise, where it was drawn before the read."""
+        """Exact integers plus noise. ``drawn``: the noise, where it was drawn before the read.
+
+        Raises:
+            InvalidDeclaration: what is no integer, on which the noise would hide nothing; a
+                number of them that is not the declared one.
+        """
         if self.cells not in (None, len(exact)):
             raise InvalidDeclaration(f"{len(exact)} integers.", allowed=f"the declared {self.cells}")
-        noise = self.draw(len(exact)) if drawn is None else drawn
-        return tuple(value + extra for value, extra in zip(exact, noise, strict=True))
+        values = [_integer(value) for value in exact]
+        noise = self.draw(len(values)) if drawn is None else drawn
+        return tuple(value + _integer(extra) for value, extra in zip(values, noise, strict=True))
 
     def error(self, confidence: Number) -> int:
         """The smallest h with P(|noise| <= h) >= confidence."""
@@ -119,6 +128,13 @@ def staircase(distance: Distance, epsilon: Number) -> AdditiveMechanism:
     """
     _require(distance, Norm.LINF, "Staircase noise")
     return AdditiveMechanism(DiscreteStaircase(epsilon, math.ceil(distance.value)), cells=1)
+
+
+def _integer(value: object) -> int:
+    """A Python integer: a fraction would be released as it is, an int64 could wrap around."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise InvalidDeclaration(f"Noise on a {type(value).__name__}.", allowed="exact integers, on a lattice")
+    return int(value)
 
 
 def _require(distance: object, norm: Norm, what: str) -> None:

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from sfumato.errors import InvalidDeclaration
+from sfumato.errors import InvalidDeclaration, InvalidNumber
 from sfumato.exact.rational import Number, positive
 from sfumato.mechanisms.additive import AdditiveMechanism, laplace
 from sfumato.mechanisms.rows import Rows, on_lattice, rows_apart
@@ -25,6 +25,10 @@ from sfumato.privacy.event import AdditiveNoise
 
 _POWERS = tuple(1 << exponent for exponent in range(MAX_CODE.bit_length()))
 _GRID = (*(-power for power in reversed(_POWERS)), 0, *_POWERS)
+
+
+# tails are stated as floats, whose least is not far below
+_RAREST = Fraction(1, 10**290)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,4 +124,7 @@ def _threshold(noise: Noise, bins: int, failure: Fraction) -> int:
 
 
 def _chance(failure: Number) -> Fraction:
-    return positive("failure", failure, at_most=1 - Fraction(1, 10**15))
+    chance = positive("failure", failure, at_most=1 - Fraction(1, 10**15))
+    if chance < _RAREST:
+        raise InvalidNumber("A failure below 1e-290.", allowed="1e-290 or more, which is never")
+    return chance

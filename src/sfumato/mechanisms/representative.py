@@ -69,7 +69,11 @@ class Representative(Generic[Candidate]):
         return self.selection.error(confidence, len(self.candidates))
 
     def _distance(self, candidate: Candidate, row: object) -> int:
-        found = self.far(candidate, row)
+        try:
+            found = self.far(candidate, row)
+        except Exception:
+            # an error would tell of the row; like any answer that is no integer, it counts as the cap
+            return self.cap
         return min(max(int(found), 0), self.cap) if isinstance(found, int | np.integer) else self.cap
 
 

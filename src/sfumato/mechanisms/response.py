@@ -37,7 +37,7 @@ class ResponseMechanism:
     """Reports one of the categories 0 .. k-1: the true one with probability e^epsilon / (e^epsilon + k - 1).
 
     Else one of the others, each with the same probability. A value outside the categories
-    counts as the nearest one, so that no value can make a report fail.
+    counts as the nearest one, what is no integer as 0, so that no value can make a report fail.
 
     Guarantees:
         a report has exactly the stated probabilities
@@ -83,26 +83,33 @@ class ResponseMechanism:
         one = RandomizedResponse(self.epsilon, self.categories)
         return one if pairs == 1 else Repeated(one, int(pairs))
 
-    def release(self, value: int, entropy: Entropy = SYSTEM) -> int:
+    def release(self, value: object, entropy: Entropy = SYSTEM) -> int:
         """The report of one value."""
-        if not isinstance(value, int | np.integer | np.bool_):
-            raise _not_categories(type(value).__name__)
-        truth = min(max(int(value), 0), self.categories - 1)
+        truth = self._category(value)
         # drawn in any case: how long a report takes does not tell whether it is true
         other = 1 + below(self.categories - 1, entropy)
         return (truth + other * self._lie.sample_one(entropy)) % self.categories
 
     def release_many(self, values: ArrayLike, entropy: Entropy = SYSTEM) -> Integers:
         """The independent reports of many values, in their shape."""
-        given = np.asarray(values)
-        if given.size and given.dtype.kind not in "iub":
-            raise _not_categories(str(given.dtype))
-        wide = given.astype(np.uint64 if given.dtype.kind == "u" else np.int64)
-        reports = np.clip(wide, 0, self.categories - 1).astype(np.int64).ravel()
+        if isinstance(values, np.ndarray) and values.dtype.kind not in "iubO":
+            raise _not_categories(str(values.dtype))
+        given = values if isinstance(values, np.ndarray) else np.asarray(values, object)
+        if given.dtype.kind == "O":
+            reports = np.array([self._category(value) for value in given.flat], np.int64)
+        else:
+            wide = given.astype(np.uint64 if given.dtype.kind == "u" else np.int64)
+            reports = np.clip(wide, 0, self.categories - 1).astype(np.int64).ravel()
         lies = np.flatnonzero(self._lie.sample(len(reports), entropy))
         reports[lies] += 1 + below_many(self.categories - 1, len(lies), entropy)
         reports[reports >= self.categories] -= self.categories
         return reports.reshape(given.shape)
+
+    def _category(self, value: object) -> int:
+        """The nearest category to an integer of any size; 0 for what is none, so that no row can fail."""
+        if not isinstance(value, int | np.integer | np.bool_):
+            return 0
+        return min(max(int(value), 0), self.categories - 1)
 
     def release_bits(self, values: Words, count: int, entropy: Entropy = SYSTEM) -> Words:
         """The reports of ``count`` yes-or-no values packed in 64-bit words, lowest bit first; the rest is zero."""

@@ -77,17 +77,17 @@ class ThresholdMechanism:
     def release(self, counts: Mapping[Key, int], entropy: Entropy = SYSTEM) -> dict[Key, int]:
         """The shown keys with their noisy counts, sorted.
 
-        A key with a count below 1 is one that is not there: no noise is drawn for it.
+        A key with a count below 1 is one that is not there: no noise is drawn for it. So is a
+        key that is not None, an integer, text, bytes or a tuple of these (up to 16 deep), on
+        which alone an order is sure to be total: no key can make a release fail.
 
         Raises:
-            InvalidDeclaration: counts that are not integers; keys that are not None, integers,
-                text, bytes or tuples of these, on which alone an order is sure to be total.
+            InvalidDeclaration: counts that are not integers.
         """
-        for key, units in counts.items():
+        for units in counts.values():
             if isinstance(units, bool | np.bool_) or not isinstance(units, int | np.integer):
                 raise InvalidDeclaration(f"A count of type {type(units).__name__}.", allowed="an integer")
-            _rank(key)
-        there = [(key, int(units)) for key, units in counts.items() if units >= 1]
+        there = [(key, int(units)) for key, units in counts.items() if units >= 1 and _has_place(key)]
         noise = self.noise.sample(len(there), entropy).tolist()
         noisy = {key: units + extra for (key, units), extra in zip(there, noise, strict=True)}
         return {key: noisy[key] for key in sorted(noisy, key=_rank) if noisy[key] >= self.threshold}
@@ -163,6 +163,11 @@ def _rank(key: object) -> tuple[object, ...]:
     for place, kind in enumerate(_ORDER):
         if isinstance(key, kind):
             return place, tuple(map(_rank, key)) if isinstance(key, tuple) else key
-    if key is None:
-        return (len(_ORDER),)
-    raise InvalidDeclaration(f"A key of type {type(key).__name__}.", allowed="integers, text, bytes, None, or tuples")
+    return (len(_ORDER),)
+
+
+def _has_place(key: object, depth: int = 16) -> bool:
+    """Whether ``_rank`` can tell where a key stands."""
+    if isinstance(key, tuple):
+        return depth > 0 and all(_has_place(part, depth - 1) for part in key)
+    return key is None or isinstance(key, _ORDER)

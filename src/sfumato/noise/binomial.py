@@ -28,7 +28,7 @@ class Binomial:
         binomial statements are outward bounds
 
     Raises:
-        InvalidNumber: trials below 1, a probability outside (0, 1), a variance above 2^28.
+        InvalidNumber: trials below 1, a probability outside (0, 1), a variance above 2^26, a mean above 2^62.
 
     >>> Binomial(10, "0.5").quantile("0.5")
     5
@@ -46,7 +46,9 @@ class Binomial:
             )
         variance = BinomialRatio(trials, bias).variance
         if variance > LARGEST_VARIANCE:
-            raise InvalidNumber(f"A binomial of variance {float(variance):g}.", allowed="at most 2^28")
+            raise InvalidNumber(f"A binomial of variance {float(variance):g}.", allowed="at most 2^26")
+        if trials * bias > 1 << 62:
+            raise InvalidNumber("A binomial with a mean beyond 2^62.", allowed="what fits 64 bits")
         object.__setattr__(self, "trials", trials)
         object.__setattr__(self, "probability", bias)
         count = pieces_for(variance)

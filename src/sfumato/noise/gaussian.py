@@ -56,6 +56,10 @@ class DiscreteGaussian:
         wide = partial(plain.gaussian, self.sigma_squared)
         object.__setattr__(self, "_sampler", Sampler(Parabola(self.sigma_squared), wide))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # made anew, so that what is drawn is what is stated also after a pickle
+        return partial(DiscreteGaussian, sigma_squared=self.sigma_squared), ()
+
     def sample_one(self, entropy: Entropy = SYSTEM) -> int:
         """One exact draw."""
         return self._sampler.one(entropy)
@@ -106,6 +110,8 @@ class DiscreteGaussian:
         if self.sigma_squared <= _SUMMED_SIGMA**2:
             sums = _tail_sums(self.sigma_squared)
             return sums[x + 1] if x + 1 < len(sums) else Bracket(0.0, sums[-1].upper)
+        if int(x) ** 2 > 1600 * self.sigma_squared:
+            return Bracket(0.0, 1e-300)
         return _midpoint(float(sqrt_up(self.sigma_squared)), x + 0.5)
 
 
@@ -113,11 +119,11 @@ def _midpoint(sigma: float, start: float) -> Bracket:
     """The tail beyond ``start`` by the midpoint rule with its second term, for sigma >= 64."""
     v = start / sigma
     density = math.exp(-v * v / 2) / math.sqrt(2 * math.pi)
-    value = math.erfc(v / math.sqrt(2)) / 2 - v * density / (24 * sigma * sigma)
+    value = math.erfc(v / math.sqrt(2)) / 2 - v * density / 24 / sigma / sigma
     # the total variation of (u^2 - 1) e^(-u^2/2) beyond v; its maximum is 2 e^(-3/2), at sqrt 3
     curve = (v * v - 1) * math.exp(-v * v / 2)
     variation = curve if v * v >= 3 else 2 * 0.4462603203 - curve
-    error = variation / (24 * math.sqrt(2 * math.pi) * sigma**3)
+    error = variation / (24 * math.sqrt(2 * math.pi)) / sigma / sigma / sigma
     lower = value * (1 - _LIBM_SLACK) - error * (1 + _LIBM_SLACK)
     upper = value * (1 + _LIBM_SLACK) + error * (1 + _LIBM_SLACK)
     return Bracket(lower if lower > 1e-300 else 0.0, max(upper, 1e-300))

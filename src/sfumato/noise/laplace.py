@@ -41,6 +41,10 @@ class DiscreteLaplace:
         wide = partial(plain.laplace, self.scale)
         object.__setattr__(self, "_sampler", Sampler(Exponential(self.scale, two_sided=True), wide))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # made anew, so that what is drawn is what is stated also after a pickle
+        return DiscreteLaplace, (self.scale,)
+
     def sample_one(self, entropy: Entropy = SYSTEM) -> int:
         """One exact draw."""
         return self._sampler.one(entropy)

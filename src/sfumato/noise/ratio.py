@@ -32,7 +32,7 @@ _BITS, _REST = 200, 60
 _FALL = 96
 # a law of more variance is drawn as a sum of laws of at most this
 _PIECE = 1 << 22
-LARGEST_VARIANCE = 1 << 28
+LARGEST_VARIANCE = 1 << 26
 
 
 class Ratio(Protocol):

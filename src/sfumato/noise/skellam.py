@@ -31,7 +31,7 @@ class Skellam:
         skellam statements are outward bounds
 
     Raises:
-        InvalidNumber: a rate of 0 or less, or above 2^27.
+        InvalidNumber: a rate of 0 or less, or above 2^25.
 
     >>> Skellam(2).variance
     Bracket(lower=4.0, upper=4.0)
@@ -43,7 +43,7 @@ class Skellam:
     def __init__(self, rate: Number) -> None:
         mean = positive("rate", rate)
         if 2 * mean > LARGEST_VARIANCE:
-            raise InvalidNumber(f"A Skellam of rate {float(mean):g}.", allowed="at most 2^27")
+            raise InvalidNumber(f"A Skellam of rate {float(mean):g}.", allowed="at most 2^25")
         object.__setattr__(self, "rate", mean)
         count = pieces_for(mean)
         object.__setattr__(self, "_pieces", Pieces((PoissonRatio(mean / count), count)))

@@ -86,7 +86,7 @@ def event_from_json(value: Json) -> Event:
         make, fields = _KINDS[value["kind"]]
         rest = {name: part for name, part in value.items() if name not in ("kind", "version")}
         event: Event = make(**_read(rest, fields))
-    except (KeyError, ValueError, TypeError, AttributeError, SfumatoError):
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError, SfumatoError):
         raise _unknown(value) from None
     return event
 
