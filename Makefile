@@ -4,9 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SOURCES := $(shell find src -name '*.py')
-PEERS := $(basename $(notdir $(wildcard benchmarks/peers/*.txt)))
+NOISE_PEERS := diffprivlib opendp python-dp
+ACCOUNTING_PEERS := autodp dp-accounting opacus opendp prv-accountant
 
-.PHONY: demo test prove lint format proofs clean lock bench bench-noise figures
+.PHONY: demo test prove lint format proofs clean lock bench bench-noise bench-accounting figures
 
 demo: $(VENV)/.run
 	$(BIN)/sfumato demo --report demo-report.html
@@ -41,11 +42,14 @@ lock:
 	done
 
 # Every benchmark. They report; a missed bar is no error.
-bench: bench-noise
+bench: bench-noise bench-accounting
 
 # Ours and the peers in one run. A peer that does not install here is named and left out.
-bench-noise: $(VENV)/.run $(PEERS:%=.bench/%/.done)
+bench-noise: $(VENV)/.run $(NOISE_PEERS:%=.bench/%/.done)
 	$(BIN)/python -m benchmarks.noise $(ONLY)
+
+bench-accounting: $(VENV)/.run $(ACCOUNTING_PEERS:%=.bench/%/.done)
+	$(BIN)/python -m benchmarks.accounting $(ONLY)
 
 # The pictures of docs/, from benchmarks/results.
 figures: $(VENV)/.run
@@ -65,7 +69,7 @@ $(VENV)/.dev: $(VENV)/.run requirements/dev.txt
 	$(PIP) --require-hashes -r requirements/dev.txt
 	@touch $@
 
-# Tried again each time until it installs; only the pins, so nothing is compiled.
+# Tried again each time until it installs; only the pins, as wheels (autodp has none and is plain Python).
 .bench/%/.done: benchmarks/peers/%.txt
 	@$(PYTHON) -m venv --clear $(@D)
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: --no-deps -r $< \

@@ -3,13 +3,24 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from fractions import Fraction
 from statistics import median
+
+REPETITIONS = 7
+
+
+class Kind(Enum):
+    """What is taken of a call: its seconds, the bytes it holds at most, or the number that it gives."""
+
+    TIME = "time"
+    MEMORY = "memory"
+    VALUE = "value"
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One repetition: seconds a call (or bytes), and the processor's seconds where it is a time."""
+    """One repetition: seconds a call (or bytes, or its number), and the processor's seconds where it is a time."""
 
     value: float
     cpu: float | None
@@ -27,16 +38,17 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """How a measure is told: seconds (or bytes) times ``factor``, of one item where ``each``."""
+    """How a measure is told: what was taken times ``factor``, of one item where ``each``."""
 
     name: str
     factor: float
     each: bool = False
-    memory: bool = False
+    kind: Kind = Kind.TIME
+    digits: int = 4
 
     def tell(self, value: float, work: Work) -> float:
-        """In this unit, to four digits: what is written is what is judged."""
-        return rounded(value * self.factor / (work.n if self.each else 1))
+        """In this unit, to so many digits: what is written is what is judged."""
+        return rounded(value * self.factor / (work.n if self.each else 1), self.digits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +69,11 @@ def at_most(most: float) -> Bar:
     return Bar(f"<= {most:g}", lambda ours, peer: ours <= most)
 
 
+def at_least(least: float) -> Bar:
+    """We give so much or more: a lower bound of the truth."""
+    return Bar(f">= {least:g}", lambda ours, peer: ours >= least)
+
+
 def at_most_more(most: float) -> Bar:
     """We take so much more than the peer, or less."""
     return Bar(f"<= {most:g} more", lambda ours, peer: ours - peer <= most)
@@ -73,13 +90,14 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One line of the benchmark: our work, an absolute bar or none, and the peers."""
+    """One line of the benchmark: our work, an absolute bar or none, the peers, and how often each is asked."""
 
     name: str
     unit: Unit
     ours: Work
     peers: tuple[Peer, ...] = ()
     bar: Bar | None = None
+    repetitions: int = REPETITIONS
 
     @property
     def works(self) -> list[Work]:
@@ -142,9 +160,9 @@ def _cpu_ratio(case: Case, ours: Sequence[Sample], theirs: Sequence[Sample], wor
     return rounded(case.unit.tell(median(other), work) / case.unit.tell(median(mine), case.ours))
 
 
-def rounded(value: float) -> float:
-    """To four significant digits."""
-    return float(f"{value:.4g}")
+def rounded(value: float, digits: int = 4) -> float:
+    """To so many significant digits."""
+    return float(f"{value:.{digits}g}")
 
 
 HEAD = f"{'case':<46} {'':<19} {'ours':>9} {'peer':>9} {'':<21} {'ratio':>8} {'cpu':>8}  bar"
@@ -159,4 +177,4 @@ def line(row: Row) -> str:
 
 
 def _short(value: float | None) -> str:
-    return "" if value is None else f"{value:,.4g}"
+    return "" if value is None else f"{value:,.6g}"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from benchmarks.compare import Case, Sample, Work
+from benchmarks.compare import Case, Kind, Sample, Work
 
 ROOT = Path(__file__).resolve().parent.parent
 OURS = "sfumato"
@@ -24,7 +24,7 @@ class Unavailable(Exception):
 class Asked(Protocol):
     """Who can be asked to do a work once."""
 
-    def ask(self, work: Work, *, memory: bool) -> Sample:
+    def ask(self, work: Work, kind: Kind) -> Sample:
         """One repetition; before the first the work is prepared and warm."""
         ...
 
@@ -39,9 +39,9 @@ class Worker:
         )
         self.versions: dict[str, str] = self._reply()["versions"]
 
-    def ask(self, work: Work, *, memory: bool) -> Sample:
+    def ask(self, work: Work, kind: Kind) -> Sample:
         assert self._process.stdin is not None
-        request = {"name": work.name, "scale": work.scale, "n": work.n, "memory": memory}
+        request = {"name": work.name, "scale": work.scale, "n": work.n, "kind": kind.value}
         print(json.dumps(request), file=self._process.stdin, flush=True)
         reply = self._reply()
         return Sample(reply["value"], reply["cpu"])
@@ -81,16 +81,16 @@ def start(systems: list[str]) -> tuple[dict[str, Worker], dict[str, str]]:
     return workers, missing
 
 
-def measure(case: Case, workers: Mapping[str, Asked], repetitions: int) -> tuple[Samples, dict[Work, str]]:
+def measure(case: Case, workers: Mapping[str, Asked]) -> tuple[Samples, dict[Work, str]]:
     """Round robin: each work once in each repetition. Also what could not be done, and why."""
     samples: Samples = {work: [] for work in case.works if work.system in workers}
     failed: dict[Work, str] = {}
-    for _ in range(repetitions):
+    for _ in range(case.repetitions):
         for work, taken in samples.items():
             if work in failed:
                 continue
             try:
-                taken.append(workers[work.system].ask(work, memory=case.unit.memory))
+                taken.append(workers[work.system].ask(work, case.unit.kind))
             except Unavailable as reason:
                 if work == case.ours:
                     raise

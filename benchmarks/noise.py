@@ -1,34 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast the noise is: ``make bench-noise``.
+"""How fast the noise is: ``make bench-noise``."""
 
-The bars are meant for a machine at rest; one that fails is reported, and is no error. With
-words as arguments only the cases that hold one of them run, and nothing is written.
-"""
-
-import json
-import os
-import platform
-import re
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
-from datetime import UTC, datetime
 from fractions import Fraction
-from pathlib import Path
 
-from benchmarks.compare import HEAD, Bar, Case, Peer, Row, Unit, Work, at_most, at_most_more, faster, line, rows
-from benchmarks.driver import OURS, ROOT, Worker, measure, start
+from benchmarks.compare import Bar, Case, Kind, Peer, Unit, Work, at_most, at_most_more, faster
+from benchmarks.driver import OURS, ROOT
+from benchmarks.report import bench
 
 RESULTS = ROOT / "benchmarks" / "results" / "noise.json"
 PEERS = ("numpy", "opendp", "diffprivlib", "python-dp")
-REPETITIONS = 7
 
 SAMPLE = Unit("ns a sample", 1e9, each=True)
 CANDIDATE = Unit("ns a candidate", 1e9, each=True)
 BIT = Unit("ns a bit", 1e9, each=True)
 MICRO = Unit("us a call", 1e6)
 MILLI = Unit("ms a call", 1e3)
-MEMORY = Unit("MB above the output", 1e-6, memory=True)
+MEMORY = Unit("MB above the output", 1e-6, kind=Kind.MEMORY)
 
 SCALES = (0.1, 1, 16, 100, 1000, 10**6, 2**40)
 LAWS = ("laplace", "gaussian")
@@ -120,64 +109,5 @@ def _memory() -> Iterator[Case]:
         yield Case(f"{rule.capitalize()}, 10,000,000 candidates", MEMORY, ours, bar=at_most(8))
 
 
-def run(chosen: list[Case], workers: dict[str, Worker], skipped: dict[str, str]) -> Iterator[Row]:
-    """Measures case after case; adds what a peer could not do to ``skipped``."""
-    for case in chosen:
-        if case.unit.memory:
-            # the memory of a process that has done nothing yet
-            alone = Worker(OURS)
-            samples, failed = measure(case, {OURS: alone}, 1)
-            alone.close()
-        else:
-            samples, failed = measure(case, workers, REPETITIONS)
-        skipped.update({f"{work.system}: {work.name}, {work.scale:g}": why for work, why in failed.items()})
-        yield from rows(case, samples)
-
-
-def machine() -> dict[str, str | int]:
-    """What it ran on."""
-    told = Path("/proc/cpuinfo")
-    names = re.findall(r"^model name\s*: (.*)$", told.read_text("utf-8"), re.MULTILINE) if told.exists() else []
-    return {
-        "processor": names[0] if names else platform.processor(),
-        "architecture": platform.machine(),
-        "cores": os.cpu_count() or 0,
-        "system": f"{platform.system()} {platform.release()}",
-    }
-
-
-def document(found: list[Row], versions: dict[str, dict[str, str]], skipped: dict[str, str]) -> str:
-    """The results as JSON, one row a line."""
-    head = {
-        "date": datetime.now(UTC).date().isoformat(),
-        "machine": machine() | {"load": round(os.getloadavg()[0], 2)},
-        "versions": versions,
-        "skipped": skipped,
-        "repetitions": REPETITIONS,
-    }
-    lines = ",\n".join(f"    {json.dumps(asdict(row))}" for row in found)
-    return json.dumps(head, indent=2)[:-2] + f',\n  "rows": [\n{lines}\n  ]\n}}\n'
-
-
-def main(words: list[str]) -> None:
-    """Runs, prints and writes."""
-    workers, skipped = start([OURS, *PEERS])
-    print(*[f"skipped: {system} {why}" for system, why in skipped.items()], HEAD, sep="\n")
-    found = []
-    for row in run(
-        [case for case in cases() if not words or any(word in case.name for word in words)], workers, skipped
-    ):
-        print(line(row), flush=True)
-        found.append(row)
-    for worker in workers.values():
-        worker.close()
-    asked = [row for row in found if row.bar]
-    missed = [line(row) for row in asked if not row.holds]
-    print(f"\n{len(asked) - len(missed)} of {len(asked)} bars hold.", *missed, sep="\n")
-    if not words:
-        versions = {system: worker.versions for system, worker in workers.items()}
-        RESULTS.write_text(document(found, versions, skipped), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    bench(sys.argv[1:], list(cases()), PEERS, RESULTS)

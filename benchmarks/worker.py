@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One system at work: ``python -m benchmarks.worker opendp`` in the environment of that system.
 
-Reads a request a line, ``{"name", "scale", "n", "memory"}``, and answers ``{"value", "cpu"}``:
-the seconds of a call, or its bytes. What a system cannot do it answers with ``{"error"}``.
+Reads a request a line, ``{"name", "scale", "n", "kind"}``, and answers ``{"value", "cpu"}``:
+the seconds of a call, its bytes, or the number that it gave. What a system cannot do it answers with ``{"error"}``.
 """
 
 import json
@@ -14,6 +14,7 @@ from importlib import import_module, metadata
 from platform import python_version
 from typing import Any, TextIO
 
+from benchmarks.compare import Kind
 from benchmarks.systems import Call
 
 # a repetition is so many calls that it lasts at least so many seconds
@@ -36,15 +37,17 @@ def answers(system: str, requests: TextIO) -> Iterator[Reply]:
         try:
             if request not in ready:
                 call = module.WORKS[asked["name"]](asked["scale"], asked["n"])
-                ready[request] = call, 1 if asked["memory"] else enough(call)
-            yield measured(*ready[request], memory=asked["memory"])
+                ready[request] = call, enough(call) if asked["kind"] == Kind.TIME.value else 1
+            yield measured(*ready[request], Kind(asked["kind"]))
         except Exception as failure:  # noqa: BLE001 - a peer may fail in any way
             yield {"error": f"{type(failure).__name__}: {failure}"}
 
 
-def measured(call: Call, calls: int, *, memory: bool) -> Reply:
+def measured(call: Call, calls: int, kind: Kind) -> Reply:
     """One repetition."""
-    if memory:
+    if kind is Kind.VALUE:
+        return {"value": float(call()), "cpu": None}  # type: ignore[arg-type]
+    if kind is Kind.MEMORY:
         return {"value": peak(call), "cpu": None}
     value, cpu = duration(call, calls)
     return {"value": value, "cpu": cpu}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenDP: its exact integer noise and its noisy max, fed in the form that it takes fastest and as lists."""
+"""OpenDP: its exact integer noise, its noisy max (fed in the form that it takes fastest and as lists), its odometer."""
 
 from collections.abc import Callable
 from functools import partial
@@ -10,6 +10,8 @@ import opendp.prelude as dp  # type: ignore[import-not-found]
 from numpy.typing import NDArray
 
 from benchmarks.systems import Call, Make
+from benchmarks.systems.fresh import fresh
+from benchmarks.systems.problems import QUESTION
 from benchmarks.systems.scores import RATE, normal, votes
 
 PACKAGES = ("opendp",)
@@ -42,6 +44,21 @@ def _bits(scale: float, n: int) -> Call:
     return partial(dp.m.make_randomized_response_bitvec(*space, f=2 * 0.2689414213699951), bytes(n // 8))
 
 
+def _left(scale: float, n: int) -> Call:
+    space = dp.atom_domain(T="i64"), dp.absolute_distance(T="i64")
+    question = dp.m.make_gaussian(*space, 1 / QUESTION)
+    odometer = dp.c.make_fully_adaptive_composition(*space, dp.zero_concentrated_divergence())
+
+    def call() -> float:
+        asked = odometer(0)
+        for _ in range(n):
+            asked(question)
+            spent = asked.privacy_loss(1)
+        return float(spent)
+
+    return call
+
+
 def _selections() -> dict[str, Make]:
     return {
         f"{rule}, {name}, {form}": partial(_noisy_max, measure, scores, form)
@@ -57,5 +74,10 @@ WORKS: dict[str, Make] = {
     "laplace one": partial(_one, dp.m.make_laplace),
     "gaussian one": partial(_one, dp.m.make_gaussian),
     "bits": _bits,
+    "what is left": _left,
+    "first answer": lambda scale, n: fresh(
+        "import opendp.prelude as dp; dp.enable_features('contrib');"
+        "dp.m.make_laplace(dp.atom_domain(T='i64'), dp.absolute_distance(T='i64'), 10.0).map(1)"
+    ),
     **_selections(),
 }

@@ -10,6 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from benchmarks.systems import Call, Make
+from benchmarks.systems.accounts import ACCOUNTS
 from benchmarks.systems.scores import RATE, normal, votes
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.noise.coin import BernoulliLogistic
@@ -59,4 +60,5 @@ WORKS: dict[str, Make] = {
     "permute-and-flip, normal": partial(_select, permute_and_flip, normal),
     "permute-and-flip, votes": partial(_select, permute_and_flip, votes),
     "bits": _bits,
+    **ACCOUNTS,
 }

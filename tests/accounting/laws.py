@@ -249,6 +249,12 @@ def fixed(values: Sequence[int], size: int, law: Callable[[int], Law]) -> Law:
     return mixed((Fraction(1, len(subsets)), law(sum(subset))) for subset in subsets)
 
 
+def redrawn(values: Sequence[int], size: int, law: Callable[[int], Law]) -> Law:
+    """``law`` of the sum of so many draws with replacement: all sequences of draws, listed."""
+    draws = list(product(values, repeat=size))
+    return mixed((Fraction(1, len(draws)), law(sum(each))) for each in draws)
+
+
 def loss(one: Law, other: Law) -> arb:
     """The largest |ln(P/Q)|; infinite where only one of them is possible."""
     worst = NOTHING

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache
-from itertools import product
+from itertools import pairwise, product
 from typing import TypeAlias, get_args
 
 import pytest
@@ -24,24 +24,33 @@ from sfumato.exact.rounding import exp_down, log_down
 from sfumato.noise import Binomial, DiscreteGaussian, DiscreteLaplace, DiscreteStaircase, Skellam, Truncated
 from sfumato.privacy import (
     AdditiveNoise,
+    ApproxEvent,
+    BoundedRange,
     Composed,
+    ContinuousLaw,
+    ContinuousNoise,
     Distance,
     Event,
     FixedSample,
+    Group,
     NoisyMax,
     Norm,
     PoissonSample,
+    PureEvent,
     RandomizedResponse,
     Relation,
     Repeated,
     Rule,
     Sampled,
     Selection,
+    Shuffled,
     SparseVector,
+    Stream,
     Thresholded,
+    WithReplacementSample,
 )
 from tests.accounting import laws
-from tests.accounting.laws import Law, hockey_stick, loss, number, renyi
+from tests.accounting.laws import NOTHING, Law, hockey_stick, loss, number, renyi
 
 Pairs: TypeAlias = Iterable[tuple[Law, Law]]
 RULES = importlib.import_module("sfumato.accounting.account")._EVENTS
@@ -434,6 +443,145 @@ def test_a_poisson_sample_does_not_hide_as_much_where_one_is_replaced():
     assert not holds(account(event), law[-1], law[1])
 
 
+@given(st.fractions(min_value=Fraction(1, 10**6), max_value=20), st.integers(1, 200), st.integers(1, 200))
+@settings(deadline=None)
+def test_draws_with_replacement_cost_as_so_many_samples_of_one(epsilon, size, population):
+    whole = AdditiveNoise(DiscreteLaplace(1 / epsilon), Distance(Norm.L1, ONE, Relation.REPLACE_ONE))
+    cost = account(Sampled(WithReplacementSample(size, population), whole))
+    with ctx.workprec(laws.PRECISION):
+        truth = size * (1 + (number(epsilon).exp() - 1) / population).log()
+        assert bool(truth - laws.SLACK <= number(cost.epsilon))
+        assert bool(number(cost.epsilon) <= truth + laws.SLACK)
+    assert (cost.rho, cost.delta) == (cost.epsilon**2 / 2, 0)
+
+
+# --- continuous noise, by the chance of each of many cells: what is told of the cells loses no more
+
+
+def in_cells(event: ContinuousNoise, cdf, width: Fraction, shift: int) -> tuple[Event, Pairs]:
+    """The cells of the noise, and of the noise shifted by so many of them; the cells at the ends are endless."""
+    with ctx.workprec(laws.PRECISION):
+        ends = [number(k * width) for k in range(-100, 101)]
+        pair = [[NOTHING, *(cdf(end - by * number(width)) for end in ends), arb(1)] for by in (0, shift)]
+        return event, [tuple(dict(enumerate(b - a for a, b in pairwise(each))) for each in pair)]
+
+
+def gaussian_cdf(x: arb) -> arb:
+    return (-x / arb(2).sqrt()).erfc() / 2
+
+
+def laplace_cdf(x: arb) -> arb:
+    return x.exp() / 2 if bool(x <= 0) else 1 - (-x).exp() / 2
+
+
+REALS = {
+    "real laplace": lambda: in_cells(
+        ContinuousNoise(ContinuousLaw.LAPLACE, TWO, Distance(Norm.L1, ONE)), laplace_cdf, Fraction(1, 4), 2
+    ),
+    "real gaussian": lambda: in_cells(
+        ContinuousNoise(ContinuousLaw.GAUSSIAN, TWO, Distance(Norm.L2, Fraction(4))), gaussian_cdf, Fraction(1, 16), 16
+    ),
+}
+
+
+# --- of which only a guarantee is known, shuffled, in groups, streams
+
+
+def leaky(truth: int) -> Law:
+    """A response that tells all once in a hundred times."""
+    return laws.mixed(
+        ((Fraction(99, 100), laws.response(truth, HALF, 2)), (Fraction(1, 100), {("all", truth): arb(1)}))
+    )
+
+
+def reported(truths: tuple[int, ...]) -> Law:
+    """How many of these say 1."""
+    each = laws.together(*(laws.response(truth, ONE, 2) for truth in truths))
+    with ctx.workprec(laws.PRECISION):
+        return {
+            ones: sum((mass for answers, mass in each.items() if sum(answers) == ones), NOTHING)
+            for ones in range(len(truths) + 1)
+        }
+
+
+def in_group(size: int, noise, law: laws.Noise, norm: Norm = Norm.L1) -> tuple[Event, Pairs]:
+    event = Group(AdditiveNoise(noise, Distance(norm, ONE)), size)
+    return event, [(laws.shifted(law, 0), laws.shifted(law, shift)) for shift in range(-size, size + 1) if shift]
+
+
+def drawn_again(size: int, values: tuple[int, ...], noise, law: laws.Noise) -> tuple[Event, Pairs]:
+    """The noisy sum of draws with replacement from yes-or-no values, of which one is replaced."""
+    event = Sampled(
+        WithReplacementSample(size, len(values) + 1), AdditiveNoise(noise, Distance(Norm.L1, ONE, Relation.REPLACE_ONE))
+    )
+    return event, [tuple(laws.redrawn((*values, last), size, lambda n: laws.shifted(law, n)) for last in (0, 1))]
+
+
+VARIANCE = laws.gaussian(TWO)
+# The root of a tree over two steps, and its first leaf: whoever comes in the first step is in both.
+TREE = Stream(AdditiveNoise(DiscreteGaussian(sigma_squared=2), Distance(Norm.L2, TWO)), steps=2, column=TWO)
+OTHERS = {
+    "bounded range": lambda: (BoundedRange(HALF), chosen(Rule.EXPONENTIAL, SMALL)[1]),
+    "known to be pure": lambda: (PureEvent(HALF, Relation.REPLACE_ONE), responded(2)[1]),
+    "known to be nearly pure": lambda: (
+        ApproxEvent(HALF, Fraction(1, 100), Relation.REPLACE_ONE),
+        [(leaky(0), leaky(1))],
+    ),
+    "shuffled": lambda: (
+        Shuffled(RandomizedResponse(ONE, 2), 3),
+        [(reported((0, *others)), reported((1, *others))) for others in ((0, 0), (0, 1), (1, 1))],
+    ),
+    "group, laplace": lambda: in_group(3, DiscreteLaplace(2), laws.laplace(TWO)),
+    "group, gaussian": lambda: in_group(3, DiscreteGaussian(sigma_squared=2), VARIANCE, Norm.L2),
+    "group of a delta": lambda: in_group(2, CUT, CUT_LAW),
+    "stream": lambda: (TREE, [tuple(laws.together(*(laws.shifted(VARIANCE, x),) * 2) for x in (0, 1))]),
+    "with replacement": lambda: drawn_again(3, (0, 0, 0), DiscreteLaplace(1), UNIT_NOISE),
+    "with replacement, more than all": lambda: drawn_again(3, (1,), DiscreteLaplace(1), UNIT_NOISE),
+    "with replacement, delta": lambda: drawn_again(2, (0, 0, 0), CUT, CUT_LAW),
+}
+
+
+@given(LAPLACES | GAUSSIANS | st.builds(BoundedRange, AMOUNTS), st.integers(1, 50))
+@settings(deadline=None)
+def test_a_group_costs_its_size_and_the_square_of_its_size(event, size):
+    one, many = account(event), account(Group(event, size))
+    assert many.epsilon == (None if one.epsilon is None else size * one.epsilon)
+    assert (many.rho, many.delta) == (size**2 * one.rho, 0)
+
+
+def test_the_delta_of_a_group_is_a_geometric_series():
+    cost = account(Group(ApproxEvent(ONE, Fraction(1, 10**9)), 3))
+    with ctx.workprec(laws.PRECISION):
+        e = arb(1).exp()
+        truth = (1 + e + e * e) / 10**9
+        assert bool(truth <= number(cost.delta) + laws.SLACK) and bool(number(cost.delta) <= truth + laws.SLACK)
+    assert cost.epsilon == 3
+    assert account(Group(ApproxEvent(Fraction(0), Fraction(1, 100)), 3)).delta == Fraction(3, 100)
+    tiny = account(Group(ApproxEvent(Fraction(1, 10**70), Fraction(1, 100)), 3))
+    assert Fraction(3, 100) < tiny.delta < Fraction(3, 100) + Fraction(1, 10**40)
+
+
+@pytest.mark.parametrize(
+    ("event", "cost"),
+    [
+        (Group(ApproxEvent(Fraction(10**15), Fraction(1, 10**9)), 3), (3 * 10**15, 1)),
+        (Sampled(PoissonSample(HALF), PureEvent(Fraction(10**15))), (10**15, 0)),
+        (Sampled(WithReplacementSample(2, 9), PureEvent(Fraction(10**15), Relation.REPLACE_ONE)), (2 * 10**15, 0)),
+    ],
+    ids=["group", "sample", "with replacement"],
+)
+def test_an_epsilon_beyond_all_sense_has_its_limit(event, cost):
+    assert (account(event).epsilon, account(event).delta) == cost
+
+
+def test_a_group_of_a_delta_without_epsilon_has_no_rule():
+    noisy = AdditiveNoise(DiscreteGaussian(sigma_squared=3), linf(), 2)
+    counts = Thresholded(noisy, 9, 2)
+    assert account(Group(counts, 1)) == account(counts)
+    with pytest.raises(InvalidDeclaration, match="no rule"):
+        account(Group(counts, 2))
+
+
 # --- every bound against every loss
 
 CASES = {
@@ -442,14 +590,27 @@ CASES = {
     **{f"response of {categories}": (lambda k=categories: responded(k)) for categories in (2, 3, 7)},
     **THRESHOLDS,
     **SAMPLES,
+    **REALS,
+    **OTHERS,
 }
 # What half of it is caught, by the pairs of the case. Two keys that one unit replaces are charged a delta for each.
-LOOSE = ("gaussian", "gaussian cells", "threshold below all", "threshold within the noise")
+LOOSE = (
+    "gaussian",
+    "gaussian cells",
+    "real gaussian",
+    "group, gaussian",
+    "stream",
+    "threshold below all",
+    "threshold within the noise",
+)
 TIGHT = [
     *((name, "epsilon") for name in CASES if "with gaussian" not in name and name not in LOOSE),
     *((name, "rho") for name in ("laplace", "gaussian", "gaussian cells", "response of 2", "response of 3")),
-    *((name, "rho") for name in ("exponential", "exponential monotone", "permute and flip")),
+    *((name, "rho") for name in ("exponential", "exponential monotone", "permute and flip", "bounded range")),
+    *((name, "rho") for name in ("real laplace", "real gaussian", "group, laplace", "group, gaussian", "stream")),
+    ("known to be pure", "rho"),
     *((name, "delta") for name in CASES if name.startswith("truncated") or name.endswith("of a delta")),
+    ("known to be nearly pure", "delta"),
     *((name, "delta") for name in THRESHOLDS if "replaced" not in name and name not in LOOSE),
 ]
 
@@ -528,6 +689,29 @@ BROKEN = {
     ),
     "a share of epsilon": ("poisson", Sampled, lambda e: Profile.pure(e.design.rate)),
     "a share of epsilon, fixed": ("fixed", Sampled, lambda e: Profile.pure(e.design.rate)),
+    "repeats not counted": (
+        "with replacement",
+        Sampled,
+        lambda e: Profile.pure(log_down(1 + (1 - (1 - 1 / Fraction(4)) ** 3) * (exp_down(ONE) - 1))),
+    ),
+    "a continuous scale taken for its square": (
+        "real gaussian",
+        ContinuousNoise,
+        lambda e: Profile(None, e.distance.value / (2 * e.scale**3)),
+    ),
+    "a range taken for half of it": ("bounded range", BoundedRange, lambda e: Profile.pure(e.eta / 2)),
+    "a shuffle that hides some of every outcome": ("shuffled", Shuffled, lambda e: Profile.pure(e.event.epsilon / 2)),
+    "a group that grows as its root": (
+        "group, gaussian",
+        Group,
+        lambda e: Profile(None, e.size * account(e.event).rho),
+    ),
+    "a delta of a group that does not grow": (
+        "group of a delta",
+        Group,
+        lambda e: Profile.pure(2 * account(e.event).epsilon, account(e.event).delta),
+    ),
+    "a stream charged as one node": ("stream", Stream, lambda e: Profile(None, e.column / (4 * 2))),
 }
 
 
@@ -617,6 +801,12 @@ def counted(relation: Relation) -> AdditiveNoise:
         Sampled(PoissonSample(HALF), Sampled(FixedSample(1, 2), counted(REPLACE))),
         Composed((RandomizedResponse(ONE, 2), counted(ADD))),
         Sampled(PoissonSample(HALF), RandomizedResponse(ONE, 2)),
+        Sampled(WithReplacementSample(1, 2), counted(ADD)),
+        Composed((PureEvent(ONE), PureEvent(ONE, REPLACE))),
+        Composed((BoundedRange(ONE), Group(counted(REPLACE), 2))),
+        Composed((ApproxEvent(ONE, HALF), Shuffled(PureEvent(ONE, REPLACE), 2))),
+        Composed((TREE, RandomizedResponse(ONE, 2))),
+        Composed((ContinuousNoise(ContinuousLaw.LAPLACE, ONE, Distance(Norm.L1, ONE, REPLACE)), counted(ADD))),
     ],
     ids=repr,
 )
@@ -628,7 +818,13 @@ def test_neighbour_relations_never_mix(event):
 @pytest.mark.parametrize("relation", Relation)
 def test_parts_of_one_relation_go_together(relation):
     design = PoissonSample(HALF) if relation is ADD else FixedSample(1, 2)
-    parts = (counted(relation), Sampled(design, counted(relation)), NoisyMax(DiscreteLaplace(1), linf(1, relation)))
+    known = (BoundedRange(ONE, relation), PureEvent(ONE, relation), Group(ApproxEvent(ONE, HALF, relation), 2))
+    parts = (
+        counted(relation),
+        Sampled(design, counted(relation)),
+        NoisyMax(DiscreteLaplace(1), linf(1, relation)),
+        *known,
+    )
     assert account(Composed(parts)) == Profile.total([account(part) for part in parts])
 
 
@@ -665,6 +861,8 @@ class Mystery:
         SparseVector(DiscreteLaplace(1), DiscreteGaussian(1), linf(), 1),
         SparseVector(DiscreteGaussian(1), DiscreteLaplace(1), linf(), 1),
         Sampled(PoissonSample(HALF), AdditiveNoise(DiscreteGaussian(1), Distance(Norm.L2, ONE))),
+        Sampled(WithReplacementSample(1, 2), AdditiveNoise(DiscreteGaussian(1), Distance(Norm.L2, ONE, REPLACE))),
+        Group(Mystery(), 1),
     ],
     ids=repr,
 )

@@ -11,13 +11,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks import driver, figures, noise, worker
-from benchmarks.compare import Case, Peer, Row, Sample, Unit, Work, at_most, at_most_more, faster, line, rows
+from benchmarks import accounting, driver, figures, noise, report, worker
+from benchmarks.compare import (
+    Case,
+    Kind,
+    Peer,
+    Row,
+    Sample,
+    Unit,
+    Work,
+    at_least,
+    at_most,
+    at_most_more,
+    faster,
+    line,
+    rows,
+)
 from benchmarks.driver import Unavailable, measure
+from benchmarks.systems.fresh import fresh
+from benchmarks.systems.problems import mix
 
 EACH = Unit("ns a sample", 1e9, each=True)
 OURS, THEIRS = Work("sfumato", "laplace", 1, 1000), Work("numpy", "laplace", 1, 500)
-CASE = Case("a case", EACH, OURS, (Peer("numpy", THEIRS, faster(4)),), at_most(3))
+CASE = Case("a case", EACH, OURS, (Peer("numpy", THEIRS, faster(4)),), at_most(3), repetitions=3)
 
 
 def taken(*values, cpu=1.0):
@@ -49,6 +65,8 @@ def test_the_order_of_the_repetitions_does_not_matter(times, random):
         (faster(Fraction(1, 3)), 3.001, 1.0, False),
         (at_most(5), 5.0, 0.0, True),
         (at_most(5), 5.001, 100.0, False),
+        (at_least(35.344), 35.344, 0.0, True),
+        (at_least(35.344), 35.3439, 0.0, False),
         (at_most_more(3), 4.0, 1.0, True),
         (at_most_more(3), 4.001, 1.0, False),
     ],
@@ -69,8 +87,8 @@ class Fake:
     def __init__(self, asked, refuses=()):
         self.asked, self.refuses = asked, refuses
 
-    def ask(self, work, *, memory):
-        self.asked.append((work.system, memory))
+    def ask(self, work, kind):
+        self.asked.append((work.system, kind))
         if work in self.refuses:
             raise Unavailable("cannot")
         return Sample(float(len(self.asked)), None)
@@ -78,18 +96,18 @@ class Fake:
 
 def test_systems_are_asked_in_turn():
     asked = []
-    samples, failed = measure(CASE, {"sfumato": Fake(asked), "numpy": Fake(asked)}, 3)
-    assert asked == [("sfumato", False), ("numpy", False)] * 3 and not failed
+    samples, failed = measure(CASE, {"sfumato": Fake(asked), "numpy": Fake(asked)})
+    assert asked == [("sfumato", Kind.TIME), ("numpy", Kind.TIME)] * 3 and not failed
     assert [each.value for each in samples[OURS]] == [1.0, 3.0, 5.0]
 
 
 def test_a_peer_that_cannot_is_named_and_left_out_but_we_never_are():
     asked = []
-    samples, failed = measure(CASE, {"sfumato": Fake(asked), "numpy": Fake(asked, [THEIRS])}, 3)
-    assert failed == {THEIRS: "cannot"} and list(samples) == [OURS] and asked.count(("numpy", False)) == 1
-    assert list(measure(CASE, {"sfumato": Fake(asked)}, 1)[0]) == [OURS]
+    samples, failed = measure(CASE, {"sfumato": Fake(asked), "numpy": Fake(asked, [THEIRS])})
+    assert failed == {THEIRS: "cannot"} and list(samples) == [OURS] and asked.count(("numpy", Kind.TIME)) == 1
+    assert list(measure(CASE, {"sfumato": Fake(asked)})[0]) == [OURS]
     with pytest.raises(Unavailable):
-        measure(CASE, {"sfumato": Fake(asked, [OURS])}, 1)
+        measure(CASE, {"sfumato": Fake(asked, [OURS])})
 
 
 def test_a_peer_without_an_environment_is_skipped_by_name(monkeypatch, tmp_path):
@@ -104,9 +122,9 @@ def test_a_process_answers_and_says_what_it_cannot():
     numpy = driver.Worker("numpy")
     try:
         assert {"numpy", "python"} <= set(numpy.versions)
-        assert numpy.ask(Work("numpy", "laplace one"), memory=False).value > 0
+        assert numpy.ask(Work("numpy", "laplace one"), Kind.TIME).value > 0
         with pytest.raises(Unavailable, match="KeyError"):
-            numpy.ask(Work("numpy", "nothing"), memory=False)
+            numpy.ask(Work("numpy", "nothing"), Kind.TIME)
     finally:
         numpy.close()
     assert list(worker.answers("nobody", [])) == [{"error": "ImportError: No module named 'benchmarks.systems.nobody'"}]
@@ -114,7 +132,8 @@ def test_a_process_answers_and_says_what_it_cannot():
 
 def test_every_work_of_ours_and_numpy_is_there():
     works = {name: import_module(f"benchmarks.systems.{name}").WORKS for name in ("sfumato", "numpy")}
-    asked = [work for case in noise.cases() for work in case.works if work.system in works]
+    cases = (*noise.cases(), *accounting.cases())
+    asked = [work for case in cases for work in case.works if work.system in works]
     assert not [work for work in asked if work.name not in works[work.system]]
     for name, make in works["sfumato"].items():
         assert make(2.5, 64)() is not None, name
@@ -126,6 +145,27 @@ def test_a_repetition_is_so_many_calls(monkeypatch):
     assert len(calls) == 5
     monkeypatch.setattr(worker, "_LONG", 0)
     assert worker.enough(lambda: None) == 1
+
+
+def test_a_number_is_told_with_the_digits_of_its_unit():
+    epsilon = Unit("epsilon", 1, kind=Kind.VALUE, digits=7)
+    (alone,) = rows(Case("e", epsilon, OURS, bar=at_least(35.344)), {OURS: taken(35.34412345)})
+    assert alone.ours == 35.34412 and alone.holds
+
+
+def test_a_number_is_what_the_call_gives():
+    assert worker.measured(lambda: 2.5, 1, Kind.VALUE) == {"value": 2.5, "cpu": None}
+
+
+def test_a_fresh_program_tells_its_own_seconds():
+    assert 0.05 <= fresh("time.sleep(0.05)")() < 5
+
+
+def test_the_mix_is_the_same_everywhere():
+    # the prototype's 1,000 queries
+    assert [kind for kind, _ in mix(6)] == ["laplace", "gaussian", "geometric", "response", "exponential", "laplace"]
+    assert mix(10**4)[:10] == mix(10) and all(2e-3 <= epsilon <= 2e-2 for _, epsilon in mix(1000))
+    assert mix(1)[0][1] == pytest.approx(0.00421563, abs=1e-8)
 
 
 def test_memory_is_what_is_held_beside_the_result():
@@ -141,9 +181,10 @@ def test_memory_is_what_is_held_beside_the_result():
 
 
 def test_cases_and_peers_are_told_apart():
-    names = [(case.name, peer.name) for case in noise.cases() for peer in case.peers]
-    alone = [case.name for case in noise.cases()]
-    assert len(set(names)) == len(names) and len(set(alone)) == len(alone)
+    for cases in (list(noise.cases()), list(accounting.cases())):
+        names = [(case.name, case.unit.name, peer.name) for case in cases for peer in case.peers]
+        alone = [(case.name, case.unit.name) for case in cases]
+        assert len(set(names)) == len(names) and len(set(alone)) == len(alone)
 
 
 def test_the_bars_are_those_of_the_issue():
@@ -163,9 +204,27 @@ def test_the_bars_are_those_of_the_issue():
     assert asked["Permute-and-flip, 1,000,000 scores: normal", "opendp, a list"] == ">= 40x"
 
 
+def test_the_bars_of_the_accountant_are_those_of_the_issue():
+    alone = {(case.name, case.unit.name): case.bar.text for case in accounting.cases() if case.bar is not None}
+    beside = {(case.name, peer.name): peer.bar.text for case in accounting.cases() for peer in case.peers if peer.bar}
+    assert alone["DP-SGD, a million steps", "ms"] == "<= 70" and alone["DP-SGD, a million steps", "MB"] == "<= 60"
+    assert alone["DP-SGD, a million steps", "relative width"] == "<= 0.0001"
+    assert beside["DP-SGD, a million steps", "dp-accounting"] == ">= 10x"
+    assert beside["DP-SGD, a million steps, to 1e-5", "dp-accounting"] == ">= 50x"
+    assert alone["DP-SGD, a million steps, delta 1e-12", "epsilon"] == ">= 35.344"
+    assert alone["DP-SGD, MNIST", "ms"] == "<= 30"
+    assert beside["A million gaussians", "dp-accounting"] == beside["A million laplaces", "dp-accounting"] == ">= 50x"
+    assert (
+        alone["10,000 different events", "s"] == "<= 1.2" and alone["10,000 different events", "epsilon"] == "<= 4.48"
+    )
+    assert alone["What is left, 10,000 times", "s"] == "<= 1"
+    assert alone["The sigma of 10,000 DP-SGD steps", "ms"] == "<= 100"
+    assert alone["Import and a first answer", "ms"] == "<= 150"
+
+
 def test_the_document_is_json_with_a_row_a_line():
     found = rows(CASE, {OURS: taken(2e-6), THEIRS: taken(6e-6)})
-    text = noise.document(found, {"numpy": {"numpy": "2.4.6"}}, {"opendp": "does not install here"})
+    text = report.document(found, {"numpy": {"numpy": "2.4.6"}}, {"opendp": "does not install here"})
     read = json.loads(text)
     assert read["rows"] == [asdict(row) for row in found] and read["skipped"] == {"opendp": "does not install here"}
     assert len([each for each in text.splitlines() if '"case"' in each]) == len(found)

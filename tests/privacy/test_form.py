@@ -23,21 +23,30 @@ from sfumato.noise import (
 )
 from sfumato.privacy import (
     AdditiveNoise,
+    ApproxEvent,
+    BoundedRange,
     Composed,
+    ContinuousLaw,
+    ContinuousNoise,
     Distance,
     Event,
     FixedSample,
+    Group,
     NoisyMax,
     Norm,
     PoissonSample,
+    PureEvent,
     RandomizedResponse,
     Relation,
     Repeated,
     Rule,
     Sampled,
     Selection,
+    Shuffled,
     SparseVector,
+    Stream,
     Thresholded,
+    WithReplacementSample,
 )
 from sfumato.privacy.event import VERSION, event_from_json, event_to_json, form
 
@@ -58,8 +67,34 @@ SCORES = st.builds(lambda value, relation: Distance(Norm.LINF, value, relation),
 ADDITIVE = st.builds(
     AdditiveNoise, NOISES, st.builds(Distance, st.sampled_from(Norm), AMOUNTS, RELATIONS), st.none() | COUNTS
 )
-DESIGNS = st.builds(PoissonSample, st.fractions(min_value=Fraction(1, 10**9), max_value=1)) | st.builds(
-    lambda size, others: FixedSample(size, size + others), COUNTS, st.integers(0, 10**9)
+DESIGNS = st.one_of(
+    st.builds(PoissonSample, st.fractions(min_value=Fraction(1, 10**9), max_value=1)),
+    st.builds(lambda size, others: FixedSample(size, size + others), COUNTS, st.integers(0, 10**9)),
+    st.builds(WithReplacementSample, COUNTS, COUNTS),
+)
+CONTINUOUS = st.builds(
+    lambda law, scale, value, relation: ContinuousNoise(
+        law, scale, Distance(Norm.L2 if law is ContinuousLaw.GAUSSIAN else Norm.L1, value, relation)
+    ),
+    st.sampled_from(ContinuousLaw),
+    AMOUNTS,
+    AMOUNTS,
+    RELATIONS,
+)
+STREAMS = st.builds(
+    lambda noise, part, most, apart: Stream(noise, most * apart, noise.distance.value * part, most, apart),
+    CONTINUOUS.filter(lambda noise: noise.law is ContinuousLaw.GAUSSIAN)
+    | st.builds(
+        lambda law, value: AdditiveNoise(law, Distance(Norm.L2, value)),
+        st.builds(lambda s: DiscreteGaussian(sigma_squared=s), AMOUNTS),
+        AMOUNTS,
+    ),
+    st.fractions(min_value=Fraction(1, 10**6), max_value=1),
+    COUNTS,
+    COUNTS,
+)
+LOCAL = st.builds(RandomizedResponse, AMOUNTS, st.integers(2, 10**9)) | st.builds(
+    PureEvent, AMOUNTS, st.just(Relation.REPLACE_ONE)
 )
 LEAVES = st.one_of(
     ADDITIVE,
@@ -68,12 +103,19 @@ LEAVES = st.one_of(
     st.builds(SparseVector, NOISES, NOISES, SCORES, COUNTS, st.booleans(), st.booleans()),
     st.builds(RandomizedResponse, AMOUNTS, st.integers(2, 10**9)),
     st.builds(Thresholded, ADDITIVE, st.integers(), COUNTS),
+    CONTINUOUS,
+    STREAMS,
+    st.builds(BoundedRange, AMOUNTS, RELATIONS),
+    st.builds(PureEvent, AMOUNTS, RELATIONS),
+    st.builds(ApproxEvent, AMOUNTS, st.fractions(min_value=0, max_value=Fraction(999, 1000)), RELATIONS),
+    st.builds(Shuffled, LOCAL, COUNTS),
 )
 EVENTS = st.recursive(
     LEAVES,
     lambda inner: st.one_of(
         st.lists(inner, max_size=4).map(lambda events: Composed(tuple(events))),
         st.builds(Repeated, inner, COUNTS),
+        st.builds(Group, inner, COUNTS),
         st.builds(Sampled, DESIGNS, inner),
     ),
     max_leaves=5,
@@ -83,6 +125,14 @@ EVENTS = st.recursive(
 LAPLACE = {"law": "discrete_laplace", "scale": "5/2"}
 SUM = {"kind": "additive_noise", "version": 1, "noise": LAPLACE, "norm": "L1", "sensitivity": "1"}
 COUNT = SUM | {"norm": "Linf", "relation": "replace-one", "cells": 4}
+REAL = {
+    "kind": "continuous_noise",
+    "version": 1,
+    "law": "gaussian",
+    "scale": "11/10",
+    "norm": "L2",
+    "sensitivity": "25",
+}
 ONE = Distance(Norm.L1, Fraction(1))
 EACH = Distance(Norm.LINF, Fraction(1), Relation.REPLACE_ONE)
 NOISE = DiscreteLaplace("5/2")
@@ -157,6 +207,57 @@ FORMS = {
         },
         Sampled(FixedSample(5, 100), AdditiveNoise(NOISE, EACH, 4)),
     ),
+    "with replacement": (
+        {
+            "kind": "sampled",
+            "version": 1,
+            "design": {"design": "with_replacement", "size": 500, "population": 100},
+            "event": COUNT,
+        },
+        Sampled(WithReplacementSample(500, 100), AdditiveNoise(NOISE, EACH, 4)),
+    ),
+    "continuous": (REAL, ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction(11, 10), Distance(Norm.L2, Fraction(25)))),
+    "continuous laplace": (
+        REAL | {"law": "laplace", "norm": "L1", "relation": "replace-one"},
+        ContinuousNoise(ContinuousLaw.LAPLACE, Fraction(11, 10), Distance(Norm.L1, Fraction(25), Relation.REPLACE_ONE)),
+    ),
+    "bounded range": (
+        {"kind": "bounded_range", "version": 1, "eta": "1/3", "relation": "replace-one"},
+        BoundedRange(Fraction(1, 3), Relation.REPLACE_ONE),
+    ),
+    "pure": ({"kind": "pure", "version": 1, "epsilon": "2"}, PureEvent(Fraction(2))),
+    "approximate": (
+        {"kind": "approximate", "version": 1, "epsilon": "2", "delta": "1/1000000", "relation": "replace-one"},
+        ApproxEvent(Fraction(2), Fraction(1, 10**6), Relation.REPLACE_ONE),
+    ),
+    "shuffled": (
+        {
+            "kind": "shuffled",
+            "version": 1,
+            "event": {"kind": "randomized_response", "version": 1, "epsilon": "4", "categories": 2},
+            "reports": 1000000,
+        },
+        Shuffled(RandomizedResponse(Fraction(4), 2), 10**6),
+    ),
+    "group": ({"kind": "group", "version": 1, "event": SUM, "size": 4}, Group(AdditiveNoise(NOISE, ONE), 4)),
+    "stream": (
+        {
+            "kind": "stream",
+            "version": 1,
+            "noise": REAL,
+            "steps": 100,
+            "column": "5",
+            "participations": 5,
+            "separation": 20,
+        },
+        Stream(
+            ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction(11, 10), Distance(Norm.L2, Fraction(25))),
+            100,
+            Fraction(5),
+            participations=5,
+            separation=20,
+        ),
+    ),
     "composed": (
         {"kind": "composed", "version": 1, "events": [SUM, COUNT]},
         Composed((AdditiveNoise(NOISE, ONE), AdditiveNoise(NOISE, EACH, 4))),
@@ -179,7 +280,7 @@ LAWS = [
     ({"law": "skellam", "rate": "5/2"}, Skellam("5/2")),
 ]
 # What may be left out, and then has the old meaning.
-MAY_BE_ABSENT = {"relation", "cells", "monotone", "gap"}
+MAY_BE_ABSENT = {"relation", "cells", "monotone", "gap", "participations", "separation"}
 
 
 def places(value, path=()):
@@ -270,7 +371,7 @@ def test_what_is_false_or_usual_is_not_written(name):
 @pytest.mark.parametrize(
     "change",
     [
-        {"kind": "shuffled"},
+        {"kind": "scrambled"},
         {"kind": None},
         {"kind": ["additive_noise"]},
         {"version": 0},
@@ -363,6 +464,12 @@ def test_what_is_no_event_at_all_raises(value):
         FORMS["repeated"][0] | {"times": 0},
         FORMS["threshold"][0] | {"additive": FORMS["composed"][0]},
         FORMS["sparse vector"][0] | {"positives": 0},
+        FORMS["with replacement"][0] | {"design": {"design": "with_replacement", "size": 0, "population": 4}},
+        FORMS["continuous"][0] | {"norm": "L1"},
+        FORMS["approximate"][0] | {"delta": "3/2"},
+        FORMS["shuffled"][0] | {"event": SUM},
+        FORMS["stream"][0] | {"noise": SUM},
+        FORMS["stream"][0] | {"participations": 6},
     ],
     ids=str,
 )

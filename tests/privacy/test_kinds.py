@@ -9,28 +9,38 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import InvalidDeclaration, InvalidNumber
-from sfumato.noise import DiscreteLaplace
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.privacy import (
     AdditiveNoise,
+    ApproxEvent,
+    BoundedRange,
     Composed,
+    ContinuousLaw,
+    ContinuousNoise,
     Distance,
     FixedSample,
+    Group,
     NoisyMax,
     Norm,
-    PoissonSample,
+    PureEvent,
     RandomizedResponse,
     Relation,
     Repeated,
     Rule,
     Sampled,
     Selection,
+    Shuffled,
     SparseVector,
+    Stream,
     Thresholded,
 )
 
 NOISE = DiscreteLaplace(2)
 SCORES = Distance(Norm.LINF, Fraction(1))
 LAPLACE = AdditiveNoise(NOISE, Distance(Norm.L1, Fraction(1)))
+SQUARE = Distance(Norm.L2, Fraction(6))
+GAUSSIAN = AdditiveNoise(DiscreteGaussian(10), SQUARE)
+REAL = ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction(11, 10), SQUARE)
 NO_COUNTS = (0, -1, True, 1.0, "1", None)
 EVERY_KIND = [
     LAPLACE,
@@ -39,8 +49,13 @@ EVERY_KIND = [
     SparseVector(NOISE, NOISE, SCORES, 1),
     RandomizedResponse(Fraction(1), 2),
     Thresholded(LAPLACE, 10, 1),
-    PoissonSample(Fraction(1, 2)),
-    FixedSample(1, 2),
+    REAL,
+    BoundedRange(Fraction(1)),
+    PureEvent(Fraction(1)),
+    ApproxEvent(Fraction(1), Fraction(1, 100)),
+    Shuffled(RandomizedResponse(Fraction(1), 2), 10),
+    Group(LAPLACE, 4),
+    Stream(GAUSSIAN, 8, Fraction(4)),
     Sampled(FixedSample(1, 2), LAPLACE),
     Composed((LAPLACE,)),
     Repeated(LAPLACE, 2),
@@ -61,6 +76,7 @@ def test_what_is_not_said_is_the_weaker_claim():
     assert (EVERY_KIND[2].monotone, EVERY_KIND[2].gap) == (False, False)
     assert (EVERY_KIND[3].monotone, EVERY_KIND[3].gap) == (False, False)
     assert LAPLACE.cells is None
+    assert all(event.relation is Relation.ADD_REMOVE for event in EVERY_KIND[7:10])
 
 
 @pytest.mark.parametrize("norm", (Norm.L1, Norm.L2))
@@ -85,11 +101,14 @@ def test_scores_are_bounded_each(make, norm):
     [
         lambda count: SparseVector(NOISE, NOISE, SCORES, count),
         lambda count: Thresholded(LAPLACE, 10, count),
-        lambda count: FixedSample(count, 10),
-        lambda count: FixedSample(1, count),
+        lambda count: Shuffled(RandomizedResponse(Fraction(1), 2), count),
+        lambda count: Group(LAPLACE, count),
+        lambda count: Stream(REAL, count, Fraction(4)),
+        lambda count: Stream(REAL, 8, Fraction(4), participations=count),
+        lambda count: Stream(REAL, 8, Fraction(4), separation=count),
         lambda count: Repeated(LAPLACE, count),
     ],
-    ids=["positives", "keys", "size", "population", "times"],
+    ids=["positives", "keys", "reports", "size", "steps", "participations", "separation", "times"],
 )
 def test_a_count_is_a_positive_integer(make, count):
     with pytest.raises(InvalidNumber) as caught:
@@ -103,7 +122,10 @@ def test_a_rate_and_an_epsilon_are_positive(number):
     for make in (
         lambda: Selection(Rule.EXPONENTIAL, number, SCORES),
         lambda: RandomizedResponse(number, 2),
-        lambda: PoissonSample(number),
+        lambda: ContinuousNoise(ContinuousLaw.GAUSSIAN, number, SQUARE),
+        lambda: BoundedRange(number),
+        lambda: PureEvent(number),
+        lambda: Stream(REAL, 8, number),
     ):
         with pytest.raises(InvalidNumber):
             make()
@@ -116,35 +138,6 @@ def test_a_response_has_two_categories_or_more(categories):
     assert caught.value.allowed == "2 or more"
 
 
-@given(st.fractions(min_value=Fraction(1, 10**9), max_value=2))
-@settings(deadline=None)
-def test_a_poisson_rate_is_at_most_one(rate):
-    if rate > 1:
-        with pytest.raises(InvalidNumber):
-            PoissonSample(rate)
-    else:
-        design = PoissonSample(rate)
-        assert (design.rate, design.relation) == (rate, Relation.ADD_REMOVE)
-
-
-@given(st.integers(1, 100), st.integers(1, 100))
-@settings(deadline=None)
-def test_a_fixed_sample_is_at_most_the_population(size, population):
-    if size > population:
-        with pytest.raises(InvalidNumber):
-            FixedSample(size, population)
-    else:
-        design = FixedSample(size, population)
-        assert (design.rate, design.relation) == (Fraction(size, population), Relation.REPLACE_ONE)
-
-
-def test_a_given_unit_is_in_a_fixed_sample_as_often_as_its_rate_says():
-    # every subset of 2 out of 5, listed: unit 0 is in 4 of the 10
-    subsets = [(one, other) for one in range(5) for other in range(one)]
-    share = Fraction(sum(0 in each for each in subsets), len(subsets))
-    assert FixedSample(2, 5).rate == share == Fraction(2, 5)
-
-
 @pytest.mark.parametrize("cells", [0, -1, True, 1.0, "1"])
 def test_cells_are_a_positive_integer_where_they_are_said(cells):
     with pytest.raises(InvalidNumber):
@@ -155,3 +148,91 @@ def test_a_threshold_is_on_noisy_counts():
     with pytest.raises(InvalidDeclaration) as caught:
         Thresholded(Composed((LAPLACE,)), 10, 1)
     assert caught.value.allowed == "AdditiveNoise"
+
+
+@pytest.mark.parametrize(
+    ("law", "norm"),
+    [(ContinuousLaw.GAUSSIAN, Norm.L1), (ContinuousLaw.GAUSSIAN, Norm.LINF), (ContinuousLaw.LAPLACE, Norm.L2)],
+)
+def test_a_continuous_law_has_the_norm_of_its_density(law, norm):
+    with pytest.raises(InvalidDeclaration) as caught:
+        ContinuousNoise(law, Fraction(1), Distance(norm, Fraction(1)))
+    assert caught.value.allowed == (
+        "Distance(Norm.L2, ...)" if law is ContinuousLaw.GAUSSIAN else "Distance(Norm.L1, ...)"
+    )
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(-1, "0.1"), (1, "-0.1"), (1, "1.001"), (1, 2)])
+def test_what_is_known_of_a_mechanism_is_an_epsilon_and_a_chance(epsilon, delta):
+    with pytest.raises(InvalidNumber):
+        ApproxEvent(Fraction(epsilon), Fraction(delta))
+
+
+def test_nothing_but_a_chance_may_be_known_of_a_mechanism():
+    assert ApproxEvent(Fraction(0), Fraction(1, 10)).epsilon == 0
+    assert [ApproxEvent(Fraction(1), Fraction(delta)).delta for delta in (0, 1)] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        PureEvent(Fraction(1)),
+        ApproxEvent(Fraction(1), Fraction(1, 100), Relation.REPLACE_ONE),
+        LAPLACE,
+        Shuffled(RandomizedResponse(Fraction(1), 2), 10),
+        None,
+    ],
+    ids=lambda event: type(event).__name__,
+)
+def test_reports_are_shuffled_whose_neighbours_are_two_values(event):
+    with pytest.raises(InvalidDeclaration) as caught:
+        Shuffled(event, 10)
+    assert "REPLACE_ONE" in caught.value.allowed
+    assert Shuffled(PureEvent(Fraction(1), Relation.REPLACE_ONE), 10).reports == 10
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        LAPLACE,
+        AdditiveNoise(DiscreteLaplace(1), SQUARE),
+        ContinuousNoise(ContinuousLaw.LAPLACE, Fraction(1), LAPLACE.distance),
+        AdditiveNoise(DiscreteGaussian(10), Distance(Norm.L1, Fraction(6))),
+        AdditiveNoise(DiscreteGaussian(10), SCORES, 8),
+        RandomizedResponse(Fraction(1), 2),
+        None,
+    ],
+    ids=repr,
+)
+def test_a_stream_has_gaussian_noise_and_a_distance_of_its_own(noise):
+    with pytest.raises(InvalidDeclaration):
+        Stream(noise, 8, Fraction(1))
+
+
+@given(st.integers(1, 30), st.integers(1, 30), st.integers(1, 30))
+@settings(deadline=None)
+def test_a_unit_is_in_no_more_steps_than_there_are(steps, participations, separation):
+    possible = len(range(0, steps, separation)) >= participations
+    if possible:
+        stream = Stream(REAL, steps, Fraction(3), participations, separation)
+        assert stream.most == 3 * participations**2
+    else:
+        with pytest.raises(InvalidDeclaration):
+            Stream(REAL, steps, Fraction(3), participations, separation)
+
+
+def test_all_participations_move_a_stream_at_least_as_far_as_one():
+    assert Stream(GAUSSIAN, 8, Fraction(6)).noise.distance.value == 6
+    with pytest.raises(InvalidDeclaration, match="distance 6"):
+        Stream(GAUSSIAN, 8, Fraction(601, 100))
+
+
+def test_the_columns_of_a_tree_and_what_they_add_up_to():
+    """Two leaves of a binary tree over 8: 1 + log2(8) nodes each, of which they share some."""
+    nodes = [{(level, leaf >> level) for level in range(4)} for leaf in range(8)]
+    column = max(len(each) for each in nodes)
+    both = max(
+        sum(((n in one) + (n in other)) ** 2 for n in one | other) for one in nodes for other in nodes if one != other
+    )
+    noise = AdditiveNoise(DiscreteGaussian(10), Distance(Norm.L2, Fraction(both)))
+    assert column == 4 < both <= Stream(noise, 8, Fraction(column), participations=2).most == 16

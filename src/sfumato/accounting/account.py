@@ -10,25 +10,35 @@ from fractions import Fraction
 
 from sfumato.accounting.profile import Profile
 from sfumato.errors import InvalidDeclaration
-from sfumato.exact.rounding import exp_up, log_up
+from sfumato.exact.rounding import exp_down, exp_up, log_up
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, DiscreteStaircase, Truncated
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import (
     AdditiveNoise,
+    ApproxEvent,
+    BoundedRange,
     Composed,
+    ContinuousLaw,
+    ContinuousNoise,
     Event,
+    Group,
     NoisyMax,
+    PureEvent,
     RandomizedResponse,
     Repeated,
     Rule,
     Sampled,
     Selection,
+    Shuffled,
     SparseVector,
+    Stream,
     Thresholded,
+    WithReplacementSample,
 )
 from sfumato.privacy.unit import Relation
 
-_LARGEST = 1000
+# Beyond it e^epsilon is written with thousands of digits, and nothing is hidden.
+_HUGE = 10_000
 
 
 def account(event: Event) -> Profile:
@@ -41,6 +51,7 @@ def account(event: Event) -> Profile:
         a bounded range costs an eighth
         a threshold costs the chance that a lone unit passes
         a sample costs less than the whole
+        a group costs its size and the square of its size
         neighbour relations never mix
         an event without a rule raises
 
@@ -76,6 +87,12 @@ def _additive(event: AdditiveNoise) -> Profile:
     if isinstance(noise, Truncated) and isinstance(noise.whole, DiscreteLaplace) and distance.norm is Norm.L1:
         return Profile.pure(distance.value / noise.whole.scale, _cut(noise, event))
     raise _no_rule(event)
+
+
+def _continuous(event: ContinuousNoise) -> Profile:
+    if event.law is ContinuousLaw.GAUSSIAN:
+        return Profile(None, event.distance.value / (2 * event.scale**2))
+    return Profile.pure(event.distance.value / event.scale)
 
 
 def _summed(event: AdditiveNoise) -> Distance:
@@ -122,6 +139,14 @@ def _response(event: RandomizedResponse) -> Profile:
     return Profile.pure(event.epsilon)
 
 
+def _ranged(event: BoundedRange) -> Profile:
+    return Profile(event.eta, event.eta**2 / 8)
+
+
+def _known(event: PureEvent | ApproxEvent) -> Profile:
+    return Profile.pure(event.epsilon, event.delta if isinstance(event, ApproxEvent) else Fraction(0))
+
+
 def _thresholded(event: Thresholded) -> Profile:
     """The noise on the keys shared with others; for a key that a unit is alone in, the chance to pass."""
     additive, distance = event.additive, event.additive.distance
@@ -135,16 +160,50 @@ def _thresholded(event: Thresholded) -> Profile:
 
 def _sampled(event: Sampled) -> Profile:
     """ln(1 + q (e^epsilon - 1)) and q delta (Balle, Barthe, Gaboardi 2018, Theorems 8 and 9)."""
-    inner, rate = _cost(event.event), event.design.rate
+    inner, design = _cost(event.event), event.design
     if inner.epsilon is None:
         raise _no_rule(event)
-    if rate == 1:
+    if isinstance(design, WithReplacementSample):
+        return _grouped(_drawn(inner.epsilon, inner.delta, Fraction(1, design.population)), design.size)
+    if design.rate == 1:
         return inner
-    # a loss that large is hardly amplified, and its exponential would fill the memory
-    amplified = inner.epsilon
-    if amplified <= _LARGEST:
-        amplified = min(log_up(1 + rate * (exp_up(amplified) - 1)), amplified)
-    return Profile.pure(amplified, rate * inner.delta)
+    return _drawn(inner.epsilon, inner.delta, design.rate)
+
+
+def _drawn(epsilon: Fraction, delta: Fraction, rate: Fraction) -> Profile:
+    amplified = epsilon if epsilon > _HUGE else min(log_up(1 + rate * (exp_up(epsilon) - 1)), epsilon)
+    return Profile.pure(amplified, rate * delta)
+
+
+def _shuffled(event: Shuffled) -> Profile:
+    """That of one report: for some outcomes the shuffle hides nothing. With a delta: ``amplify``."""
+    return _cost(event.event)
+
+
+def _group(event: Group) -> Profile:
+    inner = _cost(event.event)
+    if inner.epsilon is None and inner.delta > 0 and event.size > 1:
+        raise _no_rule(event)
+    return _grouped(inner, event.size)
+
+
+def _grouped(one: Profile, size: int) -> Profile:
+    """``size`` steps from neighbour to neighbour; delta grows by 1 + e^epsilon + ... + e^((size - 1) epsilon)."""
+    if size == 1:
+        return one
+    if one.delta == 0 or one.epsilon is None:
+        return Profile(None if one.epsilon is None else size * one.epsilon, size**2 * one.rho)
+    whole = size * one.epsilon
+    if whole > _HUGE:
+        return Profile.pure(whole, Fraction(1))
+    grows, steps = exp_down(one.epsilon) - 1, size * exp_up(whole - one.epsilon)
+    if grows > 0:
+        steps = min(steps, (exp_up(whole) - 1) / grows)
+    return Profile.pure(whole, min(steps * one.delta, Fraction(1)))
+
+
+def _stream(event: Stream) -> Profile:
+    return _cost(event.noise)
 
 
 def _composed(event: Composed) -> Profile:
@@ -166,8 +225,12 @@ def _relations(event: object) -> set[Relation]:
             return {design.relation} | _relations(inner)
         case Thresholded(additive):
             return _relations(additive)
-        case AdditiveNoise() | Selection() | NoisyMax() | SparseVector():
+        case Group(inner) | Stream(inner) | Shuffled(inner):
+            return _relations(inner)
+        case AdditiveNoise() | ContinuousNoise() | Selection() | NoisyMax() | SparseVector():
             return {event.distance.relation}
+        case BoundedRange() | PureEvent() | ApproxEvent():
+            return {event.relation}
         case RandomizedResponse():
             # a report tells that there is one: it hides a value, not a presence
             return {Relation.REPLACE_ONE}
@@ -177,12 +240,19 @@ def _relations(event: object) -> set[Relation]:
 
 _EVENTS: dict[type, Callable[..., Profile]] = {
     AdditiveNoise: _additive,
+    ContinuousNoise: _continuous,
     Selection: _selection,
     NoisyMax: _noisy_max,
     SparseVector: _sparse_vector,
     RandomizedResponse: _response,
+    BoundedRange: _ranged,
+    PureEvent: _known,
+    ApproxEvent: _known,
     Thresholded: _thresholded,
     Sampled: _sampled,
+    Shuffled: _shuffled,
+    Group: _group,
+    Stream: _stream,
     Composed: _composed,
     Repeated: _repeated,
 }

@@ -1,12 +1,251 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The best split of a cost among the parts of a question."""
+"""The least noise for a guarantee, the most queries for a budget, the least epsilon for an error, the best split.
 
-from collections.abc import Sequence
+Each search returns a parameter that is proved to meet its target and, beside it, the nearest
+one that is proved not to. Proof: calibrate.proof.md, frontier.proof.md.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
-from sfumato.privacy.distance import Norm
+from sfumato.accounting.account import account
+from sfumato.accounting.frontier import Counts, Decimals, Found, Real, frontier
+from sfumato.errors import InvalidDeclaration, InvalidNumber
+from sfumato.exact.bracket import Bracket
+from sfumato.exact.rational import Number, positive
+from sfumato.exact.rounding import float_down, float_up
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.privacy.event import (
+    AdditiveNoise,
+    ContinuousLaw,
+    ContinuousNoise,
+    Event,
+    PoissonSample,
+    Repeated,
+    Sampled,
+)
+from sfumato.privacy.event.check import check_count
+from sfumato.privacy.guarantee import ApproxDP, PureDP, ZeroConcentratedDP
 
 _STEPS = 1000
+_DIGITS = 5
+_PRECISION = 1e-4
+_MOST = 10**12
+
+Target: TypeAlias = PureDP | ZeroConcentratedDP | ApproxDP
+T = TypeVar("T", int, Fraction)
+
+
+class Costs(Protocol):
+    """What a plan costs: any curve that brackets both readings."""
+
+    def epsilon(self, delta: Number) -> Bracket: ...
+
+    def delta(self, epsilon: Number) -> Bracket: ...
+
+
+CurveOf: TypeAlias = Callable[[Event], Costs]
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated(Generic[T]):
+    """``value`` is proved to meet the target, ``fails`` is proved not to: the best lies between, or is ``value``.
+
+    ``fails`` None: nothing is known to fail. ``cost`` is what ``value`` costs, in the measure of the target.
+    """
+
+    value: T
+    fails: T | None
+    cost: Bracket
+
+    @property
+    def excess(self) -> Fraction | None:
+        """How far ``value`` can be from the best, relative to it; None: not known.
+
+        >>> Calibrated(Fraction("4.303"), Fraction("4.302"), Bracket(0.9999, 1.0)).excess
+        Fraction(1, 4302)
+        """
+        if self.fails is None:
+            return None
+        return Fraction(abs(self.value - self.fails), min(self.value, self.fails) or 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """The ``scale`` with which an error is kept at the least cost, and ``epsilon``: no scale keeps it below ``lower``."""
+
+    scale: Calibrated[Fraction]
+    epsilon: Bracket
+
+
+def least_noise(
+    target: Target,
+    event: Callable[[Fraction], Event],
+    *,
+    curve: CurveOf,
+    start: Number = 1,
+    precision: float = _PRECISION,
+) -> Calibrated[Fraction]:
+    """The least noise, to five digits or a relative ``precision``, with which a plan meets a guarantee.
+
+    ``event`` is the whole plan by the size of its noise; ``start`` a first guess of no effect
+    on what is proved. An (epsilon, delta) is read from ``curve``, a pure or zCDP guarantee from
+    ``account``, whose costs are upper bounds: there ``fails`` is None.
+
+    Guarantees:
+        the least noise meets its target and a little less does not
+
+    Raises:
+        InvalidNumber: a target of 0, or one that no noise up to 1e30 is known to meet.
+    """
+    grid, (cost, limit) = Decimals(_DIGITS), _measure(target, curve)
+    guess = grid.near(math.log(positive("start", start)))
+    found = frontier(lambda index: cost(event(grid.value(index))), limit, grid, start=guess, precision=precision)
+    return _calibrated(found, grid.value)
+
+
+def laplace_scale(
+    target: PureDP | ApproxDP, distance: Distance, queries: int = 1, *, curve: CurveOf
+) -> Calibrated[Fraction]:
+    """The least scale of discrete Laplace noise for ``queries`` statistics of an L1 ``distance`` each.
+
+    For a pure guarantee it is queries * distance / epsilon, exactly.
+    """
+    _norm(distance, Norm.L1)
+    check_count("queries", queries)
+    if isinstance(target, PureDP) or target.delta == 0:
+        epsilon = positive("epsilon", target.epsilon)
+        return Calibrated(queries * distance.value / epsilon, None, Bracket(0.0, float_up(epsilon)))
+    return least_noise(
+        target,
+        lambda scale: _repeated(AdditiveNoise(DiscreteLaplace(scale), distance), queries),
+        curve=curve,
+        start=_by_zcdp(target, distance.value**2 * queries),
+    )
+
+
+def gaussian_sigma(target: ApproxDP, distance: Distance, queries: int = 1, *, curve: CurveOf) -> Calibrated[Fraction]:
+    """The least sigma of discrete Gaussian noise for ``queries`` statistics of an L2 ``distance`` each."""
+    _norm(distance, Norm.L2)
+    return least_noise(
+        target,
+        lambda sigma: _repeated(AdditiveNoise(DiscreteGaussian(sigma), distance), queries),
+        curve=curve,
+        start=_by_zcdp(target, distance.value * queries),
+    )
+
+
+def noise_multiplier(target: ApproxDP, rate: Number, steps: int, *, curve: CurveOf) -> Calibrated[Fraction]:
+    """The least sigma of DP-SGD: ``steps`` sums of clipped gradients of norm 1 over Poisson samples of ``rate``."""
+    sample, one = PoissonSample(positive("rate", rate, at_most=Fraction(1))), Distance(Norm.L2, Fraction(1))
+    check_count("steps", steps)
+    # the variance of a step's loss is about rate^2 (e^(1 / sigma^2) - 1), and rate^2 / sigma^2 where sigma is large
+    flat = _by_zcdp(target, sample.rate**2 * steps)
+    return least_noise(
+        target,
+        lambda sigma: _repeated(Sampled(sample, ContinuousNoise(ContinuousLaw.GAUSSIAN, sigma, one)), steps),
+        curve=curve,
+        start=1 / math.sqrt(math.log1p(flat**-2)),
+    )
+
+
+def most_queries(target: Target, event: Event, *, curve: CurveOf, most: int = _MOST) -> Calibrated[int]:
+    """How often ``event`` can be repeated within a guarantee, up to ``most`` times; 0: not once.
+
+    Guarantees:
+        the most queries meet their target and one more does not
+    """
+    cost, limit = _measure(target, curve)
+    check_count("most", most)
+    found = frontier(
+        lambda index: cost(_repeated(event, -index)) if index else (0.0, 0.0), limit, Counts(most), start=-1
+    )
+    return _calibrated(found, lambda index: -index)
+
+
+def least_epsilon(
+    error: int, confidence: Number, event: Callable[[Fraction], AdditiveNoise], *, curve: CurveOf, delta: Number
+) -> Priced:
+    """The least epsilon at which noise stays within ``error``, in lattice steps, with this confidence.
+
+    ``event`` makes the noise by its scale: the larger the scale, the larger the error and the
+    smaller epsilon.
+
+    Guarantees:
+        the least epsilon keeps the error
+    """
+    check_count("error", error)
+    chance = 1 - positive("confidence", confidence, at_most=1 - Fraction(1, 10**30))
+    grid = Decimals(_DIGITS, falling=True)
+
+    def misses(index: int) -> tuple[Real, Real]:
+        tail = event(grid.value(index)).noise.tail(error)
+        return tail.lower, tail.upper
+
+    scale = _calibrated(frontier(misses, chance, grid, start=grid.near(-math.log(error))), grid.value)
+    upper = curve(event(scale.value)).epsilon(delta).upper
+    lower = 0.0 if scale.fails is None else curve(event(scale.fails)).epsilon(delta).lower
+    return Priced(scale, Bracket(lower, upper))
+
+
+def _measure(target: Target, curve: CurveOf) -> tuple[Callable[[Event], tuple[Real, Real]], Fraction]:
+    """How a plan is held against a target: its cost between bounds, and the most that it may be."""
+    match target:
+        case PureDP(epsilon):
+            return lambda event: (-math.inf, _pure(event)), positive("epsilon", epsilon)
+        case ZeroConcentratedDP(rho):
+            return lambda event: (-math.inf, account(event).rho), positive("rho", rho)
+        case ApproxDP(epsilon, delta) if epsilon > 0:
+            return lambda event: _ends(lambda: curve(event).epsilon(delta)), epsilon
+        case ApproxDP(epsilon, delta):
+            return lambda event: _ends(lambda: curve(event).delta(epsilon)), positive("delta", delta)
+        case _:
+            raise InvalidDeclaration(
+                f"A calibration to {target!r}.",
+                allowed="PureDP, ZeroConcentratedDP, ApproxDP",
+                remedy="Convert it first.",
+            )
+
+
+def _pure(event: Event) -> Real:
+    cost = account(event)
+    return math.inf if cost.epsilon is None or cost.delta > 0 else cost.epsilon
+
+
+def _ends(read: Callable[[], Bracket]) -> tuple[Real, Real]:
+    """A reading; where a curve refuses (noise that hides next to nothing) nothing is known."""
+    try:
+        bracket = read()
+    except InvalidNumber:
+        return -math.inf, math.inf
+    return bracket.lower, bracket.upper
+
+
+def _calibrated(found: Found, value: Callable[[int], T]) -> Calibrated[T]:
+    lower, upper = (end if isinstance(end, float) else Fraction(end) for end in found.cost)
+    cost = Bracket(max(float_down(Fraction(max(lower, 0))), 0.0), float_up(Fraction(upper)))
+    return Calibrated(value(found.meets), None if found.fails is None else value(found.fails), cost)
+
+
+def _repeated(event: Event, times: int) -> Event:
+    return event if times == 1 else Repeated(event, times)
+
+
+def _by_zcdp(target: ApproxDP, squared: Fraction) -> float:
+    """A first guess of the noise for a total squared distance: epsilon is about rho + 2 sqrt(rho ln(1/delta))."""
+    delta, epsilon = positive("delta", target.delta), float(min(target.epsilon, Fraction(10**6)))
+    spread = math.log(delta.denominator) - math.log(delta.numerator)
+    rho = max((math.sqrt(spread + epsilon) - math.sqrt(spread)) ** 2, float(delta) ** 2, 1e-60)
+    return math.sqrt(float(min(squared, Fraction(10**60))) / (2 * rho))
+
+
+def _norm(distance: Distance, norm: Norm) -> None:
+    if distance.norm is not norm:
+        raise InvalidDeclaration(f"A distance in {distance.norm.value}.", allowed=f"a distance in {norm.value}")
 
 
 def split(total: Fraction, weights: Sequence[Fraction], norm: Norm) -> list[Fraction]:

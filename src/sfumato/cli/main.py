@@ -14,6 +14,7 @@ _COMMANDS = {
     "preview": ("preview", "Cost and expected error of a question; free."),
     "query": ("query", "Ask a question; it is charged."),
     "budget": ("budget", "What is spent and what is left."),
+    "explain-epsilon": ("explain_epsilon", "What an epsilon means; free."),
     "ledger": ("ledger", "Verify the ledger; thaw a frozen account."),
     "demo": ("demo", "A census extract answers its first questions."),
 }

@@ -1,27 +1,184 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is promised: exact values, convertible only by name (``accounting.convert``)."""
+"""What is promised: exact values, convertible only by name (``accounting.convert``).
+
+Each holds in both directions between neighbours. ``one.implies(other)`` compares two of one
+kind; kinds compare only after a conversion.
+"""
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeAlias
+
+from sfumato.errors import InvalidDeclaration, InvalidNumber
+from sfumato.exact.rational import Number, to_fraction
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True, order=True, init=False)
 class PureDP:
-    """epsilon-DP: P(A) <= e^epsilon Q(A) for every event A (Dwork, McSherry, Nissim, Smith 2006)."""
+    """epsilon-DP: P(A) <= e^epsilon Q(A) for every event A (Dwork, McSherry, Nissim, Smith 2006).
+
+    Raises:
+        InvalidNumber: an epsilon below 0, or no finite number.
+
+    >>> PureDP("0.1") < PureDP(1), PureDP("0.1").implies(PureDP(1))
+    (True, True)
+    """
 
     epsilon: Fraction
 
+    def __init__(self, epsilon: Number) -> None:
+        object.__setattr__(self, "epsilon", _amount("epsilon", epsilon))
 
-@dataclass(frozen=True, slots=True)
+    def implies(self, other: "PureDP") -> bool:
+        """Whether every mechanism with this guarantee has the other."""
+        _same_kind(self, other)
+        return self <= other
+
+
+@dataclass(frozen=True, slots=True, order=True, init=False)
+class BoundedRangeDP:
+    """The loss ln(P/Q), over all outputs, lies in an interval of length eta (Durfee, Rogers 2019).
+
+    >>> BoundedRangeDP("0.1").implies(BoundedRangeDP(1))
+    True
+    """
+
+    eta: Fraction
+
+    def __init__(self, eta: Number) -> None:
+        object.__setattr__(self, "eta", _amount("eta", eta))
+
+    def implies(self, other: "BoundedRangeDP") -> bool:
+        """Whether every mechanism with this guarantee has the other."""
+        _same_kind(self, other)
+        return self <= other
+
+
+@dataclass(frozen=True, slots=True, init=False)
 class ApproxDP:
-    """(epsilon, delta)-DP: P(A) <= e^epsilon Q(A) + delta (Dwork et al. 2006)."""
+    """(epsilon, delta)-DP: P(A) <= e^epsilon Q(A) + delta (Dwork et al. 2006).
+
+    Only partly ordered: ``implies`` compares both numbers. What a guarantee says at another
+    epsilon is ``accounting.delta_at``.
+
+    Raises:
+        InvalidNumber: an epsilon below 0, or a delta outside [0, 1].
+
+    >>> ApproxDP(1, "1e-6").implies(ApproxDP(2, "1e-6")), ApproxDP(1, "1e-6").implies(ApproxDP(2, 0))
+    (True, False)
+    """
 
     epsilon: Fraction
     delta: Fraction
 
+    def __init__(self, epsilon: Number, delta: Number) -> None:
+        object.__setattr__(self, "epsilon", _amount("epsilon", epsilon))
+        slack = _amount("delta", delta)
+        if slack > 1:
+            raise InvalidNumber(f"delta = {delta}.", allowed="0 or greater, and at most 1")
+        object.__setattr__(self, "delta", slack)
 
-@dataclass(frozen=True, slots=True, order=True)
+    def implies(self, other: "ApproxDP") -> bool:
+        """Whether both numbers are at most the other's, or the other promises nothing (delta = 1)."""
+        _same_kind(self, other)
+        return other.delta == 1 or (self.epsilon <= other.epsilon and self.delta <= other.delta)
+
+
+@dataclass(frozen=True, slots=True, order=True, init=False)
 class ZeroConcentratedDP:
-    """rho-zCDP: the Renyi divergence of every order a > 1 is at most a rho (Bun, Steinke 2016)."""
+    """rho-zCDP: the Renyi divergence of every order a > 1 is at most a rho (Bun, Steinke 2016).
+
+    >>> ZeroConcentratedDP("0.005").implies(ZeroConcentratedDP("0.01"))
+    True
+    """
 
     rho: Fraction
+
+    def __init__(self, rho: Number) -> None:
+        object.__setattr__(self, "rho", _amount("rho", rho))
+
+    def implies(self, other: "ZeroConcentratedDP") -> bool:
+        """Whether every mechanism with this guarantee has the other."""
+        _same_kind(self, other)
+        return self <= other
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class RenyiDP:
+    """(order, epsilon)-Renyi DP: the Renyi divergence of this one order is at most epsilon (Mironov 2017).
+
+    At one order they are ordered by epsilon; ``implies`` also knows that the divergence grows
+    with the order (van Erven and Harremoes 2014, Theorem 3).
+
+    Raises:
+        InvalidNumber: an order of 1 or less; an epsilon below 0.
+
+    >>> RenyiDP(8, 1) < RenyiDP(8, 2), RenyiDP(8, 1).implies(RenyiDP(4, 1))
+    (True, True)
+    """
+
+    order: Fraction
+    epsilon: Fraction
+
+    def __init__(self, order: Number, epsilon: Number) -> None:
+        exact = _amount("order", order)
+        if exact <= 1:
+            raise InvalidNumber(f"A Renyi order of {order}.", allowed="greater than 1")
+        object.__setattr__(self, "order", exact)
+        object.__setattr__(self, "epsilon", _amount("epsilon", epsilon))
+
+    def implies(self, other: "RenyiDP") -> bool:
+        """Whether the order is at least the other's and epsilon at most the other's."""
+        _same_kind(self, other)
+        return self.order >= other.order and self.epsilon <= other.epsilon
+
+    def __lt__(self, other: "RenyiDP") -> bool:
+        return self.epsilon < other.epsilon if _same_order(self, other) else NotImplemented
+
+    def __le__(self, other: "RenyiDP") -> bool:
+        return self.epsilon <= other.epsilon if _same_order(self, other) else NotImplemented
+
+
+@dataclass(frozen=True, slots=True, order=True, init=False)
+class GaussianDP:
+    """mu-GDP: no harder to tell apart than N(0, 1) and N(mu, 1) (Dong, Roth, Su 2022).
+
+    It keeps mu^2, which is what adds, and what is rational for Gaussian noise.
+
+    >>> GaussianDP("0.25").implies(GaussianDP(1))
+    True
+    """
+
+    mu_squared: Fraction
+
+    def __init__(self, mu_squared: Number) -> None:
+        object.__setattr__(self, "mu_squared", _amount("mu_squared", mu_squared))
+
+    def implies(self, other: "GaussianDP") -> bool:
+        """Whether every mechanism with this guarantee has the other."""
+        _same_kind(self, other)
+        return self <= other
+
+
+Guarantee: TypeAlias = PureDP | BoundedRangeDP | ApproxDP | ZeroConcentratedDP | RenyiDP | GaussianDP
+
+
+def _amount(name: str, value: Number) -> Fraction:
+    """A number >= 0. A Fraction is what was computed, of any length; all else what somebody wrote."""
+    number = value if isinstance(value, Fraction) else to_fraction(name, value)
+    if number < 0:
+        raise InvalidNumber(f"{name} = {value}.", allowed="0 or greater")
+    return number
+
+
+def _same_kind(one: object, other: object) -> None:
+    if type(one) is not type(other):
+        raise InvalidDeclaration(
+            f"{type(one).__name__} compared with {type(other).__name__}.",
+            allowed="two guarantees of one kind",
+            remedy="Convert one of them by name first: sfumato.accounting.convert.",
+        )
+
+
+def _same_order(one: RenyiDP, other: object) -> bool:
+    return isinstance(other, RenyiDP) and one.order == other.order

@@ -1,41 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was done to the data, as data: ``kinds`` says it, ``form`` writes and reads it as JSON."""
+"""What was done to the data, as data: ``kinds`` and ``design`` say it, ``form`` writes and reads it as JSON."""
 
+from sfumato.privacy.event.design import Design, FixedSample, PoissonSample, WithReplacementSample
 from sfumato.privacy.event.form import VERSION, Json, event_from_json, event_to_json
 from sfumato.privacy.event.kinds import (
     AdditiveNoise,
+    ApproxEvent,
+    BoundedRange,
     Composed,
-    Design,
+    ContinuousLaw,
+    ContinuousNoise,
     Event,
-    FixedSample,
+    Group,
     NoisyMax,
-    PoissonSample,
+    PureEvent,
     RandomizedResponse,
     Repeated,
     Rule,
     Sampled,
     Selection,
+    Shuffled,
     SparseVector,
+    Stream,
     Thresholded,
 )
 
 __all__ = [
     "VERSION",
     "AdditiveNoise",
+    "ApproxEvent",
+    "BoundedRange",
     "Composed",
+    "ContinuousLaw",
+    "ContinuousNoise",
     "Design",
     "Event",
     "FixedSample",
+    "Group",
     "Json",
     "NoisyMax",
     "PoissonSample",
+    "PureEvent",
     "RandomizedResponse",
     "Repeated",
     "Rule",
     "Sampled",
     "Selection",
+    "Shuffled",
     "SparseVector",
+    "Stream",
     "Thresholded",
+    "WithReplacementSample",
     "event_from_json",
     "event_to_json",
 ]

@@ -8,6 +8,7 @@ field or version raises.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -24,20 +25,26 @@ from sfumato.noise import (
     Truncated,
 )
 from sfumato.privacy.distance import Distance, Norm
+from sfumato.privacy.event.design import Design, FixedSample, PoissonSample, WithReplacementSample
 from sfumato.privacy.event.kinds import (
     AdditiveNoise,
+    ApproxEvent,
+    BoundedRange,
     Composed,
-    Design,
+    ContinuousLaw,
+    ContinuousNoise,
     Event,
-    FixedSample,
+    Group,
     NoisyMax,
-    PoissonSample,
+    PureEvent,
     RandomizedResponse,
     Repeated,
     Rule,
     Sampled,
     Selection,
+    Shuffled,
     SparseVector,
+    Stream,
     Thresholded,
 )
 from sfumato.privacy.unit import Relation
@@ -138,17 +145,16 @@ def _noise_from_json(form: Mapping[str, Json]) -> Noise:
 
 
 def _design_to_json(design: Design) -> Json:
-    if isinstance(design, PoissonSample):
-        return {"design": "poisson", "rate": str(design.rate)}
-    return {"design": "fixed", "size": design.size, "population": design.population}
+    name = _DESIGN_NAMES.get(type(design))
+    if name is None:
+        raise _unknown(design)
+    return {"design": name, **_written(design, _DESIGNS[name][1])}
 
 
 def _design_from_json(form: Mapping[str, Json]) -> Design:
-    if form["design"] == "poisson" and set(form) == {"design", "rate"}:
-        return PoissonSample(_number(form["rate"]))
-    if form["design"] == "fixed" and set(form) == {"design", "size", "population"}:
-        return FixedSample(_whole(form["size"]), _whole(form["population"]))
-    raise KeyError("design")
+    make, fields = _DESIGNS[str(form["design"])]
+    design: Design = make(**_read({name: part for name, part in form.items() if name != "design"}, fields))
+    return design
 
 
 def _number(form: Json) -> Fraction:
@@ -195,10 +201,12 @@ def _event(name: str) -> _Field:
     return _Field(name, event_to_json, event_from_json)
 
 
-_DISTANCE = (
-    _Field("norm", lambda norm: str(norm.value), Norm),
-    _Field("relation", lambda relation: str(relation.value), Relation, absent=Relation.ADD_REMOVE),
-)
+def _choice(name: str, kind: type[Enum], absent: object = ...) -> _Field:
+    return _Field(name, lambda member: str(member.value), kind, absent)
+
+
+_RELATION = _choice("relation", Relation, absent=Relation.ADD_REMOVE)
+_DISTANCE = (_choice("norm", Norm), _RELATION)
 _DISTANCE_FIELD = _Field("distance", str, str)
 
 _LAWS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
@@ -210,11 +218,17 @@ _LAWS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
     "geometric": (Geometric, (_fraction("scale"),)),
     "truncated": (Truncated, (_noise("whole"), _integer("lower"), _integer("upper"))),
 }
+_DESIGNS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
+    "poisson": (PoissonSample, (_fraction("rate"),)),
+    "fixed": (FixedSample, (_integer("size"), _integer("population"))),
+    "with_replacement": (WithReplacementSample, (_integer("size"), _integer("population"))),
+}
 _KINDS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
     "additive_noise": (AdditiveNoise, (_noise("noise"), _DISTANCE_FIELD, _integer("cells", absent=None))),
+    "continuous_noise": (ContinuousNoise, (_choice("law", ContinuousLaw), _fraction("scale"), _DISTANCE_FIELD)),
     "selection": (
         Selection,
-        (_Field("rule", lambda rule: str(rule.value), Rule), _fraction("rate"), _DISTANCE_FIELD, _flag("monotone")),
+        (_choice("rule", Rule), _fraction("rate"), _DISTANCE_FIELD, _flag("monotone")),
     ),
     "noisy_max": (NoisyMax, (_noise("noise"), _DISTANCE_FIELD, _flag("monotone"), _flag("gap"))),
     "sparse_vector": (
@@ -229,8 +243,23 @@ _KINDS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
         ),
     ),
     "randomized_response": (RandomizedResponse, (_fraction("epsilon"), _integer("categories"))),
+    "bounded_range": (BoundedRange, (_fraction("eta"), _RELATION)),
+    "pure": (PureEvent, (_fraction("epsilon"), _RELATION)),
+    "approximate": (ApproxEvent, (_fraction("epsilon"), _fraction("delta"), _RELATION)),
     "thresholded": (Thresholded, (_event("additive"), _integer("threshold"), _integer("keys"))),
     "sampled": (Sampled, (_Field("design", _design_to_json, _design_from_json), _event("event"))),
+    "shuffled": (Shuffled, (_event("event"), _integer("reports"))),
+    "group": (Group, (_event("event"), _integer("size"))),
+    "stream": (
+        Stream,
+        (
+            _event("noise"),
+            _integer("steps"),
+            _fraction("column"),
+            _integer("participations", absent=1),
+            _integer("separation", absent=1),
+        ),
+    ),
     "composed": (
         Composed,
         (_Field("events", lambda events: [event_to_json(each) for each in events], _events),),
@@ -238,6 +267,7 @@ _KINDS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
     "repeated": (Repeated, (_event("event"), _integer("times"))),
 }
 _LAW_NAMES = {make: name for name, (make, _) in _LAWS.items()}
+_DESIGN_NAMES = {make: name for name, (make, _) in _DESIGNS.items()}
 _NAMES = {make: name for name, (make, _) in _KINDS.items()}
 
 

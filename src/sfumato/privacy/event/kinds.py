@@ -11,8 +11,10 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from sfumato.errors import InvalidDeclaration, InvalidNumber
-from sfumato.noise import Noise
+from sfumato.noise import DiscreteGaussian, Noise
 from sfumato.privacy.distance import Distance, Norm
+from sfumato.privacy.event.check import check_count, check_positive, check_scores
+from sfumato.privacy.event.design import Design
 from sfumato.privacy.unit import Relation
 
 
@@ -29,7 +31,40 @@ class AdditiveNoise:
 
     def __post_init__(self) -> None:
         if self.cells is not None:
-            _count("cells", self.cells)
+            check_count("cells", self.cells)
+
+
+class ContinuousLaw(Enum):
+    """A law on the real numbers."""
+
+    GAUSSIAN = "gaussian"
+    LAPLACE = "laplace"
+
+
+@dataclass(frozen=True, slots=True)
+class ContinuousNoise:
+    """Noise of a continuous law, as real arithmetic would add it: sfumato itself never draws it.
+
+    It is for what others ran (DP-SGD in floats, another library's ledger): its cost is that of
+    the ideal law, and says nothing of the floats. ``scale``: of Gaussian noise the standard
+    deviation, with an L2 distance; of Laplace noise the b of e^(-|x| / b), with an L1 distance.
+
+    >>> ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction("1.1"), Distance(Norm.L2, Fraction(1))).scale
+    Fraction(11, 10)
+    """
+
+    law: ContinuousLaw
+    scale: Fraction
+    distance: Distance
+
+    def __post_init__(self) -> None:
+        check_positive("The scale of a noise", self.scale)
+        norm = Norm.L2 if self.law is ContinuousLaw.GAUSSIAN else Norm.L1
+        if self.distance.norm is not norm:
+            raise InvalidDeclaration(
+                f"{self.law.value.capitalize()} noise under an {self.distance.norm.value} bound.",
+                allowed=f"Distance(Norm.{norm.name}, ...)",
+            )
 
 
 class Rule(Enum):
@@ -56,8 +91,8 @@ class Selection:
     monotone: bool = False
 
     def __post_init__(self) -> None:
-        _positive("The rate of a selection", self.rate)
-        _linf(self.distance)
+        check_positive("The rate of a selection", self.rate)
+        check_scores(self.distance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +109,7 @@ class NoisyMax:
     gap: bool = False
 
     def __post_init__(self) -> None:
-        _linf(self.distance)
+        check_scores(self.distance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +128,8 @@ class SparseVector:
     gap: bool = False
 
     def __post_init__(self) -> None:
-        _linf(self.distance)
-        _count("positives", self.positives)
+        check_scores(self.distance)
+        check_count("positives", self.positives)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +140,46 @@ class RandomizedResponse:
     categories: int
 
     def __post_init__(self) -> None:
-        _positive("epsilon", self.epsilon)
+        check_positive("epsilon", self.epsilon)
         if isinstance(self.categories, bool) or not isinstance(self.categories, int) or self.categories < 2:
             raise InvalidDeclaration(f"{self.categories} categories.", allowed="2 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedRange:
+    """Any mechanism whose loss, over all outputs, lies in an interval of length ``eta`` (Durfee, Rogers 2019)."""
+
+    eta: Fraction
+    relation: Relation = Relation.ADD_REMOVE
+
+    def __post_init__(self) -> None:
+        check_positive("eta", self.eta)
+
+
+@dataclass(frozen=True, slots=True)
+class PureEvent:
+    """A mechanism of which nothing is known but that it is epsilon-DP."""
+
+    epsilon: Fraction
+    relation: Relation = Relation.ADD_REMOVE
+
+    def __post_init__(self) -> None:
+        check_positive("epsilon", self.epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class ApproxEvent:
+    """A mechanism of which nothing is known but that it is (epsilon, delta)-DP."""
+
+    epsilon: Fraction
+    delta: Fraction
+    relation: Relation = Relation.ADD_REMOVE
+
+    def __post_init__(self) -> None:
+        if self.epsilon < 0:
+            raise InvalidNumber(f"epsilon = {self.epsilon}.", allowed="0 or greater")
+        if not 0 <= self.delta <= 1:
+            raise InvalidNumber(f"delta = {self.delta}.", allowed="0 or greater, and at most 1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,53 +194,9 @@ class Thresholded:
     keys: int
 
     def __post_init__(self) -> None:
-        _count("keys", self.keys)
+        check_count("keys", self.keys)
         if not isinstance(self.additive, AdditiveNoise):
             raise InvalidDeclaration(f"A threshold on {type(self.additive).__name__}.", allowed="AdditiveNoise")
-
-
-@dataclass(frozen=True, slots=True)
-class PoissonSample:
-    """Each unit is in the sample independently with probability ``rate``."""
-
-    rate: Fraction
-
-    def __post_init__(self) -> None:
-        _positive("The rate of a sample", self.rate)
-        if self.rate > 1:
-            raise InvalidNumber(f"A sampling rate of {self.rate}.", allowed="greater than 0 and at most 1")
-
-    @property
-    def relation(self) -> Relation:
-        """The neighbour relation under which its amplification is proved (RULES 19)."""
-        return Relation.ADD_REMOVE
-
-
-@dataclass(frozen=True, slots=True)
-class FixedSample:
-    """``size`` of ``population`` units, without replacement, every subset equally likely."""
-
-    size: int
-    population: int
-
-    def __post_init__(self) -> None:
-        _count("size", self.size)
-        _count("population", self.population)
-        if self.size > self.population:
-            raise InvalidNumber(f"A sample of {self.size} from {self.population}.", allowed="at most the population")
-
-    @property
-    def relation(self) -> Relation:
-        """The neighbour relation under which its amplification is proved (RULES 19)."""
-        return Relation.REPLACE_ONE
-
-    @property
-    def rate(self) -> Fraction:
-        """The probability that a given unit is in the sample."""
-        return Fraction(self.size, self.population)
-
-
-Design: TypeAlias = PoissonSample | FixedSample
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +205,89 @@ class Sampled:
 
     design: Design
     event: "Event"
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffled:
+    """``reports`` units send one report each, all made by ``event``; who sent which is not told.
+
+    ``event`` is what one unit does alone to its own value, so its neighbours are two values: replace-one.
+    """
+
+    event: RandomizedResponse | PureEvent
+    reports: int
+
+    def __post_init__(self) -> None:
+        check_count("reports", self.reports)
+        local = isinstance(self.event, RandomizedResponse | PureEvent)
+        if not local or getattr(self.event, "relation", Relation.REPLACE_ONE) is not Relation.REPLACE_ONE:
+            raise InvalidDeclaration(
+                f"Shuffled reports made by {self.event!r}.",
+                allowed="RandomizedResponse, or PureEvent(epsilon, Relation.REPLACE_ONE)",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """``event``, where the protected unit is up to ``size`` of the units that ``event`` is about.
+
+    For those who change together, a household of four, or a person with at most four rows.
+    """
+
+    event: "Event"
+    size: int
+
+    def __post_init__(self) -> None:
+        check_count("size", self.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Noisy running answers over ``steps`` steps from one noise: a tree, or a factorised matrix.
+
+    What is released is a processing of C x + noise, x the steps' inputs and C lower triangular
+    (the encoder). ``noise`` is Gaussian and its L2 distance is already that of C x: all that the
+    at most ``participations`` steps of a unit, at least ``separation`` apart, can move it. The
+    input of a step may depend on earlier answers. ``column``: the largest squared norm by which
+    ONE participation can move C x.
+
+    A binary tree over 8 steps, each unit in one of them: 1 + log2(8) nodes change by 1.
+
+    >>> four = Distance(Norm.L2, Fraction(4))
+    >>> tree = Stream(AdditiveNoise(DiscreteGaussian(10), four), steps=8, column=Fraction(4))
+    >>> tree.participations, tree.most
+    (1, Fraction(4, 1))
+    """
+
+    noise: AdditiveNoise | ContinuousNoise
+    steps: int
+    column: Fraction
+    participations: int = 1
+    separation: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "participations", "separation"):
+            check_count(name, getattr(self, name))
+        check_positive("column", self.column)
+        law = self.noise.noise if isinstance(self.noise, AdditiveNoise) else getattr(self.noise, "law", None)
+        if not (isinstance(law, DiscreteGaussian) or law is ContinuousLaw.GAUSSIAN):
+            raise InvalidDeclaration(f"A stream with {self.noise!r}.", allowed="Gaussian noise with an L2 distance")
+        if self.participations > 1 + (self.steps - 1) // self.separation:
+            raise InvalidDeclaration(
+                f"{self.participations} participations, {self.separation} steps apart, in {self.steps} steps.",
+                allowed="1 + (steps - 1) // separation at most",
+            )
+        distance = self.noise.distance
+        if distance.norm is not Norm.L2 or distance.value < self.column:
+            raise InvalidDeclaration(
+                f"A stream of {distance.norm.value} distance {distance.value}.",
+                allowed=f"the squared L2 distance of all participations, at least that of one, {self.column}",
+            )
+
+    @property
+    def most(self) -> Fraction:
+        """participations^2 * column: no squared distance is larger (the triangle inequality)."""
+        return self.participations**2 * self.column
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,34 +305,24 @@ class Repeated:
     times: int
 
     def __post_init__(self) -> None:
-        _count("times", self.times)
+        check_count("times", self.times)
 
 
 Event: TypeAlias = (
     AdditiveNoise
+    | ContinuousNoise
     | Selection
     | NoisyMax
     | SparseVector
     | RandomizedResponse
+    | BoundedRange
+    | PureEvent
+    | ApproxEvent
     | Thresholded
     | Sampled
+    | Shuffled
+    | Group
+    | Stream
     | Composed
     | Repeated
 )
-
-
-def _positive(name: str, value: Fraction) -> None:
-    if value <= 0:
-        raise InvalidNumber(f"{name} = {value}.", allowed="greater than 0")
-
-
-def _count(name: str, value: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InvalidNumber(f"{name} = {value!r}.", allowed="an integer >= 1")
-
-
-def _linf(distance: Distance) -> None:
-    if distance.norm is not Norm.LINF:
-        raise InvalidDeclaration(
-            f"Scores bounded in {distance.norm.value}.", allowed="the change of each score: Distance(Norm.LINF, ...)"
-        )

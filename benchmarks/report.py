@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the cases of a benchmark, prints which bars hold, and writes the results.
+
+The bars are meant for a machine at rest; one that fails is reported, and is no error. With
+words as arguments only the cases that hold one of them run, and nothing is written.
+"""
+
+import json
+import os
+import platform
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks.compare import HEAD, REPETITIONS, Case, Kind, Row, line, rows
+from benchmarks.driver import OURS, Worker, measure, start
+
+
+def run(chosen: Sequence[Case], workers: dict[str, Worker], skipped: dict[str, str]) -> Iterator[Row]:
+    """Measures case after case; adds what a peer could not do to ``skipped``."""
+    for case in chosen:
+        if case.unit.kind is Kind.MEMORY:
+            # the memory of processes that have done nothing yet
+            fresh, _ = start([work.system for work in case.works if work.system in workers])
+            samples, failed = measure(replace(case, repetitions=1), fresh)
+            for each in fresh.values():
+                each.close()
+        else:
+            samples, failed = measure(case, workers)
+        skipped.update({f"{work.system}: {work.name}, {work.scale:g}": why for work, why in failed.items()})
+        yield from rows(case, samples)
+
+
+def machine() -> dict[str, str | int]:
+    """What it ran on."""
+    told = Path("/proc/cpuinfo")
+    names = re.findall(r"^model name\s*: (.*)$", told.read_text("utf-8"), re.MULTILINE) if told.exists() else []
+    return {
+        "processor": names[0] if names else platform.processor(),
+        "architecture": platform.machine(),
+        "cores": os.cpu_count() or 0,
+        "system": f"{platform.system()} {platform.release()}",
+    }
+
+
+def document(found: Sequence[Row], versions: dict[str, dict[str, str]], skipped: dict[str, str]) -> str:
+    """The results as JSON, one row a line."""
+    head = {
+        "date": datetime.now(UTC).date().isoformat(),
+        "machine": machine() | {"load": round(os.getloadavg()[0], 2)},
+        "versions": versions,
+        "skipped": skipped,
+        "repetitions": REPETITIONS,
+    }
+    lines = ",\n".join(f"    {json.dumps(asdict(row))}" for row in found)
+    return json.dumps(head, indent=2)[:-2] + f',\n  "rows": [\n{lines}\n  ]\n}}\n'
+
+
+def bench(words: Sequence[str], cases: Sequence[Case], peers: Sequence[str], results: Path) -> None:
+    """Runs, prints and writes."""
+    workers, skipped = start([OURS, *peers])
+    print(*[f"skipped: {system} {why}" for system, why in skipped.items()], HEAD, sep="\n")
+    found = []
+    for row in run([case for case in cases if not words or any(word in case.name for word in words)], workers, skipped):
+        print(line(row), flush=True)
+        found.append(row)
+    for worker in workers.values():
+        worker.close()
+    asked = [row for row in found if row.bar]
+    missed = [line(row) for row in asked if not row.holds]
+    print(f"\n{len(asked) - len(missed)} of {len(asked)} bars hold.", *missed, sep="\n")
+    if not words:
+        versions = {system: worker.versions for system, worker in workers.items()}
+        results.write_text(document(found, versions, skipped), encoding="utf-8")

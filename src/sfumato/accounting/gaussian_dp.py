@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The mu of Gaussian differential privacy of the events for which one is proved.
+
+Discrete Gaussian noise is not among them: its trade-off curve is not that of the continuous
+law, so ``GaussianDP`` of sensitivity over sigma would promise too much (RULES 20). Proof:
+gaussian_dp.proof.md.
+"""
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from sfumato.accounting.account import _relations, account
+from sfumato.accounting.convert import gaussian_from_pure, gaussian_from_range
+from sfumato.errors import InvalidDeclaration
+from sfumato.privacy.event import (
+    BoundedRange,
+    Composed,
+    ContinuousLaw,
+    ContinuousNoise,
+    Event,
+    Group,
+    Repeated,
+    Rule,
+    Selection,
+    Stream,
+)
+from sfumato.privacy.guarantee import BoundedRangeDP, PureDP
+
+
+def mu_squared(event: Event) -> Fraction:
+    """mu^2 such that the event is mu-GDP; exact for continuous Gaussian noise, else rounded up.
+
+    Guarantees:
+        no event is easier to see than its mu says
+
+    Raises:
+        InvalidDeclaration: mixed neighbour relations; an event without a proved mu, such as
+            discrete Gaussian noise, samples of Gaussian noise, or what spends delta.
+
+    >>> from sfumato.privacy import Distance, Norm
+    >>> noise = ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction(20), Distance(Norm.L2, Fraction(1)))
+    >>> mu_squared(Repeated(noise, 400))
+    Fraction(1, 1)
+    """
+    if len(_relations(event)) > 1:
+        raise InvalidDeclaration(
+            "Parts of one event are about different neighbour relations.", allowed="one relation for all parts"
+        )
+    return _of(event)
+
+
+def _of(event: Event) -> Fraction:
+    return _RULES.get(type(event), _pure)(event)
+
+
+def _pure(event: Event) -> Fraction:
+    profile = account(event)
+    if profile.epsilon is None or profile.delta > 0:
+        raise InvalidDeclaration(
+            f"No mu is proved for {type(event).__name__} with this noise.",
+            allowed="pure events, bounded ranges, continuous Gaussian noise, and what they compose to",
+            remedy="Use a ConcentratedFilter or a RenyiFilter for it.",
+        )
+    return gaussian_from_pure(PureDP(profile.epsilon)).mu_squared
+
+
+def _continuous(event: ContinuousNoise) -> Fraction:
+    if event.law is ContinuousLaw.GAUSSIAN:
+        return event.distance.value / event.scale**2
+    return _pure(event)
+
+
+def _selection(event: Selection) -> Fraction:
+    profile = account(event)
+    if event.rule is Rule.EXPONENTIAL and profile.epsilon is not None:
+        return gaussian_from_range(BoundedRangeDP(profile.epsilon)).mu_squared
+    return _pure(event)
+
+
+_RULES: Mapping[type, Callable[[Any], Fraction]] = {
+    ContinuousNoise: _continuous,
+    Selection: _selection,
+    BoundedRange: lambda event: gaussian_from_range(BoundedRangeDP(event.eta)).mu_squared,
+    Stream: lambda event: _of(event.noise),
+    Group: lambda event: event.size**2 * _of(event.event),
+    Composed: lambda event: sum((_of(each) for each in event.events), Fraction(0)),
+    Repeated: lambda event: event.times * _of(event.event),
+}

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Privacy loss distributions of plans that are FIXED in advance, between proved bounds.
+
+Begin with ``pair``: the two laws whose ratio is the loss. ``lattice`` holds a loss rounded to
+a lattice, tilted, with what was lost; ``discretise`` rounds a pair, ``compose`` adds losses,
+``solve`` reads brackets of epsilon and delta from the sum. Nothing here is valid where a
+later event is chosen after an earlier answer: ``accounting.curve`` takes plans only.
+"""
+
+from sfumato.accounting.loss.compose import coarsen, merge, power, product
+from sfumato.accounting.loss.discretise import discretise
+from sfumato.accounting.loss.lattice import Lattice
+from sfumato.accounting.loss.pair import Atoms, Gaussian, Pair, Ramp, Sampled
+from sfumato.accounting.loss.solve import delta_at, epsilon_at
+
+__all__ = [
+    "Atoms",
+    "Gaussian",
+    "Lattice",
+    "Pair",
+    "Ramp",
+    "Sampled",
+    "coarsen",
+    "delta_at",
+    "discretise",
+    "epsilon_at",
+    "merge",
+    "power",
+    "product",
+]

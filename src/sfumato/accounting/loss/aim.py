@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which tilt and which lattice suit a plan and a question. It steers cost and width, never soundness.
+
+The tilt is the best Chernoff order for the delta asked for; the step follows from how far
+rounding may move epsilon.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.accounting.loss.pair import Edges, Floats, Gaussian, Pair, Ramp
+
+# the width aimed at, of epsilon; upper and lower bound are about 2.4 blur (1 + tilt) apart
+_WIDTH, _APART = 1.1e-4, 2.45
+_ORDERS = np.geomspace(0.01, 4.0, 56)
+_OUTLINE = 400
+_FINEST = 1e-7
+_MOST_POINTS = 2**20
+_FEW_POINTS = 2**12
+_SMALL = 1.5
+# a tail is kept apart from so many uses on, for so many at once, on a lattice coarser by the root
+_LEFT_OUT = 5e-7
+_MANY, _FOLDED, _COARSER, _FINER = 8192, 256, 8, 1.45
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """``times`` uses of one dominating pair."""
+
+    pair: Pair
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """``tilt`` for all parts; ``blur`` to be spent, half on first rounding; epsilon and delta as guessed."""
+
+    tilt: float
+    blur: float
+    epsilon: float
+    delta: float
+
+    @property
+    def outside(self) -> float:
+        """What the tails that are not looked at may hold in all."""
+        return max(1e-8 * self.delta, 1e-300)
+
+    def step(self, parts: Sequence[Part]) -> float:
+        """One for all: the pair's own unit where there is one pair, else a power of two."""
+        times = sum(part.times for part in parts)
+        step = math.sqrt(2 * self.blur / times)
+        spans = [part.pair.reach(self.outside / times) for part in parts]
+        step = max(step, max(span.upper - span.lower for span in spans) / _MOST_POINTS)
+        unit = parts[0].pair.unit
+        if len(parts) > 1:
+            return 2.0 ** math.floor(math.log2(1.5 * step))
+        if unit is None:
+            return step
+        if step < unit:
+            return unit / math.ceil(unit / step) if parts[0].pair.continuous else unit
+        if spans[0].upper - spans[0].lower <= _FEW_POINTS * unit:
+            return unit
+        return unit * 2.0 ** math.floor(math.log2(step / unit))
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Losses from ``low`` to ``high`` on one lattice, the seldom ones beyond on another; ``times`` copies at once."""
+
+    low: float
+    high: float
+    near: float
+    far: float
+    times: int
+
+
+def split(part: Part, step: float, goal: Aim, *, exchanged: bool, alone: bool) -> Split | None:
+    """Where nearly all losses are near each other and few very far: how to keep the near ones apart."""
+    if not part.pair.continuous or part.times < _MANY or part.pair.unit is not None:
+        return None
+    losses, masses = outline(part.pair)
+    exponent = (-goal.tilt if exchanged else 1 + goal.tilt) * losses + np.log(masses)
+    weights = np.exp(exponent - exponent.max())
+    order = np.argsort(losses)
+    losses, weights = losses[order], weights[order] / weights.sum()
+    seldom = 0.7 * (24 * _LEFT_OUT * _FOLDED / part.times) ** 0.25 / _FOLDED
+    below, above = np.cumsum(weights), np.cumsum(weights[::-1])
+    # what the far lattice adds to the blur is made up for
+    near = step / (_FINER if alone else 2)
+    far = _COARSER * near
+    low = far * math.floor(float(losses[max(int(np.searchsorted(below, seldom)) - 1, 0)]) / far)
+    high = far * math.ceil(float(losses[-1 - max(int(np.searchsorted(above, seldom)) - 1, 0)]) / far)
+    whole = float(losses[-1] - losses[0])
+    return Split(low, high, near, far, _FOLDED) if whole > 4 * (high - low) and whole > _FEW_POINTS * step else None
+
+
+def aim(parts: Sequence[Part], *, delta: float | None = None, epsilon: float = 0.0, exchanged: bool = False) -> Aim:
+    """For the epsilon at ``delta``; without one, for the delta at ``epsilon``."""
+    small = sum(part.times * _variance(part.pair) for part in parts)
+    orders = _ORDERS * (
+        math.sqrt(2 * math.log(1 / delta) / small) if delta else (epsilon + 8 * math.sqrt(small)) / small
+    )
+    orders = np.minimum(orders, 300.0 / max(_span(part.pair) for part in parts))
+    grown = np.zeros_like(orders)
+    normal = 0.0
+    for part in parts:
+        if isinstance(part.pair, Gaussian) or part.pair.worst * orders[-1] < _SMALL:
+            normal += part.times * _variance(part.pair)
+        else:
+            grown += part.times * _cumulant(part.pair, orders, exchanged=exchanged)
+    grown += orders * (orders + 1) / 2 * normal
+    largest = orders * np.log(orders / (1 + orders)) - np.log1p(orders)
+    if delta:
+        guesses = (grown + largest - math.log(delta)) / orders
+        best = int(np.argmin(guesses))
+        epsilon = float(guesses[best])
+    else:
+        exponents = grown + largest - orders * epsilon
+        best = int(np.argmin(exponents))
+        delta = math.exp(max(min(float(exponents[best]), 0.0), -600.0))
+    tilt = float(orders[best])
+    return Aim(tilt, _WIDTH * max(epsilon, 0.03 * math.sqrt(small)) / (_APART * (1 + tilt)), epsilon, delta)
+
+
+def _span(pair: Pair) -> float:
+    reach = pair.reach(1e-20)
+    return max(abs(reach.lower), abs(reach.upper))
+
+
+def _variance(pair: Pair) -> float:
+    """About the variance of one loss."""
+    if isinstance(pair, Gaussian):
+        return pair.mu**2
+    if isinstance(pair, Ramp):
+        return pair.epsilon**2 * (1.0 if pair.tips else 1 / 3)
+    losses, masses = outline(pair)
+    return float((losses**2 * masses * np.exp(np.maximum(losses, 0.0))).sum())
+
+
+def _cumulant(pair: Pair, orders: Floats, *, exchanged: bool) -> Floats:
+    """ln of the mean of e^(order loss), by a coarse outline of the pair."""
+    losses, masses = outline(pair)
+    logs = np.log(masses) + (0.0 if exchanged else losses)
+    table = np.multiply.outer(orders, -losses if exchanged else losses) + logs
+    peak = table.max(axis=1)
+    total: Floats = peak + np.log(np.exp(table - peak[:, None]).sum(axis=1))
+    return total
+
+
+def outline(pair: Pair) -> tuple[Floats, Floats]:
+    """Some losses, and their masses under Q."""
+    losses, masses = pair.atoms()
+    if pair.continuous:
+        reach = pair.reach(1e-20)
+        scale = _FINEST * max(abs(reach.lower), abs(reach.upper))
+        edges = np.sinh(np.linspace(math.asinh(reach.lower / scale), math.asinh(reach.upper / scale), _OUTLINE)) * scale
+        ratio = np.exp(edges)
+        mass, share = pair.cells(Edges(ratio, np.expm1(edges), ratio[:-1] * np.expm1(np.diff(edges))))
+        losses = np.concatenate([losses, edges])
+        masses = np.concatenate([masses, np.append(mass * (1 - share), 0.0) + np.append(0.0, mass * share)])
+    return losses[masses > 0], masses[masses > 0]

@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums of losses: powers by the fast Fourier transform, products, ever coarser lattices.
+
+Every step adds what it may err by to the lattice that it returns. Proof: compose.proof.md.
+"""
+
+import heapq
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import count as counted
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+
+from sfumato.accounting.loss.lattice import UNIT, Lattice, norm
+from sfumato.accounting.loss.pair import Floats
+
+Spectrum: TypeAlias = NDArray[np.complex128]
+
+# ||computed - true||_2 <= 20 u log2(N) ||true||_2 for transforms of 5-smooth length N
+_TRANSFORM = 20 * UNIT
+# of the weight, what windows and crops may cost in all
+_LOST = 5e-7
+_DIRECT = 2**16
+_LONGEST_POWER = 256
+_SHORT = 2**12
+_RATES = 12
+_UNCROPPED = 2**9
+# how often the copies that are folded at once may be in the tail
+_SELDOM = 3
+
+
+def coarsen(x: Lattice) -> Lattice:
+    """On a lattice of twice the step: every other point is shared by its neighbours.
+
+    Guarantees:
+        coarsening keeps the mass of both laws
+    """
+    weights, start, step = x.weights, x.start, x.step
+    if start % 2:
+        weights, start = np.concatenate([[0.0], weights]), start - 1
+    if len(weights) % 2 == 0:
+        weights = np.concatenate([weights, [0.0]])
+    even, odd = weights[::2].copy(), weights[1::2]
+    even[1:] += odd * (math.exp(x.tilt * step) / (1 + math.exp(-step)))
+    even[:-1] += odd * (math.exp(-x.tilt * step) / (1 + math.exp(step)))
+    error = x.error * math.exp(x.tilt * step) + 16 * UNIT * (1 + x.tilt * step) * float(even.sum())
+    blur = x.blur + (step**2 if odd.any() else 0.0)
+    return replace(x, step=2 * step, start=start // 2, weights=even, error=error, blur=blur).scaled()
+
+
+def product(x: Lattice, y: Lattice) -> Lattice:
+    """The loss of both: independent losses add.
+
+    Guarantees:
+        the product of losses holds the law of their sum
+    """
+    x, y = _matched(x, y)
+    length = len(x.weights) + len(y.weights) - 1
+    if min(len(x.weights), len(y.weights)) * length <= _DIRECT:
+        weights = np.convolve(x.weights, y.weights)
+        rounding = 2 * UNIT * (1 + min(len(x.weights), len(y.weights))) * float(weights.sum())
+    else:
+        size = fft.next_fast_len(length, real=True)
+        there = fft.rfft(x.weights, size) * fft.rfft(y.weights, size)
+        weights = np.maximum(fft.irfft(there, size)[:length], 0.0)
+        rho = _TRANSFORM * math.log2(size)
+        apart = math.sqrt(size) * (x.norm + y.norm + norm(weights)) * rho
+        rounding = 1.1 * apart * max(x.total, y.total, 1.0)
+    return replace(
+        x,
+        start=x.start + y.start,
+        weights=weights,
+        log_mass=x.log_mass + y.log_mass,
+        blur=x.blur + y.blur,
+        shift=x.shift + y.shift,
+        error=x.error * y.total + y.error * x.total + rounding + _written(x.log_mass, y.log_mass) * x.total * y.total,
+        hidden=x.hidden + y.hidden,
+    )
+
+
+def power(x: Lattice, times: int, budget: float) -> Lattice:
+    """The loss of ``times`` times the same; ``budget`` is the blur that coarsening may add in all.
+
+    Guarantees:
+        a power holds the law of the sum of so many
+    """
+    rest: Lattice | None = None
+    while times > 1:
+        x = x.cropped(_LOST / (4 * times))
+        count = _copies(x, times)
+        times, left = divmod(times, count)
+        x, *others = _powers(x, [count, left] if left else [count], _LOST / (4 * times))
+        for other in others:
+            rest = other if rest is None else product(rest, other)
+        x = x.cropped(_LOST / (4 * times))
+        while times * x.step**2 <= budget / 4:
+            budget -= times * x.step**2
+            x = coarsen(x)
+    return x if rest is None else product(x, rest)
+
+
+def folded(body: Lattice, tail: Lattice, times: int, uses: int) -> Lattice:
+    """``times`` times a loss that is in the body or, seldom, in the tail (on a coarser lattice).
+
+    Paths that are in the tail more than ``_SELDOM`` times are left out. ``uses``: how many
+    times the result is going to be added up, for what it may lose.
+
+    Guarantees:
+        a folded loss holds the law of the sum
+    """
+    lost = _LOST / (4 * uses)
+    odds = math.exp(tail.log_mass - body.log_mass)
+    most = min(_SELDOM, times)
+    sums = _powers(body, [times - hits for hits in range(most + 1)], lost)
+    terms, jumps = [], tail
+    for hits in range(most + 1):
+        factor = math.comb(times, hits) * odds**hits
+        term = sums[hits]
+        while term.step < 0.75 * tail.step:
+            term = coarsen(term)
+        if hits:
+            jumps = (tail if hits == 1 else product(jumps, tail)).cropped(min(lost / factor, 0.25))
+            term = product(term, jumps)
+        terms.append(replace(term, log_mass=term.log_mass + math.log(math.comb(times, hits))))
+    rest = (times * odds) ** (most + 1) / math.factorial(most + 1) * math.exp(times * odds) if most < times else 0.0
+    whole = _mixed(terms)
+    hidden = times * (body.hidden + tail.hidden)
+    return replace(whole, error=whole.error + rest * 1.01, hidden=hidden).cropped(lost)
+
+
+def merge(parts: Sequence[Lattice], budget: float) -> Lattice:
+    """The loss of all parts, those of least variance first; ``budget`` as for ``power``.
+
+    Guarantees:
+        a merge holds the law of the sum of all
+    """
+    order = counted()
+    heap = [(part.moments()[1], next(order), part) for part in parts]
+    variance = sum(entry[0] for entry in heap)
+    levels = 1 + math.ceil(math.log2(len(heap)))
+    # each level has as many blocks as its variance is split in: so much of the budget for each
+    fine = budget / (2 * levels * variance) if variance > 0 else 0.0
+    lost = _LOST / (4 * len(heap))
+    heapq.heapify(heap)
+    while len(heap) > 1:
+        one, other = heapq.heappop(heap), heapq.heappop(heap)
+        both = product(one[2], other[2])
+        if len(both.weights) > _UNCROPPED:
+            both = both.cropped(lost)
+        spread = one[0] + other[0]
+        while both.step**2 <= fine * spread:
+            both = coarsen(both)
+        heapq.heappush(heap, (spread, next(order), both))
+    return heap[0][2]
+
+
+def _matched(x: Lattice, y: Lattice) -> tuple[Lattice, Lattice]:
+    """Both on the coarser lattice: steps differ by powers of two."""
+    while x.step < 0.75 * y.step:
+        x = coarsen(x)
+    while y.step < 0.75 * x.step:
+        y = coarsen(y)
+    return x, y
+
+
+def _copies(x: Lattice, times: int) -> int:
+    """How many copies to add in one transform: as many as keep it short."""
+    points = math.sqrt(x.moments()[1]) / x.step
+    longest = max(2 * len(x.weights), _SHORT)
+    if 16 * points * math.sqrt(times) <= 2 * longest and times <= _LONGEST_POWER:
+        return times
+    most = min(times, _LONGEST_POWER, max(int((longest / (16 * points)) ** 2), 2))
+    return even_share(times, most)
+
+
+def even_share(times: int, most: int) -> int:
+    """The largest divisor of ``times`` that is near ``most``; ``most`` if there is none."""
+    return next((share for share in range(most, max(most // 3, 1), -1) if times % share == 0), most)
+
+
+def _powers(x: Lattice, times: Sequence[int], lost: float) -> list[Lattice]:
+    """The sums of so many copies each, from one transform."""
+    windows = [_window(x, each, lost) for each in times]
+    size = fft.next_fast_len(max(*(len(window) for window in windows), len(x.weights)), real=True)
+    there = fft.rfft(x.weights, size)
+    return [
+        x if each == 1 else _back(x, _raised(there, each), each, window, size)
+        for each, window in zip(times, windows, strict=True)
+    ]
+
+
+def _mixed(terms: Sequence[Lattice]) -> Lattice:
+    """One of several laws of weights that are parts of a whole; the first is the largest."""
+    start = min(term.start for term in terms)
+    stop = max(term.start + len(term.weights) for term in terms)
+    base = terms[0].log_mass
+    weights, error = np.zeros(stop - start), 0.0
+    for term in terms:
+        factor = math.exp(term.log_mass - base)
+        begin = term.start - start
+        weights[begin : begin + len(term.weights)] += factor * term.weights
+        error += factor * (term.error + _written(term.log_mass, base))
+    return replace(
+        terms[0],
+        start=start,
+        weights=weights,
+        blur=max(term.blur for term in terms),
+        shift=max(term.shift for term in terms),
+        error=error,
+        hidden=max(term.hidden for term in terms),
+    ).scaled()
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """The points from ``first`` to ``last``; a sum has at most ``lost`` of its weight elsewhere."""
+
+    first: int
+    last: int
+    lost: float
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+
+def _back(x: Lattice, spectrum: Spectrum, times: int, window: _Window, size: int) -> Lattice:
+    """The sum of ``times`` copies, on its window, from the power of the transform."""
+    around = fft.irfft(spectrum, size)
+    weights = np.maximum(np.roll(around, (times * x.start - window.first) % size)[: len(window)], 0.0)
+    rho = _TRANSFORM * math.log2(size)
+    apart = math.sqrt(size) * rho * x.norm
+    grows = math.exp(times * math.log(max(x.total + apart, 1.0)) * (1 + 2.0**-30))
+    rounding = times * apart * (1 + 3 * UNIT / rho) * grows + math.sqrt(size) * rho * norm(around)
+    log_mass = times * x.log_mass
+    return replace(
+        x,
+        start=window.first,
+        weights=weights,
+        log_mass=log_mass,
+        blur=times * x.blur,
+        shift=times * x.shift,
+        error=times * x.error * grows + 1.1 * rounding + 2 * window.lost + _written(log_mass) * grows,
+        hidden=times * x.hidden,
+    ).scaled()
+
+
+def _raised(base: Spectrum, times: int) -> Spectrum:
+    """base^times by squaring: a relative error of at most 3 u a multiplication."""
+    result, square = np.ones_like(base), base
+    while times:
+        if times & 1:
+            result = result * square
+        times >>= 1
+        if times:
+            square = square * square
+    return result
+
+
+def _window(x: Lattice, times: int, lost: float) -> _Window:
+    """Chernoff: weight beyond b is at most e^(-t b) G(t)^times, for every t > 0 on either side."""
+    first, last = times * x.start, times * (x.start + len(x.weights) - 1)
+    if times == 1 or last - first < _SHORT:
+        return _Window(first, last, 0.0)
+    mean, variance = x.moments()
+    middle = round(mean / x.step)
+    chance = -math.log(lost / 2)
+    rate = math.sqrt(2 * chance / max(variance * times, 1e-300)) * x.step
+    below, above = (math.ceil(_farthest(x, times, middle, side * rate, chance)) + 1 for side in (-1, 1))
+    return _Window(max(first, times * middle - below), min(last, times * middle + above), lost)
+
+
+def _farthest(x: Lattice, times: int, middle: int, rate: float, chance: float) -> float:
+    """The least reach (in steps) of some rates, the first right for a normal law, smaller ones for heavy tails."""
+    least = math.inf
+    for _ in range(_RATES):
+        block = max(1, int(1 / (abs(rate) * math.sqrt(times))))
+        reach = (times * _log_transform(x.weights, x.start - middle, rate, block) + chance) / abs(rate)
+        if reach >= least:
+            break
+        least, rate = reach, rate / 2
+    return least * (1 + 2.0**-40)
+
+
+def _log_transform(weights: Floats, start: int, rate: float, block: int) -> float:
+    """No less than ln of the sum of weight e^(rate * point).
+
+    Each block of points is replaced by its two ends, with the same mean: exponentials only grow.
+    """
+    if block > 1:
+        padded = np.zeros(-(-len(weights) // block) * block)
+        padded[: len(weights)] = weights
+        table = padded.reshape(-1, block)
+        upper = (table * (np.arange(block) / (block - 1))).sum(axis=1)
+        lower = np.maximum(table.sum(axis=1) - upper, 0.0)
+    else:
+        lower, upper = weights, np.zeros(1)
+    points = (start + block * np.arange(len(lower))) * rate
+    ends = points + (block - 1) * rate
+    peak = float(max(points.max(), ends.max()))
+    total = float((lower * np.exp(points - peak)).sum())
+    if block > 1:
+        total += float((upper * np.exp(ends - peak)).sum())
+    return peak + math.log(max(total, 1e-300)) + 2.0**-40 + 2.0**-48 * abs(peak)
+
+
+def _written(*log_masses: float) -> float:
+    """What rounding the logarithm of a mass moves, of the whole."""
+    return 4 * UNIT * (1 + sum(abs(each) for each in log_masses))

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A privacy loss rounded to a lattice, under an exponential tilt, with all that it does not show.
+
+Proof: lattice.proof.md.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sfumato.accounting.loss.pair import Floats
+from sfumato.errors import InvalidNumber
+
+UNIT = 2.0**-53
+
+
+def norm(values: Floats) -> float:
+    """No less than the Euclidean norm."""
+    # sums, not dot products: those start threads that cost more than they save
+    return math.sqrt(float((values * values).sum())) * (1 + 2.0**-40)
+
+
+@dataclass(frozen=True, slots=True)
+class Lattice:
+    """The law under P of a loss S, after each part of it was rounded up or down to a lattice.
+
+    A path of the true loss S is shown as R = S + N + E, or not at all. R is on whole
+    multiples of ``step``, from ``start`` steps on; with probability about
+    weight e^(log_mass - tilt R). N is the rounding: fair to both laws (the mean of e^-N is 1
+    whatever came before), and of variance proxy ``blur`` (Hoeffding). |E| <= ``shift``. At
+    most ``hidden`` of P is not shown. The weights are within ``error`` of the true ones, in
+    total absolute difference.
+    """
+
+    step: float
+    start: int
+    weights: Floats
+    tilt: float
+    log_mass: float
+    blur: float
+    shift: float
+    error: float
+    hidden: float
+
+    def __post_init__(self) -> None:
+        sound = (
+            self.step > 0
+            and self.tilt >= 0
+            and math.isfinite(self.log_mass)
+            and all(each >= 0 for each in (self.blur, self.shift, self.error, self.hidden))
+            and self.weights.size > 0
+            and float(self.weights.min()) >= 0
+        )
+        if not sound:
+            raise InvalidNumber("A lattice of losses that cannot be.", allowed="weights and errors from 0 on")
+
+    @property
+    def losses(self) -> Floats:
+        index = np.arange(self.start, self.start + len(self.weights), dtype=np.float64)
+        return index * self.step
+
+    @property
+    def total(self) -> float:
+        """No less than the sum of the weights, and of the true weights."""
+        return float(self.weights.sum()) * (1 + 2.0**-40) + self.error
+
+    @property
+    def norm(self) -> float:
+        """No less than the Euclidean norm of the weights."""
+        return norm(self.weights)
+
+    def moments(self) -> tuple[float, float]:
+        """Mean and variance under the weights; they steer, and decide nothing."""
+        index = np.arange(len(self.weights))
+        total = float(self.weights.sum())
+        mean = float((self.weights * index).sum()) / total
+        variance = float((self.weights * (index - mean) ** 2).sum()) / total
+        return (self.start + mean) * self.step, variance * self.step**2
+
+    def cropped(self, most: float) -> "Lattice":
+        """Without ends of at most ``most`` of the weight each."""
+        ups = np.cumsum(self.weights)
+        downs = np.cumsum(self.weights[::-1])
+        below, above = int(np.searchsorted(ups, most)), int(np.searchsorted(downs, most))
+        if below + above >= len(self.weights):
+            return self
+        lost = (float(ups[below - 1]) if below else 0.0) + (float(downs[above - 1]) if above else 0.0)
+        kept = self.weights[below : len(self.weights) - above]
+        return replace(self, start=self.start + below, weights=kept, error=self.error + lost * (1 + 2.0**-30))
+
+    def scaled(self) -> "Lattice":
+        """The same with weights that sum to 1, nearly."""
+        total = float(self.weights.sum())
+        log_mass = self.log_mass + math.log(total)
+        slack = 4 * UNIT * (2 + abs(log_mass) + abs(self.log_mass))
+        return replace(
+            self, weights=self.weights / total, log_mass=log_mass, error=(self.error / total) * (1 + 2.0**-30) + slack
+        )

@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dominating pairs (P, Q): the worst two laws of an answer, by what the loss ln(dP/dQ) does under Q.
+
+Each says its atoms, and for cells of the ratio dP/dQ the mass under Q and where in the cell
+its mean lies; that is all that rounding to a lattice needs. Zhu, Dong, Wang (2022): the
+product of dominating pairs dominates the composition. Proof: pair.proof.md.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import InvalidNumber
+
+Floats: TypeAlias = NDArray[np.float64]
+
+# floats hold e^300 and its inverse; no protection is left far below
+MAX_LOSS = 300.0
+MAX_MU = 20.0
+# numpy states at most 4 ulp for exp, expm1 and log1p; sixteen cover a handful of operations
+ULPS = 2.0**-48
+# pieces of a cell are so narrow, against the farthest point, that quadrature errs by less than 2^-47
+_WIDE, _NARROW = 1 / 8, 1 / 64
+_DISCRETE_REACH = 13.0
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """Rising values of dP/dQ; ``gain`` is the ratio less 1, ``gap`` the differences, both without cancellation."""
+
+    ratio: Floats
+    gain: Floats
+    gap: Floats
+
+    def share(self, mean: Floats) -> Floats:
+        """How much of a cell's mass goes to its upper edge, so that the mean of the ratio stays."""
+        return np.clip((mean - self.ratio[:-1]) / self.gap, 0.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The losses looked at; ``outside`` bounds what P, and what Q, have beyond them."""
+
+    lower: float
+    upper: float
+    outside: float
+
+
+class Pair(Protocol):
+    """What rounding to a lattice needs to know of a pair."""
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the loss of (Q, P) has the law of that of (P, Q)."""
+        ...
+
+    @property
+    def unit(self) -> float | None:
+        """All atoms are whole multiples of it."""
+        ...
+
+    @property
+    def continuous(self) -> bool:
+        """Whether there is anything but atoms."""
+        ...
+
+    @property
+    def rounding(self) -> float:
+        """How far the computed losses can be from the true ones."""
+        ...
+
+    @property
+    def worst(self) -> float:
+        """The largest loss; infinite for Gaussians."""
+        ...
+
+    def atoms(self) -> tuple[Floats, Floats]:
+        """The losses of the atoms, and their masses under Q."""
+        ...
+
+    def reach(self, outside: float) -> Reach:
+        """Losses beyond which P and Q have at most ``outside``."""
+        ...
+
+    def cells(self, edges: Edges) -> tuple[Floats, Floats]:
+        """The continuous part: each cell's mass under Q, and the share of its upper edge."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Atoms:
+    """A loss of finitely many values: their masses under Q, right within 2^-42 of each.
+
+    Guarantees:
+        a pure loss is dominated by two atoms
+        a response has three atoms
+        laplace noise on integers dominates its parts
+    """
+
+    losses: tuple[float, ...]
+    masses: tuple[float, ...]
+    unit: float
+    outside: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.losses or max(abs(loss) for loss in self.losses) > MAX_LOSS:
+            raise InvalidNumber("A loss that large in one step.", allowed=f"at most {MAX_LOSS:.0f}")
+
+    @classmethod
+    def pure(cls, epsilon: float) -> "Atoms":
+        """The worst of all epsilon-DP pairs (Kairouz, Oh, Viswanath 2015)."""
+        return cls.response(epsilon, 2)
+
+    @classmethod
+    def response(cls, epsilon: float, categories: int) -> "Atoms":
+        """Randomised response among so many categories, of which the truth is one and a neighbour's another."""
+        _losing(epsilon)
+        total = 1.0 + math.exp(-epsilon) * (categories - 1)
+        low, high = math.exp(-epsilon) / total, 1.0 / total
+        if categories == 2:
+            return cls((-epsilon, epsilon), (high, low), epsilon)
+        return cls((-epsilon, 0.0, epsilon), (high, (categories - 2) * low, low), epsilon)
+
+    @classmethod
+    def discrete_laplace(cls, step: float, shift: int) -> "Atoms":
+        """Two-sided geometric noise of loss ``step`` an integer, on integers ``shift`` apart in all (L1)."""
+        _losing(step * shift)
+        moved = np.arange(shift + 1)
+        masses = -math.expm1(-step) / (1 + math.exp(-step)) * np.exp(-step * moved)
+        masses[0] = masses[0] / -math.expm1(-step)
+        masses[-1] = masses[-1] / -math.expm1(-step)
+        losses = (2 * moved - shift) * step
+        return cls(tuple(losses.tolist()), tuple(masses.tolist()), step if shift > 1 else step * shift)
+
+    @classmethod
+    def discrete_gaussian(cls, variance: float, shift: int) -> "Atoms":
+        """The discrete Gaussian law of parameter ``variance``, on integers exactly ``shift`` apart."""
+        reach = math.ceil(_DISCRETE_REACH * math.sqrt(variance))
+        points = np.arange(-reach, reach + shift + 1, dtype=np.float64)
+        weights = np.exp(-(points**2) / (2 * variance))
+        unit = shift / (2 * variance)
+        losses, masses = unit * (2 * points - shift), weights / weights.sum()
+        return cls(tuple(losses.tolist()), tuple(masses.tolist()), unit, 2 * math.exp(-(_DISCRETE_REACH**2) / 2))
+
+    @property
+    def symmetric(self) -> bool:
+        return True
+
+    @property
+    def continuous(self) -> bool:
+        return False
+
+    @property
+    def rounding(self) -> float:
+        return ULPS * self.worst
+
+    @property
+    def worst(self) -> float:
+        return max(self.losses)
+
+    def atoms(self) -> tuple[Floats, Floats]:
+        return np.array(self.losses), np.array(self.masses)
+
+    def reach(self, outside: float) -> Reach:
+        return Reach(min(self.losses), max(self.losses), self.outside)
+
+    def cells(self, edges: Edges) -> tuple[Floats, Floats]:
+        return _nothing(edges)
+
+
+@dataclass(frozen=True, slots=True)
+class Ramp:
+    """A loss of density proportional to e^(l/2) under P on (-epsilon, epsilon), with two atoms or none.
+
+    With: continuous Laplace noise. Without: the worst of all mechanisms of bounded range
+    epsilon, the exponential mechanism above all (Dong, Durfee, Rogers 2020).
+
+    Guarantees:
+        a ramp is laplace noise with its atoms and a bounded range without
+    """
+
+    epsilon: float
+    tips: bool
+
+    def __post_init__(self) -> None:
+        _losing(self.epsilon)
+
+    @property
+    def symmetric(self) -> bool:
+        return True
+
+    @property
+    def continuous(self) -> bool:
+        return True
+
+    @property
+    def unit(self) -> float | None:
+        return self.epsilon
+
+    @property
+    def rounding(self) -> float:
+        return ULPS * (1 + self.epsilon)
+
+    @property
+    def worst(self) -> float:
+        return self.epsilon
+
+    @property
+    def density(self) -> float:
+        """The c of the density c e^(l/2) under P, which is c e^(-l/2) under Q."""
+        if self.tips:
+            return math.exp(-self.epsilon / 2) / 4
+        return math.exp(-self.epsilon / 2) / (-2 * math.expm1(-self.epsilon))
+
+    def atoms(self) -> tuple[Floats, Floats]:
+        if not self.tips:
+            return np.zeros(0), np.zeros(0)
+        return np.array([-self.epsilon, self.epsilon]), np.array([0.5, math.exp(-self.epsilon) / 2])
+
+    def reach(self, outside: float) -> Reach:
+        return Reach(-self.epsilon, self.epsilon, 0.0)
+
+    def cells(self, edges: Edges) -> tuple[Floats, Floats]:
+        """From a to b, ratios in the support: 2c (1/sqrt a - 1/sqrt b), and the mean is sqrt(a b)."""
+        ends = np.clip(edges.ratio, math.exp(-self.epsilon), math.exp(self.epsilon))
+        inside = ends == edges.ratio
+        width = np.where(inside[1:] & inside[:-1], edges.gap, ends[1:] - ends[:-1])
+        roots = np.sqrt(ends)
+        mean = roots[1:] * roots[:-1]
+        return 2 * self.density * width / (mean * (roots[1:] + roots[:-1])), edges.share(mean)
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian:
+    """Normal laws of variance 1 whose means are ``mu`` apart.
+
+    Guarantees:
+        the cells of a gaussian hold its mass and mean
+    """
+
+    mu: float
+    reached: float = 13.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.mu <= MAX_MU:
+            raise InvalidNumber(
+                f"Gaussian noise of {1 / self.mu if self.mu > 0 else math.inf:.3g} times its sensitivity.",
+                allowed=f"a scale of at least 1/{MAX_MU:.0f} of the sensitivity",
+            )
+
+    @property
+    def symmetric(self) -> bool:
+        return True
+
+    @property
+    def continuous(self) -> bool:
+        return True
+
+    @property
+    def unit(self) -> float | None:
+        return None
+
+    @property
+    def rounding(self) -> float:
+        return ULPS * (1 + self.mu * (self.mu + self.reached))
+
+    @property
+    def worst(self) -> float:
+        return math.inf
+
+    def atoms(self) -> tuple[Floats, Floats]:
+        return np.zeros(0), np.zeros(0)
+
+    def reach(self, outside: float) -> Reach:
+        """Under Q the point z is standard normal, its loss mu z - mu^2 / 2; P(|Z| > r) <= e^(-r^2/2)."""
+        far = min(math.sqrt(-2 * math.log(outside)), self.reached)
+        return Reach(-self.mu * (far + self.mu / 2), self.mu * (far + self.mu / 2), math.exp(-far * far / 2) * 1.001)
+
+    def cells(self, edges: Edges) -> tuple[Floats, Floats]:
+        far = self.mu + self.reached
+        points = np.log(np.maximum(edges.ratio, 1e-300)) / self.mu + self.mu / 2
+        points = np.clip(points, -self.reached, far)
+        width = np.diff(points)
+        mass, mean = self._piece(points[:-1], width, *_FEW_POINTS)
+        wide = np.flatnonzero(width * far > _NARROW)
+        if wide.size:
+            mass[wide], mean[wide] = self._pieces(points[wide], width[wide], far)
+        return mass, edges.share(mean)
+
+    def _pieces(self, start: Floats, width: Floats, far: float) -> tuple[Floats, Floats]:
+        """Wide cells, piece by piece."""
+        count = np.ceil(width * far / _WIDE).astype(np.int64)
+        first = np.cumsum(count) - count
+        cell = np.repeat(np.arange(len(count)), count)
+        piece = (width / count)[cell]
+        begin = start[cell] + (np.arange(len(cell)) - first[cell]) * piece
+        mass, mean = self._piece(begin, piece, *_MANY_POINTS)
+        total = np.add.reduceat(mass, first)
+        return total, np.add.reduceat(mass * mean, first) / total
+
+    def _piece(self, start: Floats, width: Floats, points: Floats, weights: Floats) -> tuple[Floats, Floats]:
+        """The mass under Q of intervals and the mean of the ratio there, by Gauss-Legendre."""
+        mass, first = np.zeros_like(start), np.zeros_like(start)
+        for point, weight in zip(points.tolist(), weights.tolist(), strict=True):
+            at = start + point * width
+            density = weight * np.exp(-0.5 * at * at)
+            mass += density
+            first += density * np.exp(self.mu * at - self.mu**2 / 2)
+        return mass * width / math.sqrt(2 * math.pi), first / mass
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """What the Poisson sample of a symmetric pair loses: ((1 - rate) Q + rate P, Q), the unit being removed.
+
+    The unit being added: the same with the two laws exchanged (Zhu, Dong, Wang 2022, Theorem 11).
+
+    Guarantees:
+        a sample keeps the masses and moves the ratios
+    """
+
+    pair: "Atoms | Ramp | Gaussian"
+    rate: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate < 1:
+            raise InvalidNumber(f"A sampling rate of {self.rate}.", allowed="greater than 0 and less than 1")
+
+    @property
+    def symmetric(self) -> bool:
+        return False
+
+    @property
+    def continuous(self) -> bool:
+        return self.pair.continuous
+
+    @property
+    def unit(self) -> float | None:
+        return None
+
+    @property
+    def rounding(self) -> float:
+        return self.pair.rounding + ULPS * (1 - math.log(self.rate))
+
+    @property
+    def worst(self) -> float:
+        return self._loss(self.pair.worst)
+
+    def atoms(self) -> tuple[Floats, Floats]:
+        losses, masses = self.pair.atoms()
+        return np.log1p(self.rate * np.expm1(losses)), masses
+
+    def reach(self, outside: float) -> Reach:
+        inner = self.pair.reach(outside)
+        return Reach(self._loss(inner.lower), self._loss(inner.upper), inner.outside)
+
+    def cells(self, edges: Edges) -> tuple[Floats, Floats]:
+        """The ratio is 1 - rate + rate x: shares of cells are the same."""
+        gain = edges.gain / self.rate
+        return self.pair.cells(Edges(1 + gain, gain, edges.gap / self.rate))
+
+    def _loss(self, inner: float) -> float:
+        return math.log1p(self.rate * math.expm1(inner)) if inner < math.inf else inner
+
+
+def _losing(epsilon: float) -> None:
+    if not 0 < epsilon <= MAX_LOSS:
+        raise InvalidNumber(
+            f"A loss of {epsilon:.6g} in one step.", allowed=f"greater than 0 and at most {MAX_LOSS:.0f}"
+        )
+
+
+def _nothing(edges: Edges) -> tuple[Floats, Floats]:
+    return np.zeros(len(edges.gap)), np.zeros(len(edges.gap))
+
+
+def _legendre(count: int) -> tuple[Floats, Floats]:
+    """Gauss-Legendre points and weights on [0, 1]."""
+    points, weights = np.polynomial.legendre.leggauss(count)
+    return (points + 1) / 2, weights / 2
+
+
+_FEW_POINTS, _MANY_POINTS = _legendre(3), _legendre(4)

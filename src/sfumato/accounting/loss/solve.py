@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Brackets of epsilon and delta from the lattice of a loss.
+
+Rounding only adds to delta, so the sum over the lattice is an upper bound. It adds at most
+what a bell of its own width takes away again, so the same sum without the bell is a lower
+one. Proof: solve.proof.md.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from sfumato.accounting.loss.lattice import UNIT, Lattice
+from sfumato.accounting.loss.pair import Floats
+from sfumato.exact.bracket import Bracket
+
+Reader: TypeAlias = Callable[[float], float]
+
+# the bell's variance, in units of the blur; beyond this blur no lower bound is attempted
+_BELL = 1.2
+_MAX_BLUR = 1 / 16
+_HUGE = 700.0
+_STEPS = 80
+_PRECISION = 1e-8
+
+
+def delta_at(x: Lattice, epsilon: float) -> Bracket:
+    """Holds the least delta of the loss at ``epsilon`` >= 0.
+
+    Guarantees:
+        delta lies between its bounds
+    """
+    reading = _Reading.of(x)
+    off = reading.shift + 4 * UNIT * epsilon
+    lower, upper = reading.lower(epsilon + off), reading.upper(epsilon - off)
+    return Bracket(min(max(lower, 0.0), 1.0), min(max(upper, 0.0), 1.0))
+
+
+def epsilon_at(x: Lattice, delta: float) -> Bracket:
+    """Holds the least epsilon >= 0 of the loss at ``delta``; infinite above where none is proved.
+
+    Guarantees:
+        epsilon lies between its bounds
+    """
+    reading = _Reading.of(x)
+    top = max(float(reading.losses[-1]), 0.0) + 1.0
+    # the delta asked for is itself a rounded number
+    more, less = delta * (1 + 4 * UNIT), delta * (1 - 4 * UNIT)
+    upper = 0.0
+    if not reading.upper(0.0) <= less:
+        upper = _crossing(reading.upper, less, 0.0, top)[1] if reading.upper(top) <= less else math.inf
+    lower = _below(reading.lower, more, min(upper, top))
+    return Bracket(max(_outward(lower - reading.shift, -1), 0.0), max(_outward(upper + reading.shift, 1), 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A lattice made ready to be read at several epsilons."""
+
+    losses: Floats
+    weights: Floats
+    tilt: float
+    log_mass: float
+    blur: float
+    shift: float
+    error: float
+    hidden: float
+
+    @classmethod
+    def of(cls, x: Lattice) -> "_Reading":
+        losses = x.losses
+        # the points themselves, and their distance from an epsilon, are rounded too
+        shift = x.shift + 8 * UNIT * float(np.abs(losses).max())
+        return cls(losses, x.weights, x.tilt, x.log_mass, x.blur, shift, x.error, x.hidden)
+
+    def upper(self, epsilon: float) -> float:
+        """No less than delta at epsilon, but for the shift."""
+        scale, slack = self._scale(epsilon)
+        return scale * (self._spent(epsilon) + _largest(self.tilt) * self.error) * (1 + slack) + self.hidden * (
+            1 + slack
+        )
+
+    def lower(self, epsilon: float) -> float:
+        """No more than delta at epsilon, but for the shift."""
+        if self.blur > _MAX_BLUR:
+            return 0.0
+        scale, slack = self._scale(epsilon)
+        spent, bell, most = self._spent(epsilon), 0.0, _largest(self.tilt)
+        if self.blur > 0:
+            height = _height(math.sqrt(self.blur)) * math.sqrt(self.blur)
+            distance = self.losses - epsilon
+            exponent = -(distance**2) / (2 * _BELL * self.blur) - self.tilt * distance
+            bell = height * float((self.weights * np.exp(np.minimum(exponent, _HUGE))).sum())
+            most += height * math.exp(min(self.tilt**2 * _BELL * self.blur / 2, _HUGE))
+        return scale * (spent - bell - most * self.error - (spent + bell) * slack) * (1 - slack)
+
+    def _spent(self, epsilon: float) -> float:
+        """The sum of weight e^(-tilt y) (1 - e^-y) over the points y > 0 above epsilon."""
+        first = int(np.searchsorted(self.losses, epsilon, side="right"))
+        above = self.losses[first:] - epsilon
+        return float((self.weights[first:] * np.exp(-self.tilt * above) * -np.expm1(-above)).sum())
+
+    def _scale(self, epsilon: float) -> tuple[float, float]:
+        """e^(log_mass - tilt epsilon), and by how much all that is computed from it can be off, relatively."""
+        size = 8 + abs(self.log_mass) + self.tilt * (abs(epsilon) + float(np.abs(self.losses).max()))
+        return math.exp(min(self.log_mass - self.tilt * epsilon, _HUGE)), UNIT * (16 * size + 2 * len(self.losses))
+
+
+def _largest(tilt: float) -> float:
+    """The largest value of e^(-tilt y) (1 - e^-y), y >= 0, rounded up."""
+    if tilt == 0:
+        return 1.0
+    return math.exp(tilt * math.log(tilt / (1 + tilt)) - math.log1p(tilt)) * (1 + 2.0**-40)
+
+
+def _height(width: float) -> float:
+    """How high a bell must be, in units of its width, to cover what rounding adds (width <= 1/4)."""
+    middle = (math.sqrt(1 + width**2 / 4) + width / 2) / 2
+    return middle * math.exp((1 + width + width**2 / 4) / (2 * _BELL)) * (1 + 2.0**-40)
+
+
+def _outward(number: float, sign: int) -> float:
+    return math.nextafter(number, sign * math.inf)
+
+
+def _below(delta_of: Reader, delta: float, start: float) -> float:
+    """The last epsilon found where the bound is above delta; 0 if none is: only values that were read count."""
+    high, gap = start, start * _PRECISION
+    while gap < start:
+        low = start - gap
+        if delta_of(low) > delta:
+            return _crossing(delta_of, delta, low, high)[0]
+        high, gap = low, 4 * gap
+    return 0.0
+
+
+def _crossing(delta_of: Reader, delta: float, low: float, high: float) -> tuple[float, float]:
+    """From an epsilon where the bound is above delta and one where it is not, two such next to each other."""
+    value_low, value_high = delta_of(low), delta_of(high)
+    for step in range(_STEPS):
+        if high - low <= _PRECISION * high:
+            break
+        middle = _between(low, high, value_low, value_high, delta) if step % 3 else (low + high) / 2
+        value = delta_of(middle)
+        if value > delta:
+            low, value_low = middle, value
+        else:
+            high, value_high = middle, value
+    return low, high
+
+
+def _between(low: float, high: float, value_low: float, value_high: float, delta: float) -> float:
+    """Where a line through the logarithms crosses, a little inside."""
+    if value_high <= 0 or not value_low < math.inf:
+        return (low + high) / 2
+    part = math.log(value_low / delta) / math.log(value_low / value_high)
+    return low + (high - low) * min(max(part, 1e-4), 1 - 1e-4)

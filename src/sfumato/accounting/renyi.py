@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Renyi divergence of events: an upper bound at any order, and the epsilon that follows.
+
+What composes adaptively at one order (``odometer.RenyiFilter``), and what DP-SGD is commonly
+accounted with. What has no sharper rule here is bounded by its pure or its zCDP cost
+(``account``). Proof: renyi.proof.md.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+from sfumato.accounting.account import _relations, account
+from sfumato.accounting.convert import (
+    HUGE,
+    approx_from_pure,
+    approx_from_renyi,
+    conversion_cost,
+    renyi_from_pure,
+    renyi_from_range,
+)
+from sfumato.accounting.group import for_group
+from sfumato.accounting.profile import Profile
+from sfumato.errors import InvalidDeclaration
+from sfumato.exact.rational import Number, positive
+from sfumato.exact.rounding import exp_down, exp_up, log_up
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace
+from sfumato.privacy.distance import Norm
+from sfumato.privacy.event import (
+    AdditiveNoise,
+    BoundedRange,
+    Composed,
+    ContinuousLaw,
+    ContinuousNoise,
+    Event,
+    FixedSample,
+    Group,
+    PoissonSample,
+    RandomizedResponse,
+    Repeated,
+    Rule,
+    Sampled,
+    Selection,
+)
+from sfumato.privacy.guarantee import BoundedRangeDP, PureDP, RenyiDP
+
+_UP = Context(prec=50, rounding=ROUND_CEILING, Emin=-(10**9), Emax=10**9, traps=[])
+# a sum over a sample's binomial has as many terms as the order; beyond it the sample counts as the whole
+_LARGEST_SUM = 2048
+# orders near 1 for large losses, halves, then integers a ninth apart: any grid is sound
+_ORDERS = tuple(
+    sorted(
+        {1 + Fraction(1, 2**power) for power in range(2, 24)}
+        | {1 + Fraction(eighth, 8) for eighth in range(1, 16)}
+        | {Fraction(round(2 ** (step / 6))) for step in range(9, 150)}
+    )
+)
+_PATIENCE = 6
+_REFINEMENTS = 4
+
+
+def renyi(event: Event, order: Number) -> Fraction:
+    """An upper bound of the Renyi divergence of this order, in both directions, for all neighbours.
+
+    Guarantees:
+        laplace has its exact renyi divergence
+        randomised response has its exact renyi divergence
+        a poisson sample costs at most its binomial sum
+        a fixed sample costs at most its binomial sum
+        renyi divergences of a composition add
+        an order between two integers is interpolated
+
+    Raises:
+        InvalidNumber: an order of 1 or less.
+        InvalidDeclaration: mixed neighbour relations; an event without a rule, or one that
+            spends delta of its own: its divergence is infinite.
+
+    >>> from sfumato.privacy import Distance
+    >>> gaussian = AdditiveNoise(DiscreteGaussian(10), Distance(Norm.L2, Fraction(1)))
+    >>> renyi(gaussian, 8)
+    Fraction(1, 25)
+    >>> round(float(renyi(Sampled(PoissonSample(Fraction(1, 100)), gaussian), 8)), 9)
+    4.022e-06
+    """
+    if len(_relations(event)) > 1:
+        raise InvalidDeclaration(
+            "Parts of one event are about different neighbour relations.", allowed="one relation for all parts"
+        )
+    return _bound(event, RenyiDP(order, 0).order)
+
+
+def epsilon_from_renyi(event: Event, delta: Number) -> Fraction:
+    """The least epsilon at delta that the Renyi bounds give, over a grid of orders; or the pure one if smaller.
+
+    >>> from sfumato.privacy import Distance
+    >>> step = ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction("1.1"), Distance(Norm.L2, Fraction(1)))
+    >>> run = Repeated(Sampled(PoissonSample(Fraction("0.01")), step), 1000)
+    >>> round(float(epsilon_from_renyi(run, "1e-6")), 4)
+    1.9814
+    """
+    slack = positive("delta", delta, at_most=Fraction(1))
+    order = _best_order(lambda at: renyi(event, at) + conversion_cost(slack, at))
+    found = approx_from_renyi(RenyiDP(order, renyi(event, order)), slack).epsilon
+    profile = profile_of(event)
+    if profile is not None and profile.epsilon is not None and profile.delta == 0:
+        found = min(found, approx_from_pure(PureDP(profile.epsilon), slack).epsilon)
+    return found
+
+
+def _best_order(cost: Callable[[Fraction], Fraction]) -> Fraction:
+    """A good order: up the grid while it helps, then halving the steps beside the best."""
+    best, at, worse = cost(_ORDERS[0]), 0, 0
+    for index, order in enumerate(_ORDERS[1:], start=1):
+        if (here := cost(order)) < best:
+            best, at, worse = here, index, 0
+        else:
+            worse += 1
+        if worse > _PATIENCE:
+            break
+    chosen, step = _ORDERS[at], _ORDERS[min(at + 1, len(_ORDERS) - 1)] - _ORDERS[at]
+    for _ in range(_REFINEMENTS):
+        step /= 2
+        for order in (chosen + step, max(chosen - step, (1 + chosen) / 2)):
+            if (here := cost(order)) < best:
+                best, chosen = here, order
+    return chosen
+
+
+def _bound(event: Event, order: Fraction) -> Fraction:
+    return _RULES.get(type(event), _profiled)(event, order)
+
+
+def _profiled(event: Event, order: Fraction) -> Fraction:
+    """What the pure loss and the zCDP of an event allow."""
+    return _from_profile(account(event), event, order)
+
+
+def _from_profile(profile: Profile, event: Event, order: Fraction) -> Fraction:
+    if profile.delta > 0:
+        raise InvalidDeclaration(
+            f"{type(event).__name__} spends delta of its own: with some probability nothing bounds its loss.",
+            allowed="events whose own delta is 0",
+            remedy="Use Gates, which count such deltas apart.",
+        )
+    concentrated = order * profile.rho
+    if profile.epsilon is None:
+        return concentrated
+    return min(concentrated, renyi_from_pure(PureDP(profile.epsilon), order).epsilon)
+
+
+def profile_of(event: Event) -> Profile | None:
+    """The profile of an event, None where it has none."""
+    try:
+        return account(event)
+    except InvalidDeclaration:
+        return None
+
+
+def _additive(event: AdditiveNoise, order: Fraction) -> Fraction:
+    noise, distance = event.noise, event.distance
+    if not isinstance(noise, DiscreteLaplace):
+        return _profiled(event, order)
+    if distance.norm is Norm.L1:
+        return _laplace(noise.scale, math.floor(distance.value), order)
+    if distance.norm is Norm.LINF and event.cells is not None:
+        return event.cells * _laplace(noise.scale, math.floor(distance.value), order)
+    return _profiled(event, order)
+
+
+def _laplace(scale: Fraction, shift: int, order: Fraction) -> Fraction:
+    """A e^((a-1) s/b) + (1 - A) e^(-a s/b), A = (g + (1-g)/(1-g^(2a-1))) / (1+g), g = e^(-1/b)."""
+    least, most = exp_down(-1 / scale), exp_up(-1 / scale)
+    share = min((1 - least) / (1 - exp_up((1 - 2 * order) / scale)), Fraction(1)) if most < 1 else Fraction(1)
+    return _two_sided(min((most + share) / (1 + most), Fraction(1)), shift / scale, order)
+
+
+def _continuous(event: ContinuousNoise, order: Fraction) -> Fraction:
+    """Laplace: a/(2a-1) e^((a-1) D/b) + (a-1)/(2a-1) e^(-a D/b) (Mironov 2017, Proposition 6)."""
+    if event.law is not ContinuousLaw.LAPLACE:
+        return _profiled(event, order)
+    return _two_sided(order / (2 * order - 1), event.distance.value / event.scale, order)
+
+
+def _two_sided(weight: Fraction, epsilon: Fraction, order: Fraction) -> Fraction:
+    simple = renyi_from_pure(PureDP(epsilon), order).epsilon
+    if order * epsilon > HUGE:
+        return simple
+    moment = weight * exp_up((order - 1) * epsilon) + (1 - weight) * exp_up(-order * epsilon)
+    return min(max(log_up(moment), Fraction(0)) / (order - 1), simple)
+
+
+def _response(event: RandomizedResponse, order: Fraction) -> Fraction:
+    """(e^(a epsilon) + e^((1-a) epsilon) + k - 2) / (e^epsilon + k - 1)."""
+    epsilon, others = event.epsilon, event.categories - 2
+    simple = renyi_from_pure(PureDP(epsilon), order).epsilon
+    if order * epsilon > HUGE:
+        return simple
+    moment = exp_up(order * epsilon) + exp_up((1 - order) * epsilon) + others
+    return min(max(log_up(moment / (exp_down(epsilon) + 1 + others)), Fraction(0)) / (order - 1), simple)
+
+
+def _selection(event: Selection, order: Fraction) -> Fraction:
+    profile = account(event)
+    if event.rule is Rule.EXPONENTIAL and profile.epsilon is not None:
+        return renyi_from_range(BoundedRangeDP(profile.epsilon), order).epsilon
+    return _from_profile(profile, event, order)
+
+
+def _ranged(event: BoundedRange, order: Fraction) -> Fraction:
+    return renyi_from_range(BoundedRangeDP(event.eta), order).epsilon
+
+
+def _composed(event: Composed, order: Fraction) -> Fraction:
+    return sum((_bound(each, order) for each in event.events), Fraction(0))
+
+
+def _repeated(event: Repeated, order: Fraction) -> Fraction:
+    return event.times * _bound(event.event, order)
+
+
+def _group(event: Group, order: Fraction) -> Fraction:
+    """By the profile where there is one, and by Hoelder's inequality from a larger order."""
+    if event.size == 1:
+        return _bound(event.event, order)
+    profile = profile_of(event)
+    bounds = [] if profile is None else [_from_profile(profile, event, order)]
+    larger = Fraction(math.ceil(1 / -math.expm1(math.log1p(-1 / float(order)) / event.size)))
+    if larger <= _LARGEST_SUM:
+        grown = for_group(RenyiDP(larger, _bound(event.event, larger)), event.size)
+        bounds += [grown.epsilon] if grown.order >= order else []
+    if not bounds:
+        raise InvalidDeclaration(f"No Renyi bound of {event!r} at order {order}.", allowed="a smaller group or order")
+    return min(bounds)
+
+
+def _sampled(event: Sampled, order: Fraction) -> Fraction:
+    """The least of: the whole event, the amplified pure loss, and the sums over the binomial."""
+    inner, design = event.event, event.design
+    if not isinstance(design, PoissonSample | FixedSample):
+        return _profiled(event, order)
+    whole = _bound(inner, order)
+    if design.rate == 1:
+        return whole
+    bounds = [whole]
+    profile = profile_of(event)
+    if profile is not None and profile.epsilon is not None:
+        bounds.append(_from_profile(profile, event, order))
+    if isinstance(design, FixedSample) or _mirrors(inner):
+        low, high = _log_moment(event, math.floor(order)), _log_moment(event, math.ceil(order))
+        if low is not None and high is not None:
+            bounds.append((low + (order - math.floor(order)) * (high - low)) / (order - 1))
+    return min(bounds)
+
+
+def _mirrors(event: Event) -> bool:
+    """Whether a reflection exchanges the laws on two neighbours: one symmetric noise, shifted."""
+    return isinstance(event, ContinuousNoise) or (
+        isinstance(event, AdditiveNoise) and isinstance(event.noise, DiscreteGaussian | DiscreteLaplace)
+    )
+
+
+def _log_moment(event: Sampled, order: int) -> Fraction | None:
+    """An upper bound of (order - 1) times the divergence of an integer order, from a binomial sum."""
+    if order == 1:
+        return Fraction(0)
+    largest = _LARGEST_SUM if _concentrated(event.event) else _LARGEST_SUM // 8
+    if order > largest or (order - 1) * _bound(event.event, Fraction(order)) > HUGE:
+        return None
+    moments = _moments(event.event, order)
+    total = _poisson(event.design.rate, moments)
+    if isinstance(event.design, FixedSample):
+        total = _fixed(event, moments)
+    return Fraction(_UP.next_plus(_UP.ln(total)))
+
+
+def _moments(event: Event, order: int) -> list[Decimal]:
+    """Upper bounds of the mean of (P/Q)^k under Q, k = 0, ..., order: e^((k-1) D_k)."""
+    moments = [Decimal(1), Decimal(1)]
+    if _concentrated(event):
+        square = growth = _decimal(exp_up(2 * account(event).rho))
+        for _ in range(2, order + 1):
+            moments.append(_UP.multiply(moments[-1], growth))
+            growth = _UP.multiply(growth, square)
+        return moments
+    return moments + [_decimal(exp_up((k - 1) * _bound(event, Fraction(k)))) for k in range(2, order + 1)]
+
+
+def _concentrated(event: Event) -> bool:
+    """Whether an event's divergence is its order times its rho."""
+    continuous = isinstance(event, ContinuousNoise) and event.law is ContinuousLaw.GAUSSIAN
+    return continuous or (isinstance(event, AdditiveNoise) and isinstance(event.noise, DiscreteGaussian))
+
+
+def _poisson(rate: Fraction, moments: list[Decimal]) -> Decimal:
+    """Sum over k of binomial(a, k) (1-q)^(a-k) q^k moment_k (Mironov, Talwar, Zhang 2019, Section 3.3)."""
+    order = len(moments) - 1
+    odds = _decimal(rate / (1 - rate))
+    weight = _power(_decimal(1 - rate), order)
+    total = Decimal(0)
+    for k, moment in enumerate(moments):
+        total = _UP.fma(weight, moment, total)
+        weight = _UP.divide(_UP.multiply(weight, _UP.multiply(odds, Decimal(order - k))), Decimal(k + 1))
+    return total
+
+
+def _fixed(event: Sampled, moments: list[Decimal]) -> Decimal:
+    """1 + sum over k >= 2 of binomial(a, k) q^k b_k (Wang, Balle, Kasiviswanathan 2019, Theorem 9)."""
+    order, rate = len(moments) - 1, _decimal(event.design.rate)
+    profile = profile_of(event.event)
+    epsilon = None if profile is None else profile.epsilon
+    spread = None if epsilon is None or epsilon > 1 else _decimal(exp_up(epsilon) - 1)
+    weight, total, power = Decimal(1), Decimal(1), Decimal(1)
+    for k in range(1, order + 1):
+        weight = _UP.divide(_UP.multiply(weight, _UP.multiply(rate, Decimal(order - k + 1))), Decimal(k))
+        power = Decimal(2) if spread is None else _UP.multiply(power, spread)
+        bound = _UP.multiply(moments[k], min(power, Decimal(2)))
+        if k == 2:
+            bound = min(bound, _UP.multiply(Decimal(4), _UP.subtract(moments[2], Decimal(1))))
+        total = _UP.fma(weight, bound, total) if k > 1 else total
+    return total
+
+
+def _power(base: Decimal, exponent: int) -> Decimal:
+    result = Decimal(1)
+    for bit in bin(exponent)[2:]:
+        result = _UP.multiply(result, result)
+        result = _UP.multiply(result, base) if bit == "1" else result
+    return result
+
+
+def _decimal(number: Fraction) -> Decimal:
+    return _UP.divide(Decimal(number.numerator), Decimal(number.denominator))
+
+
+_RULES: Mapping[type, Callable[[Any, Fraction], Fraction]] = {
+    AdditiveNoise: _additive,
+    ContinuousNoise: _continuous,
+    RandomizedResponse: _response,
+    Selection: _selection,
+    BoundedRange: _ranged,
+    Composed: _composed,
+    Repeated: _repeated,
+    Group: _group,
+    Sampled: _sampled,
+}

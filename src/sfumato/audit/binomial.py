@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exact confidence bounds of a probability from how often something happened.
+
+Source: Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case
+of the binomial" (Biometrika 1934). The binomial tail is bounded from above in closed form, so
+the bounds are never tighter than theirs. Proof: binomial.proof.md.
+"""
+
+import math
+from collections.abc import Callable
+
+# Far above what the logarithms of the C library lose on counts up to 10^8.
+_SLACK = 1e-6
+_HALVINGS = 60
+
+
+def at_least(happened: int, runs: int, miss: float) -> float:
+    """p with: an event of probability below p happens so often with probability at most ``miss``.
+
+    So with probability 1 - ``miss`` the true probability is p or more.
+
+    Guarantees:
+        the bounds of a probability miss it as rarely as stated
+
+    >>> round(at_least(90, 100, 0.01), 3)
+    0.808
+    >>> at_least(0, 100, 0.01)
+    0.0
+    """
+    if happened == 0:
+        return 0.0
+    target = math.log(miss)
+    return _last(lambda p: _log_tail(happened, runs, p) <= target, 0.0, happened / runs)
+
+
+def at_most(happened: int, runs: int, miss: float) -> float:
+    """p with: with probability 1 - ``miss`` the true probability is p or less.
+
+    >>> round(at_most(0, 1000, 0.001), 4)
+    0.0069
+    """
+    # rounded up, so that 1 - (a float rounded down) stays a bound
+    return min(math.nextafter(1 - at_least(runs - happened, runs, miss), 2.0), 1.0)
+
+
+def usual(probability: float, runs: int, miss: float) -> tuple[int, int]:
+    """Counts low <= high: fewer than low happen with at most ``miss``, more than high as well.
+
+    >>> usual(0.5, 100, 0.01)
+    (38, 62)
+    """
+    return runs - _most(1 - probability, runs, miss), _most(probability, runs, miss)
+
+
+def _most(probability: float, runs: int, miss: float) -> int:
+    """The largest count that is not too rare: one more happens with at most ``miss``."""
+    low, high = min(math.floor(runs * probability), runs), runs
+    while low < high:
+        middle = (low + high) // 2
+        if _log_tail(middle + 1, runs, probability) <= math.log(miss):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _log_tail(count: int, runs: int, p: float) -> float:
+    """An upper bound of ln P(X >= count), X binomial."""
+    if count <= 0 or p >= 1:
+        return 0.0
+    if count > runs or p <= 0:
+        return -math.inf
+    ratio = (runs - count) * p / ((count + 1) * (1 - p))
+    if ratio >= 1:
+        return 0.0
+    log_mass = _log_choose(runs, count) + count * math.log(p) + (runs - count) * math.log1p(-p)
+    return min(log_mass - math.log1p(-ratio) + _SLACK, 0.0)
+
+
+def _log_choose(runs: int, count: int) -> float:
+    """ln of the binomial coefficient, rounded up by Robbins' bounds of the factorial."""
+    if count in (0, runs):
+        return 0.0
+    rest = runs - count
+    # sqrt(2 pi n) (n/e)^n e^(1/(12n+1)) < n! < sqrt(2 pi n) (n/e)^n e^(1/12n)
+    value = count * math.log(runs / count) + rest * math.log(runs / rest)
+    value += math.log(runs / (2 * math.pi * count * rest)) / 2
+    return value + 1 / (12 * runs) - 1 / (12 * count + 1) - 1 / (12 * rest + 1)
+
+
+def _last(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """A point where it ``holds``, next to one where it does not; it holds at ``low``."""
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low

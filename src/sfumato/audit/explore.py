@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exact output law of the very code that releases, by running it on every draw of its noise.
+
+The mechanism is copied with each noise law in it replaced by one that is told what to give;
+so all that is code (which noise goes where, rounding, comparisons, when to stop) is run as
+it is. The likeliest draws come first, and what is not reached is counted. Proof: explore.proof.md.
+"""
+
+import copy
+import heapq
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import lru_cache
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.audit.outcome import Key, key_of
+from sfumato.errors import InvalidDeclaration, WrongUse
+from sfumato.exact.bracket import Bracket
+from sfumato.noise import Shape
+from sfumato.noise.entropy import Bytes
+from sfumato.noise.law import size_of
+
+# Masses are integers in units of 2^-_BITS.
+BITS = 160
+ONE = 1 << BITS
+_WIDEST = 1 << 12
+# what a law may leave beyond its listed values
+_BEYOND = ONE >> 46
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """Bounds (lower, upper) of the mass of each outcome that was reached, in units of 2^-160.
+
+    ``rest``: what was not reached has at most this probability.
+    """
+
+    masses: Mapping[Key, tuple[int, int]]
+    rest: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rest", ONE - sum(low for low, _ in self.masses.values()))
+        if self.rest < 0 or any(not 0 <= low <= high for low, high in self.masses.values()):
+            raise InvalidDeclaration(
+                "These are not probabilities.", allowed="0 <= lower <= upper for each, lower ones of at most 1 in all"
+            )
+
+
+class Tape:
+    """The draws of one run: those of its plan by rank, then the likeliest ones."""
+
+    __slots__ = ("plan", "taken")
+
+    def __init__(self) -> None:
+        self.rewind(())
+
+    def rewind(self, plan: tuple[int, ...]) -> None:
+        """A new run."""
+        self.plan = plan
+        self.taken: list[tuple[Table, int]] = []
+
+    def take(self, table: "Table") -> int:
+        """The next draw, from this law."""
+        at = len(self.taken)
+        rank = self.plan[at] if at < len(self.plan) else 0
+        self.taken.append((table, rank))
+        return table.values[rank]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The values of a law, the likeliest first, with bounds of their masses."""
+
+    values: tuple[int, ...]
+    lows: tuple[int, ...]
+    highs: tuple[int, ...]
+
+
+class Watched:
+    """A noise law that gives what a tape says, and states what the law states."""
+
+    __slots__ = ("_law", "_table", "_tape")
+
+    def __init__(self, law: Any, tape: Tape) -> None:
+        self._law, self._table, self._tape = law, table_of(law), tape
+
+    def sample_one(self, entropy: object = None) -> int:
+        """The next draw of the tape."""
+        return self._tape.take(self._table)
+
+    def sample(self, shape: Shape, entropy: object = None) -> NDArray[Any]:
+        """The next draws of the tape."""
+        return np.array([self._tape.take(self._table) for _ in range(size_of(shape))], np.int64).reshape(shape)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._law, name)
+
+
+class NoEntropy:
+    """Refuses: every draw has to come from a noise law that the mechanism states."""
+
+    def bits(self, count: int) -> NoReturn:
+        """No bits."""
+        raise _beside()
+
+    def fill(self, buffer: Bytes) -> NoReturn:
+        """No bytes."""
+        raise _beside()
+
+
+def explore(run: Callable[[], object], tape: Tape, *, paths: int, aim: int) -> Explored:
+    """The law of what ``run`` gives, over the draws that it takes from ``tape``.
+
+    Ends when all but ``aim`` of the probability is reached, or after so many ``paths``.
+
+    Guarantees:
+        explored masses are bounds of the masses reached
+        what is not reached is counted
+    """
+    masses: dict[Key, tuple[int, int]] = {}
+    open_paths: list[tuple[float, tuple[int, ...]]] = [(-1.0, ())]
+    reached = 0
+    while open_paths and paths > 0 and ONE - reached > aim:
+        plan = heapq.heappop(open_paths)[1]
+        tape.rewind(plan)
+        key = key_of(run())
+        low, high = _mass(tape)
+        before = masses.get(key, (0, 0))
+        masses[key] = before[0] + low, before[1] + high
+        reached, paths = reached + low, paths - 1
+        _branch(open_paths, tape)
+    return Explored(masses)
+
+
+def watched(subject: T, tape: Tape) -> T:
+    """A copy with every noise law in it on this tape."""
+    if not is_dataclass(subject) or isinstance(subject, type):
+        raise InvalidDeclaration(
+            f"The noise of a {type(subject).__name__} cannot be found.", allowed="a dataclass that holds its noise laws"
+        )
+    copied = copy.copy(subject)
+    for each in fields(subject):
+        part = getattr(subject, each.name)
+        if is_law(part):
+            object.__setattr__(copied, each.name, Watched(part, tape))
+        elif is_dataclass(part) and not isinstance(part, type):
+            object.__setattr__(copied, each.name, watched(part, tape))
+    return copied
+
+
+def is_law(part: object) -> bool:
+    """Whether it draws integers and states their probabilities."""
+    return callable(getattr(part, "pmf", None)) and callable(getattr(part, "sample", None))
+
+
+def _mass(tape: Tape) -> tuple[int, int]:
+    low = high = ONE
+    for table, rank in tape.taken:
+        low = low * table.lows[rank] >> BITS
+        high = -(-high * table.highs[rank] >> BITS)
+    return low, high
+
+
+def _branch(open_paths: list[tuple[float, tuple[int, ...]]], tape: Tape) -> None:
+    """Opens the paths that differ from this one in one draw, by one rank, at or after the end of its plan."""
+    ranks = tuple(rank for _, rank in tape.taken)
+    likely = 1.0
+    for at, (table, rank) in enumerate(tape.taken):
+        if at >= len(tape.plan) - 1 and rank + 1 < len(table.values):
+            heapq.heappush(open_paths, (-likely * (table.highs[rank + 1] / ONE), (*ranks[:at], rank + 1)))
+        likely *= table.highs[rank] / ONE
+
+
+@lru_cache(maxsize=64)
+def table_of(law: Any) -> Table:
+    """The values of a law outward from 0, until nearly nothing is beyond."""
+    found: list[tuple[int, int, int]] = []
+    reached = 0
+    for distance in range(_WIDEST):
+        for x in (distance, -distance) if distance else (0,):
+            low, high = units_of(law.pmf(x))
+            if high:
+                found.append((high, low, x))
+                reached += low
+        if ONE - reached <= _BEYOND:
+            break
+    if ONE - reached > ONE >> 4:
+        raise InvalidDeclaration(
+            "Noise too wide to go through its values.",
+            allowed="noise of which 15/16 is within 2^12 of 0",
+            remedy="Verify the mechanism at parameters with less noise.",
+        )
+    found.sort(key=lambda each: (-each[0], abs(each[2]), each[2]))
+    return Table(tuple(x for *_, x in found), tuple(low for _, low, _ in found), tuple(high for high, *_ in found))
+
+
+def units_of(probability: Bracket) -> tuple[int, int]:
+    low, high = (each.as_integer_ratio() for each in (probability.lower, probability.upper))
+    return (low[0] << BITS) // low[1], -((-high[0] << BITS) // high[1])
+
+
+def _beside() -> WrongUse:
+    return WrongUse(
+        "The mechanism draws beside the noise laws that it states.",
+        allowed="draws by sample or sample_one of the laws that are its fields",
+        remedy="Use sfumato.audit.audit: it needs only runs.",
+    )

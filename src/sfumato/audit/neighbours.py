@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pairs of inputs that are as far apart as a distance allows: those where most is lost.
+
+Each family holds what the proof notes of ``accounting`` and ``mechanisms`` name as the worst
+case, small enough to be gone through. Proof: neighbours.proof.md.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato.errors import InvalidDeclaration
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.privacy.event import (
+    AdditiveNoise,
+    Event,
+    NoisyMax,
+    RandomizedResponse,
+    Selection,
+    SparseVector,
+    Thresholded,
+)
+from sfumato.privacy.unit import Relation
+
+# e^-10 is left of a candidate so far behind
+_BEHIND = 10
+_CELLS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Two inputs of a mechanism that one unit may tell apart."""
+
+    one: Any
+    other: Any
+
+    def __str__(self) -> str:
+        return f"{self.one} | {self.other}"
+
+
+def worst_neighbours(mechanism: Any, event: Event, distance: Distance) -> tuple[Neighbours, ...]:
+    """The pairs to compare for this distance, which is the one claimed.
+
+    Guarantees:
+        neighbours are no further apart than the distance
+
+    >>> from fractions import Fraction
+    >>> from sfumato.mechanisms import laplace
+    >>> distance = Distance(Norm.L1, Fraction(1))
+    >>> mechanism = laplace(distance, epsilon=1)
+    >>> [str(pair) for pair in worst_neighbours(mechanism, mechanism.event(distance), distance)]
+    ['(0,) | (1,)', '(0, 0) | (1, 0)']
+    """
+    family = _FAMILIES.get(type(event))
+    if family is None:
+        raise InvalidDeclaration(
+            f"No worst neighbours are known for {type(event).__name__}.",
+            allowed=", ".join(kind.__name__ for kind in _FAMILIES),
+            remedy="Name them: verify(..., neighbours=[(one, other)]).",
+        )
+    return tuple(dict.fromkeys(Neighbours(one, other) for one, other in family(mechanism, distance)))
+
+
+def _shifts(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
+    """Along one axis (near the largest too: a discrete curve jumps), and shared by two cells."""
+    whole = _whole(distance)
+    declared = getattr(mechanism, "cells", None)
+    for cells in (declared,) if declared else (1, _CELLS):
+        zero = (0,) * cells
+        for step in sorted({whole, *(max(whole - less, 1) for less in (1, 2)), 1} if whole else {0}):
+            if cells == 1 or step == whole:
+                yield zero, (step, *zero[1:])
+        if cells > 1 and whole:
+            for shift in _shared(distance, cells):
+                yield zero, shift
+
+
+def _whole(distance: Distance) -> int:
+    """The largest change of one integer."""
+    return math.isqrt(int(distance.value)) if distance.norm is Norm.L2 else int(distance.value)
+
+
+def _shared(distance: Distance, cells: int) -> Iterator[tuple[int, ...]]:
+    """A change of every cell, and of two cells in opposite directions."""
+    if distance.norm is Norm.LINF:
+        each, half = int(distance.value), int(distance.value)
+    elif distance.norm is Norm.L1:
+        each, half = int(distance.value / cells), int(distance.value / 2)
+    else:
+        each, half = math.isqrt(int(distance.value / cells)), math.isqrt(int(distance.value / 2))
+    if each:
+        yield (each,) * cells
+    if half:
+        yield (half, -half, *(0,) * (cells - 2))
+
+
+def _keys(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
+    """All keys of a unit its own; all shared, at the threshold; half and half."""
+    keys, level = mechanism.keys, mechanism.threshold
+    replaced = distance.relation is Relation.REPLACE_ONE
+    for lone in sorted({keys, 0, keys // 2}):
+        mine = {f"a{i}": 0 if i < lone else level - 1 for i in range(keys)}
+        theirs = {f"b{i}": 0 if i < lone else level - 1 for i in range(keys)} if replaced else {}
+        yield _there({**_more(mine), **theirs}), _there({**mine, **_more(theirs)})
+
+
+def _there(counts: dict[str, int]) -> tuple[tuple[str, int], ...]:
+    """The keys that are there, with their units."""
+    return tuple((key, units) for key, units in counts.items() if units)
+
+
+def _more(counts: dict[str, int]) -> dict[str, int]:
+    return {key: units + 1 for key, units in counts.items()}
+
+
+def _scores(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
+    """The first candidate against the others: level with two and with one; where that is cheap, ahead and behind too."""
+    step, rate = int(distance.value), getattr(mechanism, "rate", None)
+    far = (math.ceil(_BEHIND / rate), -math.ceil(_BEHIND / rate)) if rate else ()
+    for scores in ((0, 0, 0), (0, 0), *((lead, 0, 0) for lead in far)):
+        yield from _moved(scores, step, monotone=mechanism.monotone)
+
+
+def _moved(scores: tuple[int, ...], step: int, *, monotone: bool) -> Iterator[tuple[Any, Any]]:
+    """One falls and the others rise, or the reverse; monotone: only one side moves."""
+    first, *rest = scores
+    low, high = (0, step) if monotone else (-step, step)
+    yield scores, (first + low, *(each + high for each in rest))
+    yield scores, (first + high, *(each + low for each in rest))
+
+
+def _streams(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
+    """Answers about the threshold: one that is to be below, then one that is to be above."""
+    level, step = mechanism.threshold, int(distance.value)
+    far = math.ceil(2 * mechanism.query_noise.scale)
+    for answers in ((level, level), (level + far, level - far)):
+        first, last = answers
+        if mechanism.monotone:
+            yield answers, (first + step, last)
+            yield answers, (first, last + step)
+        else:
+            yield answers, (first + step, last - step)
+
+
+def _truths(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
+    """Any value against any other: by symmetry the first two."""
+    if distance.norm is not Norm.L1 or distance.value != 2 or distance.relation is not Relation.REPLACE_ONE:
+        raise InvalidDeclaration(
+            "More than one report differs.", allowed="one replaced row: Distance(Norm.L1, 2, Relation.REPLACE_ONE)"
+        )
+    yield 0, 1
+
+
+_FAMILIES: dict[type, Callable[[Any, Distance], Iterator[tuple[Any, Any]]]] = {
+    AdditiveNoise: _shifts,
+    Thresholded: _keys,
+    Selection: _scores,
+    NoisyMax: _scores,
+    SparseVector: _streams,
+    RandomizedResponse: _truths,
+}

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a check of a claim can come to, and how it is shown."""
+
+from collections.abc import Sequence
+from enum import Enum
+from fractions import Fraction
+
+from sfumato.exact.bracket import Bracket
+from sfumato.exact.rational import decimal_text
+
+
+class Verdict(Enum):
+    """``VIOLATED``: proved to be false. ``HOLDS``: proved, of what was gone through. ``UNDECIDED``: neither."""
+
+    HOLDS = "HOLDS"
+    VIOLATED = "VIOLATED"
+    UNDECIDED = "UNDECIDED"
+
+
+def overall(verdicts: Sequence[Verdict]) -> Verdict:
+    """One violation is enough; all have to hold.
+
+    >>> overall([Verdict.HOLDS, Verdict.UNDECIDED])
+    <Verdict.UNDECIDED: 'UNDECIDED'>
+    """
+    for verdict in (Verdict.VIOLATED, Verdict.UNDECIDED):
+        if verdict in verdicts:
+            return verdict
+    return Verdict.HOLDS if verdicts else Verdict.UNDECIDED
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of text in columns; the first row is the heading.
+
+    >>> print(table([("measure", "claimed"), ("epsilon", "1")]))
+    measure  claimed
+    -------  -------
+    epsilon  1
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    rule = ["-" * width for width in widths]
+    lines = ("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in [*rows, rule])
+    heading, *body, line = (each.rstrip() for each in lines)
+    return "\n".join((heading, line, *body))
+
+
+def shown(bounds: Bracket) -> str:
+    """Bounds to six digits, for reading.
+
+    >>> shown(Bracket(0.12345678, float("inf")))
+    '[0.123457, inf]'
+    """
+    return f"[{bounds.lower:.6g}, {bounds.upper:.6g}]"
+
+
+def number(value: Fraction) -> str:
+    """An exact number, short where it is long.
+
+    >>> number(Fraction(1, 8)), number(Fraction(10**40 + 1, 3 * 10**40))
+    ('0.125', '0.333333')
+    """
+    text = decimal_text(value)
+    return text if len(text) <= 8 else f"{float(value):.6g}"

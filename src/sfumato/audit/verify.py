@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Is what a mechanism claims true? By its exact output law, on the worst neighbours.
+
+Proof: verify.proof.md.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from sfumato.accounting import Profile, account, approx_from_zcdp
+from sfumato.audit.divergence import Compared
+from sfumato.audit.explore import ONE, Explored
+from sfumato.audit.law import Effort, law_of
+from sfumato.audit.neighbours import Neighbours, worst_neighbours
+from sfumato.audit.outcome import Key, key_of
+from sfumato.audit.verdict import Verdict, number, overall, shown, table
+from sfumato.errors import InvalidDeclaration, InvalidNumber
+from sfumato.exact.bracket import Bracket
+from sfumato.exact.rational import Number, positive
+from sfumato.exact.rounding import exp_down, float_up, log_up, sqrt_up
+from sfumato.privacy import ApproxDP, Distance, PureDP, ZeroConcentratedDP
+
+Claim: TypeAlias = Profile | PureDP | ApproxDP | ZeroConcentratedDP
+
+# powers of two: a float divided by one is exact
+ORDERS = (2, 4, 16)
+# of the claimed delta: what zCDP is given of its own where it is looked at as (epsilon, delta)
+_SHARES = (Fraction(1, 16), Fraction(1, 256))
+_MOST_PATHS = 10**8
+# stated masses are floats: finer than 2^-44 in all they do not add up
+_FINEST = 44
+
+
+class Measure(Enum):
+    """In which measure a claim is looked at."""
+
+    DELTA = "delta at the claimed epsilon"
+    RHO = "rho of zCDP"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One measure of the claim on one pair of neighbours.
+
+    ``truth``: bounds of the true number. ``tolerance``: the claim counts as held if the truth
+    is proved to be at most that much above it.
+    """
+
+    neighbours: Neighbours
+    measure: Measure
+    claimed: Fraction
+    truth: Bracket
+    tolerance: Fraction
+
+    @property
+    def verdict(self) -> Verdict:
+        # floats and Fractions compare exactly, infinity too
+        if self.truth.lower > self.claimed:
+            return Verdict.VIOLATED
+        return Verdict.HOLDS if self.truth.upper <= self.claimed + self.tolerance else Verdict.UNDECIDED
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What came of a claim: the findings, and the loss that is really there.
+
+    ``epsilon``: bounds of the largest true loss over the pairs, at the claimed delta plus
+    ``tolerance``. ``unreached``: the most probability that was not gone through on any input.
+    """
+
+    mechanism: str
+    claim: Profile
+    findings: tuple[Finding, ...]
+    epsilon: Bracket
+    tolerance: Fraction
+    unreached: float
+
+    @property
+    def verdict(self) -> Verdict:
+        """One pair that violates it is enough; HOLDS is for the pairs that were compared."""
+        return overall([finding.verdict for finding in self.findings])
+
+    @property
+    def worst(self) -> Finding:
+        """The finding that decided, of those the one furthest above its claim."""
+        decided = [each for each in self.findings if each.verdict is self.verdict]
+        return max(decided, key=lambda each: (each.truth.lower - float(each.claimed), each.truth.upper))
+
+    def __str__(self) -> str:
+        """A sentence, then a table of the worst finding in each measure."""
+        heading = ("measure", "claimed", "truth", "verdict", "neighbours")
+        rows = [
+            (each.measure.value, number(each.claimed), shown(each.truth), each.verdict.value, str(each.neighbours))
+            for each in self._by_measure()
+        ]
+        return f"{self.sentence}\n\n{table([heading, *rows])}"
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words."""
+        pairs = len({str(each.neighbours) for each in self.findings})
+        loss = f"The true epsilon at delta = {number(self.claim.delta + self.tolerance)} is in {shown(self.epsilon)}."
+        match self.verdict:
+            case Verdict.VIOLATED:
+                said = f"VIOLATED: the {self.worst.measure.value} is proved to be above {number(self.worst.claimed)}."
+            case Verdict.HOLDS:
+                said = f"HOLDS on {pairs} pairs of neighbours, up to a probability of {number(self.tolerance)}."
+            case Verdict.UNDECIDED:
+                said = f"UNDECIDED: a probability of up to {self.unreached:.2g} was not gone through."
+        return f"{self.mechanism}: {said} {loss}"
+
+    def _by_measure(self) -> list[Finding]:
+        order = (Verdict.VIOLATED, Verdict.UNDECIDED, Verdict.HOLDS)
+        ranked = sorted(self.findings, key=lambda each: (order.index(each.verdict), -each.truth.lower))
+        return list({each.measure: each for each in reversed(ranked)}.values())
+
+
+def verify(
+    mechanism: Any,
+    distance: Distance,
+    *,
+    claim: Claim | None = None,
+    neighbours: Iterable[tuple[Any, Any]] | None = None,
+    tolerance: Number = "1e-9",
+    paths: int = 200_000,
+) -> Verification:
+    """Compares what is claimed of a mechanism with its exact output laws on neighbours ``distance`` apart.
+
+    ``claim``: by default what the accountant says of ``mechanism.event(distance)``. ``neighbours``:
+    pairs of inputs, by default the worst ones that are known for its kind. ``tolerance``: a
+    claim that is exceeded by no more counts as held; it is at most a hundredth of a claimed
+    delta. ``paths``: how many draws of all its noise are gone through for one input, at most.
+
+    What is trusted: that each noise law draws what it states. Everything after it is run or
+    worked out anew. Small noise (a scale below 10) and few cells keep it exact.
+
+    Guarantees:
+        a violation that is reported is there
+        what holds is proved on the pairs compared
+        a right mechanism is never called violated
+
+    Raises:
+        InvalidNumber: a tolerance outside (0, 1/2], paths below 1.
+        InvalidDeclaration: a kind of event without an exact law; no neighbours; a claim of another kind.
+        WrongUse: the mechanism draws beside the noise laws that it states.
+
+    >>> from sfumato.mechanisms import laplace
+    >>> from sfumato.privacy import Norm
+    >>> one = Distance(Norm.L1, Fraction(1))
+    >>> verify(laplace(one, epsilon=1), one).verdict
+    <Verdict.HOLDS: 'HOLDS'>
+    >>> verify(laplace(one, epsilon=1), one, claim=PureDP(Fraction(1, 2))).verdict
+    <Verdict.VIOLATED: 'VIOLATED'>
+    """
+    event = mechanism.event(distance)
+    claimed = _profile(account(event) if claim is None else claim)
+    given = None if neighbours is None else tuple(Neighbours(one, other) for one, other in neighbours)
+    pairs = worst_neighbours(mechanism, event, distance) if given is None else given
+    if not pairs:
+        raise InvalidDeclaration("No neighbours to compare.", allowed="one pair of inputs or more")
+    slack = positive("tolerance", tolerance, at_most=Fraction(1, 2))
+    slack = min(slack, claimed.delta / 100) if claimed.delta else slack
+    laws: dict[Key, Explored] = {}
+    effort = Effort(_count(paths), _aim(claimed, slack))
+    for each in (side for pair in pairs for side in (pair.one, pair.other)):
+        if key_of(each) not in laws:
+            laws[key_of(each)] = law_of(mechanism, event, each, effort)
+    compared = [
+        (pair, Compared(laws[key_of(one)], laws[key_of(other)]))
+        for pair in pairs
+        for one, other in ((pair.one, pair.other), (pair.other, pair.one))
+    ]
+    return Verification(
+        type(mechanism).__name__,
+        claimed,
+        tuple(finding for pair, laws_of in compared for finding in _findings(pair, laws_of, claimed, slack)),
+        _largest([laws_of.epsilon(claimed.delta + slack) for _, laws_of in compared]),
+        slack,
+        float_up(Fraction(max(law.rest for law in laws.values()), ONE)),
+    )
+
+
+def _findings(pair: Neighbours, laws: Compared, claim: Profile, slack: Fraction) -> list[Finding]:
+    """The claim in each of its measures, on one pair in one direction."""
+    found = []
+    if claim.epsilon is not None:
+        found.append(Finding(pair, Measure.DELTA, claim.delta, laws.delta(claim.epsilon), slack))
+    # a rho that the epsilon implies is held where that is
+    if claim.epsilon is None or claim.rho < claim.epsilon**2 / 2:
+        found.append(Finding(pair, Measure.RHO, claim.rho, _rho(laws, claim, slack), slack))
+    return found
+
+
+def _rho(laws: Compared, claim: Profile, slack: Fraction) -> Bracket:
+    """Bounds of the least rho of zCDP at the tested orders, beside the claimed delta.
+
+    With a delta the lower bound is 0, or infinity where the (epsilon, delta) that the claim
+    implies are violated.
+    """
+    orders = [laws.renyi(order, claim.delta + slack) for order in ORDERS]
+    upper = max(each.upper / order for each, order in zip(orders, ORDERS, strict=True))
+    if not claim.delta:
+        return Bracket(max(each.lower / order for each, order in zip(orders, ORDERS, strict=True)), upper)
+    for share in _SHARES:
+        implied = approx_from_zcdp(ZeroConcentratedDP(claim.rho), share * claim.delta)
+        if Fraction(laws.delta(implied.epsilon).lower) > claim.delta + implied.delta:
+            return Bracket(float("inf"), float("inf"))
+    return Bracket(0.0, upper)
+
+
+def _aim(claim: Profile, slack: Fraction) -> int:
+    """What may be left unexplored so that, e^loss times as likely on the other side, it stays below the tolerance."""
+    loss = claim.epsilon or claim.rho + 2 * sqrt_up(claim.rho * log_up(1 / slack))
+    return max(int(slack * ONE / 8 * exp_down(-loss)), ONE >> _FINEST)
+
+
+def _profile(claim: object) -> Profile:
+    match claim:
+        case Profile():
+            return claim
+        case PureDP(epsilon):
+            return Profile.pure(epsilon)
+        case ApproxDP(epsilon, delta):
+            return Profile.pure(epsilon, delta)
+        case ZeroConcentratedDP(rho):
+            return Profile(None, rho)
+        case _:
+            raise InvalidDeclaration(
+                f"A claim of type {type(claim).__name__}.", allowed="Profile, PureDP, ApproxDP, ZeroConcentratedDP"
+            )
+
+
+def _largest(bounds: list[Bracket]) -> Bracket:
+    return Bracket(max(each.lower for each in bounds), max(each.upper for each in bounds))
+
+
+def _count(paths: int) -> int:
+    if isinstance(paths, bool) or not isinstance(paths, int) or not 1 <= paths <= _MOST_PATHS:
+        raise InvalidNumber(f"paths = {paths!r}.", allowed="an integer from 1 to 10^8")
+    return paths

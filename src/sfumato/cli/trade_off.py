@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The trade-off curve as a picture: false alarms across, misses up, what no attacker reaches shaded."""
+
+import math
+from collections.abc import Sequence
+
+from sfumato.accounting.interpret import Attacker
+from sfumato.query.plot import Figure
+
+_COLOURS = ("#3b6ea5", "#c8794a", "#5b9a68", "#8d6ab0")
+_LEFT, _TOP, _SIDE = 64, 52, 380
+_WIDTH, _HEIGHT = 760, 500
+_STYLE = (
+    "<style>.t{font-size:14px;font-weight:600;fill:#222}.a{font-size:11.5px;fill:#555}.g{stroke:#e6e6e6}"
+    ".l{fill:none;stroke-width:2.2;stroke-linejoin:round}.d{stroke:#999;stroke-dasharray:4 4}.s{fill:#f4f1ec}</style>"
+)
+
+Named = tuple[str, Attacker]
+
+
+def trade_off_chart(attackers: Sequence[Named]) -> Figure:
+    """One curve a promise; no attacker gets below its curve, and guessing lies on the diagonal.
+
+    The area below the last curve, the weakest promise, is shaded.
+    """
+    title = "What the best attacker can reach"
+    curves = [[_place(x, y) for x, y in attacker.trade_off()] for _, attacker in attackers]
+    outline = " ".join([f"{_LEFT},{_TOP + _SIDE}", *(f"{x:.1f},{y:.1f}" for x, y in curves[-1])])
+    parts = [_text(_LEFT, 24, title, "t"), f'<polygon points="{outline}" class="s"/>', _frame()]
+    for place, (curve, (name, attacker)) in enumerate(zip(curves, attackers, strict=True)):
+        colour = _COLOURS[place % len(_COLOURS)]
+        parts.append(f'<path d="M{"L".join(f"{x:.1f} {y:.1f}" for x, y in curve)}" class="l" stroke="{colour}"/>')
+        top = _TOP + 30 + 46 * place
+        parts.append(f'<rect x="{_LEFT + _SIDE + 24}" y="{top - 10}" width="10" height="10" rx="2" fill="{colour}"/>')
+        parts.append(_text(_LEFT + _SIDE + 40, top, name, "t"))
+        best = math.ceil(1000 * attacker.accuracy("0.5")) / 10
+        parts.append(_text(_LEFT + _SIDE + 40, top + 17, f"right at most {best:.1f}%, even odds", "a"))
+    return Figure(_document(title, "".join(parts)))
+
+
+def _place(x: float, y: float) -> tuple[float, float]:
+    return _LEFT + x * _SIDE, _TOP + (1 - y) * _SIDE
+
+
+def _frame() -> str:
+    """Grid, ticks, names, and the diagonal of pure guessing."""
+    parts = []
+    for tick in range(0, 101, 20):
+        x, y = _place(tick / 100, tick / 100)
+        parts.append(f'<line x1="{_LEFT}" x2="{_LEFT + _SIDE}" y1="{y:.1f}" y2="{y:.1f}" class="g"/>')
+        parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{_TOP + _SIDE}" class="g"/>')
+        parts.append(_text(_LEFT - 8, y + 4, f"{tick}%", "a", "end"))
+        parts.append(_text(x, _TOP + _SIDE + 18, f"{tick}%", "a", "middle"))
+    left, top = _place(0, 1)
+    right, bottom = _place(1, 0)
+    parts.append(f'<line x1="{left:.1f}" y1="{top:.1f}" x2="{right:.1f}" y2="{bottom:.1f}" class="d"/>')
+    parts.append(_text(right - 6, top + 14, "guessing: dashed", "a", "end"))
+    parts.append(_text(left + 10, bottom - 10, "out of reach", "a"))
+    parts.append(_text((left + right) / 2, bottom + 38, "false alarms: non-members named", "a", "middle"))
+    parts.append(_text(left, top - 8, "misses: members not named", "a"))
+    return "".join(parts)
+
+
+def _text(x: float, y: float, words: str, kind: str, anchor: str = "start") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}" text-anchor="{anchor}">{words}</text>'
+
+
+def _document(title: str, inside: str) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{title}" '
+        f'font-family="system-ui, sans-serif">{_STYLE}<rect width="{_WIDTH}" height="{_HEIGHT}" rx="6" fill="#fff"/>'
+        f"{inside}</svg>\n"
+    )

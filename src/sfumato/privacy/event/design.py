@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a secret random sample of the units is drawn, each for its own neighbour relation (RULES 19)."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+from sfumato.errors import InvalidNumber
+from sfumato.privacy.event.check import check_count, check_positive
+from sfumato.privacy.unit import Relation
+
+
+@dataclass(frozen=True, slots=True)
+class PoissonSample:
+    """Each unit is in the sample independently with probability ``rate``."""
+
+    rate: Fraction
+
+    def __post_init__(self) -> None:
+        check_positive("The rate of a sample", self.rate)
+        if self.rate > 1:
+            raise InvalidNumber(f"A sampling rate of {self.rate}.", allowed="greater than 0 and at most 1")
+
+    @property
+    def relation(self) -> Relation:
+        """The neighbour relation under which its amplification is proved (RULES 19)."""
+        return Relation.ADD_REMOVE
+
+
+@dataclass(frozen=True, slots=True)
+class FixedSample:
+    """``size`` of ``population`` units, without replacement, every subset equally likely."""
+
+    size: int
+    population: int
+
+    def __post_init__(self) -> None:
+        check_count("size", self.size)
+        check_count("population", self.population)
+        if self.size > self.population:
+            raise InvalidNumber(f"A sample of {self.size} from {self.population}.", allowed="at most the population")
+
+    @property
+    def relation(self) -> Relation:
+        """The neighbour relation under which its amplification is proved (RULES 19)."""
+        return Relation.REPLACE_ONE
+
+    @property
+    def rate(self) -> Fraction:
+        """The probability that a given unit is in the sample."""
+        return Fraction(self.size, self.population)
+
+
+@dataclass(frozen=True, slots=True)
+class WithReplacementSample:
+    """``size`` draws from ``population`` units, with replacement: independent and uniform, repeats allowed.
+
+    A unit that is drawn k times counts k times in what is done to the sample.
+    """
+
+    size: int
+    population: int
+
+    def __post_init__(self) -> None:
+        check_count("size", self.size)
+        check_count("population", self.population)
+
+    @property
+    def relation(self) -> Relation:
+        """The neighbour relation under which its amplification is proved (RULES 19)."""
+        return Relation.REPLACE_ONE
+
+    @property
+    def rate(self) -> Fraction:
+        """The expected number of times that a given unit is drawn."""
+        return Fraction(self.size, self.population)
+
+
+Design: TypeAlias = PoissonSample | FixedSample | WithReplacementSample

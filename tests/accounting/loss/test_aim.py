@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is aimed at: close to the answer, never decisive for it."""
+
+import math
+
+import pytest
+
+from sfumato.accounting.loss import Atoms, Gaussian, Ramp, Sampled
+from sfumato.accounting.loss.aim import Part, aim, outline, split
+
+PARTS = (Part(Gaussian(0.01), 10_000), Part(Ramp(0.02, tips=True), 500), Part(Sampled(Gaussian(1.5), 0.01), 1000))
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-15])
+def test_the_guess_of_epsilon_gives_the_guess_of_delta(delta: float) -> None:
+    there = aim(PARTS, delta=delta)
+    back = aim(PARTS, epsilon=there.epsilon)
+    assert math.log(back.delta) == pytest.approx(math.log(delta), rel=0.1)
+    assert there.tilt > 0 and there.blur > 0
+
+
+def test_the_outline_has_the_mass_of_both_laws() -> None:
+    losses, masses = outline(Sampled(Gaussian(1.5), 0.01))
+    assert masses.sum() == pytest.approx(1, rel=1e-9)
+    assert (masses * [math.exp(loss) for loss in losses.tolist()]).sum() == pytest.approx(1, rel=1e-9)
+
+
+def test_one_pair_has_its_own_unit_and_several_a_power_of_two() -> None:
+    alone = (Part(Atoms.pure(0.3), 100),)
+    assert aim(alone, delta=1e-6).step(alone) == 0.3
+    ramp = (Part(Ramp(0.3, tips=True), 100),)
+    assert (0.3 / aim(ramp, delta=1e-6).step(ramp)) % 1 == pytest.approx(0, abs=1e-9)
+    assert math.log2(aim(PARTS, delta=1e-6).step(PARTS)) % 1 == 0
+
+
+def test_only_a_seldom_and_long_tail_is_kept_apart() -> None:
+    heavy, normal = Part(Sampled(Gaussian(1.6), 0.001), 10**6), Part(Gaussian(0.001), 10**6)
+    for part, apart in ((heavy, True), (normal, False)):
+        goal = aim((part,), delta=1e-6)
+        found = split(part, goal.step((part,)), goal, exchanged=False, alone=True)
+        assert (found is not None) is apart
+        if found is not None:
+            assert found.low < 0 < found.high and found.far == 8 * found.near
+
+
+def test_a_loss_that_never_ends_needs_few_points() -> None:
+    parts = (Part(Sampled(Gaussian(20.0), 0.5), 10**7),)
+    reach = parts[0].pair.reach(1e-20)
+    assert (reach.upper - reach.lower) / aim(parts, delta=1e-10).step(parts) <= 1.2 * 2**20

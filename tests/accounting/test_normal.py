@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tail of the normal law against arbitrary precision balls."""
+
+from fractions import Fraction
+
+import pytest
+from flint import arb, ctx, fmpq
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.accounting import normal
+from sfumato.accounting.normal import normal_point, normal_tail
+
+BITS = 20_000
+
+POINTS = st.fractions(min_value=-45, max_value=45) | st.fractions(min_value=-2, max_value=2)
+CHANCES = st.fractions(min_value=Fraction(1, 10**9), max_value=Fraction(1, 2)) | st.integers(1, 2000).map(
+    lambda power: Fraction(1, 10**power)
+)
+
+
+def number(value: Fraction) -> arb:
+    """A ball of very many bits: tails may be 1e-4000."""
+    return arb(fmpq(value.numerator, value.denominator))
+
+
+def true_tail(x: Fraction) -> arb:
+    """erfc(x / sqrt 2) / 2."""
+    with ctx.workprec(BITS):
+        return (number(x) / arb(2).sqrt()).erfc() / 2
+
+
+def holds(x: Fraction) -> bool:
+    """Whether the bounds are on their sides of the truth."""
+    lower, upper = normal_tail(x)
+    with ctx.workprec(BITS):
+        return bool(number(lower) <= true_tail(x)) and bool(true_tail(x) <= number(upper))
+
+
+@given(POINTS)
+@settings(deadline=None, max_examples=60)
+def test_the_normal_tail_lies_between_its_bounds(x):
+    assert holds(x)
+    lower, upper = normal_tail(x)
+    assert upper - lower <= upper / 10**24
+
+
+@pytest.mark.parametrize("x", ["0", "0.999999", "1", "100", "141", "-141", "150", "1e-30"])
+def test_the_ends_and_the_joint_of_the_two_ways(x):
+    assert holds(Fraction(x))
+
+
+def test_far_out_the_tail_is_nearly_nothing_and_not_nothing():
+    lower, upper = normal_tail(Fraction(10**9))
+    assert lower == 0 < upper < Fraction(1, 10**4000)
+    assert normal_tail(Fraction(-(10**9))) == (1 - upper, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("_ROOT_UP", normal._ROOT_DOWN - Fraction(1, 10**30)),
+        ("_central", lambda x: (x, x)),
+        ("_hazard", lambda x: (x + 1 / (x + 2 / x), x + 1 / (x + 2 / x))),
+    ],
+)
+def test_a_wrong_series_is_noticed(monkeypatch, name, wrong):
+    normal_tail.cache_clear()
+    monkeypatch.setattr(normal, name, wrong)
+    assert not (holds(Fraction(1, 2)) and holds(Fraction(3)))
+    normal_tail.cache_clear()
+
+
+@given(CHANCES)
+@settings(deadline=None, max_examples=40)
+def test_the_normal_point_is_beyond_its_chance(chance):
+    point = normal_point(chance)
+    with ctx.workprec(BITS):
+        assert bool(true_tail(point) <= number(chance))
+        # and hardly beyond: a little nearer is not enough
+        nearer = point * (1 - Fraction(1, 10**20)) - Fraction(1, 10**25)
+        assert bool(true_tail(nearer) > number(chance))
+
+
+def test_a_chance_beyond_all_decimals_still_has_a_point():
+    chance = Fraction(1, 10**5000)
+    assert 151 < normal_point(chance) < 152
+    with ctx.workprec(BITS):
+        assert bool(true_tail(normal_point(chance)) <= number(chance))
+    assert normal_point(Fraction(1, 2)) == 0
