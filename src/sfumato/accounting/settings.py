@@ -66,15 +66,6 @@ SETTINGS = (
         f"{_WIKIMEDIA_URL}country_project_page/00_README.html",
     ),
     Setting(
-        "Google, COVID-19 mobility",
-        PureDP("2.64"),
-        "a user's day",
-        NoiseBy.CURATOR,
-        2020,
-        "Aktay et al., Google COVID-19 Community Mobility Reports: Anonymization Process Description (2020)",
-        "https://arxiv.org/abs/2004.04145",
-    ),
-    Setting(
         "Israel, births of 2014",
         PureDP("9.98"),
         "a birth",
@@ -93,14 +84,5 @@ SETTINGS = (
         " 19.61 with the housing units); delta:"
         " Abowd et al., The 2020 Census Disclosure Avoidance System TopDown Algorithm (2022)",
         "https://doi.org/10.1162/99608f92.529e3cb9",
-    ),
-    Setting(
-        "LinkedIn, audience counts",
-        ApproxDP("34.9", "7e-9"),
-        "a member's month",
-        NoiseBy.CURATOR,
-        2020,
-        "Rogers et al., LinkedIn's Audience Engagements API: A Privacy Preserving Data Analytics System at Scale (2020)",
-        "https://arxiv.org/abs/2002.05839",
     ),
 )

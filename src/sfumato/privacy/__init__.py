@@ -31,7 +31,15 @@ from sfumato.privacy.event import (
     Thresholded,
     WithReplacementSample,
 )
-from sfumato.privacy.guarantee import ApproxDP, PureDP, ZeroConcentratedDP
+from sfumato.privacy.guarantee import (
+    ApproxDP,
+    BoundedRangeDP,
+    GaussianDP,
+    Guarantee,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
 from sfumato.privacy.promise import Mechanism
 from sfumato.privacy.unit import AddRemove, Relation, ReplaceOne, Unit
 
@@ -41,6 +49,7 @@ __all__ = [
     "ApproxDP",
     "ApproxEvent",
     "BoundedRange",
+    "BoundedRangeDP",
     "Budget",
     "Composed",
     "ContinuousLaw",
@@ -48,7 +57,9 @@ __all__ = [
     "Distance",
     "Event",
     "FixedSample",
+    "GaussianDP",
     "Group",
+    "Guarantee",
     "Mechanism",
     "NoisyMax",
     "Norm",
@@ -57,6 +68,7 @@ __all__ = [
     "PureEvent",
     "RandomizedResponse",
     "Relation",
+    "RenyiDP",
     "Repeated",
     "ReplaceOne",
     "Rule",
