@@ -100,4 +100,4 @@ def test_what_has_no_pair_is_left_to_exact_costs() -> None:
 
 def test_much_gaussian_noise_is_cut_into_pairs_that_floats_hold() -> None:
     parts = plan(ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction(1, 100), L2)).parts()
-    assert len(parts) == 1 and parts[0].times * parts[0].pair.mu**2 == pytest.approx(10**4)
+    assert len(parts) == 1 and parts[0].times * parts[0].pair.mu ** 2 == pytest.approx(10**4)

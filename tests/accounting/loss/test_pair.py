@@ -115,7 +115,9 @@ def test_the_cells_of_a_gaussian_hold_its_mass_and_mean(mu: float, monkeypatch: 
             low, high = (each.log() / oracle.number(mu) + oracle.number(mu) / 2 for each in (low, high))
             under_q = oracle.normal_tail(low) - oracle.normal_tail(high)
             under_p = oracle.normal_tail(low - oracle.number(mu)) - oracle.normal_tail(high - oracle.number(mu))
-            wanted = (under_p / under_q - oracle.number(given.ratio[cell].item())) / oracle.number(given.gap[cell].item())
+            wanted = (under_p / under_q - oracle.number(given.ratio[cell].item())) / oracle.number(
+                given.gap[cell].item()
+            )
             assert mass[cell] == pytest.approx(float(under_q.mid()), rel=1e-10)
             assert share[cell] == pytest.approx(float(wanted.mid()), rel=1e-9, abs=1e-11)
 
