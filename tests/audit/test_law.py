@@ -94,6 +94,7 @@ CUT_LAW = laws.laplace(CUT.noise.whole.scale, (CUT.noise.lower, CUT.noise.upper)
 MAX, GAP = report_noisy_max(ONE_STEP, 3), report_noisy_max(ONE_STEP, 3, gap=True)
 STREAM = sparse_vector(ONE_STEP, 4, threshold=10, positives=1)
 TOLD = sparse_vector(ONE_STEP, 4, threshold=10, positives=1, gap=True)
+SOME = sparse_vector(ONE_STEP, 4, threshold=10, positives=2)
 SHOW = {"a": 3, "b": 0, "c": 1}
 THIRDS = [0, 2, 3]
 CASES = {
@@ -140,6 +141,17 @@ CASES = {
                 (-1, 1), laws.laplace(TOLD.threshold_noise.scale), laws.laplace(TOLD.query_noise.scale), 1, range(40)
             )
         ),
+    ),
+    "verdicts of a long stream": (
+        SOME,
+        ONE_STEP,
+        (9, 11, 10, 9),
+        {
+            tuple(each != "below" for each in key): mass
+            for key, mass in laws.sparse_vector(
+                (-1, 1, 0, -1), laws.laplace(SOME.threshold_noise.scale), laws.laplace(SOME.query_noise.scale), 2
+            ).items()
+        },
     ),
     "exponential": (exponential(ONE_STEP, 1), ONE_STEP, THIRDS, laws.exponential(THIRDS, Fraction(1, 2))),
     "permute and flip": (

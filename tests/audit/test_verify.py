@@ -125,6 +125,15 @@ def test_a_right_mechanism_is_never_called_violated(epsilon, sensitivity, monoto
         assert verify(mechanism, distance, tolerance="1e-5", paths=3000).verdict is not Verdict.VIOLATED
 
 
+def test_a_long_stream_loses_nearly_what_is_claimed():
+    for monotone in (False, True):
+        mechanism = sparse_vector(LINF, 1, threshold=10, positives=1, monotone=monotone)
+        result = verify(mechanism, LINF, paths=10)
+        assert 0.98 < result.epsilon.lower <= 1
+        halved = halved_noise(LINF, sparse_vector, 1, 10, 1, monotone=monotone)
+        assert verify(halved, LINF, claim=PureDP(Fraction(1)), paths=10).verdict is Verdict.VIOLATED
+
+
 # --- planted bugs
 
 

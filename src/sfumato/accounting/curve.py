@@ -109,6 +109,8 @@ class _Composed:
             # amplified losses are rounded up, by far less than a float
             return Bracket(math.nextafter(float_down(self.plan.pure), 0.0), pure)
         worst = self._worst(partial(epsilon_at, delta=float(spare)), delta=float(spare))
+        if min(worst.upper, pure) == math.inf:
+            raise InvalidNumber(f"No epsilon is proved at delta = {float(spare):.6g}.", allowed="from about 1e-25 on")
         return Bracket(min(worst.lower, pure), min(worst.upper, pure))
 
     def delta(self, epsilon: Number) -> Bracket:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exact output law of a mechanism on one input.
 
-Additive noise, thresholds, noisy maxima and sparse vectors are explored: their own code
-runs. Choices by weight and randomised response, which draw from no noise law, are their
-formulas, worked out here anew from the rate or epsilon that the mechanism holds: whether the
-draws follow them is for ``audit`` and the tests of ``noise``. Proof: law.proof.md.
+Additive noise, thresholds, noisy maxima and short sparse vectors are explored: their own
+code runs. Choices by weight and randomised response, which draw from no noise law, and longer
+streams, which have too many paths, are their formulas, worked out here anew from what the
+mechanism holds: whether the draws follow them is for ``audit`` and the tests of ``noise``. Proof: law.proof.md.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence

@@ -26,6 +26,8 @@ from sfumato.privacy.unit import Relation
 # e^-10 is left of a candidate so far behind
 _BEHIND = 10
 _CELLS = 2
+# 2^9 sequences of verdicts at most
+_BELOW, _MOST_ABOVE = 6, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,16 +133,16 @@ def _moved(scores: tuple[int, ...], step: int, *, monotone: bool) -> Iterator[tu
 
 
 def _streams(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
-    """Answers about the threshold: one that is to be below, then one that is to be above."""
+    """Answers that are to be below, and move up, then answers that are to be above, and move down or stay.
+
+    One of each, whose code is run; and so many of the first that only the threshold can make room for them.
+    """
     level, step = mechanism.threshold, int(distance.value)
-    far = math.ceil(2 * mechanism.query_noise.scale)
-    for answers in ((level, level), (level + far, level - far)):
-        first, last = answers
-        if mechanism.monotone:
-            yield answers, (first + step, last)
-            yield answers, (first, last + step)
-        else:
-            yield answers, (first + step, last - step)
+    above, near = min(mechanism.positives, _MOST_ABOVE), math.ceil(mechanism.query_noise.scale)
+    for far, below, last in ((0, 1, 1), (2 * near, 1, 1), (near, _BELOW, above)):
+        first, second = (level + far,) * below, (level - far,) * last
+        moved = second if mechanism.monotone else tuple(each - step for each in second)
+        yield (*first, *second), (*(each + step for each in first), *moved)
 
 
 def _truths(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:

@@ -108,7 +108,7 @@ class Verification:
                 said = f"VIOLATED: the {self.worst.measure.value} is proved to be above {number(self.worst.claimed)}."
             case Verdict.HOLDS:
                 said = f"HOLDS on {pairs} pairs of neighbours, up to a probability of {number(self.tolerance)}."
-            case Verdict.UNDECIDED:
+            case _:
                 said = f"UNDECIDED: a probability of up to {self.unreached:.2g} was not gone through."
         return f"{self.mechanism}: {said} {loss}"
 

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.accounting.loss.pair import Edges, Floats, Gaussian, Pair, Ramp
+from sfumato.accounting.loss.pair import ULPS, Edges, Floats, Gaussian, Pair, Ramp
 
 # the width aimed at, of epsilon; upper and lower bound are about 2.4 blur (1 + tilt) apart
 _WIDTH, _APART = 1.1e-4, 2.45
-_ORDERS = np.geomspace(0.01, 4.0, 56)
+_ORDERS = np.geomspace(2e-3, 1.0, 64)
+# e^300 is far within floats
+_STEEPEST = 300.0
 _OUTLINE = 400
 _FINEST = 1e-7
 _MOST_POINTS = 2**20
@@ -100,10 +102,9 @@ def split(part: Part, step: float, goal: Aim, *, exchanged: bool, alone: bool) -
 def aim(parts: Sequence[Part], *, delta: float | None = None, epsilon: float = 0.0, exchanged: bool = False) -> Aim:
     """For the epsilon at ``delta``; without one, for the delta at ``epsilon``."""
     small = sum(part.times * _variance(part.pair) for part in parts)
-    orders = _ORDERS * (
-        math.sqrt(2 * math.log(1 / delta) / small) if delta else (epsilon + 8 * math.sqrt(small)) / small
-    )
-    orders = np.minimum(orders, 300.0 / max(_span(part.pair) for part in parts))
+    times = sum(part.times for part in parts)
+    top = 4 * (math.sqrt(2 * math.log(1 / delta) / small) if delta else (epsilon + 8 * math.sqrt(small)) / small)
+    orders = _ORDERS * min(top, _STEEPEST / max(_span(part.pair) for part in parts), _STEEPEST / (ULPS * times) / 1e5)
     grown = np.zeros_like(orders)
     normal = 0.0
     for part in parts:

@@ -17,6 +17,7 @@ from scipy import fft
 
 from sfumato.accounting.loss.lattice import UNIT, Lattice, norm
 from sfumato.accounting.loss.pair import Floats
+from sfumato.errors import InvalidNumber
 
 Spectrum: TypeAlias = NDArray[np.complex128]
 
@@ -26,7 +27,7 @@ _TRANSFORM = 20 * UNIT
 _LOST = 5e-7
 _DIRECT = 2**16
 _LONGEST_POWER = 256
-_SHORT = 2**12
+_SHORT = 2**14
 _RATES = 12
 _UNCROPPED = 2**9
 # how often the copies that are folded at once may be in the tail
@@ -164,6 +165,8 @@ def _matched(x: Lattice, y: Lattice) -> tuple[Lattice, Lattice]:
         x = coarsen(x)
     while y.step < 0.75 * x.step:
         y = coarsen(y)
+    if x.step != y.step:
+        raise InvalidNumber(f"Lattices of steps {x.step!r} and {y.step!r}.", allowed="steps a power of two apart")
     return x, y
 
 

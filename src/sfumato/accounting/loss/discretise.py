@@ -17,7 +17,7 @@ from sfumato.accounting.loss.lattice import UNIT, Lattice
 from sfumato.accounting.loss.pair import ULPS, Edges, Floats, Pair
 
 # masses under Q as the pairs state them
-_MASS_ERROR = 2.0**-42
+_MASS_ERROR = 2.0**-41
 
 
 @dataclass(frozen=True, slots=True)

@@ -226,8 +226,11 @@ class Ramp:
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
         """From a to b, ratios in the support: 2c (1/sqrt a - 1/sqrt b), and the mean is sqrt(a b)."""
         ends = np.clip(edges.ratio, math.exp(-self.epsilon), math.exp(self.epsilon))
-        inside = ends == edges.ratio
-        width = np.where(inside[1:] & inside[:-1], edges.gap, ends[1:] - ends[:-1])
+        gains = np.clip(edges.gain, math.expm1(-self.epsilon), math.expm1(self.epsilon))
+        # what a cell at the end of the support loses must not cost the digits of what is left
+        cut = np.where(ends[:-1] < 0.5, np.diff(ends), np.diff(gains))
+        inside = (ends == edges.ratio) & (gains == edges.gain)
+        width = np.where(inside[1:] & inside[:-1], edges.gap, cut)
         roots = np.sqrt(ends)
         mean = roots[1:] * roots[:-1]
         return 2 * self.density * width / (mean * (roots[1:] + roots[:-1])), edges.share(mean)
