@@ -19,7 +19,7 @@ from sfumato.privacy import Distance, Norm, Relation, Repeated
 
 NEIGHBOURS = importlib.import_module("sfumato.audit.neighbours")
 NOISE = {Norm.L1: DiscreteLaplace(1), Norm.L2: DiscreteGaussian(1), Norm.LINF: DiscreteStaircase(1, 3)}
-VALUES = st.fractions(Fraction(1, 6), 40, max_denominator=6)
+VALUES = st.fractions(1, 40, max_denominator=6)
 
 
 def pairs(mechanism, distance):
@@ -58,7 +58,6 @@ def test_neighbours_too_far_apart_are_noticed(monkeypatch):
 def test_two_cells_move_in_both_ways():
     moves = {pair.other for pair in farthest(Norm.LINF, Fraction(2), 2)[1]}
     assert {(2, 2), (2, -2), (2, 0), (1, 0)} >= moves >= {(2, 2), (2, -2), (2, 0)}
-    assert farthest(Norm.L1, Fraction(1, 2))[1] == (Neighbours((0,), (0,)), Neighbours((0, 0), (0, 0)))
 
 
 @pytest.mark.parametrize("keys", [1, 2, 3])
