@@ -54,6 +54,7 @@ bench-accounting: $(VENV)/.run $(ACCOUNTING_PEERS:%=.bench/%/.done)
 # The pictures of docs/, from benchmarks/results.
 figures: $(VENV)/.run
 	$(BIN)/python -m benchmarks.figures
+	$(BIN)/python -m benchmarks.figures_accounting
 
 clean:
 	rm -rf $(VENV) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-report.html
