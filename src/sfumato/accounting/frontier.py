@@ -64,7 +64,8 @@ class Decimals:
     def value(self, index: int) -> Fraction:
         """The number at an index."""
         exponent, rest = divmod(-index if self.falling else index, self._decade)
-        return (10 ** (self.digits - 1) + rest) * Fraction(10) ** (exponent - self.digits + 1)
+        leading: int = 10 ** (self.digits - 1) + rest
+        return leading * Fraction(10) ** (exponent - self.digits + 1)
 
     def place(self, index: int) -> float:
         place = math.log(self.value(index))
@@ -78,7 +79,8 @@ class Decimals:
     @property
     def _decade(self) -> int:
         """How many numbers there are from a power of ten to the next."""
-        return 9 * 10 ** (self.digits - 1)
+        count: int = 9 * 10 ** (self.digits - 1)
+        return count
 
 
 @dataclass(frozen=True, slots=True)
