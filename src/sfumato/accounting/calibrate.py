@@ -124,7 +124,7 @@ def laplace_scale(
         target,
         lambda scale: _repeated(AdditiveNoise(DiscreteLaplace(scale), distance), queries),
         curve=curve,
-        start=_by_zcdp(target, distance.value**2 * queries),
+        start=_as_gaussian(target, distance.value**2 * queries),
     )
 
 
@@ -135,7 +135,7 @@ def gaussian_sigma(target: ApproxDP, distance: Distance, queries: int = 1, *, cu
         target,
         lambda sigma: _repeated(AdditiveNoise(DiscreteGaussian(sigma), distance), queries),
         curve=curve,
-        start=_by_zcdp(target, distance.value * queries),
+        start=_as_gaussian(target, distance.value * queries),
     )
 
 
@@ -144,7 +144,7 @@ def noise_multiplier(target: ApproxDP, rate: Number, steps: int, *, curve: Curve
     sample, one = PoissonSample(positive("rate", rate, at_most=Fraction(1))), Distance(Norm.L2, Fraction(1))
     check_count("steps", steps)
     # the variance of a step's loss is about rate^2 (e^(1 / sigma^2) - 1), and rate^2 / sigma^2 where sigma is large
-    flat = _by_zcdp(target, sample.rate**2 * steps)
+    flat = _as_gaussian(target, sample.rate**2 * steps)
     return least_noise(
         target,
         lambda sigma: _repeated(Sampled(sample, ContinuousNoise(ContinuousLaw.GAUSSIAN, sigma, one)), steps),
@@ -235,12 +235,16 @@ def _repeated(event: Event, times: int) -> Event:
     return event if times == 1 else Repeated(event, times)
 
 
-def _by_zcdp(target: ApproxDP, squared: Fraction) -> float:
-    """A first guess of the noise for a total squared distance: epsilon is about rho + 2 sqrt(rho ln(1/delta))."""
-    delta, epsilon = positive("delta", target.delta), float(min(target.epsilon, Fraction(10**6)))
-    spread = math.log(delta.denominator) - math.log(delta.numerator)
-    rho = max((math.sqrt(spread + epsilon) - math.sqrt(spread)) ** 2, float(delta) ** 2, 1e-60)
-    return math.sqrt(float(min(squared, Fraction(10**60))) / (2 * rho))
+def _as_gaussian(target: ApproxDP, squared: Fraction) -> float:
+    """A first guess: the sigma of one Gaussian for this squared distance in all (Balle and Wang 2018, Theorem 8)."""
+    delta, epsilon = float(positive("delta", target.delta)), float(min(target.epsilon, Fraction(500)))
+    low, high = 1e-30, 1e3
+    for _ in range(40):
+        mu = math.sqrt(low * high)
+        near, far = (epsilon / mu + sign * mu / 2 for sign in (-1, 1))
+        spent = math.erfc(near / math.sqrt(2)) / 2 - math.exp(epsilon) * math.erfc(far / math.sqrt(2)) / 2
+        low, high = (low, mu) if spent > delta else (mu, high)
+    return math.sqrt(float(min(squared, Fraction(10**60)))) / low
 
 
 def _norm(distance: Distance, norm: Norm) -> None:

@@ -71,11 +71,12 @@ def privacy_curve(event: Event) -> Curve:
         InvalidDeclaration: an event without a rule; mixed neighbour relations.
         InvalidNumber: more than 10^7 events; noise that hides next to nothing.
 
-    >>> from sfumato.privacy import Distance, Norm
+    >>> from sfumato.privacy import ContinuousNoise, Distance, Norm, Repeated
+    >>> from sfumato.privacy.event import ContinuousLaw
     >>> noise = ContinuousNoise(ContinuousLaw.LAPLACE, Fraction(50), Distance(Norm.L1, Fraction(1)))
     >>> bounds = privacy_curve(Repeated(noise, 1000)).epsilon("1e-6")
     >>> round(bounds.lower, 3), round(bounds.upper, 3)
-    (2.905, 2.906)
+    (2.905, 2.905)
     """
     if len(_relations(event)) > 1:
         raise InvalidDeclaration(

@@ -154,7 +154,7 @@ def test_a_share_divides_or_is_what_was_asked(times: int, most: int) -> None:
 
 @pytest.mark.parametrize("size", [64, 243, 625, 1000, 1536, 2000])
 def test_the_transform_keeps_the_assumed_bound(size: int) -> None:
-    # the bound of compose.proof.md, 20 u log2(N), with room of a factor of ten
+    # the bound of compose.proof.md, 20 u (1 + log2 N), with room of a factor of ten
     values = np.random.default_rng(size).random(size)
     ours = fft.rfft(values, size)
     with ctx.workprec(120):

@@ -15,6 +15,8 @@ from sfumato.accounting.loss.pair import ULPS, Edges, Floats, Gaussian, Pair, Ra
 
 # the width aimed at, of epsilon; upper and lower bound are about 2.4 blur (1 + tilt) apart
 _WIDTH, _APART = 1.1e-4, 2.45
+# beyond 1/16 there is no lower bound
+_WIDEST = 0.03
 _ORDERS = np.geomspace(2e-3, 1.0, 64)
 # e^300 is far within floats
 _STEEPEST = 300.0
@@ -101,7 +103,7 @@ def split(part: Part, step: float, goal: Aim, *, exchanged: bool, alone: bool) -
 
 def aim(parts: Sequence[Part], *, delta: float | None = None, epsilon: float = 0.0, exchanged: bool = False) -> Aim:
     """For the epsilon at ``delta``; without one, for the delta at ``epsilon``."""
-    small = sum(part.times * _variance(part.pair) for part in parts)
+    small = sum(part.times * _variance(part.pair, exchanged=exchanged) for part in parts)
     times = sum(part.times for part in parts)
     top = 4 * (math.sqrt(2 * math.log(1 / delta) / small) if delta else (epsilon + 8 * math.sqrt(small)) / small)
     orders = _ORDERS * min(top, _STEEPEST / max(_span(part.pair) for part in parts), _STEEPEST / (ULPS * times) / 1e5)
@@ -109,7 +111,7 @@ def aim(parts: Sequence[Part], *, delta: float | None = None, epsilon: float = 0
     normal = 0.0
     for part in parts:
         if isinstance(part.pair, Gaussian) or part.pair.worst * orders[-1] < _SMALL:
-            normal += part.times * _variance(part.pair)
+            normal += part.times * _variance(part.pair, exchanged=exchanged)
         else:
             grown += part.times * _cumulant(part.pair, orders, exchanged=exchanged)
     grown += orders * (orders + 1) / 2 * normal
@@ -123,7 +125,8 @@ def aim(parts: Sequence[Part], *, delta: float | None = None, epsilon: float = 0
         best = int(np.argmin(exponents))
         delta = math.exp(max(min(float(exponents[best]), 0.0), -600.0))
     tilt = float(orders[best])
-    return Aim(tilt, _WIDTH * max(epsilon, 0.03 * math.sqrt(small)) / (_APART * (1 + tilt)), epsilon, delta)
+    blur = _WIDTH * max(epsilon, 0.03 * math.sqrt(small)) / (_APART * (1 + tilt))
+    return Aim(tilt, min(blur, _WIDEST), epsilon, delta)
 
 
 def _span(pair: Pair) -> float:
@@ -131,14 +134,14 @@ def _span(pair: Pair) -> float:
     return max(abs(reach.lower), abs(reach.upper))
 
 
-def _variance(pair: Pair) -> float:
+def _variance(pair: Pair, *, exchanged: bool) -> float:
     """About the variance of one loss."""
     if isinstance(pair, Gaussian):
         return pair.mu**2
     if isinstance(pair, Ramp):
         return pair.epsilon**2 * (1.0 if pair.tips else 1 / 3)
     losses, masses = outline(pair)
-    return float((losses**2 * masses * np.exp(np.maximum(losses, 0.0))).sum())
+    return float((losses**2 * masses * (1.0 if exchanged else np.exp(losses))).sum())
 
 
 def _cumulant(pair: Pair, orders: Floats, *, exchanged: bool) -> Floats:

@@ -21,7 +21,7 @@ from sfumato.errors import InvalidNumber
 
 Spectrum: TypeAlias = NDArray[np.complex128]
 
-# ||computed - true||_2 <= 20 u log2(N) ||true||_2 for transforms of 5-smooth length N
+# ||computed - true||_2 <= 20 u (1 + log2(N)) ||true||_2 for transforms of 5-smooth length N
 _TRANSFORM = 20 * UNIT
 # of the weight, what windows and crops may cost in all
 _LOST = 5e-7
@@ -30,6 +30,8 @@ _LONGEST_POWER = 256
 _SHORT = 2**14
 _RATES = 12
 _UNCROPPED = 2**9
+# a law on one point has a width too, for what only steers
+_NARROWEST = 1e-3
 # how often the copies that are folded at once may be in the tail
 _SELDOM = 3
 
@@ -68,7 +70,7 @@ def product(x: Lattice, y: Lattice) -> Lattice:
         size = fft.next_fast_len(length, real=True)
         there = fft.rfft(x.weights, size) * fft.rfft(y.weights, size)
         weights = np.maximum(fft.irfft(there, size)[:length], 0.0)
-        rho = _TRANSFORM * math.log2(size)
+        rho = _TRANSFORM * (1 + math.log2(size))
         apart = math.sqrt(size) * (x.norm + y.norm + norm(weights)) * rho
         rounding = 1.1 * apart * max(x.total, y.total, 1.0)
     return replace(
@@ -172,7 +174,7 @@ def _matched(x: Lattice, y: Lattice) -> tuple[Lattice, Lattice]:
 
 def _copies(x: Lattice, times: int) -> int:
     """How many copies to add in one transform: as many as keep it short."""
-    points = math.sqrt(x.moments()[1]) / x.step
+    points = max(math.sqrt(x.moments()[1]) / x.step, _NARROWEST)
     longest = max(2 * len(x.weights), _SHORT)
     if 16 * points * math.sqrt(times) <= 2 * longest and times <= _LONGEST_POWER:
         return times
@@ -234,7 +236,7 @@ def _back(x: Lattice, spectrum: Spectrum, times: int, window: _Window, size: int
     """The sum of ``times`` copies, on its window, from the power of the transform."""
     around = fft.irfft(spectrum, size)
     weights = np.maximum(np.roll(around, (times * x.start - window.first) % size)[: len(window)], 0.0)
-    rho = _TRANSFORM * math.log2(size)
+    rho = _TRANSFORM * (1 + math.log2(size))
     apart = math.sqrt(size) * rho * x.norm
     grows = math.exp(times * math.log(max(x.total + apart, 1.0)) * (1 + 2.0**-30))
     rounding = times * apart * (1 + 3 * UNIT / rho) * grows + math.sqrt(size) * rho * norm(around)
@@ -271,7 +273,7 @@ def _window(x: Lattice, times: int, lost: float) -> _Window:
     mean, variance = x.moments()
     middle = round(mean / x.step)
     chance = -math.log(lost / 2)
-    rate = math.sqrt(2 * chance / max(variance * times, 1e-300)) * x.step
+    rate = math.sqrt(2 * chance / times) / max(math.sqrt(variance) / x.step, _NARROWEST)
     below, above = (math.ceil(_farthest(x, times, middle, side * rate, chance)) + 1 for side in (-1, 1))
     return _Window(max(first, times * middle - below), min(last, times * middle + above), lost)
 
