@@ -62,7 +62,7 @@ def account(event: Event) -> Profile:
     >>> account(AdditiveNoise(DiscreteLaplace(10), Distance(Norm.L1, Fraction(1)))).epsilon
     Fraction(1, 10)
     """
-    if len(_relations(event)) > 1:
+    if len(relations_of(event)) > 1:
         raise InvalidDeclaration(
             "Parts of one event are about different neighbour relations.", allowed="one relation for all parts"
         )
@@ -214,19 +214,19 @@ def _repeated(event: Repeated) -> Profile:
     return _cost(event.event).times(event.times)
 
 
-def _relations(event: object) -> set[Relation]:
+def relations_of(event: object) -> set[Relation]:
     """The neighbour relations that an event's parts are about."""
     match event:
         case Composed(events):
-            return set().union(*(_relations(each) for each in events))
+            return set().union(*(relations_of(each) for each in events))
         case Repeated(inner):
-            return _relations(inner)
+            return relations_of(inner)
         case Sampled(design, inner):
-            return {design.relation} | _relations(inner)
+            return {design.relation} | relations_of(inner)
         case Thresholded(additive):
-            return _relations(additive)
+            return relations_of(additive)
         case Group(inner) | Stream(inner) | Shuffled(inner):
-            return _relations(inner)
+            return relations_of(inner)
         case AdditiveNoise() | ContinuousNoise() | Selection() | NoisyMax() | SparseVector():
             return {event.distance.relation}
         case BoundedRange() | PureEvent() | ApproxEvent():

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Protocol
 
-from sfumato.accounting.account import _relations, account
+from sfumato.accounting.account import account, relations_of
 from sfumato.accounting.convert import approx_from_zcdp
 from sfumato.accounting.delta import delta_at as guaranteed_delta
 from sfumato.accounting.dominate import FixedPlan
@@ -78,7 +78,7 @@ def privacy_curve(event: Event) -> Curve:
     >>> round(bounds.lower, 3), round(bounds.upper, 3)
     (2.905, 2.905)
     """
-    if len(_relations(event)) > 1:
+    if len(relations_of(event)) > 1:
         raise InvalidDeclaration(
             "Parts of one event are about different neighbour relations.", allowed="one relation for all parts"
         )

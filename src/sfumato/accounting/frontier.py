@@ -73,7 +73,7 @@ class Decimals:
 
     def near(self, place: float) -> int:
         exponent, rest = divmod((-place if self.falling else place) / math.log(10), 1)
-        index = int(exponent) * self._decade + round((10**rest - 1) * 10 ** (self.digits - 1))
+        index: int = int(exponent) * self._decade + round((10**rest - 1) * 10 ** (self.digits - 1))
         return -index if self.falling else index
 
     @property

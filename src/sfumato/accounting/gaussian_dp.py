@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from sfumato.accounting.account import _relations, account
+from sfumato.accounting.account import account, relations_of
 from sfumato.accounting.convert import gaussian_from_pure, gaussian_from_range
 from sfumato.errors import InvalidDeclaration
 from sfumato.privacy.event import (
@@ -43,7 +43,7 @@ def mu_squared(event: Event) -> Fraction:
     >>> mu_squared(Repeated(noise, 400))
     Fraction(1, 1)
     """
-    if len(_relations(event)) > 1:
+    if len(relations_of(event)) > 1:
         raise InvalidDeclaration(
             "Parts of one event are about different neighbour relations.", allowed="one relation for all parts"
         )

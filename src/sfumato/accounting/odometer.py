@@ -17,7 +17,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Self
 
-from sfumato.accounting.account import _relations, account
+from sfumato.accounting.account import account, relations_of
 from sfumato.accounting.convert import conversion_cost
 from sfumato.accounting.filter import UNIT
 from sfumato.accounting.gaussian_dp import mu_squared
@@ -238,7 +238,7 @@ class Odometer:
 
 
 def _check(event: Event, relation: Relation) -> None:
-    other = _relations(event) - {relation}
+    other = relations_of(event) - {relation}
     if other:
         raise InvalidDeclaration(
             f"An event about {', '.join(sorted(each.value for each in other))} neighbours.",

@@ -12,7 +12,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from sfumato.accounting.account import _relations, account
+from sfumato.accounting.account import account, relations_of
 from sfumato.accounting.convert import (
     HUGE,
     approx_from_pure,
@@ -84,7 +84,7 @@ def renyi(event: Event, order: Number) -> Fraction:
     >>> round(float(renyi(Sampled(PoissonSample(Fraction(1, 100)), gaussian), 8)), 9)
     4.022e-06
     """
-    if len(_relations(event)) > 1:
+    if len(relations_of(event)) > 1:
         raise InvalidDeclaration(
             "Parts of one event are about different neighbour relations.", allowed="one relation for all parts"
         )
