@@ -4,8 +4,8 @@
 from collections.abc import Callable
 from functools import partial
 
-import dp_accounting as dpa  # type: ignore[import-not-found]
-from dp_accounting.pld import PLDAccountant, common  # type: ignore[import-not-found]
+import dp_accounting as dpa
+from dp_accounting.pld import PLDAccountant, common
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from benchmarks.systems import Call, Make

@@ -35,6 +35,7 @@ from sfumato.privacy import (
     Group,
     NoisyMax,
     Norm,
+    Parallel,
     PoissonSample,
     PureEvent,
     RandomizedResponse,
@@ -881,4 +882,25 @@ def test_a_subclass_of_an_event_has_no_rule_of_its_parent():
 
 def test_every_kind_of_event_has_its_rule_and_its_cases():
     tried = {type(case(name)[0]) for name in CASES}
-    assert set(RULES) == set(get_args(Event)) == tried | {Composed, Repeated}
+    assert set(RULES) == set(get_args(Event)) == tried | {Composed, Parallel, Repeated}
+
+
+def test_parallel_parts_cost_the_dearest_of_them():
+    # a histogram, exactly: one cell differs under add-remove, two under replace-one
+    def cells(relation: Relation) -> Parallel:
+        return Parallel(tuple(AdditiveNoise(DiscreteLaplace(s), Distance(Norm.L1, ONE, relation)) for s in (2, 4, 8)))
+
+    assert account(cells(ADD)) == Profile.pure(Fraction(1, 2))
+    both = account(cells(REPLACE))
+    assert both.epsilon == Fraction(3, 4) and both.rho == Fraction(1, 8) + Fraction(1, 32)
+    gaussian = AdditiveNoise(DiscreteGaussian(1), Distance(Norm.L2, ONE))
+    assert account(Parallel((*cells(ADD).events, gaussian))) == Profile(None, HALF)
+
+
+def test_parallel_parts_of_several_relations_or_of_none_have_no_rule():
+    mixed = tuple(AdditiveNoise(DiscreteLaplace(1), Distance(Norm.L1, ONE, each)) for each in (ADD, REPLACE))
+    for event in (Parallel(mixed), Parallel((Composed(()),))):
+        with pytest.raises(InvalidDeclaration):
+            account(event)
+    with pytest.raises(InvalidDeclaration):
+        Parallel(())

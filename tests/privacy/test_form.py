@@ -34,6 +34,7 @@ from sfumato.privacy import (
     Group,
     NoisyMax,
     Norm,
+    Parallel,
     PoissonSample,
     PureEvent,
     RandomizedResponse,
@@ -262,6 +263,10 @@ FORMS = {
         {"kind": "composed", "version": 1, "events": [SUM, COUNT]},
         Composed((AdditiveNoise(NOISE, ONE), AdditiveNoise(NOISE, EACH, 4))),
     ),
+    "parallel": (
+        {"kind": "parallel", "version": 1, "events": [SUM, COUNT]},
+        Parallel((AdditiveNoise(NOISE, ONE), AdditiveNoise(NOISE, EACH, 4))),
+    ),
     "repeated": ({"kind": "repeated", "version": 1, "event": SUM, "times": 9}, Repeated(AdditiveNoise(NOISE, ONE), 9)),
 }
 LAWS = [
@@ -358,7 +363,7 @@ def test_every_kind_has_its_form_and_every_form_is_tried():
     assert VERSION == 1
 
 
-@pytest.mark.parametrize("name", [name for name in FORMS if name != "composed"])
+@pytest.mark.parametrize("name", [name for name in FORMS if name not in ("composed", "parallel")])
 def test_what_is_false_or_usual_is_not_written(name):
     """So a field that came later leaves the older forms as they were."""
     written, event = FORMS[name]

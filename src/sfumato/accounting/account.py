@@ -23,6 +23,7 @@ from sfumato.privacy.event import (
     Event,
     Group,
     NoisyMax,
+    Parallel,
     PureEvent,
     RandomizedResponse,
     Repeated,
@@ -53,6 +54,7 @@ def account(event: Event) -> Profile:
         a sample costs less than the whole
         a group costs its size and the square of its size
         neighbour relations never mix
+        parallel parts cost the dearest of them
         an event without a rule raises
 
     Raises:
@@ -210,6 +212,20 @@ def _composed(event: Composed) -> Profile:
     return Profile.total([_cost(each) for each in event.events])
 
 
+def _parallel(event: Parallel) -> Profile:
+    """The dearest part; under replace-one the two dearest, as a unit may leave one and enter another (RULES 8)."""
+    relations = relations_of(event)
+    if len(relations) != 1:
+        raise _no_rule(event)
+    parts, touched = [_cost(each) for each in event.events], 1 if relations == {Relation.ADD_REMOVE} else 2
+    pure = [part.epsilon for part in parts if part.epsilon is not None]
+    return Profile(
+        sum(sorted(pure)[-touched:], Fraction(0)) if len(pure) == len(parts) else None,
+        sum(sorted(part.rho for part in parts)[-touched:], Fraction(0)),
+        min(sum(sorted(part.delta for part in parts)[-touched:], Fraction(0)), Fraction(1)),
+    )
+
+
 def _repeated(event: Repeated) -> Profile:
     return _cost(event.event).times(event.times)
 
@@ -217,7 +233,7 @@ def _repeated(event: Repeated) -> Profile:
 def relations_of(event: object) -> set[Relation]:
     """The neighbour relations that an event's parts are about."""
     match event:
-        case Composed(events):
+        case Composed(events) | Parallel(events):
             return set().union(*(relations_of(each) for each in events))
         case Repeated(inner):
             return relations_of(inner)
@@ -254,6 +270,7 @@ _EVENTS: dict[type, Callable[..., Profile]] = {
     Group: _group,
     Stream: _stream,
     Composed: _composed,
+    Parallel: _parallel,
     Repeated: _repeated,
 }
 

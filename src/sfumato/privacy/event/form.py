@@ -36,6 +36,7 @@ from sfumato.privacy.event.kinds import (
     Event,
     Group,
     NoisyMax,
+    Parallel,
     PureEvent,
     RandomizedResponse,
     Repeated,
@@ -262,6 +263,10 @@ _KINDS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
     ),
     "composed": (
         Composed,
+        (_Field("events", lambda events: [event_to_json(each) for each in events], _events),),
+    ),
+    "parallel": (
+        Parallel,
         (_Field("events", lambda events: [event_to_json(each) for each in events], _events),),
     ),
     "repeated": (Repeated, (_event("event"), _integer("times"))),

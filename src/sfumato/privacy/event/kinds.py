@@ -298,6 +298,21 @@ class Composed:
 
 
 @dataclass(frozen=True, slots=True)
+class Parallel:
+    """Each on a part of its own: a unit is in one part at a time (parallel composition, McSherry 2009).
+
+    Only inside one plan whose proof of stability says so (RULES 8), never across charges.
+    Under replace-one each event is at the distance of a unit that enters, leaves or changes.
+    """
+
+    events: tuple["Event", ...]
+
+    def __post_init__(self) -> None:
+        if not self.events:
+            raise InvalidDeclaration("A parallel composition of nothing.", allowed="one event or more")
+
+
+@dataclass(frozen=True, slots=True)
 class Repeated:
     """The same event ``times`` times, each chosen after seeing the earlier answers."""
 
@@ -324,5 +339,6 @@ Event: TypeAlias = (
     | Group
     | Stream
     | Composed
+    | Parallel
     | Repeated
 )
