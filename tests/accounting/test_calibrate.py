@@ -124,7 +124,8 @@ def test_the_least_noise_meets_its_target_and_a_little_less_does_not(epsilon, de
     found = least_noise(target, continuous, curve=curve, start=start)
     exact = brentq(lambda mu: gaussian_profile(mu, float(epsilon)) - float(delta), 1e-6, 1e4, xtol=1e-15)
     assert found.fails < 1 / exact * (1 + 1e-7) and found.value > 1 / exact * (1 - 1e-7)
-    assert found.excess <= 1.01e-4 + 1.2 * width and len(asked) <= 16
+    # the brackets are so wide, and a step of five digits is up to 1e-4 at either end
+    assert found.excess <= 1.2 * width + 2.1e-4 and len(asked) <= 16
     assert Gaussians(continuous(found.value), width).epsilon(Fraction(delta)).upper == found.cost.upper <= epsilon
     assert Gaussians(continuous(found.fails), width).epsilon(Fraction(delta)).lower > epsilon
 

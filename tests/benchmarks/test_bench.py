@@ -230,15 +230,16 @@ def test_the_document_is_json_with_a_row_a_line():
     assert len([each for each in text.splitlines() if '"case"' in each]) == len(found)
 
 
-def test_the_results_are_of_these_cases_and_judged_by_these_bars():
-    read = json.loads(noise.RESULTS.read_text())
+@pytest.mark.parametrize("benchmark", [noise, accounting], ids=["noise", "accounting"])
+def test_the_results_are_of_these_cases_and_judged_by_these_bars(benchmark):
+    read = json.loads(benchmark.RESULTS.read_text())
     assert {"date", "machine", "versions", "skipped", "repetitions", "rows"} == set(read) and read["repetitions"] >= 7
-    bars = {(case.name, peer.name): peer.bar for case in noise.cases() for peer in case.peers}
-    bars |= {(case.name, None): case.bar for case in noise.cases() if case.bar is not None}
-    assert {(row["case"], row["peer_name"]) for row in read["rows"]} == set(bars)
+    bars = {(case.name, case.unit.name, peer.name): peer.bar for case in benchmark.cases() for peer in case.peers}
+    bars |= {(case.name, case.unit.name, None): case.bar for case in benchmark.cases() if case.bar is not None}
+    assert {(row["case"], row["metric"], row["peer_name"]) for row in read["rows"]} == set(bars)
     for row in read["rows"]:
         assert list(row) == [each.name for each in fields(Row)]
-        bar = bars[row["case"], row["peer_name"]]
+        bar = bars[row["case"], row["metric"], row["peer_name"]]
         assert row["bar"] == (bar.text if bar else None)
         if row["peer"] is not None:
             assert row["ratio"] == pytest.approx(row["peer"] / row["ours"], rel=1e-3)

@@ -64,8 +64,7 @@ class Decimals:
     def value(self, index: int) -> Fraction:
         """The number at an index."""
         exponent, rest = divmod(-index if self.falling else index, self._decade)
-        leading: int = 10 ** (self.digits - 1) + rest
-        return leading * Fraction(10) ** (exponent - self.digits + 1)
+        return (self._power + rest) * Fraction(10) ** (exponent - self.digits + 1)
 
     def place(self, index: int) -> float:
         place = math.log(self.value(index))
@@ -73,14 +72,17 @@ class Decimals:
 
     def near(self, place: float) -> int:
         exponent, rest = divmod((-place if self.falling else place) / math.log(10), 1)
-        index: int = int(exponent) * self._decade + round((10**rest - 1) * 10 ** (self.digits - 1))
+        index = int(exponent) * self._decade + round((10**rest - 1) * self._power)
         return -index if self.falling else index
 
     @property
     def _decade(self) -> int:
         """How many numbers there are from a power of ten to the next."""
-        count: int = 9 * 10 ** (self.digits - 1)
-        return count
+        return 9 * self._power
+
+    @property
+    def _power(self) -> int:
+        return int(10 ** (self.digits - 1))
 
 
 @dataclass(frozen=True, slots=True)
