@@ -70,6 +70,8 @@ def size_of(shape: Shape) -> int:
     >>> size_of((3, 4)), size_of(0)
     (12, 0)
     """
+    if type(shape) is int and 0 <= shape <= _MOST:
+        return shape
     sides = shape if isinstance(shape, tuple) else (shape,)
     if not all(isinstance(side, int | np.integer) and not isinstance(side, bool) and side >= 0 for side in sides):
         raise InvalidNumber(f"shape = {shape!r}.", allowed="an integer >= 0, or a tuple of them")

@@ -69,8 +69,8 @@ def _small(curve: Curve) -> Cells:
 @lru_cache(maxsize=4)
 def _large(curve: Curve) -> Cells:
     """As many cells as leave few of them hard, up to two megabytes; 2^16 are picked by a random short."""
-    columns = _columns(curve, curve.fineness)
-    bits = 16 if columns <= 64 else 18 if columns <= 4096 else 20
+    columns, single = _columns(curve, curve.fineness), curve.shift(curve.fineness) == 0
+    bits = 16 if columns <= 64 else 18 if single and columns <= 4096 else 20
     return Cells(curve, bits=bits, fineness=curve.fineness)
 
 
