@@ -55,7 +55,10 @@ def profile(epsilon: Fraction, copies: int) -> Fraction:
 
 def pairs(design) -> list[tuple[Law, Law]]:
     """The noisy sum of a sample of yes-or-no values, before and after one comes, or is replaced."""
-    noisy = lambda total: laws.shifted(NOISE, total)  # noqa: E731
+
+    def noisy(total):
+        return laws.shifted(NOISE, total)
+
     if isinstance(design, PoissonSample):
         return [tuple(laws.poisson(units, design.rate, noisy) for units in (n, n + 1)) for n in range(3)]
     draw = laws.redrawn if isinstance(design, WithReplacementSample) else laws.fixed
@@ -103,7 +106,10 @@ def test_a_wrong_epsilon_of_the_whole_is_caught(slip, design, monkeypatch):
 
 def test_repeats_that_are_not_counted_are_caught():
     design = WithReplacementSample(3, 4)
-    once = lambda epsilon, copies: profile(epsilon, 1)  # noqa: E731
+
+    def once(epsilon, copies):
+        return profile(epsilon, 1)
+
     pair = pairs(design)[0]
     assert not bool(hockey_stick(*pair, EPSILONS[3]) <= number(sampled_delta(design, REPLACE, EPSILONS[3], once)))
 

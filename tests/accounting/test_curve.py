@@ -229,13 +229,13 @@ def test_an_event_without_a_rule_raises(event: Event) -> None:
     with pytest.raises(InvalidDeclaration):
         privacy_curve(event)
     with pytest.raises(InvalidDeclaration):
-        privacy_curve("dp-sgd")  # type: ignore[arg-type]
+        privacy_curve("dp-sgd")
 
 
 @pytest.mark.parametrize("delta", [1, "1.5", -1, "-1e-9", math.nan, "nan", math.inf, None, True, "1e-350"])
 def test_a_delta_that_is_none_is_refused(delta: object) -> None:
     with pytest.raises(InvalidNumber):
-        privacy_curve(MIX).epsilon(delta)  # type: ignore[arg-type]
+        privacy_curve(MIX).epsilon(delta)
 
 
 @pytest.mark.parametrize("event", [gaussian("3"), MIX, sgd("1/10", "1", 5)])
@@ -247,7 +247,7 @@ def test_no_epsilon_holds_without_delta_where_losses_have_no_end(event: Event) -
 @pytest.mark.parametrize("epsilon", [-1, math.nan, "x", None])
 def test_an_epsilon_that_is_none_is_refused(epsilon: object) -> None:
     with pytest.raises(InvalidNumber):
-        privacy_curve(MIX).delta(epsilon)  # type: ignore[arg-type]
+        privacy_curve(MIX).delta(epsilon)
 
 
 def test_nothing_costs_nothing() -> None:
@@ -314,7 +314,7 @@ def test_hundreds_of_different_events_merge() -> None:
     assert bounds.width <= 2e-4 * bounds.upper
     # for small losses mu^2 is nearly the sum of the squares, a third of them for bounded ranges
     squares = 0.0
-    for event in plan.events:  # type: ignore[union-attr]
+    for event in plan.events:
         if isinstance(event, RandomizedResponse):
             squares += float(event.epsilon) ** 2
         elif isinstance(event, BoundedRange):

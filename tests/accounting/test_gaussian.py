@@ -125,7 +125,7 @@ def test_the_formula_with_the_log_below_the_line_gives_a_delta_of_a_sixth() -> N
 @pytest.mark.parametrize("sensitivity", [0, -1, True, 1.5])
 def test_a_sensitivity_is_a_whole_number_of_steps(sensitivity: object) -> None:
     with pytest.raises(InvalidNumber):
-        gaussian_delta(DiscreteGaussian(1), sensitivity, 1)  # type: ignore[arg-type]
+        gaussian_delta(DiscreteGaussian(1), sensitivity, 1)
 
 
 def test_the_curve_notices_half_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,4 +89,4 @@ def test_draws_are_integers_of_the_shape_and_repeat_with_their_entropy() -> None
 )
 def test_what_is_no_binomial_is_refused(trials: object, bias: object) -> None:
     with pytest.raises(InvalidNumber):
-        Binomial(trials, bias)  # type: ignore[arg-type]
+        Binomial(trials, bias)

@@ -82,4 +82,4 @@ def test_widths_and_quantiles() -> None:
 @pytest.mark.parametrize("rate", [0, -1, "nan", "inf", 2**28])
 def test_what_is_no_rate_is_refused(rate: object) -> None:
     with pytest.raises(InvalidNumber):
-        Skellam(rate)  # type: ignore[arg-type]
+        Skellam(rate)

@@ -72,7 +72,7 @@ def test_no_condition_of_the_data_changes_more_than_the_numbers(
 def exact(tmp_path: Path, frame: pa.Table, sql: str, **options: object) -> list[object]:
     """The first row of an answer whose noise is almost surely zero."""
     with session(tmp_path, frame, **options) as opened:
-        return list(opened.query(sql, epsilon=5 * EXACTLY).rows[0])
+        return list(opened.query(sql, epsilon=EXACTLY).rows[0])
 
 
 def test_an_infinite_value_is_the_bound_and_nan_is_missing(tmp_path: Path) -> None:
