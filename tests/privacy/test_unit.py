@@ -18,7 +18,7 @@ def test_a_unit_keeps_what_it_was_given(column, rows, groups):
     assert (unit.column, unit.max_rows, unit.max_groups, unit.max_rows_total) == (column, rows, groups, None)
 
 
-@pytest.mark.parametrize("column", ["", None, 3, b"id", ["id"]])
+@pytest.mark.parametrize("column", ["", None, 3, b"id", [], ["id", ""]])
 def test_a_unit_without_the_name_of_a_column_is_refused(column):
     with pytest.raises(InvalidDeclaration, match="column"):
         Unit(column)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sfumato.errors import ContractMismatch
 from sfumato.metadata.dataset import Dataset
+from sfumato.metadata.table import Table
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
 
@@ -28,8 +29,8 @@ class Contract:
 
     @classmethod
     def of(cls, dataset: Dataset, budget: Budget) -> "Contract":
-        """The contract of a dataset under a budget; the unit of a table without one is its row."""
-        units = {name: table.unit.column if table.unit else "(row)" for name, table in dataset.tables.items()}
+        """The contract of a dataset under a budget."""
+        units = {name: _unit(table) for name, table in dataset.tables.items()}
         return cls(dataset.name, dataset.relation.value, units, str(budget.epsilon), str(budget.delta))
 
     def to_json(self) -> dict[str, Json]:
@@ -53,3 +54,10 @@ class Contract:
                 remedy="Open it with the contract that it was created with. A new unit, relation or budget "
                 "over the same data is not a fresh start.",
             )
+
+
+def _unit(table: Table) -> str:
+    """Whom the rows of a table are about."""
+    if table.public:
+        return "(public)"
+    return str(table.unit) if table.unit else "(row)"

@@ -39,3 +39,28 @@ class Dataset:
         for name, table in self.tables.items():
             if not isinstance(table, Table) or not name.isidentifier():
                 raise InvalidDeclaration(f"Table {name!r}.", allowed="a plain name with an sf.Table")
+        for name in self.tables:
+            self._require_owner(name)
+
+    def unit_name(self, table: str) -> str | None:
+        """The name of a table's units; None: each row is its own unit, or the table is public."""
+        unit = self.tables[table].unit
+        if unit is None:
+            return None
+        return self.unit_name(unit.via.partition(".")[0]) if unit.via else unit.name
+
+    def _require_owner(self, name: str) -> None:
+        """Follows ``via`` to a unit that names itself."""
+        seen, unit = [name], self.tables[name].unit
+        while unit is not None and unit.via is not None:
+            target, _, column = unit.via.partition(".")
+            other = self.tables.get(target)
+            if other is None or other.unit is None or other.unit.column != column:
+                raise InvalidDeclaration(
+                    f"The unit of table {name!r} goes via {unit.via!r}, which is no unit of a declared table.",
+                    allowed=", ".join(f"{each}.{t.unit.column}" for each, t in self.tables.items() if t.unit),
+                )
+            if target in seen:
+                raise InvalidDeclaration(f"The unit of table {name!r} goes in a circle: {' -> '.join(seen)}.")
+            seen.append(target)
+            unit = other.unit

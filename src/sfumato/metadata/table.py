@@ -20,6 +20,8 @@ class Table:
         unit: who is protected; None: each row is one person.
         columns: the declared columns. A column left out does not exist for questions.
         size: the number of rows, where it is public; a reference for relative errors.
+        public: the table is about nobody (a list of products, a calendar): it can be joined,
+            and is not protected.
 
     >>> Table("adult.parquet", columns={"age": Integer(17, 90)}).column("age")
     Column(name='age', type=Integer(17, 90))
@@ -29,10 +31,15 @@ class Table:
     unit: Unit | None = None
     columns: Mapping[str, ColumnType] = field(default_factory=dict)
     size: int | None = None
+    public: bool = False
 
     def __post_init__(self) -> None:
         if self.unit is not None and not isinstance(self.unit, Unit):
             raise InvalidDeclaration(f"unit={self.unit!r}.", allowed='sf.Unit("person_id", max_rows=1) or None')
+        if self.public and self.unit is not None:
+            raise InvalidDeclaration(
+                "A public table with a unit.", allowed="public=True, or a unit", remedy="Drop one."
+            )
         if not isinstance(self.columns, Mapping) or not all(isinstance(name, str) for name in self.columns):
             raise InvalidDeclaration("columns= that is no mapping of names.", allowed='{"age": sf.Integer(0, 120)}')
         for name, kind in self.columns.items():

@@ -4,26 +4,49 @@
 May import: ``accounting``, ``metadata``, ``privacy``, ``noise``, ``exact``, ``errors``. Begin
 with ``status``: a question is ``Raw`` (understood), ``Tracked`` (its unit is known) or
 ``Bounded`` (what a unit contributes is proved); only ``Bounded`` can be run and released.
-``scalar`` holds the expressions, with one meaning for every engine.
+``scalar`` holds the expressions; ``evaluate`` is their one meaning for every engine, ``span``
+their range.
 """
 
-from sfumato.plan.aggregate import Aggregate, CountRows, CountUnits, CountValues, Mean, Sum
-from sfumato.plan.relation import Filter, Relation, Scan
+from sfumato.plan.aggregate import (
+    Aggregate,
+    CountDistinct,
+    CountRows,
+    CountUnits,
+    CountValues,
+    Mean,
+    Quantiles,
+    Sum,
+    Variance,
+)
+from sfumato.plan.relation import Filter, PerUnit, PublicJoin, Ranked, Relation, Scan, Semi, Union, UnitJoin
 from sfumato.plan.status import Bounded, Limits, Part, Raw, Tracked
+from sfumato.plan.value import GroupKey, Value
 
 __all__ = [
     "Aggregate",
     "Bounded",
+    "CountDistinct",
     "CountRows",
     "CountUnits",
     "CountValues",
     "Filter",
+    "GroupKey",
     "Limits",
     "Mean",
     "Part",
+    "PerUnit",
+    "PublicJoin",
+    "Quantiles",
+    "Ranked",
     "Raw",
     "Relation",
     "Scan",
+    "Semi",
     "Sum",
     "Tracked",
+    "Union",
+    "UnitJoin",
+    "Value",
+    "Variance",
 ]

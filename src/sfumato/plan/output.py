@@ -25,10 +25,15 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The shape of the answer, computed from released numbers and public keys alone."""
+    """The shape of the answer, computed from released numbers and shown keys alone.
+
+    ``sets``: the places of the keys that each grouping set keeps (ROLLUP, CUBE, GROUPING
+    SETS); the groups that agree in them are added up after the noise. Empty: one set, of every key.
+    """
 
     items: tuple[Item, ...]
     having: Scalar | None = None
     order: tuple[Order, ...] = ()
     limit: int | None = None
     offset: int = 0
+    sets: tuple[tuple[int, ...], ...] = ()

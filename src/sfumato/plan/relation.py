@@ -1,17 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where rows come from."""
+"""Where rows come from: trees in which every node leaves each unit's rows its own.
 
+Each node's rows of a unit are a function of that unit's rows of the nodes below and of
+public tables, of nothing else: lemma 1 of query/stability.proof.md. What a unit contributes
+is bounded once, above the whole tree (RULES 18). Names of columns are those of ``Field``;
+a scan prefixes the names of its table, so that each is unique in the tree.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 from typing import TypeAlias
 
-from sfumato.plan.scalar import Scalar
+from sfumato.metadata.column import Column, Integer
+from sfumato.plan.owner import Owner
+from sfumato.plan.scalar import Field, Member, Scalar
+from sfumato.plan.value import Value
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """The rows of a declared table, each value as its code."""
+    """The rows of a declared table that have an owner, each value as its code.
+
+    ``columns``: those that are read, by their names in the tree: the name in the table
+    after ``prefix``. ``owner`` None: each row is its own unit, or the table is public.
+    """
 
     table: str
+    prefix: str = ""
+    columns: tuple[Column, ...] = ()
+    owner: Owner | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,20 +40,148 @@ class Filter:
     predicate: Scalar
 
 
-Relation: TypeAlias = Scan | Filter
+@dataclass(frozen=True, slots=True)
+class PublicJoin:
+    """Each row with the row of a public table that has its key, if there is one.
+
+    Of several public rows with one key the first in the order of the columns read is taken, so a row
+    is never multiplied. ``outer``: rows without a match stay, with NULLs; else they go.
+    """
+
+    source: "Relation"
+    table: Scan
+    left: Scalar
+    right: Column
+    outer: bool = False
 
 
-def scanned(relation: Relation) -> Scan:
-    """The scan below the filters."""
-    while isinstance(relation, Filter):
-        relation = relation.source
-    return relation
+@dataclass(frozen=True, slots=True)
+class UnitJoin:
+    """Each row with the one row of its unit in ``other``, which has at most one row a unit."""
+
+    source: "Relation"
+    other: "Relation"
+    outer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Semi:
+    """The rows whose unit has a row in ``units``; ``negated``: has none."""
+
+    source: "Relation"
+    units: "Relation"
+    negated: bool = False
+
+
+class Summary(Enum):
+    """What is computed of the rows of one unit."""
+
+    COUNT = "count"
+    COUNT_VALUES = "count values"
+    COUNT_DISTINCT = "count distinct"
+    SUM = "sum"
+    MINIMUM = "min"
+    MAXIMUM = "max"
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A column of ``PerUnit``: a summary of ``value``, cut to the range of the column's type."""
+
+    column: Column
+    summary: Summary
+    value: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PerUnit:
+    """One row for each unit that has rows, or for each of its combinations of ``keys``.
+
+    Each key is a column with the value it is computed from.
+    """
+
+    source: "Relation"
+    keys: tuple[tuple[Column, Value], ...]
+    columns: tuple[Computed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """A sort key of rows; NULL last."""
+
+    expression: Scalar
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """The rows with their number, from 1, among the rows of their unit in an order.
+
+    Rows that the order does not tell apart are told apart by ``ties``; rows that agree there
+    too are alike in all that the question reads. Numbers beyond the range of ``column`` are its end.
+    """
+
+    source: "Relation"
+    order: tuple[Sort, ...]
+    ties: tuple[Scalar, ...]
+    column: Column
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """The rows of several relations one after the other, each read as the same columns."""
+
+    sources: tuple["Relation", ...]
+    values: tuple[tuple[Scalar, ...], ...]
+    columns: tuple[Column, ...]
+
+
+Relation: TypeAlias = Scan | Filter | PublicJoin | UnitJoin | Semi | PerUnit | Ranked | Union
+
+
+def below(relation: Relation) -> tuple[Relation, ...]:
+    """The relations directly below one whose rows belong to units."""
+    match relation:
+        case Scan():
+            return ()
+        case UnitJoin(source, other, _):
+            return source, other
+        case Semi(source, units, _):
+            return source, units
+        case Union(sources, _, _):
+            return sources
+        case _:
+            return (relation.source,)
+
+
+def scans(relation: Relation) -> Iterator[Scan]:
+    """The private tables that a relation reads, with repeats."""
+    if isinstance(relation, Scan):
+        yield relation
+    for each in below(relation):
+        yield from scans(each)
 
 
 def predicates(relation: Relation) -> list[Scalar]:
-    """The filters above the scan, lowest first."""
-    found: list[Scalar] = []
-    while isinstance(relation, Filter):
-        found.insert(0, relation.predicate)
-        relation = relation.source
-    return found
+    """Every test of a relation, lowest first."""
+    found = [test for each in below(relation) for test in predicates(each)]
+    return [*found, relation.predicate] if isinstance(relation, Filter) else found
+
+
+def is_single(relation: Relation) -> bool:
+    """Whether a unit has at most one row by construction."""
+    match relation:
+        case PerUnit(_, keys, _):
+            return not keys
+        case Filter(Ranked(_, _, _, column), Member(Field(tested), (1,))) if tested == column:
+            return True
+        case Filter() | PublicJoin() | UnitJoin() | Semi():
+            return is_single(relation.source)
+        case _:
+            return False
+
+
+def first(source: Relation, order: tuple[Sort, ...], ties: tuple[Scalar, ...], name: str) -> Filter:
+    """The first row of each unit in an order."""
+    column = Column(name, Integer(1, 2))
+    return Filter(Ranked(source, order, ties, column), Member(Field(column), (1,)))

@@ -2,8 +2,10 @@
 """Expressions: over a row before the noise, over released numbers after it.
 
 The same nodes serve both; only the leaves differ (``Field`` reads the code of a column,
-``Key`` and ``Estimate`` read the released table). Every one is total: NULL in, NULL out,
-division by zero is NULL, AND / OR / NOT in the three-valued logic of SQL.
+``Key`` and ``Estimate`` read the released table). Before the noise everything is an integer
+code, a text of a Text column or a truth; after it, exact fractions. Every node is total:
+``evaluate`` says what each means, NULL and zero divisors included, and ``span`` what range
+of codes it can have.
 """
 
 import operator
@@ -14,6 +16,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from sfumato.metadata.column import Column
+from sfumato.plan.statistic import Statistic
 
 Value: TypeAlias = int | Fraction | str | bool | None
 
@@ -30,12 +33,23 @@ class Comparison(Enum):
 
 
 class Operation(Enum):
-    """The four operations; ``/`` is exact division."""
+    """The four operations; ``/`` is exact division and stands after the noise only."""
 
     ADD = "+"
     SUBTRACT = "-"
     MULTIPLY = "*"
     DIVIDE = "/"
+
+
+class Part(Enum):
+    """A part of a date; the value is its name in SQL."""
+
+    YEAR = "year"
+    QUARTER = "quarter"
+    MONTH = "month"
+    WEEK = "week"
+    DAY = "day"
+    WEEKDAY = "isodow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +61,18 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """The code of a group key, by its place."""
+    """The code of a group key, by its place (the text itself for a Text key)."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A released aggregate, by its place."""
+    """A released aggregate, by its place, seen as a ``statistic``; ``place`` picks one of several quantiles."""
 
     index: int
+    statistic: Statistic = Statistic.VALUE
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +97,14 @@ class Member:
 
     operand: "Scalar"
     values: tuple[int, ...] | tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """Whether the text of a Text column has the form of a constant pattern: % any text, _ one character."""
+
+    operand: "Scalar"
+    pattern: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +144,92 @@ class Arithmetic:
     right: "Scalar"
 
 
-Scalar: TypeAlias = Field | Key | Estimate | Constant | Compare | Member | IsNull | Not | And | Or | Arithmetic
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The result of the first branch (test, result) whose test is TRUE, else ``otherwise``."""
+
+    branches: tuple[tuple["Scalar", "Scalar"], ...]
+    otherwise: "Scalar"
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """The greatest or the least of the operands; NULL where one of them is NULL."""
+
+    greatest: bool
+    operands: tuple["Scalar", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Coalesce:
+    """The first operand that is not NULL."""
+
+    operands: tuple["Scalar", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FloorDivide:
+    """floor(operand / divisor), the divisor a positive integer (codes), or its multiple (released numbers)."""
+
+    operand: "Scalar"
+    divisor: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """left / right of codes, truncated toward zero; NULL where right is zero."""
+
+    left: "Scalar"
+    right: "Scalar"
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """The entry of ``table`` at operand - first; NULL beyond it."""
+
+    operand: "Scalar"
+    first: int
+    table: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DatePart:
+    """A part of a day, as a number: 2019, 4, 12, the ISO week, the day of the month, Monday = 1."""
+
+    part: Part
+    operand: "Scalar"
+
+
+@dataclass(frozen=True, slots=True)
+class DateTrunc:
+    """The first day of the year, quarter, month or ISO week of a day."""
+
+    part: Part
+    operand: "Scalar"
+
+
+Scalar: TypeAlias = (
+    Field
+    | Key
+    | Estimate
+    | Constant
+    | Compare
+    | Member
+    | Like
+    | IsNull
+    | Not
+    | And
+    | Or
+    | Arithmetic
+    | Case
+    | Extreme
+    | Coalesce
+    | FloorDivide
+    | Quotient
+    | Lookup
+    | DatePart
+    | DateTrunc
+)
 Leaf: TypeAlias = Field | Key | Estimate
 
 _COMPARE: Mapping[Comparison, Callable[[Any, Any], bool]] = {
@@ -138,69 +247,23 @@ def compares(op: Comparison, left: object, right: object) -> bool:
     return _COMPARE[op](left, right)
 
 
-def evaluate(expression: Scalar, lookup: Callable[[Leaf], Value]) -> Value:
-    """The value of an expression, its leaves looked up.
-
-    Guarantees:
-        evaluation is total
-        null spreads as in sql
-
-    >>> evaluate(Arithmetic(Operation.DIVIDE, Constant(1), Constant(0)), lambda leaf: None) is None
-    True
-    """
+def children(expression: Scalar) -> tuple[Scalar, ...]:
+    """The expressions directly inside one, in order."""
     match expression:
-        case Field() | Key() | Estimate():
-            return lookup(expression)
-        case Constant(value):
-            return value
-        case IsNull(operand):
-            return evaluate(operand, lookup) is None
-        case Not(operand):
-            inner = evaluate(operand, lookup)
-            return None if inner is None else not inner
-        case And(operands):
-            return _connect([evaluate(each, lookup) for each in operands], decisive=False)
-        case Or(operands):
-            return _connect([evaluate(each, lookup) for each in operands], decisive=True)
-        case Member(operand, values):
-            code = evaluate(operand, lookup)
-            return None if code is None else code in values
-        case Compare(op, left, right):
-            first, second = evaluate(left, lookup), evaluate(right, lookup)
-            if first is None or second is None or isinstance(first, str) is not isinstance(second, str):
-                return None
-            return compares(op, first, second)
-        case Arithmetic(op, left, right):
-            return _calculate(op, evaluate(left, lookup), evaluate(right, lookup))
-
-
-def _connect(values: list[Value], *, decisive: bool) -> bool | None:
-    """AND (decided by False) or OR (decided by True) of three-valued truths."""
-    if decisive in values:
-        return decisive
-    return None if None in values else not decisive
-
-
-def _calculate(op: Operation, left: Value, right: Value) -> Value:
-    if not isinstance(left, int | Fraction) or not isinstance(right, int | Fraction):
-        return None
-    if op is Operation.DIVIDE:
-        return Fraction(left) / right if right else None
-    if op is Operation.ADD:
-        return left + right
-    return left - right if op is Operation.SUBTRACT else left * right
+        case Field() | Key() | Estimate() | Constant():
+            return ()
+        case And(operands) | Or(operands) | Coalesce(operands) | Extreme(_, operands):
+            return operands
+        case Case(branches, otherwise):
+            return (*(each for branch in branches for each in branch), otherwise)
+        case Compare(_, left, right) | Arithmetic(_, left, right) | Quotient(left, right):
+            return left, right
+        case _:
+            return (expression.operand,)
 
 
 def leaves(expression: Scalar) -> list[Leaf]:
     """Every leaf of an expression, in order, with repeats."""
-    match expression:
-        case Field() | Key() | Estimate():
-            return [expression]
-        case Constant():
-            return []
-        case IsNull(operand) | Not(operand) | Member(operand, _):
-            return leaves(operand)
-        case And(operands) | Or(operands):
-            return [leaf for each in operands for leaf in leaves(each)]
-        case Compare(_, left, right) | Arithmetic(_, left, right):
-            return leaves(left) + leaves(right)
+    if isinstance(expression, Field | Key | Estimate):
+        return [expression]
+    return [leaf for each in children(expression) for leaf in leaves(each)]

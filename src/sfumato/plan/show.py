@@ -5,7 +5,18 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 
-from sfumato.plan.aggregate import Aggregate, CountRows, CountUnits, CountValues, Mean, Sum
+from sfumato.exact.rational import decimal_text
+from sfumato.plan.aggregate import (
+    Aggregate,
+    CountDistinct,
+    CountRows,
+    CountUnits,
+    CountValues,
+    Mean,
+    Quantiles,
+    Sum,
+    Variance,
+)
 from sfumato.privacy.event import Json
 
 
@@ -43,9 +54,15 @@ def title(aggregate: Aggregate) -> str:
             return "COUNT(*)"
         case CountUnits():
             return "COUNT(DISTINCT unit)"
-        case CountValues(column):
-            return f"COUNT({column.name})"
-        case Sum(column):
-            return f"SUM({column.name})"
-        case Mean(column):
-            return f"AVG({column.name})"
+        case CountDistinct(value):
+            return f"COUNT(DISTINCT {value.name})"
+        case CountValues(value):
+            return f"COUNT({value.name})"
+        case Sum(value):
+            return f"SUM({value.name})"
+        case Mean(value):
+            return f"AVG({value.name})"
+        case Variance(value):
+            return f"VARIANCE({value.name})"
+        case Quantiles(value, levels):
+            return f"QUANTILE({value.name}, {', '.join(decimal_text(level) for level in levels)})"

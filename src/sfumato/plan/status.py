@@ -6,19 +6,24 @@ An engine takes only a ``Bounded`` plan, so that "forgot to bound" is a type err
 
 from dataclasses import dataclass
 
-from sfumato.metadata.column import Column
 from sfumato.plan.aggregate import Aggregate
 from sfumato.plan.relation import Relation
+from sfumato.plan.value import GroupKey
 from sfumato.privacy.distance import Distance, Norm
 
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """Aggregates of the rows of a relation, by keys with declared values."""
+    """Aggregates of the rows of a relation, by keys."""
 
     relation: Relation
-    keys: tuple[Column, ...]
+    keys: tuple[GroupKey, ...]
     aggregates: tuple[Aggregate, ...]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the groups are not public: a threshold decides which are shown."""
+        return any(key.codes is None for key in self.keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +39,27 @@ class Limits:
 class Tracked:
     """A raw question whose rows are known to belong to units.
 
-    ``unit`` None: each row is its own unit.
+    ``unit`` None: each row is its own unit; else the name of the unit. ``groups``: how many
+    there are; None: not public.
     """
 
     raw: Raw
     unit: str | None
     limits: Limits
-    groups: int
+    groups: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One aggregate and the proved distance of its integers between neighbours."""
+    """One aggregate and the proved distance of its integers between neighbours.
+
+    Of quantiles: the distance (Linf) of the weight of any set of leaves of one group.
+    ``groups``: in how many groups neighbours can differ.
+    """
 
     aggregate: Aggregate
     distance: Distance
+    groups: int
 
 
 @dataclass(frozen=True, slots=True)

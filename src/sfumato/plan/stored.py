@@ -11,6 +11,7 @@ from typing import Any
 
 from sfumato.errors import InvalidDeclaration
 from sfumato.plan import output, scalar
+from sfumato.plan.statistic import Statistic
 from sfumato.privacy.event import Json
 
 _NODES: dict[str, type] = {
@@ -24,14 +25,24 @@ _NODES: dict[str, type] = {
         scalar.Constant,
         scalar.Compare,
         scalar.Member,
+        scalar.Like,
         scalar.IsNull,
         scalar.Not,
         scalar.And,
         scalar.Or,
         scalar.Arithmetic,
+        scalar.Case,
+        scalar.Extreme,
+        scalar.Coalesce,
+        scalar.FloorDivide,
+        scalar.Lookup,
+        scalar.DatePart,
+        scalar.DateTrunc,
     )
 }
-_ENUMS: dict[str, type[Enum]] = {each.__name__: each for each in (scalar.Comparison, scalar.Operation)}
+_ENUMS: dict[str, type[Enum]] = {
+    each.__name__: each for each in (scalar.Comparison, scalar.Operation, scalar.Part, Statistic)
+}
 
 
 def restore_output(form: Json) -> output.Output:
