@@ -9,7 +9,7 @@ Source: Korolova, Kenthapadi, Mishra, Ntoulas, "Releasing Search Queries and Cli
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from sfumato.privacy.event import AdditiveNoise, Thresholded
 from sfumato.privacy.unit import Relation
 
 Key: TypeAlias = "int | str | bytes | tuple[Key, ...] | None"
+K = TypeVar("K", bound=Key)
 
 _ORDER = (int | np.integer, str, bytes, tuple)
 
@@ -74,7 +75,7 @@ class ThresholdMechanism:
         cells = _touched(self.keys, distance.relation)
         return Thresholded(AdditiveNoise(self.noise, distance, cells), self.threshold, self.keys)
 
-    def release(self, counts: Mapping[Key, int], entropy: Entropy = SYSTEM) -> dict[Key, int]:
+    def release(self, counts: Mapping[K, int], entropy: Entropy = SYSTEM) -> dict[K, int]:
         """The shown keys with their noisy counts, sorted.
 
         A key with a count below 1 is one that is not there: no noise is drawn for it. So is a

@@ -4,26 +4,31 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TypeAlias
 
 from sfumato.accounting.account import account
 from sfumato.accounting.calibrate import split
 from sfumato.accounting.filter import Charge, charge_for
-from sfumato.errors import TargetUnreachable
+from sfumato.errors import TargetUnreachable, UnsupportedSql, WrongUse
 from sfumato.exact.rational import decimal_text
 from sfumato.ledger.balance import Balance
 from sfumato.mechanisms.additive import AdditiveMechanism, gaussian, laplace
+from sfumato.mechanisms.grid import GridQuantiles, concentrated_grid_quantiles, grid_quantiles
+from sfumato.mechanisms.threshold import ThresholdMechanism, threshold_gaussian, threshold_geometric
 from sfumato.metadata.dataset import Dataset
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from sfumato.noise.search import smallest
-from sfumato.plan.aggregate import largest
-from sfumato.plan.status import Bounded, Part
-from sfumato.privacy.distance import Norm
-from sfumato.privacy.event import AdditiveNoise, Composed
+from sfumato.plan.aggregate import CountUnits, Quantiles, largest
+from sfumato.plan.status import Bounded, Part, Raw
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.privacy.event import Composed, Event
 from sfumato.query.cost import Cost, cost_of
 from sfumato.query.pipeline import compile_plan
 from sfumato.query.request import Price
 from sfumato.query.target import Wanted
 from sfumato.sql.lower import Question
+
+Mechanism: TypeAlias = AdditiveMechanism | GridQuantiles | ThresholdMechanism
 
 CONFIDENCE = Fraction(95, 100)
 # A solved cost is a multiple of these, so that it reads well and the search is short.
@@ -36,13 +41,13 @@ class Planned:
 
     question: Question
     bounded: Bounded
-    mechanisms: tuple[AdditiveMechanism, ...]
+    mechanisms: tuple[Mechanism, ...]
     notes: tuple[str, ...] = ()
 
     @property
-    def events(self) -> tuple[AdditiveNoise, ...]:
+    def events(self) -> tuple[Event, ...]:
         """One event a part."""
-        return tuple(each.event(part.distance) for each, part in zip(self.mechanisms, self.bounded.parts, strict=True))
+        return tuple(_event(each, part) for each, part in zip(self.mechanisms, self.bounded.parts, strict=True))
 
     @property
     def event(self) -> Composed:
@@ -60,14 +65,88 @@ class Planned:
         return cost_of(self.bounded.parts, self.events)
 
 
+def _event(mechanism: Mechanism, part: Part) -> Event:
+    if isinstance(mechanism, GridQuantiles):
+        return mechanism.event(part.distance, part.groups)
+    if isinstance(mechanism, ThresholdMechanism):
+        return mechanism.event(Distance(Norm.LINF, Fraction(1), part.distance.relation))
+    return mechanism.event(part.distance)
+
+
 def plan_for_price(question: Question, dataset: Dataset, price: Price) -> Planned:
-    """The plan that a stated epsilon or rho buys: least error for its cost."""
+    """The plan that a stated epsilon or rho buys: least error for its cost.
+
+    Raises:
+        WrongUse: a delta where nothing spends one, or none where the groups are not public.
+    """
     norm = Norm.L1 if price.epsilon is not None else Norm.L2
-    bounded = compile_plan(question.raw, dataset, norm)
+    raw = _counted(question.raw)
+    _require_delta(raw, price)
+    bounded = compile_plan(raw, dataset, norm)
     total = price.epsilon if price.epsilon is not None else price.rho
     assert total is not None, "a price without a target has an epsilon or a rho"
-    shares = split(total, [_weight(part, bounded) for part in bounded.parts], norm)
-    return Planned(question, bounded, _mechanisms(bounded, shares))
+    weights = _weights(bounded)
+    shares = split(total, weights, norm) if len(weights) > 1 else [total]
+    mechanisms = tuple(
+        _mechanism(part, bounded, share, price.delta) for part, share in zip(bounded.parts, shares, strict=True)
+    )
+    return Planned(question, bounded, mechanisms, question.notes)
+
+
+def _counted(raw: Raw) -> Raw:
+    """Where groups are not public, the number of units in each decides which are shown."""
+    if not raw.is_open or CountUnits() in raw.aggregates:
+        return raw
+    return replace(raw, aggregates=(*raw.aggregates, CountUnits()))
+
+
+def _require_delta(raw: Raw, price: Price) -> None:
+    if raw.is_open and price.delta is None:
+        names = ", ".join(key.value.name for key in raw.keys if key.codes is None)
+        raise WrongUse(
+            f"GROUP BY {names}: which values occur is itself private, and showing those of many units spends delta.",
+            allowed='delta="1e-7" beside epsilon= or rho=, from a budget with delta',
+            remedy="Or declare the values: sf.Category('value', ...); then nothing is hidden and no delta is spent.",
+        )
+    if price.delta is not None and not raw.is_open:
+        raise WrongUse(
+            "Nothing in this question spends delta.", remedy="Leave delta= out; the account's delta is in its budget."
+        )
+
+
+def _weights(bounded: Bounded) -> list[Fraction]:
+    """What each part weighs in the split of the cost."""
+    weights = [_weight(part, bounded) for part in bounded.parts]
+    if bounded.tracked.raw.is_open and len(weights) > 1:
+        # half for the keys: a key that is not shown answers nothing
+        place = bounded.tracked.raw.aggregates.index(CountUnits())
+        power = Fraction(3, 2) if bounded.norm is Norm.L1 else 2
+        others = sum(float(each) ** float(1 / power) for index, each in enumerate(weights) if index != place)
+        weights[place] = Fraction(others ** float(power)).limit_denominator(10**6)
+    return weights
+
+
+def _weight(part: Part, bounded: Bounded) -> Fraction:
+    """A part's sensitivity over what one full row adds to it (squared for L2)."""
+    scale = Fraction(largest(part.aggregate) * bounded.refinement)
+    value = part.distance.value
+    if isinstance(part.aggregate, Quantiles):
+        value = value * part.groups * len(part.aggregate.levels)
+        return value / scale if bounded.norm is Norm.L1 else (value / scale) ** 2 / part.groups
+    return value / (scale if bounded.norm is Norm.L1 else scale * scale)
+
+
+def _mechanism(part: Part, bounded: Bounded, cost: Fraction, delta: Fraction | None) -> Mechanism:
+    """The mechanism of a part for its share of the cost."""
+    pure = bounded.norm is Norm.L1
+    if isinstance(part.aggregate, Quantiles):
+        make = grid_quantiles if pure else concentrated_grid_quantiles
+        return make(part.distance, part.groups, cost, part.aggregate.levels)
+    if isinstance(part.aggregate, CountUnits) and bounded.tracked.raw.is_open:
+        assert delta is not None, "required before"
+        show = threshold_geometric if pure else threshold_gaussian
+        return show(part.groups, cost, delta, part.distance.relation)
+    return laplace(part.distance, cost) if pure else gaussian(part.distance, cost)
 
 
 def plans_for_target(
@@ -79,8 +158,14 @@ def plans_for_target(
 
     Raises:
         TargetUnreachable: none does.
+        UnsupportedSql: a question whose error is not one of additive noise.
     """
     assert price.most is not None, "a target comes with max_epsilon"
+    if question.raw.is_open or any(isinstance(each, Quantiles) for each in question.raw.aggregates):
+        raise UnsupportedSql(
+            "error= of quantiles, or of groups that are not public.",
+            remedy="Ask with epsilon= or rho=; sfumato preview shows the error that it buys.",
+        )
     plans = []
     for norm, grid, most in ((Norm.L1, _EPSILON_GRID, price.most), (Norm.L2, _RHO_GRID, price.most**2 / 2)):
         if norm is Norm.L2 and not concentrated:
@@ -90,7 +175,10 @@ def plans_for_target(
         costs = [_least(part, norm, grid, most, reach) for part, reach in zip(bounded.parts, reaches, strict=True)]
         known = [cost for cost in costs if cost is not None]
         if len(known) == len(costs) and sum(known) <= most:
-            plans.append(Planned(question, bounded, _mechanisms(bounded, known), wanted.notes))
+            mechanisms = tuple(
+                _mechanism(part, bounded, cost, None) for part, cost in zip(bounded.parts, known, strict=True)
+            )
+            plans.append(Planned(question, bounded, mechanisms, (*question.notes, *wanted.notes)))
     if not plans:
         raise TargetUnreachable(
             f"No mechanism reaches this error with max_epsilon = {decimal_text(price.most)}.",
@@ -123,17 +211,6 @@ def _closing(plan: Planned, balance: Balance) -> list[str]:
 
 def _name(plan: Planned) -> str:
     return "Laplace" if plan.bounded.norm is Norm.L1 else "Gaussian"
-
-
-def _weight(part: Part, bounded: Bounded) -> Fraction:
-    """A part's sensitivity over what one full row adds to it (squared for L2)."""
-    scale = Fraction(largest(part.aggregate) * bounded.refinement)
-    return part.distance.value / (scale if bounded.norm is Norm.L1 else scale * scale)
-
-
-def _mechanisms(bounded: Bounded, costs: Sequence[Fraction]) -> tuple[AdditiveMechanism, ...]:
-    make = laplace if bounded.norm is Norm.L1 else gaussian
-    return tuple(make(part.distance, cost) for part, cost in zip(bounded.parts, costs, strict=True))
 
 
 def _least(part: Part, norm: Norm, grid: Fraction, most: Fraction, reach: int) -> Fraction | None:

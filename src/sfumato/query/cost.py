@@ -8,10 +8,14 @@ from sfumato.accounting.account import account
 from sfumato.accounting.filter import DELTA_UNIT, charge_for
 from sfumato.exact.rational import decimal_text
 from sfumato.ledger.balance import units_text
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from sfumato.noise.truncated import Cut, Truncated
 from sfumato.plan.show import title
 from sfumato.plan.status import Part
-from sfumato.privacy.event import AdditiveNoise, Composed, Json
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.privacy.event import AdditiveNoise, Composed, Event, Json, Repeated, Selection, Thresholded
+
+_NORMS = {Norm.L1: "L1", Norm.L2: "squared L2", Norm.LINF: "Linf"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +36,11 @@ class Cost:
         return {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta, "items": [dict(i) for i in self.items]}
 
     def __str__(self) -> str:
-        return f"rho = {self.rho}" if self.epsilon == "unbounded" else f"epsilon = {self.epsilon}"
+        spent = f"rho = {self.rho}" if self.epsilon == "unbounded" else f"epsilon = {self.epsilon}"
+        return spent if self.delta == "0" else f"{spent}, delta = {self.delta}"
 
 
-def cost_of(parts: tuple[Part, ...], events: tuple[AdditiveNoise, ...]) -> Cost:
+def cost_of(parts: tuple[Part, ...], events: tuple[Event, ...]) -> Cost:
     """The cost of releasing ``parts`` through ``events``."""
     charge = charge_for(account(Composed(events)))
     items = tuple(_item(part, event) for part, event in zip(parts, events, strict=True))
@@ -44,16 +49,44 @@ def cost_of(parts: tuple[Part, ...], events: tuple[AdditiveNoise, ...]) -> Cost:
     )
 
 
-def _item(part: Part, event: AdditiveNoise) -> dict[str, str]:
+def _item(part: Part, event: Event) -> dict[str, str]:
     profile = account(event)
-    noise = event.noise
-    laplace = isinstance(noise, DiscreteLaplace)
-    assert isinstance(noise, DiscreteLaplace | DiscreteGaussian), "what a question is planned with"
+    name, parameter, distance = _described(event)
     return {
         "release": title(part.aggregate),
-        "mechanism": "discrete Laplace" if laplace else "discrete Gaussian",
-        "parameter": f"scale {noise.scale}" if isinstance(noise, DiscreteLaplace) else f"sigma^2 {noise.sigma_squared}",
-        "sensitivity": f"{'L1' if laplace else 'squared L2'} {event.distance.value} steps",
+        "mechanism": name,
+        "parameter": parameter,
+        "sensitivity": f"{_NORMS[distance.norm]} {distance.value} steps",
         "epsilon": "unbounded" if profile.epsilon is None else decimal_text(profile.epsilon),
         "rho": decimal_text(profile.rho),
+        "delta": decimal_text(profile.delta),
     }
+
+
+def _described(event: Event) -> tuple[str, str, Distance]:
+    """The mechanism, its parameter and what it hides, in words."""
+    match event:
+        case AdditiveNoise(noise, distance):
+            return f"discrete {_law(noise)[0]}", _law(noise)[1], distance
+        case Thresholded(AdditiveNoise(noise, distance), threshold, keys):
+            law, parameter = _law(noise)
+            shown = f"{parameter}, shown from {threshold} units on, at most {keys} groups a unit"
+            return f"discrete {law} and a threshold", shown, distance
+        case Composed((Repeated(Selection(_, rate, distance), times), *_) as selections):
+            levels = f"{len(selections)} selections a group, {times} groups"
+            return "exponential mechanism on a public grid", f"rate {rate}, {levels}", distance
+        case _:
+            raise TypeError(f"{type(event).__name__} is nothing that a question is planned with")
+
+
+def _law(noise: Noise | Cut) -> tuple[str, str]:
+    match noise:
+        case DiscreteLaplace(scale):
+            return "Laplace", f"scale {scale}"
+        case DiscreteGaussian():
+            return "Gaussian", f"sigma^2 {noise.sigma_squared}"
+        case Truncated(law, _, upper):
+            name, parameter = _law(law)
+            return f"truncated {name}", f"{parameter}, at most {upper}"
+        case _:
+            raise TypeError(f"{type(noise).__name__} is nothing that a question is planned with")

@@ -3,87 +3,227 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from fractions import Fraction
-from functools import lru_cache
 from typing import TypeAlias
 
+from sfumato.exact.rounding import sqrt_down, sqrt_up
+from sfumato.mechanisms import bernstein
+from sfumato.mechanisms.selection import union
+from sfumato.metadata.column import Date, Text
 from sfumato.noise import Noise
-from sfumato.plan.aggregate import Aggregate, Mean, Sum, numeric
-from sfumato.plan.scalar import Arithmetic, Constant, Estimate, Leaf, Operation, Scalar, Value, evaluate, leaves
+from sfumato.plan.aggregate import Aggregate, Mean, Quantiles, Sum, Variance, levels
+from sfumato.plan.evaluate import evaluate
+from sfumato.plan.scalar import (
+    Arithmetic,
+    Case,
+    Coalesce,
+    Constant,
+    Estimate,
+    Extreme,
+    FloorDivide,
+    Leaf,
+    Operation,
+    Scalar,
+    Value,
+    leaves,
+)
+from sfumato.plan.statistic import Statistic
 from sfumato.query.interval import share_interval
+from sfumato.query.reach import reach
 
 Range: TypeAlias = tuple[Fraction, Fraction]
+
+_SAMPLE = (Statistic.VARIANCE_OF_SAMPLE, Statistic.DEVIATION_OF_SAMPLE)
+_ROOT = (Statistic.DEVIATION, Statistic.DEVIATION_OF_SAMPLE)
+_SPREAD = (Statistic.VARIANCE, Statistic.DEVIATION, *_SAMPLE)
+
+
+class Kind(Enum):
+    """How the integers of a release are read."""
+
+    NUMBER = "number"
+    MEAN = "mean"
+    VARIANCE = "variance"
+    QUANTILES = "quantiles"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the integers of an aggregate are worth.
+
+    Number: n ``unit``. Mean: (a, b) are worth (a + b) ``unit`` rows of mean ``lower`` +
+    ``span`` a / (a + b). Variance: (a, b, c) likewise, with the mean share (a + b/2) / (a + b + c).
+    Quantiles: leaf j stands for ``lower`` + ``span`` j; ``unit`` is the worth of a weight in rows.
+    """
+
+    kind: Kind
+    unit: Fraction
+    lower: Fraction = Fraction(0)
+    span: Fraction = Fraction(0)
+    is_date: bool = False
+
+
+def reading_of(aggregate: Aggregate, fine: int) -> Reading:
+    """The reading of an aggregate's integers, each 1/fine of a step."""
+    match aggregate:
+        case Sum(value):
+            return Reading(Kind.NUMBER, value.step / fine)
+        case Mean(value) | Variance(value):
+            coarse = aggregate.coarse if isinstance(aggregate, Variance) else 1
+            width = levels(aggregate)
+            degree = 2 if isinstance(aggregate, Variance) else 1
+            middle = value.numeric.lower_code + Fraction(coarse - 1, 2)
+            kind = Kind.VARIANCE if degree == 2 else Kind.MEAN
+            return Reading(kind, Fraction(1, fine * width**degree), middle * value.step, width * coarse * value.step)
+        case Quantiles(value):
+            kind_of = value.type
+            assert not isinstance(kind_of, Text), "lowering admits no text here"
+            middle = kind_of.lower_code + Fraction(aggregate.coarse - 1, 2)
+            is_date = isinstance(kind_of, Date)
+            return Reading(
+                Kind.QUANTILES, Fraction(1, fine), middle * kind_of.step, aggregate.coarse * kind_of.step, is_date
+            )
+        case _:
+            return Reading(Kind.NUMBER, Fraction(1, fine))
 
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """One part as it left the mechanism: noisy integers, and what one of them is worth.
+    """One part as it left the mechanism: noisy integers, and how they are read.
 
-    ``unit``: the value of 1. For a mean, ``lower`` and ``span`` are the declared range.
+    ``noise`` is None where leaves were selected, at ``rate``, of ``leaves``. ``copies``: how many
+    releases were added up in each row (1, but for totals of groups).
     """
 
     title: str
-    noise: Noise
-    unit: Fraction
-    lower: Fraction
-    span: Fraction
+    reading: Reading
+    noise: Noise | None
     values: tuple[tuple[int, ...], ...]
+    copies: tuple[int, ...]
+    rate: Fraction = Fraction(0)
+    leaves: int = 0
 
-    @property
-    def is_mean(self) -> bool:
-        return self.span > 0
+    def point(self, row: int, statistic: Statistic = Statistic.VALUE, place: int = 0) -> Fraction:
+        """The estimate in a row; the middle of the range where there is no support."""
+        values, read = self.values[row], self.reading
+        if read.kind is Kind.NUMBER:
+            return values[0] * read.unit
+        if read.kind is Kind.QUANTILES:
+            return read.lower + read.span * values[place]
+        if statistic is Statistic.COUNT:
+            return sum(values) * read.unit
+        if statistic is Statistic.SUM:
+            return _weighed(values, self._sum_coefficients())
+        if statistic in _SPREAD:
+            return self._spread_point(values, statistic)
+        share = _mean_share(values) if sum(values) > 0 else Fraction(1, 2)
+        return read.lower + read.span * min(max(share, Fraction(0)), Fraction(1))
 
-    def point(self, group: int) -> Fraction:
-        """The estimate in a group; the middle of the range where a mean has no support."""
-        values = self.values[group]
-        if not self.is_mean:
-            return values[0] * self.unit
-        size = sum(values)
-        share = Fraction(values[0], size) if size > 0 else Fraction(1, 2)
-        return self.lower + self.span * min(max(share, Fraction(0)), Fraction(1))
+    def supported(self, row: int) -> bool:
+        """Whether the row has a positive noisy size (always so unless a mean or a variance)."""
+        return self.reading.kind not in (Kind.MEAN, Kind.VARIANCE) or sum(self.values[row]) > 0
 
-    def supported(self, group: int) -> bool:
-        """Whether the group has a positive noisy size (always so unless a mean)."""
-        return not self.is_mean or sum(self.values[group]) > 0
+    def interval(self, row: int, miss: Fraction, statistic: Statistic = Statistic.VALUE, place: int = 0) -> Range:
+        """An interval that holds the bounded statistic with probability >= 1 - miss.
 
-    def interval(self, group: int, miss: Fraction) -> Range:
-        """An interval that holds the bounded statistic with probability >= 1 - miss."""
-        values = self.values[group]
-        if self.is_mean:
-            low, high = share_interval(values[0], values[1], self.noise, miss)
-            return self.lower + self.span * Fraction(low), self.lower + self.span * Fraction(high)
-        reach = _reach(self.noise, miss)
-        return (values[0] - reach) * self.unit, (values[0] + reach) * self.unit
+        Of a quantile: the whole grid; what is known of it is its rank (``rank_error``).
+        """
+        values, read = self.values[row], self.reading
+        if self.noise is None:
+            return read.lower, read.lower + read.span * (self.leaves - 1)
+        if read.kind is Kind.NUMBER:
+            return self._around(row, (read.unit,), miss)
+        if statistic is Statistic.COUNT:
+            return self._around(row, (read.unit,) * len(values), miss)
+        if statistic is Statistic.SUM:
+            return self._around(row, self._sum_coefficients(), miss)
+        if statistic in _SPREAD:
+            return self._spread_interval(row, statistic, miss)
+        low, high = self._mean_shares(row, miss)
+        return read.lower + read.span * low, read.lower + read.span * high
+
+    def rank_error(self, miss: Fraction) -> Fraction:
+        """Rows within which a quantile's ranks hold its level, with probability >= 1 - miss."""
+        return union(self.leaves - 1, 1 - miss) / self.rate * self.reading.unit
+
+    def _around(self, row: int, coefficients: tuple[Fraction, ...], miss: Fraction) -> Range:
+        assert self.noise is not None, "asked of additive releases only"
+        middle = _weighed(self.values[row], coefficients)
+        far = reach(self.noise, miss, coefficients, self.copies[row])
+        return middle - far, middle + far
+
+    def _sum_coefficients(self) -> tuple[Fraction, ...]:
+        """What each integer adds to the sum: rows at ``lower``, and shares of ``span``."""
+        places = len(self.values[0]) - 1 if self.values else 1
+        shares = [Fraction(places - place, places) for place in range(places + 1)]
+        return tuple(self.reading.unit * (self.reading.lower + self.reading.span * share) for share in shares)
+
+    def _box(self, row: int, miss: Fraction) -> list[tuple[int, int]]:
+        """Ends of the true integers, all at once."""
+        assert self.noise is not None, "asked of additive releases only"
+        values = self.values[row]
+        far = -(-reach(self.noise, miss / len(values), (Fraction(1),), self.copies[row]) // 1)
+        return [(max(value - far, 0), max(value + far, 0)) for value in values]
+
+    def _mean_shares(self, row: int, miss: Fraction) -> Range:
+        values, noise = self.values[row], self.noise
+        if len(values) == 2 and self.copies[row] == 1 and noise is not None:
+            low, high = share_interval(values[0], values[1], noise, miss)
+            return Fraction(low), Fraction(high)
+        corners: list[tuple[int, ...]] = [()]
+        for ends in self._box(row, miss):
+            corners = [(*corner, end) for corner in corners for end in ends]
+        if not all(any(corner) for corner in corners):
+            return Fraction(0), Fraction(1)
+        # the mean share is monotone in each amount, the others held
+        shares = [_mean_share(corner) for corner in corners]
+        return min(shares), max(shares)
+
+    def _spread_point(self, values: Sequence[int], statistic: Statistic) -> Fraction:
+        share = bernstein.share(values, 0, bernstein.Statistic.VARIANCE).value if sum(values) > 0 else Fraction(1, 8)
+        rows = sum(values) * self.reading.unit
+        factor = rows / (rows - 1) if statistic in _SAMPLE and rows >= 2 else Fraction(1)
+        variance = share * self.reading.span**2 * factor
+        return sqrt_down(variance) if statistic in _ROOT and variance else variance
+
+    def _spread_interval(self, row: int, statistic: Statistic, miss: Fraction) -> Range:
+        assert self.noise is not None, "asked of additive releases only"
+        values = self.values[row]
+        far = -(-reach(self.noise, miss / len(values), (Fraction(1),), self.copies[row]) // 1)
+        found = bernstein.share(values, int(far), bernstein.Statistic.VARIANCE)
+        square = self.reading.span**2
+        # n / (n - 1) is at most 2 for two rows or more, and falls
+        fewest = max((sum(values) - len(values) * far) * self.reading.unit, Fraction(2))
+        factor = fewest / (fewest - 1) if statistic in _SAMPLE else Fraction(1)
+        low, high = found.lower * square, found.upper * square * factor
+        if statistic not in _ROOT:
+            return low, high
+        return sqrt_down(low) if low else low, sqrt_up(high) if high else high
 
 
-@lru_cache(maxsize=256)
-def _reach(noise: Noise, miss: Fraction) -> int:
-    """The half-width of a law, the same in every cell."""
-    return noise.half_width(1 - miss)
+def _mean_share(values: Sequence[int]) -> Fraction:
+    """The mean share of amounts that add up to one a row (bernstein)."""
+    places = len(values) - 1
+    return Fraction(sum((places - place) * value for place, value in enumerate(values)), places * sum(values))
 
 
-def units_of(aggregate: Aggregate, fine: int) -> tuple[Fraction, Fraction, Fraction]:
-    """(unit, lower, span) of an aggregate's integers, each 1/fine of a step."""
-    match aggregate:
-        case Sum(column):
-            return numeric(column).step / fine, Fraction(0), Fraction(0)
-        case Mean(column):
-            kind = numeric(column)
-            return Fraction(1, fine), kind.lower_code * kind.step, (kind.upper_code - kind.lower_code) * kind.step
-        case _:
-            return Fraction(1, fine), Fraction(0), Fraction(0)
+def _weighed(values: Sequence[int], coefficients: Sequence[Fraction]) -> Fraction:
+    return sum((value * each for value, each in zip(values, coefficients, strict=True)), Fraction(0))
 
 
-def value_of(expression: Scalar, parts: Sequence[Released], group: int, codes: Sequence[int | None]) -> Value:
-    """The value of an output expression in a group."""
+def value_of(expression: Scalar, parts: Sequence[Released], row: int, codes: Sequence[int | str | None]) -> Value:
+    """The value of an output expression in a row."""
 
     def lookup(leaf: Leaf) -> Value:
-        return parts[leaf.index].point(group) if isinstance(leaf, Estimate) else codes[getattr(leaf, "index", 0)]
+        if isinstance(leaf, Estimate):
+            return parts[leaf.index].point(row, leaf.statistic, leaf.place)
+        return codes[getattr(leaf, "index", 0)]
 
     return evaluate(expression, lookup)
 
 
-def range_of(expression: Scalar, parts: Sequence[Released], group: int, miss: Fraction) -> Range | None:
+def range_of(expression: Scalar, parts: Sequence[Released], row: int, miss: Fraction) -> Range | None:
     """An interval of an output expression; None where it is unbounded or not a number.
 
     The miss is shared among the different releases in the expression (union bound), so the
@@ -92,24 +232,56 @@ def range_of(expression: Scalar, parts: Sequence[Released], group: int, miss: Fr
     Guarantees:
         an expression of releases covers at least as often as stated
     """
-    used = {leaf.index for leaf in leaves(expression) if isinstance(leaf, Estimate)}
+    expression = _simplified(expression)
+    used = {leaf for leaf in leaves(expression) if isinstance(leaf, Estimate)}
     if not used:
         return None
-    intervals = {index: parts[index].interval(group, miss / len(used)) for index in used}
+    intervals = {leaf: parts[leaf.index].interval(row, miss / len(used), leaf.statistic, leaf.place) for leaf in used}
     return _range(expression, intervals.__getitem__)
 
 
-def _range(expression: Scalar, interval: Callable[[int], Range]) -> Range | None:
+def _simplified(expression: Scalar) -> Scalar:
+    """SUM / COUNT of one release is its mean, whose joint interval is the narrower one."""
     match expression:
-        case Estimate(index):
-            return interval(index)
-        case Constant(value) if isinstance(value, int | Fraction):
+        case Arithmetic(Operation.DIVIDE, Estimate(one, Statistic.SUM), Estimate(other, Statistic.COUNT)) if (
+            one == other
+        ):
+            return Estimate(one, Statistic.MEAN)
+        case _:
+            return expression
+
+
+def _range(expression: Scalar, interval: Callable[[Estimate], Range]) -> Range | None:
+    match expression:
+        case Estimate():
+            return interval(expression)
+        case Constant(value) if isinstance(value, int | Fraction) and not isinstance(value, bool):
             return Fraction(value), Fraction(value)
         case Arithmetic(op, left, right):
             first, second = _range(left, interval), _range(right, interval)
             return None if first is None or second is None else _combine(op, first, second)
+        case FloorDivide(operand, divisor):
+            inner = _range(operand, interval)
+            return None if inner is None else (Fraction(inner[0] // divisor), Fraction(inner[1] // divisor))
+        case Extreme(greatest, operands):
+            ranges = [_range(each, interval) for each in operands]
+            choose = max if greatest else min
+            known = [each for each in ranges if each is not None]
+            whole = len(known) == len(ranges)
+            return (choose(low for low, _ in known), choose(high for _, high in known)) if whole else None
+        case Case(branches, otherwise):
+            return _hull([_range(each, interval) for each in (*(result for _, result in branches), otherwise)])
+        case Coalesce(operands):
+            return _hull([_range(each, interval) for each in operands])
         case _:
             return None
+
+
+def _hull(ranges: Sequence[Range | None]) -> Range | None:
+    """All of the ranges, whichever of them it is."""
+    known = [each for each in ranges if each is not None]
+    whole = len(known) == len(ranges)
+    return (min(low for low, _ in known), max(high for _, high in known)) if whole else None
 
 
 def _combine(op: Operation, left: Range, right: Range) -> Range | None:

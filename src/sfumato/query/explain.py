@@ -1,12 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """In words: who is protected, what was bounded and how, and which bias that brings."""
 
+from collections.abc import Iterator
+
 from sfumato.exact.rational import decimal_text
-from sfumato.metadata.column import Boolean, Date, Integer, Real
+from sfumato.metadata.column import Boolean, Column, Date, Integer, Real, Text
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.aggregate import CountUnits, CountValues, Mean, Sum, numeric
+from sfumato.plan.aggregate import (
+    Aggregate,
+    CountDistinct,
+    CountUnits,
+    Mean,
+    Quantiles,
+    Sum,
+    Variance,
+    read_value,
+)
 from sfumato.plan.relation import predicates
-from sfumato.plan.scalar import Field, leaves
+from sfumato.plan.scalar import Field, Scalar, leaves
 from sfumato.plan.show import title
 from sfumato.plan.status import Bounded
 from sfumato.privacy.distance import Norm
@@ -25,15 +36,33 @@ def protection(dataset: Dataset, bounded: Bounded) -> list[str]:
 def bounding(bounded: Bounded) -> list[str]:
     """What was bounded, and how."""
     lines = []
-    for part in bounded.parts:
-        if isinstance(part.aggregate, Sum | Mean) and not isinstance(part.aggregate.column.type, Boolean):
-            kind = numeric(part.aggregate.column)
+    for column in _columns(bounded):
+        kind = column.type
+        if isinstance(kind, Integer | Real):
             low, high = (decimal_text(code * kind.step) for code in (kind.lower_code, kind.upper_code))
             lines.append(
-                f"{part.aggregate.column.name} was clipped to its declared [{low}, {high}] and rounded to steps of "
+                f"{column.name} was clipped to its declared [{low}, {high}] and rounded to steps of "
                 f"{decimal_text(kind.step)}."
             )
     return list(dict.fromkeys([*lines, *_unit_bounding(bounded)]))
+
+
+def _columns(bounded: Bounded) -> Iterator[Column]:
+    """The columns that aggregates read, in order."""
+    for part in bounded.parts:
+        value = read_value(part.aggregate)
+        if value is not None:
+            yield from _fields(value.expression)
+
+
+def _fields(expression: Scalar) -> Iterator[Column]:
+    for leaf in leaves(expression):
+        if isinstance(leaf, Field):
+            yield leaf.column
+
+
+def _is_weighed(aggregate: Aggregate) -> bool:
+    return not isinstance(aggregate, CountUnits | CountDistinct)
 
 
 def _unit_bounding(bounded: Bounded) -> list[str]:
@@ -41,56 +70,76 @@ def _unit_bounding(bounded: Bounded) -> list[str]:
     if tracked.unit is None:
         return []
     limits, lines = tracked.limits, []
-    linear = any(not isinstance(part.aggregate, CountUnits) for part in bounded.parts)
+    linear = any(_is_weighed(part.aggregate) for part in bounded.parts)
+    kept = min((each for each in (limits.groups, limits.total) if each), default=None)
     if limits.rows and linear:
         lines.append(f"A unit counts with at most {limits.rows} rows a group.")
     root = ", its root under Gaussian noise," if bounded.norm is Norm.L2 else ""
-    if limits.groups and linear:
+    if tracked.raw.is_open:
+        lines += [f"A unit counts in at most {kept} groups, chosen by a keyed hash."] if kept else []
+    elif limits.groups and linear:
         lines.append(f"A unit in k > {limits.groups} groups counts with weight {limits.groups}/k{root} in each.")
     if limits.total and linear:
         lines.append(f"A unit with n > {limits.total} rows counts with weight {limits.total}/n{root} in each.")
-    if any(isinstance(part.aggregate, CountUnits) for part in bounded.parts) and (limits.groups or limits.total):
-        kept = min(each for each in (limits.groups, limits.total) if each)
-        lines.append(f"COUNT(DISTINCT unit) sees a unit in at most {kept} groups, chosen by a keyed hash.")
+    if kept and not tracked.raw.is_open and not all(_is_weighed(part.aggregate) for part in bounded.parts):
+        lines.append(f"COUNT(DISTINCT ...) sees a unit in at most {kept} groups, chosen by a keyed hash.")
+    for part in bounded.parts:
+        if isinstance(part.aggregate, CountDistinct) and limits.rows:
+            lines.append(f"{title(part.aggregate)} sees at most {limits.rows} values of a unit in a group.")
     return [*lines, "Rows whose unit is NULL are not used."]
 
 
 def bias(bounded: Bounded) -> list[str]:
     """What the interval does NOT hold: the difference between the bounded and the raw answer."""
-    lines = []
-    limits = bounded.tracked.limits
     limited = bounded.tracked.unit is not None
-    for part in bounded.parts:
-        name = title(part.aggregate)
-        match part.aggregate:
-            case Sum(column) | Mean(column) if isinstance(column.type, Boolean):
-                pass
-            case Sum(column) | Mean(column):
-                lines.append(
-                    f"{name}: values beyond the declared bounds of {column.name} count as the bound; the interval does "
-                    "not hold what that changes."
-                )
-            case CountUnits() if limited and (limits.groups or limits.total):
-                lines.append(f"{name}: never above the raw count; units beyond the limits are missing from it.")
-            case CountValues() if limited:
-                lines.append(f"{name}: never above the raw count; rows beyond the limits are missing from it.")
-            case _ if limited and not isinstance(part.aggregate, CountUnits):
-                lines.append(f"{name}: never above the raw count; rows beyond the limits are missing from it.")
-        if isinstance(part.aggregate, Sum | Mean) and limited:
-            lines.append(f"{name}: units beyond the row and group limits weigh less than in the raw data.")
+    lines = [line for part in bounded.parts for line in _bias_of(part.aggregate, bounded, limited=limited)]
     lines += [
         f"WHERE: {name} is compared as declared: clipped to its bounds, on its steps." for name in _compared(bounded)
     ]
-    keys = [key.name for key in bounded.tracked.raw.keys if key.type.missing is None]
-    if keys:
-        lines.append(f"Rows where {' or '.join(keys)} is missing or not a declared value are in no group.")
+    keys = bounded.tracked.raw.keys
+    dropped = [key.value.name for key in keys if key.codes is not None and not key.missing]
+    if dropped:
+        lines.append(f"Rows where {' or '.join(dropped)} is missing or not a declared value are in no group.")
+    hidden = [key.value.name for key in keys if key.codes is None]
+    if hidden:
+        lines.append(
+            f"Groups of {', '.join(hidden)} with few units are not shown; the counts of units that are shown lean "
+            "upwards near the threshold."
+        )
     return list(dict.fromkeys(lines))
+
+
+def _bias_of(aggregate: Aggregate, bounded: Bounded, *, limited: bool) -> list[str]:
+    name, limits = title(aggregate), bounded.tracked.limits
+    value = read_value(aggregate)
+    lines = []
+    if isinstance(aggregate, Sum | Mean | Variance | Quantiles) and value is not None:
+        clipped = [each.name for each in _fields(value.expression) if not isinstance(each.type, Boolean)]
+        if clipped:
+            lines.append(
+                f"{name}: values beyond the declared bounds of {', '.join(dict.fromkeys(clipped))} count as the bound; "
+                "the interval does not hold what that changes."
+            )
+        if isinstance(aggregate, Variance | Quantiles) and aggregate.coarse > 1 and not isinstance(value.type, Text):
+            lines.append(
+                f"{name}: values are read on a public grid of {decimal_text(aggregate.coarse * value.type.step)}."
+            )
+        if limited:
+            lines.append(f"{name}: units beyond the row and group limits weigh less than in the raw data.")
+        return lines
+    if isinstance(aggregate, CountUnits):
+        cut = limited and (limits.groups or limits.total)
+        return [f"{name}: never above the raw count; units beyond the limits are missing from it."] if cut else []
+    if isinstance(aggregate, CountDistinct):
+        return [
+            f"{name}: never above the raw count; values that only units beyond the limits have are missing from it."
+        ]
+    return [f"{name}: never above the raw count; rows beyond the limits are missing from it."] if limited else []
 
 
 def _compared(bounded: Bounded) -> list[str]:
     """The columns whose clipping can change which rows a WHERE keeps."""
-    read = [leaf for test in predicates(bounded.tracked.raw.relation) for leaf in leaves(test)]
-    columns = [leaf.column for leaf in read if isinstance(leaf, Field)]
+    columns = [column for test in predicates(bounded.tracked.raw.relation) for column in _fields(test)]
     return list(dict.fromkeys(each.name for each in columns if isinstance(each.type, Integer | Real | Date)))
 
 
@@ -99,9 +148,10 @@ def explain(planned: Planned, dataset: Dataset) -> str:
     bounded = planned.bounded
     lines = [*protection(dataset, bounded)]
     for part, item in zip(bounded.parts, planned.cost.items, strict=True):
+        cost = f"epsilon {item['epsilon']}" if item["epsilon"] != "unbounded" else f"rho {item['rho']}"
+        cost += f", delta {item['delta']}" if item["delta"] != "0" else ""
         lines.append(
-            f"{title(part.aggregate)}: {item['mechanism']} noise of {item['parameter']} on integers, {item['sensitivity']}; "
-            + (f"epsilon {item['epsilon']}." if item["epsilon"] != "unbounded" else f"rho {item['rho']}.")
+            f"{title(part.aggregate)}: {item['mechanism']}, {item['parameter']}, on integers, {item['sensitivity']}; {cost}."
         )
     lines += [f"Bounded: {line}" for line in bounding(bounded)]
     lines += [f"Bias: {line}" for line in bias(bounded)]

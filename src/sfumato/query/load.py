@@ -2,7 +2,8 @@
 """``sfumato.toml`` -> Session: the declarations from a file."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,17 +13,18 @@ from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
 from sfumato.privacy.budget import Budget
-from sfumato.privacy.unit import Relation, Unit
+from sfumato.privacy.unit import AUTO, Relation, Unit
 from sfumato.query.session import Session, connect
 
 _TYPES = ("integer", "real", "category", "boolean", "date", "text")
+_LIMITS = ("max_rows", "max_groups", "max_rows_total")
 
 
 def load(path: str | Path = "sfumato.toml", *, analyst: str = "owner") -> Session:
     """The session that a file declares; paths in it are relative to the file.
 
     Raises:
-        InvalidConfig: no such file, not TOML, or a key that is missing or unknown.
+        InvalidConfig: no such file, not TOML, or a key that is missing, unknown or wrong.
         SfumatoError: as ``connect``.
 
     >>> load("nowhere.toml")
@@ -78,25 +80,36 @@ def read_config(path: str | Path) -> dict[str, Any]:
 
 
 def _table(name: str, form: object, folder: Path) -> Table:
-    table = _require_mapping(form, f"tables.{name}")
-    _known(table, f"tables.{name}", {"source", "unit", "columns", "size"})
+    where = f"tables.{name}"
+    table = _require_mapping(form, where)
+    _known(table, where, {"source", "unit", "columns", "size", "public"})
     columns = {
-        column: _column(f"tables.{name}.columns.{column}", declared)
-        for column, declared in _require_mapping(table.get("columns", {}), f"tables.{name}.columns").items()
+        column: _column(f"{where}.columns.{column}", declared)
+        for column, declared in _require_mapping(table.get("columns", {}), f"{where}.columns").items()
     }
-    unit = table.get("unit")
-    return Table(
-        folder / _text(table, "source"),
-        unit=None if unit is None else _unit(f"tables.{name}.unit", unit),
-        columns=columns,
-        size=table.get("size"),
-    )
+    source = folder / _text(table, "source")
+    unit = None if "unit" not in table else _unit(f"{where}.unit", table["unit"])
+    with _placed(where):
+        return Table(source, unit, columns, table.get("size"), public=table.get("public", False))
 
 
 def _unit(where: str, form: object) -> Unit:
     unit = _require_mapping(form, where)
-    _known(unit, where, {"column", "max_rows", "max_groups", "max_rows_total"})
-    return Unit(_text(unit, "column"), unit.get("max_rows"), unit.get("max_groups"), unit.get("max_rows_total"))
+    _known(unit, where, {"column", "via", "key", "name", *_LIMITS})
+    if "column" not in unit:
+        raise InvalidConfig(f"{where}: column is missing.", remedy='column = "person_id"')
+    limits = {name: AUTO if unit.get(name) == AUTO.value else unit.get(name) for name in _LIMITS}
+    with _placed(where):
+        return Unit(unit["column"], **limits, via=unit.get("via"), key=unit.get("key"), name=unit.get("name"))
+
+
+@contextmanager
+def _placed(where: str) -> Iterator[None]:
+    """Says where in the file a declaration is wrong."""
+    try:
+        yield
+    except SfumatoError as error:
+        raise InvalidConfig(f"{where}: {error.problem}", allowed=error.allowed, remedy=error.remedy) from None
 
 
 def _column(where: str, form: object) -> ColumnType:
@@ -114,17 +127,16 @@ def _column(where: str, form: object) -> ColumnType:
         raise InvalidConfig(f"{where}: type {kind!r}.", allowed=", ".join(_TYPES))
     _known(declared, where, allowed)
     try:
-        if kind == "category":
-            return Category(declared.pop("values", ()), **declared)
-        types = {"integer": Integer, "real": Real, "date": Date, "boolean": Boolean, "text": Text}
-        made: ColumnType = types[kind](**declared)
-        return made
+        with _placed(where):
+            if kind == "category":
+                return Category(declared.pop("values", ()), **declared)
+            types = {"integer": Integer, "real": Real, "date": Date, "boolean": Boolean, "text": Text}
+            made: ColumnType = types[kind](**declared)
+            return made
     except TypeError:
         raise InvalidConfig(
             f"{where}: a {kind} that is not fully declared.", allowed=", ".join(sorted(allowed))
         ) from None
-    except SfumatoError as error:
-        raise InvalidConfig(f"{where}: {error.problem}", allowed=error.allowed, remedy=error.remedy) from None
 
 
 def _budget(form: Mapping[str, Any]) -> Budget:

@@ -5,16 +5,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sfumato.exact.rational import Number, positive, to_fraction
-from sfumato.exact.rounding import float_up
-from sfumato.mechanisms.additive import AdditiveMechanism
+from sfumato.exact.rounding import float_up, sqrt_up
+from sfumato.mechanisms import bernstein
+from sfumato.mechanisms.bernstein import share_error
+from sfumato.mechanisms.grid import GridQuantiles
+from sfumato.mechanisms.threshold import ThresholdMechanism
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.aggregate import Mean, numeric
+from sfumato.plan.aggregate import width
 from sfumato.plan.scalar import Estimate, Key
-from sfumato.plan.status import Bounded, Part
+from sfumato.plan.statistic import Statistic
 from sfumato.privacy.event import Json
 from sfumato.query.choose import Planned
 from sfumato.query.cost import Cost
-from sfumato.query.estimate import units_of
+from sfumato.query.estimate import Kind, Reading, Released, reading_of
 from sfumato.query.explain import explain
 from sfumato.query.render import number, text_table
 
@@ -41,30 +44,42 @@ class Preview:
     def error(self, confidence: Number = 0.95) -> list[dict[str, Json]]:
         """The expected half-width of each column.
 
-        Counts and sums: exact, the same in every cell. Means: by the number of rows in the
-        group. Expressions of several: "depends on the answers".
+        Counts and sums: exact, the same in every cell. Means and variances: by the number of
+        rows in the group. Quantiles: the rank error, in rows. Expressions of several: "depends on the answers".
         """
         level = positive("confidence", to_fraction("confidence", confidence), at_most=1 - Fraction(1, 10**12))
         lines: list[dict[str, Json]] = []
         for item in self.planned.question.output.items:
             if isinstance(item.expression, Estimate):
-                lines += self._of_part(item.name, item.expression.index, level)
+                lines += self._of_estimate(item.name, item.expression, level)
             elif not isinstance(item.expression, Key):
                 lines.append({"column": item.name, "rows": None, "half_width": None})
         return lines
 
-    def _of_part(self, name: str, index: int, level: Fraction) -> list[dict[str, Json]]:
-        bounded, mechanism = self.planned.bounded, self.planned.mechanisms[index]
-        part = bounded.parts[index]
-        if isinstance(part.aggregate, Mean):
-            table = self.dataset.tables[self.planned.question.table]
-            sizes = sorted({*_GROUP_SIZES, *([table.size] if table.size else [])})
+    def _of_estimate(self, name: str, estimate: Estimate, level: Fraction) -> list[dict[str, Json]]:
+        bounded, mechanism = self.planned.bounded, self.planned.mechanisms[estimate.index]
+        part = bounded.parts[estimate.index]
+        reading = reading_of(part.aggregate, bounded.refinement)
+        if isinstance(mechanism, GridQuantiles):
+            ranks = mechanism.error(level, width(part.aggregate)) * reading.unit
+            return [{"column": name, "rows": None, "half_width": None, "rank_error": _shown(ranks)}]
+        if isinstance(mechanism, ThresholdMechanism):
+            return [{"column": name, "rows": None, "half_width": _shown(Fraction(mechanism.error(level)))}]
+        if reading.kind is not Kind.NUMBER and estimate.statistic not in (Statistic.COUNT, Statistic.SUM):
+            far = mechanism.error(level if reading.kind is Kind.MEAN else 1 - (1 - level) / 3)
             return [
-                {"column": name, "rows": size, "half_width": _of_mean(part, bounded, mechanism, size, level)}
-                for size in sizes
+                {"column": name, "rows": size, "half_width": _shown(_of_size(reading, estimate.statistic, far, size))}
+                for size in self._sizes()
             ]
-        unit, _, _ = units_of(part.aggregate, bounded.refinement)
-        return [{"column": name, "rows": None, "half_width": _shown(mechanism.error(level) * unit)}]
+        nothing = Released("", reading, mechanism.noise, ((0,) * width(part.aggregate),), (1,))
+        return [
+            {"column": name, "rows": None, "half_width": _shown(nothing.interval(0, 1 - level, estimate.statistic)[1])}
+        ]
+
+    def _sizes(self) -> list[int]:
+        """Group sizes to show: round ones, and the declared one."""
+        size = self.dataset.tables[self.planned.question.table].size
+        return sorted({*_GROUP_SIZES, *([size] if size else [])})
 
     def explain(self) -> str:
         """In words: who is protected, what is bounded and how, which noise, what cost."""
@@ -75,9 +90,7 @@ class Preview:
             [
                 str(line["column"]),
                 "any" if line["rows"] is None else f"{line['rows']:,}",
-                "depends on the answers"
-                if line["half_width"] is None
-                else f"+- {number(float(str(line['half_width'])))}",
+                _in_words(line),
             ]
             for line in self.error()
         ]
@@ -86,13 +99,26 @@ class Preview:
         )
 
 
-def _of_mean(part: Part, bounded: Bounded, mechanism: AdditiveMechanism, size: int, level: Fraction) -> Json:
-    """The widest half-width of a mean over ``size`` rows: at most the range itself."""
-    assert isinstance(part.aggregate, Mean), "asked of means only"
-    kind = numeric(part.aggregate.column)
-    span = (kind.upper_code - kind.lower_code) * kind.step
-    return _shown(min(kind.step * (mechanism.error(level) + 1) / (size * bounded.refinement), span))
+def _of_size(reading: Reading, statistic: Statistic, far: int, size: int) -> Fraction:
+    """The widest half-width of a mean or a spread over ``size`` rows: at most the range itself."""
+    if statistic in (Statistic.VALUE, Statistic.MEAN) and reading.kind is Kind.MEAN:
+        return min(reading.span * (far + 1) * reading.unit / size, reading.span)
+    whole = int(size / reading.unit)
+    if statistic is Statistic.MEAN:
+        # a + b/2 is off by at most 3/2, a + b + c by 3 times the noise
+        left = whole - 3 * far
+        return reading.span * min(Fraction(9 * far, 2 * left), Fraction(1)) if left > 0 else reading.span
+    error = reading.span**2 * share_error(whole, far, bernstein.Statistic.VARIANCE)
+    # a deviation moves the most where there is none
+    return sqrt_up(error) if statistic in (Statistic.DEVIATION, Statistic.DEVIATION_OF_SAMPLE) else error
 
 
 def _shown(value: Fraction) -> float | int:
     return int(value) if value.denominator == 1 else float_up(value)
+
+
+def _in_words(line: dict[str, Json]) -> str:
+    if "rank_error" in line:
+        return f"rank +- {number(float(str(line['rank_error'])))} rows"
+    half = line["half_width"]
+    return "depends on the answers" if half is None else f"+- {number(float(str(half)))}"

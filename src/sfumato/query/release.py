@@ -7,29 +7,29 @@ read, add, commit the bytes (durable), return them. Proof: release.proof.md.
 
 import datetime
 import hashlib
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sfumato.engines.base import Codes, Engine, Integers
+from sfumato.engines.base import Codes, Engine
 from sfumato.errors import EngineFailed
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.spend import Ledger, Request
-from sfumato.metadata.column import Column, Text
+from sfumato.metadata.column import Text
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
 from sfumato.noise.entropy import token
-from sfumato.plan.aggregate import width
-from sfumato.plan.show import canonical, title
+from sfumato.plan.show import canonical
+from sfumato.plan.value import GroupKey
 from sfumato.privacy.event import Json, event_to_json
 from sfumato.query.choose import Planned
-from sfumato.query.estimate import Released, units_of
+from sfumato.query.estimate import Released
 from sfumato.query.explain import bias, bounding, protection
-from sfumato.query.table import FORMAT, answer_body
+from sfumato.query.noisy import drawn_before, noisy
+from sfumato.query.table import FORMAT, answer_body, merged
 from sfumato.sql.lower import Question
 
 # Raised whenever the same plan would come to mean something else.
-SEMANTICS = 1
+SEMANTICS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +85,7 @@ def _charged(planned: Planned, asker: Asker, engine: Engine, ledger: Ledger) -> 
     question, statement = asker.question_key(planned), asker.statement_key(planned.question)
     charge = ledger.reserve(Request(asker.dataset.name, asker.analyst, question, statement, planned.event))
     try:
-        groups = every_group(planned.bounded.tracked.raw.keys)
-        noise = [
-            mechanism.draw(len(groups) * width(part.aggregate))
-            for mechanism, part in zip(planned.mechanisms, planned.bounded.parts, strict=True)
-        ]
+        noise = drawn_before(planned)
         sampling_key = token()
     except BaseException:
         ledger.void(charge)
@@ -98,7 +94,8 @@ def _charged(planned: Planned, asker: Asker, engine: Engine, ledger: Ledger) -> 
     body: bytes | None = None
     try:
         exact = engine.run(planned.bounded, sampling_key)
-        body = _body(charge, planned, asker, _noisy(planned, groups, exact, noise))
+        groups, parts = noisy(planned, exact, noise)
+        body = _body(charge, planned, asker, groups, parts)
         del exact
     except Exception:
         ledger.forfeit(charge, "engine")
@@ -112,40 +109,9 @@ def _charged(planned: Planned, asker: Asker, engine: Engine, ledger: Ledger) -> 
     return body
 
 
-def every_group(keys: Sequence[Column]) -> list[Codes]:
-    """Every declared combination of keys, missing last where it is declared."""
-    return list(itertools.product(*(_codes(key) for key in keys)))
-
-
-def _codes(key: Column) -> list[int | None]:
-    kind = key.type
-    assert not isinstance(kind, Text), "lowering admits no Text key"
-    codes: list[int | None] = list(range(kind.lower_code, kind.upper_code + 1))
-    return codes if kind.missing is None else [*codes, None]
-
-
-def _noisy(
-    planned: Planned, groups: Sequence[Codes], exact: Integers, noise: Sequence[Sequence[int]]
-) -> list[Released]:
-    """Each part's integers plus its noise; a group without rows is zeros."""
-    parts, offset = [], 0
-    total = sum(width(part.aggregate) for part in planned.bounded.parts)
-    zeros = (0,) * total
-    for mechanism, part, drawn in zip(planned.mechanisms, planned.bounded.parts, noise, strict=True):
-        size = width(part.aggregate)
-        flat = [value for group in groups for value in exact.get(group, zeros)[offset : offset + size]]
-        noisy = mechanism.release(flat, drawn)
-        values = tuple(noisy[start : start + size] for start in range(0, len(noisy), size))
-        unit, lower, span = units_of(part.aggregate, planned.bounded.refinement)
-        parts.append(Released(title(part.aggregate), mechanism.noise, unit, lower, span, values))
-        offset += size
-    return parts
-
-
-def _body(charge: str, planned: Planned, asker: Asker, parts: list[Released]) -> bytes:
-    bounded = planned.bounded
+def _body(charge: str, planned: Planned, asker: Asker, groups: Sequence[Codes], released: Sequence[Released]) -> bytes:
+    bounded, output = planned.bounded, planned.question.output
     keys = bounded.tracked.raw.keys
-    groups = every_group(keys)
     facts: dict[str, Json] = {
         "charge_id": charge,
         "dataset": asker.dataset.name,
@@ -156,19 +122,21 @@ def _body(charge: str, planned: Planned, asker: Asker, parts: list[Released]) ->
         "bias": list[Json](bias(bounded)),
         "notes": list[Json](planned.notes),
     }
+    parts, rows = merged(output, released, groups)
     types = [_key_type(key) for key in keys]
-    shown = [[_shown(key, code) for key, code in zip(keys, group, strict=True)] for group in groups]
-    return answer_body(facts, planned.question.output, parts, groups, types, shown)
+    shown = [[_shown(key, code) for key, code in zip(keys, row, strict=True)] for row in rows]
+    return answer_body(facts, output, parts, rows, types, shown)
 
 
-def _shown(key: Column, code: int | None) -> Json:
-    kind = key.type
-    assert not isinstance(kind, Text), "lowering admits no Text key"
+def _shown(key: GroupKey, code: int | str | None) -> Json:
+    kind = key.value.type
+    if isinstance(kind, Text) or isinstance(code, str):
+        return code
     value = None if code is None else kind.decode(code)
     return value.isoformat() if isinstance(value, datetime.date) else value
 
 
-def _key_type(key: Column) -> str:
+def _key_type(key: GroupKey) -> str:
     return {"Integer": "integer", "Real": "real", "Date": "date", "Boolean": "boolean"}.get(
-        type(key.type).__name__, "text"
+        type(key.value.type).__name__, "text"
     )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an analyst is ready to pay, or which error is wanted."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sfumato.errors import InvalidNumber, WrongUse
@@ -20,12 +20,22 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Exactly one of ``epsilon``, ``rho`` and ``target``; ``most`` caps a target's cost."""
+    """Exactly one of ``epsilon``, ``rho`` and ``target``; ``most`` caps a target's cost.
+
+    ``delta``: what may be spent on showing groups that are not public.
+    """
 
     epsilon: Fraction | None = None
     rho: Fraction | None = None
     target: Target | None = None
     most: Fraction | None = None
+    delta: Fraction | None = None
+
+    def shared(self, questions: int) -> "Price":
+        """One of so many equal shares; a delta is not shared."""
+        epsilon = None if self.epsilon is None else self.epsilon / questions
+        rho = None if self.rho is None else self.rho / questions
+        return replace(self, epsilon=epsilon, rho=rho)
 
 
 def price(
@@ -50,23 +60,30 @@ def price(
             "A question needs exactly one of epsilon=, rho= and error=.",
             remedy="epsilon=0.1 buys pure differential privacy, rho=0.01 zCDP; error=100, max_epsilon=0.5 asks for an error.",
         )
-    if delta is not None:
-        raise WrongUse(
-            "Nothing in this question spends delta.", remedy="Leave delta= out; the account's delta is in its budget."
-        )
     if (error is None) != (max_epsilon is None):
         raise WrongUse("error= and max_epsilon= go together.", remedy="error=100, max_epsilon=0.5")
     if error is not None and max_epsilon is not None:
+        if delta is not None:
+            raise WrongUse("error= with delta=.", remedy="delta= goes with epsilon= or rho=.")
         return Price(target=_target(error), most=_cost("max_epsilon", max_epsilon))
+    spent = None if delta is None else _delta(delta)
     if rho is not None:
-        return Price(rho=_cost("rho", rho))
-    return Price(epsilon=_cost("epsilon", epsilon if epsilon is not None else 0))
+        return Price(rho=_cost("rho", rho), delta=spent)
+    return Price(epsilon=_cost("epsilon", epsilon if epsilon is not None else 0), delta=spent)
 
 
 def _cost(name: str, value: Number) -> Fraction:
     number = positive(name, value, at_most=_MOST)
     if number < _LEAST:
         raise InvalidNumber(f"{name} = {value} is below the ledger's unit.", allowed="at least 1e-12")
+    return number
+
+
+def _delta(value: Number) -> Fraction:
+    """At least the ledger's unit of delta."""
+    number = positive("delta", value, at_most=Fraction(1, 2))
+    if number < Fraction(1, 10**24):
+        raise InvalidNumber(f"delta = {value} is below the ledger's unit.", allowed="at least 1e-24")
     return number
 
 

@@ -8,7 +8,16 @@ the largest amount that one row adds (``largest``), f the refinement.
 
 from fractions import Fraction
 
-from sfumato.plan.aggregate import Aggregate, CountUnits, Mean, Sum, largest, never_negative, numeric
+from sfumato.plan.aggregate import (
+    Aggregate,
+    CountDistinct,
+    CountUnits,
+    Quantiles,
+    Sum,
+    largest,
+    never_negative,
+    width,
+)
 from sfumato.plan.status import Tracked
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.unit import Relation
@@ -19,14 +28,22 @@ _FINE = 2**20
 
 def refinement(plan: Tracked) -> int:
     """Into how many pieces a lattice step is cut: one where no weight can be below one."""
+    if plan.unit is None:
+        return 1
     limits = plan.limits
-    weighs = limits.groups is not None or limits.total is not None
-    linear = any(not isinstance(each, CountUnits) for each in plan.raw.aggregates)
-    return _FINE if weighs and linear else 1
+    # of an open key the groups beyond the limit are dropped, not weighed
+    weighs = limits.total is not None or (limits.groups is not None and plan.groups is not None)
+    linear = any(not isinstance(each, CountUnits | CountDistinct) for each in plan.raw.aggregates)
+    # the rows of a unit beyond the limit weigh less each: a leaf would lose its part of one
+    shared = any(isinstance(each, Quantiles) for each in plan.raw.aggregates)
+    return _FINE if (weighs and linear) or shared else 1
 
 
 def distance(aggregate: Aggregate, plan: Tracked, norm: Norm, relation: Relation, fine: int) -> Distance:
     """The distance of one part's integers between neighbouring datasets.
+
+    Of quantiles it is in Linf: how far the weight of any set of leaves of one group moves;
+    ``occupied`` says over how many groups.
 
     Guarantees:
         neighbours differ by at most the distance
@@ -35,11 +52,24 @@ def distance(aggregate: Aggregate, plan: Tracked, norm: Norm, relation: Relation
     contribution; a replaced one takes one away and adds another.
     """
     assert norm is not Norm.LINF, "a plan is bounded in L1 or in L2"
+    if isinstance(aggregate, Quantiles):
+        rows, _, _ = _limits(aggregate, plan)
+        return Distance(Norm.LINF, Fraction(rows * fine), relation)
     one = _contribution(aggregate, plan, norm)
     scale = fine if norm is Norm.L1 else fine * fine
     if relation is Relation.REPLACE_ONE:
         one = _replaced(aggregate, plan, norm, one)
     return Distance(norm, Fraction(one * scale), relation)
+
+
+def occupied(aggregate: Aggregate, plan: Tracked) -> int:
+    """In how many groups one unit counts in full; in more of them only with weights of that sum.
+
+    Guarantees:
+        a unit moves the quantiles of no more groups
+    """
+    rows, groups, total = _limits(aggregate, plan)
+    return min(groups, -(-total // rows))
 
 
 def _contribution(aggregate: Aggregate, plan: Tracked, norm: Norm) -> int:
@@ -57,19 +87,23 @@ def _limits(aggregate: Aggregate, plan: Tracked) -> tuple[int, int, int]:
         return 1, 1, 1
     limits = plan.limits
     groups = limits.groups if limits.groups is not None else plan.groups
+    assert groups is not None, "the pass 'limit' refuses open keys without a group limit"
+    kept = groups if limits.total is None else min(groups, limits.total)
     if isinstance(aggregate, CountUnits):
-        kept = groups if limits.total is None else min(groups, limits.total)
         return 1, kept, kept
     assert limits.rows is not None, "the pass 'limit' refuses a linear aggregate without a row limit"
+    if isinstance(aggregate, CountDistinct):
+        values = limits.rows if limits.total is None else min(limits.rows, limits.total)
+        return values, kept, values * kept
     return limits.rows, groups, limits.rows * groups if limits.total is None else limits.total
 
 
 def _replaced(aggregate: Aggregate, plan: Tracked, norm: Norm, one: int) -> int:
     """The norm of the difference of two units' contributions, each of norm at most ``one``."""
-    single = _limits(aggregate, plan)[1] == 1 and plan.groups == 1 and not isinstance(aggregate, Mean)
+    single = plan.groups == 1 and width(aggregate) == 1
     if single and isinstance(aggregate, Sum):
-        # one integer between R * min(lower, 0) and R * max(upper, 0)
-        codes, (rows, _, total) = numeric(aggregate.column), _limits(aggregate, plan)
+        # one integer between M * min(lower, 0) and M * max(upper, 0)
+        codes, (rows, _, total) = aggregate.value.numeric, _limits(aggregate, plan)
         reach = (max(codes.upper_code, 0) - min(codes.lower_code, 0)) * min(rows, total)
         return reach if norm is Norm.L1 else reach * reach
     if single:

@@ -5,28 +5,32 @@ import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import cast
+from typing import TypeAlias, cast
 
 from sfumato.exact.rounding import float_down, float_up
 from sfumato.ledger.journal import canonical_json
-from sfumato.noise import DiscreteLaplace, Noise
+from sfumato.noise import DiscreteGaussian, Noise
+from sfumato.plan.evaluate import day
 from sfumato.plan.output import Item, Order, Output
 from sfumato.plan.scalar import Constant, Estimate, Key, Scalar, Value, leaves
 from sfumato.plan.show import canonical
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import AdditiveNoise, Json, event_from_json, event_to_json
-from sfumato.query.estimate import Released, range_of, value_of
+from sfumato.query.estimate import Kind, Reading, Released, range_of, value_of
 
-FORMAT = 1
+FORMAT = 2
 _DEFAULT_MISS = Fraction(5, 100)
+
+Group: TypeAlias = Sequence[int | str | None]
 
 
 def answer_body(
     facts: Mapping[str, Json],
     output: Output,
     parts: Sequence[Released],
-    groups: Sequence[Sequence[int | None]],
+    groups: Sequence[Group],
     key_types: Sequence[str],
     shown: Sequence[Sequence[Json]],
 ) -> bytes:
@@ -65,7 +69,7 @@ def parts_from_json(forms: Json) -> list[Released]:
     return [_part_from_json(cast(dict[str, Json], form)) for form in forms]
 
 
-def _rows(output: Output, parts: Sequence[Released], groups: Sequence[Sequence[int | None]]) -> list[int]:
+def _rows(output: Output, parts: Sequence[Released], groups: Sequence[Group]) -> list[int]:
     """The groups that are shown, in order: HAVING, ORDER BY, OFFSET, LIMIT on released numbers."""
     kept = [
         row
@@ -78,9 +82,7 @@ def _rows(output: Output, parts: Sequence[Released], groups: Sequence[Sequence[i
     return kept[output.offset : end]
 
 
-def _sorted(
-    rows: list[int], order: Order, parts: Sequence[Released], groups: Sequence[Sequence[int | None]]
-) -> list[int]:
+def _sorted(rows: list[int], order: Order, parts: Sequence[Released], groups: Sequence[Group]) -> list[int]:
     values = {row: value_of(order.expression, parts, row, groups[row]) for row in rows}
     empty = [row for row in rows if values[row] is None]
     full = [row for row in rows if values[row] is not None]
@@ -92,12 +94,20 @@ def _cell(
     expression: Scalar,
     parts: Sequence[Released],
     row: int,
-    groups: Sequence[Sequence[int | None]],
+    groups: Sequence[Group],
     shown: Sequence[Sequence[Json]],
 ) -> Json:
     if isinstance(expression, Key):
         return shown[row][expression.index]
-    return _number(value_of(expression, parts, row, groups[row]))
+    value = value_of(expression, parts, row, groups[row])
+    if _is_date(expression, parts) and isinstance(value, Fraction):
+        return day(round(value)).isoformat()
+    return _number(value)
+
+
+def _is_date(expression: Scalar, parts: Sequence[Released]) -> bool:
+    """Whether an expression is a quantile of dates."""
+    return isinstance(expression, Estimate) and parts[expression.index].reading.is_date
 
 
 def _number(value: Value) -> Json:
@@ -121,24 +131,40 @@ def _type(expression: Scalar, parts: Sequence[Released], key_types: Sequence[str
         return key_types[expression.index]
     if isinstance(expression, Constant) and isinstance(expression.value, bool | str):
         return "boolean" if isinstance(expression.value, bool) else "text"
-    whole = isinstance(expression, Estimate) and parts[expression.index].unit == 1
-    return "integer" if whole and not parts[cast(Estimate, expression).index].is_mean else "real"
+    if not isinstance(expression, Estimate):
+        return "real"
+    read = parts[expression.index].reading
+    if read.is_date:
+        return "date"
+    return "integer" if read.kind is Kind.NUMBER and read.unit == 1 else "real"
 
 
 def _error(expression: Scalar, parts: Sequence[Released], row: int, miss: Fraction) -> Json:
     if not any(isinstance(leaf, Estimate) for leaf in leaves(expression)):
         return None
     found = range_of(expression, parts, row, miss)
+    ranks = _rank_error(expression, parts, miss)
     if found is None:
-        return {"low": None, "high": None, "half_width": None}
+        return {"low": None, "high": None, "half_width": None, **ranks}
     low, high = found
+    if _is_date(expression, parts):
+        ends: dict[str, Json] = {"low": day(math.floor(low)).isoformat(), "high": day(math.ceil(high)).isoformat()}
+        return {**ends, "half_width": None, **ranks}
     point = value_of(expression, parts, row, [])
     middle = point if isinstance(point, Fraction | int) else low
     return {
         "low": _outward(low, up=False),
         "high": _outward(high, up=True),
         "half_width": _outward(max(high - middle, middle - low), up=True),
+        **ranks,
     }
+
+
+def _rank_error(expression: Scalar, parts: Sequence[Released], miss: Fraction) -> dict[str, Json]:
+    """What is known of a quantile: within how many rows its rank is right (RULES 22)."""
+    if not isinstance(expression, Estimate) or parts[expression.index].noise is not None:
+        return {}
+    return {"rank_error": _outward(parts[expression.index].rank_error(miss), up=True)}
 
 
 def _outward(value: Fraction, *, up: bool) -> Json:
@@ -161,34 +187,65 @@ def _warnings(parts: Sequence[Released], order: Sequence[int]) -> list[Json]:
     return lines
 
 
+def merged(output: Output, parts: Sequence[Released], groups: Sequence[Group]) -> tuple[list[Released], list[Group]]:
+    """The rows of every grouping set: the groups that agree in its keys, added up after the noise.
+
+    Guarantees:
+        a total is the sum of its parts
+    """
+    if not output.sets:
+        return list(parts), list(groups)
+    rows: list[tuple[Group, list[int]]] = []
+    for kept in output.sets:
+        classes: dict[Group, list[int]] = {}
+        for row, codes in enumerate(groups):
+            shown = tuple(code if place in kept else None for place, code in enumerate(codes))
+            classes.setdefault(shown, []).append(row)
+        rows += classes.items()
+    return [_summed(part, [members for _, members in rows]) for part in parts], [codes for codes, _ in rows]
+
+
+def _summed(part: Released, rows: Sequence[Sequence[int]]) -> Released:
+    values = tuple(tuple(map(sum, zip(*(part.values[row] for row in members), strict=True))) for members in rows)
+    return replace(part, values=values, copies=tuple(sum(part.copies[row] for row in members) for members in rows))
+
+
 def _part_to_json(part: Released) -> Json:
+    read = part.reading
     return {
         "release": part.title,
-        "noise": _noise_form(part.noise),
-        "unit": str(part.unit),
-        "lower": str(part.lower),
-        "span": str(part.span),
+        "kind": read.kind.value,
+        "noise": None if part.noise is None else _noise_form(part.noise),
+        "unit": str(read.unit),
+        "lower": str(read.lower),
+        "span": str(read.span),
+        "date": read.is_date,
+        "rate": str(part.rate),
+        "leaves": part.leaves,
         "values": [[str(value) for value in values] for values in part.values],
+        "copies": list[Json](part.copies),
     }
 
 
 def _part_from_json(form: Mapping[str, Json]) -> Released:
     values = cast(list[list[str]], form["values"])
-    event = event_from_json(form["noise"])
-    assert isinstance(event, AdditiveNoise), "written by answer_body"
+    event = None if form["noise"] is None else event_from_json(form["noise"])
+    assert event is None or isinstance(event, AdditiveNoise), "written by answer_body"
+    unit, lower, span = (Fraction(str(form[name])) for name in ("unit", "lower", "span"))
     return Released(
         str(form["release"]),
-        event.noise,
-        Fraction(str(form["unit"])),
-        Fraction(str(form["lower"])),
-        Fraction(str(form["span"])),
+        Reading(Kind(form["kind"]), unit, lower, span, bool(form["date"])),
+        None if event is None else event.noise,
         tuple(tuple(int(value) for value in row) for row in values),
+        tuple(cast(list[int], form["copies"])),
+        Fraction(str(form["rate"])),
+        cast(int, form["leaves"]),
     )
 
 
 def _noise_form(noise: Noise) -> Json:
     """A law in the one stable form that there is: as an event of one step."""
-    norm = Norm.L1 if isinstance(noise, DiscreteLaplace) else Norm.L2
+    norm = Norm.L2 if isinstance(noise, DiscreteGaussian) else Norm.L1
     return event_to_json(AdditiveNoise(noise, Distance(norm, Fraction(1))))
 
 

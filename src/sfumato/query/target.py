@@ -13,10 +13,11 @@ from fractions import Fraction
 from sfumato.errors import NoReference, UnsupportedSql
 from sfumato.exact.rational import decimal_text
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.aggregate import Aggregate, CountRows, Mean, Sum, numeric
+from sfumato.plan.aggregate import Aggregate, CountRows, Mean, Sum, Variance
 from sfumato.plan.relation import Scan
-from sfumato.plan.scalar import Estimate, Key
+from sfumato.plan.scalar import Estimate, Key, Scalar
 from sfumato.plan.show import title
+from sfumato.plan.statistic import Statistic
 from sfumato.plan.status import Part
 from sfumato.query.request import Target
 from sfumato.sql.lower import Question
@@ -43,11 +44,11 @@ class Wanted:
         """The largest noise, in the integers of a part, that keeps its half-width."""
         amount = self.amounts[index]
         match part.aggregate:
-            case Sum(column):
-                return int(amount * fine / numeric(column).step)
-            case Mean(column):
+            case Sum(value):
+                return int(amount * fine / value.step)
+            case Mean(value):
                 # an error of 1 in the numerator moves the mean by at most step / size; RULES 22
-                return int(amount / numeric(column).step * self.sizes[index] * fine) - 1
+                return int(amount / value.step * self.sizes[index] * fine) - 1
             case _:
                 return int(amount * fine)
 
@@ -59,11 +60,15 @@ def wanted(question: Question, dataset: Dataset, target: Target, stored: Mapping
         UnsupportedSql: a column that is not an aggregate as it is.
         NoReference: a relative error, or the error of a mean, without a public reference.
     """
-    plain = {item.expression.index for item in question.output.items if isinstance(item.expression, Estimate)}
-    others = [item for item in question.output.items if not isinstance(item.expression, Estimate | Key)]
-    if others or plain != set(range(len(question.raw.aggregates))):
+    items = [item.expression for item in question.output.items]
+    read = [each for each in items if isinstance(each, Estimate)]
+    others: list[Scalar] = [each for each in items if not isinstance(each, Estimate | Key)]
+    others += [each for each in read if each.statistic not in (Statistic.VALUE, Statistic.MEAN)]
+    spreads = any(isinstance(each, Variance) for each in question.raw.aggregates)
+    if others or spreads or {each.index for each in read} != set(range(len(question.raw.aggregates))):
         raise UnsupportedSql(
-            "error= needs every aggregate as a column of its own, without arithmetic, HAVING or ORDER BY on others.",
+            "error= needs every aggregate as a column of its own, a count, a sum or a mean, without arithmetic, HAVING "
+            "or ORDER BY on others, and without a variance.",
             remedy="Ask with epsilon=, or put each aggregate into a column of its own.",
         )
     size = _declared_size(question, dataset)

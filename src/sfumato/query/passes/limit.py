@@ -13,7 +13,8 @@ def limit(plan: Tracked, context: Context) -> Tracked:
     """Fills in what a limit implies of another, and drops what cannot bind.
 
     A unit with at most T rows has at most T in a group and is in at most T groups; a unit
-    is in at most as many groups as there are.
+    is in at most as many groups as there are. Where the groups are not public, the limit of
+    groups always binds.
 
     Raises:
         MissingDeclaration: a limit that the proof needs is not declared.
@@ -29,7 +30,7 @@ def limit(plan: Tracked, context: Context) -> Tracked:
         raise _missing(plan, "max_groups", "how many groups one of them can be in")
     if rows is None and not all(isinstance(each, CountUnits) for each in plan.raw.aggregates):
         raise _missing(plan, "max_rows", "how many rows one of them can have")
-    binding = groups if groups < plan.groups else None
+    binding = groups if plan.groups is None or groups < plan.groups else None
     total = declared.total if rows is None or declared.total is None or declared.total < rows * groups else None
     return replace(plan, limits=Limits(rows, binding, total))
 

@@ -2,37 +2,139 @@
 """Raw -> Tracked: whose rows these are, and how many groups there can be."""
 
 import math
+from collections.abc import Sequence
 
-from sfumato.errors import UnsupportedSql
-from sfumato.metadata.column import Column, Text
-from sfumato.plan.relation import scanned
+from sfumato.errors import MissingDeclaration, UnsupportedSql
+from sfumato.metadata.dataset import Dataset
+from sfumato.plan.aggregate import Quantiles
+from sfumato.plan.owner import owner_of
+from sfumato.plan.relation import Filter, PublicJoin, Relation, Scan, Union, is_single
+from sfumato.plan.scope import nodes
 from sfumato.plan.status import Limits, Raw, Tracked
+from sfumato.privacy.unit import Auto, Bound
 from sfumato.query.passes import Context
 
 MAX_GROUPS = 100_000
+# Groups times leaves that the quantiles of one question read.
+MAX_LEAVES = 2**22
 
 
 def track(plan: Raw, context: Context) -> Tracked:
-    """Attaches the unit of the scanned table and its declared limits.
+    """Attaches the unit that all private tables of a question share, and its declared limits.
+
+    Guarantees:
+        every private row has the declared owner
+        tables of different units are never mixed
 
     Raises:
-        UnsupportedSql: the declared keys make more than 100,000 groups.
+        UnsupportedSql: the declared keys make too many groups; tables of different units, or
+            about nobody; what only rows with a named unit allow.
+        MissingDeclaration: a limit that is sf.AUTO still.
     """
-    groups = math.prod(declared(key) for key in plan.keys)
+    groups = _groups(plan)
+    for each in nodes(plan.relation):
+        _require_owner(each, context.dataset)
+    unit = _unit(plan.relation, context.dataset)
+    if unit is None:
+        return Tracked(plan, None, Limits(None, None, None), groups)
+    return Tracked(plan, unit, _limits(plan.relation, context.dataset), groups)
+
+
+def _groups(plan: Raw) -> int | None:
+    """The number of groups; None where they are not public."""
+    sizes = [key.size for key in plan.keys if key.size is not None]
+    if len(sizes) < len(plan.keys):
+        return None
+    groups = math.prod(sizes)
     if groups > MAX_GROUPS:
-        names = ", ".join(f"{key.name} ({declared(key):,})" for key in plan.keys)
+        names = ", ".join(f"{key.value.name} ({key.size:,})" for key in plan.keys)
         raise UnsupportedSql(
             f"GROUP BY {names} declares {groups:,} groups, each of which would be answered.",
             allowed=f"at most {MAX_GROUPS:,}",
             remedy="Group by fewer columns, or by ones with fewer declared values.",
         )
-    unit = context.dataset.tables[scanned(plan.relation).table].unit
-    if unit is None:
-        return Tracked(plan, None, Limits(None, None, None), groups)
-    return Tracked(plan, unit.column, Limits(unit.max_rows, unit.max_groups, unit.max_rows_total), groups)
+    for each in plan.aggregates:
+        if isinstance(each, Quantiles) and groups * each.leaves > MAX_LEAVES:
+            raise UnsupportedSql(
+                f"Quantiles of {each.value.name} on a grid of {each.leaves:,} values in each of {groups:,} groups.",
+                allowed=f"at most {MAX_LEAVES:,} values in all",
+                remedy="Group by fewer columns, or cut the values to a narrower range: LEAST(column, 100).",
+            )
+    return groups
 
 
-def declared(key: Column) -> int:
-    """How many groups a key makes: its declared values, and missing where that is declared."""
-    assert not isinstance(key.type, Text), "lowering admits no Text key"
-    return key.type.size + (key.type.missing is not None)
+def _require_owner(node: Relation, dataset: Dataset) -> None:
+    if isinstance(node, PublicJoin):
+        _require_public(node.table, dataset)
+    if not isinstance(node, Scan):
+        return
+    if dataset.tables[node.table].public:
+        raise UnsupportedSql(
+            f"The table {node.table!r} is asked by itself. It is public: read it directly.",
+            allowed="public tables joined to a private one",
+        )
+    if node.owner != owner_of(dataset, node.table):
+        raise TypeError(f"the rows of {node.table} are not read with their declared owner")
+
+
+def _require_public(table: Scan, dataset: Dataset) -> None:
+    if table.owner is not None or not dataset.tables[table.table].public:
+        raise UnsupportedSql(
+            f"A join to the private table {table.table!r} on something else than its unit.",
+            allowed="a join on the unit, or to a table declared with public=True",
+        )
+
+
+def _unit(relation: Relation, dataset: Dataset) -> str | None:
+    """The name of the units whose rows these are."""
+    every = list(nodes(relation))
+    units = {each.table: dataset.unit_name(each.table) for each in every if isinstance(each, Scan)}
+    names = set(units.values())
+    if len(names) > 1:
+        shown = ", ".join(f"{table} ({unit or 'each row is its own'})" for table, unit in units.items())
+        raise UnsupportedSql(
+            f"Tables of different units in one question: {shown}.",
+            allowed="tables of one unit, and public ones",
+            remedy="Ask them apart; or declare one unit for both: sf.Unit(column, name=...), or via= the other table.",
+        )
+    unit = names.pop()
+    if unit is None and not all(isinstance(each, Scan | Filter | PublicJoin) for each in every):
+        raise UnsupportedSql(
+            f"A question about the several rows of a unit, of a table without one: {', '.join(units)}.",
+            allowed="WHERE, GROUP BY, and joins to public tables, where each row is its own unit",
+            remedy="Declare whom the rows are about: unit=sf.Unit(column, max_rows=...).",
+        )
+    return unit
+
+
+def _limits(relation: Relation, dataset: Dataset) -> Limits:
+    """What the declarations say that a unit has of a relation's rows; enforced above, never assumed."""
+    if is_single(relation):
+        return Limits(1, 1, 1)
+    if isinstance(relation, Union):
+        parts = [_limits(each, dataset) for each in relation.sources]
+        rows, groups, total = (_sum([getattr(part, name) for part in parts]) for name in ("rows", "groups", "total"))
+        return Limits(rows, groups, total)
+    if not isinstance(relation, Scan):
+        return _limits(relation.source, dataset)
+    unit = dataset.tables[relation.table].unit
+    assert unit is not None, "a private table of a named unit declares it"
+    return Limits(
+        _known(relation.table, "max_rows", unit.max_rows),
+        _known(relation.table, "max_groups", unit.max_groups),
+        _known(relation.table, "max_rows_total", unit.max_rows_total),
+    )
+
+
+def _sum(limits: Sequence[int | None]) -> int | None:
+    known = [each for each in limits if each is not None]
+    return sum(known) if len(known) == len(limits) else None
+
+
+def _known(table: str, name: str, limit: Bound) -> int | None:
+    if isinstance(limit, Auto):
+        raise MissingDeclaration(
+            f"{name} of table {table!r} is sf.AUTO, which session.query resolves by a charged step.",
+            remedy=f"Ask by session.query, or declare a number: {name}=...",
+        )
+    return limit

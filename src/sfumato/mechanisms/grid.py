@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quantiles of groups on a public grid, from the weights of its leaves.
+
+The exponential mechanism over the leaves, by rank error (Smith, STOC 2011; RULES 17). A
+unit may be in several groups: each of them is a selection of its own, and they compose.
+Proof: grid.proof.md.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+
+from sfumato.errors import InvalidDeclaration, InvalidNumber
+from sfumato.exact.rational import Number, positive, to_fraction
+from sfumato.exact.rounding import sqrt_down
+from sfumato.mechanisms.selection import count, union
+from sfumato.noise import SYSTEM, Entropy
+from sfumato.noise.select import exponential
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.privacy.event import Composed, Repeated, Rule, Selection
+from sfumato.privacy.unit import Relation
+
+_FINEST = 10**6
+
+
+@dataclass(frozen=True, slots=True)
+class GridQuantiles:
+    """For each level q a leaf j, with probability proportional to exp(-rate x rank error of j).
+
+    The rank error of a leaf is how far q N is from the ranks that it takes in the weight N
+    of its group: from the weight before it to the weight up to its end. Without weight every
+    leaf is equally likely. ``rate`` is per unit of weight; the levels of a group are chosen
+    one after the other, each at this rate.
+
+    Guarantees:
+        a leaf follows the exponential mechanism
+        a weight moves a rank error by at most q or one minus q
+        the rank error of a leaf is as stated
+
+    >>> one = Distance(Norm.LINF, Fraction(1))
+    >>> grid_quantiles(one, groups=1, epsilon=4, levels=["0.5"]).release([0, 50, 1])
+    (1,)
+    """
+
+    levels: tuple[Fraction, ...]
+    rate: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rate", positive("rate", self.rate))
+        levels = tuple(to_fraction("a level", level) for level in self.levels)
+        object.__setattr__(self, "levels", levels)
+        if not levels or not all(0 < level < 1 and level.denominator <= _FINEST for level in levels):
+            raise InvalidNumber("Levels of quantiles.", allowed="between 0 and 1, multiples of a millionth or coarser")
+
+    def event(self, distance: Distance, groups: int) -> Composed:
+        """What happens to groups of which neighbours differ in the weight of any leaves by at most ``distance``.
+
+        ``groups``: in how many groups a unit is. A replaced unit leaves as many as it enters.
+        """
+        _require(distance)
+        times = count("groups", groups) * (1 if distance.relation is Relation.ADD_REMOVE else 2)
+        return Composed(
+            tuple(
+                Repeated(Selection(Rule.EXPONENTIAL, self.rate, _moved(distance, level)), times)
+                for level in self.levels
+            )
+        )
+
+    def release(self, weights: Sequence[int], entropy: Entropy = SYSTEM) -> tuple[int, ...]:
+        """The chosen leaf for each level, of one group."""
+        if not weights or any(isinstance(each, bool) or not isinstance(each, int) or each < 0 for each in weights):
+            raise InvalidDeclaration("Weights of leaves.", allowed="integers, 0 or greater, one a leaf")
+        return tuple(
+            exponential(rank_scores(weights, level), self.rate / level.denominator, entropy) for level in self.levels
+        )
+
+    def error(self, confidence: Number, leaves: int) -> Fraction:
+        """Weight within which a chosen leaf's ranks hold its level, with probability >= confidence, in a group."""
+        return union(count("leaves", leaves) - 1, confidence) / self.rate
+
+
+def grid_quantiles(distance: Distance, groups: int, epsilon: Number, levels: Sequence[Number]) -> GridQuantiles:
+    """The quantiles of every group, epsilon-DP in all (pure).
+
+    Raises:
+        InvalidNumber: a level outside (0, 1), no epsilon.
+        InvalidDeclaration: a distance that is not Linf, the weight of any set of leaves of a group.
+    """
+    wanted = tuple(to_fraction("a level", level) for level in levels)
+    cost = sum((_pure(distance, groups, level) for level in wanted), Fraction(0))
+    return GridQuantiles(wanted, positive("epsilon", epsilon) / cost)
+
+
+def concentrated_grid_quantiles(
+    distance: Distance, groups: int, rho: Number, levels: Sequence[Number]
+) -> GridQuantiles:
+    """The same, rho-zCDP in all: each selection of pure loss e costs e^2 / 8 (Cesar and Rogers 2021)."""
+    wanted = tuple(to_fraction("a level", level) for level in levels)
+    steps = 1 if distance.relation is Relation.ADD_REMOVE else 2
+    # at rate 1 one selection loses 2 x what its scores move
+    unit = sum((_moved(distance, level).value ** 2 / 2 for level in wanted), Fraction(0)) * groups * steps
+    return GridQuantiles(wanted, sqrt_down(positive("rho", rho) / unit))
+
+
+def rank_scores(weights: Sequence[int], level: Fraction) -> list[int]:
+    """Minus the rank error of each leaf, times the denominator of the level: integers.
+
+    >>> rank_scores([1, 2, 1], Fraction(1, 2))
+    [-2, 0, -2]
+    """
+    part, whole = level.numerator, level.denominator
+    ends = list(accumulate(weights))
+    total = ends[-1]
+    aim = part * total
+    return [-max(0, whole * (end - weight) - aim, aim - whole * end) for weight, end in zip(weights, ends, strict=True)]
+
+
+def _pure(distance: Distance, groups: int, level: Fraction) -> Fraction:
+    """The pure loss of one level in all groups of a unit, at rate 1."""
+    _require(distance)
+    steps = 1 if distance.relation is Relation.ADD_REMOVE else 2
+    return 2 * _moved(distance, level).value * groups * steps
+
+
+def _moved(distance: Distance, level: Fraction) -> Distance:
+    """How far a rank error moves."""
+    return Distance(Norm.LINF, max(level, 1 - level) * distance.value, distance.relation)
+
+
+def _require(distance: Distance) -> None:
+    if distance.norm is not Norm.LINF:
+        raise InvalidDeclaration(f"Weights bounded in {distance.norm.value}.", allowed="Linf, a group at a time")

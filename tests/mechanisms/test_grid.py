@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quantiles on a grid: exact law, what a unit moves, cost, error; mutants."""
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.accounting.account import account
+from sfumato.errors import InvalidDeclaration, InvalidNumber
+from sfumato.mechanisms import grid
+from sfumato.mechanisms.grid import GridQuantiles, concentrated_grid_quantiles, grid_quantiles, rank_scores
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.privacy.unit import Relation
+from sfumato.testing import Replay, assert_at_most, assert_follows
+
+LEVELS = [Fraction(1, 2), Fraction(1, 10), Fraction(9, 10), Fraction(2, 3)]
+WEIGHTS = st.lists(st.integers(0, 9), min_size=1, max_size=6)
+
+
+def rank_error(weights, level, leaf):
+    """By its definition: the distance of q N from the ranks that the leaf takes."""
+    total, before = sum(weights), sum(weights[:leaf])
+    low, high = Fraction(before), Fraction(before + weights[leaf])
+    at = level * total
+    return max(low - at, at - high, Fraction(0))
+
+
+@given(WEIGHTS, st.sampled_from(LEVELS))
+def test_scores_are_the_rank_errors_in_whole_numbers(weights, level):
+    expected = [-level.denominator * rank_error(weights, level, leaf) for leaf in range(len(weights))]
+    assert rank_scores(weights, level) == expected
+
+
+def moves(scores, weights, level, amount):
+    """The largest change of a score when a unit adds at most ``amount`` to any leaves."""
+    changes = []
+    for added in product(range(amount + 1), repeat=len(weights)):
+        if sum(added) <= amount:
+            after = scores([one + other for one, other in zip(weights, added, strict=True)], level)
+            changes += [abs(one - other) for one, other in zip(scores(weights, level), after, strict=True)]
+    return Fraction(max(changes), level.denominator)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("weights", [[0, 0, 0], [3, 0, 1], [0, 5, 2], [1, 1, 1]])
+def test_a_weight_moves_a_rank_error_by_at_most_q_or_one_minus_q(weights, level):
+    assert moves(rank_scores, weights, level, 3) <= max(level, 1 - level) * 3
+
+
+def test_a_score_by_the_middle_alone_moves_more_and_is_noticed():
+    def middle(weights, level):
+        """The mutant: the rank of the middle of the leaf, which the unit moves together with q N."""
+        total = sum(weights)
+        return [
+            -level.denominator * abs(2 * sum(weights[:leaf]) + 2 * weight - level * 2 * total)
+            for leaf, weight in enumerate(weights)
+        ]
+
+    assert moves(middle, [3, 0, 1], Fraction(9, 10), 3) > Fraction(9, 10) * 3
+
+
+def test_a_leaf_follows_the_exponential_mechanism():
+    weights, level, rate = [2, 0, 5, 1], Fraction(1, 3), Fraction(1, 2)
+
+    def cdf(at_rate):
+        likely = [math.exp(-at_rate * rank_error(weights, level, leaf)) for leaf in range(4)]
+        return lambda leaf: sum(likely[: max(leaf + 1, 0)]) / sum(likely)
+
+    mechanism, entropy = GridQuantiles((level,), rate), Replay(11)
+    draws = [mechanism.release(weights, entropy)[0] for _ in range(20_000)]
+    assert_follows(draws, cdf(float(rate)), notices=cdf(float(rate) * 1.5))
+
+
+@pytest.mark.parametrize("relation", Relation)
+@pytest.mark.parametrize("groups", [1, 5])
+def test_the_cost_is_what_was_asked_for(relation, groups):
+    weight = Distance(Norm.LINF, Fraction(7), relation)
+    pure = grid_quantiles(weight, groups, "0.3", ["0.5", "0.9"])
+    assert account(pure.event(weight, groups)).epsilon == Fraction(3, 10)
+    concentrated = concentrated_grid_quantiles(weight, groups, "0.01", ["0.5", "0.9"])
+    rho = account(concentrated.event(weight, groups)).rho
+    assert Fraction(1, 100) - Fraction(1, 10**12) < rho <= Fraction(1, 100)
+
+
+@pytest.mark.parametrize("weights", [[4, 1, 0], [0, 0, 3]])
+def test_neighbours_are_within_the_pure_loss(weights):
+    """The exact law of two levels: no unit of weight 2 makes an output e^epsilon times likelier."""
+    weight = Distance(Norm.LINF, Fraction(2))
+    mechanism = grid_quantiles(weight, 1, 1, ["0.5", "0.75"])
+
+    def law(held):
+        per_level = []
+        for level in mechanism.levels:
+            likely = [math.exp(-mechanism.rate * rank_error(held, level, leaf)) for leaf in range(3)]
+            per_level.append([each / sum(likely) for each in likely])
+        return [one * other for one in per_level[0] for other in per_level[1]]
+
+    for added in product(range(3), repeat=3):
+        if sum(added) <= 2:
+            after = [one + other for one, other in zip(weights, added, strict=True)]
+            ratios = [one / other for one, other in zip(law(weights), law(after), strict=True)]
+            assert max(*ratios, *(1 / each for each in ratios)) <= math.exp(1) * (1 + 1e-9)
+
+
+def test_the_rank_error_of_a_leaf_is_as_stated():
+    weights = [1] * 200
+    mechanism = grid_quantiles(Distance(Norm.LINF, Fraction(1)), 1, "0.5", ["0.5"])
+    reach = mechanism.error("0.9", leaves=200)
+    entropy = Replay(5)
+    misses = sum(
+        rank_error(weights, Fraction(1, 2), mechanism.release(weights, entropy)[0]) > reach for _ in range(4_000)
+    )
+    assert_at_most(misses, 4_000, 0.1, notices=0.21)
+
+
+def test_a_mechanism_at_twice_the_rate_costs_twice_as_much(monkeypatch):
+    weight = Distance(Norm.LINF, Fraction(3))
+    monkeypatch.setattr(grid, "_moved", lambda distance, level: Distance(Norm.LINF, distance.value / 4))
+    broken = grid_quantiles(weight, 1, 1, ["0.5"])
+    monkeypatch.undo()
+    assert account(broken.event(weight, 1)).epsilon > 1
+
+
+@pytest.mark.parametrize("levels", [[], [0], [1], ["1.5"], [Fraction(1, 10**7 + 1)]])
+def test_what_is_no_level_is_refused(levels):
+    with pytest.raises(InvalidNumber):
+        GridQuantiles(tuple(levels), Fraction(1))
+
+
+def test_weights_and_distances_that_are_none_are_refused():
+    mechanism = grid_quantiles(Distance(Norm.LINF, Fraction(1)), 1, 1, ["0.5"])
+    for weights in ([], [-1], [1.5], [True]):
+        with pytest.raises(InvalidDeclaration):
+            mechanism.release(weights)
+    with pytest.raises(InvalidDeclaration):
+        mechanism.event(Distance(Norm.L1, Fraction(1)), 1)
+    with pytest.raises(InvalidNumber):
+        mechanism.event(Distance(Norm.LINF, Fraction(1)), 0)
