@@ -7,10 +7,14 @@ SOURCES := $(shell find src -name '*.py')
 NOISE_PEERS := diffprivlib opendp python-dp
 ACCOUNTING_PEERS := autodp dp-accounting opacus opendp prv-accountant
 
-.PHONY: demo test prove lint format proofs clean lock bench bench-noise bench-accounting figures
+.PHONY: demo demo-hospitals test prove lint format proofs clean lock bench bench-noise bench-accounting bench-query figures
 
 demo: $(VENV)/.run
 	$(BIN)/sfumato demo --report demo-report.html
+
+# Three hospitals, made up: one patient over three tables.
+demo-hospitals: $(VENV)/.run
+	$(BIN)/sfumato demo-hospitals
 
 test: $(VENV)/.dev
 	$(BIN)/python -m coverage run -m pytest $(ARGS)
@@ -42,7 +46,7 @@ lock:
 	done
 
 # Every benchmark. They report; a missed bar is no error.
-bench: bench-noise bench-accounting
+bench: bench-noise bench-accounting bench-query
 
 # Ours and the peers in one run. A peer that does not install here is named and left out.
 bench-noise: $(VENV)/.run $(NOISE_PEERS:%=.bench/%/.done)
@@ -50,6 +54,9 @@ bench-noise: $(VENV)/.run $(NOISE_PEERS:%=.bench/%/.done)
 
 bench-accounting: $(VENV)/.run $(ACCOUNTING_PEERS:%=.bench/%/.done)
 	$(BIN)/python -m benchmarks.accounting $(ONLY)
+
+bench-query: $(VENV)/.run
+	$(BIN)/python -m benchmarks.query $(ONLY)
 
 # The pictures of docs/, from benchmarks/results.
 figures: $(VENV)/.run

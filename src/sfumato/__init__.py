@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     from sfumato.metadata.column import Text as Text
     from sfumato.metadata.table import Table as Table
     from sfumato.privacy.budget import Budget as Budget
+    from sfumato.privacy.unit import AUTO as AUTO
     from sfumato.privacy.unit import AddRemove as AddRemove
     from sfumato.privacy.unit import ReplaceOne as ReplaceOne
     from sfumato.privacy.unit import Unit as Unit
     from sfumato.query.answer import Answer as Answer
+    from sfumato.query.frame import col as col
+    from sfumato.query.frame import count as count
     from sfumato.query.load import load as load
     from sfumato.query.preview import Preview as Preview
     from sfumato.query.session import Session as Session
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "AUTO": "privacy.unit",
     "AddRemove": "privacy.unit",
     "Answer": "query.answer",
     "Boolean": "metadata.column",
@@ -49,7 +53,9 @@ _HOME = {
     "Table": "metadata.table",
     "Text": "metadata.column",
     "Unit": "privacy.unit",
+    "col": "query.frame",
     "connect": "query.session",
+    "count": "query.frame",
     "load": "query.load",
 }
 

@@ -67,7 +67,7 @@ def test_the_attacker_is_right_no_more_often_than_the_proof_allows(tmp_path: Pat
 
 def test_an_attack_on_answers_without_noise_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def bare(planned: Planned, rows: differencing.Reference) -> int:
-        return rows.run(planned.bounded, "attack")[()][0]
+        return rows.run(planned.bounded, "attack")[0][()][0]
 
     monkeypatch.setattr(differencing, "_release", bare)
     found = attack(tmp_path, trials=TRIALS)
@@ -78,7 +78,7 @@ def test_an_attack_on_answers_without_noise_is_caught(tmp_path: Path, monkeypatc
 
 def test_noise_of_a_third_of_the_scale_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def too_little(planned: Planned, rows: differencing.Reference) -> int:
-        exact = rows.run(planned.bounded, "attack")[()]
+        exact = rows.run(planned.bounded, "attack")[0][()]
         weaker = type(planned.mechanisms[0])(type(planned.mechanisms[0].noise)("0.4"))
         return weaker.release(exact)[0]
 

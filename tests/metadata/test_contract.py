@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sfumato.errors import ContractMismatch
 from sfumato.metadata import Contract, Dataset, Integer, Table, contract
 from sfumato.privacy import Budget, ReplaceOne, Unit
+from sfumato.privacy.unit import AUTO
 
 PEOPLE = Table("people.csv", unit=Unit("person_id", max_rows=1))
 BASE = Contract.of(Dataset("acs", {"people": PEOPLE, "visits": Table("visits.csv")}), Budget(3, "1e-6"))
@@ -79,6 +80,55 @@ def test_another_path_bound_or_column_is_no_other_contract():
     people = Table("elsewhere.parquet", unit=Unit("person_id", max_rows=9), columns={"age": Integer(0, 9)}, size=5)
     moved = Dataset("acs", {"people": people, "visits": Table("visits.csv")})
     Contract.of(moved, Budget(3, "1e-6")).require_same(stored(BASE))
+
+
+def of(**tables: Table) -> Contract:
+    """The contract of some tables."""
+    return Contract.of(Dataset("hospital", tables), Budget(1))
+
+
+def test_the_contract_says_the_way_to_each_unit():
+    hospital = of(
+        patients=Table("p.parquet", unit=Unit("id", name="patient")),
+        visits=Table("v.parquet", unit=Unit("patient_id", 9, via="patients.id", key="id")),
+        days=Table("d.parquet", unit=Unit(["patient_id", "day"])),
+        drugs=Table("g.parquet", public=True),
+        wards=Table("w.parquet"),
+    )
+    assert stored(hospital)["units"] == {
+        "patients": '("id" as "patient")',
+        "visits": '("patient_id" via "patients.id" by "id")',
+        "days": '("patient_id", "day")',
+        "drugs": "(public)",
+        "wards": "(row)",
+    }
+
+
+WAYS = {
+    "the row": Table("v.parquet"),
+    "public": Table("v.parquet", public=True),
+    "the visit": Table("v.parquet", unit=Unit("visit_id")),
+    "the visit, named as the patient": Table("v.parquet", unit=Unit("visit_id", name="id")),
+    "the visit and the day": Table("v.parquet", unit=Unit(["visit_id", "day"])),
+    "a column of that name": Table("v.parquet", unit=Unit("visit_id, day")),
+    "the patient": Table("v.parquet", unit=Unit("visit_id", via="patients.id")),
+    "the patient, by another key": Table("v.parquet", unit=Unit("visit_id", via="patients.id", key="id")),
+    "a column named as no unit": Table("v.parquet", unit=Unit("(row)")),
+    "a column named as public": Table("v.parquet", unit=Unit("(public)")),
+}
+
+
+@pytest.mark.parametrize("mine", WAYS)
+@pytest.mark.parametrize("theirs", WAYS)
+def test_each_way_to_a_unit_is_another_contract(mine, theirs):
+    patients = Table("p.parquet", unit=Unit("id"))
+    refused = is_refused(of(patients=patients, visits=WAYS[mine]), of(patients=patients, visits=WAYS[theirs]))
+    assert refused == (mine != theirs)
+
+
+def test_bounds_given_left_out_or_learnt_are_the_same_contract():
+    for unit in (Unit("id"), Unit("id", 3, 4, 5), Unit("id", AUTO, AUTO, AUTO)):
+        of(visits=Table("v.parquet", unit=unit)).require_same(stored(of(visits=Table("v.parquet", unit=Unit("id")))))
 
 
 @given(st.sampled_from(sorted(stored(BASE))))

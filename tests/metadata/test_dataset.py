@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A dataset needs a name, a relation and plainly named tables."""
+"""A dataset needs a name, a relation, plainly named tables, and ways to their units that end."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import InvalidDeclaration
-from sfumato.metadata import Dataset, Table
-from sfumato.privacy import AddRemove, ReplaceOne
+from sfumato.metadata import Dataset, Integer, Table, Text
+from sfumato.privacy import AddRemove, ReplaceOne, Unit
 
 PEOPLE = {"people": Table("people.csv")}
 
@@ -52,3 +52,84 @@ def test_a_table_without_a_plain_name_is_refused(name):
 def test_a_table_that_is_none_is_refused_by_name(table):
     with pytest.raises(InvalidDeclaration, match="'people'"):
         Dataset("acs", {"people": table})
+
+
+def table(unit=None, columns=(), *, public=False):
+    return Table("t.parquet", unit, {name: Text() for name in columns}, public=public)
+
+
+HOSPITAL = {
+    "patients": table(Unit("id", name="patient")),
+    "visits": table(Unit("patient_id", via="patients.id", key="id")),
+    "prescriptions": table(Unit("visit_id", via="visits.patient_id")),
+    "drugs": table(public=True),
+    "wards": table(),
+}
+
+
+def test_the_unit_of_a_table_has_the_name_at_the_end_of_its_way():
+    dataset = Dataset("hospital", HOSPITAL)
+    assert {name: dataset.unit_name(name) for name in HOSPITAL} == {
+        "patients": "patient", "visits": "patient", "prescriptions": "patient", "drugs": None, "wards": None,
+    }  # fmt: skip
+
+
+@given(st.integers(1, 9))
+@settings(deadline=None)
+def test_a_way_may_be_long_and_in_any_order(length):
+    tables = {f"t{n}": table(Unit(f"id{n}", via=f"t{n + 1}.id{n + 1}")) for n in range(length)}
+    tables[f"t{length}"] = table(Unit(f"id{length}"))
+    for order in (tables, dict(reversed(tables.items()))):
+        assert Dataset("long", order).unit_name("t0") == f"id{length}"
+
+
+@pytest.mark.parametrize(
+    "via",
+    ["visit.patient_id", "visits.id", "visits.PATIENT_ID", "drugs.drug", "wards.ward", "patients.patient"],
+)
+def test_a_way_to_what_is_no_unit_is_refused(via):
+    with pytest.raises(InvalidDeclaration, match="'beds' goes via") as caught:
+        Dataset("hospital", {**HOSPITAL, "beds": table(Unit("visit_id", via=via))})
+    assert "patients.id, visits.patient_id, prescriptions.visit_id, beds.visit_id" in caught.value.allowed
+
+
+def test_a_way_that_breaks_further_on_is_told_where():
+    tables = {"a": table(Unit("x", via="b.y")), "b": table(Unit("y", via="c.z"))}
+    with pytest.raises(InvalidDeclaration, match=r"'b' goes via 'c\.z'"):
+        Dataset("d", tables)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_a_way_in_a_circle_is_refused(length):
+    tables = {f"t{n}": table(Unit("id", via=f"t{(n + 1) % length}.id")) for n in range(length)}
+    shown = " -> ".join([f"t{n}" for n in range(length)] + ["t0"])
+    with pytest.raises(InvalidDeclaration, match=f"circle: {shown}"):
+        Dataset("d", tables)
+
+
+def test_a_way_into_a_circle_is_refused_too():
+    tables = {
+        "a": table(Unit("id", via="b.id")),
+        "b": table(Unit("id", via="c.id")),
+        "c": table(Unit("id", via="b.id")),
+    }
+    with pytest.raises(InvalidDeclaration, match="circle: a -> b -> c -> b"):
+        Dataset("d", tables)
+
+
+@pytest.mark.parametrize(
+    ("via", "column"),
+    [("patients.id", "id"), ("visits.patient_id", "ID"), ("days.person, day", "day"), ("days.person, day", "Person")],
+)
+def test_another_column_with_the_name_of_the_unit_is_refused(via, column):
+    tables = {**HOSPITAL, "days": table(Unit(["person", "day"]), ["person", "day"])}
+    unit = Unit("visit_id", via=via, key="visit")
+    with pytest.raises(InvalidDeclaration, match=f"'{column}', which is how questions name its unit") as caught:
+        Dataset("hospital", {**tables, "other": table(unit, ["visit_id", column])})
+    assert "columns=" in caught.value.remedy
+    Dataset("hospital", {**tables, "other": table(unit, ["visit_id", "patient", "patient_id"])})
+
+
+def test_the_column_that_names_the_unit_may_be_declared():
+    people = Table("p.csv", Unit("person_id"), {"person_id": Integer(0, 9)})
+    assert Dataset("d", {"people": people}).unit_name("people") == "person_id"

@@ -60,3 +60,23 @@ def test_a_declaration_does_not_change_with_the_mapping_it_came_from():
     table = Table("people.csv", columns=columns)
     columns["secret"] = Text()
     assert table.column("secret") is None
+
+
+@pytest.mark.parametrize("public", [1, "yes", None, "false"])
+def test_public_is_yes_or_no(public):
+    with pytest.raises(InvalidDeclaration, match="public="):
+        Table("drugs.csv", public=public)
+
+
+def test_a_table_is_about_units_or_about_nobody():
+    assert Table("drugs.csv", public=True).unit is None
+    assert not Table("drugs.csv").public
+    with pytest.raises(InvalidDeclaration, match="public table with a unit"):
+        Table("drugs.csv", unit=Unit("drug"), public=True)
+
+
+def test_a_table_says_whom_it_is_about():
+    unit = Unit("visit_id", via="visits.patient_id", max_rows=3)
+    assert [Table("t.csv", **each).about for each in ({}, {"public": True}, {"unit": unit})] == [
+        "each row is one unit", "nobody: the table is public", repr(unit),
+    ]  # fmt: skip

@@ -1,38 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many integers an aggregate has, and the most that a row adds to them."""
 
+from fractions import Fraction
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.engines.reference import _integers
-from sfumato.metadata.column import Column, Real
+from sfumato.engines.reference import Reference
+from sfumato.metadata.column import Column
+from sfumato.plan import aggregate as aggregates
 from sfumato.plan.aggregate import (
+    CountDistinct,
     CountRows,
     CountUnits,
     CountValues,
     Mean,
+    Quantiles,
     Sum,
+    Variance,
     largest,
+    levels,
     never_negative,
-    numeric,
+    read_value,
     width,
 )
-from sfumato.testing.strategies import TABLE, aggregates, rows, tables
+from sfumato.plan.relation import Scan
+from sfumato.plan.status import Bounded, Limits, Part, Raw, Tracked
+from sfumato.plan.value import Value
+from sfumato.privacy.distance import Distance, Norm
 
-SIGNED = Column("x", sf.Integer(-7, 3))
-POSITIVE = Column("x", sf.Integer(2, 9))
-HALVES = Column("x", sf.Real(-1, 4, step="0.5"))
-TRUTH = Column("x", sf.Boolean())
+HALF = (Fraction(1, 2),)
+TEXT = Value.of(Column("x", sf.Text()))
+
+
+def number(low, high, **more):
+    return Value.of(Column("x", sf.Integer(low, high) if not more else sf.Real(low, high, **more)))
+
+
+SIGNED, POSITIVE, HALVES = number(-7, 3), number(2, 9), number(-1, 4, step="0.5")
+TRUTH = Value.of(Column("x", sf.Boolean()))
+WIDE, DAYS = number(0, 5000), Value.of(Column("x", sf.Date("2019-01-01", "2019-12-31")))
 
 
 @pytest.mark.parametrize(
     ("aggregate", "integers", "most", "positive"),
     [
         (CountRows(), 1, 1, True),
-        (CountValues(SIGNED), 1, 1, True),
+        (CountValues(TEXT), 1, 1, True),
         (CountUnits(), 1, 1, True),
+        (CountDistinct(TEXT), 1, 1, True),
         (Sum(SIGNED), 1, 7, False),
         (Sum(POSITIVE), 1, 9, True),
         (Sum(HALVES), 1, 8, False),
@@ -41,23 +59,70 @@ TRUTH = Column("x", sf.Boolean())
         (Mean(POSITIVE), 2, 7, True),
         (Mean(HALVES), 2, 10, True),
         (Mean(TRUTH), 2, 1, True),
+        (Variance(SIGNED), 3, 100, True),
+        (Variance(TRUTH), 3, 1, True),
+        # 5000 codes in levels of 5
+        (Variance(WIDE), 3, 10**6, True),
+        (Quantiles(SIGNED, HALF), 11, 1, True),
+        (Quantiles(DAYS, HALF), 365, 1, True),
+        # 5001 codes in leaves of 5
+        (Quantiles(WIDE, HALF), 1001, 1, True),
     ],
 )
 def test_the_most_that_a_row_adds(aggregate, integers, most, positive):
     assert (width(aggregate), largest(aggregate), never_negative(aggregate)) == (integers, most, positive)
 
 
-def test_only_what_can_be_added_up_is_numeric():
-    assert isinstance(numeric(HALVES), Real)
-    with pytest.raises(AssertionError, match="lowering admits no other type"):
-        numeric(Column("t", sf.Text()))
+def test_an_aggregate_reads_one_value_or_none():
+    assert [read_value(each) for each in (CountRows(), CountUnits(), Sum(WIDE))] == [None, None, WIDE]
 
 
-@given(st.data())
-def test_no_row_adds_more_than_the_largest(data):
-    table = data.draw(tables())
-    aggregate, row = data.draw(aggregates(table), label=TABLE), data.draw(rows(table, unit="p"))
-    added = _integers(aggregate, [row])
-    assert len(added) == width(aggregate)
-    assert sum(map(abs, added)) <= largest(aggregate)
-    assert min(added) >= 0 or not never_negative(aggregate)
+@given(st.integers(-(2**40), 2**40), st.integers(1, 2**41))
+def test_levels_and_leaves_are_at_most_1024_and_hold_every_code(low, whole):
+    value = number(low, low + whole)
+    spread, grid = Variance(value), Quantiles(value, HALF)
+    assert (levels(spread) - 1) * spread.coarse < whole <= levels(spread) * spread.coarse
+    assert levels(spread) <= 1024 and levels(Mean(value)) == whole
+    assert whole // grid.coarse == grid.leaves - 1 <= 1023
+
+
+def integers(aggregate, code):
+    """What one row adds, by the reference engine."""
+    raw = Raw(Scan("t", columns=(Column("x", aggregate.value.type),)), (), (aggregate,))
+    plan = Bounded(
+        Tracked(raw, None, Limits(None, None, None), 1), Norm.L1, 1, (Part(aggregate, Distance(Norm.L1, 1), 1),)
+    )
+    value = str(Fraction(code) * aggregate.value.step)
+    return Reference({"t": [{"x": str(float(Fraction(value)))}]}).run(plan, "key")[0].get((), (0,) * width(aggregate))
+
+
+def within(aggregate):
+    """Whether no code in range adds more than the largest, nor lowers what is never negative."""
+    kind = aggregate.value.numeric
+    added = [integers(aggregate, code) for code in range(kind.lower_code, kind.upper_code + 1)]
+    return all(
+        len(each) == width(aggregate)
+        and sum(map(abs, each)) <= largest(aggregate)
+        and (min(each) >= 0 or not never_negative(aggregate))
+        for each in added
+    )
+
+
+EVERY = [make(value) for make in (CountValues, CountDistinct, Sum, Mean, Variance) for value in (SIGNED, HALVES)]
+
+
+@pytest.mark.parametrize("aggregate", [*EVERY, Quantiles(SIGNED, HALF)])
+def test_no_row_adds_more_than_the_largest(aggregate):
+    assert within(aggregate)
+
+
+@pytest.mark.parametrize("aggregate", [Mean(SIGNED), Variance(SIGNED)])
+def test_the_parts_of_a_row_always_add_up_to_the_largest(aggregate):
+    assert {sum(integers(aggregate, code)) for code in range(-7, 4)} == {largest(aggregate)}
+
+
+@pytest.mark.parametrize("aggregate", [Mean(SIGNED), Variance(SIGNED)])
+def test_too_small_a_range_is_noticed(aggregate, monkeypatch):
+    honest = aggregates.levels
+    monkeypatch.setattr(aggregates, "levels", lambda each: honest(each) - 1)
+    assert not within(aggregate)

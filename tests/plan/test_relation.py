@@ -1,22 +1,175 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filters over a scan, taken apart."""
+"""Trees of rows: what is below, what is single, and what cannot be built wrong."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+import pytest
 
-from sfumato.plan.relation import Filter, Scan, predicates, scanned
-from sfumato.plan.scalar import Constant
+import sfumato as sf
+from sfumato.errors import UnsupportedSql
+from sfumato.metadata.column import Column
+from sfumato.plan import relation as trees
+from sfumato.plan.relation import (
+    Computed,
+    Filter,
+    PerUnit,
+    PublicJoin,
+    Ranked,
+    Scan,
+    Semi,
+    Sort,
+    Summary,
+    Union,
+    UnitJoin,
+    below,
+    first,
+    is_single,
+    predicates,
+    scans,
+)
+from sfumato.plan.scalar import Arithmetic, Constant, Field, Member, Operation
+from sfumato.plan.value import Value
+from tests.plan.expressions import NAME, X, Y
+
+VISITS, PEOPLE = Scan("visits", columns=(X, NAME)), Scan("people", columns=(Y,))
+DRUGS = Scan("drugs", "d.", columns=(Column("d.key", X.type),))
+RANK = Column("rank", sf.Integer(1, 9))
+ONE = PerUnit(VISITS, (), (Computed(Column("n", sf.Integer(0, 9)), Summary.COUNT),))
+JOINED = PublicJoin(VISITS, DRUGS, Field(X), Column("d.key", X.type))
+RANKED = Ranked(VISITS, (Sort(Field(X)),), (), RANK)
+WIDE = Field(Column("wide", sf.Integer(0, 2**40)))
+HUGE = Arithmetic(Operation.MULTIPLY, WIDE, WIDE)
+EVERY = {
+    "scan": (VISITS, ()),
+    "filter": (Filter(VISITS, Constant(True)), (VISITS,)),
+    "public join": (JOINED, (VISITS,)),
+    "unit join": (UnitJoin(VISITS, ONE), (VISITS, ONE)),
+    "semi": (Semi(VISITS, PEOPLE), (VISITS, PEOPLE)),
+    "per unit": (ONE, (VISITS,)),
+    "ranked": (RANKED, (VISITS,)),
+    "union": (Union((VISITS, PEOPLE), ((Field(X),), (Field(Y),)), (Column("u", X.type),)), (VISITS, PEOPLE)),
+}
 
 
-def test_a_scan_has_no_filter():
-    assert scanned(Scan("people")) == Scan("people")
-    assert predicates(Scan("people")) == []
+@pytest.mark.parametrize("name", EVERY)
+def test_below_are_the_rows_that_belong_to_units(name):
+    relation, expected = EVERY[name]
+    assert below(relation) == expected
 
 
-@given(st.lists(st.integers(), max_size=6))
-def test_filters_are_found_lowest_first_above_their_scan(values):
-    relation = Scan("people")
-    for value in values:
-        relation = Filter(relation, Constant(value))
-    assert scanned(relation) == Scan("people")
-    assert predicates(relation) == [Constant(value) for value in values]
+def test_every_private_table_is_found_with_repeats_and_no_public_one():
+    tree = Semi(UnitJoin(JOINED, ONE), PEOPLE)
+    assert [scan.table for scan in scans(tree)] == ["visits", "visits", "people"]
+
+
+def test_every_test_is_found_lowest_first():
+    inner = Filter(PEOPLE, Constant(False))
+    tree = Filter(Semi(Filter(VISITS, Constant(True)), inner), Constant(None))
+    assert predicates(tree) == [Constant(True), Constant(False), Constant(None)]
+
+
+def member(column, codes):
+    return Member(Field(column), codes)
+
+
+def test_a_unit_has_one_row_where_a_node_makes_it_so():
+    assert is_single(ONE)
+    assert is_single(first(VISITS, (Sort(Field(X)),), (), "r"))
+    for above in (
+        Filter(ONE, Constant(True)),
+        PublicJoin(ONE, DRUGS, Constant(1), Column("d.key", X.type)),
+        UnitJoin(ONE, ONE),
+        Semi(ONE, VISITS),
+        Ranked(ONE, (), (), RANK),
+    ):
+        assert is_single(above)
+
+
+@pytest.mark.parametrize(
+    "relation",
+    [
+        VISITS,
+        Filter(VISITS, Constant(True)),
+        JOINED,
+        UnitJoin(VISITS, ONE),
+        Semi(VISITS, ONE),
+        PerUnit(VISITS, ((X, Value.of(X)),), ()),
+        RANKED,
+        Filter(RANKED, member(RANK, (2,))),
+        Filter(RANKED, member(RANK, (1, 2))),
+        Filter(RANKED, member(X, (1,))),
+        Union((ONE, ONE), ((), ()), ()),
+    ],
+)
+def test_else_it_may_have_several(relation):
+    assert not is_single(relation)
+    with pytest.raises(ValueError, match="several rows"):
+        UnitJoin(VISITS, relation)
+
+
+def test_the_first_row_is_the_one_numbered_one():
+    found = first(VISITS, (Sort(Field(X), descending=True),), (Field(NAME),), "r")
+    assert isinstance(found.source, Ranked)
+    assert found.source.order == (Sort(Field(X), descending=True),)
+    assert found.source.ties == (Field(NAME),)
+    assert found.predicate == member(found.source.column, (1,))
+
+
+@pytest.mark.parametrize("kind", [sf.Integer(0, 1), sf.Integer(2, 9), sf.Real(1, 9, step=1)])
+def test_a_number_that_does_not_tell_the_first_row_apart_is_refused(kind):
+    # cut to an upper end of 1 every row would be the first
+    with pytest.raises(ValueError, match="cannot tell the first row"):
+        Ranked(VISITS, (), (), Column("rank", kind))
+
+
+def test_columns_hold_what_they_are_computed_from():
+    narrow = Column("narrow", sf.Integer(0, 1))
+    with pytest.raises(ValueError, match="narrow may leave"):
+        PerUnit(VISITS, ((narrow, Value.of(X)),), ())
+    with pytest.raises(ValueError, match="narrow may leave"):
+        Union((VISITS,), ((Field(X),),), (narrow,))
+
+
+@pytest.mark.parametrize(
+    ("sources", "values", "columns"), [((), (), ()), ((VISITS,), (), ()), ((VISITS,), ((Field(X),),), ())]
+)
+def test_a_union_gives_each_column_of_each_source(sources, values, columns):
+    with pytest.raises(ValueError, match=r"union|zip"):
+        Union(sources, values, columns)
+
+
+@pytest.mark.parametrize(
+    ("summary", "value"),
+    [
+        (Summary.COUNT, Value.of(X)),
+        (Summary.SUM, None),
+        (Summary.SUM, Value.of(NAME)),
+        (Summary.MINIMUM, Value.of(NAME)),
+        (Summary.COUNT_VALUES, None),
+    ],
+)
+def test_a_summary_has_the_value_that_it_needs(summary, value):
+    with pytest.raises(ValueError, match="has no such value"):
+        Computed(Column("n", sf.Integer(0, 9)), summary, value)
+
+
+@pytest.mark.parametrize("summary", [Summary.COUNT_VALUES, Summary.COUNT_DISTINCT])
+def test_texts_can_be_counted_and_the_count_is_no_text(summary):
+    assert Computed(Column("n", sf.Integer(0, 9)), summary, Value.of(NAME)).value == Value.of(NAME)
+    with pytest.raises(ValueError, match="n is a text"):
+        Computed(Column("n", sf.Text()), summary, Value.of(NAME))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Filter(VISITS, Member(HUGE, (1,))),
+        lambda: PublicJoin(VISITS, DRUGS, HUGE, Column("d.key", X.type)),
+        lambda: Sort(HUGE),
+        lambda: Union((VISITS,), ((HUGE,),), (X,)),
+    ],
+)
+def test_no_node_reads_what_an_engine_cannot_compute(make, monkeypatch):
+    with pytest.raises(UnsupportedSql, match="62 bits"):
+        make()
+    monkeypatch.setattr(trees, "confine", lambda expression: None)
+    monkeypatch.setattr(trees, "_require_within", lambda column, expression: None)
+    make()

@@ -7,17 +7,20 @@ from typing import get_type_hints
 
 import pytest
 
+import sfumato as sf
 from sfumato.engines.base import Engine
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.reference import Reference
+from sfumato.metadata.column import Column
 from sfumato.plan.aggregate import CountRows
 from sfumato.plan.relation import Scan
 from sfumato.plan.status import Bounded, Limits, Part, Raw, Tracked
+from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Distance, Norm
 
 RAW = Raw(Scan("people"), (), (CountRows(),))
 TRACKED = Tracked(RAW, None, Limits(None, None, None), 1)
-BOUNDED = Bounded(TRACKED, Norm.L1, 1, (Part(CountRows(), Distance(Norm.L1, Fraction(1))),))
+BOUNDED = Bounded(TRACKED, Norm.L1, 1, (Part(CountRows(), Distance(Norm.L1, Fraction(1)), 1),))
 
 
 @pytest.mark.parametrize("engine", [Engine, DuckDB, Reference])
@@ -28,6 +31,7 @@ def test_an_engine_takes_bounded_plans_only(engine):
 
 def test_a_bounded_plan_says_its_norm_and_its_distances():
     assert {each.name for each in fields(Bounded)} == {"tracked", "norm", "refinement", "parts"}
+    assert {each.name for each in fields(Part)} == {"aggregate", "distance", "groups"}
 
 
 @pytest.mark.parametrize(
@@ -36,3 +40,10 @@ def test_a_bounded_plan_says_its_norm_and_its_distances():
 def test_a_plan_cannot_be_altered_after_its_proof(plan, name):
     with pytest.raises(FrozenInstanceError):
         setattr(plan, name, None)
+
+
+def test_groups_are_public_where_every_key_says_them():
+    age = Value.of(Column("age", sf.Integer(0, 9)))
+    known, unknown = GroupKey(age, (1, 2)), GroupKey(age, None)
+    opens = [Raw(Scan("people"), keys, ()).is_open for keys in ((), (known,), (unknown,), (known, unknown))]
+    assert opens == [False, False, True, True]

@@ -5,7 +5,6 @@ from fractions import Fraction
 
 import pytest
 
-from sfumato.errors import SfumatoError
 from sfumato.query.choose import Planned, plan_for_price
 from sfumato.query.request import price
 from sfumato.sql.lower import understand
@@ -50,6 +49,7 @@ def test_an_item_names_the_very_noise() -> None:
         "sensitivity": "L1 1 steps",
         "epsilon": "0.1",
         "rho": "0.005",
+        "delta": "0",
     }
     (item,) = planned("SELECT SUM(age) FROM people", rho="0.5").cost.items
     assert (item["parameter"], item["sensitivity"]) == ("sigma^2 9801", "squared L2 9801 steps")
@@ -74,6 +74,15 @@ def _shown(units: int) -> str:
     return text
 
 
-def test_an_unknown_part_has_no_cost() -> None:
-    with pytest.raises(SfumatoError):
-        planned("SELECT MEDIAN(age) FROM people", epsilon=1)
+@pytest.mark.parametrize("asked", [{"epsilon": "0.2"}, {"rho": "0.01"}])
+def test_quantiles_and_open_groups_cost_what_was_stated(asked: dict[str, str]) -> None:
+    cost = planned("SELECT MEDIAN(age), QUANTILE_CONT(hours, 0.9) FROM people", **asked).cost
+    ((name, stated),) = asked.items()
+    assert 0 <= Fraction(stated) - Fraction(getattr(cost, name)) <= Fraction(1, 10**9)
+    assert {item["mechanism"] for item in cost.items} == {"exponential mechanism on a public grid"}
+    cost = planned("SELECT job, COUNT(*) FROM people GROUP BY job", delta="1e-7", **asked).cost
+    assert Fraction(cost.delta) <= Fraction(1, 10**7)
+    assert "threshold" in cost.items[1]["mechanism"]
+    # half for the keys
+    assert abs(2 * Fraction(cost.items[1][name]) - Fraction(stated)) <= Fraction(stated) / 1000
+    assert str(cost).endswith(f", delta = {cost.delta}")

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers and intervals of expressions: range arithmetic, and coverage of ratios."""
 
+import math
+import statistics
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -8,12 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.metadata.column import Column, Integer, Real
+from sfumato.metadata.column import Column, Date, Integer, Real
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
-from sfumato.plan.aggregate import CountRows, Mean, Sum
+from sfumato.plan.aggregate import CountRows, Mean, Quantiles, Sum, Variance
 from sfumato.plan.scalar import Arithmetic, Constant, Estimate, IsNull, Key, Operation, Scalar
-from sfumato.query.estimate import Range, Released, range_of, units_of, value_of
+from sfumato.plan.statistic import Statistic
+from sfumato.plan.value import Value
+from sfumato.query.estimate import Kind, Range, Reading, Released, range_of, reading_of, value_of
 from sfumato.testing import assert_at_most
+from tests.contracts.released import means, numbers, variances
 
 TRIALS = 10_000
 MISS = Fraction(1, 20)
@@ -22,12 +28,12 @@ ONE, ZERO = Fraction(1), Fraction(0)
 
 def count(value: int, noise: Noise, unit: Fraction = ONE) -> Released:
     """A released number of one group."""
-    return Released("n", noise, unit, ZERO, ZERO, ((value,),))
+    return numbers([value], noise, unit)
 
 
 def mean(u: int, v: int, noise: Noise, lower: object = 0, span: object = 1) -> Released:
     """A released mean of one group."""
-    return Released("m", noise, ONE, Fraction(lower), Fraction(span), ((u, v),))
+    return means([(u, v)], noise, lower, span)
 
 
 # --- range arithmetic --------------------------------------------------------------------------
@@ -49,8 +55,13 @@ class Fixed(Released):
 
     __slots__ = ()
 
-    def interval(self, group: int, miss: Fraction) -> Range:
-        return self.lower, self.lower + self.span
+    def interval(self, row: int, miss: Fraction, statistic: Statistic = Statistic.VALUE, place: int = 0) -> Range:
+        return self.reading.lower, self.reading.lower + self.reading.span
+
+
+def fixed(low: Fraction, high: Fraction) -> Fixed:
+    """A release between two numbers."""
+    return Fixed("x", Reading(Kind.MEAN, ONE, low, high - low, high), DiscreteLaplace(1), ((0, 1),), (1,))
 
 
 def within(found: Range, place: Fraction) -> Fraction:
@@ -62,12 +73,10 @@ def within(found: Range, place: Fraction) -> Fraction:
 def test_the_range_holds_the_image_of_every_point(
     expression: Scalar, intervals: list[Range], places: list[Fraction]
 ) -> None:
-    noise = DiscreteLaplace(1)
-    parts = [Fixed("x", noise, ONE, low, high - low, ((0,),)) for low, high in intervals]
+    parts = [fixed(low, high) for low, high in intervals]
     found = range_of(expression, parts, 0, MISS)
     points = [
-        Released("x", noise, within(interval, place), ZERO, ZERO, ((1,),))
-        for interval, place in zip(intervals, places, strict=True)
+        count(1, DiscreteLaplace(1), within(interval, place)) for interval, place in zip(intervals, places, strict=True)
     ]
     value = value_of(expression, points, 0, ())
     if found is None:
@@ -79,10 +88,7 @@ def test_the_range_holds_the_image_of_every_point(
 @pytest.mark.parametrize("divisor", [(-1, 1), (0, 1), (-1, 0), (0, 0)])
 def test_a_divisor_that_may_be_zero_has_no_interval(divisor: tuple[int, int]) -> None:
     low, high = (Fraction(each) for each in divisor)
-    parts = [
-        Fixed("x", DiscreteLaplace(1), ONE, ONE, ONE, ((0,),)),
-        Fixed("y", DiscreteLaplace(1), ONE, low, high - low, ()),
-    ]
+    parts = [fixed(ONE, Fraction(2)), fixed(low, high)]
     assert range_of(Arithmetic(Operation.DIVIDE, Estimate(0), Estimate(1)), parts, 0, MISS) is None
 
 
@@ -115,12 +121,93 @@ def test_a_mean_is_in_its_declared_range(u: int, v: int) -> None:
         assert part.point(0) == 55
 
 
-def test_units_turn_integers_into_values() -> None:
-    age, hours = Column("age", Integer(17, 90)), Column("hours", Real(2, 10, step="0.25"))
-    assert units_of(CountRows(), 8) == (Fraction(1, 8), 0, 0)
-    assert units_of(Sum(hours), 2) == (Fraction(1, 8), 0, 0)
-    assert units_of(Mean(age), 4) == (Fraction(1, 4), 17, 73)
-    assert units_of(Mean(hours), 1) == (1, 2, 8)
+def test_readings_turn_integers_into_values() -> None:
+    age, hours = (Value.of(Column(*each)) for each in (("age", Integer(17, 90)), ("hours", Real(2, 10, step="0.25"))))
+    assert reading_of(CountRows(), 8) == Reading(Kind.NUMBER, Fraction(1, 8))
+    assert reading_of(Sum(hours), 2) == Reading(Kind.NUMBER, Fraction(1, 8))
+    # a row adds 73, or 32, to its pair
+    assert reading_of(Mean(age), 4) == Reading(Kind.MEAN, Fraction(1, 4 * 73), Fraction(17), Fraction(73), Fraction(90))
+    assert reading_of(Mean(hours), 1) == Reading(Kind.MEAN, Fraction(1, 32), Fraction(2), Fraction(8), Fraction(10))
+    assert reading_of(Variance(age), 1) == Reading(
+        Kind.VARIANCE, Fraction(1, 73**2), Fraction(17), Fraction(73), Fraction(90)
+    )
+    day = Value.of(Column("day", Date("1970-01-01", "1970-01-31")))
+    assert reading_of(Quantiles(day, (Fraction(1, 2),)), 1) == Reading(
+        Kind.QUANTILES, ONE, ZERO, ONE, Fraction(30), is_date=True
+    )
+
+
+def test_coarse_levels_stand_for_their_middle() -> None:
+    income = Value.of(Column("income", Integer(0, 4 * 1024 - 1)))
+    assert Quantiles(income, (Fraction(1, 2),)).coarse == 4
+    assert reading_of(Quantiles(income, (Fraction(1, 2),)), 1).lower == Fraction(3, 2)
+    assert reading_of(Variance(income), 1).lower == Fraction(3, 2)
+
+
+ROWS = [3, 9, 4, 7, 7, 0]
+
+
+def exact(values: list[int]) -> tuple[Released, Released]:
+    """The pair and the triple of some rows in [0, 10], without noise."""
+    noise = DiscreteLaplace("0.01")
+    pair = (sum(values), sum(10 - each for each in values))
+    triple = (sum(v * v for v in values), sum(2 * v * (10 - v) for v in values), sum((10 - v) ** 2 for v in values))
+    return means([pair], noise, 0, 10, Fraction(1, 10)), variances([triple], noise, 0, 10, Fraction(1, 100))
+
+
+def test_the_statistics_of_one_release_are_those_of_its_rows() -> None:
+    mean_of, variance_of = exact(ROWS)
+    for part in (mean_of, variance_of):
+        assert part.point(0, Statistic.COUNT) == len(ROWS)
+        assert part.point(0, Statistic.SUM) == sum(ROWS)
+        assert part.point(0, Statistic.MEAN) == Fraction(sum(ROWS), len(ROWS))
+    assert variance_of.point(0, Statistic.VARIANCE) == statistics.pvariance(map(Fraction, ROWS))
+    assert variance_of.point(0, Statistic.VARIANCE_OF_SAMPLE) == statistics.variance(map(Fraction, ROWS))
+    assert float(variance_of.point(0, Statistic.DEVIATION)) == pytest.approx(statistics.pstdev(ROWS))
+    assert float(variance_of.point(0, Statistic.DEVIATION_OF_SAMPLE)) == pytest.approx(statistics.stdev(ROWS))
+
+
+@pytest.mark.parametrize("statistic", [each for each in Statistic if each is not Statistic.VALUE])
+@pytest.mark.parametrize("make", [DiscreteLaplace, DiscreteGaussian])
+def test_every_statistic_covers_its_rows(statistic: Statistic, make: type) -> None:
+    rows = ROWS * 20
+    _, whole = exact(rows)
+    truth, noise = whole.point(0, statistic), make(30)
+    draws = [noise.sample(2_000) for _ in range(3)]
+    missed_rows = 0
+    for noises in zip(*draws, strict=True):
+        values = tuple(value + int(extra) for value, extra in zip(whole.values[0], noises, strict=True))
+        low, high = replace(whole, noise=noise, values=(values,)).interval(0, MISS, statistic)
+        missed_rows += not low <= truth <= high
+    assert_at_most(missed_rows, 2_000, 0.05, notices=0.2)
+
+
+@given(st.lists(st.integers(0, 10), min_size=2, max_size=6), st.integers(1, 30))
+def test_totals_of_groups_have_wider_intervals(values: list[int], copies: int) -> None:
+    for part in exact(values):
+        noisy = replace(part, noise=DiscreteLaplace(3))
+        total = replace(noisy, copies=(copies,))
+        for statistic in (Statistic.COUNT, Statistic.SUM, Statistic.MEAN):
+            (low, high), (lowest, highest) = noisy.interval(0, MISS, statistic), total.interval(0, MISS, statistic)
+            if copies > 1 or statistic is not Statistic.MEAN:
+                assert highest - lowest >= (high - low) * Fraction(99, 100) or copies == 1
+
+
+def test_a_quantile_has_a_rank_error_and_its_grid_for_an_interval() -> None:
+    reading = Reading(Kind.QUANTILES, Fraction(1, 8), Fraction(10), Fraction(1, 2), Fraction(13))
+    part = Released("QUANTILE", reading, None, ((4, 7),), (1,), Fraction(1, 2), 9)
+    # the second lies in the last leaf, whose middle is beyond the range
+    assert [part.point(0, place=place) for place in (0, 1)] == [12, 13]
+    assert part.interval(0, MISS) == (10, 13)
+    # (leaves - 1) exp(-rate x) = miss, x in weights of 1/8 of a row
+    assert float(part.rank_error(MISS)) == pytest.approx(math.log(8 / 0.05) * 2 / 8)
+
+
+def test_sum_over_count_of_one_release_is_its_mean() -> None:
+    (part, _) = exact(ROWS)
+    ratio = Arithmetic(Operation.DIVIDE, Estimate(0, Statistic.SUM), Estimate(0, Statistic.COUNT))
+    noisy = replace(part, noise=DiscreteLaplace(2))
+    assert range_of(ratio, [noisy], 0, MISS) == noisy.interval(0, MISS, Statistic.MEAN)
 
 
 def test_a_division_by_zero_is_null() -> None:
@@ -143,15 +230,16 @@ class Moved(Released):
 
     __slots__ = ()
 
-    def interval(self, group: int, miss: Fraction) -> Range:
+    def interval(self, row: int, miss: Fraction, statistic: Statistic = Statistic.VALUE, place: int = 0) -> Range:
+        assert self.noise is not None
         low, high = around_zero(self.noise, miss)
-        return low + self.values[group][0], high + self.values[group][0]
+        return low + self.values[row][0], high + self.values[row][0]
 
 
 @pytest.mark.parametrize("make", [DiscreteLaplace, DiscreteGaussian])
 def test_the_interval_of_a_number_moves_with_it(make: type) -> None:
     for value in (-7, 0, 12345):
-        arguments = ("n", make(4), ONE, ZERO, ZERO, ((value,),))
+        arguments = ("n", Reading(Kind.NUMBER, ONE), make(4), ((value,),), (1,))
         assert Moved(*arguments).interval(0, MISS) == Released(*arguments).interval(0, MISS)
 
 
@@ -164,7 +252,8 @@ def missed(expression: Scalar, truth: list[int], noises: list[Noise], exact: Fra
     found = 0
     for draws in zip(*drawn, strict=True):
         parts = [
-            Moved("n", noise, ONE, ZERO, ZERO, ((t + x,),)) for t, x, noise in zip(truth, draws, noises, strict=True)
+            Moved("n", Reading(Kind.NUMBER, ONE), noise, ((t + x,),), (1,))
+            for t, x, noise in zip(truth, draws, noises, strict=True)
         ]
         interval = range_of(expression, parts, 0, MISS)
         if interval is None:

@@ -90,6 +90,64 @@ e = {type = "integer", lower = -5, upper = 5}
     assert declared.ledger == folder / "sub.db"
 
 
+HOSPITAL = """
+dataset = "hospital"
+ledger = "ledger.db"
+[budget]
+epsilon = 1
+[tables.patients]
+source = "patients.parquet"
+unit = {column = "id", name = "patient", max_rows = 1}
+[tables.visits]
+source = "visits.parquet"
+unit = {column = "patient_id", via = "patients.id", key = "id", max_rows = "auto"}
+[tables.days]
+source = "days.parquet"
+unit = {column = ["patient", "day"], max_groups = 3, max_rows_total = "auto"}
+[tables.drugs]
+source = "drugs.parquet"
+public = true
+"""
+
+
+def test_units_over_several_tables_can_be_written(tmp_path: Path) -> None:
+    tables = read_declarations(written(tmp_path, HOSPITAL)).dataset.tables
+    assert {name: table.unit for name, table in tables.items()} == {
+        "patients": sf.Unit("id", max_rows=1, name="patient"),
+        "visits": sf.Unit("patient_id", max_rows=sf.AUTO, via="patients.id", key="id"),
+        "days": sf.Unit(["patient", "day"], max_groups=3, max_rows_total=sf.AUTO),
+        "drugs": None,
+    }
+    assert [name for name, table in tables.items() if table.public] == ["drugs"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ('key = "id"', "key = 5", "tables.visits.unit: key=5"),
+        ('via = "patients.id"', 'via = "patients"', "tables.visits.unit: via='patients'"),
+        ('via = "patients.id"', "via = 1", "tables.visits.unit: via=1"),
+        ('max_rows = "auto"', 'max_rows = "AUTO"', "tables.visits.unit: max_rows = 'AUTO'"),
+        ('["patient", "day"]', '["patient", "Patient"]', "tables.days.unit: A unit that names a column twice"),
+        ('["patient", "day"]', "[]", "tables.days.unit: A unit needs the name of its column"),
+        ('["patient", "day"]', "3", "tables.days.unit: A unit needs the name of its column"),
+        ('name = "patient"', "name = true", "tables.patients.unit: name=True"),
+        ("public = true", 'public = "yes"', "tables.drugs: public='yes'"),
+        ("public = true", 'public = true\nunit = {column = "drug"}', "tables.drugs: A public table with a unit"),
+    ],
+)
+def test_a_wrong_unit_is_named_with_its_place(tmp_path: Path, old: str, new: str, named: str) -> None:
+    assert old in HOSPITAL
+    with pytest.raises(InvalidConfig) as caught:
+        read_declarations(written(tmp_path, HOSPITAL.replace(old, new)))
+    assert caught.value.problem.startswith(named)
+
+
+def test_a_way_to_no_unit_names_its_table(tmp_path: Path) -> None:
+    with pytest.raises(InvalidDeclaration, match=r"unit of table 'visits' goes via 'patients\.patient'"):
+        read_declarations(written(tmp_path, HOSPITAL.replace('via = "patients.id"', 'via = "patients.patient"')))
+
+
 def test_reading_opens_neither_data_nor_ledger(tmp_path: Path) -> None:
     declared = read_declarations(written(tmp_path))
     assert declared.budget == sf.Budget(1, "1e-6")
@@ -126,6 +184,16 @@ WRONG = {
     ),
     "a unit without column": ({"unit": "unit = {max_rows = 1}"}, "column is missing"),
     "a unit that is no table": ({"unit": 'unit = "person_id"'}, "tables.people.unit is not a table"),
+    "a limit that is none": (
+        {"unit": 'unit = {column = "person_id", max_rows = 0}'},
+        "tables.people.unit: max_rows = 0",
+    ),
+    "a limit that is a text": (
+        {"unit": 'unit = {column = "person_id", max_rows = "1"}'},
+        "tables.people.unit: max_rows = '1'",
+    ),
+    "a size that is none": ({"source": 'source = "adult.csv"\nsize = 0'}, "tables.people: size=0"),
+    "a column twice": ({"columns_sex": 'columns.AGE = {type = "text"}'}, "tables.people: Two columns"),
     "an unknown type": ({"columns_age": 'columns.age = {type = "float"}'}, "tables.people.columns.age: type 'float'"),
     "no type": ({"columns_age": "columns.age = {lower = 1}"}, "tables.people.columns.age: type ''"),
     "no upper": (
@@ -178,10 +246,6 @@ def test_a_wrong_declaration_is_named(folder: Path, wrong: str) -> None:
         ({"epsilon": "epsilon = nan"}, InvalidNumber),
         ({"epsilon": "epsilon = []"}, InvalidNumber),
         ({"delta": "delta = 1"}, InvalidNumber),
-        ({"unit": 'unit = {column = "person_id", max_rows = 0}'}, InvalidDeclaration),
-        ({"unit": 'unit = {column = "person_id", max_rows = "1"}'}, InvalidDeclaration),
-        ({"source": 'source = "adult.csv"\nsize = 0'}, InvalidDeclaration),
-        ({"columns_sex": 'columns.AGE = {type = "text"}'}, InvalidDeclaration),
         ({"columns_sex": 'columns.wage = {type = "text"}'}, InvalidDeclaration),
     ],
     ids=repr,

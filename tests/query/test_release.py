@@ -17,11 +17,10 @@ from sfumato.errors import AccountFrozen, EngineFailed
 from sfumato.ledger import Ledger
 from sfumato.ledger.store.base import COMMITTED, FORFEITED, VOIDED
 from sfumato.mechanisms.additive import AdditiveMechanism
-from sfumato.metadata.column import Column
 from sfumato.plan.status import Bounded
 from sfumato.privacy.budget import Budget
 from sfumato.query.choose import Planned, plan_for_price
-from sfumato.query.release import Asker, every_group, release
+from sfumato.query.release import Asker, release
 from sfumato.query.request import price
 from sfumato.sql.lower import understand
 from tests.contracts.people import FRAME, asker, dataset
@@ -248,18 +247,11 @@ def test_noise_is_added_to_every_declared_group_alike(log: list[str], ledger: Le
         return original(self, cells)
 
     engine = Recording(log, ledger)
-    engine.run = lambda plan, key: {}
+    engine.run = lambda plan, key: ({}, {})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(AdditiveMechanism, "draw", draw)
         release(planned(), who(), engine, ledger)
     assert drawn == [2, 4]
-
-
-def test_groups_are_every_declared_combination_with_missing_last() -> None:
-    sex, smoker = Column("sex", sf.Category("F", "M")), Column("smoker", sf.Boolean(missing="N"))
-    assert every_group([]) == [()]
-    assert every_group([sex, smoker]) == [(0, 0), (0, 1), (0, None), (1, 0), (1, 1), (1, None)]
-    assert every_group([Column("d", sf.Date("1970-01-02", "1970-01-04"))]) == [(1,), (2,), (3,)]
 
 
 # --- keys (RULES 21) -----------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import InvalidNumber, SfumatoError, WrongUse
-from sfumato.query.request import price
+from sfumato.query.request import Price, price
 
 BAD = [
     0, -1, -0.1, math.nan, math.inf, -math.inf, 1e-400, "1e-400", "0", "-0.1", "nan", "inf", "abc", "", "1/0", True, False,
@@ -64,10 +64,27 @@ def test_an_error_and_its_cap_go_together(given_prices: dict[str, object]) -> No
         price(**given_prices)
 
 
-@pytest.mark.parametrize("delta", [0, "1e-6"])
-def test_a_delta_that_nothing_spends_is_refused(delta: object) -> None:
-    with pytest.raises(WrongUse, match="Nothing in this question spends delta"):
+@pytest.mark.parametrize("delta", [0, 1, -1, "0.6", "1e-25", "nan", True])
+def test_a_delta_that_is_none_is_refused(delta: object) -> None:
+    with pytest.raises(InvalidNumber, match="delta"):
         price(epsilon=1, delta=delta)
+
+
+def test_a_delta_goes_with_epsilon_or_rho() -> None:
+    assert price(epsilon=1, delta="1e-6").delta == price(rho=1, delta="1e-6").delta == Fraction(1, 10**6)
+    with pytest.raises(WrongUse, match="delta="):
+        price(error=1, max_epsilon=1, delta="1e-6")
+
+
+def test_a_share_of_a_price_is_exact_and_an_error_has_none() -> None:
+    assert price(epsilon=1, delta="1e-6").scaled(Fraction(1, 3)) == Price(
+        epsilon=Fraction(1, 3), delta=Fraction(1, 10**6)
+    )
+    assert price(rho="0.3").scaled(Fraction(1, 3)).rho == Fraction(1, 10)
+    target = price(error=5, max_epsilon=1)
+    assert target.scaled(Fraction(1)) == target
+    with pytest.raises(WrongUse, match="answered first"):
+        target.scaled(Fraction(1, 2))
 
 
 @given(st.fractions(Fraction(1, 10**12), 10**6))

@@ -14,15 +14,16 @@ from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.plan.output import Item, Order, Output
 from sfumato.plan.scalar import Compare, Comparison, Constant, Estimate, Key
 from sfumato.query.answer import Answer
-from sfumato.query.estimate import Released
-from sfumato.query.table import answer_body, error_rows, load_body, parts_from_json
+from sfumato.query.estimate import Kind, Reading, Released
+from sfumato.query.table import answer_body, error_rows, load_body, merged, parts_from_json
 from tests.contracts.people import EXACTLY, FRAME, session
+from tests.contracts.released import means, numbers
 
 FACTS = {
     "charge_id": "c", "dataset": "d", "statement": "s", "protected": [], "bounded": [], "bias": [], "notes": ["first"],
     "cost": {"epsilon": "1", "rho": "1", "delta": "0", "items": []},
 }  # fmt: skip
-ONE, ZERO = Fraction(1), Fraction(0)
+ONE = Fraction(1)
 # two counts by a key of five codes, one of which is missing
 GROUPS = [(0,), (1,), (2,), (3,), (None,)]
 COUNTS = [30, 10, 20, 10, 40]
@@ -30,7 +31,7 @@ COUNTS = [30, 10, 20, 10, 40]
 
 def counts(values: list[int], unit: Fraction = ONE) -> Released:
     """Released counts, one a group."""
-    return Released("COUNT(*)", DiscreteLaplace(2), unit, ZERO, ZERO, tuple((value,) for value in values))
+    return numbers(values, DiscreteLaplace(2), unit)
 
 
 def body(output: Output, parts: list[Released] | None = None) -> dict[str, object]:
@@ -100,7 +101,7 @@ def test_a_refined_count_is_a_real_number() -> None:
 
 
 def test_a_warning_counts_the_shown_rows_whose_mean_has_no_support() -> None:
-    mean = Released("AVG(x)", DiscreteGaussian(2), ONE, ZERO, Fraction(9), ((5, 5), (-3, 1), (1, 1), (0, 0), (1, -2)))
+    mean = means(((5, 5), (-3, 1), (1, 1), (0, 0), (1, -2)), DiscreteGaussian(2), 0, 9)
     notes = body(output(), [mean])["notes"]
     assert notes[0] == "first"
     assert notes[1].startswith("AVG(x): in 3 rows the noisy group size is not positive")
@@ -111,15 +112,22 @@ def test_the_same_release_gives_the_same_bytes() -> None:
     shown = [["k"] for _ in GROUPS]
     one, two = (answer_body(FACTS, output(), [counts(COUNTS)], GROUPS, ["text"], shown) for _ in range(2))
     assert one == two
-    assert json.loads(one)["format"] == 1
+    assert json.loads(one)["format"] == 2
 
 
 @given(st.lists(st.integers(-(10**20), 10**20), min_size=5, max_size=5), st.fractions(Fraction(1, 1000), 1000))
 def test_parts_survive_their_stored_form(values: list[int], unit: Fraction) -> None:
     parts = [
         counts(values, unit),
+        means([(v, -v) for v in values], DiscreteGaussian(sigma_squared=Fraction(7, 3)), unit, unit, unit),
         Released(
-            "AVG(x)", DiscreteGaussian(sigma_squared=Fraction(7, 3)), unit, unit, unit, tuple((v, -v) for v in values)
+            "Q",
+            Reading(Kind.QUANTILES, unit, unit, unit, 2 * unit, is_date=True),
+            None,
+            ((1, 2),) * 5,
+            (1,) * 5,
+            unit,
+            9,
         ),
     ]
     assert parts_from_json(body(output(), parts)["released"]["parts"]) == parts
@@ -143,3 +151,32 @@ def test_an_interval_is_rounded_outward(value: int, denominator: int) -> None:
     assert Fraction(error["high"]) >= (value + reach) * unit
     assert Fraction(error["half_width"]) >= reach * unit
     assert float(error["half_width"]) == pytest.approx(float(reach * unit))
+
+
+# --- grouping sets -----------------------------------------------------------------------------
+
+CUBE = [(sex, job) for sex in (0, 1) for job in (0, 1, None)]
+
+
+def test_a_total_is_the_sum_of_its_parts() -> None:
+    part = numbers([1, 2, 3, 10, 20, 30], DiscreteLaplace(2))
+    sets = ((0, 1), (0,), ())
+    (total,), rows = merged(output(sets=sets), [part], CUBE)
+    assert rows == [*CUBE, (0, None), (1, None), (None, None)]
+    assert total.values == ((1,), (2,), (3,), (10,), (20,), (30,), (6,), (60,), (66,))
+    assert total.copies == (1,) * 6 + (3, 3, 6)
+
+
+def test_without_sets_nothing_is_added_up() -> None:
+    part = numbers([1, 2], DiscreteLaplace(2))
+    assert merged(output(), [part], [(0,), (1,)]) == ([part], [(0,), (1,)])
+
+
+def test_a_quantile_of_dates_is_shown_as_a_date() -> None:
+    reading = Reading(Kind.QUANTILES, ONE, Fraction(0), ONE, Fraction(199), is_date=True)
+    part = Released("Q", reading, None, tuple((day,) for day in (0, 31, 59, 90, 120)), (1,) * 5, ONE, 200)
+    form = body(output(), [part])
+    assert [row[1] for row in form["rows"]] == ["1970-01-01", "1970-02-01", "1970-03-01", "1970-04-01", "1970-05-01"]
+    assert form["columns"][1]["type"] == "date"
+    assert form["errors"][0][1]["rank_error"] > 0
+    assert (form["errors"][0][1]["low"], form["errors"][0][1]["high"]) == ("1970-01-01", "1970-07-19")

@@ -158,4 +158,4 @@ def _part(aggregate: object) -> object:
     from sfumato.plan.status import Part
     from sfumato.privacy.distance import Distance, Norm
 
-    return Part(aggregate, Distance(Norm.L1, Fraction(1)))
+    return Part(aggregate, Distance(Norm.L1, Fraction(1)), 1)

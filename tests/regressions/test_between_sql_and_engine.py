@@ -12,7 +12,8 @@ from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.reference import Reference
 from sfumato.errors import EngineFailed, InvalidSource, Refused, SfumatoError, SqlSyntaxError
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.scalar import Compare, Comparison, Constant, evaluate
+from sfumato.plan.evaluate import evaluate
+from sfumato.plan.scalar import Compare, Comparison, Constant
 from sfumato.privacy.distance import Norm
 from sfumato.query.pipeline import compile_plan
 from sfumato.sql import understand

@@ -116,4 +116,4 @@ QUESTIONS = (
         (("error", "60"), ("max_epsilon", "0.2")),
     ),
 )
-REFUSED = _pure("The highest income", "0.1", "SELECT MAX(PINCP) FROM people")
+REFUSED = _pure("The ten highest incomes", "0.1", "SELECT PINCP FROM people ORDER BY PINCP DESC LIMIT 10")

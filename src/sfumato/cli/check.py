@@ -30,8 +30,7 @@ def command(config: str) -> None:
         finally:
             engine.close()
     for name, table in declared.dataset.tables.items():
-        unit = table.unit or "each row is one unit"
-        click.echo(f"table {name}: {table.source}\n  unit: {unit}")
+        click.echo(f"table {name}: {table.source}\n  unit: {table.about}")
         for column, kind in table.columns.items():
             click.echo(f"  {column}: {kind!r}")
     click.echo(f"neighbours: {declared.dataset.relation.value}")

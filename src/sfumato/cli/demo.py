@@ -36,7 +36,7 @@ def tell(console: Console, folder: Path) -> Story:
     """The whole demo, printed as it happens."""
     ledger = folder / "ledger.db"
     with connect({"people": census()}, dataset=DATASET, budget=BUDGET, ledger=ledger) as session:
-        _say(console, "A census extract: 27,253 persons, each row one person", f"{BUDGET!r}, ledger {ledger.name}")
+        say(console, "A census extract: 27,253 persons, each row one person", f"{BUDGET!r}, ledger {ledger.name}")
         told = [_question(console, session, index) for index in range(len(QUESTIONS))]
         repeated = _repeat(console, session, told[0])
         refusal = _refusal(console, session)
@@ -47,23 +47,30 @@ def tell(console: Console, folder: Path) -> Story:
         after, verified = repr(session.budget), session.verify()
         if after != before or verified.problems:
             raise Failed("The ledger did not survive being closed and opened again.")
-        _say(console, "The ledger, opened again: what was spent is still spent", after)
+        say(console, "The ledger, opened again: what was spent is still spent", after)
         console.print(f"verified: {verified.entries} entries, {verified.charges} charges, the chain is whole")
     return Story(BUDGET, tuple(told), repeated, refusal, found, after, verified)
 
 
-def _say(console: Console, title: str, text: str) -> None:
+def say(console: Console, title: str, text: str) -> None:
+    """A titled part of a demo."""
     console.print()
     console.print(Rule(f"[bold]{title}[/bold]", align="left"))
     console.print(text, markup=False)
 
 
+def shown_left(session: Session) -> str:
+    """What one more question may cost."""
+    left = session.budget
+    gaussian = f" or rho up to {float(left.left_rho):.4g}" if left.left_rho else ""
+    return f"left: one question of epsilon up to {float(left.left):.4g}{gaussian}"
+
+
 def _question(console: Console, session: Session, index: int) -> Told:
     asked = QUESTIONS[index]
     answer = asked.ask(session)
-    left = session.budget
-    shown = f"left: one question of epsilon up to {float(left.left):.4g} or rho up to {float(left.left_rho):.4g}"
-    _say(console, f"{index + 1}. {asked.title}", f"{asked.sql}\n{asked.shown_price}\n")
+    shown = shown_left(session)
+    say(console, f"{index + 1}. {asked.title}", f"{asked.sql}\n{asked.shown_price}\n")
     console.print(f"{answer!r}\n{shown}", markup=False)
     return Told(asked.title, asked.shown_price, answer, shown)
 
@@ -72,7 +79,7 @@ def _repeat(console: Console, session: Session, first: Told) -> bool:
     before = repr(session.budget)
     again = QUESTIONS[0].ask(session)
     same = again.bytes == first.answer.bytes and repr(session.budget) == before
-    _say(console, "The first question again", f"the same bytes, at no cost: {'yes' if same else 'NO'}")
+    say(console, "The first question again", f"the same bytes, at no cost: {'yes' if same else 'NO'}")
     return same
 
 
@@ -80,7 +87,7 @@ def _refusal(console: Console, session: Session) -> str:
     try:
         REFUSED.ask(session)
     except Refused as refusal:
-        _say(console, f"Refused: {REFUSED.title}", f"{REFUSED.sql}\n{refusal}")
+        say(console, f"Refused: {REFUSED.title}", f"{REFUSED.sql}\n{refusal}")
         return str(refusal)
     raise Failed("A question that must be refused was answered.")
 
@@ -95,4 +102,4 @@ def _tell_attack(console: Console, found: Attack) -> None:
         f"{found.successes / found.trials:.1%} of the time\n"
         f"no attacker can be right more often than e^E / (1 + e^E) = {found.bound:.1%}, E = {found.total_epsilon} in all"
     )
-    _say(console, "The differencing attack", text)
+    say(console, "The differencing attack", text)

@@ -21,6 +21,7 @@ from sfumato.noise.entropy import SYSTEM
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.unit import ReplaceOne
 from sfumato.query.choose import Planned, plan_for_price
+from sfumato.query.noisy import drawn_before, noisy
 from sfumato.query.request import price
 from sfumato.query.session import connect
 from sfumato.sql.lower import understand
@@ -109,5 +110,6 @@ def _guesses_right() -> bool:
 
 def _release(planned: Planned, rows: Reference) -> int:
     """The real mechanism on the real plan, without the durable ledger."""
-    exact = rows.run(planned.bounded, "attack")[()]
-    return planned.mechanisms[0].release(exact)[0]
+    exact = rows.run(planned.bounded, "attack")
+    _, (released,) = noisy(planned, exact, drawn_before(planned))
+    return released.values[0][0]

@@ -17,6 +17,7 @@ _COMMANDS = {
     "explain-epsilon": ("explain_epsilon", "What an epsilon means; free."),
     "ledger": ("ledger", "Verify the ledger; thaw a frozen account."),
     "demo": ("demo", "A census extract answers its first questions."),
+    "demo-hospitals": ("hospitals", "One unit over three tables: a study and a statistics office."),
 }
 
 

@@ -5,13 +5,14 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 import click
 
-from sfumato.errors import WrongUse
+from sfumato.errors import InvalidNumber, WrongUse
+from sfumato.exact.rational import Number, to_fraction
 from sfumato.privacy.event import Json
 from sfumato.query.answer import Answer
 
@@ -28,7 +29,7 @@ config = click.option(
 _PRICES = (
     ("--epsilon", "The cost in pure differential privacy (discrete Laplace noise)."),
     ("--rho", "The cost in zCDP (discrete Gaussian noise)."),
-    ("--delta", "Reserved for mechanisms that spend delta; none here does."),
+    ("--delta", "What showing groups that are not public may cost, beside --epsilon or --rho."),
     ("--error", "The 95% half-width wanted: 100, or 5% of a public reference."),
     ("--max-epsilon", "The most that --error may cost."),
 )
@@ -39,6 +40,25 @@ def priced(command: F) -> F:
     for name, text in reversed(_PRICES):
         command = click.option(name, help=text)(command)
     return command
+
+
+parameters = click.option(
+    "--parameter", "parameters", multiple=True, metavar="NAME=VALUE", help="The value of :NAME in the SQL; repeatable."
+)
+
+
+def named(parameters: Sequence[str]) -> dict[str, Number] | None:
+    """The values of ``--parameter``: a number where it reads as one, else a text."""
+    found: dict[str, Number] = {}
+    for each in parameters:
+        name, equals, value = each.partition("=")
+        if not name or not equals:
+            raise WrongUse(f"--parameter {each!r}.", allowed="--parameter name=value")
+        try:
+            found[name] = to_fraction(name, value)
+        except InvalidNumber:
+            found[name] = value
+    return found or None
 
 
 def as_json(form: Json) -> str:

@@ -3,7 +3,7 @@
 
 import click
 
-from sfumato.cli.options import as_json, config, priced
+from sfumato.cli.options import as_json, config, named, parameters, priced
 from sfumato.query.load import load
 
 
@@ -11,12 +11,15 @@ from sfumato.query.load import load
 @click.argument("sql")
 @config
 @priced
+@parameters
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option("--statement", is_flag=True, help="Show the SQL that would run on the data.")
-def command(sql: str, config: str, form: str, statement: bool, **price: str | None) -> None:
+def command(
+    sql: str, config: str, parameters: tuple[str, ...], form: str, statement: bool, **price: str | None
+) -> None:
     """Cost and expected error of SQL, from the declarations alone; nothing is charged."""
     with load(config) as session:
-        preview = session.preview(sql, **price)
+        preview = session.preview(sql, parameters=named(parameters), **price)
         if form == "json":
             click.echo(
                 as_json({"cost": preview.cost.to_json(), "errors": preview.error(), "statement": preview.statement})

@@ -4,7 +4,7 @@
 import click
 from rich.console import Console
 
-from sfumato.cli.options import config, emit, priced, require_folders, write_file
+from sfumato.cli.options import config, emit, named, parameters, priced, require_folders, write_file
 from sfumato.query.load import load
 
 
@@ -12,12 +12,21 @@ from sfumato.query.load import load
 @click.argument("sql")
 @config
 @priced
+@parameters
 @click.option(
     "--format", "form", type=click.Choice(["table", "json", "csv", "arrow"]), default="table", show_default=True
 )
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the answer to a file.")
 @click.option("--save-plot", type=click.Path(dir_okay=False), help="Write a bar chart with intervals as SVG.")
-def command(sql: str, config: str, form: str, output: str | None, save_plot: str | None, **price: str | None) -> None:
+def command(
+    sql: str,
+    config: str,
+    parameters: tuple[str, ...],
+    form: str,
+    output: str | None,
+    save_plot: str | None,
+    **price: str | None,
+) -> None:
     """Answer SQL privately, charging the account of the dataset.
 
     The same question at the same price is answered from the ledger, at no cost.
@@ -25,7 +34,7 @@ def command(sql: str, config: str, form: str, output: str | None, save_plot: str
     require_folders(output, save_plot)
     with load(config) as session:
         with Console(stderr=True).status("asking the data"):
-            answer = session.query(sql, **price)
+            answer = session.query(sql, parameters=named(parameters), **price)
         emit(answer, form, output)
         if save_plot:
             write_file(save_plot, answer.plot().svg.encode())

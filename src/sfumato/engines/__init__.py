@@ -6,6 +6,6 @@ engine never sees noise, epsilon or another engine. ``reference`` is the same in
 Python: slow, short, obviously right; the oracle of every engine test.
 """
 
-from sfumato.engines.base import Engine, Integers
+from sfumato.engines.base import Codes, Engine, Exact
 
-__all__ = ["Engine", "Integers"]
+__all__ = ["Codes", "Engine", "Exact"]

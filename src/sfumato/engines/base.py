@@ -6,16 +6,20 @@ from typing import Protocol, TypeAlias
 
 from sfumato.plan.status import Bounded
 
-Codes: TypeAlias = tuple[int | None, ...]
-# The integers of each part, one after the other, for each group that has a row.
-Integers: TypeAlias = Mapping[Codes, tuple[int, ...]]
+# A group: the code of each key (the text of a text key), None for NULL.
+Codes: TypeAlias = tuple[int | str | None, ...]
+# One mapping for each part: the integers of each of its groups.
+Exact: TypeAlias = tuple[Mapping[Codes, tuple[int, ...]], ...]
 
 
 class Engine(Protocol):
     """Runs bounded plans over the tables that it was opened with."""
 
-    def run(self, plan: Bounded, sampling_key: str) -> Integers:
-        """The exact integers of a plan. A group without rows may be left out: it is all zeros.
+    def run(self, plan: Bounded, sampling_key: str) -> Exact:
+        """The exact integers of a plan, part by part.
+
+        Groups come in ascending order, and one that is all zeros is absent: which rows there
+        were, and in what order, shows in nothing but the integers.
 
         ``sampling_key`` orders the groups of a unit where some have to be dropped; the
         proof needs neither its secrecy nor its randomness (RULES 19).
@@ -25,3 +29,22 @@ class Engine(Protocol):
     def statement(self, plan: Bounded) -> str:
         """What the engine would run, for people to read."""
         ...
+
+
+def nulls_first(code: int | str | None) -> tuple[bool, int, str]:
+    """A key that sorts codes, or texts, ascending behind NULL.
+
+    >>> sorted([3, None, 1], key=nulls_first)
+    [None, 1, 3]
+    """
+    return code is not None, code if isinstance(code, int) else 0, code if isinstance(code, str) else ""
+
+
+def tidy(groups: Mapping[Codes, tuple[int, ...]]) -> dict[Codes, tuple[int, ...]]:
+    """A part as every engine gives it: ascending, without groups of zeros.
+
+    >>> tidy({(2,): (1,), (None,): (3,), (1,): (0,)})
+    {(None,): (3,), (2,): (1,)}
+    """
+    order = sorted(groups, key=lambda group: [nulls_first(code) for code in group])
+    return {group: groups[group] for group in order if any(groups[group])}

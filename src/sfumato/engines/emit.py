@@ -1,371 +1,274 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bounded plan as DuckDB SQL: integers from the first line on.
+"""A bounded plan as DuckDB SQL: integers from the first line on. Proof: emit.proof.md.
 
-Every construct here is total: no row can make it raise. Casts are TRY_CAST or of values
-proved in range; rounding is written out; text is a number only if it looks like one.
-Proof: emit.proof.md.
+One statement for all that is linear in the rows and the counts of units, one for each
+distinct count, one for each histogram of quantiles. Each is total: no row can make it fail.
+A window is there only where a limit can bind.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real, Text
-from sfumato.plan.aggregate import Aggregate, CountRows, CountUnits, CountValues, Mean, Sum, numeric
-from sfumato.plan.relation import predicates, scanned
-from sfumato.plan.scalar import (
-    And,
-    Arithmetic,
-    Compare,
-    Constant,
-    Estimate,
-    Field,
-    IsNull,
-    Key,
-    Member,
-    Not,
-    Or,
-    Scalar,
-    leaves,
-)
+from sfumato.engines.base import Codes
+from sfumato.engines.expression import typed
+from sfumato.engines.linear import clipped, integers, sums
+from sfumato.engines.reading import text
+from sfumato.engines.relation import Sources, rows
+from sfumato.metadata.column import Text
+from sfumato.plan.aggregate import CountDistinct, CountUnits, Quantiles, read_value, width
+from sfumato.plan.scalar import Scalar
 from sfumato.plan.status import Bounded
+from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Norm
-
-# What counts as a number when the data is text; the engine and the reference share it.
-NUMBER_PATTERN = r"[ \t\n\f\r]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t\n\f\r]*"
-DATE_PATTERN = r"([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-[0-9]{2}-[0-9]{2}"
-
-_TEXT_TYPES = ("VARCHAR", "ENUM")
-_WHOLE_TYPES = ("BIGINT", "INTEGER", "SMALLINT", "TINYINT", "HUGEINT", "UBIGINT", "UINTEGER", "USMALLINT", "UTINYINT")
-_FLOAT_TYPES = ("DOUBLE", "FLOAT")
-_DATE_TYPES = ("DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """Where rows come from: a FROM item of ours, and the physical type of each column."""
+class Statement:
+    """A SQL statement, and the places of the parts whose integers it gives."""
 
     sql: str
-    types: Mapping[str, str]
-
-    def family(self, column: str) -> str:
-        """What kind of value it physically holds; 'null' for nothing at all, 'other' cannot be read."""
-        name = self.types[column].upper().partition("(")[0].strip('"')
-        for family, names in (
-            ("text", _TEXT_TYPES),
-            ("whole", _WHOLE_TYPES),
-            ("float", _FLOAT_TYPES),
-            ("date", _DATE_TYPES),
-            ("decimal", ("DECIMAL",)),
-            ("uuid", ("UUID",)),
-            ("boolean", ("BOOLEAN",)),
-            ("null", ("NULL",)),
-        ):
-            if name in names:
-                return family
-        return "other"
+    places: tuple[int, ...]
 
 
-def quote(name: str) -> str:
-    """An identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def text(value: str) -> str:
-    """A text literal."""
-    return "'" + value.replace("'", "''") + "'"
-
-
-def statement(plan: Bounded, source: Source, sampling_key: str) -> str:
-    """The SQL that gives the integers of a plan: its keys, then its parts in order.
+def statements(plan: Bounded, sources: Sources, sampling_key: str) -> tuple[Statement, ...]:
+    """The statements that together give the integers of a plan.
 
     Guarantees:
-        no row can make the statement fail
+        no row can make a statement fail
         the engine gives the integers of the reference
     """
-    if plan.tracked.unit is None:
-        return _of_rows(plan, source)
-    return _of_units(plan, source, sampling_key)
+    found, linear = [], []
+    for place, part in enumerate(plan.parts):
+        match part.aggregate:
+            case CountDistinct(read):
+                found.append(Statement(_distinct(plan, sources, read, sampling_key), (place,)))
+            case Quantiles():
+                found.append(Statement(_leaves(plan, sources, part.aggregate, sampling_key), (place,)))
+            case _:
+                linear.append(place)
+    if linear:
+        found.insert(0, Statement(_linear(plan, sources, linear, sampling_key), tuple(linear)))
+    return tuple(found)
 
 
-def _of_rows(plan: Bounded, source: Source) -> str:
-    """Each row is its own unit: one pass, nothing to bound."""
-    sums = [term for part in plan.parts for term in _row_sums(part.aggregate)]
-    columns = ", ".join([*_keys(plan), *sums])
-    return f"SELECT {columns}\nFROM ({_rows(plan, source)}){_group_by(plan)}"
+def gather(
+    plan: Bounded, statement: Statement, found: Sequence[tuple[Any, ...]]
+) -> dict[int, Mapping[Codes, tuple[int, ...]]]:
+    """The integers of the parts of a statement, from its rows."""
+    keys = len(plan.tracked.raw.keys)
+    parts: dict[int, dict[Codes, tuple[int, ...]]] = {}
+    start = keys
+    for place in statement.places:
+        aggregate = plan.parts[place].aggregate
+        size = width(aggregate)
+        if isinstance(aggregate, Quantiles):
+            cells: dict[Codes, list[int]] = {}
+            for row in found:
+                cells.setdefault(row[:keys], [0] * size)[row[keys]] = int(row[keys + 1])
+            parts[place] = {group: tuple(leaves) for group, leaves in cells.items()}
+        else:
+            parts[place] = {row[:keys]: tuple(int(each) for each in row[start : start + size]) for row in found}
+            start += size
+    return dict(parts)
 
 
-def _of_units(plan: Bounded, source: Source, sampling_key: str) -> str:
-    """Rows to (unit, key), each clipped to its row limit; then the groups of a unit weighed."""
-    limits, keys = plan.tracked.limits, _keys(plan)
-    inner = [f"{_row_sum_list(part.aggregate, index)}" for index, part in enumerate(plan.parts)]
-    by_unit = ", ".join(["unit", *keys])
-    clipped = [
-        column for index, part in enumerate(plan.parts) for column in _clipped(part.aggregate, index, limits.rows)
-    ]
-    size = f"least(n, {limits.rows})" if limits.rows else "n"
-    window = "OVER (PARTITION BY unit)"
-    order = ", ".join([_sampling_order(keys, sampling_key), *(f"{key} NULLS FIRST" for key in keys)])
-    columns = [column for index, part in enumerate(plan.parts) for column in _released(part.aggregate, index, plan)]
-    selected = ", ".join([*keys, *columns])
-    return (
-        f"WITH r AS ({_rows(plan, source)}),\n"
-        f"u AS (SELECT {', '.join([by_unit, 'count(*) AS n', *inner])} FROM r GROUP BY {by_unit}),\n"
-        f"c AS (SELECT {', '.join([by_unit, f'{size} AS n', *clipped])} FROM u),\n"
-        f"k AS (SELECT *, count(*) {window} AS touched, sum(n) {window} AS total, "
-        f"row_number() OVER (PARTITION BY unit ORDER BY {order}) AS place FROM c),\n"
-        f"w AS (SELECT *, {_weight(plan)} AS weight FROM k)\n"
-        f"SELECT {selected}\nFROM w{_group_by(plan)}"
-    )
+# --- rows and groups -----------------------------------------------------------------------
 
 
 def _keys(plan: Bounded) -> list[str]:
     return [f"k{index}" for index in range(len(plan.tracked.raw.keys))]
 
 
-def _group_by(plan: Bounded) -> str:
-    keys = _keys(plan)
-    return f"\nGROUP BY {', '.join(keys)}" if keys else ""
+def _by_unit(plan: Bounded) -> list[str]:
+    return _keys(plan) if plan.tracked.unit is None else ["unit", *_keys(plan)]
 
 
-def _rows(plan: Bounded, source: Source) -> str:
-    """The rows that count, with codes for keys and values, and the unit.
-
-    Innermost each value as it is compared (a number of steps, a day, a text), then its
-    code, then the tests on codes.
-    """
-    raw, unit = plan.tracked.raw, plan.tracked.unit
-    tests = predicates(raw.relation)
-    used = {leaf.column for test in tests for leaf in leaves(test) if isinstance(leaf, Field)}
-    used |= set(raw.keys) | {each for aggregate in raw.aggregates for each in aggregate_columns(aggregate)}
-    ordered = sorted(used, key=lambda column: column.name)
-    readings = [f"{_reading(column, source)} AS {_alias(column)}" for column in ordered]
-    codes = [f"{_code(column)} AS {_alias(column)}" for column in ordered]
-    keep = [_test(test) for test in tests]
-    keep += [f"{_alias(key)} IS NOT NULL" for key in raw.keys if key.type.missing is None]
-    if unit is not None:
-        readings.append(f"{text_reading(quote(unit), source.family(unit))} AS unit")
-        codes.append("unit")
-        keep.append("unit IS NOT NULL")
-    scan = f"SELECT {', '.join(readings) or '1'} FROM {source.sql} AS {quote(scanned(raw.relation).table)}"
-    coded = f"SELECT {', '.join(codes) or '1'} FROM ({scan})"
-    keys = "".join(f", {_alias(key)} AS k{index}" for index, key in enumerate(raw.keys))
-    where = f"\n  WHERE {' AND '.join(keep)}" if keep else ""
-    return f"SELECT *{keys} FROM (\n  {coded}\n){where}"
+def _select(items: Sequence[str], source: str, group: Sequence[str] = ()) -> str:
+    by = f"\nGROUP BY {', '.join(group)}" if group else ""
+    return f"SELECT {', '.join(items)}\nFROM ({source}){by}"
 
 
-def aggregate_columns(aggregate: Aggregate) -> list[Column]:
-    """The columns that an aggregate reads."""
-    return [aggregate.column] if isinstance(aggregate, CountValues | Sum | Mean) else []
+def _rows(plan: Bounded, sources: Sources, read: Mapping[str, str]) -> str:
+    """The rows that are in a group: the unit, the keys and what is read."""
+    raw = plan.tracked.raw
+    items = ["unit"] if plan.tracked.unit is not None else []
+    items += [f"{typed(key.value)} AS {name}" for key, name in zip(raw.keys, _keys(plan), strict=True)]
+    items += [f"{expression} AS {name}" for name, expression in read.items()]
+    source = f"SELECT {', '.join(items) or '1'} FROM ({rows(raw.relation, sources)})"
+    tests = [test for key, name in zip(raw.keys, _keys(plan), strict=True) if (test := _in_group(key, name))]
+    return f"SELECT * FROM ({source}) WHERE {' AND '.join(tests)}" if tests else source
 
 
-def _alias(column: Column) -> str:
-    return quote(f"c_{column.name}")
+def _in_group(key: GroupKey, name: str) -> str:
+    """Whether a row is in a group; empty: it always is."""
+    kind, codes = key.value.type, key.codes
+    if codes is None or (not isinstance(kind, Text) and len(codes) == kind.size):
+        # the codes of a value lie within its type
+        return "" if key.missing else f"{name} IS NOT NULL"
+    if not codes:
+        return f"{name} IS NULL"
+    if codes[-1] - codes[0] == len(codes) - 1:
+        declared = f"{name} BETWEEN {codes[0]} AND {codes[-1]}"
+    else:
+        declared = f"{name} IN ({', '.join(map(str, codes))})"
+    return f"({name} IS NULL OR {declared})" if key.missing else declared
 
 
-# --- readings and codes ------------------------------------------------------------------
+def _read(plan: Bounded, places: Sequence[int]) -> dict[Scalar, Value]:
+    """The values that are read, each once; one that is always NULL as a code, if it is one to any aggregate."""
+    found: dict[Scalar, Value] = {}
+    for place in places:
+        each = read_value(plan.parts[place].aggregate)
+        if each is not None and not (each.expression in found and isinstance(each.type, Text)):
+            found[each.expression] = each
+    return found
 
 
-def _reading(column: Column, source: Source) -> str:
-    """A value as it is compared: steps from zero, a day or a text; NULL for missing."""
-    raw, family = quote(column.name), source.family(column.name)
-    match column.type:
-        case Integer() | Real():
-            reading = _steps(raw, family, column.type)
-        case Date():
-            reading = _guarded(f"TRY_CAST({raw} AS DATE)", raw, family, DATE_PATTERN)
-        case Category() | Boolean() | Text():
-            reading = text_reading(raw, family)
-    markers = column.type.missing
-    if not markers:
-        return reading
-    listed = ", ".join(text(marker) for marker in markers)
-    return f"CASE WHEN {text_reading(raw, family)} NOT IN ({listed}) THEN {reading} END"
+# --- counts and sums -----------------------------------------------------------------------
 
 
-def _steps(raw: str, family: str, kind: Integer | Real) -> str:
-    """value / step, correctly rounded and so monotone; NaN is missing."""
-    number = _guarded(f"TRY_CAST({raw} AS DOUBLE)", raw, family, NUMBER_PATTERN)
-    return f"nullif({number}, 'nan'::DOUBLE) / {float(kind.step)!r}::DOUBLE"
+def _linear(plan: Bounded, sources: Sources, places: Sequence[int], sampling_key: str) -> str:
+    """Rows to (unit, group), each clipped to its row limit; then the groups of a unit weighed."""
+    aggregates, values = [plan.parts[place].aggregate for place in places], _read(plan, places)
+    names = {expression: f"v{index}" for index, expression in enumerate(values)}
+    read = {names[expression]: typed(each) for expression, each in values.items()}
+    summed = dict.fromkeys(f"{sql} AS {name}" for each in aggregates for name, sql in sums(each, names).items())
+    pairs = _select([*_by_unit(plan), "count(*) AS n", *summed], _rows(plan, sources, read), _by_unit(plan))
+    if plan.tracked.unit is None:
+        found = [f"({each}) * {plan.refinement}" for aggregate in aggregates for each in integers(aggregate, names)]
+        return _select([*_keys(plan), *found], pairs)
+    counted = any(isinstance(each, CountUnits) for each in aggregates)
+    weighed = _weighed(plan, pairs, sampling_key, plan.norm, counted=counted)
+    released = []
+    for aggregate in aggregates:
+        if isinstance(aggregate, CountUnits):
+            first = f" FILTER (WHERE place <= {_kept(plan)})" if _is_placed(plan, counted=True) else ""
+            released.append(f"count(*){first} * {plan.refinement}")
+        else:
+            terms = clipped(aggregate, names, plan.tracked.limits.rows)
+            released += [f"coalesce(sum(({term}) * weight), 0)" for term in terms]
+    return _select([*_keys(plan), *released], weighed, _keys(plan))
 
 
-def _guarded(cast: str, raw: str, family: str, pattern: str) -> str:
-    """A cast of text only where the text has the stated form."""
-    return f"CASE WHEN regexp_full_match({raw}, {text(pattern)}) THEN {cast} END" if family == "text" else cast
+# --- limits of a unit ----------------------------------------------------------------------
 
 
-def _code(column: Column) -> str:
-    """The code of a reading; NULL for what is missing or not declared."""
-    value = _alias(column)
-    match column.type:
-        case Integer() | Real() as kind:
-            return _clipped_code(value, str(kind.lower_code), str(kind.upper_code), kind, _half_even(value))
-        case Date() as kind:
-            low, high = (f"DATE '{kind.decode(code)}'" for code in (kind.lower_code, kind.upper_code))
-            return _clipped_code(value, low, high, kind, f"date_diff('day', DATE '1970-01-01', {value})")
-        case Category() | Boolean() as kind:
-            cases = " ".join(f"WHEN {text(listed)} THEN {code}" for listed, code in kind.texts())
-            return f"CASE {value} {cases} END"
-        case Text():
-            return value
-
-
-def _clipped_code(value: str, low: str, high: str, kind: Integer | Real | Date, inside: str) -> str:
-    return (
-        f"CASE WHEN {value} <= {low} THEN {kind.lower_code} WHEN {value} >= {high} THEN {kind.upper_code} "
-        f"WHEN {value} IS NOT NULL THEN {inside} END"
-    )
-
-
-def _half_even(y: str) -> str:
-    """Rounds half to even, written out; |y| <= 2^52, so every step is exact.
-
-    TRY_CAST although the value is in range: an optimiser may lift it out of its CASE.
-    """
-    floor, rest = f"TRY_CAST(floor({y}) AS BIGINT)", f"({y} - floor({y}))"
-    return f"{floor} + CASE WHEN {rest} > 0.5 OR ({rest} = 0.5 AND {floor} % 2 <> 0) THEN 1 ELSE 0 END"
-
-
-def text_reading(raw: str, family: str) -> str:
-    """The text by which a value is compared: whole floats without a fraction."""
-    if family == "text":
-        return raw
-    if family == "float":
-        whole = f"CAST(TRY_CAST({raw} AS BIGINT) AS VARCHAR)"
-        return f"CASE WHEN TRY_CAST({raw} AS BIGINT) = {raw} THEN {whole} ELSE TRY_CAST({raw} AS VARCHAR) END"
-    if family == "decimal":
-        # never through a cast back to the type, which a rounded value may not fit
-        return f"regexp_replace(TRY_CAST({raw} AS VARCHAR), '\\.0+$', '')"
-    if family == "date":
-        # DuckDB cannot print every timestamp that it can hold; these it can
-        sane = f"TRY_CAST({raw} AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
-        return f"CASE WHEN {sane} THEN TRY_CAST({raw} AS VARCHAR) END"
-    return f"TRY_CAST({raw} AS VARCHAR)"
-
-
-# --- tests -----------------------------------------------------------------------------
-
-
-def _test(expression: Scalar) -> str:
-    """A predicate over codes."""
-    match expression:
-        case Field(column):
-            return _alias(column)
-        case Constant(value):
-            return _literal(value)
-        case IsNull(operand):
-            return f"({_test(operand)} IS NULL)"
-        case Not(operand):
-            return f"(NOT {_test(operand)})"
-        case And(operands):
-            return "(" + " AND ".join(_test(each) for each in operands) + ")"
-        case Or(operands):
-            return "(" + " OR ".join(_test(each) for each in operands) + ")"
-        case Member(operand, values):
-            if not values:
-                return f"(CASE WHEN {_test(operand)} IS NOT NULL THEN FALSE END)"
-            return f"({_test(operand)} IN ({', '.join(_literal(value) for value in values)}))"
-        case Compare(op, left, right):
-            return f"({_test(left)} {op.value} {_test(right)})"
-        case Arithmetic(op, left, right):
-            return f"({_test(left)} {op.value} {_test(right)})"
-        case Key() | Estimate():
-            raise TypeError("a predicate over rows reads columns only")
-
-
-def _literal(value: object) -> str:
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    return text(value) if isinstance(value, str) else f"{value}::BIGINT"
-
-
-# --- integers of rows --------------------------------------------------------------------
-
-
-def _row_sums(aggregate: Aggregate) -> list[str]:
-    """The integers of a group, summed over its rows; zero for no rows."""
-    match aggregate:
-        case CountRows() | CountUnits():
-            return ["count(*)"]
-        case CountValues(column):
-            return [f"count({_alias(column)})"]
-        case Sum(column):
-            return [f"coalesce(sum({_alias(column)}::HUGEINT), 0)"]
-        case Mean(column):
-            codes, value = numeric(column), f"{_alias(column)}::HUGEINT"
-            return [
-                f"coalesce(sum({value} - ({codes.lower_code})), 0)",
-                f"coalesce(sum({codes.upper_code} - {value}), 0)",
-            ]
-
-
-def _row_sum_list(aggregate: Aggregate, index: int) -> str:
-    """The same, named; a mean also needs the number of its values."""
-    named = [f"{term} AS {name}" for term, name in zip(_row_sums(aggregate), _names(aggregate, index), strict=True)]
-    if isinstance(aggregate, Mean):
-        named.append(f"count({_alias(aggregate.column)}) AS v{index}")
-    return ", ".join(named)
-
-
-def _names(aggregate: Aggregate, index: int) -> list[str]:
-    return [f"a{index}", f"b{index}"] if isinstance(aggregate, Mean) else [f"a{index}"]
-
-
-# --- bounding of units ---------------------------------------------------------------------
-
-
-def _clipped(aggregate: Aggregate, index: int, rows: int | None) -> list[str]:
-    """A unit's integers in a group, as if it had at most ``rows`` rows there."""
-    name = f"a{index}"
-    match aggregate:
-        case CountUnits():
-            return [f"1 AS {name}"]
-        case _ if rows is None:
-            return _names(aggregate, index)
-        case CountRows() | CountValues():
-            return [f"least({name}, {rows}) AS {name}"]
-        case Sum(column):
-            codes = numeric(column)
-            low, high = rows * min(codes.lower_code, 0), rows * max(codes.upper_code, 0)
-            return [f"CASE WHEN {name} < {low} THEN {low} WHEN {name} > {high} THEN {high} ELSE {name} END AS {name}"]
-        case Mean():
-            return [
-                f"CASE WHEN v{index} > {rows} THEN ({each} * {rows}) // nullif(v{index}, 0) ELSE {each} END AS {each}"
-                for each in _names(aggregate, index)
-            ]
-
-
-def _weight(plan: Bounded) -> str:
-    """floor(refinement * weight), weight = min(1, L0/touched, T/total), or its root (RULES 13)."""
-    limits, fine = plan.tracked.limits, plan.refinement
-    if fine == 1:
-        return "1"
-    square = plan.norm is Norm.L2
-    scale = fine * fine if square else fine
-    terms = [str(scale)]
-    terms += [f"({scale}::HUGEINT * {limits.groups}) // touched"] if limits.groups else []
-    terms += [f"({scale}::HUGEINT * {limits.total}) // total"] if limits.total else []
-    smallest = f"least({', '.join(terms)})"
-    # refinement^2 <= 2^40, where the floor of a correctly rounded root is the integer root
-    return f"CAST(floor(sqrt(CAST({smallest} AS DOUBLE))) AS BIGINT)" if square else smallest
-
-
-def _released(aggregate: Aggregate, index: int, plan: Bounded) -> list[str]:
-    if isinstance(aggregate, CountUnits):
-        kept = kept_groups(plan)
-        seen = f"CASE WHEN place <= {kept} THEN {plan.refinement} ELSE 0 END" if kept else str(plan.refinement)
-        return [f"coalesce(sum({seen}::HUGEINT), 0)"]
-    return [f"coalesce(sum({name}::HUGEINT * weight), 0)" for name in _names(aggregate, index)]
-
-
-def kept_groups(plan: Bounded) -> int | None:
-    """How many groups of a unit a distinct count keeps; None: all."""
+def _kept(plan: Bounded) -> int | None:
+    """In how many groups a unit is counted; None: in all."""
     limits = plan.tracked.limits
     return min((each for each in (limits.groups, limits.total) if each is not None), default=None)
 
 
-def _sampling_order(keys: list[str], sampling_key: str) -> str:
+def _is_placed(plan: Bounded, *, counted: bool) -> bool:
+    """Whether the groups of a unit have to be put in order."""
+    raw = plan.tracked.raw
+    return bool(raw.keys) and _kept(plan) is not None and (raw.is_open or counted)
+
+
+def _weighed(plan: Bounded, pairs: str, sampling_key: str, norm: Norm, *, counted: bool) -> str:
+    """(unit, group) rows with their ``weight``; of open keys only those within the limit of groups."""
+    limits, raw = plan.tracked.limits, plan.tracked.raw
+    size = "n" if limits.rows is None else f"least(n, {limits.rows})"
+    over = "OVER (PARTITION BY unit)"
+    total = f"TRY_CAST(sum({size}) {over} AS BIGINT) AS total" if raw.keys else f"{size} AS total"
+    late = raw.is_open and _kept(plan) is not None
+    windows = []
+    if _is_placed(plan, counted=counted):
+        windows.append(f"row_number() OVER (PARTITION BY unit ORDER BY {_order(plan, sampling_key)}) AS place")
+    if limits.groups is not None and raw.keys and not raw.is_open:
+        windows.append(f"count(*) {over} AS touched")
+    if limits.total is not None and not late:
+        windows.append(total)
+    found = _select(["*", *windows], pairs) if windows else pairs
+    if late:
+        found = _select(["*", *([] if limits.total is None else [total])], found) + f" WHERE place <= {_kept(plan)}"
+    return _select(["*", f"{_weight(plan, norm)} AS weight"], found)
+
+
+def _weight(plan: Bounded, norm: Norm) -> str:
+    """floor(refinement * weight), weight = min(1, G/touched, T/total), or its root (RULES 13)."""
+    limits, raw = plan.tracked.limits, plan.tracked.raw
+    scale = plan.refinement if norm is Norm.L1 else plan.refinement**2
+    terms = [f"{scale}::BIGINT"]
+    if limits.groups is not None and raw.keys and not raw.is_open:
+        terms.append(f"{scale * limits.groups}::HUGEINT // touched")
+    if limits.total is not None:
+        terms.append(f"{scale * limits.total}::HUGEINT // total")
+    if len(terms) == 1:
+        return f"{plan.refinement}::HUGEINT"
+    smallest = f"least({', '.join(terms)})"
+    # refinement^2 <= 2^40, where the floor of a correctly rounded root is the integer root
+    return smallest if norm is Norm.L1 else f"TRY_CAST(floor(sqrt(TRY_CAST({smallest} AS DOUBLE))) AS HUGEINT)"
+
+
+def _order(plan: Bounded, sampling_key: str) -> str:
+    """The sampling order of the groups of a unit."""
+    keys = _keys(plan)
+    return ", ".join([_hash(sampling_key, keys, "unit"), *(f"{key} NULLS FIRST" for key in keys)])
+
+
+def _hash(sampling_key: str, names: Sequence[str], unit: str) -> str:
     """A keyed hash that every engine computes alike (md5 of text)."""
-    parts = " || '|' || ".join(
-        [text(sampling_key), *(f"coalesce(CAST({key} AS VARCHAR), 'N')" for key in keys), "unit"]
+    parts = [text(sampling_key), *(f"coalesce(CAST({name} AS VARCHAR), 'N')" for name in names), unit]
+    joined = " || '|' || ".join(parts)
+    return f"md5({joined})"
+
+
+# --- distinct values -----------------------------------------------------------------------
+
+
+def _distinct(plan: Bounded, sources: Sources, read: Value, sampling_key: str) -> str:
+    """The first groups of each unit, the first values of it there, and how many they are together."""
+    keys, fine = _keys(plan), plan.refinement
+    counted = [*keys, f"count(DISTINCT v0) * {fine}"]
+    found = _rows(plan, sources, {"v0": typed(read)})
+    if plan.tracked.unit is None:
+        return _select(counted, found, keys)
+    found = _select(["unit", *keys, "v0"], found, ["unit", *keys, "v0"])
+    if _is_placed(plan, counted=True):
+        order = _order(plan, sampling_key)
+        place = f"dense_rank() OVER (PARTITION BY unit ORDER BY {order})"
+        found = f"{_select(['*'], found)} QUALIFY {place} <= {_kept(plan)}"
+    limits = plan.tracked.limits
+    most = min((each for each in (limits.rows, limits.total) if each is not None), default=None)
+    if most is not None:
+        order = f"{_hash(sampling_key, [*keys, 'v0'], 'unit')}, v0"
+        place = f"row_number() OVER (PARTITION BY {', '.join(['unit', *keys])} ORDER BY {order})"
+        found = f"{_select(['*'], found)} WHERE v0 IS NOT NULL QUALIFY {place} <= {most}"
+    return _select(counted, found, keys)
+
+
+# --- quantiles -----------------------------------------------------------------------------
+
+
+def _leaves(plan: Bounded, sources: Sources, aggregate: Quantiles, sampling_key: str) -> str:
+    """The weight of the rows in each leaf of each group, leaf by leaf."""
+    kind, keys, fine = aggregate.value.type, _keys(plan), plan.refinement
+    assert not isinstance(kind, Text), "a text has no leaf"
+    leaf = f"({typed(aggregate.value)} - ({kind.lower_code})) // {aggregate.coarse}"
+    found = _rows(plan, sources, {"leaf": leaf})
+    if plan.tracked.unit is None:
+        return _select(
+            [*keys, "leaf", f"count(*) * {fine}"], f"{_select(['*'], found)} WHERE leaf IS NOT NULL", [*keys, "leaf"]
+        )
+    by_unit, limit = ["unit", *keys], plan.tracked.limits.rows
+    cells = _select([*by_unit, "leaf", "count(*) AS m"], found, [*by_unit, "leaf"])
+    present = "coalesce(sum(m) FILTER (WHERE leaf IS NOT NULL), 0) AS held"
+    pairs = _select([*by_unit, "TRY_CAST(sum(m) AS BIGINT) AS n", present], "SELECT * FROM cells", by_unit)
+    weighed = _weighed(plan, pairs, sampling_key, Norm.L1, counted=False)
+    few = "held" if limit is None else f"least(held, {limit})"
+    # a unit within its limits adds its rows as they are, and is not looked up
+    bound = f"weight < {fine}" + ("" if limit is None else f" OR held > {limit}")
+    joined = "JOIN" if plan.tracked.raw.is_open else "LEFT JOIN"
+    limited = weighed if plan.tracked.raw.is_open else f"{_select(['*'], weighed)} WHERE {bound}"
+    same = " AND ".join(["c.unit = p.unit", *(f"c.{key} IS NOT DISTINCT FROM p.{key}" for key in keys)])
+    amount = (
+        f"CASE WHEN p.unit IS NULL THEN m::HUGEINT * {fine} ELSE (m::HUGEINT * weight * {few}) // nullif(held, 0) END"
     )
-    return f"md5({parts})"
+    by = ", ".join([*(f"c.{key}" for key in keys), "leaf"])
+    return (
+        f"WITH cells AS MATERIALIZED ({cells})\n"
+        f"SELECT {by}, sum({amount}) FROM cells AS c {joined} ({limited}) AS p ON {same}\n"
+        f"WHERE leaf IS NOT NULL GROUP BY {by}"
+    )

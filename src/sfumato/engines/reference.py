@@ -5,218 +5,247 @@ It is the oracle of every engine test, and the subject of the tests of the sensi
 proof: what neighbours can differ by is checked on it, row by row.
 """
 
-import datetime
 import hashlib
-import math
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
+from dataclasses import dataclass
 from math import isqrt
 
-from sfumato.engines.base import Codes, Integers
-from sfumato.engines.emit import DATE_PATTERN, NUMBER_PATTERN, kept_groups
-from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real, Text, date_code
-from sfumato.plan.aggregate import Aggregate, CountRows, CountUnits, CountValues, Mean, Sum, numeric
-from sfumato.plan.relation import predicates, scanned
-from sfumato.plan.scalar import Field, Leaf, Value, evaluate
+from sfumato.engines.base import Codes, Exact, nulls_first, tidy
+from sfumato.engines.reference_rows import Row, Tables, rows
+from sfumato.metadata.column import Text
+from sfumato.plan.aggregate import (
+    Aggregate,
+    CountDistinct,
+    CountRows,
+    CountUnits,
+    CountValues,
+    Mean,
+    Quantiles,
+    Sum,
+    Variance,
+    levels,
+)
+from sfumato.plan.relation import scans
 from sfumato.plan.status import Bounded
+from sfumato.plan.value import Value
 from sfumato.privacy.distance import Norm
 
-Row = Mapping[str, object]
+# The rows of one unit, by group.
+Held = Mapping[Codes, list[Row]]
 
 
 class Reference:
     """An engine over rows held as Python mappings."""
 
-    def __init__(self, tables: Mapping[str, Sequence[Row]]) -> None:
+    def __init__(self, tables: Tables) -> None:
         self._tables = tables
 
     def statement(self, plan: Bounded) -> str:
         """What it would run."""
-        return f"plain Python over {scanned(plan.tracked.raw.relation).table}"
+        return f"plain Python over {', '.join(sorted({scan.table for scan in scans(plan.tracked.raw.relation)}))}"
 
-    def run(self, plan: Bounded, sampling_key: str) -> Integers:
+    def run(self, plan: Bounded, sampling_key: str) -> Exact:
         """The exact integers of a plan.
 
         >>> from sfumato.engines.reference import Reference
         >>> Reference({"t": []}).statement  # doctest: +ELLIPSIS
         <bound method Reference.statement ...>
         """
-        tracked = plan.tracked
-        rows = [row for row in self._tables[scanned(tracked.raw.relation).table] if _keeps(plan, row)]
-        groups: dict[Codes, list[Row]] = defaultdict(list)
-        if not tracked.raw.keys:
-            groups[()] = []
-        for row in rows:
-            groups[_key_of(plan, row)].append(row)
-        if tracked.unit is None:
-            return {key: _sum_parts(plan, inside) for key, inside in groups.items()}
-        return _weighed(plan, groups, sampling_key)
+        found = rows(plan.tracked.raw.relation, self._tables)
+        if plan.tracked.unit is None:
+            return _of_rows(plan, found)
+        return _of_units(plan, found, sampling_key)
 
 
-def _keeps(plan: Bounded, row: Row) -> bool:
-    raw = plan.tracked.raw
-
-    def lookup(leaf: Leaf) -> Value:
-        assert isinstance(leaf, Field)
-        return code_of(leaf.column, row.get(leaf.column.name))
-
-    if plan.tracked.unit is not None and row.get(plan.tracked.unit) is None:
-        return False
-    if any(key.type.missing is None and code_of(key, row.get(key.name)) is None for key in raw.keys):
-        return False
-    return all(evaluate(test, lookup) is True for test in predicates(raw.relation))
-
-
-def _key_of(plan: Bounded, row: Row) -> Codes:
-    codes = [code_of(key, row.get(key.name)) for key in plan.tracked.raw.keys]
-    return tuple(code if isinstance(code, int) else None for code in codes)
+def _grouped(plan: Bounded, found: Iterable[Row]) -> dict[Codes, list[Row]]:
+    """Rows by group; a row whose key is not declared is in none."""
+    keys, groups = plan.tracked.raw.keys, defaultdict(list)
+    for row in found:
+        codes = tuple(row.code(key.value.expression) for key in keys)
+        if all(
+            key.missing if code is None else key.codes is None or code in key.codes
+            for key, code in zip(keys, codes, strict=True)
+        ):
+            groups[codes].append(row)
+    return dict(groups)
 
 
-def _sum_parts(plan: Bounded, rows: Sequence[Row]) -> tuple[int, ...]:
-    return tuple(value for part in plan.parts for value in _integers(part.aggregate, rows))
+def _of_rows(plan: Bounded, found: list[Row]) -> Exact:
+    """Each row is its own unit: plain sums."""
+    groups = _grouped(plan, found)
 
+    def integers(aggregate: Aggregate, inside: list[Row]) -> tuple[int, ...]:
+        match aggregate:
+            case CountUnits():
+                return (len(inside) * plan.refinement,)
+            case CountDistinct(value):
+                return (len(set(_codes(value, inside))) * plan.refinement,)
+            case Quantiles():
+                leaves = _leaves(aggregate, inside)
+                return tuple(leaves[leaf] * plan.refinement for leaf in range(aggregate.leaves))
+            case _:
+                return tuple(integer * plan.refinement for integer in _linear(aggregate, inside, None))
 
-def _integers(aggregate: Aggregate, rows: Sequence[Row]) -> list[int]:
-    if isinstance(aggregate, CountRows | CountUnits):
-        return [len(rows)]
-    codes = [code for row in rows if isinstance(code := code_of(aggregate.column, row.get(aggregate.column.name)), int)]
-    match aggregate:
-        case CountValues(column):
-            present = [row for row in rows if code_of(column, row.get(column.name)) is not None]
-            return [len(present)]
-        case Sum():
-            return [sum(codes)]
-        case Mean(column):
-            kind = numeric(column)
-            return [sum(code - kind.lower_code for code in codes), sum(kind.upper_code - code for code in codes)]
-
-
-def _weighed(plan: Bounded, groups: Mapping[Codes, list[Row]], sampling_key: str) -> Integers:
-    """Each unit's groups clipped and weighed, then added up."""
-    unit_column = str(plan.tracked.unit)
-    by_unit: dict[str, dict[Codes, list[Row]]] = defaultdict(lambda: defaultdict(list))
-    for key, rows in groups.items():
-        for row in rows:
-            by_unit[text_of(row[unit_column])][key].append(row)
-    widths = len(_sum_parts(plan, []))
-    totals: dict[Codes, list[int]] = {key: [0] * widths for key in groups}
-    for unit, held in by_unit.items():
-        for key, values in _contribution(plan, unit, held, sampling_key).items():
-            totals[key] = [old + new for old, new in zip(totals[key], values, strict=True)]
-    return {key: tuple(values) for key, values in totals.items()}
-
-
-def _contribution(
-    plan: Bounded, unit: str, held: Mapping[Codes, list[Row]], sampling_key: str
-) -> dict[Codes, list[int]]:
-    """What one unit adds to each of its groups."""
-    limit = plan.tracked.limits.rows
-    total = sum(len(rows) if limit is None else min(len(rows), limit) for rows in held.values())
-    weight = _weight(plan, len(held), total)
-    order = sorted(
-        held, key=lambda key: (_hash(sampling_key, key, unit), [(code is not None, code or 0) for code in key])
+    return tuple(
+        tidy({group: integers(part.aggregate, inside) for group, inside in groups.items()}) for part in plan.parts
     )
-    kept = kept_groups(plan)
-    seen = set(order if kept is None else order[:kept])
-    result = {}
-    for key, rows in held.items():
-        values: list[int] = []
-        for part in plan.parts:
-            if isinstance(part.aggregate, CountUnits):
-                values.append(plan.refinement if key in seen else 0)
-            else:
-                values += [value * weight for value in _clip(part.aggregate, rows, limit)]
-        result[key] = values
-    return result
 
 
-def _clip(aggregate: Aggregate, rows: Sequence[Row], limit: int | None) -> list[int]:
-    """A unit's integers in a group, as if it had at most ``limit`` rows there."""
-    values = _integers(aggregate, rows)
-    if limit is None:
-        return values
-    if isinstance(aggregate, Sum):
-        kind = numeric(aggregate.column)
-        low, high = limit * min(kind.lower_code, 0), limit * max(kind.upper_code, 0)
-        return [min(max(values[0], low), high)]
-    if isinstance(aggregate, Mean):
-        count = _integers(CountValues(aggregate.column), rows)[0]
-        return [value * limit // count if count > limit else value for value in values]
-    return [min(values[0], limit)]
+def _of_units(plan: Bounded, found: list[Row], sampling_key: str) -> Exact:
+    """What each unit contributes to its groups, added up."""
+    by_unit: dict[str, list[Row]] = defaultdict(list)
+    for row in found:
+        assert row.unit is not None, "a relation of units has no row without one"
+        by_unit[row.unit].append(row)
+    contributions = [_Unit.of(plan, unit, _grouped(plan, own), sampling_key) for unit, own in by_unit.items()]
+    return tuple(tidy(_summed(part.aggregate, contributions, plan.refinement)) for part in plan.parts)
 
 
-def _weight(plan: Bounded, touched: int, total: int) -> int:
-    if plan.refinement == 1:
-        return 1
-    square = plan.norm is Norm.L2
-    scale = plan.refinement**2 if square else plan.refinement
-    limits = plan.tracked.limits
-    terms = [scale]
-    terms += [scale * limits.groups // touched] if limits.groups else []
-    terms += [scale * limits.total // total] if limits.total else []
-    return isqrt(min(terms)) if square else min(terms)
+def _summed(aggregate: Aggregate, contributions: "list[_Unit]", fine: int) -> dict[Codes, tuple[int, ...]]:
+    """One part: contributions added up, of distinct values united."""
+    if isinstance(aggregate, CountDistinct):
+        kept: dict[Codes, set[int | str]] = defaultdict(set)
+        for each in contributions:
+            for group in each.first:
+                kept[group] |= each.distinct(aggregate, group)
+        return {group: (len(values) * fine,) for group, values in kept.items()}
+    totals: dict[Codes, tuple[int, ...]] = {}
+    for each in contributions:
+        for group in each.shown:
+            amounts = each.integers(aggregate, group)
+            totals[group] = tuple(
+                old + new for old, new in zip(totals.get(group, (0,) * len(amounts)), amounts, strict=True)
+            )
+    return totals
 
 
-def _hash(sampling_key: str, key: Codes, unit: str) -> str:
-    parts = [sampling_key, *("N" if code is None else str(code) for code in key), unit]
-    return hashlib.md5("|".join(parts).encode(), usedforsecurity=False).hexdigest()
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """One unit's rows by group: ``first`` are its groups within the limit, in hash order;
+    ``shown`` those whose rows count at all."""
+
+    plan: Bounded
+    name: str
+    sampling_key: str
+    shown: Held
+    first: tuple[Codes, ...]
+
+    @classmethod
+    def of(cls, plan: Bounded, name: str, held: Held, sampling_key: str) -> "_Unit":
+        """Orders the groups of a unit, and drops those beyond the limit where keys are open."""
+        limits = plan.tracked.limits
+        order = sorted(
+            held, key=lambda group: (_hash(sampling_key, *group, name), [nulls_first(code) for code in group])
+        )
+        first = tuple(order[: _smaller(limits.groups, limits.total)])
+        shown = {group: held[group] for group in first} if plan.tracked.raw.is_open else held
+        return cls(plan, name, sampling_key, shown, first)
+
+    def integers(self, aggregate: Aggregate, group: Codes) -> list[int]:
+        """What the unit adds to a group."""
+        limit, own = self.plan.tracked.limits.rows, self.shown[group]
+        match aggregate:
+            case CountUnits():
+                return [self.plan.refinement if group in self.first else 0]
+            case Quantiles(value):
+                weight, count, leaves = self.weight(Norm.L1), len(_codes(value, own)), _leaves(aggregate, own)
+                rows_kept = _at_most(count, limit)
+                return [
+                    leaves[leaf] * weight * rows_kept // count if leaves[leaf] else 0
+                    for leaf in range(aggregate.leaves)
+                ]
+            case _:
+                return [integer * self.weight(self.plan.norm) for integer in _linear(aggregate, own, limit)]
+
+    def weight(self, norm: Norm) -> int:
+        """floor(f min(1, G/k, T/N)), or floor(f sqrt(...)) (RULES 13)."""
+        limits, open_keys = self.plan.tracked.limits, self.plan.tracked.raw.is_open
+        fine = self.plan.refinement
+        scale = fine if norm is Norm.L1 else fine * fine
+        total = sum(_at_most(len(own), limits.rows) for own in self.shown.values())
+        terms = [scale]
+        if limits.groups is not None and not open_keys:
+            terms.append(scale * limits.groups // len(self.shown))
+        if limits.total is not None:
+            terms.append(scale * limits.total // total)
+        return min(terms) if norm is Norm.L1 else isqrt(min(terms))
+
+    def distinct(self, aggregate: CountDistinct, group: Codes) -> set[int | str]:
+        """The values of the unit in a group that are kept (RULES 14)."""
+        limits = self.plan.tracked.limits
+        values = set(_codes(aggregate.value, self.shown[group]))
+
+        def order(value: int | str) -> tuple[str, tuple[bool, int, str]]:
+            return _hash(self.sampling_key, *group, value, self.name), nulls_first(value)
+
+        return set(sorted(values, key=order)[: _smaller(limits.rows, limits.total)])
 
 
-# --- codes -----------------------------------------------------------------------------
+def _linear(aggregate: Aggregate, inside: Sequence[Row], limit: int | None) -> list[int]:
+    """The integers of rows in a group, clipped as if they were at most ``limit``."""
+    match aggregate:
+        case CountRows():
+            return [_at_most(len(inside), limit)]
+        case CountValues(value):
+            return [_at_most(len(_codes(value, inside)), limit)]
+        case Sum(value):
+            total = sum(_numbers(value, inside))
+            if limit is None:
+                return [total]
+            kind = value.numeric
+            return [min(max(total, limit * min(kind.lower_code, 0)), limit * max(kind.upper_code, 0))]
+        case Mean(value):
+            low, high = value.numeric.lower_code, value.numeric.upper_code
+            numbers = _numbers(value, inside)
+            whole = [sum(code - low for code in numbers), sum(high - code for code in numbers)]
+        case Variance(value):
+            top = levels(aggregate)
+            amounts = [(code - value.numeric.lower_code) // aggregate.coarse for code in _numbers(value, inside)]
+            whole = [
+                sum(u * u for u in amounts),
+                sum(2 * u * (top - u) for u in amounts),
+                sum((top - u) ** 2 for u in amounts),
+            ]
+        case _:
+            raise TypeError(f"{type(aggregate).__name__} is not linear")
+    count = len(_codes(aggregate.value, inside))
+    return [each * limit // count if limit is not None and count > limit else each for each in whole]
 
 
-def code_of(column: Column, value: object) -> int | str | None:
-    """The code of a value; None for what is missing or not declared."""
-    if value is None:
-        return None
-    kind = column.type
-    if kind.missing and text_of(value) in kind.missing:
-        return None
-    match kind:
-        case Integer() | Real():
-            return _number_code(kind, value)
-        case Date():
-            return _day_code(kind, value)
-        case Category() | Boolean():
-            return dict(kind.texts()).get(text_of(value))
-        case Text():
-            return text_of(value)
+def _leaves(aggregate: Quantiles, inside: Sequence[Row]) -> dict[int, int]:
+    """How many rows are in each leaf."""
+    kind, counts = aggregate.value.type, dict.fromkeys(range(aggregate.leaves), 0)
+    assert not isinstance(kind, Text), "a text has no leaf"
+    for code in _numbers(aggregate.value, inside):
+        counts[(code - kind.lower_code) // aggregate.coarse] += 1
+    return counts
 
 
-def text_of(value: object) -> str:
-    """The text by which a value is compared."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float | Decimal) and math.isfinite(value) and value == int(value) and abs(int(value)) < 2**63:
-        return str(int(value))
-    return format(value, "f") if isinstance(value, Decimal) else str(value)
+def _codes(value: Value, inside: Iterable[Row]) -> list[int | str]:
+    """The values of rows, without NULL."""
+    return [code for row in inside if (code := row.code(value.expression)) is not None]
 
 
-def _number_code(kind: Integer | Real, value: object) -> int | None:
-    if isinstance(value, str) and not re.fullmatch(NUMBER_PATTERN, value, re.ASCII):
-        return None
-    if not isinstance(value, str | int | float | Decimal):
-        return None
-    number = float(value) / float(kind.step)
-    if math.isnan(number):
-        return None
-    if number <= kind.lower_code:
-        return kind.lower_code
-    return kind.upper_code if number >= kind.upper_code else round(number)
+def _numbers(value: Value, inside: Iterable[Row]) -> list[int]:
+    return [code for code in _codes(value, inside) if isinstance(code, int)]
 
 
-def _day_code(kind: Date, value: object) -> int | None:
-    if isinstance(value, datetime.datetime):
-        value = value.date()
-    if isinstance(value, str) and not re.fullmatch(DATE_PATTERN, value, re.ASCII):
-        return None
-    day = date_code(value)
-    return None if day is None else min(max(day, kind.lower_code), kind.upper_code)
+def _hash(*parts: int | str | None) -> str:
+    """md5 of the parts' texts: an order that every engine computes alike."""
+    text = "|".join("N" if part is None else str(part) for part in parts)
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
-def rows_of(columns: Mapping[str, Iterable[object]]) -> list[Row]:
+def _at_most(count: int, limit: int | None) -> int:
+    return count if limit is None else min(count, limit)
+
+
+def _smaller(*limits: int | None) -> int | None:
+    return min((each for each in limits if each is not None), default=None)
+
+
+def rows_of(columns: Mapping[str, Iterable[object]]) -> list[Mapping[str, object]]:
     """Rows of a table given by columns.
 
     >>> rows_of({"a": [1, 2]})

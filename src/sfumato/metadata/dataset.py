@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sfumato.errors import InvalidDeclaration
 from sfumato.metadata.table import Table
-from sfumato.privacy.unit import AddRemove, Relation
+from sfumato.privacy.unit import AddRemove, Relation, Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,26 +41,51 @@ class Dataset:
                 raise InvalidDeclaration(f"Table {name!r}.", allowed="a plain name with an sf.Table")
         for name in self.tables:
             self._require_owner(name)
+            self._require_no_other(name)
 
     def unit_name(self, table: str) -> str | None:
         """The name of a table's units; None: each row is its own unit, or the table is public."""
         unit = self.tables[table].unit
-        if unit is None:
-            return None
-        return self.unit_name(unit.via.partition(".")[0]) if unit.via else unit.name
+        return None if unit is None else self._at_the_end(unit).name
+
+    def _at_the_end(self, unit: Unit) -> Unit:
+        """The unit that names itself, where ``via`` leads."""
+        while unit.target is not None:
+            above = self.tables[unit.target[0]].unit
+            assert above is not None, "checked when the dataset was made"
+            unit = above
+        return unit
 
     def _require_owner(self, name: str) -> None:
         """Follows ``via`` to a unit that names itself."""
         seen, unit = [name], self.tables[name].unit
-        while unit is not None and unit.via is not None:
-            target, _, column = unit.via.partition(".")
+        while unit is not None and unit.target is not None:
+            target, column = unit.target
             other = self.tables.get(target)
             if other is None or other.unit is None or other.unit.column != column:
+                named = [f"{each}.{table.unit.column}" for each, table in self.tables.items() if table.unit]
                 raise InvalidDeclaration(
-                    f"The unit of table {name!r} goes via {unit.via!r}, which is no unit of a declared table.",
-                    allowed=", ".join(f"{each}.{t.unit.column}" for each, t in self.tables.items() if t.unit),
+                    f"The unit of table {seen[-1]!r} goes via {unit.via!r}, which is no unit of a declared table.",
+                    allowed=", ".join(named),
+                    remedy="Declare that table with sf.Unit on the column that via= names.",
                 )
             if target in seen:
-                raise InvalidDeclaration(f"The unit of table {name!r} goes in a circle: {' -> '.join(seen)}.")
+                raise InvalidDeclaration(
+                    f"The unit of table {name!r} goes in a circle: {' -> '.join([*seen, target])}.",
+                    remedy="One of these tables must hold the unit itself: declare it without via=.",
+                )
             seen.append(target)
             unit = other.unit
+
+    def _require_no_other(self, name: str) -> None:
+        """Questions name the unit by its columns at the end of the way, so no other column may have their names."""
+        table = self.tables[name]
+        if table.unit is None or table.unit.target is None:
+            return
+        for each in self._at_the_end(table.unit).columns:
+            column = table.column(each)
+            if column is not None:
+                raise InvalidDeclaration(
+                    f"Table {name!r} declares a column {column.name!r}, which is how questions name its unit.",
+                    remedy="Leave it out of columns=, or rename it in the data.",
+                )

@@ -21,7 +21,7 @@ class Table:
         columns: the declared columns. A column left out does not exist for questions.
         size: the number of rows, where it is public; a reference for relative errors.
         public: the table is about nobody (a list of products, a calendar): it can be joined,
-            and is not protected.
+            and is not protected; a question may show what is in it.
 
     >>> Table("adult.parquet", columns={"age": Integer(17, 90)}).column("age")
     Column(name='age', type=Integer(17, 90))
@@ -36,6 +36,8 @@ class Table:
     def __post_init__(self) -> None:
         if self.unit is not None and not isinstance(self.unit, Unit):
             raise InvalidDeclaration(f"unit={self.unit!r}.", allowed='sf.Unit("person_id", max_rows=1) or None')
+        if not isinstance(self.public, bool):
+            raise InvalidDeclaration(f"public={self.public!r}.", allowed="True or False")
         if self.public and self.unit is not None:
             raise InvalidDeclaration(
                 "A public table with a unit.", allowed="public=True, or a unit", remedy="Drop one."
@@ -54,6 +56,13 @@ class Table:
         if self.size is not None and (isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1):
             raise InvalidDeclaration(f"size={self.size!r}.", allowed="a public number of rows, at least 1")
         object.__setattr__(self, "columns", dict(self.columns))
+
+    @property
+    def about(self) -> str:
+        """Whom a row is about, for people."""
+        if self.public:
+            return "nobody: the table is public"
+        return repr(self.unit) if self.unit else "each row is one unit"
 
     def column(self, name: str) -> Column | None:
         """The declared column of this name, whatever the case of its letters."""

@@ -37,6 +37,9 @@ from sfumato.plan.scalar import (
     compares,
 )
 
+# The days that datetime.date knows: 0001-01-01 to 9999-12-31.
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896
+
 
 def evaluate(expression: Scalar, lookup: Callable[[Leaf], Value]) -> Value:
     """The value of an expression, its leaves looked up.
@@ -107,7 +110,7 @@ def _strict(expression: Scalar, inner: Callable[[Scalar], Value]) -> Value:
         case DatePart(part, operand) | DateTrunc(part, operand):
             code = inner(operand)
             read = date_part if isinstance(expression, DatePart) else date_trunc
-            return read(part, code) if isinstance(code, int) else None
+            return read(part, code) if isinstance(code, int) and FIRST_DAY <= code <= LAST_DAY else None
         case _:
             raise TypeError(f"{type(expression).__name__} has no meaning")
 

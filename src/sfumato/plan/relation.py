@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from sfumato.metadata.column import Column, Integer
+from sfumato.metadata.column import Column, Integer, Text
 from sfumato.plan.owner import Owner
 from sfumato.plan.scalar import Field, Member, Scalar
+from sfumato.plan.span import confine
 from sfumato.plan.value import Value
 
 
@@ -39,6 +40,9 @@ class Filter:
     source: "Relation"
     predicate: Scalar
 
+    def __post_init__(self) -> None:
+        confine(self.predicate)
+
 
 @dataclass(frozen=True, slots=True)
 class PublicJoin:
@@ -54,6 +58,9 @@ class PublicJoin:
     right: Column
     outer: bool = False
 
+    def __post_init__(self) -> None:
+        confine(self.left)
+
 
 @dataclass(frozen=True, slots=True)
 class UnitJoin:
@@ -62,6 +69,10 @@ class UnitJoin:
     source: "Relation"
     other: "Relation"
     outer: bool = False
+
+    def __post_init__(self) -> None:
+        if not is_single(self.other):
+            raise ValueError("a join to several rows of a unit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +103,14 @@ class Computed:
     summary: Summary
     value: Value | None = None
 
+    def __post_init__(self) -> None:
+        counts = self.summary in (Summary.COUNT_VALUES, Summary.COUNT_DISTINCT)
+        text = self.value is not None and isinstance(self.value.type, Text)
+        if (self.value is None) != (self.summary is Summary.COUNT) or (text and not counts):
+            raise ValueError(f"{self.summary.value} has no such value")
+        if isinstance(self.column.type, Text):
+            raise ValueError(f"{self.column.name} is a text")
+
 
 @dataclass(frozen=True, slots=True)
 class PerUnit:
@@ -104,6 +123,10 @@ class PerUnit:
     keys: tuple[tuple[Column, Value], ...]
     columns: tuple[Computed, ...]
 
+    def __post_init__(self) -> None:
+        for column, value in self.keys:
+            _require_within(column, value.expression)
+
 
 @dataclass(frozen=True, slots=True)
 class Sort:
@@ -111,6 +134,9 @@ class Sort:
 
     expression: Scalar
     descending: bool = False
+
+    def __post_init__(self) -> None:
+        confine(self.expression)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +152,12 @@ class Ranked:
     ties: tuple[Scalar, ...]
     column: Column
 
+    def __post_init__(self) -> None:
+        kind = self.column.type
+        # at an upper end of 1 every row would be the first
+        if not isinstance(kind, Integer) or not kind.lower_code <= 1 < kind.upper_code:
+            raise ValueError(f"{self.column.name} cannot tell the first row from others")
+
 
 @dataclass(frozen=True, slots=True)
 class Union:
@@ -135,8 +167,20 @@ class Union:
     values: tuple[tuple[Scalar, ...], ...]
     columns: tuple[Column, ...]
 
+    def __post_init__(self) -> None:
+        if not self.sources or len(self.sources) != len(self.values):
+            raise ValueError("a union needs the columns of each of its sources")
+        for each in self.values:
+            for column, expression in zip(self.columns, each, strict=True):
+                _require_within(column, expression)
+
 
 Relation: TypeAlias = Scan | Filter | PublicJoin | UnitJoin | Semi | PerUnit | Ranked | Union
+
+
+def _require_within(column: Column, expression: Scalar) -> None:
+    """A column that takes its values from an expression has all of them in its range."""
+    Value(column.name, column.type, expression)
 
 
 def below(relation: Relation) -> tuple[Relation, ...]:
@@ -175,7 +219,7 @@ def is_single(relation: Relation) -> bool:
             return not keys
         case Filter(Ranked(_, _, _, column), Member(Field(tested), (1,))) if tested == column:
             return True
-        case Filter() | PublicJoin() | UnitJoin() | Semi():
+        case Filter() | PublicJoin() | UnitJoin() | Semi() | Ranked():
             return is_single(relation.source)
         case _:
             return False

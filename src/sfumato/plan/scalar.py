@@ -169,10 +169,14 @@ class Coalesce:
 
 @dataclass(frozen=True, slots=True)
 class FloorDivide:
-    """floor(operand / divisor), the divisor a positive integer (codes), or its multiple (released numbers)."""
+    """floor(operand / divisor), the divisor a positive integer."""
 
     operand: "Scalar"
     divisor: int
+
+    def __post_init__(self) -> None:
+        if self.divisor < 1:
+            raise ValueError(f"a divisor of {self.divisor}")
 
 
 @dataclass(frozen=True, slots=True)

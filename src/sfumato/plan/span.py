@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from sfumato.errors import UnsupportedSql
 from sfumato.metadata.column import Text
-from sfumato.plan.evaluate import date_part, date_trunc
+from sfumato.plan.evaluate import FIRST_DAY, LAST_DAY, date_part, date_trunc
 from sfumato.plan.scalar import (
     Arithmetic,
     Case,
@@ -25,6 +25,7 @@ from sfumato.plan.scalar import (
     Part,
     Quotient,
     Scalar,
+    children,
 )
 
 # The least and the greatest code; None: the expression is always NULL.
@@ -32,8 +33,6 @@ Span: TypeAlias = tuple[int, int] | None
 
 # Engines compute in 64 bits.
 _LARGEST = 2**62
-# The days that datetime.date knows: 0001-01-01 to 9999-12-31.
-FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 _CYCLES = {Part.QUARTER: (1, 4), Part.MONTH: (1, 12), Part.WEEK: (1, 53), Part.DAY: (1, 31), Part.WEEKDAY: (1, 7)}
 
 
@@ -61,6 +60,37 @@ def span(expression: Scalar) -> Span:
     return found
 
 
+def confine(expression: Scalar) -> None:
+    """Refuses a test or a text in which the result of an operation may not fit 64 bits.
+
+    Guarantees:
+        no intermediate result leaves 64 bits
+
+    Raises:
+        UnsupportedSql: there is one, or a day beyond the calendar.
+    """
+    if isinstance(expression, Arithmetic | Extreme | FloorDivide | Quotient | Lookup | DatePart | DateTrunc):
+        span(expression)
+    else:
+        for each in children(expression):
+            confine(each)
+
+
+def is_text(expression: Scalar) -> bool:
+    """Whether every value of an expression is a text, or NULL."""
+    match expression:
+        case Field(column):
+            return isinstance(column.type, Text)
+        case Constant(value):
+            return value is None or isinstance(value, str)
+        case Case(branches, otherwise):
+            return all(is_text(each) for each in (otherwise, *(result for _, result in branches)))
+        case Coalesce(operands):
+            return all(is_text(each) for each in operands)
+        case _:
+            return False
+
+
 def _span(expression: Scalar) -> Span:
     match expression:
         case Field(column):
@@ -72,6 +102,8 @@ def _span(expression: Scalar) -> Span:
                 raise TypeError("a constant that is no code")
             return None if value is None else (value, value)
         case Case(branches, otherwise):
+            for test, _ in branches:
+                confine(test)
             return _hull([span(otherwise), *(span(result) for _, result in branches)])
         case Coalesce(operands):
             return _hull([span(each) for each in operands])
@@ -143,5 +175,4 @@ def _quotient(left: Span, right: Span) -> Span:
         return None
     divisors = [each for each in (right[0], -1, 1, right[1]) if right[0] <= each <= right[1] and each]
     sizes = [(abs(one) // abs(other)) * (1 if (one < 0) == (other < 0) else -1) for one in left for other in divisors]
-    # a numerator of both signs passes zero
-    return (min(*sizes, 0), max(*sizes, 0)) if sizes else None
+    return (min(sizes), max(sizes)) if sizes else None

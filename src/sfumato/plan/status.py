@@ -54,7 +54,8 @@ class Part:
     """One aggregate and the proved distance of its integers between neighbours.
 
     Of quantiles: the distance (Linf) of the weight of any set of leaves of one group.
-    ``groups``: in how many groups neighbours can differ.
+    ``groups``: in how many groups one unit counts in full; where it is in more, what it moves
+    there adds up to no more, in sums and in sums of squares.
     """
 
     aggregate: Aggregate

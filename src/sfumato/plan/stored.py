@@ -4,7 +4,7 @@
 Stored answers outlive the process, and their intervals can be asked at any confidence.
 """
 
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from typing import Any
@@ -35,6 +35,7 @@ _NODES: dict[str, type] = {
         scalar.Extreme,
         scalar.Coalesce,
         scalar.FloorDivide,
+        scalar.Quotient,
         scalar.Lookup,
         scalar.DatePart,
         scalar.DateTrunc,
@@ -68,11 +69,22 @@ def _restore(form: Json) -> Any:
     if "fraction" in form:
         return Fraction(str(form["fraction"]))
     if "enum" in form:
-        return _ENUMS[str(form["enum"])](form["value"])
+        return _restore_enum(str(form["enum"]), form["value"])
     node = _NODES.get(str(form.get("node")))
     if node is None or not is_dataclass(node):
         raise _unknown(str(form.get("node")))
-    return node(**{field.name: _restore(form[field.name]) for field in fields(node)})
+    # a field that an earlier version did not have takes its default
+    known = {field.name: _restore(form[field.name]) for field in fields(node) if field.name in form}
+    if any(each.name not in known and each.default is MISSING for each in fields(node)):
+        raise _unknown(f"{node.__name__} without all that it needs")
+    return node(**known)
+
+
+def _restore_enum(name: str, value: Json) -> Enum:
+    for each in _ENUMS.get(name, ()):
+        if each.value == value:
+            return each
+    raise _unknown(f"{name} {value}")
 
 
 def _unknown(name: str) -> InvalidDeclaration:

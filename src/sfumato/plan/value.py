@@ -3,10 +3,11 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 from sfumato.metadata.column import Boolean, Column, ColumnType, Integer, Real, Text
 from sfumato.plan.scalar import Field, Scalar
-from sfumato.plan.span import span
+from sfumato.plan.span import confine, is_text, span
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class Value:
         the codes lie within the declared range
 
     Raises:
-        ValueError: an expression whose span leaves the range of its type.
+        ValueError: an expression whose span leaves the range of its type, or that is no text.
 
     >>> Value.of(Column("age", Integer(0, 120))).step
     Fraction(1, 1)
@@ -29,6 +30,9 @@ class Value:
 
     def __post_init__(self) -> None:
         if isinstance(self.type, Text):
+            if not is_text(self.expression):
+                raise ValueError(f"{self.name} is no text")
+            confine(self.expression)
             return
         found = span(self.expression)
         if found is not None and not self.type.lower_code <= found[0] <= found[1] <= self.type.upper_code:
@@ -58,11 +62,25 @@ class GroupKey:
     ``codes``: the declared groups, ascending; None: the groups are not public, and a
     threshold decides which are shown (RULES 16). ``missing``: NULL is a group of its own;
     without it, rows whose key is NULL or not declared are in no group.
+
+    Guarantees:
+        no group is declared twice
+
+    Raises:
+        ValueError: codes that are not ascending, or none.
     """
 
     value: Value
     codes: tuple[int, ...] | None
     missing: bool = False
+
+    def __post_init__(self) -> None:
+        if self.codes is None:
+            return
+        if not self.codes and not self.missing:
+            raise ValueError(f"{self.value.name} has no group")
+        if any(one >= other for one, other in pairwise(self.codes)):
+            raise ValueError(f"the codes of {self.value.name} are not ascending")
 
     @property
     def size(self) -> int | None:

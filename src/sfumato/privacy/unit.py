@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who is protected, and when two datasets are neighbours."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -45,7 +46,8 @@ class Unit:
     text "table.column", they name a row of another table, whose unit it is: a visit that
     belongs to a patient. ``key`` is the column of that table that they are looked up in, by
     default of the same name. Two tables are about the same units if the ``name`` of their
-    unit is the same; by default that is the column that names it.
+    unit is the same; by default that is the column that names it. With ``via`` it is None:
+    the name is that of the other table's unit.
 
     ``max_rows`` bounds the rows of a unit per group (Linf), ``max_groups`` the groups that
     a unit is in (L0), ``max_rows_total`` its rows per query. They are enforced on the data,
@@ -67,7 +69,7 @@ class Unit:
     max_rows_total: Bound
     via: str | None
     key: str | None
-    name: str
+    name: str | None
 
     def __init__(
         self,
@@ -80,41 +82,95 @@ class Unit:
         key: str | None = None,
         name: str | None = None,
     ) -> None:
-        columns = (column,) if isinstance(column, str) else tuple(column) if isinstance(column, list | tuple) else ()
-        if not columns or not all(isinstance(each, str) and each for each in columns):
-            raise InvalidDeclaration("A unit needs the name of its column.", allowed='sf.Unit("person_id")')
+        columns = _columns(column)
         for limit, value in (("max_rows", max_rows), ("max_groups", max_groups), ("max_rows_total", max_rows_total)):
             _require_limit(limit, value)
             object.__setattr__(self, limit, value)
-        if via is not None and (not isinstance(via, str) or not all(via.partition("."))):
-            raise InvalidDeclaration(f"via={via!r} of the unit.", allowed='"table.column": via="visits.patient_id"')
-        if (key is not None and via is None) or (via is not None and len(columns) > 1):
-            raise InvalidDeclaration(
-                "key= goes with via=, and via= with one column.", allowed='via="visits.patient_id"'
-            )
-        object.__setattr__(self, "columns", columns)
-        object.__setattr__(self, "via", via)
-        object.__setattr__(self, "key", (key or columns[0]) if via is not None else None)
-        object.__setattr__(self, "name", name or (via.partition(".")[2] if via else ", ".join(columns)))
+        if via is None:
+            _require_own(key, name)
+            key, name = None, name or ", ".join(columns)
+        else:
+            _require_path(columns, via, key, name)
+            key = key or columns[0]
+        for field, text in (("columns", columns), ("via", via), ("key", key), ("name", name)):
+            object.__setattr__(self, field, text)
 
     @property
     def column(self) -> str:
         """The columns of the table that name its units, as one text."""
         return ", ".join(self.columns)
 
+    @property
+    def target(self) -> tuple[str, str] | None:
+        """The table that ``via`` names, and its column."""
+        if self.via is None:
+            return None
+        table, _, column = self.via.partition(".")
+        return table, column
+
+    def limited(self, *, max_rows: Bound, max_groups: Bound, max_rows_total: Bound) -> "Unit":
+        """The same unit with other limits."""
+        limits = (max_rows, max_groups, max_rows_total)
+        return Unit(self.columns, *limits, via=self.via, key=self.key, name=self.name)
+
     def __str__(self) -> str:
-        """What binds the unit in a contract."""
-        by = "" if self.via is None else f" via {self.via} by {self.key}"
-        named = self.via.partition(".")[2] if self.via else self.column
-        return f"{self.column}{by}" + ("" if self.name == named else f" as {self.name}")
+        """What binds the unit in a contract: no other unit has this text.
+
+        Guarantees:
+            units of one text are the same
+        """
+        column = self.columns[0]
+        if self.name == self.column == column and not column.startswith("("):
+            return column
+        text = ", ".join(_quoted(each) for each in self.columns)
+        if self.via is not None and self.key is not None:
+            text += f" via {_quoted(self.via)} by {_quoted(self.key)}"
+        if self.name is not None and self.name != self.column:
+            text += f" as {_quoted(self.name)}"
+        return f"({text})"
 
     def __repr__(self) -> str:
         shown = [repr(self.columns[0] if len(self.columns) == 1 else list(self.columns))]
-        shown += [] if self.via is None else [f"via={self.via!r}"]
-        shown += [] if self.key in (None, self.columns[0]) else [f"key={self.key!r}"]
-        limits = ("max_rows", "max_groups", "max_rows_total")
-        shown += [f"{name}={value!r}" for name in limits if (value := getattr(self, name)) is not None]
+        usual = {"key": self.columns[0], "name": self.column}
+        for field in ("via", "key", "name", "max_rows", "max_groups", "max_rows_total"):
+            value = getattr(self, field)
+            if value is not None and value != usual.get(field):
+                shown.append(f"{field}={value!r}")
         return f"Unit({', '.join(shown)})"
+
+
+def _columns(column: object) -> tuple[str, ...]:
+    columns = (column,) if isinstance(column, str) else tuple(column) if isinstance(column, list | tuple) else ()
+    if not columns or not all(isinstance(each, str) and each for each in columns):
+        raise InvalidDeclaration("A unit needs the name of its column, or of several.", allowed='sf.Unit("person_id")')
+    if len({each.lower() for each in columns}) != len(columns):
+        raise InvalidDeclaration("A unit that names a column twice.", remedy="Name each column once.")
+    return columns
+
+
+def _require_own(key: object, name: object) -> None:
+    if key is not None:
+        raise InvalidDeclaration(
+            f"key={key!r} of a unit without via=.", allowed='sf.Unit("visit_id", via="visits.patient_id", key="id")'
+        )
+    if name is not None and (not isinstance(name, str) or not name):
+        raise InvalidDeclaration(f"name={name!r} of the unit.", allowed='a text: name="patient"')
+
+
+def _require_path(columns: tuple[str, ...], via: object, key: object, name: object) -> None:
+    if not isinstance(via, str) or not all(via.partition(".")):
+        raise InvalidDeclaration(f"via={via!r} of the unit.", allowed='"table.column": via="visits.patient_id"')
+    if len(columns) > 1:
+        raise InvalidDeclaration(
+            "A unit with via= that has several columns.", allowed="one column, looked up in one key="
+        )
+    if key is not None and (not isinstance(key, str) or not key):
+        raise InvalidDeclaration(f"key={key!r} of the unit.", allowed='the name of a column: key="id"')
+    if name is not None:
+        raise InvalidDeclaration(
+            f"name={name!r} of a unit with via=: its rows are about the units of the other table.",
+            remedy="Give the name to the unit of that table.",
+        )
 
 
 def _require_limit(name: str, value: object) -> None:
@@ -122,3 +178,7 @@ def _require_limit(name: str, value: object) -> None:
         return
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 2**31:
         raise InvalidDeclaration(f"{name} = {value!r} of the unit.", allowed="an integer from 1 to 2^31, or sf.AUTO")
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

@@ -160,14 +160,15 @@ class Answer:
         """
         errors = cast(list[list[Json]], self.form["errors"])
         names = [str(each["name"]) for each in self.columns]
-        released = [str(each["name"]) for each in self.columns if each["released"] and self.rows]
+        keys = [place for place, each in enumerate(self.columns) if not each["released"]]
+        shown = [each for each in self.columns if each["released"] and each["type"] != "date"]
+        released = [str(each["name"]) for each in shown if self.rows]
         chosen = column or (released[0] if released else "")
         if chosen not in released:
             raise WrongUse(
                 f"No released column {chosen!r} to plot.", allowed=", ".join(released) or "none: there are no rows"
             )
         place = names.index(chosen)
-        keys = [index for index, name in enumerate(names) if name not in released]
         bars = [self._bar(row, line, place, keys) for row, line in zip(self.rows, errors, strict=True)]
         return bar_chart(chosen if len(names) > 1 else self.statement[:90], chosen, bars)
 
@@ -176,7 +177,9 @@ class Answer:
         value = row[place]
         label = number(row[keys[0]]) if keys else "all"
         series = ", ".join(number(row[key]) for key in keys[1:])
-        return Bar(label, series, float(cast(float, value or 0)), error["low"], error["high"])
+        # of a quantile only the rank is known, not an interval of values
+        low, high = (None, None) if "rank_error" in error else (error["low"], error["high"])
+        return Bar(label, series, float(cast(float, value or 0)), low, high)
 
     def _typed(self, row: Sequence[Json]) -> list[object]:
         dates = [column["type"] == "date" for column in self.columns]

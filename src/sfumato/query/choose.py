@@ -9,7 +9,7 @@ from typing import TypeAlias
 from sfumato.accounting.account import account
 from sfumato.accounting.calibrate import split
 from sfumato.accounting.filter import Charge, charge_for
-from sfumato.errors import TargetUnreachable, UnsupportedSql, WrongUse
+from sfumato.errors import MissingDeclaration, TargetUnreachable, UnsupportedSql, WrongUse
 from sfumato.exact.rational import decimal_text
 from sfumato.ledger.balance import Balance
 from sfumato.mechanisms.additive import AdditiveMechanism, gaussian, laplace
@@ -77,7 +77,8 @@ def plan_for_price(question: Question, dataset: Dataset, price: Price) -> Planne
     """The plan that a stated epsilon or rho buys: least error for its cost.
 
     Raises:
-        WrongUse: a delta where nothing spends one, or none where the groups are not public.
+        WrongUse: a delta where nothing spends one.
+        MissingDeclaration: no delta, where the groups are not public.
     """
     norm = Norm.L1 if price.epsilon is not None else Norm.L2
     raw = _counted(question.raw)
@@ -103,7 +104,7 @@ def _counted(raw: Raw) -> Raw:
 def _require_delta(raw: Raw, price: Price) -> None:
     if raw.is_open and price.delta is None:
         names = ", ".join(key.value.name for key in raw.keys if key.codes is None)
-        raise WrongUse(
+        raise MissingDeclaration(
             f"GROUP BY {names}: which values occur is itself private, and showing those of many units spends delta.",
             allowed='delta="1e-7" beside epsilon= or rho=, from a budget with delta',
             remedy="Or declare the values: sf.Category('value', ...); then nothing is hidden and no delta is spent.",

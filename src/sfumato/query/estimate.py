@@ -55,12 +55,14 @@ class Reading:
     Number: n ``unit``. Mean: (a, b) are worth (a + b) ``unit`` rows of mean ``lower`` +
     ``span`` a / (a + b). Variance: (a, b, c) likewise, with the mean share (a + b/2) / (a + b + c).
     Quantiles: leaf j stands for ``lower`` + ``span`` j; ``unit`` is the worth of a weight in rows.
+    Means and quantiles are at most ``upper``: the last level of a grid may reach beyond the range.
     """
 
     kind: Kind
     unit: Fraction
     lower: Fraction = Fraction(0)
     span: Fraction = Fraction(0)
+    upper: Fraction = Fraction(0)
     is_date: bool = False
 
 
@@ -75,15 +77,16 @@ def reading_of(aggregate: Aggregate, fine: int) -> Reading:
             degree = 2 if isinstance(aggregate, Variance) else 1
             middle = value.numeric.lower_code + Fraction(coarse - 1, 2)
             kind = Kind.VARIANCE if degree == 2 else Kind.MEAN
-            return Reading(kind, Fraction(1, fine * width**degree), middle * value.step, width * coarse * value.step)
+            upper = value.numeric.upper_code * value.step
+            span = width * coarse * value.step
+            return Reading(kind, Fraction(1, fine * width**degree), middle * value.step, span, upper)
         case Quantiles(value):
             kind_of = value.type
             assert not isinstance(kind_of, Text), "lowering admits no text here"
             middle = kind_of.lower_code + Fraction(aggregate.coarse - 1, 2)
+            step, upper = kind_of.step, kind_of.upper_code * kind_of.step
             is_date = isinstance(kind_of, Date)
-            return Reading(
-                Kind.QUANTILES, Fraction(1, fine), middle * kind_of.step, aggregate.coarse * kind_of.step, is_date
-            )
+            return Reading(Kind.QUANTILES, Fraction(1, fine), middle * step, aggregate.coarse * step, upper, is_date)
         case _:
             return Reading(Kind.NUMBER, Fraction(1, fine))
 
@@ -110,7 +113,7 @@ class Released:
         if read.kind is Kind.NUMBER:
             return values[0] * read.unit
         if read.kind is Kind.QUANTILES:
-            return read.lower + read.span * values[place]
+            return min(read.lower + read.span * values[place], read.upper)
         if statistic is Statistic.COUNT:
             return sum(values) * read.unit
         if statistic is Statistic.SUM:
@@ -118,7 +121,7 @@ class Released:
         if statistic in _SPREAD:
             return self._spread_point(values, statistic)
         share = _mean_share(values) if sum(values) > 0 else Fraction(1, 2)
-        return read.lower + read.span * min(max(share, Fraction(0)), Fraction(1))
+        return min(read.lower + read.span * min(max(share, Fraction(0)), Fraction(1)), read.upper)
 
     def supported(self, row: int) -> bool:
         """Whether the row has a positive noisy size (always so unless a mean or a variance)."""
@@ -131,7 +134,7 @@ class Released:
         """
         values, read = self.values[row], self.reading
         if self.noise is None:
-            return read.lower, read.lower + read.span * (self.leaves - 1)
+            return read.lower, read.upper
         if read.kind is Kind.NUMBER:
             return self._around(row, (read.unit,), miss)
         if statistic is Statistic.COUNT:
@@ -141,7 +144,7 @@ class Released:
         if statistic in _SPREAD:
             return self._spread_interval(row, statistic, miss)
         low, high = self._mean_shares(row, miss)
-        return read.lower + read.span * low, read.lower + read.span * high
+        return read.lower + read.span * low, min(read.lower + read.span * high, read.upper)
 
     def rank_error(self, miss: Fraction) -> Fraction:
         """Rows within which a quantile's ranks hold its level, with probability >= 1 - miss."""

@@ -16,7 +16,7 @@ from sfumato.plan.aggregate import (
     Variance,
     read_value,
 )
-from sfumato.plan.relation import predicates
+from sfumato.plan.relation import is_single, predicates, scans
 from sfumato.plan.scalar import Field, Scalar, leaves
 from sfumato.plan.show import title
 from sfumato.plan.status import Bounded
@@ -69,6 +69,8 @@ def _unit_bounding(bounded: Bounded) -> list[str]:
     tracked = bounded.tracked
     if tracked.unit is None:
         return []
+    if is_single(tracked.raw.relation):
+        return ["Rows whose unit is NULL are not used."]
     limits, lines = tracked.limits, []
     linear = any(_is_weighed(part.aggregate) for part in bounded.parts)
     kept = min((each for each in (limits.groups, limits.total) if each), default=None)
@@ -91,7 +93,7 @@ def _unit_bounding(bounded: Bounded) -> list[str]:
 
 def bias(bounded: Bounded) -> list[str]:
     """What the interval does NOT hold: the difference between the bounded and the raw answer."""
-    limited = bounded.tracked.unit is not None
+    limited = bounded.tracked.unit is not None and not is_single(bounded.tracked.raw.relation)
     lines = [line for part in bounded.parts for line in _bias_of(part.aggregate, bounded, limited=limited)]
     lines += [
         f"WHERE: {name} is compared as declared: clipped to its bounds, on its steps." for name in _compared(bounded)
@@ -139,7 +141,9 @@ def _bias_of(aggregate: Aggregate, bounded: Bounded, *, limited: bool) -> list[s
 
 def _compared(bounded: Bounded) -> list[str]:
     """The columns whose clipping can change which rows a WHERE keeps."""
-    columns = [column for test in predicates(bounded.tracked.raw.relation) for column in _fields(test)]
+    relation = bounded.tracked.raw.relation
+    declared = {column for scan in scans(relation) for column in scan.columns}
+    columns = [column for test in predicates(relation) for column in _fields(test) if column in declared]
     return list(dict.fromkeys(each.name for each in columns if isinstance(each.type, Integer | Real | Date)))
 
 
@@ -151,7 +155,8 @@ def explain(planned: Planned, dataset: Dataset) -> str:
         cost = f"epsilon {item['epsilon']}" if item["epsilon"] != "unbounded" else f"rho {item['rho']}"
         cost += f", delta {item['delta']}" if item["delta"] != "0" else ""
         lines.append(
-            f"{title(part.aggregate)}: {item['mechanism']}, {item['parameter']}, on integers, {item['sensitivity']}; {cost}."
+            f"{title(part.aggregate)}: {item['mechanism']}{' noise of' if part.distance.norm is not Norm.LINF else ','} "
+            f"{item['parameter']} on integers, {item['sensitivity']}; {cost}."
         )
     lines += [f"Bounded: {line}" for line in bounding(bounded)]
     lines += [f"Bias: {line}" for line in bias(bounded)]

@@ -8,7 +8,7 @@ read, add, commit the bytes (durable), return them. Proof: release.proof.md.
 import datetime
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sfumato.engines.base import Codes, Engine
 from sfumato.errors import EngineFailed
@@ -39,6 +39,10 @@ class Asker:
     dataset: Dataset
     contract: Contract
     analyst: str
+
+    def about(self, dataset: Dataset) -> "Asker":
+        """The same asker about the same data under other limits."""
+        return replace(self, dataset=dataset)
 
     def question_key(self, planned: Planned) -> str:
         """The key of one answer (RULES 21): plan, constants, bounds, mechanism, version, asker."""

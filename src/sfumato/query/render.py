@@ -29,6 +29,8 @@ def interval(error: Json) -> str:
     """An interval for people."""
     if not isinstance(error, dict):
         return ""
+    if "rank_error" in error:
+        return f"rank +- {number(error['rank_error'])} rows"
     if error["low"] is None:
         return "unbounded"
     return f"[{number(error['low'])}, {number(error['high'])}]"

@@ -31,10 +31,15 @@ class Price:
     most: Fraction | None = None
     delta: Fraction | None = None
 
-    def shared(self, questions: int) -> "Price":
-        """One of so many equal shares; a delta is not shared."""
-        epsilon = None if self.epsilon is None else self.epsilon / questions
-        rho = None if self.rho is None else self.rho / questions
+    def scaled(self, share: Fraction) -> "Price":
+        """A share of it, of a question that is one of several; a delta is not shared."""
+        if share != 1 and self.target is not None:
+            raise WrongUse(
+                "error= of a question that needs another one answered first (a sub-query, or a limit that is sf.AUTO).",
+                remedy="Ask with epsilon= or rho=; it is shared among them.",
+            )
+        epsilon = None if self.epsilon is None else self.epsilon * share
+        rho = None if self.rho is None else self.rho * share
         return replace(self, epsilon=epsilon, rho=rho)
 
 

@@ -1,99 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
 """The front door: a dataset, its budget, its ledger, and questions."""
 
+import datetime
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import cast
 
+from sqlglot import exp
+
 from sfumato.engines.base import Engine
 from sfumato.engines.duckdb import DuckDB
-from sfumato.errors import InvalidDeclaration, WrongUse
-from sfumato.exact.rational import Number, decimal_text
-from sfumato.ledger.balance import Balance, units_text
+from sfumato.errors import InvalidDeclaration, MissingDeclaration, UnknownName, WrongUse
+from sfumato.exact.rational import Number, to_fraction
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.verify import Report, verify
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
-from sfumato.plan.aggregate import largest
 from sfumato.plan.scalar import Estimate
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
 from sfumato.privacy.unit import AddRemove, Relation
+from sfumato.query.account import Account
 from sfumato.query.answer import Answer
+from sfumato.query.automatic import SHARE, automatic, with_limits
 from sfumato.query.choose import Planned, cheapest, plan_for_price, plans_for_target
+from sfumato.query.frame import Frame, frame
 from sfumato.query.preview import Preview
 from sfumato.query.release import Asker, release
 from sfumato.query.request import Price, price
 from sfumato.query.table import parts_from_json
 from sfumato.query.target import Reference, wanted
+from sfumato.sql.bind import Parameters, scalar_queries
 from sfumato.sql.lower import Question, understand
+from sfumato.sql.parse import parse
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
-    """What the budget allows, has paid and has left; every number exact.
+class Step:
+    """A question with the declarations and the price that it is asked under."""
 
-    ``left`` is the largest epsilon that one more pure question may cost, ``left_rho`` the
-    largest rho of a Gaussian one; both gates are considered.
-    """
-
-    limit: Budget
-    balance: Balance
-
-    @property
-    def spent(self) -> str:
-        """The sum of the pure losses ("unbounded" once Gaussian noise was bought)."""
-        return units_text(self.balance.spent.epsilon)
-
-    @property
-    def spent_rho(self) -> str:
-        """The sum of the zCDP costs."""
-        return units_text(self.balance.spent.rho)
-
-    @property
-    def reserved(self) -> str:
-        """What questions that are under way have taken."""
-        return units_text(self.balance.reserved.epsilon)
-
-    @property
-    def left(self) -> Fraction:
-        """The largest epsilon of one more pure question."""
-        return self.balance.left.epsilon
-
-    @property
-    def left_rho(self) -> Fraction:
-        """The largest rho of one more Gaussian question; 0 on a pure account."""
-        return self.balance.left.rho
-
-    def to_json(self) -> dict[str, Json]:
-        """As ``sfumato budget --format json`` prints it."""
-        rho_limit = self.balance.gates.rho
-        return {
-            "limit": {"epsilon": decimal_text(self.limit.epsilon), "delta": decimal_text(self.limit.delta)},
-            "spent": {"epsilon": self.spent, "rho": self.spent_rho},
-            "reserved": {"epsilon": self.reserved, "rho": units_text(self.balance.reserved.rho)},
-            "left": {"epsilon": decimal_text(self.left), "rho": decimal_text(self.left_rho)},
-            "gates": {
-                "pure": units_text(self.balance.gates.epsilon),
-                "zcdp": None if rho_limit is None else units_text(rho_limit),
-            },
-        }
-
-    def __repr__(self) -> str:
-        gates = self.balance.gates
-        lines = [
-            f"limit     {self.limit}",
-            f"spent     epsilon {self.spent} of {units_text(gates.epsilon)} (pure gate)",
-        ]
-        if gates.rho is not None:
-            lines.append(f"          rho {self.spent_rho} of {units_text(gates.rho)} (zCDP gate)")
-        lines.append(f"left      one question of epsilon up to {decimal_text(self.left)}")
-        if self.left_rho:
-            lines[-1] += f", or of rho up to {decimal_text(self.left_rho)}"
-        return "\n".join(lines)
+    question: Question
+    dataset: Dataset
+    price: Price
 
 
 class Session:
@@ -129,8 +80,9 @@ class Session:
 
     def preview(
         self,
-        sql: str,
+        sql: str | exp.Select,
         *,
+        parameters: Parameters | None = None,
         epsilon: Number | None = None,
         rho: Number | None = None,
         delta: Number | None = None,
@@ -139,14 +91,16 @@ class Session:
     ) -> Preview:
         """Cost and expected error of a question, free; the data is not touched."""
         asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
-        plans = self._plans(understand(sql, self.dataset), asked)
+        step = self._understood(sql, parameters, asked, pays=False)
+        plans = self._plans(step)
         planned = plans[0] if len(plans) == 1 else cheapest(plans, self._ledger.balance(self.dataset.name))
-        return Preview(planned, self.dataset, self._engine.statement(planned.bounded))
+        return Preview(planned, step.dataset, self._engine.statement(planned.bounded))
 
     def query(
         self,
-        sql: str,
+        sql: str | exp.Select,
         *,
+        parameters: Parameters | None = None,
         epsilon: Number | None = None,
         rho: Number | None = None,
         delta: Number | None = None,
@@ -157,10 +111,14 @@ class Session:
 
         Exactly one of: ``epsilon`` (pure DP, discrete Laplace), ``rho`` (zCDP, discrete
         Gaussian), or ``error`` with ``max_epsilon``: the cheapest cost whose 95% half-width
-        is at most ``error``, absolute or such as "5%" of a public reference.
+        is at most ``error``, absolute or such as "5%" of a public reference. ``delta`` pays,
+        beside ``epsilon`` or ``rho``, for groups that are not public. ``parameters`` are the
+        values of ``$1``, ``?`` or ``:name`` in the text.
 
         The cost is debited before the data is read. The same question at the same price is
-        answered from the ledger, the same bytes, at no cost.
+        answered from the ledger, the same bytes, at no cost. A sub-query that is an answer of
+        its own, and a limit that is ``sf.AUTO``, are charges of their own: the cost is shared
+        among them, and the notes of the answer name them.
 
         Raises:
             Refused: the language, a missing declaration or the budget forbids it; free.
@@ -168,13 +126,13 @@ class Session:
             EngineFailed: the cost stays spent.
         """
         asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
-        plans = self._plans(understand(sql, self.dataset), asked)
-        for plan in plans:
-            stored = self._ledger.answer(self._asker.question_key(plan))
-            if stored is not None:
-                return Answer(stored)
-        planned = plans[0] if len(plans) == 1 else cheapest(plans, self._ledger.balance(self.dataset.name))
-        return Answer(release(planned, self._asker, self._engine, self._ledger))
+        return self._answered(self._understood(sql, parameters, asked, pays=True))
+
+    def table(self, name: str) -> Frame:
+        """A question about a table without SQL: ``where``, ``join``, ``group_by``, ``agg``, then ``query``."""
+        if name not in self.dataset.tables:
+            raise UnknownName(f"No table {name!r}.", allowed=", ".join(self.dataset.tables))
+        return frame(name, self.query, self.preview)
 
     def verify(self) -> Report:
         """Replays the ledger against everything that it stores."""
@@ -195,12 +153,66 @@ class Session:
     def __repr__(self) -> str:
         return f"Session of {self.dataset.name!r}: {', '.join(self.dataset.tables)}\n{self.budget!r}"
 
-    def _plans(self, question: Question, asked: Price) -> list[Planned]:
-        if asked.target is None:
-            return [plan_for_price(question, self.dataset, asked)]
-        goal = wanted(question, self.dataset, asked.target, self._references(question))
+    def _understood(self, sql: str | exp.Select, parameters: Parameters | None, asked: Price, *, pays: bool) -> Step:
+        """The question, after what it needs answered first; with ``pays`` that is charged.
+
+        Without, numbers of sub-queries are taken as 0, and limits that are not learnt yet are refused.
+        """
+        notes: list[str] = []
+        select = parse(sql) if isinstance(sql, str) else sql.copy()
+        inner = len(scalar_queries(select))
+        share = asked.scaled(Fraction(1, inner + 1))
+
+        def scalar(query: exp.Select) -> Fraction | datetime.date:
+            step = self._understood(query, None, share, pays=pays)
+            if not pays:
+                self._plans(step)
+                notes.append("The answer of a sub-query is not known yet: taken as 0 here; its cost is shared.")
+                return Fraction(0)
+            answer = self._answered(step)
+            notes.append(f"{_text(query)} = {_only(answer)} was answered first (charge {answer.charge_id[:12]}).")
+            return _constant(answer)
+
+        today = datetime.datetime.now(datetime.UTC).date()
+        question = understand(select, self.dataset, parameters=parameters, today=today, scalars=scalar)
+        question = replace(question, text=_text(sql), notes=(*question.notes, *notes))
+        return self._limited(Step(question, self.dataset, share), pays=pays)
+
+    def _limited(self, step: Step, *, pays: bool) -> Step:
+        """The step with the limits that are ``sf.AUTO`` learnt, each for a share of its price."""
+        wanted_limits = list(automatic(step.question, step.dataset))
+        learnt: dict[str, int] = {}
+        notes = []
+        for name, question in wanted_limits:
+            if not pays:
+                raise MissingDeclaration(
+                    f"{name} of table {question.table!r} is sf.AUTO: query learns it, preview is free and does not.",
+                    remedy=f"Declare {name}= with a number, or ask with query.",
+                )
+            answer = self._answered(Step(question, step.dataset, step.price.scaled(SHARE)))
+            learnt[name] = max(round(float(_only(answer))), 1)
+            notes.append(f"{name} = {learnt[name]} was learnt privately (charge {answer.charge_id[:12]}).")
+        rest = step.price.scaled(1 - SHARE * len(wanted_limits))
+        question = replace(step.question, notes=(*step.question.notes, *notes))
+        return Step(question, with_limits(step.dataset, question.table, learnt), rest)
+
+    def _answered(self, step: Step) -> Answer:
+        """The stored answer of a step, charged if it is new."""
+        plans = self._plans(step)
+        asker = self._asker.about(step.dataset)
+        for plan in plans:
+            stored = self._ledger.answer(asker.question_key(plan))
+            if stored is not None:
+                return Answer(stored)
+        planned = plans[0] if len(plans) == 1 else cheapest(plans, self._ledger.balance(self.dataset.name))
+        return Answer(release(planned, asker, self._engine, self._ledger))
+
+    def _plans(self, step: Step) -> list[Planned]:
+        if step.price.target is None:
+            return [plan_for_price(step.question, step.dataset, step.price)]
+        goal = wanted(step.question, step.dataset, step.price.target, self._references(step.question))
         concentrated = self._ledger.balance(self.dataset.name).gates.rho is not None
-        return plans_for_target(question, self.dataset, asked, goal, concentrated=concentrated)
+        return plans_for_target(step.question, step.dataset, step.price, goal, concentrated=concentrated)
 
     def _references(self, question: Question) -> dict[int, Reference]:
         """What the first stored answer to the same statement says of each part."""
@@ -211,13 +223,32 @@ class Session:
         released = cast(dict[str, Json], answer.form["released"])
         found = {}
         for index, part in enumerate(parts_from_json(released["parts"])):
-            places = [place for place, item in enumerate(question.output.items) if item.expression == Estimate(index)]
-            if not places or not part.values:
+            reads = [item.expression for item in question.output.items if isinstance(item.expression, Estimate)]
+            if not any(each.index == index for each in reads) or not part.values or part.noise is None:
                 continue
             points = [abs(part.point(group)) for group in range(len(part.values))]
-            size = min(sum(values) for values in part.values) * part.unit / largest(question.raw.aggregates[index])
+            size = min(sum(values) for values in part.values) * part.reading.unit
             found[index] = Reference(answer.charge_id[:12], sum(points, Fraction(0)) / len(points), Fraction(size))
         return found
+
+
+def _text(sql: str | exp.Select) -> str:
+    """What was asked, as it is shown."""
+    return sql if isinstance(sql, str) else sql.sql(dialect="duckdb")
+
+
+def _only(answer: Answer) -> str:
+    """The one number of an answer, as it is shown."""
+    return str(answer.rows[0][0])
+
+
+def _constant(answer: Answer) -> Fraction | datetime.date:
+    """The one number of an answer, to be used in another question."""
+    if answer.rows[0][0] is None:
+        raise WrongUse("The answer of a sub-query is NULL.", remedy="Ask it alone; its answer is stored, and free.")
+    if answer.columns[0]["type"] == "date":
+        return datetime.date.fromisoformat(_only(answer))
+    return to_fraction("The answer of a sub-query", _only(answer))
 
 
 def connect(

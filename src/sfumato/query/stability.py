@@ -18,6 +18,7 @@ from sfumato.plan.aggregate import (
     never_negative,
     width,
 )
+from sfumato.plan.relation import is_single
 from sfumato.plan.status import Tracked
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.unit import Relation
@@ -28,7 +29,8 @@ _FINE = 2**20
 
 def refinement(plan: Tracked) -> int:
     """Into how many pieces a lattice step is cut: one where no weight can be below one."""
-    if plan.unit is None:
+    if plan.unit is None or is_single(plan.raw.relation):
+        # one row a unit: every weight is one
         return 1
     limits = plan.limits
     # of an open key the groups beyond the limit are dropped, not weighed

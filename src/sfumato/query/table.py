@@ -219,6 +219,7 @@ def _part_to_json(part: Released) -> Json:
         "unit": str(read.unit),
         "lower": str(read.lower),
         "span": str(read.span),
+        "upper": str(read.upper),
         "date": read.is_date,
         "rate": str(part.rate),
         "leaves": part.leaves,
@@ -231,10 +232,10 @@ def _part_from_json(form: Mapping[str, Json]) -> Released:
     values = cast(list[list[str]], form["values"])
     event = None if form["noise"] is None else event_from_json(form["noise"])
     assert event is None or isinstance(event, AdditiveNoise), "written by answer_body"
-    unit, lower, span = (Fraction(str(form[name])) for name in ("unit", "lower", "span"))
+    unit, lower, span, upper = (Fraction(str(form[name])) for name in ("unit", "lower", "span", "upper"))
     return Released(
         str(form["release"]),
-        Reading(Kind(form["kind"]), unit, lower, span, bool(form["date"])),
+        Reading(Kind(form["kind"]), unit, lower, span, upper, bool(form["date"])),
         None if event is None else event.noise,
         tuple(tuple(int(value) for value in row) for row in values),
         tuple(cast(list[int], form["copies"])),

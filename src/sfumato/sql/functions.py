@@ -1,72 +1,299 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The aggregates that are allowed; no other function is."""
+"""The functions of a row that are allowed, each with what it becomes; no other function is."""
+
+from collections.abc import Callable
+from fractions import Fraction
 
 from sqlglot import exp
 
-from sfumato.errors import MissingDeclaration, UnsupportedSql
-from sfumato.metadata.column import Boolean, Column, Integer, Real, Text
-from sfumato.plan.aggregate import Aggregate, CountRows, CountUnits, CountValues, Mean, Sum
-from sfumato.sql.names import Scope
-from sfumato.sql.reject import refuse, reject, require_only
+from sfumato.errors import UnsupportedSql
+from sfumato.plan.scalar import Like, Not
+from sfumato.sql import arithmetic, dates, labels
+from sfumato.sql.literal import literal, whole
+from sfumato.sql.reject import reject, require_only
+from sfumato.sql.rows import (
+    Functions,
+    Rows,
+    as_date,
+    as_label,
+    as_number,
+    coalesced,
+    extreme,
+    null_where_equal,
+)
+from sfumato.sql.typed import Day, Interval, Label, Number, Truth, Typed, Words, known, number
+
+_WHOLE = ("int", "bigint", "integer", "hugeint", "int128")
+_FLOATING = ("double", "float", "real")
 
 
-def aggregate(node: exp.Expr, scope: Scope) -> Aggregate | None:
-    """The aggregate that a node calls; None if it calls none. Others are refused."""
-    if isinstance(node, exp.Count):
-        return _count(node, scope)
-    if isinstance(node, exp.Sum | exp.Avg):
+def _add(rows: Rows, node: exp.Expr) -> Typed:
+    sign = -1 if isinstance(node, exp.Sub) else 1
+    one, other = rows.value(node.this), rows.value(node.expression)
+    moment = dates.as_day(one) if isinstance(one, Day) or isinstance(other, Interval) else None
+    later = dates.as_day(other) if isinstance(other, Day) or isinstance(one, Day) else None
+    if moment is not None and later is not None and sign < 0:
+        return dates.difference("day", later, moment)
+    if moment is not None and isinstance(other, Interval | Number):
+        return dates.shifted(moment, other, sign)
+    if isinstance(other, Day) and isinstance(one, Interval | Number) and sign > 0:
+        return dates.shifted(other, one, sign)
+    first, second = as_number(one, node.this), as_number(other, node.expression)
+    return arithmetic.add(first, second if sign > 0 else arithmetic.negate(second))
+
+
+def _multiply(rows: Rows, node: exp.Expr) -> Typed:
+    return arithmetic.multiply(rows.number(node.this), rows.number(node.expression))
+
+
+def _divide(rows: Rows, node: exp.Expr) -> Typed:
+    divisor = node.expression
+    while isinstance(divisor, exp.Paren):
+        divisor = divisor.this
+    skips = isinstance(divisor, exp.Nullif) and literal(divisor.expression) == 0
+    below = rows.number(divisor.this if skips else divisor)
+    return arithmetic.divide(rows.number(node.this), below, skips_zero=skips)
+
+
+def _modulo(rows: Rows, node: exp.Expr) -> Typed:
+    return arithmetic.remainder(rows.number(node.this), rows.number(node.expression))
+
+
+def _power(rows: Rows, node: exp.Expr) -> Typed:
+    base, found = rows.number(node.this), number(1)
+    for _ in range(whole(node.expression, "A power", 1, 4)):
+        found = arithmetic.multiply(found, base)
+    return found
+
+
+def _round(rows: Rows, node: exp.Expr) -> Typed:
+    require_only(node, "this", "decimals")
+    places = node.args.get("decimals")
+    return arithmetic.rounded(rows.number(node.this), 0 if places is None else whole(places, "ROUND to digits", -9, 9))
+
+
+def _of_number(function: Callable[[Number], Number]) -> Callable[[Rows, exp.Expr], Typed]:
+    def lowered(rows: Rows, node: exp.Expr) -> Typed:
         require_only(node, "this")
-        kind = Sum if isinstance(node, exp.Sum) else Mean
-        return kind(_number(node, scope))
-    if isinstance(node, exp.AggFunc):
-        raise reject(node)
-    return None
+        return function(rows.number(node.this))
+
+    return lowered
 
 
-def _count(node: exp.Count, scope: Scope) -> Aggregate:
-    require_only(node, "this", "big_int")
-    inner = node.this
-    if isinstance(inner, exp.Star) or (isinstance(inner, exp.Literal) and not inner.is_string):
-        return CountRows()
-    if isinstance(inner, exp.Distinct):
-        return _distinct(inner, scope)
-    if isinstance(inner, exp.Column):
-        return CountValues(scope.column(inner))
-    raise reject(inner)
+def _bucket(rows: Rows, node: exp.Expr) -> Typed:
+    require_only(node, "this", "min_value", "max_value", "num_buckets")
+    low, high = (known(rows.value(node.args[each])) for each in ("min_value", "max_value"))
+    if not isinstance(low, Fraction) or not isinstance(high, Fraction) or low >= high:
+        raise UnsupportedSql("WIDTH_BUCKET without constant bounds.", remedy="WIDTH_BUCKET(column, 0, 200, 20)")
+    count = whole(node.args["num_buckets"], "WIDTH_BUCKET: a number of buckets", 1, 99_998)
+    return arithmetic.bucket(rows.number(node.this), low, high, count)
 
 
-def _distinct(node: exp.Distinct, scope: Scope) -> Aggregate:
-    columns = node.expressions
-    if len(columns) == 1 and scope.is_unit(columns[0]):
-        return CountUnits()
-    if scope.table.unit is None:
+def _extreme(rows: Rows, node: exp.Expr) -> Typed:
+    values = [rows.value(each) for each in (node.this, *node.expressions)]
+    return extreme(values, greatest=isinstance(node, exp.Greatest))
+
+
+def _coalesce(rows: Rows, node: exp.Expr) -> Typed:
+    return coalesced([rows.value(each) for each in (node.this, *node.expressions)])
+
+
+def _nullif(rows: Rows, node: exp.Expr) -> Typed:
+    return null_where_equal(rows.value(node.this), rows.value(node.expression))
+
+
+def _cast(rows: Rows, node: exp.Expr) -> Typed:
+    kind = node.args["to"].sql(dialect="duckdb").lower()
+    operand = rows.value(node.this)
+    if kind == "date":
+        constant = known(operand)
+        return dates.literal_day(constant) if isinstance(constant, str) else as_date(operand, node.this)
+    if isinstance(operand, Label) and isinstance(node, exp.TryCast):
+        operand = labels.measured(operand, labels.to_number)
+    if isinstance(operand, Truth):
+        operand = as_number(operand, node.this)
+    if not isinstance(operand, Number):
         raise UnsupportedSql(
-            "COUNT(DISTINCT ...) on a table where each row is one person.",
-            remedy="COUNT(*) counts the persons; GROUP BY column counts by value.",
+            f"A CAST of {node.this.sql(dialect='duckdb')[:60]} to {kind.upper()[:20]}: one row could make it fail.",
+            remedy="Declare the column as sf.Integer or sf.Real; of a Category, TRY_CAST(column AS INTEGER).",
         )
+    if kind in _FLOATING:
+        return operand
+    if kind in _WHOLE:
+        return arithmetic.rounded(operand)
     raise UnsupportedSql(
-        "COUNT(DISTINCT ...) of another column than the unit is not answered by this version.",
-        remedy=f"COUNT(DISTINCT {scope.table.unit.column}) counts the persons; GROUP BY column counts by value.",
+        f"A CAST to {kind.upper()[:20]}.", allowed="INTEGER, BIGINT, DOUBLE", remedy="ROUND(column, 2)"
     )
 
 
-def _number(node: exp.Sum | exp.Avg, scope: Scope) -> Column:
-    name = "SUM" if isinstance(node, exp.Sum) else "AVG"
-    if not isinstance(node.this, exp.Column):
-        if isinstance(node.this, exp.Distinct):
-            raise refuse(f"{name}(DISTINCT ...)", ("is not answered by this version", f"{name}(column)"))
-        raise reject(node.this)
-    column = scope.column(node.this)
-    if isinstance(column.type, Integer | Real | Boolean):
-        return column
-    if isinstance(column.type, Text):
-        raise MissingDeclaration(
-            f"{name}({column.name}) needs declared bounds, and {column.name!r} is declared as {column.type!r}.",
-            allowed="sf.Integer(lower, upper) or sf.Real(lower, upper)",
-            remedy=f"Declare columns={{{column.name!r}: sf.Real(lower, upper)}} with bounds that are public.",
-        )
-    raise UnsupportedSql(
-        f"{name} of {column.name!r}, which is declared as {column.type!r}.",
-        allowed="a number or a Boolean (its AVG is a share)",
-        remedy=f"GROUP BY {column.name} to count its values.",
+def _extract(rows: Rows, node: exp.Expr) -> Typed:
+    return dates.part_of(node.this.name, rows.day(node.expression))
+
+
+def _part(rows: Rows, node: exp.Expr) -> Typed:
+    require_only(node, "this")
+    return dates.part_of(type(node).__name__, rows.day(node.this))
+
+
+def _trunc_date(rows: Rows, node: exp.Expr) -> Typed:
+    require_only(node, "this", "unit")
+    return dates.trunc(node.args["unit"].name, rows.day(node.this))
+
+
+def _difference(rows: Rows, node: exp.Expr) -> Typed:
+    require_only(node, "this", "expression", "unit", "date_part_boundary")
+    return dates.difference(node.args["unit"].name, rows.day(node.expression), rows.day(node.this))
+
+
+def _interval(rows: Rows, node: exp.Expr) -> Typed:
+    amount = literal(node.this)
+    exact = literal(exp.Literal.number(amount)) if isinstance(amount, str) else amount
+    if not isinstance(exact, Fraction) or node.args.get("unit") is None:
+        raise UnsupportedSql("An INTERVAL that is not written as a number and a unit.", remedy="INTERVAL 7 DAY")
+    return dates.interval(exact, node.args["unit"].name)
+
+
+def _mapped(function: Callable[[str], str]) -> Callable[[Rows, exp.Expr], Typed]:
+    def lowered(rows: Rows, node: exp.Expr) -> Typed:
+        require_only(node, "this")
+        return labels.mapped(rows.label(node.this), function)
+
+    return lowered
+
+
+def _trim(rows: Rows, node: exp.Expr) -> Typed:
+    require_only(node, "this", "expression", "position")
+    characters = _text(node.expression) if node.args.get("expression") else " "
+    trims = {"LEADING": str.lstrip, "TRAILING": str.rstrip}
+    trim = trims.get(str(node.args.get("position") or ""), str.strip)
+    return labels.mapped(rows.label(node.this), lambda label: trim(label, characters))
+
+
+def _substring(rows: Rows, node: exp.Expr) -> Typed:
+    require_only(node, "this", "start", "length")
+    length = node.args.get("length")
+    size = None if length is None else whole(length, "SUBSTRING of a length", 0, 10_000)
+    cut = labels.substring(whole(node.args["start"], "SUBSTRING from a place", -10_000, 10_000), size)
+    return labels.mapped(rows.label(node.this), cut)
+
+
+def _side(rows: Rows, node: exp.Expr) -> Typed:
+    count = whole(node.expression, "LEFT or RIGHT: a number of characters", 0, 10_000)
+    if isinstance(node, exp.Left):
+        return labels.mapped(rows.label(node.this), lambda label: label[:count])
+    return labels.mapped(rows.label(node.this), lambda label: label[max(len(label) - count, 0) :])
+
+
+def _join(rows: Rows, node: exp.Expr) -> Typed:
+    parts = node.flatten() if isinstance(node, exp.DPipe) else node.expressions
+    return labels.joined([rows.label(each) for each in parts])
+
+
+def _replace(rows: Rows, node: exp.Expr) -> Typed:
+    require_only(node, "this", "expression", "replacement")
+    old, new = _text(node.expression), _text(node.args["replacement"])
+    return labels.mapped(rows.label(node.this), lambda label: label.replace(old, new) if old else label)
+
+
+def _length(rows: Rows, node: exp.Expr) -> Typed:
+    require_only(node, "this")
+    return labels.measured(rows.label(node.this), len)
+
+
+def _like(rows: Rows, node: exp.Expr) -> Typed:
+    require_only(node, "this", "expression", "negate")
+    operand, pattern = rows.value(node.this), _text(node.expression)
+    ignore_case = isinstance(node, exp.ILike)
+    if isinstance(operand, Words) and not ignore_case:
+        found = Truth(Like(operand.expression, pattern))
+    else:
+        found = labels.matching(as_label(operand, node.this), labels.like(pattern, ignore_case=ignore_case))
+    return Truth(Not(found.test)) if node.args.get("negate") else found
+
+
+def _regex(rows: Rows, node: exp.Expr) -> Typed:
+    require_only(node, "this", "expression")
+    test = labels.regex(_text(node.expression), whole=isinstance(node, exp.RegexpFullMatch))
+    return labels.matching(rows.label(node.this), test)
+
+
+def _contains(rows: Rows, node: exp.Expr) -> Typed:
+    wanted = _text(node.expression)
+    starts = isinstance(node, exp.StartsWith)
+    test: Callable[[str], bool] = (
+        (lambda label: label.startswith(wanted)) if starts else (lambda label: wanted in label)
     )
+    return labels.matching(rows.label(node.this), test)
+
+
+def _text(node: exp.Expr | None) -> str:
+    value = literal(node)
+    if not isinstance(value, str):
+        raise UnsupportedSql("A pattern or a text that is not a constant.", remedy="Write it: LIKE 'R0%'")
+    return value
+
+
+def _unnamed(rows: Rows, node: exp.Expr) -> Typed:
+    """Functions that the parser does not know by name."""
+    parts = node.expressions
+    if str(node.this).upper() in ("DATE_PART", "DATEPART") and len(parts) == 2:
+        return dates.part_of(_text(parts[0]), rows.day(parts[1]))
+    raise reject(node)
+
+
+FUNCTIONS: Functions = {
+    exp.Add: _add,
+    exp.Sub: _add,
+    exp.Mul: _multiply,
+    exp.Div: _divide,
+    exp.Mod: _modulo,
+    exp.Pow: _power,
+    exp.Neg: _of_number(arithmetic.negate),
+    exp.Abs: _of_number(arithmetic.absolute),
+    exp.Sign: _of_number(arithmetic.sign),
+    exp.Floor: _of_number(arithmetic.floor),
+    exp.Ceil: _of_number(arithmetic.ceiling),
+    exp.Trunc: _of_number(arithmetic.truncated),
+    exp.Round: _round,
+    exp.WidthBucket: _bucket,
+    exp.Least: _extreme,
+    exp.Greatest: _extreme,
+    exp.Coalesce: _coalesce,
+    exp.Nullif: _nullif,
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+    exp.Extract: _extract,
+    exp.Year: _part,
+    exp.Quarter: _part,
+    exp.Month: _part,
+    exp.Week: _part,
+    exp.WeekOfYear: _part,
+    exp.Day: _part,
+    exp.DayOfMonth: _part,
+    exp.DayOfWeek: _part,
+    exp.DayOfWeekIso: _part,
+    exp.DayOfYear: _part,
+    exp.TimestampTrunc: _trunc_date,
+    exp.DateTrunc: _trunc_date,
+    exp.DateDiff: _difference,
+    exp.DateAdd: _add,
+    exp.Interval: _interval,
+    exp.Upper: _mapped(str.upper),
+    exp.Lower: _mapped(str.lower),
+    exp.Reverse: _mapped(lambda label: label[::-1]),
+    exp.Trim: _trim,
+    exp.Substring: _substring,
+    exp.Left: _side,
+    exp.Right: _side,
+    exp.Concat: _join,
+    exp.DPipe: _join,
+    exp.Replace: _replace,
+    exp.Length: _length,
+    exp.Like: _like,
+    exp.ILike: _like,
+    exp.RegexpLike: _regex,
+    exp.RegexpFullMatch: _regex,
+    exp.StartsWith: _contains,
+    exp.Contains: _contains,
+    exp.Anonymous: _unnamed,
+}

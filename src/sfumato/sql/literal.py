@@ -8,17 +8,12 @@ from sqlglot import exp
 
 from sfumato.errors import InvalidNumber, UnsupportedSql
 from sfumato.exact.rational import to_fraction
-from sfumato.metadata.column import date_code
-from sfumato.sql.reject import require_only
 
 Literal: TypeAlias = Fraction | str | bool
 
 
-def literal(node: exp.Expr) -> Literal | None:
-    """The number, text or truth that a node writes; None if it is no constant.
-
-    A date is its ISO text, whether written as DATE '...' or as a plain text.
-    """
+def literal(node: exp.Expr | None) -> Literal | None:
+    """The number, text or truth that a node writes; None if it is no constant."""
     match node:
         case exp.Paren():
             return literal(node.this)
@@ -29,11 +24,16 @@ def literal(node: exp.Expr) -> Literal | None:
         case exp.Neg():
             inner = literal(node.this)
             return -inner if isinstance(inner, Fraction) else None
-        case exp.Cast() if node.to.is_type("date"):
-            require_only(node, "this", "to", "_type")
-            return _date(node)
         case _:
             return None
+
+
+def whole(node: exp.Expr | None, name: str, low: int, high: int) -> int:
+    """The whole number that a node writes, or a refusal that says where one is needed."""
+    value = literal(node)
+    if not isinstance(value, Fraction) or value.denominator != 1 or not low <= value <= high:
+        raise UnsupportedSql(f"{name} that is not a whole number from {low} to {high:,}.", remedy="Write it: 10")
+    return int(value)
 
 
 def _number(written: str) -> Fraction:
@@ -41,10 +41,3 @@ def _number(written: str) -> Fraction:
         return to_fraction("A number in the statement", written)
     except InvalidNumber as error:
         raise UnsupportedSql(error.problem, allowed=error.allowed) from None
-
-
-def _date(node: exp.Cast) -> str:
-    text = literal(node.this)
-    if not isinstance(text, str) or date_code(text) is None:
-        raise UnsupportedSql("A DATE that is not written DATE 'YYYY-MM-DD'.", remedy="DATE '2019-12-31'")
-    return text

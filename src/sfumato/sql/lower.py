@@ -1,129 +1,143 @@
 # SPDX-License-Identifier: Apache-2.0
 """A text to a question: what is computed of the rows, and what is made of the released numbers."""
 
+import datetime
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from sqlglot import exp
 
-from sfumato.errors import MissingDeclaration, UnsupportedSql
-from sfumato.metadata.column import Column, Text
+from sfumato.errors import UnsupportedSql
+from sfumato.metadata.column import Date
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.output import Item, Output
-from sfumato.plan.relation import Filter, Relation, Scan
-from sfumato.plan.scalar import Field
+from sfumato.plan.aggregate import Quantiles
+from sfumato.plan.output import Output
+from sfumato.plan.scalar import Estimate
 from sfumato.plan.status import Raw
+from sfumato.sql.aggregates import Aggregates, shared
+from sfumato.sql.bind import Parameters, Scalars, scalar_queries, with_parameters, with_scalars, with_today
+from sfumato.sql.calls import calls
+from sfumato.sql.functions import FUNCTIONS
+from sfumato.sql.group import grouped, require_linear
 from sfumato.sql.literal import literal
-from sfumato.sql.names import Scope, scope_of
+from sfumato.sql.names import Context
 from sfumato.sql.output import Outputs
-from sfumato.sql.parse import parse
-from sfumato.sql.predicate import Predicates
-from sfumato.sql.reject import RAW_ROWS, refuse, require_only
+from sfumato.sql.parse import checked, parse
+from sfumato.sql.reject import RAW_ROWS, refuse, reject, require_only
+from sfumato.sql.relations import Relations
+from sfumato.sql.rows import Rows
+from sfumato.sql.tables import From, require_private, with_columns
+
+_CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "with_")
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A statement, understood. ``text`` is what the analyst wrote."""
+    """A statement, understood.
+
+    ``text`` is what the analyst wrote; ``table`` the private table whose declared size counts;
+    ``notes`` what a reader of the answer has to know.
+    """
 
     text: str
     table: str
     raw: Raw
     output: Output
+    notes: tuple[str, ...] = ()
 
 
-def understand(text: str, dataset: Dataset) -> Question:
-    """The question that a text asks of a dataset.
+def understand(
+    statement: str | exp.Select,
+    dataset: Dataset,
+    *,
+    parameters: Parameters | None = None,
+    today: datetime.date | None = None,
+    scalars: Scalars | Mapping[str, Fraction | datetime.date] | None = None,
+) -> Question:
+    """The question that a statement asks of a dataset.
+
+    Args:
+        statement: a text, or the syntax tree that a front of another form has built.
+        dataset: the declarations; nothing else decides what is answered.
+        parameters: values for ``$1`` and ``?`` (a sequence), ``:name`` and ``$name`` (a mapping).
+        today: what CURRENT_DATE is; by default the day of the call.
+        scalars: answers to the sub-queries that stand for one number; see ``scalar_queries``.
 
     Guarantees:
         what is not allowed is refused
 
     Raises:
-        SqlSyntaxError, UnsupportedSql, UnknownName, MissingDeclaration.
+        SqlSyntaxError, UnsupportedSql, UnknownName, MissingDeclaration; WrongUse for parameters.
     """
-    select = parse(text)
-    require_only(select, "expressions", "from_", "where", "group", "having", "order", "limit", "offset")
-    scope = scope_of(select, dataset)
-    keys = _keys(select, scope)
-    outputs = Outputs(scope, keys)
-    items = _unique(tuple(outputs.item(node) for node in select.expressions))
-    outputs.name(items)
-    having = outputs.test(select.args["having"].this) if select.args.get("having") else None
-    order = select.args.get("order")
+    text = statement if isinstance(statement, str) else statement.sql(dialect="duckdb")
+    select = parse(statement) if isinstance(statement, str) else checked(statement.copy())
+    select = with_parameters(select, parameters)
+    select, notes = with_today(select, today or datetime.datetime.now().astimezone().date())
+    if callable(scalars) and scalar_queries(select):
+        # nothing is asked for a statement that is refused anyway
+        _lowered(text, with_scalars(select.copy(), lambda inner: _stand_in(inner, dataset)), dataset, notes)
+    return _lowered(text, with_scalars(select, scalars), dataset, notes)
+
+
+def _lowered(text: str, select: exp.Select, dataset: Dataset, notes: tuple[str, ...]) -> Question:
+    """The question of a statement in which nothing is left open."""
+    require_only(select, *_CLAUSES)
+    context = Context(dataset, list(notes))
+    found = Relations(context).rows(select, {})
+    if not calls(_parts(select)):
+        raise _raw_rows(select)
+    raw, output = _asked(context, require_private(found), select)
+    return Question(text, found.table, raw, output, tuple(context.notes))
+
+
+def _stand_in(inner: exp.Select, dataset: Dataset) -> Fraction | datetime.date:
+    """A value of the kind that a sub-query gives, from its declarations."""
+    question = understand(inner, dataset, scalars=lambda query: _stand_in(query, dataset))
+    expression = question.output.items[0].expression
+    part = question.raw.aggregates[expression.index] if isinstance(expression, Estimate) else None
+    if isinstance(part, Quantiles) and isinstance(part.value.type, Date):
+        return part.value.type.decode(part.value.type.lower_code)
+    return Fraction(1)
+
+
+def _asked(context: Context, found: From, select: exp.Select) -> tuple[Raw, Output]:
+    """The aggregates by their keys, and what is made of them."""
+    scope = found.scope(context)
+    rows = Rows(scope, FUNCTIONS)
+    group = grouped(select, scope, rows, found.relation)
+    lowered = Aggregates(scope, rows, found.relation)
+    asks = {id(node): lowered.ask(node) for node in calls(_parts(select))}
+    aggregates, estimates = shared(asks.values())
+    require_linear(group, aggregates)
+    outputs = Outputs(scope, rows, group, asks, estimates)
+    items = outputs.items(select.expressions)
+    having, order = select.args.get("having"), select.args.get("order")
     if order is not None:
         require_only(order, "expressions")
-    orders = tuple(outputs.order(node, items) for node in order.expressions) if order else ()
-    if not outputs.aggregates:
-        raise refuse("A SELECT without an aggregate", RAW_ROWS)
-    output = Output(items, having, orders, _count(select, "limit"), _count(select, "offset") or 0)
-    return Question(text, scope.name, Raw(_relation(select, scope), keys, tuple(outputs.aggregates)), output)
+    output = Output(
+        items,
+        None if having is None else outputs.test(having.this),
+        tuple(outputs.order(node, items) for node in order.expressions) if order else (),
+        _count(select, "limit"),
+        _count(select, "offset") or 0,
+        group.sets,
+    )
+    return Raw(with_columns(found.relation, context.units_read), group.keys, aggregates), output
 
 
-def _relation(select: exp.Select, scope: Scope) -> Relation:
-    where = select.args.get("where")
-    scan = Scan(scope.name)
-    return Filter(scan, Predicates(scope.column, Field).lower(where.this)) if where else scan
+def _raw_rows(select: exp.Select) -> UnsupportedSql:
+    """The refusal of a SELECT that aggregates nothing, by what it shows."""
+    told = (exp.Window, exp.Anonymous, exp.Distinct, exp.Star)
+    distinct = select.args.get("distinct")
+    found = (node for kind in told for part in (distinct, *select.expressions) if part for node in part.find_all(kind))
+    node = next(found, None)
+    return refuse("A SELECT without an aggregate", RAW_ROWS) if node is None else reject(node)
 
 
-def _keys(select: exp.Select, scope: Scope) -> tuple[Column, ...]:
-    group = select.args.get("group")
-    if group is None:
-        return ()
-    require_only(group, "expressions")
-    keys = [_key(_placed(node, select, scope), scope) for node in group.expressions]
-    return tuple(dict.fromkeys(keys))
-
-
-def _placed(node: exp.Expr, select: exp.Select, scope: Scope) -> exp.Expr:
-    """What GROUP BY 1, or GROUP BY alias, stands for."""
-    place = literal(node)
-    if place is not None:
-        if not isinstance(place, Fraction) or place not in range(1, len(select.expressions) + 1):
-            raise UnsupportedSql(f"GROUP BY {place}.", allowed=f"a column of SELECT, 1 to {len(select.expressions)}")
-        node = select.expressions[int(place) - 1]
-    elif isinstance(node, exp.Column) and not node.table and scope.table.column(node.name) is None:
-        aliased = [
-            each.this
-            for each in select.expressions
-            if isinstance(each, exp.Alias) and each.alias.lower() == node.name.lower()
-        ]
-        node = aliased[0] if aliased and isinstance(aliased[0], exp.Column) else node
-    return node.this if isinstance(node, exp.Alias) else node
-
-
-def _key(node: exp.Expr, scope: Scope) -> Column:
-    if scope.is_unit(node):
-        raise refuse(
-            "GROUP BY the unit",
-            ("makes every group one person", "Group by a column with declared values, or leave GROUP BY out."),
-        )
-    if not isinstance(node, exp.Column):
-        raise UnsupportedSql(
-            "GROUP BY an expression is not answered by this version.",
-            remedy="Group by a column; prepare computed keys in the data and declare their values.",
-        )
-    column = scope.column(node)
-    if isinstance(column.type, Text):
-        raise MissingDeclaration(
-            f"GROUP BY {column.name} needs its values declared: which ones occur is itself private.",
-            allowed="sf.Category(...), sf.Boolean(), sf.Integer(lower, upper), sf.Date(lower, upper)",
-            remedy=f"Declare columns={{{column.name!r}: sf.Category('value', ...)}} with values that are public.",
-        )
-    return column
-
-
-def _unique(items: tuple[Item, ...]) -> tuple[Item, ...]:
-    """Column names that differ, so that every cell of the answer has one name."""
-    taken = {item.name for item in items}
-    seen: set[str] = set()
-    renamed = []
-    for item in items:
-        name, count = item.name, 1
-        while name in seen or (count > 1 and name in taken):
-            count += 1
-            name = f"{item.name}_{count}"
-        seen.add(name)
-        renamed.append(Item(name, item.expression))
-    return tuple(renamed)
+def _parts(select: exp.Select) -> list[exp.Expr | None]:
+    """Where aggregates may stand."""
+    return [*select.expressions, select.args.get("having"), select.args.get("order")]
 
 
 def _count(select: exp.Select, name: str) -> int | None:

@@ -1,72 +1,70 @@
 # SPDX-License-Identifier: Apache-2.0
 """SELECT list, HAVING, ORDER BY and LIMIT: expressions over keys and released aggregates."""
 
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql
-from sfumato.metadata.column import Column
-from sfumato.plan.aggregate import Aggregate
+from sfumato.metadata.column import Date
 from sfumato.plan.output import Item, Order
 from sfumato.plan.scalar import (
-    And,
     Arithmetic,
-    Compare,
-    Comparison,
     Constant,
     Estimate,
-    IsNull,
     Key,
     Operation,
     Scalar,
 )
-from sfumato.sql.functions import aggregate
+from sfumato.sql.aggregates import Ask, Level
+from sfumato.sql.finish import Finished
+from sfumato.sql.group import Group
 from sfumato.sql.literal import literal
 from sfumato.sql.names import Scope
-from sfumato.sql.predicate import COMPARISONS, Predicates, connective
-from sfumato.sql.reject import RAW_ROWS, refuse, reject, require_only
+from sfumato.sql.reject import RAW_ROWS, refuse, require_only
+from sfumato.sql.rows import Rows
+from sfumato.sql.typed import Day, Label, Number, Truth, Typed, Words
 
-_OPERATIONS: dict[type[exp.Expr], Operation] = {
-    exp.Add: Operation.ADD,
-    exp.Sub: Operation.SUBTRACT,
-    exp.Mul: Operation.MULTIPLY,
-    exp.Div: Operation.DIVIDE,
-}
+_ONE = Fraction(1)
 
 
 class Outputs:
-    """Lowers what stands above the noise, and collects the aggregates that it needs."""
+    """Lowers what stands above the noise.
 
-    def __init__(self, scope: Scope, keys: tuple[Column, ...]) -> None:
+    ``calls``: the aggregate calls by identity; ``estimates``: how each is read.
+    """
+
+    def __init__(
+        self, scope: Scope, rows: Rows, group: Group, calls: Mapping[int, Ask], estimates: Mapping[Ask, Estimate]
+    ) -> None:
         self._scope = scope
-        self._keys = keys
-        self._aliases: dict[str, Scalar] = {}
-        self.aggregates: list[Aggregate] = []
+        self._rows = rows
+        self._group = group
+        self._calls = calls
+        self._estimates = estimates
+        self._aliases: dict[str, Typed] = {}
+        self._finished = Finished(self._leaf)
 
-    def item(self, node: exp.Expr) -> Item:
-        """A column of the answer."""
-        inner = node.this if isinstance(node, exp.Alias) else node
-        expression = self._value(inner)
-        name = node.alias if isinstance(node, exp.Alias) else _name(inner)
-        key = self._find_key(name)
-        if key is not None and expression != Key(key):
-            raise UnsupportedSql(
-                f"The alias {name!r} is also the name of a group key.", remedy="Choose another name for the column."
-            )
-        return Item(name, expression)
-
-    def name(self, items: tuple[Item, ...]) -> None:
-        """Lets HAVING and ORDER BY call the columns of the answer by their names."""
-        for item in reversed(items):
-            self._aliases[item.name.lower()] = item.expression
+    def items(self, nodes: Sequence[exp.Expr]) -> tuple[Item, ...]:
+        """The columns of the answer; HAVING and ORDER BY can call them by their names."""
+        found = []
+        for node in nodes:
+            inner = node.this if isinstance(node, exp.Alias) else node
+            typed = self._finished.value(inner)
+            name = node.alias if isinstance(node, exp.Alias) else _name(inner)
+            self._require_own_name(name, typed)
+            found.append((name, typed))
+        for name, typed in reversed(found):
+            self._aliases[name.lower()] = typed
+        return _unique([Item(name, shown(typed)) for name, typed in found])
 
     def order(self, node: exp.Expr, items: tuple[Item, ...]) -> Order:
         """A sort key: a place in the SELECT list, an alias, or an expression."""
         require_only(node, "this", "desc", "nulls_first")
         place = literal(node.this)
         if place is None:
-            expression = self._value(node.this)
+            expression = shown(self._finished.value(node.this))
         elif isinstance(place, Fraction) and place in range(1, len(items) + 1):
             expression = items[int(place) - 1].expression
         else:
@@ -75,94 +73,83 @@ class Outputs:
 
     def test(self, node: exp.Expr) -> Scalar:
         """HAVING: a test of released numbers and keys."""
-        found = connective(node, self.test)
-        if found is not None:
-            return found
-        if self._about_key(node):
-            return Predicates(self._declared, self._key).lower(node)
-        match node:
-            case exp.Is() if isinstance(node.expression, exp.Null):
-                return IsNull(self._number(node.this))
-            case exp.Between():
-                require_only(node, "this", "low", "high")
-                value, low, high = (self._number(node.args[each]) for each in ("this", "low", "high"))
-                return And((Compare(Comparison.GE, value, low), Compare(Comparison.LE, value, high)))
-            case _ if type(node) in COMPARISONS:
-                return Compare(COMPARISONS[type(node)], self._number(node.this), self._number(node.expression))
-            case _:
-                raise reject(node)
+        return self._finished.test(node)
 
-    def _about_key(self, node: exp.Expr) -> bool:
-        """Whether a test compares a group key, by its name or by an alias of it."""
-        sides = [node, node.this, node.args.get("expression")]
-        return any(isinstance(side, exp.Column) and self._key_of(side) is not None for side in sides)
+    def _leaf(self, node: exp.Expr) -> Typed | None:
+        """A released number, a key, or an alias; None for what is made of them."""
+        ask = self._calls.get(id(node))
+        if ask is not None:
+            estimate = self._estimates[ask]
+            is_day = isinstance(ask, Level) and isinstance(ask.value.type, Date)
+            return Day(estimate) if is_day else Number(estimate, _ONE)
+        for place, key in enumerate(self._group.nodes):
+            if type(node) is type(key) and (node is key or node == key):
+                return self._key(place)
+        return self._column(node) if isinstance(node, exp.Column) else None
 
-    def _key_of(self, node: exp.Column) -> int | None:
-        """The place of the group key that a column means."""
-        if not node.table and node.name.lower() in self._aliases:
-            named = self._aliases[node.name.lower()]
-            return named.index if isinstance(named, Key) else None
-        if node.table:
-            found = self._scope.column(node)
-            return self._keys.index(found) if found in self._keys else None
-        return self._find_key(node.name)
-
-    def _declared(self, node: exp.Column) -> Column:
-        """The column that a name in HAVING means, aliases of keys among them."""
-        index = self._key_of(node)
-        return self._scope.column(node) if index is None else self._keys[index]
-
-    def _value(self, node: exp.Expr) -> Scalar:
-        found = aggregate(node, self._scope)
-        if found is not None:
-            return self._estimate(found)
-        match node:
-            case exp.Paren():
-                return self._value(node.this)
-            case exp.Column():
-                return self._column(node)
-            case exp.Neg():
-                return Arithmetic(Operation.SUBTRACT, Constant(0), self._number(node.this))
-            case _ if type(node) in _OPERATIONS:
-                op = _OPERATIONS[type(node)]
-                return Arithmetic(op, self._number(node.this), self._number(node.expression))
-            case _:
-                return self._constant(node)
-
-    def _constant(self, node: exp.Expr) -> Scalar:
-        value = literal(node)
-        if value is None:
-            raise reject(node)
-        return Constant(value)
-
-    def _number(self, node: exp.Expr) -> Scalar:
-        value = self._value(node)
-        if isinstance(value, Key) or (isinstance(value, Constant) and isinstance(value.value, str | bool)):
-            raise UnsupportedSql("A key or a text where a number is needed.", allowed="aggregates and numbers")
-        return value
-
-    def _estimate(self, wanted: Aggregate) -> Scalar:
-        """The place of an aggregate; the same one twice is released once."""
-        if wanted not in self.aggregates:
-            self.aggregates.append(wanted)
-        return Estimate(self.aggregates.index(wanted))
-
-    def _column(self, node: exp.Column) -> Scalar:
+    def _column(self, node: exp.Column) -> Typed:
         if not node.table and node.name.lower() in self._aliases:
             return self._aliases[node.name.lower()]
-        found = self._scope.column(node)
-        if found in self._keys:
-            return Key(self._keys.index(found))
-        raise refuse(f"Column {node.name!r} outside GROUP BY", RAW_ROWS)
+        if self._scope.part(node) is not None and self._scope.width == 1:
+            raise refuse(f"Column {node.name!r} outside an aggregate", RAW_ROWS)
+        typed = self._rows.value(node)
+        if typed not in self._group.values:
+            raise refuse(f"Column {node.name!r} outside GROUP BY", RAW_ROWS)
+        return self._key(self._group.values.index(typed))
 
-    def _find_key(self, name: str) -> int | None:
-        names = [key.name.lower() for key in self._keys]
-        return names.index(name.lower()) if name.lower() in names else None
+    def _key(self, place: int) -> Typed:
+        """A key, of its own kind; a number is its code times its step."""
+        leaf = Key(place)
+        match self._group.values[place]:
+            case Number():
+                step = self._group.keys[place].value.step
+                return Number(leaf if step == 1 else Arithmetic(Operation.MULTIPLY, leaf, Constant(step)), _ONE)
+            case Label(_, labels, stored):
+                return Label(leaf, labels, stored)
+            case Day():
+                return Day(leaf)
+            case Truth():
+                return self._finished.truth(leaf)
+            case _:
+                return Words(leaf)
 
-    def _key(self, column: Column) -> Scalar:
-        if column not in self._keys:
-            raise refuse(f"Column {column.name!r} outside GROUP BY", RAW_ROWS)
-        return Key(self._keys.index(column))
+    def _require_own_name(self, name: str, typed: Typed) -> None:
+        """An alias that is also a key's name would mean two things."""
+        names = [key.name.lower() if isinstance(key, exp.Column) else "" for key in self._group.nodes]
+        if name.lower() in names and shown(typed) != shown(self._key(names.index(name.lower()))):
+            raise UnsupportedSql(
+                f"The alias {name!r} is also the name of a group key.", remedy="Choose another name for the column."
+            )
+
+
+def shown(typed: Typed) -> Scalar:
+    """What is shown of a value; a key by itself is decoded by its type."""
+    match typed:
+        case Number(Arithmetic(Operation.MULTIPLY, Key() as key, Constant())):
+            return key
+        case Truth(test, codes):
+            return test if codes is None else codes
+        case Label(Constant(int(code)), labels):
+            return Constant(labels[code])
+        case Number() | Day() | Label() | Words():
+            return typed.expression
+        case _:
+            raise UnsupportedSql("A column of nothing but NULL, or of an INTERVAL.", remedy="Leave it out.")
+
+
+def _unique(items: Sequence[Item]) -> tuple[Item, ...]:
+    """Column names that differ, so that every cell of the answer has one name."""
+    taken = {item.name for item in items}
+    seen: set[str] = set()
+    renamed = []
+    for item in items:
+        name, count = item.name, 1
+        while name in seen or (count > 1 and name in taken):
+            count += 1
+            name = f"{item.name}_{count}"
+        seen.add(name)
+        renamed.append(Item(name, item.expression))
+    return tuple(renamed)
 
 
 def _name(node: exp.Expr) -> str:

@@ -2,10 +2,13 @@
 """Text to the syntax tree of one SELECT, or a refusal that shows where."""
 
 import logging
+from collections.abc import Sequence
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
 
 from sfumato.errors import SqlSyntaxError, UnsupportedSql
 from sfumato.sql.reject import NOT_A_QUERY, refuse, reject
@@ -13,6 +16,7 @@ from sfumato.sql.reject import NOT_A_QUERY, refuse, reject
 # sqlglot warns on the console about statements that we refuse anyway.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
+_DIALECT = Dialect.get_or_raise("duckdb")
 _MAX_LENGTH = 100_000
 # Lowering and evaluation recurse a few calls a level; this leaves the caller room.
 _DEEPEST = 80
@@ -30,7 +34,11 @@ def parse(text: str) -> exp.Select:
         raise SqlSyntaxError("The statement is empty.", line=1, column=1, remedy="SELECT COUNT(*) FROM ...")
     if len(statements) > 1:
         raise UnsupportedSql(f"{len(statements)} statements in one text.", remedy="Ask one SELECT at a time.")
-    statement = statements[0]
+    return checked(statements[0])
+
+
+def checked(statement: exp.Expr) -> exp.Select:
+    """The statement, if it is one SELECT that is not nested too deeply."""
     if isinstance(statement, exp.Query | exp.Values) and not isinstance(statement, exp.Select):
         raise reject(statement)
     if not isinstance(statement, exp.Select):
@@ -46,7 +54,9 @@ def _statements(text: str) -> list[exp.Expr]:
         raise UnsupportedSql(f"A statement that is not a text of at most {_MAX_LENGTH:,} characters.")
     try:
         text.encode()
-        return [each for each in sqlglot.parse(text, read="duckdb") if not isinstance(each, exp.Semicolon | None)]
+        return [
+            each for each in sqlglot.parse(_numbered(text), read="duckdb") if not isinstance(each, exp.Semicolon | None)
+        ]
     except SqlglotError as error:
         raise _syntax_error(error, text) from None
     except UnicodeEncodeError:
@@ -56,6 +66,32 @@ def _statements(text: str) -> list[exp.Expr]:
     except Exception as error:
         # the parser stumbles over some texts that are not SQL
         raise SqlSyntaxError(f"Not SQL ({type(error).__name__}).", line=1, column=1) from None
+
+
+def _numbered(text: str) -> str:
+    """``?`` as $1, $2, ... in the order of the text, and ``:name`` as $name."""
+    if "?" not in text and ":" not in text:
+        return text
+    pieces, done, count = [], 0, 0
+    tokens = _DIALECT.tokenize(text)
+    for place, token in enumerate(tokens):
+        if token.token_type is TokenType.PLACEHOLDER:
+            count += 1
+            pieces += [text[done : token.start], f"${count}"]
+            done = token.end + 1
+        elif _names_parameter(tokens, place):
+            pieces += [text[done : token.start], "$"]
+            done = token.end + 1
+    return "".join([*pieces, text[done:]])
+
+
+def _names_parameter(tokens: Sequence[Token], place: int) -> bool:
+    """Whether a token is the colon of ``:name``: directly before a name, and not, as in ``a:b``, after one."""
+    if tokens[place].token_type is not TokenType.COLON or place + 1 == len(tokens):
+        return False
+    before, colon, name = tokens[place - 1] if place else None, tokens[place], tokens[place + 1]
+    glued = before is not None and before.end + 1 == colon.start and before.text.isidentifier()
+    return name.start == colon.end + 1 and name.text.isidentifier() and not glued
 
 
 def _depth(statement: exp.Expr) -> int:

@@ -10,55 +10,86 @@ RAW_ROWS = (
     "Aggregate: SELECT COUNT(*), SUM(...) or AVG(...), by columns with declared values.",
 )
 NOT_A_QUERY = ("is not a question about the data", "Only SELECT is answered; the data is never changed.")
-_OTHER_TABLE = (
-    "needs more than one table or an inner query, which this version does not answer",
-    "Ask one declared table; prepare a joined or nested table beforehand and declare it.",
+_SET = (
+    "of whole questions is not answered",
+    (
+        "Ask each SELECT by itself; UNION ALL of the rows of two tables goes into a sub-query: "
+        "SELECT COUNT(*) FROM (SELECT a FROM one UNION ALL SELECT a FROM two)."
+    ),
 )
+_SUBQUERY = (
+    "here is not part of the language",
+    "Sub-queries stand in FROM, in WITH, in WHERE unit IN (...) or EXISTS (...), or give one number: (SELECT AVG(x) FROM t).",
+)
+_UNIT_TEST = ("is a test of units, and stands alone in WHERE or joined by AND", "Take it out of OR, CASE and SELECT.")
+_NESTED = ("is not part of the language", "FROM table, or FROM (SELECT ... FROM table) AS name, and JOIN ... ON.")
 _WINDOW = (
     "lets one person change the values of others",
-    "Aggregate with GROUP BY; rank or accumulate the noisy answer afterwards.",
+    (
+        "Aggregate with GROUP BY, and rank or accumulate the noisy answer; within one person: "
+        "ROW_NUMBER() OVER (PARTITION BY unit ORDER BY ...) in a sub-query."
+    ),
 )
-_EXTREME = (
-    "is the value of single persons, whatever the others hold",
-    "Ask the number of rows in ranges, COUNT(*) ... WHERE column BETWEEN a AND b, or AVG(column).",
+_DISTINCT = (
+    "shows values that occur, which is itself private",
+    (
+        "GROUP BY the column with COUNT(*): a Text column shows the groups that enough persons share; "
+        "COUNT(DISTINCT column) counts them."
+    ),
 )
-_QUANTILE = ("is not answered by this version", _EXTREME[1])
+_SAMPLE = ("samples rows, not persons", "Leave it out: the answer of all rows is the better one at the same cost.")
+_RANDOM = (
+    "is not the same when the answer is checked",
+    "Leave it out: all rows give the better answer at the same cost.",
+)
+_PARAMETER = ("has no value here", "Give it by parameters=, or write the value.")
+_CAST = ("could fail on one row", "TRY_CAST(column AS INTEGER).")
 _EXPRESSION = (
-    "is not part of the language of this version",
-    "Use a column as it is; compute on the noisy answer, SUM(a) / COUNT(*), or prepare the column in the data.",
+    "is not part of the language",
+    (
+        "Allowed of a row: + - * /, ABS, ROUND, FLOOR, LEAST, GREATEST, COALESCE, NULLIF, CASE, WIDTH_BUCKET, EXTRACT, "
+        "DATE_TRUNC, UPPER, SUBSTRING, LIKE, IN, BETWEEN, IS NULL; or compute on the noisy answer."
+    ),
 )
-_PREDICATE = (
-    "is not answered by this version",
-    "Use =, <>, <, <=, >, >=, IN (...), BETWEEN, IS NULL, AND, OR, NOT on a column and constants.",
+_AGGREGATE = (
+    "is not answered",
+    "COUNT, COUNT(DISTINCT ...), SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN, MAX.",
 )
+_VALUES = ("returns values of single persons", "GROUP BY the column with COUNT(*), or " + _AGGREGATE[1])
 
 _RULES: tuple[tuple[type[exp.Expr], str, tuple[str, str]], ...] = (
-    (exp.SetOperation, "A set operation (UNION, EXCEPT, INTERSECT)", _OTHER_TABLE),
-    (exp.Subquery, "A sub-query", _OTHER_TABLE),
-    (exp.Exists, "EXISTS", _OTHER_TABLE),
-    (exp.Join, "A join", _OTHER_TABLE),
-    (exp.With, "WITH", _OTHER_TABLE),
-    (exp.Values, "VALUES", _OTHER_TABLE),
-    (exp.Lateral, "LATERAL", _OTHER_TABLE),
-    (exp.Pivot, "PIVOT", _OTHER_TABLE),
+    (exp.SetOperation, "A set operation (UNION, EXCEPT, INTERSECT)", _SET),
+    (exp.Exists, "EXISTS", _UNIT_TEST),
+    (exp.Query, "A sub-query", _SUBQUERY),
+    (exp.Any, "ANY or ALL of a sub-query", _SUBQUERY),
+    (exp.All, "ANY or ALL of a sub-query", _SUBQUERY),
+    (exp.Join, "A join", _NESTED),
+    (exp.With, "WITH", _SUBQUERY),
+    (exp.Values, "VALUES", _NESTED),
+    (exp.Lateral, "LATERAL", _NESTED),
+    (exp.Pivot, "PIVOT", _NESTED),
     (exp.Star, "*", RAW_ROWS),
-    (exp.Distinct, "DISTINCT", RAW_ROWS),
+    (exp.Distinct, "DISTINCT", _DISTINCT),
     (exp.Window, "A window function (OVER)", _WINDOW),
     (exp.Qualify, "QUALIFY", _WINDOW),
-    (exp.TableSample, "TABLESAMPLE", ("samples rows, not persons", "Leave it out.")),
-    (exp.Median, "MEDIAN", _QUANTILE),
-    (exp.PercentileCont, "A quantile", _QUANTILE),
-    (exp.PercentileDisc, "A quantile", _QUANTILE),
-    (exp.Quantile, "A quantile", _QUANTILE),
-    (exp.Max, "MAX", _EXTREME),
-    (exp.Min, "MIN", _EXTREME),
-    (exp.Filter, "FILTER", ("is not answered by this version", "Put the condition into WHERE, one question each.")),
-    (exp.Placeholder, "A parameter", ("has no value here", "Write the value as a literal.")),
-    (exp.Parameter, "A parameter", ("has no value here", "Write the value as a literal.")),
+    (exp.TableSample, "TABLESAMPLE", _SAMPLE),
+    (exp.Rand, "RANDOM()", _RANDOM),
+    (exp.Randn, "RANDOM()", _RANDOM),
+    (exp.Uuid, "UUID()", _RANDOM),
+    (exp.Placeholder, "A parameter", _PARAMETER),
+    (exp.Parameter, "A parameter", _PARAMETER),
     (exp.Null, "A comparison with NULL", ("is never true", "Write IS NULL or IS NOT NULL.")),
-    (exp.AggFunc, "This aggregate", ("is not answered by this version", "COUNT, COUNT(DISTINCT unit), SUM, AVG.")),
-    (exp.Like, "LIKE", _PREDICATE),
-    (exp.Predicate, "This test", _PREDICATE),
+    (exp.GroupConcat, "This aggregate", _VALUES),
+    (exp.ArrayAgg, "This aggregate", _VALUES),
+    (exp.AggFunc, "This aggregate", _AGGREGATE),
+    (exp.Try, "TRY", _CAST),
+    (exp.Limit, "LIMIT in a sub-query", ("depends on the rows of everybody", "Put it after the aggregate.")),
+    (
+        exp.Order,
+        "ORDER BY in a sub-query",
+        ("has no effect on an aggregate", "Leave it out, or put it after the aggregate."),
+    ),
+    (exp.Predicate, "This test", _EXPRESSION),
     (exp.Func, "This function", _EXPRESSION),
     (exp.Binary, "This expression", _EXPRESSION),
 )
@@ -67,8 +98,8 @@ _RULES: tuple[tuple[type[exp.Expr], str, tuple[str, str]], ...] = (
 def reject(node: exp.Expr | None, *, where: str = "") -> UnsupportedSql:
     """The refusal for a node; an unknown kind is refused as such.
 
-    >>> print(reject(exp.Median()).problem)
-    MEDIAN is not answered by this version.
+    >>> print(reject(exp.TableSample()).problem)
+    TABLESAMPLE samples rows, not persons.
     """
     for kind, name, (why, instead) in _RULES:
         if isinstance(node, kind):

@@ -8,6 +8,7 @@ engine takes it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TypeAlias
 
 from hypothesis import strategies as st
@@ -15,11 +16,23 @@ from hypothesis import strategies as st
 from sfumato.metadata.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
-from sfumato.plan.aggregate import Aggregate, CountRows, CountUnits, CountValues, Mean, Sum
+from sfumato.plan.aggregate import (
+    Aggregate,
+    CountDistinct,
+    CountRows,
+    CountUnits,
+    CountValues,
+    Mean,
+    Quantiles,
+    Sum,
+    Variance,
+)
+from sfumato.plan.owner import owner_of
 from sfumato.plan.relation import Filter, Scan
 from sfumato.plan.relation import Relation as Rows
 from sfumato.plan.scalar import And, Compare, Comparison, Constant, Field, IsNull, Member, Not, Or, Scalar
 from sfumato.plan.status import Raw
+from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.unit import Relation, Unit
 
 Row: TypeAlias = Mapping[str, object]
@@ -161,8 +174,11 @@ def aggregates(table: Table) -> st.SearchStrategy[Aggregate]:
     """An aggregate that the table's columns allow."""
     columns = [Column(name, kind) for name, kind in table.columns.items()]
     numbers = [column for column in columns if isinstance(column.type, Integer | Real | Boolean)]
-    linear: list[Aggregate] = [CountRows(), *map(CountValues, columns), *map(Sum, numbers), *map(Mean, numbers)]
-    return st.sampled_from(linear if table.unit is None else [*linear, CountUnits()])
+    values, summed = [Value.of(each) for each in columns], [Value.of(each) for each in numbers]
+    found: list[Aggregate] = [CountRows(), *map(CountValues, values), *map(CountDistinct, values)]
+    found += [*map(Sum, summed), *map(Mean, summed), *map(Variance, summed)]
+    found += [Quantiles(each, (Fraction(1, 2),)) for each in summed]
+    return st.sampled_from(found if table.unit is None else [*found, CountUnits()])
 
 
 def predicates(table: Table) -> st.SearchStrategy[Scalar]:
@@ -194,15 +210,23 @@ def _tests(column: Column) -> st.SearchStrategy[Scalar]:
 
 @st.composite
 def plans(draw: st.DrawFn, table: Table) -> Raw:
-    """A question to a table: a few aggregates, by at most two keys of few values, filtered or not."""
+    """A question to a table: a few aggregates, by at most two keys of few values or of texts, filtered or not."""
     possible = [Column(name, kind) for name, kind in table.columns.items() if _few(kind)]
-    keys: Sequence[Column] = draw(st.lists(st.sampled_from(possible), max_size=2, unique=True)) if possible else []
+    columns: Sequence[Column] = draw(st.lists(st.sampled_from(possible), max_size=2, unique=True)) if possible else []
     wanted = draw(st.lists(aggregates(table), min_size=1, max_size=3, unique=True))
-    source: Rows = Scan(TABLE)
+    read = tuple(Column(name, kind) for name, kind in table.columns.items())
+    source: Rows = Scan(TABLE, "", read, owner_of(Dataset("d", {TABLE: table}), TABLE))
     if draw(st.booleans()):
         source = Filter(source, draw(predicates(table)))
-    return Raw(source, tuple(keys), tuple(wanted))
+    return Raw(source, tuple(map(_key, columns)), tuple(wanted))
+
+
+def _key(column: Column) -> GroupKey:
+    kind = column.type
+    if isinstance(kind, Text):
+        return GroupKey(Value.of(column), None)
+    return GroupKey(Value.of(column), tuple(range(kind.lower_code, kind.upper_code + 1)), kind.missing is not None)
 
 
 def _few(kind: ColumnType) -> bool:
-    return not isinstance(kind, Text) and kind.size <= 16
+    return isinstance(kind, Text) or kind.size <= 16

@@ -10,20 +10,24 @@ from sfumato.engines.reference import Reference
 from sfumato.errors import MissingDeclaration
 from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.aggregate import CountRows, CountUnits
+from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits
+from sfumato.plan.owner import Owner
 from sfumato.plan.relation import Scan
 from sfumato.plan.status import Bounded, Limits, Part, Raw, Tracked
+from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.query.passes import Context
 from sfumato.query.passes.limit import limit
 
 CONTEXT = Context(Dataset("data", {"people": sf.Table("nowhere.csv")}), Norm.L1)
-ROWS = (CountRows(),)
 LETTER = Column("letter", sf.Category(*"abcd"))
+ROWS, DISTINCT = (CountRows(),), (CountDistinct(Value.of(LETTER)),)
 
 
 def tracked(limits, *, groups=4, aggregates=ROWS, unit="person"):
-    return Tracked(Raw(Scan("people"), (LETTER,), aggregates), unit, Limits(*limits), groups)
+    scan = Scan("people", columns=(LETTER,), owner=Owner(("person",)))
+    keys = (GroupKey(Value.of(LETTER), None if groups is None else (0, 1, 2, 3)),)
+    return Tracked(Raw(scan, keys, aggregates), unit, Limits(*limits), groups)
 
 
 def limited(limits, **facts):
@@ -31,8 +35,9 @@ def limited(limits, **facts):
 
 
 def test_rows_as_units_need_no_limit():
-    plan = tracked((None, None, None), unit=None)
-    assert limit(plan, CONTEXT) is plan
+    for groups in (4, None):
+        plan = tracked((None, None, None), unit=None, groups=groups)
+        assert limit(plan, CONTEXT) is plan
 
 
 def test_limits_that_bind_are_kept():
@@ -48,9 +53,16 @@ def test_a_group_limit_beyond_the_declared_groups_does_not_bind():
     assert limited((2, 9, None)) == Limits(2, None, None)
 
 
+def test_a_group_limit_of_open_keys_always_binds():
+    assert limited((2, 9, None), groups=None) == Limits(2, 9, None)
+    assert limited((2, None, 3), groups=None) == Limits(2, 3, 3)
+    assert limited((2, 9, 3), groups=None) == Limits(2, 3, 3)
+
+
 def test_a_total_that_the_other_limits_imply_does_not_bind():
     assert limited((2, 3, 6)) == Limits(2, 3, None)
     assert limited((2, 3, 7)) == Limits(2, 3, None)
+    assert limited((2, 3, 6), groups=None) == Limits(2, 3, None)
 
 
 def test_a_total_limits_rows_and_groups_where_they_are_not_declared():
@@ -62,28 +74,35 @@ def test_distinct_units_need_no_row_limit():
     assert limited((None, 2, None), aggregates=(CountUnits(),)) == Limits(None, 2, None)
 
 
+@pytest.mark.parametrize("groups", [4, None])
 @pytest.mark.parametrize("limits", [(None, None, None), (2, None, None)])
-def test_a_missing_group_limit_is_asked_for_by_name(limits):
+def test_a_missing_group_limit_is_asked_for_by_name(limits, groups):
     with pytest.raises(MissingDeclaration, match="'person' has no max_groups") as refusal:
-        limited(limits)
+        limited(limits, groups=groups)
     assert "max_groups=" in refusal.value.allowed
     assert "Declare max_groups" in refusal.value.remedy
 
 
-@pytest.mark.parametrize("aggregates", [(CountRows(),), (CountUnits(), CountRows())])
+@pytest.mark.parametrize("aggregates", [ROWS, DISTINCT, (CountUnits(), CountRows()), (CountUnits(), *DISTINCT)])
 def test_a_missing_row_limit_is_asked_for_by_name(aggregates):
     with pytest.raises(MissingDeclaration, match="'person' has no max_rows"):
         limited((None, 2, None), aggregates=aggregates)
 
 
 def integers(plan, rows):
-    bounded = Bounded(plan, Norm.L1, 2**20, (Part(CountRows(), Distance(Norm.L1, 1)),))
+    bounded = Bounded(plan, Norm.L1, 2**20, (Part(plan.raw.aggregates[0], Distance(Norm.L1, 1), 1),))
     return Reference({"people": rows}).run(bounded, "key")
 
 
-@given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 8), st.lists(st.sampled_from("abcd"), max_size=12))
-def test_dropping_what_cannot_bind_changes_nothing(rows, groups, total, letters):
+@given(
+    st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(1, 8)),
+    st.lists(st.sampled_from("abcd"), max_size=12),
+    st.sampled_from([ROWS, DISTINCT, (CountUnits(),)]),
+    st.sampled_from([4, None]),
+)
+def test_dropping_what_cannot_bind_changes_nothing(limits, letters, aggregates, groups):
+    rows, most, total = limits
     held = [{"person": "p", "letter": letter} for letter in letters]
-    plan = limit(tracked((rows, groups, total)), CONTEXT)
-    every = tracked((min(rows, total), min(groups, total, 4), total))
+    plan = limit(tracked(limits, aggregates=aggregates, groups=groups), CONTEXT)
+    every = tracked((min(rows, total), min(most, total, 4), total), aggregates=aggregates, groups=groups)
     assert integers(plan, held) == integers(every, held)

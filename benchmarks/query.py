@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long a question takes besides its data: ``make bench-query``."""
+
+import sys
+from collections.abc import Iterator
+
+from benchmarks.compare import Case, Kind, Peer, Unit, Work, at_most, at_most_more
+from benchmarks.driver import ROOT
+from benchmarks.report import bench
+
+RESULTS = ROOT / "benchmarks" / "results" / "query.json"
+QUESTIONS = "questions"
+
+MILLI = Unit("ms", 1e3)
+MEASURED = Unit("ms", 1e3, kind=Kind.VALUE)
+
+
+def cases() -> Iterator[Case]:
+    """All of them."""
+    yield Case(
+        "text to emitted SQL, the median statement", MEASURED, Work(QUESTIONS, "compile, median"), (), at_most(3)
+    )
+    yield Case(
+        "text to emitted SQL, the widest statement", MEASURED, Work(QUESTIONS, "compile, widest"), (), at_most(10)
+    )
+    plain = Peer("plain DuckDB", Work(QUESTIONS, "plain", n=10**6), at_most_more(10))
+    yield Case("one filtered count of 1,000,000 rows", MILLI, Work(QUESTIONS, "small query", n=10**6), (plain,))
+    yield Case("preview", MILLI, Work(QUESTIONS, "preview", n=10**6), (), at_most(5))
+
+
+if __name__ == "__main__":
+    bench(sys.argv[1:], list(cases()), (QUESTIONS,), RESULTS)

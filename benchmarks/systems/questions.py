@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions of a session: how long until they are understood, previewed and answered."""
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from functools import cache, partial
+from itertools import count
+from pathlib import Path
+
+import duckdb
+
+import sfumato as sf
+from benchmarks.events import AGES, REGIONS, events
+from benchmarks.systems import Call
+from sfumato.metadata.column import ColumnType
+from sfumato.metadata.dataset import Dataset
+from sfumato.privacy.distance import Norm
+from sfumato.query.pipeline import compile_plan
+from sfumato.sql.lower import understand
+
+PACKAGES = ("sfumato", "duckdb", "sqlglot")
+FOLDER = Path(__file__).resolve().parents[2] / ".bench" / "data"
+UNIT = sf.Unit("user_id", max_rows=10, max_groups=5)
+# fresh constants, so that no answer is one that is stored
+_FRESH = count(1)
+
+STATEMENTS = (
+    "SELECT COUNT(*) FROM events",
+    "SELECT SUM(amount), AVG(amount), COUNT(*), COUNT(amount) FROM events",
+    "SELECT region, COUNT(*) AS n, AVG(amount) AS m FROM events GROUP BY region HAVING COUNT(*) > 1000 ORDER BY n DESC",
+    "SELECT product, COUNT(*) AS n FROM events GROUP BY product ORDER BY n DESC LIMIT 10",
+    "SELECT DATE_TRUNC('month', day) AS m, SUM(amount) FROM events GROUP BY 1",
+    "SELECT region, QUANTILE_CONT(amount, 0.5), QUANTILE_CONT(amount, 0.9) FROM events GROUP BY region",
+    "SELECT COUNT(*) FILTER (WHERE amount > 50), VAR_SAMP(amount) FROM events",
+    "SELECT COUNT(*) FROM events WHERE day BETWEEN DATE '2024-06-01' AND DATE '2024-06-30' AND region IN ('R01', 'R02')",
+    "SELECT u.age_band, AVG(e.amount) FROM events e JOIN users u ON e.user_id = u.user_id GROUP BY u.age_band",
+    (
+        "WITH p AS (SELECT user_id, COUNT(*) AS n FROM events GROUP BY user_id) "
+        "SELECT LEAST(n, 20) AS n, COUNT(*) AS users FROM p GROUP BY 1"
+    ),
+    "SELECT COUNT(*) FROM events WHERE user_id IN (SELECT user_id FROM users WHERE age_band = '18-24')",
+    "SELECT WIDTH_BUCKET(amount, 0, 200, 20) AS b, COUNT(*) FROM events GROUP BY b",
+    "SELECT region, COUNT(*) FROM events GROUP BY ROLLUP(region)",
+)
+
+
+def tables(folder: Path) -> dict[str, sf.Table]:
+    """The declarations of the workloads."""
+    columns: dict[str, ColumnType] = {
+        "region": sf.Category(*(f"R{index:02}" for index in range(REGIONS))),
+        "product": sf.Text(),
+        "day": sf.Date("2024-01-01", "2024-12-30"),
+        "amount": sf.Real(0, 200),
+    }
+    users: dict[str, ColumnType] = {"age_band": sf.Category(*AGES)}
+    return {
+        "events": sf.Table(folder / "events.parquet", unit=UNIT, columns=columns),
+        "users": sf.Table(folder / "users.parquet", unit=sf.Unit("user_id", max_rows=1), columns=users),
+    }
+
+
+@cache
+def dataset() -> Dataset:
+    """The declarations alone."""
+    return Dataset("bench", tables(FOLDER))
+
+
+@cache
+def _session(rows: int) -> sf.Session:
+    ledger = tempfile.mkdtemp(prefix="sfumato-bench-")
+    budget = sf.Budget(10**6, "0.1")
+    return sf.connect(tables(events(FOLDER, rows)), dataset=f"bench-{rows}", budget=budget, ledger=f"{ledger}/l.db")
+
+
+def _compiled(sql: str) -> float:
+    """Seconds from a text to the SQL of the engine; the least of five, all caches of constants warm."""
+    engine, found = _session(10**6)._engine, []
+    for _ in range(5):
+        start = time.perf_counter()
+        question = understand(sql, dataset())
+        engine.statement(compile_plan(question.raw, dataset(), Norm.L1))
+        found.append(time.perf_counter() - start)
+    return min(found)
+
+
+def _compile(choose: Callable[[list[float]], float], scale: float, n: int) -> Call:
+    return lambda: choose([_compiled(sql) for sql in STATEMENTS])
+
+
+def _small(scale: float, n: int) -> Call:
+    """One filtered count, answered, its three syncs of the ledger included."""
+    session = _session(n)
+
+    def call() -> object:
+        return session.query(
+            f"SELECT COUNT(*) AS n FROM events WHERE amount > {next(_FRESH) % 190}.{next(_FRESH)}", rho="1e-9"
+        )
+
+    return call
+
+
+def _plain(scale: float, n: int) -> Call:
+    """The same count, as anyone would ask it."""
+    connection, path = duckdb.connect(), events(FOLDER, n) / "events.parquet"
+    return lambda: connection.execute(
+        f"SELECT COUNT(*) FROM '{path}' WHERE amount > {next(_FRESH) % 190}.{next(_FRESH)}"
+    ).fetchall()
+
+
+def _preview(scale: float, n: int) -> Call:
+    session = _session(n)
+    return lambda: session.preview(STATEMENTS[2], rho="0.01")
+
+
+WORKS = {
+    "compile, median": partial(_compile, statistics.median),
+    "compile, widest": partial(_compile, max),
+    "small query": _small,
+    "plain": _plain,
+    "preview": _preview,
+}

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a value of the data means: its text, and its code under a declaration.
+
+The forms of texts that are numbers or dates are shared by every engine; the rest is the
+plain Python that they are held to.
+"""
+
+import datetime
+import math
+import re
+from decimal import Decimal
+
+from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real, Text, date_code
+
+NUMBER_PATTERN = r"[ \t\n\f\r]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t\n\f\r]*"
+DATE_PATTERN = r"([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-[0-9]{2}-[0-9]{2}"
+
+
+def code_of(column: Column, value: object) -> int | str | None:
+    """The code of a value; None for what is missing or not declared.
+
+    >>> code_of(Column("age", Integer(0, 120)), "130")
+    120
+    """
+    if value is None:
+        return None
+    kind = column.type
+    if kind.missing and text_of(value) in kind.missing:
+        return None
+    match kind:
+        case Integer() | Real():
+            return _number_code(kind, value)
+        case Date():
+            return _day_code(kind, value)
+        case Category() | Boolean():
+            return dict(kind.texts()).get(text_of(value))
+        case Text():
+            return text_of(value)
+
+
+def text_of(value: object) -> str:
+    """The text by which a value is compared: of a whole number without a fraction.
+
+    >>> text_of(1.0), text_of(Decimal("2.50")), text_of(True)
+    ('1', '2.50', 'true')
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and -(2**63) <= value < 2**63 and value == math.floor(value):
+        return str(int(value))
+    if isinstance(value, Decimal):
+        return re.sub(r"\.0+$", "", format(value, "f"))
+    if isinstance(value, datetime.datetime) and value.microsecond:
+        return str(value).rstrip("0")
+    return str(value)
+
+
+def _number_code(kind: Integer | Real, value: object) -> int | None:
+    if isinstance(value, str) and not re.fullmatch(NUMBER_PATTERN, value, re.ASCII):
+        return None
+    if not isinstance(value, str | int | float | Decimal):
+        return None
+    number = float(value) / float(kind.step)
+    if math.isnan(number):
+        return None
+    if number <= kind.lower_code:
+        return kind.lower_code
+    return kind.upper_code if number >= kind.upper_code else round(number)
+
+
+def _day_code(kind: Date, value: object) -> int | None:
+    if isinstance(value, datetime.datetime):
+        value = value.date()
+    if isinstance(value, str) and not re.fullmatch(DATE_PATTERN, value, re.ASCII):
+        return None
+    day = date_code(value)
+    return None if day is None else min(max(day, kind.lower_code), kind.upper_code)

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A value of the data as DuckDB reads it: its text, and its code under a declaration.
+
+Total: no value can make a reading fail. Casts are TRY_CAST, rounding is written out, text
+is a number or a date only where it has the form of one. Proof: reading.proof.md.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sfumato.engines.codes import DATE_PATTERN, NUMBER_PATTERN
+from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real, Text
+
+_FAMILIES = {
+    "text": ("VARCHAR", "ENUM"),
+    "whole": (
+        *("BIGINT", "INTEGER", "SMALLINT", "TINYINT", "HUGEINT"),
+        *("UBIGINT", "UINTEGER", "USMALLINT", "UTINYINT", "UHUGEINT"),
+    ),
+    "float": ("DOUBLE", "FLOAT"),
+    "date": ("DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"),
+    "decimal": ("DECIMAL",),
+    "uuid": ("UUID",),
+    "boolean": ("BOOLEAN",),
+    "null": ("NULL",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where rows come from: a FROM item of ours, and the physical type of each column."""
+
+    sql: str
+    types: Mapping[str, str]
+
+    def family(self, column: str) -> str:
+        """What kind of value it physically holds; 'null' for nothing at all, 'other' cannot be read."""
+        name = self.types[column].upper().partition("(")[0].strip('"')
+        return next((family for family, names in _FAMILIES.items() if name in names), "other")
+
+
+def quote(name: str) -> str:
+    """An identifier.
+
+    >>> quote('a"b')
+    '"a""b"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    """A text literal.
+
+    >>> text("it's")
+    "'it''s'"
+    """
+    return "'" + value.replace("'", "''") + "'"
+
+
+def named(columns: Sequence[str], source: Source) -> str:
+    """The text of one column, or of several: each with its length before it; NULL where one is NULL."""
+    texts = [text_reading(quote(column), source.family(column)) for column in columns]
+    if len(texts) == 1:
+        return texts[0]
+    return " || ".join(f"CAST(length({each}) AS VARCHAR) || ':' || {each}" for each in texts)
+
+
+def reading(column: str, kind: object, source: Source) -> str:
+    """A value as it is compared: steps from zero, a day or a text; NULL for missing.
+
+    Guarantees:
+        no value can make a reading fail
+    """
+    raw, family = quote(column), source.family(column)
+    match kind:
+        case Integer() | Real():
+            found = _steps(raw, family, kind)
+        case Date():
+            found = _guarded(f"TRY_CAST({raw} AS DATE)", raw, family, DATE_PATTERN)
+        case Category() | Boolean() | Text():
+            found = text_reading(raw, family)
+        case _:
+            raise TypeError(f"{column} has no declared type")
+    if not kind.missing:
+        return found
+    listed = ", ".join(text(marker) for marker in kind.missing)
+    return f"CASE WHEN {text_reading(raw, family)} NOT IN ({listed}) THEN {found} END"
+
+
+def code(column: Column, value: str) -> str:
+    """The code of a reading; NULL for what is missing or not declared.
+
+    Guarantees:
+        the engine gives the codes of the reference
+    """
+    match column.type:
+        case Integer() | Real() as kind:
+            return _clipped(value, str(kind.lower_code), str(kind.upper_code), kind, _half_even(value))
+        case Date() as kind:
+            low, high = (f"DATE '{kind.decode(bound)}'" for bound in (kind.lower_code, kind.upper_code))
+            return _clipped(value, low, high, kind, f"date_diff('day', DATE '1970-01-01', {value})")
+        case Category() | Boolean() as kind:
+            cases = " ".join(f"WHEN {text(listed)} THEN {number}" for listed, number in kind.texts())
+            return f"CAST(CASE {value} {cases} END AS BIGINT)"
+        case Text():
+            return value
+
+
+def text_reading(raw: str, family: str) -> str:
+    """The text by which a value is compared: whole floats without a fraction."""
+    if family == "text":
+        return f"CAST({raw} AS VARCHAR)"
+    if family == "float":
+        wide, whole = f"TRY_CAST({raw} AS DOUBLE)", f"TRY_CAST({raw} AS BIGINT)"
+        return f"CASE WHEN {whole} = {raw} THEN CAST({whole} AS VARCHAR) ELSE TRY_CAST({wide} AS VARCHAR) END"
+    if family == "decimal":
+        # never through a cast back to the type, which a rounded value may not fit
+        return f"regexp_replace(TRY_CAST({raw} AS VARCHAR), '\\.0+$', '')"
+    if family == "date":
+        # DuckDB cannot print every timestamp that it can hold; these it can
+        sane = f"TRY_CAST({raw} AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
+        return f"CASE WHEN {sane} THEN TRY_CAST({raw} AS VARCHAR) END"
+    return f"TRY_CAST({raw} AS VARCHAR)"
+
+
+def _steps(raw: str, family: str, kind: Integer | Real) -> str:
+    """value / step, correctly rounded and so monotone; NaN is missing."""
+    number = _guarded(f"TRY_CAST({raw} AS DOUBLE)", raw, family, NUMBER_PATTERN)
+    return f"nullif({number}, 'nan'::DOUBLE) / {float(kind.step)!r}::DOUBLE"
+
+
+def _guarded(cast: str, raw: str, family: str, pattern: str) -> str:
+    """A cast of text only where the text has the stated form."""
+    return f"CASE WHEN regexp_full_match({raw}, {text(pattern)}) THEN {cast} END" if family == "text" else cast
+
+
+def _clipped(value: str, low: str, high: str, kind: Integer | Real | Date, inside: str) -> str:
+    return (
+        f"CASE WHEN {value} <= {low} THEN {kind.lower_code} WHEN {value} >= {high} THEN {kind.upper_code} "
+        f"WHEN {value} IS NOT NULL THEN {inside} END"
+    )
+
+
+def _half_even(y: str) -> str:
+    """Rounds half to even, written out; |y| <= 2^52, so every step is exact.
+
+    TRY_CAST although the value is in range: an optimiser may lift it out of its CASE.
+    """
+    floor, rest = f"TRY_CAST(floor({y}) AS BIGINT)", f"({y} - floor({y}))"
+    return f"{floor} + CASE WHEN {rest} > 0.5 OR ({rest} = 0.5 AND {floor} % 2 <> 0) THEN 1 ELSE 0 END"

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits that are learnt privately (``sf.AUTO``): a charged question of its own for each.
+
+A limit is the 95% quantile, over the units, of what the limit bounds: the rows of a unit,
+the most rows it has in a group, the groups it is in. One row a unit, so nothing has to be
+bounded to ask it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+from sfumato.metadata.column import Column, Integer
+from sfumato.metadata.dataset import Dataset
+from sfumato.plan.aggregate import CountUnits, Quantiles
+from sfumato.plan.output import Item, Output
+from sfumato.plan.relation import Computed, PerUnit, Relation, Summary
+from sfumato.plan.scalar import Estimate, Field
+from sfumato.plan.status import Raw
+from sfumato.plan.value import Value
+from sfumato.privacy.unit import AUTO
+from sfumato.sql.lower import Question
+
+# What each learnt limit costs, of the price of the question that needs it.
+SHARE = Fraction(1, 10)
+_LEVEL = Fraction(95, 100)
+_MOST = 1024
+_LIMITS = ("max_rows", "max_groups", "max_rows_total")
+
+
+def automatic(question: Question, dataset: Dataset) -> Iterator[tuple[str, Question]]:
+    """The limits of the question's table that have to be learnt, each with the question that learns it."""
+    unit = dataset.tables[question.table].unit
+    for limit in _LIMITS:
+        if unit is not None and getattr(unit, limit) is AUTO and _is_needed(limit, question.raw):
+            column = Column(f"auto.{limit}", Integer(1, _MOST))
+            raw = Raw(_counted(limit, question.raw, column), (), (Quantiles(Value.of(column), (_LEVEL,)),))
+            output = Output((Item(limit, Estimate(0)),))
+            yield limit, replace(question, text=f"{limit} of: {question.text}", raw=raw, output=output, notes=())
+
+
+def with_limits(dataset: Dataset, table: str, learnt: dict[str, int]) -> Dataset:
+    """The dataset with the limits of a table as learnt; those that the question does not need are left out."""
+    unit = dataset.tables[table].unit
+    if unit is None:
+        return dataset
+    limits = {name: learnt.get(name) if getattr(unit, name) is AUTO else getattr(unit, name) for name in _LIMITS}
+    declared = replace(dataset.tables[table], unit=unit.limited(**limits))
+    return replace(dataset, tables={**dataset.tables, table: declared})
+
+
+def _is_needed(limit: str, raw: Raw) -> bool:
+    if limit == "max_groups":
+        return bool(raw.keys)
+    return not all(isinstance(each, CountUnits) for each in raw.aggregates)
+
+
+def _counted(limit: str, raw: Raw, column: Column) -> Relation:
+    """One row a unit, with what the limit bounds."""
+    if limit == "max_rows_total" or not raw.keys:
+        return PerUnit(raw.relation, (), (Computed(column, Summary.COUNT),))
+    rows = Column("auto.rows", Integer(1, _MOST))
+    keys = tuple((Column(f"auto.k{index}", key.value.type), key.value) for index, key in enumerate(raw.keys))
+    by_group = PerUnit(raw.relation, keys, (Computed(rows, Summary.COUNT),))
+    if limit == "max_groups":
+        return PerUnit(by_group, (), (Computed(column, Summary.COUNT),))
+    return PerUnit(by_group, (), (Computed(column, Summary.MAXIMUM, Value("rows", rows.type, Field(rows))),))

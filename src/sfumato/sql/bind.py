@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a statement leaves open is filled in before it is understood: parameters, today, inner answers.
+
+A parameter becomes a constant of the syntax tree, never a piece of text, so that no value
+can change what a statement means.
+"""
+
+import datetime
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from sfumato.errors import InvalidNumber, UnsupportedSql, WrongUse
+from sfumato.exact.rational import to_fraction
+from sfumato.sql.reject import refuse
+
+Parameter: TypeAlias = int | float | str | bool | Decimal | Fraction | datetime.date
+Parameters: TypeAlias = Mapping[str, Parameter] | Sequence[Parameter]
+Scalars: TypeAlias = Callable[[exp.Select], Fraction | datetime.date]
+
+# Where a sub-query stands for rows.
+_ROWS = (exp.From, exp.Join, exp.In, exp.Limit, exp.SetOperation, exp.Subquery, exp.Any, exp.All, exp.CTE)
+_CLOCKS = (exp.CurrentTimestamp, exp.CurrentTime, exp.CurrentDatetime, exp.Localtime, exp.Localtimestamp)
+
+
+def with_parameters(select: exp.Select, parameters: Parameters | None) -> exp.Select:
+    """The statement with its parameters as constants."""
+    places = list(select.find_all(exp.Placeholder, exp.Parameter))
+    given = _by_name(parameters)
+    used = set()
+    for node in places:
+        name = str(node.name or node.this or "").lower()
+        if name not in given:
+            raise UnsupportedSql(
+                f"The parameter {'$' + name if name else '?'} has no value here.",
+                allowed=", ".join(f"${each}" for each in given) or "none was given",
+                remedy="Give it: parameters=[...] for $1 and ?, parameters={...} for :name and $name.",
+            )
+        node.replace(constant(name, given[name]))
+        used.add(name)
+    unused = [f"${each}" for each in given if each not in used]
+    if unused:
+        raise WrongUse(f"Parameters that the statement does not use: {', '.join(unused)}.", remedy="Leave them out.")
+    return select
+
+
+def with_today(select: exp.Select, today: datetime.date) -> tuple[exp.Select, tuple[str, ...]]:
+    """The statement with CURRENT_DATE as a constant, and what to tell the reader."""
+    for clock in select.find_all(*_CLOCKS, exp.Anonymous):
+        if not isinstance(clock, exp.Anonymous) or str(clock.this).upper() in ("NOW", "GET_CURRENT_TIMESTAMP"):
+            raise refuse(
+                "The time of day (NOW, CURRENT_TIMESTAMP)",
+                ("is not the same when the answer is checked", "CURRENT_DATE, or a constant: DATE '2026-11-30'."),
+            )
+    places = list(select.find_all(exp.CurrentDate))
+    for node in places:
+        node.replace(constant("CURRENT_DATE", today))
+    return select, (f"CURRENT_DATE is {today.isoformat()} here.",) if places else ()
+
+
+def scalar_queries(select: exp.Select) -> list[exp.Select]:
+    """The sub-queries that stand for one number: each is a private question of its own.
+
+    Each is given with the WITH of the statement around it, so that it can be asked alone.
+    """
+    return [_standing_alone(node, select) for node in _places(select)]
+
+
+def with_scalars(select: exp.Select, scalars: Scalars | Mapping[str, Fraction | datetime.date] | None) -> exp.Select:
+    """The statement with the answers of its scalar sub-queries as constants.
+
+    ``scalars`` answers a sub-query; or it maps the texts of sub-queries to answers.
+    """
+    for node in _places(select):
+        inner = _standing_alone(node, select)
+        text = inner.sql(dialect="duckdb")
+        if scalars is None or (isinstance(scalars, Mapping) and text not in scalars):
+            raise UnsupportedSql(
+                "A sub-query in place of a number is a private question of its own, with its own cost.",
+                remedy=f"Ask it first, session.query({text!r}, ...), and write its answer as a number; "
+                "or give the cost of both to session.query.",
+            )
+        answer = scalars[text] if isinstance(scalars, Mapping) else scalars(inner)
+        node.replace(constant("The answer of a sub-query", answer))
+    return select
+
+
+def constant(name: str, value: object) -> exp.Expr:
+    """The syntax of a constant.
+
+    Raises:
+        InvalidNumber: a value that is no number, text, truth or date.
+    """
+    if isinstance(value, bool):
+        return exp.Boolean(this=value)
+    if isinstance(value, str):
+        return exp.Literal.string(value)
+    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        return exp.Cast(this=exp.Literal.string(value.isoformat()), to=exp.DataType.build("date"))
+    if not isinstance(value, int | float | Decimal | Fraction):
+        raise InvalidNumber(
+            f"The parameter {name} is a {type(value).__name__}.",
+            allowed="int, Decimal, Fraction, float, str, bool, datetime.date; for NULL write IS NULL",
+        )
+    exact = to_fraction(name, value)
+    written = exp.Literal.number(str(abs(exact)))
+    return exp.Paren(this=exp.Neg(this=written)) if exact < 0 else written
+
+
+def _by_name(parameters: Parameters | None) -> dict[str, Parameter]:
+    if parameters is None:
+        return {}
+    if isinstance(parameters, Mapping):
+        return {str(name).lower(): value for name, value in parameters.items()}
+    if isinstance(parameters, str):
+        raise WrongUse("parameters= that is one text.", allowed="a list of values, or a mapping of names")
+    return {str(place): value for place, value in enumerate(parameters, 1)}
+
+
+def _places(select: exp.Select) -> list[exp.Subquery]:
+    """Sub-queries in place of a value, outermost only."""
+    found: list[exp.Subquery] = []
+    waiting: list[exp.Expr] = [select]
+    while waiting:
+        node = waiting.pop(0)
+        for each in node.iter_expressions():
+            if isinstance(each, exp.Subquery) and _is_scalar(each, node):
+                found.append(each)
+            else:
+                waiting.append(each)
+    return found
+
+
+def _is_scalar(node: exp.Subquery, above: exp.Expr) -> bool:
+    """One aggregate without GROUP BY, which does not look at the rows outside."""
+    inner = node.this
+    if isinstance(above, _ROWS) or not isinstance(inner, exp.Select):
+        return False
+    if inner.args.get("group") or len(inner.expressions) != 1 or inner.find(exp.AggFunc) is None:
+        return False
+    _require_own_columns(inner)
+    return True
+
+
+def _require_own_columns(inner: exp.Select) -> None:
+    tables = {each.alias_or_name.lower() for each in inner.find_all(exp.Table, exp.Subquery)}
+    for column in inner.find_all(exp.Column):
+        if column.table and column.table.lower() not in tables:
+            raise refuse(
+                "A sub-query that reads the row outside (a correlated one)",
+                (
+                    "compares each person with all others",
+                    "Ask for the two numbers separately, or test against a constant.",
+                ),
+            )
+
+
+def _standing_alone(node: exp.Subquery, select: exp.Select) -> exp.Select:
+    inner = node.this.copy()
+    around = select.args.get("with_")
+    if around is not None and inner.args.get("with_") is None:
+        inner.set("with_", around.copy())
+    assert isinstance(inner, exp.Select)
+    return inner

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dates of rows: parts, truncation, differences, days added."""
+
+import calendar
+import datetime
+from collections.abc import Mapping
+from fractions import Fraction
+
+from sfumato.errors import UnsupportedSql
+from sfumato.metadata.column import EPOCH, date_code
+from sfumato.plan.evaluate import date_part, date_trunc, day
+from sfumato.plan.scalar import (
+    Arithmetic,
+    Constant,
+    DatePart,
+    DateTrunc,
+    Lookup,
+    Operation,
+    Part,
+    Scalar,
+)
+from sfumato.sql.arithmetic import truncated
+from sfumato.sql.lattice import clipped, plus, times
+from sfumato.sql.typed import Day, Interval, Number, Typed, known
+
+PARTS: Mapping[str, Part] = {
+    "YEAR": Part.YEAR,
+    "QUARTER": Part.QUARTER,
+    "MONTH": Part.MONTH,
+    "WEEK": Part.WEEK,
+    "WEEKOFYEAR": Part.WEEK,
+    "DAY": Part.DAY,
+    "DAYOFMONTH": Part.DAY,
+    "ISODOW": Part.WEEKDAY,
+    "DAYOFWEEKISO": Part.WEEKDAY,
+}
+_LENGTHS = {"DAY": (1, 0), "WEEK": (7, 0), "MONTH": (0, 1), "QUARTER": (0, 3), "YEAR": (0, 12)}
+# Sunday is 0 and Saturday 6, from Monday = 1.
+_FROM_SUNDAY = (1, 2, 3, 4, 5, 6, 0)
+
+
+def literal_day(text: str) -> Day:
+    """The day of an ISO text."""
+    code = date_code(text)
+    if code is None:
+        raise UnsupportedSql("A DATE that is not written DATE 'YYYY-MM-DD'.", remedy="DATE '2019-12-31'")
+    return Day(Constant(code))
+
+
+def as_day(typed: Typed) -> Day | None:
+    """A day, also one written as a plain text; None for another kind."""
+    if isinstance(typed, Day):
+        return typed
+    constant = known(typed)
+    code = date_code(constant) if isinstance(constant, str) else None
+    return None if code is None else Day(Constant(code))
+
+
+def part_of(name: str, moment: Day) -> Number:
+    """EXTRACT(name FROM moment)."""
+    upper = name.upper()
+    if upper in ("DOW", "DAYOFWEEK"):
+        return _whole(Lookup(_part(Part.WEEKDAY, moment.expression), 1, _FROM_SUNDAY))
+    if upper in ("DOY", "DAYOFYEAR"):
+        since = _minus(moment.expression, _trunc(Part.YEAR, moment.expression))
+        return _whole(clipped(plus(since, 1), 1, 366))
+    if upper not in PARTS:
+        raise UnsupportedSql(
+            f"The part {upper[:20]} of a date.", allowed="YEAR, QUARTER, MONTH, WEEK, DAY, ISODOW, DOW, DOY"
+        )
+    return _whole(_part(PARTS[upper], moment.expression))
+
+
+def trunc(name: str, moment: Day) -> Day:
+    """The first day of the year, quarter, month or ISO week."""
+    part = PARTS.get(name.upper())
+    if part not in (Part.YEAR, Part.QUARTER, Part.MONTH, Part.WEEK, Part.DAY):
+        raise UnsupportedSql(f"DATE_TRUNC to {name[:20]!r}.", allowed="'year', 'quarter', 'month', 'week', 'day'")
+    return moment if part is Part.DAY else Day(_trunc(part, moment.expression))
+
+
+def difference(name: str, start: Day, end: Day) -> Number:
+    """DATE_DIFF: how many days or whole weeks lie, or months, quarters or years begin, between two days."""
+    unit, one, other = name.upper().rstrip("S"), start.expression, end.expression
+    if unit == "DAY":
+        return _whole(_minus(other, one))
+    if unit == "WEEK":
+        return truncated(Number(_minus(other, one), Fraction(1, 7)))
+    per_year = {"YEAR": 1, "QUARTER": 4, "MONTH": 12}.get(unit)
+    if per_year is None:
+        raise UnsupportedSql(f"DATE_DIFF in {name[:20]!r}.", allowed="'day', 'week', 'month', 'quarter', 'year'")
+    return _whole(_minus(_count(per_year, other), _count(per_year, one)))
+
+
+def shifted(moment: Day, length: Interval | Number, sign: int) -> Day:
+    """A day so much later (or, with sign -1, earlier)."""
+    if isinstance(length, Number):
+        if length.step.denominator != 1:
+            raise UnsupportedSql("A date plus a number that is not whole.", remedy="day + 7, or FLOOR the number.")
+        return Day(_plus(moment.expression, times(length.expression, sign * int(length.step))))
+    if length.months == 0:
+        return Day(_plus(moment.expression, Constant(sign * length.days)))
+    if not isinstance(moment.expression, Constant) or not isinstance(moment.expression.value, int):
+        raise UnsupportedSql(
+            "Months or years added to a column: they are not all of one length.",
+            remedy="Add days, day + INTERVAL 30 DAY, or compare DATE_TRUNC('month', day).",
+        )
+    return Day(Constant(_months_later(moment.expression.value, sign * length.months) + sign * length.days))
+
+
+def interval(amount: Fraction, unit: str) -> Interval:
+    """INTERVAL amount unit."""
+    days, months = _LENGTHS.get(unit.upper().rstrip("S"), (0, 0))
+    if (days, months) == (0, 0) or amount.denominator != 1 or abs(amount) > 10**6:
+        raise UnsupportedSql("An INTERVAL that is no whole number of days.", remedy="INTERVAL 7 DAY")
+    return Interval(int(amount) * days, int(amount) * months)
+
+
+def _months_later(code: int, months: int) -> int:
+    start = day(code)
+    total = start.year * 12 + start.month - 1 + months
+    if not 12 <= total < 12 * 10_000:
+        raise UnsupportedSql("A date beyond the years 1 to 9999.", remedy="Use a shorter INTERVAL.")
+    year, month = total // 12, total % 12 + 1
+    reached = datetime.date(year, month, min(start.day, calendar.monthrange(year, month)[1]))
+    return (reached - EPOCH).days
+
+
+def _count(per_year: int, moment: Scalar) -> Scalar:
+    """Years, quarters or months since the year 0."""
+    years = times(_part(Part.YEAR, moment), per_year)
+    if per_year == 1:
+        return years
+    return _plus(years, _part(Part.QUARTER if per_year == 4 else Part.MONTH, moment))
+
+
+def _part(part: Part, moment: Scalar) -> Scalar:
+    if isinstance(moment, Constant) and isinstance(moment.value, int):
+        return Constant(date_part(part, moment.value))
+    return DatePart(part, moment)
+
+
+def _trunc(part: Part, moment: Scalar) -> Scalar:
+    if isinstance(moment, Constant) and isinstance(moment.value, int):
+        return Constant(date_trunc(part, moment.value))
+    return DateTrunc(part, moment)
+
+
+def _plus(one: Scalar, other: Scalar) -> Scalar:
+    if isinstance(other, Constant) and isinstance(other.value, int):
+        return plus(one, other.value)
+    return Arithmetic(Operation.ADD, one, other)
+
+
+def _minus(one: Scalar, other: Scalar) -> Scalar:
+    if isinstance(other, Constant) and isinstance(other.value, int):
+        return plus(one, -other.value)
+    return Arithmetic(Operation.SUBTRACT, one, other)
+
+
+def _whole(expression: Scalar) -> Number:
+    return Number(expression, Fraction(1))

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands in FROM: rows of units under names."""
+
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from sfumato.errors import UnknownName, UnsupportedSql
+from sfumato.metadata.column import Column, Text
+from sfumato.metadata.table import Table
+from sfumato.plan.owner import Owner, owner_of
+from sfumato.plan.relation import (
+    Filter,
+    PublicJoin,
+    Ranked,
+    Relation,
+    Scan,
+    Semi,
+    Union,
+    UnitJoin,
+    first,
+    is_single,
+)
+from sfumato.plan.scalar import Field
+from sfumato.sql.names import Context, Scope, Source
+from sfumato.sql.reject import reject, require_only
+from sfumato.sql.typed import Person, Typed, Words, read
+
+
+@dataclass(frozen=True, slots=True)
+class From:
+    """Rows of units, and the names under which their columns are known.
+
+    ``table``: the private table on the far left. ``unit``: the name of the units, None where each
+    row is its own; ``width``: how many columns name one. ``limit``: how many rows a unit has at
+    most, by its declaration. ``once``: it is declared to have one.
+    """
+
+    relation: Relation
+    sources: tuple[Source, ...]
+    table: str
+    unit: str | None
+    width: int
+    limit: int | None
+    once: bool
+    public: bool
+
+    def scope(self, context: Context) -> Scope:
+        """The names that its expressions can use."""
+        return Scope(context, self.sources, self.width)
+
+    def over(self, relation: Relation) -> "From":
+        """Other rows under the same names."""
+        return replace(self, relation=relation)
+
+    def single(self, context: Context) -> Relation | None:
+        """At most one row of each unit; None where neither the plan nor a declaration says so."""
+        if is_single(self.relation):
+            return self.relation
+        if not self.once or self.width == 0:
+            return None
+        return first(self.relation, (), fields(self.relation), context.name(f"{self.table}.first"))
+
+
+def declared(context: Context, node: exp.Table) -> From:
+    """A declared table."""
+    dataset = context.dataset
+    if not isinstance(node.this, exp.Identifier):
+        if isinstance(node.this, exp.Func):
+            raise UnknownName("FROM a function.", allowed=", ".join(dataset.tables), remedy="Ask a declared table.")
+        raise reject(node)
+    require_only(node, "this", "alias")
+    if node.args.get("alias") is not None:
+        require_only(node.args["alias"], "this")
+    name = next((each for each in dataset.tables if each.lower() == node.name.lower()), None)
+    if name is None:
+        raise UnknownName(f"No table {node.name!r}.", allowed=", ".join(dataset.tables))
+    table, owner = dataset.tables[name], owner_of(dataset, name)
+    parts = _parts(owner)
+    prefix = context.prefix(name, [*table.columns, *parts])
+    columns = tuple(Column(prefix + each, kind) for each, kind in table.columns.items())
+    named: dict[str, Typed] = {each.lower(): read(column) for each, column in zip(table.columns, columns, strict=True)}
+    if owner is not None and len(parts) == 1:
+        named |= _person(prefix, owner, next(iter(parts)), named)
+    source = Source(
+        node.alias or name,
+        named,
+        tuple(table.columns),
+        {each.lower(): at for each, at in parts.items()},
+        f"Table {name!r}",
+    )
+    unit = dataset.unit_name(name)
+    total, once = _limits(table)
+    return From(Scan(name, prefix, columns, owner), (source,), name, unit, len(parts), total, once, table.public)
+
+
+def fields(relation: Relation) -> tuple[Field, ...]:
+    """What tells the rows of one unit apart, as far as a question can see."""
+    match relation:
+        case Scan(_, _, columns, _) | Union(_, _, columns):
+            return tuple(Field(each) for each in columns)
+        case Filter() | PublicJoin() | UnitJoin() | Semi():
+            return fields(relation.source)
+        case Ranked(source, _, _, column):
+            return (*fields(source), Field(column))
+        case _:
+            columns = (*(column for column, _ in relation.keys), *(each.column for each in relation.columns))
+            return tuple(Field(each) for each in columns)
+
+
+def with_columns(relation: Relation, columns: dict[str, Column]) -> Relation:
+    """The relation whose scans also read their unit's column, where a test names it."""
+    match relation:
+        case Scan(_, prefix, declared_columns, owner):
+            names = [] if owner is None else [prefix + each for each in owner.columns]
+            added = tuple(columns[each] for each in names if each in columns)
+            return replace(relation, columns=(*declared_columns, *added)) if added else relation
+        case UnitJoin():
+            return replace(
+                relation, source=with_columns(relation.source, columns), other=with_columns(relation.other, columns)
+            )
+        case Semi():
+            return replace(
+                relation, source=with_columns(relation.source, columns), units=with_columns(relation.units, columns)
+            )
+        case Union():
+            return replace(relation, sources=tuple(with_columns(each, columns) for each in relation.sources))
+        case _:
+            return replace(relation, source=with_columns(relation.source, columns))
+
+
+def require_private(found: From) -> From:
+    """Refuses what is about nobody."""
+    if found.public:
+        raise UnsupportedSql(
+            "A question about public tables alone.",
+            remedy="They are no secret: read them directly, without noise and without cost.",
+        )
+    return found
+
+
+def _parts(owner: Owner | None) -> dict[str, int]:
+    """The columns that name the unit; those of the table that it is reached by, for a table with a way to it."""
+    if owner is None:
+        return {}
+    root = owner
+    while root.owner is not None:
+        root = root.owner
+    return {name: place for place, name in enumerate(root.columns)}
+
+
+def _person(prefix: str, owner: Owner, name: str, named: dict[str, Typed]) -> dict[str, Typed]:
+    """The column that names the unit: its text, unless it is declared otherwise."""
+    if owner.via is not None:
+        return {name.lower(): Person(name, None)}
+    text = Words(Field(Column(prefix + name, Text())))
+    return {name.lower(): Person(name, named.get(name.lower(), text))}
+
+
+def _limits(table: Table) -> tuple[int | None, bool]:
+    """How many rows a unit has at most, if integers are declared, and whether that is one."""
+    unit = table.unit
+    if unit is None:
+        return None, False
+    once = unit.max_rows_total == 1 or (unit.max_rows == 1 and unit.max_groups in (None, 1))
+    if isinstance(unit.max_rows_total, int):
+        return unit.max_rows_total, once
+    if isinstance(unit.max_rows, int) and isinstance(unit.max_groups, int):
+        return unit.max_rows * unit.max_groups, once
+    return (1, True) if once else (None, False)

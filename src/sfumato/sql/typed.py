@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an expression of a row is: its code, and what the code means.
+
+Lowering gives every expression one of these kinds; the plan keeps the code alone. A
+constant is of the same kinds, on the lattice that its own digits make.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+from sfumato.errors import UnsupportedSql
+from sfumato.metadata.column import (
+    Boolean,
+    Category,
+    Column,
+    ColumnType,
+    Date,
+    Integer,
+    Real,
+    Text,
+)
+from sfumato.plan.evaluate import LAST_DAY, day
+from sfumato.plan.scalar import Case, Constant, Field, Lookup, Member, Not, Scalar, children
+from sfumato.plan.span import span
+from sfumato.plan.value import Value
+from sfumato.sql.lattice import fitted
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number: its code times ``step``."""
+
+    expression: Scalar
+    step: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A day: its code counts from 1970-01-01."""
+
+    expression: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A length of time, for days; always a constant."""
+
+    days: int
+    months: int
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """One of declared texts: its code is the place in ``labels``; ``stored``: what the data calls them."""
+
+    expression: Scalar
+    labels: tuple[str, ...]
+    stored: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """True or false; ``codes`` is the same as 1 or 0, where it has been computed."""
+
+    test: Scalar
+    known_codes: Scalar | None = None
+
+    @property
+    def codes(self) -> Scalar:
+        """1 where true, 0 where false, NULL where neither."""
+        if self.known_codes is not None:
+            return self.known_codes
+        return Case(((self.test, Constant(1)), (Not(self.test), Constant(0))), Constant(None))
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A text whose values nobody declared."""
+
+    expression: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """What names the unit of the row; ``reading``: how tests see it, None where they cannot.
+
+    ``absent``: of a table that an outer join may find no row of.
+    """
+
+    name: str
+    reading: "Typed | None"
+    absent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Null:
+    """The constant NULL."""
+
+
+Typed: TypeAlias = Number | Day | Interval | Label | Truth | Words | Person | Null
+
+# A tree this large is a loop of sub-queries that each use the one below twice.
+_LARGEST_TREE = 20_000
+
+
+def number(value: Fraction | int) -> Number:
+    """A constant number, on its own lattice."""
+    exact = Fraction(value)
+    return Number(Constant(exact.numerator), Fraction(1, exact.denominator))
+
+
+def text(value: str) -> Label:
+    """A constant text."""
+    return Label(Constant(0), (value,))
+
+
+def truth_of(codes: Scalar) -> Truth:
+    """A truth whose codes are known."""
+    return Truth(Member(codes, (1,)), codes)
+
+
+def known(typed: Typed) -> Fraction | str | bool | None:
+    """The constant that an expression is, None if it is none (or NULL); days are ISO texts."""
+    match typed:
+        case Number(Constant(int(code)), step):
+            return code * step
+        case Day(Constant(int(code))):
+            return day(code).isoformat()
+        case Label(Constant(int(code)), labels):
+            return labels[code]
+        case Truth(Constant(bool(value))):
+            return value
+        case _:
+            return None
+
+
+def read(column: Column) -> Typed:
+    """The value of a declared column."""
+    leaf = Field(column)
+    match column.type:
+        case Integer() | Real():
+            return Number(leaf, column.type.step)
+        case Date():
+            return Day(leaf)
+        case Category():
+            return Label(leaf, column.type.labels, column.type.values)
+        case Boolean():
+            return truth_of(leaf)
+        case Text():
+            return Words(leaf)
+
+
+def value_of(typed: Typed, name: str) -> Value:
+    """The value that an aggregate or a key reads, with the type of its range."""
+    scalar = code_of(typed)
+    if isinstance(scalar, Field) and typed == read(scalar.column):
+        return Value(scalar.column.name, scalar.column.type, scalar)
+    match typed:
+        case Number():
+            coarse, step = fitted(scalar, typed.step)
+            return Value(name, _number_type(coarse, step), coarse)
+        case Day():
+            return Value(name, _day_type(scalar), scalar)
+        case Label(_, labels):
+            return Value(name, category(labels), scalar)
+        case Truth():
+            return Value(name, Boolean(), scalar)
+        case _:
+            return Value(name, Text(), scalar)
+
+
+def code_of(typed: Typed) -> Scalar:
+    """The code of a value (the text of a Text column)."""
+    match typed:
+        case Truth():
+            return typed.codes
+        case Number() | Day() | Label() | Words():
+            return typed.expression
+        case Person():
+            raise UnsupportedSql(
+                f"{typed.name} names single persons, and nothing may be computed from it.",
+                allowed=f"COUNT(DISTINCT {typed.name}), and tests of {typed.name} against constants",
+                remedy="Leave it out, or group by a column that many persons share.",
+            )
+        case Interval():
+            raise UnsupportedSql("An INTERVAL that is not added to a date.", remedy="day + INTERVAL 7 DAY")
+        case Null():
+            raise UnsupportedSql("NULL where a value is needed.", remedy="Write IS NULL, or leave it out.")
+
+
+def category(labels: Sequence[str]) -> Category:
+    """The type of computed texts."""
+    if "" in labels:
+        raise UnsupportedSql(
+            "A key or value of texts of which one is empty.",
+            remedy="Give it a name: CASE WHEN ... THEN 'none' ELSE ... END.",
+        )
+    return Category(list(labels))
+
+
+def alike(column: ColumnType, other: Label) -> Scalar | None:
+    """The code that ``other`` has among the values of a Category; None if none of them can be it."""
+    if not isinstance(column, Category):
+        return None
+    return recoded(other, column.labels)
+
+
+def recoded(typed: Label, labels: tuple[str, ...]) -> Scalar:
+    """The code of a label among other labels; NULL where it is none of them."""
+    if typed.labels == labels:
+        return typed.expression
+    places = {label: place for place, label in enumerate(labels)}
+    table = tuple(places.get(label) for label in typed.labels)
+    if isinstance(typed.expression, Constant):
+        return Constant(table[0])
+    if table == tuple(range(len(table))):
+        return typed.expression
+    return Lookup(typed.expression, 0, table)
+
+
+def require_small(typed: Typed) -> None:
+    """Refuses an expression that sub-queries have multiplied."""
+    if isinstance(typed, Interval | Person | Null):
+        return
+    waiting = [typed.test if isinstance(typed, Truth) else typed.expression]
+    count = 0
+    while waiting:
+        waiting.extend(children(waiting.pop()))
+        count += 1
+        if count > _LARGEST_TREE:
+            raise UnsupportedSql(
+                f"An expression of more than {_LARGEST_TREE:,} parts, sub-queries included.", remedy="Ask less at once."
+            )
+
+
+def _number_type(scalar: Scalar, step: Fraction) -> Integer | Real:
+    low, high = _range(scalar)
+    if low == high:
+        low, high = min(low, 0), max(high, 0) or int(low == 0)
+    return Integer(low, high) if step == 1 else Real(low * step, high * step, step=step)
+
+
+def _day_type(scalar: Scalar) -> Date:
+    low, high = _range(scalar)
+    if low == high:
+        low, high = (low, high + 1) if high < LAST_DAY else (low - 1, high)
+    return Date(day(low), day(high))
+
+
+def _range(scalar: Scalar) -> tuple[int, int]:
+    found = span(scalar)
+    if found is None:
+        raise UnsupportedSql("An expression that is always NULL.", remedy="Leave it out.")
+    return found

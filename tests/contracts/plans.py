@@ -1,0 +1,460 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hypothesis strategies for questions over several tables: expressions, relations, aggregates, plans, data.
+
+One small world: ``people`` name their unit, ``stays`` lead to them, ``notes`` lead to the
+stays; ``days`` have a unit of two columns; in ``rows`` each row is one person; ``drugs`` is
+public. Values sit on the edges of what is declared, for that is where engines differ.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+import sfumato as sf
+from sfumato.errors import UnsupportedSql
+from sfumato.metadata.column import Column, Integer, Text
+from sfumato.metadata.dataset import Dataset
+from sfumato.plan.aggregate import (
+    Aggregate,
+    CountDistinct,
+    CountRows,
+    CountUnits,
+    CountValues,
+    Mean,
+    Quantiles,
+    Sum,
+    Variance,
+)
+from sfumato.plan.owner import owner_of
+from sfumato.plan.relation import (
+    Computed,
+    Filter,
+    PerUnit,
+    PublicJoin,
+    Ranked,
+    Relation,
+    Scan,
+    Semi,
+    Sort,
+    Summary,
+    Union,
+    UnitJoin,
+    first,
+    is_single,
+    scans,
+)
+from sfumato.plan.scalar import (
+    And,
+    Arithmetic,
+    Case,
+    Coalesce,
+    Compare,
+    Comparison,
+    Constant,
+    DatePart,
+    DateTrunc,
+    Extreme,
+    Field,
+    FloorDivide,
+    IsNull,
+    Like,
+    Lookup,
+    Member,
+    Not,
+    Operation,
+    Or,
+    Part,
+    Quotient,
+    Scalar,
+)
+from sfumato.plan.scope import provided
+from sfumato.plan.span import span
+from sfumato.plan.status import Bounded, Limits, Raw, Tracked
+from sfumato.plan.status import Part as BoundedPart
+from sfumato.plan.value import GroupKey, Value
+from sfumato.privacy.distance import Distance, Norm
+
+Rows = list[dict[str, object]]
+
+KINDS = {
+    "n": sf.Integer(-3, 4, missing="N"),
+    "x": sf.Real(-1, 2, step="0.25"),
+    "d": sf.Date("1969-12-25", "1970-03-10"),
+    "c": sf.Category("a", "b", "空", missing=""),
+    "b": sf.Boolean(),
+    "t": sf.Text(),
+    "Big": sf.Integer(-(2**52), 2**52),
+}
+TABLES = {
+    "people": sf.Table("people.csv", unit=sf.Unit("who"), columns=KINDS),
+    "stays": sf.Table("stays.csv", unit=sf.Unit("patient", via="people.who", key="who"), columns=KINDS),
+    "notes": sf.Table("notes.csv", unit=sf.Unit("stay", via="stays.patient", key="id"), columns=KINDS),
+    "days": sf.Table("days.csv", unit=sf.Unit(["who", "when"]), columns=KINDS),
+    "rows": sf.Table("rows.csv", columns=KINDS),
+    "drugs": sf.Table("drugs.csv", columns=KINDS, public=True),
+}
+DATASET = Dataset("world", TABLES)
+OWNED = ("people", "stays", "notes")
+# What leads from a row to its unit, and the texts that it meets; some units and keys are nobody's.
+_WHO = st.sampled_from(["p", "p", "p", "q", "q", "Ü", None])
+_IDS = st.sampled_from(["1", "1", "2", "2", "3", None])
+_LINKS: Mapping[str, Mapping[str, st.SearchStrategy[object]]] = {
+    "people": {"who": _WHO},
+    "stays": {"patient": _WHO, "id": _IDS},
+    "notes": {"stay": _IDS},
+    "days": {"who": _WHO, "when": st.sampled_from([1, 11, None])},
+    "rows": {},
+    "drugs": {},
+}
+_CELLS: Mapping[str, tuple[pa.DataType, st.SearchStrategy[object]]] = {
+    "n": (pa.string(), st.sampled_from(["-9", "-3", "-1", "0", "1", "2.5", "4", "N", "nan", "x", "1e400", "", None])),
+    "x": (pa.float64(), st.sampled_from([-1.0, -0.125, 0.0, 0.375, 2.0, 7.5, float("nan"), float("inf"), None])),
+    "d": (pa.string(), st.sampled_from(["1969-12-25", "1969-12-31", "1970-01-01", "1970-02-29", "1970-03-31", None])),
+    "c": (pa.string(), st.sampled_from(["a", "b", "空", "?", "", None])),
+    "b": (pa.bool_(), st.sampled_from([True, False, None])),
+    "t": (pa.string(), st.sampled_from(["", "N", "a", "ab", "a\\b", "空b", "a|b", "A%", None])),
+    "Big": (pa.int64(), st.sampled_from([-(2**63), -(2**52), -1, 0, 3, 2**52 - 1, 2**63 - 1, None])),
+}
+
+
+# --- data ----------------------------------------------------------------------------------
+
+
+@st.composite
+def data(draw: st.DrawFn, most: int = 9) -> dict[str, Rows]:
+    """Rows of every table, now and then none."""
+    least = draw(st.sampled_from([0, 4, 4]))
+    return {table: draw(st.lists(rows(table), min_size=least, max_size=most)) for table in TABLES}
+
+
+def rows(table: str) -> st.SearchStrategy[dict[str, object]]:
+    """A row of a table."""
+    cells = {name: values for name, (_, values) in _CELLS.items()}
+    return st.fixed_dictionaries({**_LINKS[table], **cells})
+
+
+def arrow(table: str, rows: Rows) -> pa.Table:
+    """The rows as an engine reads them."""
+    types = {name: kind for name, (kind, _) in _CELLS.items()}
+    names = [*_LINKS[table], *types]
+    columns = {
+        name: pa.array([row[name] for row in rows], types.get(name, pa.int64() if name == "when" else pa.string()))
+        for name in names
+    }
+    return pa.table(columns)
+
+
+def declared(content: Mapping[str, Rows]) -> dict[str, sf.Table]:
+    """The tables of the world over these rows."""
+    return {
+        name: sf.Table(arrow(name, content[name]), unit=each.unit, columns=each.columns, public=each.public)
+        for name, each in TABLES.items()
+    }
+
+
+# --- expressions ---------------------------------------------------------------------------
+
+
+def codes(columns: tuple[Column, ...], depth: int = 3) -> st.SearchStrategy[Scalar]:
+    """An expression that has a code, within what engines can compute."""
+    fields = [Field(column) for column in columns if not isinstance(column.type, Text)]
+    leaves = st.one_of(
+        st.sampled_from(fields) if fields else st.nothing(),
+        st.builds(Constant, st.one_of(st.integers(-3, 5), st.none())),
+    )
+    if depth == 0:
+        return leaves
+    return st.one_of(leaves, _node(columns, depth - 1).filter(_fits))
+
+
+def _fits(expression: Scalar) -> bool:
+    try:
+        span(expression)
+    except UnsupportedSql:
+        return False
+    return True
+
+
+@st.composite
+def _node(draw: st.DrawFn, columns: tuple[Column, ...], depth: int) -> Scalar:
+    inner = codes(columns, depth)
+    some = st.lists(inner, min_size=1, max_size=3).map(tuple)
+    operations = st.sampled_from([Operation.ADD, Operation.SUBTRACT, Operation.MULTIPLY])
+    branches = st.lists(st.tuples(truths(columns, depth), inner), min_size=1, max_size=2).map(tuple)
+    table = st.lists(st.one_of(st.integers(-5, 5), st.none()), max_size=5).map(tuple)
+    dates = [Field(column) for column in columns if isinstance(column.type, sf.Date)]
+    days = st.one_of(st.sampled_from(dates), inner) if dates else inner
+    return draw(
+        st.one_of(
+            st.builds(Arithmetic, operations, inner, inner),
+            st.builds(Case, branches, inner),
+            st.builds(Extreme, st.booleans(), some),
+            st.builds(Coalesce, some),
+            st.builds(FloorDivide, inner, st.sampled_from([1, 2, 3, 7, 2**62, 2**70])),
+            st.builds(Quotient, inner, inner),
+            st.builds(Lookup, inner, st.integers(-4, 3), table),
+            st.builds(DatePart, st.sampled_from(Part), days),
+            st.builds(DateTrunc, st.sampled_from(Part), days),
+        )
+    )
+
+
+def texts(columns: tuple[Column, ...], depth: int = 1) -> st.SearchStrategy[Scalar]:
+    """An expression that is a text."""
+    fields = [Field(column) for column in columns if isinstance(column.type, Text)]
+    leaves = st.one_of(
+        st.sampled_from(fields) if fields else st.nothing(),
+        st.builds(Constant, st.sampled_from(["a", "", "o'c", None])),
+    )
+    if depth == 0:
+        return leaves
+    inner = texts(columns, depth - 1)
+    branches = st.lists(st.tuples(truths(columns, depth - 1), inner), min_size=1, max_size=2).map(tuple)
+    return st.one_of(leaves, st.builds(Coalesce, st.tuples(inner, inner)), st.builds(Case, branches, inner))
+
+
+@st.composite
+def truths(draw: st.DrawFn, columns: tuple[Column, ...], depth: int = 2) -> Scalar:
+    """A test."""
+    code, text = codes(columns, max(depth - 1, 0)), texts(columns, max(depth - 1, 0))
+    comparison = st.sampled_from(Comparison)
+    patterns = st.text(st.sampled_from(["a", "%", "_", "\\", "空", "'"]), max_size=4)
+    numbers = st.lists(st.integers(-4, 5), max_size=4, unique=True).map(lambda found: tuple(sorted(found)))
+    words = st.lists(st.sampled_from(["", "a", "a|b", "空b"]), max_size=3, unique=True).map(
+        lambda found: tuple(sorted(found))
+    )
+    leaves = st.one_of(
+        st.builds(Compare, comparison, code, code),
+        st.builds(Compare, comparison, text, text),
+        st.builds(Member, code, numbers),
+        st.builds(Member, text, words),
+        st.builds(Like, text, patterns),
+        st.builds(IsNull, st.one_of(code, text)),
+    )
+    if depth == 0:
+        return draw(leaves)
+    inner = truths(columns, depth - 1)
+    some = st.lists(inner, min_size=1, max_size=3).map(tuple)
+    return draw(
+        st.one_of(
+            leaves,
+            st.builds(Not, inner),
+            st.builds(And, some),
+            st.builds(Or, some),
+            st.builds(Compare, comparison, inner, inner),
+            st.builds(Coalesce, st.tuples(inner, st.builds(Constant, st.booleans()))),
+            st.builds(IsNull, inner),
+        )
+    )
+
+
+@st.composite
+def values(draw: st.DrawFn, columns: tuple[Column, ...], *, text: bool = True, widest: int = 2**40) -> Value:
+    """A value with a type that holds its codes."""
+    if text and draw(st.integers(0, 4)) == 0:
+        return Value("v", Text(), draw(texts(columns)))
+    expression = draw(codes(columns))
+    found = span(expression)
+    if found is not None and max(abs(found[0]), abs(found[1])) > widest:
+        edges = draw(st.sampled_from([(0, 9), (-4, 3), (-9, -2)]))
+        expression = Extreme(True, (Extreme(False, (expression, Constant(edges[1]))), Constant(edges[0])))
+        found = span(expression)
+    low, high = found or (0, 0)
+    spare = draw(st.integers(0, 2))
+    return Value("v", Integer(low - spare, high + (spare or 1)), expression)
+
+
+# --- relations -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _World:
+    """Which tables a relation may read, and names that nothing else has."""
+
+    tables: tuple[str, ...]
+    names: Iterator[int]
+
+    @property
+    def owned(self) -> bool:
+        return owner_of(DATASET, self.tables[0]) is not None
+
+
+def scan(table: str, prefix: str = "") -> Scan:
+    """All declared columns of a table."""
+    columns = tuple(Column(prefix + name, kind) for name, kind in TABLES[table].columns.items())
+    return Scan(table, prefix, columns, owner_of(DATASET, table))
+
+
+@st.composite
+def relations(draw: st.DrawFn, tables: tuple[str, ...] = OWNED, depth: int = 3) -> Relation:
+    """A relation over tables of one unit (or over tables whose rows are units)."""
+    return _relation(draw, _World(tables, itertools.count()), depth)
+
+
+def _relation(draw: st.DrawFn, world: _World, depth: int) -> Relation:
+    makers = [_scanned, _filtered, _publicly_joined]
+    if world.owned:
+        makers += [_joined, _semi, _summarised, _ranked, _first, _united]
+    maker = draw(st.sampled_from(makers)) if depth else _scanned
+    return maker(draw, world, depth - 1)
+
+
+def _name(world: _World) -> str:
+    return f"T{next(world.names)}."
+
+
+def _scanned(draw: st.DrawFn, world: _World, depth: int) -> Relation:
+    return scan(draw(st.sampled_from(world.tables)), _name(world))
+
+
+def _filtered(draw: st.DrawFn, world: _World, depth: int) -> Relation:
+    source = _relation(draw, world, depth)
+    return Filter(source, draw(truths(provided(source))))
+
+
+def _publicly_joined(draw: st.DrawFn, world: _World, depth: int) -> Relation:
+    source, drugs = _relation(draw, world, depth), scan("drugs", _name(world))
+    right = draw(st.sampled_from(drugs.columns))
+    left = draw(texts(provided(source)) if isinstance(right.type, Text) else codes(provided(source), 2))
+    kept = draw(st.lists(st.sampled_from(drugs.columns), unique=True).map(tuple))
+    cut = Scan(drugs.table, drugs.prefix, kept, None)
+    return PublicJoin(source, cut, left, right, draw(st.booleans()))
+
+
+def _joined(draw: st.DrawFn, world: _World, depth: int) -> Relation:
+    other = _relation(draw, world, depth)
+    if not is_single(other):
+        other = (
+            PerUnit(other, (), _computed(draw, world, other))
+            if draw(st.booleans())
+            else _ranked_first(draw, world, other)
+        )
+    return UnitJoin(_relation(draw, world, depth), other, draw(st.booleans()))
+
+
+def _semi(draw: st.DrawFn, world: _World, depth: int) -> Relation:
+    return Semi(_relation(draw, world, depth), _relation(draw, world, depth), draw(st.booleans()))
+
+
+def _summarised(draw: st.DrawFn, world: _World, depth: int) -> Relation:
+    source = _relation(draw, world, depth)
+    found = draw(st.lists(values(provided(source)), max_size=2))
+    keys = tuple((Column(f"{_name(world)}key", each.type), each) for each in found)
+    return PerUnit(source, keys, _computed(draw, world, source))
+
+
+def _computed(draw: st.DrawFn, world: _World, source: Relation) -> tuple[Computed, ...]:
+    found = []
+    for summary in draw(st.lists(st.sampled_from(Summary), max_size=3)):
+        counts = summary in (Summary.COUNT_VALUES, Summary.COUNT_DISTINCT)
+        value = None if summary is Summary.COUNT else draw(values(provided(source), text=counts))
+        low = draw(st.integers(-3, 1))
+        column = Column(f"{_name(world)}{summary.value}", Integer(low, low + draw(st.integers(1, 5))))
+        found.append(Computed(column, summary, value))
+    return tuple(found)
+
+
+def _order(draw: st.DrawFn, source: Relation) -> tuple[Sort, ...]:
+    each = st.builds(Sort, st.one_of(codes(provided(source), 1), texts(provided(source), 0)), st.booleans())
+    return tuple(draw(st.lists(each, max_size=2)))
+
+
+def _ties(source: Relation) -> tuple[Scalar, ...]:
+    return tuple(Field(column) for column in provided(source))
+
+
+def _ranked(draw: st.DrawFn, world: _World, depth: int) -> Relation:
+    source = _relation(draw, world, depth)
+    rank = Column(f"{_name(world)}rank", Integer(draw(st.integers(0, 1)), draw(st.integers(2, 4))))
+    return Ranked(source, _order(draw, source), _ties(source), rank)
+
+
+def _first(draw: st.DrawFn, world: _World, depth: int) -> Relation:
+    return _ranked_first(draw, world, _relation(draw, world, depth))
+
+
+def _ranked_first(draw: st.DrawFn, world: _World, source: Relation) -> Relation:
+    return first(source, _order(draw, source), _ties(source), f"{_name(world)}rank")
+
+
+def _united(draw: st.DrawFn, world: _World, depth: int) -> Relation:
+    sources = tuple(_relation(draw, world, depth) for _ in range(draw(st.integers(1, 2))))
+    read = [[draw(values(provided(source))) for source in sources] for _ in range(draw(st.integers(0, 3)))]
+    kept = [each for each in read if len({isinstance(value.type, Text) for value in each}) == 1]
+    columns = tuple(Column(f"{_name(world)}u", _hull(each)) for each in kept)
+    expressions = tuple(tuple(each[index].expression for each in kept) for index in range(len(sources)))
+    return Union(sources, expressions, columns)
+
+
+def _hull(found: list[Value]) -> Text | Integer:
+    kinds = [value.type for value in found]
+    if any(isinstance(kind, Text) for kind in kinds):
+        return Text()
+    return Integer(min(kind.lower_code for kind in kinds), max(kind.upper_code for kind in kinds))
+
+
+# --- questions -----------------------------------------------------------------------------
+
+
+@st.composite
+def keys(draw: st.DrawFn, columns: tuple[Column, ...], *, open_keys: bool) -> GroupKey:
+    """A key of a few declared codes, or one whose groups are not public."""
+    missing = draw(st.booleans())
+    if open_keys:
+        return GroupKey(draw(values(columns)), None, missing)
+    value = draw(values(columns, text=False, widest=8))
+    every = range(value.type.lower_code, value.type.upper_code + 1)
+    if draw(st.booleans()):
+        return GroupKey(value, tuple(every), missing)
+    some = draw(st.lists(st.sampled_from(every), unique=True, min_size=0 if missing else 1))
+    return GroupKey(value, tuple(sorted(some)), missing)
+
+
+@st.composite
+def aggregates(draw: st.DrawFn, columns: tuple[Column, ...]) -> Aggregate:
+    """An aggregate of any kind."""
+    number = values(columns, text=False)
+    return draw(
+        st.one_of(
+            st.just(CountRows()),
+            st.just(CountUnits()),
+            st.builds(CountValues, values(columns)),
+            st.builds(CountDistinct, values(columns)),
+            st.builds(Sum, number),
+            st.builds(Mean, number),
+            st.builds(Variance, number),
+            st.builds(Quantiles, values(columns, text=False, widest=50), st.just((Fraction(1, 2),))),
+        )
+    )
+
+
+@st.composite
+def questions(draw: st.DrawFn, tables: tuple[str, ...] | None = None, depth: int = 3) -> Raw:
+    """Aggregates of a relation by at most two keys."""
+    chosen = tables or draw(st.sampled_from([OWNED, OWNED, ("days",), ("rows",)]))
+    relation = draw(relations(chosen, depth))
+    columns = provided(relation)
+    found = [draw(keys(columns, open_keys=draw(st.booleans()))) for _ in range(draw(st.integers(0, 2)))]
+    wanted = draw(st.lists(aggregates(columns), min_size=1, max_size=3, unique=True))
+    return Raw(relation, tuple(found), tuple(wanted))
+
+
+@st.composite
+def bounded(draw: st.DrawFn, raw: Raw) -> Bounded:
+    """The question under any limits: what engines compute does not depend on what is proved of it."""
+    owned = not any(each.owner is None for each in scans(raw.relation))
+    few = st.integers(1, 3)
+    none = st.none()
+    limits = (
+        Limits(draw(few | none), draw(few | none), draw(st.integers(1, 4) | none))
+        if owned
+        else Limits(None, None, None)
+    )
+    norm = draw(st.sampled_from([Norm.L1, Norm.L2]))
+    fine = draw(st.sampled_from([1, 6, 2**20])) if owned else 1
+    parts = tuple(BoundedPart(each, Distance(norm, Fraction(1)), 1) for each in raw.aggregates)
+    return Bounded(Tracked(raw, "who" if owned else None, limits, None), norm, fine, parts)

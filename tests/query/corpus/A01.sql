@@ -1,0 +1,3 @@
+-- id: A01
+-- verdict: answered
+SELECT COUNT(*) FROM events

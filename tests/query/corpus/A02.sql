@@ -1,0 +1,3 @@
+-- id: A02
+-- verdict: answered
+SELECT COUNT(DISTINCT user_id) FROM events

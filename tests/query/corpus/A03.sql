@@ -1,0 +1,3 @@
+-- id: A03
+-- verdict: answered
+SELECT SUM(amount) FROM events

@@ -1,0 +1,3 @@
+-- id: A04
+-- verdict: answered
+SELECT AVG(amount) FROM events

@@ -1,0 +1,3 @@
+-- id: A06
+-- verdict: answered
+SELECT region, COUNT(*) FROM events GROUP BY region

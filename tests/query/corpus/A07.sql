@@ -1,0 +1,3 @@
+-- id: A07
+-- verdict: answered
+SELECT product, COUNT(*) AS n FROM events GROUP BY product

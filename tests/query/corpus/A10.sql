@@ -1,0 +1,3 @@
+-- id: A10
+-- verdict: answered
+SELECT day, COUNT(DISTINCT user_id) FROM events GROUP BY day

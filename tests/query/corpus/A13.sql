@@ -1,0 +1,3 @@
+-- id: A13
+-- verdict: answered
+SELECT MEDIAN(amount) FROM events WHERE region = 'R01'

@@ -1,0 +1,3 @@
+-- id: A28
+-- verdict: answered
+SELECT COUNT(DISTINCT product) FROM events

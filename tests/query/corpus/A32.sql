@@ -1,0 +1,3 @@
+-- id: A32
+-- verdict: answered
+SELECT UPPER(region) AS r, COUNT(*) FROM events GROUP BY UPPER(region)

@@ -1,0 +1,3 @@
+-- id: A35
+-- verdict: answered
+SELECT region, COUNT(*) FROM events WHERE region LIKE 'R0%' GROUP BY region

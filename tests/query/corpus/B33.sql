@@ -1,0 +1,6 @@
+-- id: B33
+-- verdict: refused
+-- error: UnsupportedSql
+-- message: A window function (OVER) lets one person change the values of others.
+-- instead: SELECT day, SUM(amount) FROM events GROUP BY day ORDER BY day
+SELECT SUM(amount) OVER (ORDER BY day) FROM events

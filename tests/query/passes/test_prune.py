@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Of every table the columns that are read, and orders that nothing read leaves open."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import sfumato as sf
+from sfumato.engines.reference_rows import rows
+from sfumato.metadata.column import Column
+from sfumato.metadata.dataset import Dataset
+from sfumato.plan.aggregate import CountRows, Sum
+from sfumato.plan.relation import (
+    Computed,
+    Filter,
+    PerUnit,
+    PublicJoin,
+    Ranked,
+    Scan,
+    Semi,
+    Sort,
+    Summary,
+    Union,
+    UnitJoin,
+    first,
+)
+from sfumato.plan.scalar import Field, IsNull
+from sfumato.plan.scope import nodes, provided
+from sfumato.plan.status import Raw
+from sfumato.plan.value import GroupKey, Value
+from sfumato.privacy.distance import Norm
+from sfumato.query.passes import Context
+from sfumato.query.passes.prune import prune
+from tests.contracts import plans as world
+
+CONTEXT = Context(Dataset("data", {"people": sf.Table("nowhere.csv")}), Norm.L1)
+
+
+def columns(prefix):
+    return tuple(Column(prefix + name, sf.Integer(0, 9)) for name in "abc")
+
+
+def table(name, prefix):
+    return Scan(name, prefix, columns(prefix))
+
+
+def pruned(relation, *values, keys=()):
+    aggregates = tuple(Sum(Value.of(each)) for each in values) or (CountRows(),)
+    return prune(Raw(relation, keys, aggregates), CONTEXT).relation
+
+
+V, D = table("visits", "v."), table("drugs", "d.")
+VA, VB, VC = V.columns
+DA, DB, DC = D.columns
+N = Column("n", sf.Integer(0, 9))
+ONE = PerUnit(D, (), (Computed(N, Summary.MAXIMUM, Value.of(DB)),))
+
+
+def names(relation):
+    """The columns that each scan keeps, and each public table."""
+    scans = [each for each in nodes(relation) if isinstance(each, Scan)]
+    publics = [each.table for each in nodes(relation) if isinstance(each, PublicJoin)]
+    return ["".join(column.name[-1] for column in each.columns) for each in (*scans, *publics)]
+
+
+def test_a_column_that_nothing_reads_is_dropped():
+    assert names(pruned(V)) == [""]
+    assert names(pruned(V, VB)) == ["b"]
+    assert names(pruned(V, keys=(GroupKey(Value.of(VC), None),))) == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("relation", "kept"),
+    [
+        (Filter(V, IsNull(Field(VC))), ["c"]),
+        (PublicJoin(V, D, Field(VB), DA), ["b", ""]),
+        (UnitJoin(V, ONE), ["", "b"]),
+        (Semi(V, Filter(D, IsNull(Field(DC)))), ["", "c"]),
+        (PerUnit(V, ((N, Value.of(VA)),), ()), ["a"]),
+        (PerUnit(V, (), (Computed(N, Summary.SUM, Value.of(VB)),)), ["b"]),
+        (first(V, (Sort(Field(VB)),), (Field(VA), Field(VB), Field(VC)), "r"), ["b"]),
+        (Union((V, D), ((Field(VA),), (Field(DC),)), (N,)), ["a", "c"]),
+    ],
+)
+def test_what_a_node_reads_stays(relation, kept):
+    assert names(pruned(relation)) == kept
+
+
+def test_what_is_read_of_a_public_table_stays():
+    assert names(pruned(PublicJoin(V, D, Field(VB), DA), DC, VA)) == ["ab", "c"]
+
+
+def test_ties_are_those_that_are_read_and_none_is_missing():
+    ranked = Ranked(V, (), (Field(VC), Field(VB), Field(VA)), N)
+    assert pruned(ranked, VA, VC).ties == (Field(VC), Field(VA))
+    forgotten = Ranked(V, (), (Field(VC),), N)
+    assert pruned(forgotten, VA, VB, VC).ties == (Field(VC), Field(VA), Field(VB))
+    joined = Ranked(PublicJoin(V, D, Field(VB), DA), (), (), N)
+    assert pruned(joined, DC).ties == (Field(VB), Field(DC))
+
+
+@settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_what_is_read_stays_and_nothing_else(data):
+    raw = data.draw(world.questions())
+    made = prune(raw, CONTEXT)
+    assert prune(made, CONTEXT) == made
+    # of several public rows with one key the choice depends on what is read
+    content = data.draw(world.data(4))
+    content["drugs"] = content["drugs"][:1]
+    kept = {column.name for column in provided(made.relation)}
+    assert seen(made.relation, content, kept) == seen(raw.relation, content, kept)
+
+
+def seen(relation, content, names):
+    found = [(row.unit, sorted((name, row.values.get(name)) for name in names)) for row in rows(relation, content)]
+    return sorted(found, key=repr)
+
+
+def test_a_column_provided_twice_is_refused():
+    with pytest.raises(TypeError, match=r"provided twice: v\.a"):
+        pruned(Semi(V, Scan("drugs", "v.", (VA,))))
+    with pytest.raises(TypeError, match=r"provided twice: v\.b"):
+        pruned(Ranked(V, (), (), VB))
+
+
+@pytest.mark.parametrize("wrong", [DA, Column("v.a", sf.Integer(0, 1))])
+def test_a_column_that_is_not_provided_is_refused(wrong):
+    with pytest.raises(TypeError, match="not provided"):
+        pruned(Semi(V, D), wrong)
+    with pytest.raises(TypeError, match="not provided"):
+        pruned(Filter(V, IsNull(Field(wrong))))

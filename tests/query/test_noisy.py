@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exact integers through their mechanisms: shapes are public, thresholds decide, mutants."""
+
+from fractions import Fraction
+
+import pytest
+
+from sfumato.errors import InvalidDeclaration
+from sfumato.mechanisms.additive import AdditiveMechanism
+from sfumato.mechanisms.grid import GridQuantiles
+from sfumato.mechanisms.threshold import ThresholdMechanism
+from sfumato.metadata.column import Boolean, Category, Column, Integer, Text
+from sfumato.noise import DiscreteLaplace
+from sfumato.plan.aggregate import Aggregate, CountRows, CountUnits, Mean, Quantiles, width
+from sfumato.plan.output import Output
+from sfumato.plan.relation import Scan
+from sfumato.plan.status import Bounded, Limits, Part, Raw, Tracked
+from sfumato.plan.value import GroupKey, Value
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.query.choose import Mechanism, Planned
+from sfumato.query.estimate import Kind
+from sfumato.query.noisy import drawn_before, every_group, noisy
+from sfumato.sql.lower import Question
+
+AGE = Value.of(Column("age", Integer(0, 9)))
+SEX = GroupKey(Value.of(Column("sex", Category("F", "M"))), (0, 1))
+SMOKER = GroupKey(Value.of(Column("smoker", Boolean(missing="N"))), (0, 1), missing=True)
+JOB = GroupKey(Value.of(Column("job", Text())), None)
+# so little noise that it is zero: P(X != 0) < 2 exp(-1000)
+SILENT = AdditiveMechanism(DiscreteLaplace(Fraction(1, 1000)))
+
+
+def planned(keys: tuple[GroupKey, ...], parts: list[tuple[Aggregate, Mechanism]], fine: int = 1) -> Planned:
+    """A plan by hand; only what is released matters here."""
+    raw = Raw(Scan("people"), keys, tuple(each for each, _ in parts))
+    limits = Limits(1, 1, None)
+    tracked = Tracked(raw, "person", limits, None if raw.is_open else len(every_group(keys)))
+    one = Distance(Norm.L1, Fraction(1))
+    bounded = Bounded(tracked, Norm.L1, fine, tuple(Part(each, one, 1) for each, _ in parts))
+    question = Question("SELECT", "people", raw, Output(()), ())
+    return Planned(question, bounded, tuple(each for _, each in parts))
+
+
+def test_every_declared_combination_is_a_group() -> None:
+    assert every_group(()) == [()]
+    assert every_group((SEX, SMOKER)) == [(0, 0), (0, 1), (0, None), (1, 0), (1, 1), (1, None)]
+
+
+def test_additive_noise_of_declared_groups_is_drawn_before_the_read() -> None:
+    plan = planned((SEX,), [(CountRows(), SILENT), (Mean(AGE), SILENT), (Quantiles(AGE, (Fraction(1, 2),)), _grid())])
+    drawn = drawn_before(plan)
+    assert [None if each is None else len(each) for each in drawn] == [2, 4, None]
+    assert drawn_before(planned((JOB,), [(CountUnits(), ThresholdMechanism(DiscreteLaplace(1), 9, 1))])) == [None]
+
+
+def _grid() -> GridQuantiles:
+    return GridQuantiles((Fraction(1, 2),), Fraction(1000))
+
+
+def test_a_group_without_rows_is_zeros() -> None:
+    plan = planned((SEX,), [(CountRows(), SILENT), (Mean(AGE), SILENT)])
+    groups, (count, mean) = noisy(plan, ({(1,): (5,)}, {(1,): (30, 15)}), drawn_before(plan))
+    assert groups == [(0,), (1,)]
+    assert count.values == ((0,), (5,))
+    assert mean.values == ((0, 0), (30, 15))
+    assert mean.reading.kind is Kind.MEAN
+    assert mean.point(1) == 6
+
+
+def test_what_the_engine_has_beyond_the_declared_groups_is_not_shown() -> None:
+    plan = planned((SEX,), [(CountRows(), SILENT)])
+    groups, (count,) = noisy(plan, ({(7,): (100,), (None,): (100,), (0,): (3,)},), drawn_before(plan))
+    assert (groups, count.values) == ([(0,), (1,)], ((3,), (0,)))
+
+
+def test_the_drawn_noise_is_the_added_noise() -> None:
+    plan = planned((SEX,), [(CountRows(), AdditiveMechanism(DiscreteLaplace(1000)))])
+    drawn = drawn_before(plan)
+    _, (count,) = noisy(plan, ({(0,): (50,)},), drawn)
+    assert drawn[0] is not None
+    assert count.values == ((50 + drawn[0][0],), (drawn[0][1],))
+
+
+def open_plan(threshold: int, fine: int = 1) -> Planned:
+    """Units and rows by job."""
+    shows = ThresholdMechanism(DiscreteLaplace(Fraction(1, 1000)), threshold, 1)
+    return planned((JOB,), [(CountRows(), SILENT), (CountUnits(), shows)], fine)
+
+
+def test_only_groups_that_pass_the_threshold_are_shown() -> None:
+    plan = open_plan(10, fine=4)
+    rows = {("cook",): (40 * 4,), ("judge",): (9 * 4,), ("nurse",): (80 * 4,)}
+    units = {("cook",): (10 * 4,), ("judge",): (9 * 4,), ("nurse",): (30 * 4,)}
+    groups, (count, shown) = noisy(plan, (rows, units), drawn_before(plan))
+    assert groups == [("cook",), ("nurse",)]
+    assert shown.values == ((10,), (30,))
+    assert [count.point(row) for row in (0, 1)] == [40, 80]
+
+
+def test_groups_shown_without_the_threshold_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ThresholdMechanism, "release", lambda self, counts: dict(counts))
+    plan = open_plan(10)
+    groups, _ = noisy(plan, ({("judge",): (1,)}, {("judge",): (1,)}), drawn_before(plan))
+    with pytest.raises(AssertionError):
+        assert groups == []
+
+
+def test_quantiles_are_selected_group_by_group() -> None:
+    plan = planned((SEX,), [(Quantiles(AGE, (Fraction(1, 2),)), _grid())])
+    leaves = {(0,): (0,) * 3 + (9,) + (0,) * 6, (1,): (0,) * 8 + (5, 0)}
+    assert width(plan.bounded.parts[0].aggregate) == 10
+    _, (middle,) = noisy(plan, (leaves,), drawn_before(plan))
+    assert middle.values == ((3,), (8,))
+    assert (middle.noise, middle.leaves, middle.rate) == (None, 10, 1000)
+
+
+def test_floats_of_an_engine_are_refused() -> None:
+    plan = planned((), [(CountRows(), SILENT)])
+    with pytest.raises(InvalidDeclaration, match="float"):
+        noisy(plan, ({(): (2.0,)},), drawn_before(plan))
