@@ -65,7 +65,7 @@ def test_it_prints_each_answer_the_refusal_the_attack_and_the_ledger(told: tuple
     for piece in (
         "95% interval",
         "the same bytes, at no cost: yes",
-        "MAX is the value of single persons, whatever the others hold",
+        "A SELECT without an aggregate would show rows or values of single persons",
         "Chandler has diabetes, for certain",
         "no attacker can be right more often than",
         "The ledger, opened again",

@@ -152,7 +152,7 @@ def test_a_cast_to_integer_rounds_as_round_does():
 
 
 def test_a_function_that_means_something_else_is_noticed(engine, monkeypatch):
-    from sfumato.sql import arithmetic  # noqa: PLC0415
+    from sfumato.sql import arithmetic
 
     monkeypatch.setattr(arithmetic, "floored", lambda expression, ratio, shift=Fraction(0): expression)
     pairs = list(zip(meant("ROUND(r, 1)"), said(engine, "ROUND(r, 1)"), strict=True))

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits that are learnt privately (``sf.AUTO``): a charged question of its own for each.
 
-A limit is the 95% quantile, over the units, of what the limit bounds: the rows of a unit,
-the most rows it has in a group, the groups it is in. One row a unit, so nothing has to be
-bounded to ask it.
+A limit is the smallest power of two that 95% of the units, by a private quantile, keep to:
+the rows of a unit, the most rows it has in a group, the groups it is in. One row a unit, so
+nothing has to be bounded to ask it; few candidates, so that little is needed to tell them apart.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -15,7 +16,7 @@ from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import CountUnits, Quantiles
 from sfumato.plan.output import Item, Output
 from sfumato.plan.relation import Computed, PerUnit, Relation, Summary
-from sfumato.plan.scalar import Estimate, Field
+from sfumato.plan.scalar import Estimate, Field, Lookup
 from sfumato.plan.status import Raw
 from sfumato.plan.value import Value
 from sfumato.privacy.unit import AUTO
@@ -24,7 +25,8 @@ from sfumato.sql.lower import Question
 # What each learnt limit costs, of the price of the question that needs it.
 SHARE = Fraction(1, 10)
 _LEVEL = Fraction(95, 100)
-_MOST = 1024
+_POWERS = tuple(2**power for power in range(13))
+_MOST = _POWERS[-1]
 _LIMITS = ("max_rows", "max_groups", "max_rows_total")
 
 
@@ -34,7 +36,7 @@ def automatic(question: Question, dataset: Dataset) -> Iterator[tuple[str, Quest
     for limit in _LIMITS:
         if unit is not None and getattr(unit, limit) is AUTO and _is_needed(limit, question.raw):
             column = Column(f"auto.{limit}", Integer(1, _MOST))
-            raw = Raw(_counted(limit, question.raw, column), (), (Quantiles(Value.of(column), (_LEVEL,)),))
+            raw = Raw(_counted(limit, question.raw, column), (), (Quantiles(_power(column), (_LEVEL,)),))
             output = Output((Item(limit, Estimate(0)),))
             yield limit, replace(question, text=f"{limit} of: {question.text}", raw=raw, output=output, notes=())
 
@@ -47,6 +49,28 @@ def with_limits(dataset: Dataset, table: str, learnt: dict[str, int]) -> Dataset
     limits = {name: learnt.get(name) if getattr(unit, name) is AUTO else getattr(unit, name) for name in _LIMITS}
     declared = replace(dataset.tables[table], unit=unit.limited(**limits))
     return replace(dataset, tables={**dataset.tables, table: declared})
+
+
+def learnt_limit(place: Fraction, groups: int | None) -> int:
+    """The limit of a released place among the powers of two; never more than there are groups.
+
+    >>> learnt_limit(Fraction(3), None), learnt_limit(Fraction(3), 5)
+    (8, 5)
+    """
+    limit = _POWERS[min(max(round(place), 0), len(_POWERS) - 1)]
+    return limit if groups is None else min(limit, groups)
+
+
+def declared_groups(raw: Raw) -> int | None:
+    """How many groups there are, where they are public."""
+    sizes = [key.size for key in raw.keys]
+    return None if None in sizes else math.prod(size for size in sizes if size is not None)
+
+
+def _power(column: Column) -> Value:
+    """The place of the smallest power of two that is not below a number of rows or groups."""
+    table = tuple(next(place for place, power in enumerate(_POWERS) if power >= n) for n in range(1, _MOST + 1))
+    return Value(column.name, Integer(0, len(_POWERS) - 1), Lookup(Field(column), 1, table))
 
 
 def _is_needed(limit: str, raw: Raw) -> bool:

@@ -7,6 +7,7 @@ from fractions import Fraction
 from sfumato.accounting.account import account
 from sfumato.accounting.filter import DELTA_UNIT, charge_for
 from sfumato.exact.rational import decimal_text
+from sfumato.exact.rounding import float_up
 from sfumato.ledger.balance import units_text
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from sfumato.noise.truncated import Cut, Truncated
@@ -37,7 +38,7 @@ class Cost:
 
     def __str__(self) -> str:
         spent = f"rho = {self.rho}" if self.epsilon == "unbounded" else f"epsilon = {self.epsilon}"
-        return spent if self.delta == "0" else f"{spent}, delta = {self.delta}"
+        return spent if self.delta == "0" else f"{spent}, delta = {float_up(Fraction(self.delta)):.3g}"
 
 
 def cost_of(parts: tuple[Part, ...], events: tuple[Event, ...]) -> Cost:

@@ -25,7 +25,7 @@ from sfumato.privacy.event import Json
 from sfumato.privacy.unit import AddRemove, Relation
 from sfumato.query.account import Account
 from sfumato.query.answer import Answer
-from sfumato.query.automatic import SHARE, automatic, with_limits
+from sfumato.query.automatic import SHARE, automatic, declared_groups, learnt_limit, with_limits
 from sfumato.query.choose import Planned, cheapest, plan_for_price, plans_for_target
 from sfumato.query.frame import Frame, frame
 from sfumato.query.preview import Preview
@@ -190,7 +190,8 @@ class Session:
                     remedy=f"Declare {name}= with a number, or ask with query.",
                 )
             answer = self._answered(Step(question, step.dataset, step.price.scaled(SHARE)))
-            learnt[name] = max(round(float(_only(answer))), 1)
+            groups = declared_groups(step.question.raw) if name == "max_groups" else None
+            learnt[name] = learnt_limit(to_fraction(name, _only(answer)), groups)
             notes.append(f"{name} = {learnt[name]} was learnt privately (charge {answer.charge_id[:12]}).")
         rest = step.price.scaled(1 - SHARE * len(wanted_limits))
         question = replace(step.question, notes=(*step.question.notes, *notes))

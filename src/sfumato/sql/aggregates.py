@@ -77,6 +77,8 @@ class Aggregates:
         if isinstance(node, exp.Filter):
             test = self._rows.test(node.expression.this)
             node = node.this
+        if isinstance(node, exp.IgnoreNulls):
+            node = node.this
         match node:
             case exp.Count():
                 return self._count(node, test)

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from sfumato.errors import UnsupportedSql
 from sfumato.metadata.column import EPOCH, date_code
-from sfumato.plan.evaluate import date_part, date_trunc, day
+from sfumato.plan.evaluate import FIRST_DAY, LAST_DAY, date_part, date_trunc, day
 from sfumato.plan.scalar import (
     Arithmetic,
     Constant,
@@ -19,6 +19,7 @@ from sfumato.plan.scalar import (
     Part,
     Scalar,
 )
+from sfumato.plan.span import span
 from sfumato.sql.arithmetic import truncated
 from sfumato.sql.lattice import clipped, plus, times
 from sfumato.sql.typed import Day, Interval, Number, Typed, known
@@ -97,15 +98,15 @@ def shifted(moment: Day, length: Interval | Number, sign: int) -> Day:
     if isinstance(length, Number):
         if length.step.denominator != 1:
             raise UnsupportedSql("A date plus a number that is not whole.", remedy="day + 7, or FLOOR the number.")
-        return Day(_plus(moment.expression, times(length.expression, sign * int(length.step))))
+        return _in_calendar(_plus(moment.expression, times(length.expression, sign * int(length.step))))
     if length.months == 0:
-        return Day(_plus(moment.expression, Constant(sign * length.days)))
+        return _in_calendar(_plus(moment.expression, Constant(sign * length.days)))
     if not isinstance(moment.expression, Constant) or not isinstance(moment.expression.value, int):
         raise UnsupportedSql(
             "Months or years added to a column: they are not all of one length.",
             remedy="Add days, day + INTERVAL 30 DAY, or compare DATE_TRUNC('month', day).",
         )
-    return Day(Constant(_months_later(moment.expression.value, sign * length.months) + sign * length.days))
+    return _in_calendar(Constant(_months_later(moment.expression.value, sign * length.months) + sign * length.days))
 
 
 def interval(amount: Fraction, unit: str) -> Interval:
@@ -116,11 +117,19 @@ def interval(amount: Fraction, unit: str) -> Interval:
     return Interval(int(amount) * days, int(amount) * months)
 
 
+def _in_calendar(expression: Scalar) -> Day:
+    """A day, if none of its range lies outside the calendar."""
+    low, high = span(expression) or (0, 0)
+    if low < FIRST_DAY or high > LAST_DAY:
+        raise UnsupportedSql("A date that may lie beyond the years 1 to 9999.", remedy="Add or subtract fewer days.")
+    return Day(expression)
+
+
 def _months_later(code: int, months: int) -> int:
     start = day(code)
     total = start.year * 12 + start.month - 1 + months
     if not 12 <= total < 12 * 10_000:
-        raise UnsupportedSql("A date beyond the years 1 to 9999.", remedy="Use a shorter INTERVAL.")
+        raise UnsupportedSql("A date that may lie beyond the years 1 to 9999.", remedy="Use a shorter INTERVAL.")
     year, month = total // 12, total % 12 + 1
     reached = datetime.date(year, month, min(start.day, calendar.monthrange(year, month)[1]))
     return (reached - EPOCH).days

@@ -26,7 +26,7 @@ from sfumato.plan.scalar import (
 )
 from sfumato.sql import compare, dates
 from sfumato.sql.literal import literal, whole
-from sfumato.sql.reject import reject, require_only
+from sfumato.sql.reject import NOISY, refuse_node, reject, require_only
 from sfumato.sql.rows import COMPARISONS
 from sfumato.sql.typed import Day, Label, Null, Number, Truth, Typed, Words, known, text, truth_of
 
@@ -146,6 +146,8 @@ class Finished:
             case exp.Nullif():
                 one, other = self.number(node.this), self.number(node.expression)
                 return Case(((Compare(Comparison.EQ, one, other), Constant(None)),), one)
+            case exp.Func() | exp.Binary() if not isinstance(node, exp.SubqueryPredicate | exp.Anonymous):
+                raise refuse_node(node, NOISY)
             case _:
                 raise reject(node)
 

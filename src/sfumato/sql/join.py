@@ -43,16 +43,13 @@ class _On:
 
 def joined(context: Context, left: From, right: From, node: exp.Join) -> From:
     """The rows of a join."""
-    require_only(node, "this", "on", "using", "side", "kind")
-    side, kind = str(node.args.get("side") or ""), str(node.args.get("kind") or "")
-    if (
-        side == "FULL"
-        or kind not in ("", "INNER", "OUTER", "SEMI", "ANTI")
-        or not (node.args.get("on") or node.args.get("using"))
-    ):
-        name = f"A {side or kind or 'comma'} join".replace("comma join", "join without a condition")
+    require_only(node, "this", "on", "using", "side", "kind", "method")
+    side, kind, method = (str(node.args.get(each) or "") for each in ("side", "kind", "method"))
+    known = side in ("", "LEFT", "RIGHT") and kind in ("", "INNER", "OUTER", "SEMI", "ANTI")
+    if method or not known or not (node.args.get("on") or node.args.get("using")):
+        name = method or (side if side == "FULL" else kind if kind == "CROSS" else "")
         raise refuse(
-            f"{name} (every row with every other)" if side != "FULL" else name,
+            f"A {name} join" if name else "A join without a condition",
             ("makes rows that are nobody's", "Use JOIN ... ON a.unit = b.unit, or LEFT JOIN."),
         )
     if side == "RIGHT":

@@ -32,7 +32,10 @@ def whole(node: exp.Expr | None, name: str, low: int, high: int) -> int:
     """The whole number that a node writes, or a refusal that says where one is needed."""
     value = literal(node)
     if not isinstance(value, Fraction) or value.denominator != 1 or not low <= value <= high:
-        raise UnsupportedSql(f"{name} that is not a whole number from {low} to {high:,}.", remedy="Write it: 10")
+        raise UnsupportedSql(
+            f"{name} that is not a whole number from {low} to {high:,}.",
+            remedy=f"Write a constant, such as {min(high, 2)}.",
+        )
     return int(value)
 
 

@@ -36,10 +36,10 @@ def ranked(context: Context, found: From, select: exp.Select) -> tuple[From, dic
 
 def across_units(found: From, context: Context, node: exp.Expr) -> UnsupportedSql:
     """The refusal of a window that is not within one unit."""
-    name = type(node.this).__name__ if isinstance(node.this, exp.Func) else "window"
+    name = type(node.this).sql_name() if isinstance(node.this, exp.Func) else "window"
     why, instead = _ACROSS
     return refuse(
-        f"A window function ({name.upper()} OVER)", (why, instead.replace("{unit}", found.scope(context).unit_name()))
+        f"A window function ({name} OVER)", (why, instead.replace("{unit}", found.scope(context).unit_name()))
     )
 
 

@@ -21,7 +21,7 @@ _SUBQUERY = (
     "here is not part of the language",
     "Sub-queries stand in FROM, in WITH, in WHERE unit IN (...) or EXISTS (...), or give one number: (SELECT AVG(x) FROM t).",
 )
-_UNIT_TEST = ("is a test of units, and stands alone in WHERE or joined by AND", "Take it out of OR, CASE and SELECT.")
+UNIT_TEST = ("is a test of units, and stands alone in WHERE or joined by AND", "Take it out of OR, CASE and SELECT.")
 _NESTED = ("is not part of the language", "FROM table, or FROM (SELECT ... FROM table) AS name, and JOIN ... ON.")
 _WINDOW = (
     "lets one person change the values of others",
@@ -43,13 +43,22 @@ _RANDOM = (
     "Leave it out: all rows give the better answer at the same cost.",
 )
 _PARAMETER = ("has no value here", "Give it by parameters=, or write the value.")
-_CAST = ("could fail on one row", "TRY_CAST(column AS INTEGER).")
 _EXPRESSION = (
     "is not part of the language",
     (
         "Allowed of a row: + - * /, ABS, ROUND, FLOOR, LEAST, GREATEST, COALESCE, NULLIF, CASE, WIDTH_BUCKET, EXTRACT, "
         "DATE_TRUNC, UPPER, SUBSTRING, LIKE, IN, BETWEEN, IS NULL; or compute on the noisy answer."
     ),
+)
+NESTED_AGGREGATE = (
+    "stands where only a row is known",
+    "Test aggregates in HAVING; nest them through a sub-query that groups by the unit: "
+    "SELECT AVG(n) FROM (SELECT unit, COUNT(*) AS n FROM ... GROUP BY unit).",
+)
+NOISY = (
+    "is not computed on the noisy answer",
+    "There: + - * /, ROUND, FLOOR, CEIL, ABS, LEAST, GREATEST, COALESCE, NULLIF, CASE and comparisons; "
+    "or group by the expression, to have it of a key.",
 )
 _AGGREGATE = (
     "is not answered",
@@ -59,7 +68,7 @@ _VALUES = ("returns values of single persons", "GROUP BY the column with COUNT(*
 
 _RULES: tuple[tuple[type[exp.Expr], str, tuple[str, str]], ...] = (
     (exp.SetOperation, "A set operation (UNION, EXCEPT, INTERSECT)", _SET),
-    (exp.Exists, "EXISTS", _UNIT_TEST),
+    (exp.Exists, "EXISTS", UNIT_TEST),
     (exp.Query, "A sub-query", _SUBQUERY),
     (exp.Any, "ANY or ALL of a sub-query", _SUBQUERY),
     (exp.All, "ANY or ALL of a sub-query", _SUBQUERY),
@@ -82,7 +91,6 @@ _RULES: tuple[tuple[type[exp.Expr], str, tuple[str, str]], ...] = (
     (exp.GroupConcat, "This aggregate", _VALUES),
     (exp.ArrayAgg, "This aggregate", _VALUES),
     (exp.AggFunc, "This aggregate", _AGGREGATE),
-    (exp.Try, "TRY", _CAST),
     (exp.Limit, "LIMIT in a sub-query", ("depends on the rows of everybody", "Put it after the aggregate.")),
     (
         exp.Order,
@@ -108,6 +116,18 @@ def reject(node: exp.Expr | None, *, where: str = "") -> UnsupportedSql:
     return UnsupportedSql(
         f"{kind_name} is not part of the language of private questions{where}.", remedy=_EXPRESSION[1]
     )
+
+
+def refuse_node(node: exp.Expr, reason: tuple[str, str]) -> UnsupportedSql:
+    """A refusal of a function or an expression for a reason of its place."""
+    name = "The aggregate" if isinstance(node, exp.AggFunc) else "This function" if isinstance(node, exp.Func) else ""
+    called = f"{name} {_sql_name(node)}" if name else "This expression"
+    return refuse(called, reason)
+
+
+def _sql_name(node: exp.Expr) -> str:
+    """A function by the name that the analyst knows."""
+    return str(node.this)[:40] if isinstance(node, exp.Anonymous) else type(node).sql_name()
 
 
 def refuse(name: str, reason: tuple[str, str]) -> UnsupportedSql:

@@ -16,7 +16,7 @@ from sfumato.sql.per_unit import items, per_unit
 from sfumato.sql.ranked import ranked
 from sfumato.sql.reject import refuse, reject, require_only
 from sfumato.sql.rows import Rows
-from sfumato.sql.tables import From, declared, require_private
+from sfumato.sql.tables import From, declared, require_plain, require_private
 from sfumato.sql.union import union
 from sfumato.sql.where import Inner, filtered
 
@@ -66,7 +66,9 @@ class Relations:
             raise refuse("WITH RECURSIVE", ("has no bound on its rows", "Write the steps as sub-queries."))
         for each in clause.expressions:
             require_only(each, "this", "alias", "materialized")
-            require_only(each.args["alias"], "this")
+            require_plain(each.args["alias"])
+            if not isinstance(each.this, exp.Query):
+                raise reject(each.this)
             known = {**known, each.alias.lower(): Defined(each.this, known)}
         return known
 
@@ -105,8 +107,7 @@ class Relations:
             require_only(node, "this", "alias")
             return self.query(defined.query, defined.scope, node.alias or node.name)
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Query):
-            if node.args.get("alias") is not None:
-                require_only(node.args["alias"], "this")
+            require_plain(node.args.get("alias"))
             return self.query(node, known, node.alias or "sub-query")
         raise reject(node)
 

@@ -12,7 +12,7 @@ from sfumato.plan.scalar import And, Case, Coalesce, Comparison, Constant, Extre
 from sfumato.sql import arithmetic, compare, dates
 from sfumato.sql.lattice import aligned
 from sfumato.sql.literal import literal
-from sfumato.sql.reject import reject, require_only
+from sfumato.sql.reject import NESTED_AGGREGATE, UNIT_TEST, refuse, refuse_node, reject, require_only
 from sfumato.sql.typed import (
     Day,
     Label,
@@ -124,6 +124,10 @@ class Rows:
                 require_only(node, "this", "expressions")
                 operand = self._tested(node.this)
                 return Truth(compare.member(operand, [self.value(each) for each in node.expressions]))
+            case exp.In():
+                raise refuse("IN (SELECT ...)", UNIT_TEST)
+            case exp.AggFunc():
+                raise refuse_node(node, NESTED_AGGREGATE)
             case exp.Between():
                 require_only(node, "this", "low", "high")
                 value, low, high = (self.value(node.args[each]) for each in ("this", "low", "high"))

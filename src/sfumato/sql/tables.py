@@ -70,8 +70,7 @@ def declared(context: Context, node: exp.Table) -> From:
             raise UnknownName("FROM a function.", allowed=", ".join(dataset.tables), remedy="Ask a declared table.")
         raise reject(node)
     require_only(node, "this", "alias")
-    if node.args.get("alias") is not None:
-        require_only(node.args["alias"], "this")
+    require_plain(node.args.get("alias"))
     name = next((each for each in dataset.tables if each.lower() == node.name.lower()), None)
     if name is None:
         raise UnknownName(f"No table {node.name!r}.", allowed=", ".join(dataset.tables))
@@ -127,6 +126,12 @@ def with_columns(relation: Relation, columns: dict[str, Column]) -> Relation:
             return replace(relation, sources=tuple(with_columns(each, columns) for each in relation.sources))
         case _:
             return replace(relation, source=with_columns(relation.source, columns))
+
+
+def require_plain(alias: exp.Expr | None) -> None:
+    """Refuses an alias that also renames columns."""
+    if alias is not None and alias.args.get("columns"):
+        raise UnsupportedSql("An alias with a list of columns.", remedy="Rename them inside: SELECT a AS x, b AS y.")
 
 
 def require_private(found: From) -> From:

@@ -13,6 +13,7 @@ import sfumato as sf
 from sfumato.errors import Refused
 from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset
+from sfumato.plan.evaluate import evaluate
 from sfumato.plan.scalar import (
     And,
     Arithmetic,
@@ -25,9 +26,8 @@ from sfumato.plan.scalar import (
     Not,
     Operation,
     Or,
-    evaluate,
 )
-from sfumato.sql import predicate, understand
+from sfumato.sql import compare, understand
 from tests.sql.conftest import EVENTS
 
 AGE, AMOUNT, DAY, REGION, SMOKER, PRODUCT = (
@@ -142,13 +142,13 @@ def test_codes_compare_as_their_values(kind, symbol, constant, mirrored):
 def test_a_rounding_in_the_wrong_direction_is_noticed(monkeypatch):
     assert agrees(sf.Integer(-4, 3), ">=", Fraction(1, 2), mirrored=False)
     assert agrees(sf.Integer(-4, 3), "<", Fraction(10**30), mirrored=True)
-    honest = predicate.math
-    monkeypatch.setattr(predicate, "math", type("Floor", (), {"ceil": honest.floor, "floor": honest.ceil}))
+    honest = compare.math
+    monkeypatch.setattr(compare, "math", type("Floor", (), {"ceil": honest.floor, "floor": honest.ceil}))
     assert not agrees(sf.Integer(-4, 3), ">=", Fraction(1, 2), mirrored=False)
 
 
 def test_an_unmirrored_comparison_is_noticed(monkeypatch):
-    monkeypatch.setattr(predicate, "_MIRRORED", {})
+    monkeypatch.setattr(compare, "MIRRORED", {})
     assert not agrees(sf.Integer(-4, 3), "<", Fraction(0), mirrored=True)
 
 
