@@ -51,10 +51,11 @@ bench-noise: $(VENV)/.run $(NOISE_PEERS:%=.bench/%/.done)
 bench-accounting: $(VENV)/.run $(ACCOUNTING_PEERS:%=.bench/%/.done)
 	$(BIN)/python -m benchmarks.accounting $(ONLY)
 
-# The pictures of docs/, from benchmarks/results.
+# The pictures and tables of docs/, from benchmarks/results.
 figures: $(VENV)/.run
 	$(BIN)/python -m benchmarks.figures
 	$(BIN)/python -m benchmarks.figures_accounting
+	$(BIN)/python -m benchmarks.table_accounting
 
 clean:
 	rm -rf $(VENV) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-report.html
