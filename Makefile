@@ -58,10 +58,11 @@ bench-accounting: $(VENV)/.run $(ACCOUNTING_PEERS:%=.bench/%/.done)
 bench-query: $(VENV)/.run
 	$(BIN)/python -m benchmarks.query $(ONLY)
 
-# The pictures of docs/, from benchmarks/results.
+# The pictures and tables of docs/, from benchmarks/results.
 figures: $(VENV)/.run
 	$(BIN)/python -m benchmarks.figures
 	$(BIN)/python -m benchmarks.figures_accounting
+	$(BIN)/python -m benchmarks.table_accounting
 
 clean:
 	rm -rf $(VENV) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-report.html

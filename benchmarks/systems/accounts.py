@@ -22,7 +22,6 @@ from benchmarks.systems.problems import (
 from sfumato.accounting.calibrate import noise_multiplier
 from sfumato.accounting.curve import privacy_curve
 from sfumato.accounting.loss import Gaussian, discretise, epsilon_at, power
-from sfumato.accounting.loss import aim as aims
 from sfumato.accounting.loss.aim import Part, aim
 from sfumato.accounting.odometer import ConcentratedFilter, Odometer
 from sfumato.exact import Bracket
@@ -72,10 +71,10 @@ def _steps(problem: Sgd) -> Event:
     return Repeated(step, problem.steps)
 
 
-def _brackets(name: str, bracket: Callable[[], Bracket]) -> dict[str, Make]:
+def _brackets(name: str, bracket: Callable[[float], Bracket]) -> dict[str, Make]:
     def asked(told: Callable[[Bracket], float]) -> Make:
         def make(scale: float, n: int) -> Call:
-            return lambda: told(_to(scale, bracket))
+            return lambda: told(bracket(min(scale, DEFAULT_WIDTH)))
 
         return make
 
@@ -84,17 +83,6 @@ def _brackets(name: str, bracket: Callable[[], Bracket]) -> dict[str, Make]:
         f"{name}, lower": asked(lambda found: found.lower),
         f"{name}, width": asked(lambda found: found.width / found.lower),
     }
-
-
-def _to(width: float, bracket: Callable[[], Bracket]) -> Bracket:
-    """A finer width than the usual is no part of the interface."""
-    usual = aims._WIDTH
-    if width < DEFAULT_WIDTH:
-        aims._WIDTH = width
-    try:
-        return bracket()
-    finally:
-        aims._WIDTH = usual
 
 
 def _plans() -> dict[str, Make]:
@@ -108,16 +96,16 @@ def _laplaces() -> Event:
     return Repeated(_laplace(1 / _exact(LAPLACE_EPSILON) + next(_FRESH)), MANY)
 
 
-def _gaussians() -> Bracket:
+def _gaussians(width: float) -> Bracket:
     """Not by the closed form, which ``privacy_curve`` would take."""
     part = Part(Gaussian(float(1 / (_exact(GAUSSIAN_SIGMA) + next(_FRESH)))), MANY)
-    goal = aim((part,), delta=DELTA)
+    goal = aim((part,), delta=DELTA, width=width)
     one = discretise(part.pair, goal.step((part,)), goal.tilt, outside=goal.outside / part.times)
     return epsilon_at(power(one, part.times, goal.blur / 2), DELTA)
 
 
-def _fixed(plan: Callable[[], Event], delta: float) -> Bracket:
-    return privacy_curve(plan()).epsilon(delta)
+def _fixed(plan: Callable[[], Event], delta: float, width: float) -> Bracket:
+    return privacy_curve(plan(), width=width).epsilon(delta)
 
 
 _MIXED: dict[str, Callable[[Fraction], Event]] = {

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.accounting import curve
+from sfumato.accounting.account import account
 from sfumato.accounting.curve import Curve, privacy_curve
 from sfumato.accounting.loss import Atoms, Gaussian, Pair, Ramp, Sampled, epsilon_at
 from sfumato.accounting.loss.aim import Part, aim
@@ -25,6 +26,7 @@ from sfumato.privacy.event import (
     ContinuousLaw,
     ContinuousNoise,
     Event,
+    FixedSample,
     PoissonSample,
     RandomizedResponse,
     Repeated,
@@ -363,3 +365,79 @@ def test_the_gaussian_sweep_notices_a_lost_tail(monkeypatch: pytest.MonkeyPatch)
 def test_atoms_alone_are_read_to_the_last_digits() -> None:
     bounds = generic(Atoms.pure(0.1), 1000, 1e-6)
     assert bounds.width <= 1e-6 * bounds.upper
+
+
+def fixed(event: Event, size: int, population: int) -> Event:
+    return SampledEvent(FixedSample(size, population), event)
+
+
+ONE_REPLACED = Relation.REPLACE_ONE
+
+
+@pytest.mark.parametrize("delta", ["1e-3", "1e-6", "1e-12"])
+def test_a_fixed_sample_keeps_its_amplified_curve(delta: str) -> None:
+    # against the formula in balls, of the exact curve of the Gaussian
+    whole = ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction(2), Distance(Norm.L2, Fraction(1), ONE_REPLACED))
+    found = privacy_curve(fixed(whole, 1, 100))
+    epsilon = found.epsilon(delta).upper
+    inner = math.log1p(math.expm1(epsilon) * 100)
+    truth = float(oracle.gaussian_delta(Fraction(1, 4), inner).mid()) / 100
+    assert truth <= float(delta) * (1 + 1e-9) and truth >= float(delta) * (1 - 1e-3)
+    assert found.delta(epsilon).upper == pytest.approx(truth, rel=1e-6)
+    # the whole, without what sampling hides, would be far above
+    assert privacy_curve(whole).epsilon(delta).lower > 2 * epsilon
+
+
+def test_a_fixed_sample_of_laplace_noise_is_below_its_amplified_pure_loss() -> None:
+    noise = AdditiveNoise(DiscreteLaplace(1), Distance(Norm.L1, Fraction(1), ONE_REPLACED))
+    event = fixed(noise, 1, 10)
+    pure = account(event).epsilon
+    assert pure is not None
+    curve_of = privacy_curve(event)
+    assert curve_of.epsilon("1e-2").upper < float(pure) * 0.9
+    assert curve_of.epsilon(0).upper == pytest.approx(float(pure), rel=1e-12)
+    # every pair of one integer each, sampled or not, by enumeration: rate q of P against Q, and Q against Q
+    g = math.exp(-1)
+    for epsilon in (0.01, 0.05, 0.1):
+        true = (
+            sum(
+                max(0.1 * g ** abs(y - 1) + 0.9 * g ** abs(y) - math.exp(epsilon) * g ** abs(y), 0)
+                for y in range(-60, 60)
+            )
+            * (1 - g)
+            / (1 + g)
+        )
+        assert true <= curve_of.delta(str(epsilon)).upper
+
+
+def test_a_fixed_sample_that_multiplied_epsilon_instead_is_noticed() -> None:
+    whole = ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction(2), Distance(Norm.L2, Fraction(1), ONE_REPLACED))
+    claimed = privacy_curve(whole).epsilon("1e-6").upper / 100
+    inner = math.log1p(math.expm1(claimed) * 100)
+    assert float(oracle.gaussian_delta(Fraction(1, 4), inner).mid()) / 100 > 1e-6
+
+
+@pytest.mark.parametrize("power", [20, 30, 100, 250])
+def test_every_delta_has_an_epsilon(power: int) -> None:
+    delta = Fraction(1, 10**power)
+    for event in (sgd("0.01", "0.5", 10), Composed((gaussian("1"), laplace("3"))), sgd("0.1", "1.1", 1000)):
+        found = privacy_curve(event).epsilon(delta)
+        assert 0 <= found.lower <= found.upper < 1e6
+    # one Gaussian is exact, and with bounded losses at most their sum above it
+    alone = privacy_curve(gaussian("1")).epsilon(delta)
+    both = privacy_curve(Composed((gaussian("1"), laplace("3")))).epsilon(delta)
+    assert both.upper <= alone.upper + 1 / 3 + 1e-9
+
+
+@pytest.mark.parametrize("width", ["1e-3", "1e-4", "1e-5"])
+def test_the_bounds_are_about_as_far_apart_as_was_asked(width: str) -> None:
+    found = privacy_curve(sgd("0.01", "1.1", 1000), width=width).epsilon("1e-6")
+    assert found.width <= float(width) * found.lower
+    usual = privacy_curve(sgd("0.01", "1.1", 1000)).epsilon("1e-6")
+    assert found.lower <= usual.upper and usual.lower <= found.upper
+
+
+@pytest.mark.parametrize("width", ["0", "-1", "1e-7", "0.02", "nan"])
+def test_a_width_that_cannot_be_is_refused(width: str) -> None:
+    with pytest.raises(InvalidNumber):
+        privacy_curve(gaussian("1"), width=width)

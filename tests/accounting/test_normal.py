@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tail of the normal law against arbitrary precision balls."""
 
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.accounting import normal
+from sfumato.accounting.decimals import above
 from sfumato.accounting.normal import normal_point, normal_tail
 
 BITS = 20_000
@@ -59,9 +61,9 @@ def test_far_out_the_tail_is_nearly_nothing_and_not_nothing():
 @pytest.mark.parametrize(
     ("name", "wrong"),
     [
-        ("_ROOT_UP", normal._ROOT_DOWN - Fraction(1, 10**30)),
-        ("_central", lambda x: (x, x)),
-        ("_hazard", lambda x: (x + 1 / (x + 2 / x), x + 1 / (x + 2 / x))),
+        ("_ROOT_UP", Decimal("2.50662827463100050241576528481")),
+        ("_central", lambda context, x: above(x)),
+        ("_hazard", lambda x: (above(x + 1 / (x + 2 / x)),) * 2),
     ],
 )
 def test_a_wrong_series_is_noticed(monkeypatch, name, wrong):
@@ -71,6 +73,12 @@ def test_a_wrong_series_is_noticed(monkeypatch, name, wrong):
     normal_tail.cache_clear()
 
 
+def test_a_root_of_two_pi_is_between_its_bounds():
+    with ctx.workprec(BITS):
+        root = (2 * arb.pi()).sqrt()
+        assert bool(number(Fraction(normal._ROOT_DOWN)) < root) and bool(root < number(Fraction(normal._ROOT_UP)))
+
+
 @given(CHANCES)
 @settings(deadline=None, max_examples=40)
 def test_the_normal_point_is_beyond_its_chance(chance):
@@ -78,7 +86,7 @@ def test_the_normal_point_is_beyond_its_chance(chance):
     with ctx.workprec(BITS):
         assert bool(true_tail(point) <= number(chance))
         # and hardly beyond: a little nearer is not enough
-        nearer = point * (1 - Fraction(1, 10**20)) - Fraction(1, 10**25)
+        nearer = point * (1 - Fraction(1, 10**14)) - Fraction(1, 10**15)
         assert bool(true_tail(nearer) > number(chance))
 
 

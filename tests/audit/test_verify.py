@@ -18,6 +18,7 @@ from sfumato.mechanisms import (
     AdditiveMechanism,
     NoisyMaxMechanism,
     SelectionMechanism,
+    VectorMechanism,
     calibrated_gaussian,
     exponential,
     gaussian,
@@ -101,6 +102,7 @@ def test_what_holds_is_proved_on_the_pairs_compared(name):
     result = verify(mechanism, distance, tolerance="1e-7")
     assert result.verdict is Verdict.HOLDS, str(result)
     assert result.sentence.split(": ")[1].startswith("HOLDS on")
+    assert all(each.truth.lower <= each.truth.upper for each in result.findings)
     # and what is lost is not far below the claim: the pairs are near the worst
     if result.claim.epsilon is not None:
         assert result.epsilon.lower >= result.claim.epsilon * Fraction(45, 100)
@@ -155,6 +157,8 @@ def halved_noise(distance, make, *more, **options):
             return replace(mechanism, **halves)
         case SelectionMechanism(rate=rate):
             return replace(mechanism, rate=2 * rate)
+        case VectorMechanism(additive, cells):
+            return VectorMechanism(AdditiveMechanism(DiscreteLaplace(additive.noise.scale / 2)), cells)
     raise AssertionError
 
 
@@ -163,6 +167,7 @@ HALVED = {
     "gaussian": (L2, gaussian, ("0.5",), {}, ZeroConcentratedDP(Fraction(1, 2))),
     "calibrated gaussian": (L2, calibrated_gaussian, (1, "1e-3", 1), {}, ApproxDP(Fraction(1), Fraction(1, 1000))),
     "staircase": (LINF_2, staircase, (2,), {}, PURE),
+    "vector": (L1, vector, (2,), {"epsilon": 2}, PURE),
     "exponential": (LINF, exponential, (2,), {}, PURE),
     "permute and flip": (LINF, permute_and_flip, (2,), {}, PURE),
     "noisy max": (LINF, report_noisy_max, (2,), {}, PURE),
@@ -348,6 +353,13 @@ def test_the_gaussian_curve_is_verified_at_any_delta():
     assert verify(mechanism, L2, claim=ApproxDP(Fraction(1), Fraction(1, 10**5))).verdict is Verdict.HOLDS
     below = ApproxDP(Fraction(1), Fraction(98, 10**7))
     assert verify(mechanism, L2, claim=below).verdict is Verdict.VIOLATED
+
+
+def test_bounds_of_rho_are_in_order_where_the_tolerance_hides_more_than_their_width():
+    for tolerance in ("1e-9", "1e-6", "1e-3"):
+        result = verify(gaussian(L2, "0.5"), L2, tolerance=tolerance)
+        assert result.verdict is Verdict.HOLDS
+        assert all(each.truth.lower <= each.truth.upper <= 0.5 for each in result.findings)
 
 
 def test_too_few_paths_decide_nothing():

@@ -6,6 +6,7 @@ height leave most points to the exact comparison. Neither may change the law.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -43,7 +44,7 @@ def test_every_column_covers_its_curve_and_every_easy_cell_is_under_it(curve: Cu
 @pytest.mark.parametrize(("parameters", "changed"), ODD)
 def test_odd_tables_are_as_right(parameters: dict[str, int], changed: dict[str, int]) -> None:
     for curve, f in LAWS[::4]:
-        odd = type(curve)(**{name: getattr(curve, name) for name in curve.__dataclass_fields__} | changed)
+        odd = replace(curve, **changed)
         assert list(faults(Cells(odd, **parameters), f)) == []
 
 

@@ -191,6 +191,6 @@ def test_a_bias_below_every_float_is_drawn_and_stated(one):
     assert (one.pmf(1).lower, one.pmf(1).upper, one.pmf(0).upper) == (0.0, 5e-324, 1.0)
 
 
-def test_what_no_kind_of_coin_says_is_not_answered():
-    with pytest.raises(NotImplementedError):
-        Coin().bounds(3)
+def test_a_coin_without_a_bias_cannot_be_made():
+    with pytest.raises(TypeError, match="bounds"):
+        Coin()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+from sfumato.accounting.divergence import HUGE, pure_divergence, range_divergence
 from sfumato.accounting.joint import epsilon_of_renyi
 from sfumato.accounting.normal import normal_point, normal_tail
 from sfumato.errors import InvalidNumber
@@ -19,8 +20,6 @@ from sfumato.exact.rational import Number, positive, to_fraction
 from sfumato.exact.rounding import exp_down, exp_up, log_up, sqrt_down, sqrt_up
 from sfumato.privacy.guarantee import ApproxDP, BoundedRangeDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 
-# Beyond it e^epsilon is written with thousands of digits, and nothing is hidden.
-HUGE = 10_000
 # Beyond it a float overflows; only a search for a good order looks at these floats.
 _LARGE = Fraction(10**100)
 _NEWTON = 12
@@ -90,12 +89,8 @@ def renyi_from_pure(guarantee: PureDP, order: Number) -> RenyiDP:
     >>> round(float(renyi_from_pure(PureDP(1), 2).epsilon), 6)
     0.735326
     """
-    a, epsilon = _order(order), guarantee.epsilon
-    simple = min(epsilon, a * epsilon**2 / 2)
-    if a * epsilon > HUGE:
-        return RenyiDP(a, simple)
-    moment = (exp_up(a * epsilon) + exp_up((1 - a) * epsilon)) / (1 + exp_down(epsilon))
-    return RenyiDP(a, min(max(log_up(moment), Fraction(0)) / (a - 1), simple))
+    a = _order(order)
+    return RenyiDP(a, pure_divergence(guarantee.epsilon, a))
 
 
 def renyi_from_range(guarantee: BoundedRangeDP, order: Number) -> RenyiDP:
@@ -107,14 +102,8 @@ def renyi_from_range(guarantee: BoundedRangeDP, order: Number) -> RenyiDP:
     >>> round(float(renyi_from_range(BoundedRangeDP(1), 2).epsilon), 6)
     0.240229
     """
-    a, eta = _order(order), guarantee.eta
-    simple = min(eta, a * eta**2 / 8)
-    falling = 1 - exp_up((1 - a) * eta)
-    if a * eta > HUGE or falling <= 0 or exp_down(eta) <= 1:
-        return RenyiDP(a, simple)
-    rising = exp_up(eta) - exp_down((1 - a) * eta)
-    exponent = log_up(rising / (a * (exp_down(eta) - 1))) + (a - 1) * log_up((a - 1) * rising / (a * falling))
-    return RenyiDP(a, min(max(exponent, Fraction(0)) / (a - 1), simple))
+    a = _order(order)
+    return RenyiDP(a, range_divergence(guarantee.eta, a))
 
 
 def renyi_from_zcdp(guarantee: ZeroConcentratedDP, order: Number) -> RenyiDP:

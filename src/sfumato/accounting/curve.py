@@ -16,26 +16,28 @@ from typing import Protocol
 from sfumato.accounting.account import account, relations_of
 from sfumato.accounting.convert import approx_from_zcdp
 from sfumato.accounting.delta import delta_at as guaranteed_delta
-from sfumato.accounting.dominate import FixedPlan
+from sfumato.accounting.divergence import HUGE
+from sfumato.accounting.dominate import MOST_VARIANCE, FixedPlan
 from sfumato.accounting.gaussian import gaussian_delta
 from sfumato.accounting.loss import Lattice, delta_at, discretise, epsilon_at, merge, power
-from sfumato.accounting.loss.aim import Aim, Part, aim, split
+from sfumato.accounting.loss.aim import WIDTH, Aim, Part, aim, split
 from sfumato.accounting.loss.compose import even_share, folded
 from sfumato.accounting.loss.discretise import Span
 from sfumato.accounting.normal import normal_tail
 from sfumato.accounting.profile import Profile
 from sfumato.errors import InvalidDeclaration, InvalidNumber
 from sfumato.exact.bracket import Bracket
-from sfumato.exact.rational import Number, to_fraction
-from sfumato.exact.rounding import exp_down, exp_up, float_down, float_up, sqrt_down, sqrt_up
+from sfumato.exact.rational import Number, positive, to_fraction
+from sfumato.exact.rounding import exp_down, exp_up, float_down, float_up, log_down, log_up, sqrt_down, sqrt_up
 from sfumato.noise import DiscreteGaussian
 from sfumato.privacy.distance import Norm
-from sfumato.privacy.event import AdditiveNoise, Event
+from sfumato.privacy.event import AdditiveNoise, Event, FixedSample, Sampled
 from sfumato.privacy.guarantee import ZeroConcentratedDP
 
 MOST_EVENTS = 10**7
 _SMALLEST = Fraction(1, 10**300)
 _ITERATIONS = 60
+_WIDEST, _NARROWEST = Fraction(1, 100), Fraction(1, 10**6)
 _LEAST_LOSS = Fraction(1, 10**12)
 # blur with which the other direction is shown to be no worse
 _ROUGH = 50
@@ -53,11 +55,13 @@ class Curve(Protocol):
         ...
 
 
-def privacy_curve(event: Event) -> Curve:
+def privacy_curve(event: Event, *, width: Number = WIDTH) -> Curve:
     """The whole privacy curve of a plan fixed in advance.
 
     It is that of the worst mechanism that the event describes (its dominating pair); deltas
-    that events spend of their own are added.
+    that events spend of their own are added. ``width``: how far apart, relative to epsilon, the
+    bounds may about be where losses are rounded; closed forms and pure sums are closer, and beyond an
+    epsilon of 500, which hides nothing, the lower bound may be 0.
 
     Guarantees:
         a curve lies between its bounds
@@ -66,10 +70,13 @@ def privacy_curve(event: Event) -> Curve:
         own deltas of events are added
         too many events are refused
         mixed relations have no curve
+        a fixed sample keeps its amplified curve
+        every delta has an epsilon
 
     Raises:
         InvalidDeclaration: an event without a rule; mixed neighbour relations.
-        InvalidNumber: more than 10^7 events; noise that hides next to nothing.
+        InvalidNumber: more than 10^7 events; noise that hides next to nothing; a width that is
+            not between 1e-6 and 1/100.
 
     >>> from sfumato.privacy import ContinuousNoise, Distance, Norm, Repeated
     >>> from sfumato.privacy.event import ContinuousLaw
@@ -82,9 +89,14 @@ def privacy_curve(event: Event) -> Curve:
         raise InvalidDeclaration(
             "Parts of one event are about different neighbour relations.", allowed="one relation for all parts"
         )
+    relative = positive("width", width, at_most=_WIDEST)
+    if relative < _NARROWEST:
+        raise InvalidNumber(f"A width of {float(relative):.6g}.", allowed="from 1e-6 to 1/100")
     shift = _lone_shift(event)
     if shift is not None and isinstance(event, AdditiveNoise) and isinstance(event.noise, DiscreteGaussian):
         return _Shifts(event.noise, shift)
+    if isinstance(event, Sampled) and isinstance(event.design, FixedSample):
+        return _FixedSample(privacy_curve(event.event, width=width), event.design.rate)
     plan = FixedPlan.of(event)
     if plan is None:
         return _Converted(account(event))
@@ -92,7 +104,7 @@ def privacy_curve(event: Event) -> Curve:
         raise InvalidNumber(f"A plan of {plan.size} events.", allowed=f"at most {MOST_EVENTS}")
     if not plan.pairs:
         return _Normal(plan.squared, plan.delta)
-    return _Composed(plan)
+    return _Composed(plan, float(relative))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +112,7 @@ class _Composed:
     """A curve by privacy loss distributions."""
 
     plan: FixedPlan
+    width: float
 
     def epsilon(self, delta: Number) -> Bracket:
         spare = _spare(delta, self.plan.delta)
@@ -110,9 +123,15 @@ class _Composed:
             # amplified losses are rounded up, by far less than a float
             return Bracket(math.nextafter(float_down(self.plan.pure), 0.0), pure)
         worst = self._worst(partial(epsilon_at, delta=float(spare)), delta=float(spare))
-        if min(worst.upper, pure) == math.inf:
+        upper = min(worst.upper, pure)
+        return Bracket(min(worst.lower, pure), upper if upper < math.inf else self._apart(spare))
+
+    def _apart(self, spare: Fraction) -> float:
+        """Where rounding proves nothing: bounded losses at their largest, Gaussians whole and exactly."""
+        bounded, squared, outside = self.plan.apart()
+        if spare <= outside:
             raise InvalidNumber(f"No epsilon is proved at delta = {float(spare):.6g}.", allowed="from about 1e-25 on")
-        return Bracket(min(worst.lower, pure), min(worst.upper, pure))
+        return float_up(bounded + Fraction(_Normal(squared, Fraction(0)).epsilon(spare - outside).upper))
 
     def delta(self, epsilon: Number) -> Bracket:
         loss = _loss(epsilon)
@@ -127,7 +146,8 @@ class _Composed:
         """Of removing a unit and of adding one, where these differ: the larger by a rough guess first."""
         parts = self.plan.parts()
         ways = (False,) if all(part.pair.symmetric for part in parts) else (False, True)
-        goals = [(aim(parts, delta=delta, epsilon=epsilon, exchanged=way), way) for way in ways]
+        found_by = partial(aim, parts, delta=delta, epsilon=epsilon, width=self.width)
+        goals = [(found_by(exchanged=way), way) for way in ways]
         goals.sort(key=lambda goal: goal[0].epsilon if delta else goal[0].delta, reverse=True)
         worst = read(_sum(parts, goals[0][0], exchanged=goals[0][1]))
         for goal, way in goals[1:]:
@@ -152,6 +172,10 @@ def _sum(parts: Sequence[Part], goal: Aim, *, exchanged: bool) -> Lattice:
             continue
         body = rounded(apart.near, span=Span(apart.low, apart.high, inside=True))
         tail = rounded(apart.far, span=Span(apart.low, apart.high, inside=False))
+        if tail.log_mass >= body.log_mass:
+            # the outline misled: what is seldom holds the most weight
+            sums.append(power(rounded(step), part.times, blur))
+            continue
         folds = even_share(part.times, apart.times)
         count, left = divmod(part.times, folds)
         sums.append(power(folded(body, tail, folds, count), count, blur))
@@ -239,6 +263,31 @@ class _Shifts:
 
 
 @dataclass(frozen=True, slots=True)
+class _FixedSample:
+    """A sample of fixed size, one unit replaced: delta'(ln(1 + q (e^epsilon - 1))) <= q delta(epsilon).
+
+    Balle, Barthe, Gaboardi (2018), Theorem 9, for every mechanism. Below it claims nothing.
+    """
+
+    whole: Curve
+    rate: Fraction
+
+    def epsilon(self, delta: Number) -> Bracket:
+        spare = _spare(delta, Fraction(0)) / self.rate
+        if spare >= 1:
+            return Bracket(0.0, 0.0)
+        inner = Fraction(self.whole.epsilon(spare).upper)
+        if inner > HUGE:
+            return Bracket(0.0, float_up(inner))
+        return Bracket(0.0, float_up(min(log_up(1 + self.rate * (exp_up(inner) - 1)), inner)))
+
+    def delta(self, epsilon: Number) -> Bracket:
+        loss = _loss(epsilon)
+        inner = loss if loss > HUGE else max(log_down(1 + (exp_down(loss) - 1) / self.rate), loss)
+        return Bracket(0.0, float_up(self.rate * Fraction(self.whole.delta(inner).upper)))
+
+
+@dataclass(frozen=True, slots=True)
 class _Converted:
     """Where there is no pair: what the exact costs imply. Proved above; below it claims nothing."""
 
@@ -297,9 +346,9 @@ def _no_finite_epsilon() -> InvalidNumber:
 
 
 def _lone_shift(event: Event) -> int | None:
-    """By how much the one integer of an event with discrete Gaussian noise can move, if by more than 1."""
+    """By how much the one integer of an event with discrete Gaussian noise can move, if that has no one pair."""
     if not isinstance(event, AdditiveNoise) or not isinstance(event.noise, DiscreteGaussian) or event.cells != 1:
         return None
     value = math.floor(event.distance.value)
     shift = {Norm.LINF: value, Norm.L1: 0, Norm.L2: math.isqrt(value)}[event.distance.norm]
-    return shift if shift > 1 else None
+    return shift if shift > 1 or event.noise.sigma_squared > MOST_VARIANCE else None

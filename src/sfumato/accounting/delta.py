@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from sfumato.accounting.convert import HUGE, gaussian_bound, order_of_least
+from sfumato.accounting.convert import gaussian_bound, order_of_least
+from sfumato.accounting.divergence import HUGE
 from sfumato.accounting.joint import delta_of_renyi
 from sfumato.errors import InvalidDeclaration
 from sfumato.exact.rational import Number

@@ -22,6 +22,8 @@ from sfumato.privacy.event import Event
 
 # shifts of integers that are followed one by one
 _MOST_SHIFT = 2**14
+# discrete Gaussian noise whose points are gone through
+MOST_VARIANCE = 2**24
 
 AnyPair: TypeAlias = Atoms | Ramp | Gaussian | Sampled
 
@@ -67,10 +69,22 @@ class FixedPlan:
         pure = [plan.pure for plan in plans if plan.pure is not None]
         return cls(
             tuple(counts.items()),
-            sum((plan.squared for plan in plans), Fraction(0)),
-            sum((plan.delta for plan in plans), Fraction(0)),
+            sum((plan.squared for plan in plans if plan.squared), Fraction(0)),
+            sum((plan.delta for plan in plans if plan.delta), Fraction(0)),
             sum(pure, Fraction(0)) if len(pure) == len(plans) else None,
         )
+
+    def apart(self) -> tuple[Fraction, Fraction, Fraction]:
+        """Coarsely: the sum of bounded losses, the mu^2 of Gaussians taken whole, and what neither of them holds."""
+        bounded, squared, outside = Fraction(0), self.squared, Fraction(0)
+        for pair, times in self.pairs:
+            inner = pair.pair if isinstance(pair, Sampled) else pair
+            if isinstance(inner, Gaussian):
+                squared += times * Fraction(inner.mu * (1 + 2.0**-40)) ** 2
+            else:
+                bounded += times * Fraction(pair.worst + pair.rounding)
+                outside += times * Fraction(inner.outside) if isinstance(inner, Atoms) else 0
+        return bounded, squared, outside
 
     def parts(self) -> tuple[Part, ...]:
         """The pairs, and the Gaussians as few more."""
@@ -106,7 +120,7 @@ def _additive(event: kinds.AdditiveNoise) -> FixedPlan | None:
     if isinstance(noise, DiscreteGaussian) and (distance.norm is Norm.L2 or cells is not None):
         moved = math.floor(distance.value)
         # only entries that move by 1: their number is bounded, and each has this pair
-        if 1 <= moved < (4 if cells is None else 2):
+        if 1 <= moved < (4 if cells is None else 2) and noise.sigma_squared <= MOST_VARIANCE:
             pair = Atoms.discrete_gaussian(float(noise.sigma_squared), 1)
             return FixedPlan(((pair, cells or moved),), pure=None)
     return _known(event)

@@ -8,20 +8,21 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from sfumato.accounting.convert import HUGE
+from sfumato.accounting.divergence import HUGE
 from sfumato.errors import InvalidDeclaration, InvalidNumber
 from sfumato.exact.rounding import exp_down, exp_up
 from sfumato.privacy.guarantee import (
     ApproxDP,
     BoundedRangeDP,
     GaussianDP,
+    Guarantee,
     PureDP,
     RenyiDP,
     ZeroConcentratedDP,
 )
 
 _LARGEST = 256
-Kind = TypeVar("Kind", PureDP, BoundedRangeDP, ApproxDP, ZeroConcentratedDP, RenyiDP, GaussianDP)
+Kind = TypeVar("Kind", bound=Guarantee)
 
 
 def for_group(guarantee: Kind, size: int) -> Kind:

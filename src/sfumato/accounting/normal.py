@@ -6,21 +6,23 @@ in decimal intervals that round outward. Proof: normal.proof.md.
 """
 
 import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
 
-from sfumato.exact.rounding import exp_down, exp_up, log_down, log_up, sqrt_up
+from sfumato.accounting.decimals import DOWN, UP, above, below, exp_above, exp_below
+from sfumato.exact.rounding import log_down, log_up, sqrt_up
 
-_DOWN = Context(prec=50, rounding=ROUND_FLOOR, Emin=-(10**9), Emax=10**9, traps=[])
-_UP = Context(prec=50, rounding=ROUND_CEILING, Emin=-(10**9), Emax=10**9, traps=[])
-# sqrt(2 pi), cut after 60 places and one more
-_ROOT_DOWN = Fraction("2.506628274631000502415765284811045253006986740609938316629923")
-_ROOT_UP = _ROOT_DOWN + Fraction(1, 10**60)
+# sqrt(2 pi), cut after 35 places and one more
+_ROOT_DOWN = Decimal("2.50662827463100050241576528481104525")
+_ROOT_UP = Decimal("2.50662827463100050241576528481104526")
+_HALF = Fraction(1, 2)
 # where floats, and where our exponentials, are zero
 _FLOAT_SIGHT = Fraction(1, 10**300)
 _SIGHT = Fraction(1, 10**4000)
+
+_NOTHING = Decimal("1e-36")
 
 _Bounds = tuple[Fraction, Fraction]
 
@@ -40,12 +42,15 @@ def normal_tail(x: Fraction) -> _Bounds:
         lower, upper = normal_tail(-x)
         return 1 - upper, 1 - lower
     if x < 1:
-        low, high = _density(x)
-        below, above = _central(x)
-        return Fraction(1, 2) - high * above, Fraction(1, 2) - low * below
-    low, high = _density(x)
-    below, above = _hazard(x)
-    return low / above, high / below
+        return _HALF - Fraction(UP.multiply(_density_up(x), _central(UP, x))), _tail_up(x)
+    return Fraction(DOWN.divide(_density_down(x), _hazard(x)[1])), _tail_up(x)
+
+
+def _tail_up(x: Fraction) -> Fraction:
+    """The upper bound, x >= 0."""
+    if x < 1:
+        return _HALF - Fraction(DOWN.multiply(_density_down(x), _central(DOWN, x)))
+    return Fraction(UP.divide(_density_up(x), _hazard(x)[0]))
 
 
 def normal_point(chance: Fraction) -> Fraction:
@@ -57,19 +62,21 @@ def normal_point(chance: Fraction) -> Fraction:
     >>> round(float(normal_point(Fraction(1, 40))), 6)
     1.959964
     """
+    if chance >= _HALF:
+        return Fraction(0)
     if chance < _SIGHT:
         return _start(chance)
-    point = _from_float(chance) if chance > _FLOAT_SIGHT else _from_above(chance)
-    slack = Fraction(1, 2**120)
-    while normal_tail(point)[1] > chance:
+    point, slack = _from_float(chance) if chance > _FLOAT_SIGHT else (_from_above(chance), Fraction(1, 2**120))
+    while _tail_up(point) > chance:
         point, slack = point + slack, 16 * slack
     return point
 
 
-def _from_float(chance: Fraction) -> Fraction:
-    """One of Newton's steps from a float."""
-    start = Fraction(-NormalDist().inv_cdf(float(chance)))
-    return _cut(start + (normal_tail(start)[1] - chance) / _density(start)[0])
+def _from_float(chance: Fraction) -> tuple[Fraction, Fraction]:
+    """A float that errs by a few ulp and that much more; and by how much to go on."""
+    start = -NormalDist().inv_cdf(float(chance))
+    slack = Fraction(2.0**-50 * (start + 2.0**-3))
+    return max(Fraction(start), Fraction(0)) + slack, slack
 
 
 def _from_above(chance: Fraction) -> Fraction:
@@ -77,7 +84,7 @@ def _from_above(chance: Fraction) -> Fraction:
     point, target = _start(chance), log_down(chance)
     for _ in range(7):
         lower, upper = normal_tail(point)
-        point = _cut(point + (log_up(upper) - target) * lower / _density(point)[1])
+        point = _cut(point + (log_up(upper) - target) * lower / Fraction(_density_up(point)))
     return point
 
 
@@ -90,40 +97,34 @@ def _cut(point: Fraction) -> Fraction:
     return Fraction(math.floor(max(point, Fraction(0)) * 2**120), 2**120)
 
 
-def _density(x: Fraction) -> _Bounds:
+def _density_up(x: Fraction) -> Decimal:
     """e^(-x^2/2) / sqrt(2 pi)."""
-    power = -x * x / 2
-    return exp_down(power) / _ROOT_UP, exp_up(power) / _ROOT_DOWN
+    return UP.divide(exp_above(-x * x / 2), _ROOT_DOWN)
 
 
-def _central(x: Fraction) -> _Bounds:
+def _density_down(x: Fraction) -> Decimal:
+    return DOWN.divide(exp_below(-x * x / 2), _ROOT_UP)
+
+
+def _central(context: Context, x: Fraction) -> Decimal:
     """(P(Z <= x) - 1/2) / density(x) = x + x^3/3 + x^5/(3 5) + ..., 0 <= x < 1."""
-    low, high = _decimals(x)
-    sums = terms = (low, high)
+    total = term = context.divide(Decimal(x.numerator), Decimal(x.denominator))
+    square = context.multiply(term, term)
     index = 3
-    while terms[1] > Decimal("1e-60"):
-        terms = (_next(_DOWN, terms[0], low, index), _next(_UP, terms[1], high, index))
-        sums = (_DOWN.add(sums[0], terms[0]), _UP.add(sums[1], terms[1]))
+    while term > _NOTHING:
+        term = context.divide(context.multiply(term, square), Decimal(index))
+        total = context.add(total, term)
         index += 2
     # each further term is less than a third of the one before
-    return Fraction(sums[0]), Fraction(_UP.add(sums[1], terms[1]))
+    return context.add(total, term) if context is UP else total
 
 
-def _next(context: Context, term: Decimal, x: Decimal, index: int) -> Decimal:
-    return context.divide(context.multiply(context.multiply(term, x), x), Decimal(index))
-
-
-def _hazard(x: Fraction) -> _Bounds:
+def _hazard(x: Fraction) -> tuple[Decimal, Decimal]:
     """density(x) / P(Z > x) = x + 1/(x + 2/(x + 3/(x + ...))), x >= 1, from a tail that is known roughly."""
-    low, high = _decimals(x)
+    low, high = below(x), above(x)
     depth = 16 + math.ceil(1600 / min(x, Fraction(26)) ** 2)
-    below, above = low, _UP.add(high, _UP.divide(Decimal(depth + 1), low))
+    under, over = low, UP.add(high, UP.divide(Decimal(depth + 1), low))
     for step in range(depth, 0, -1):
         count = Decimal(step)
-        below, above = _DOWN.add(low, _DOWN.divide(count, above)), _UP.add(high, _UP.divide(count, below))
-    return Fraction(below), Fraction(above)
-
-
-def _decimals(x: Fraction) -> tuple[Decimal, Decimal]:
-    over, under = Decimal(x.numerator), Decimal(x.denominator)
-    return _DOWN.divide(over, under), _UP.divide(over, under)
+        under, over = DOWN.add(low, DOWN.divide(count, over)), UP.add(high, UP.divide(count, under))
+    return under, over

@@ -22,7 +22,7 @@ from sfumato.accounting.convert import conversion_cost
 from sfumato.accounting.filter import UNIT
 from sfumato.accounting.gaussian_dp import mu_squared
 from sfumato.accounting.profile import Profile
-from sfumato.accounting.renyi import profile_of, renyi
+from sfumato.accounting.renyi import bound, profile_of, renyi
 from sfumato.errors import BudgetExceeded, InvalidDeclaration
 from sfumato.exact.rational import Number, positive
 from sfumato.exact.rounding import log_up
@@ -259,7 +259,7 @@ def _without_delta(event: Event) -> Profile:
 
 @lru_cache(maxsize=1024)
 def _renyi(event: Event, order: Fraction) -> Fraction:
-    return renyi(event, order)
+    return bound(event, order)
 
 
 @lru_cache(maxsize=1024)

@@ -8,24 +8,28 @@ accounted with. What has no sharper rule here is bounded by its pure or its zCDP
 
 import math
 from collections.abc import Callable, Mapping
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from sfumato.accounting.account import account, relations_of
 from sfumato.accounting.convert import (
-    HUGE,
     approx_from_pure,
     approx_from_renyi,
     conversion_cost,
-    renyi_from_pure,
-    renyi_from_range,
+)
+from sfumato.accounting.decimals import ONE, UP, above, exp_above, log_above
+from sfumato.accounting.divergence import (
+    HUGE,
+    laplace_divergence,
+    pure_divergence,
+    range_divergence,
+    response_divergence,
 )
 from sfumato.accounting.group import for_group
 from sfumato.accounting.profile import Profile
 from sfumato.errors import InvalidDeclaration
 from sfumato.exact.rational import Number, positive
-from sfumato.exact.rounding import exp_down, exp_up, log_up
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import (
@@ -44,9 +48,8 @@ from sfumato.privacy.event import (
     Sampled,
     Selection,
 )
-from sfumato.privacy.guarantee import BoundedRangeDP, PureDP, RenyiDP
+from sfumato.privacy.guarantee import PureDP, RenyiDP
 
-_UP = Context(prec=50, rounding=ROUND_CEILING, Emin=-(10**9), Emax=10**9, traps=[])
 # a sum over a sample's binomial has as many terms as the order; beyond it the sample counts as the whole
 _LARGEST_SUM = 2048
 # orders near 1 for large losses, halves, then integers a ninth apart: any grid is sound
@@ -88,7 +91,7 @@ def renyi(event: Event, order: Number) -> Fraction:
         raise InvalidDeclaration(
             "Parts of one event are about different neighbour relations.", allowed="one relation for all parts"
         )
-    return _bound(event, RenyiDP(order, 0).order)
+    return bound(event, RenyiDP(order, 0).order)
 
 
 def epsilon_from_renyi(event: Event, delta: Number) -> Fraction:
@@ -128,7 +131,7 @@ def _best_order(cost: Callable[[Fraction], Fraction]) -> Fraction:
     return chosen
 
 
-def _bound(event: Event, order: Fraction) -> Fraction:
+def bound(event: Event, order: Fraction) -> Fraction:
     return _RULES.get(type(event), _profiled)(event, order)
 
 
@@ -147,7 +150,7 @@ def _from_profile(profile: Profile, event: Event, order: Fraction) -> Fraction:
     concentrated = order * profile.rho
     if profile.epsilon is None:
         return concentrated
-    return min(concentrated, renyi_from_pure(PureDP(profile.epsilon), order).epsilon)
+    return min(concentrated, pure_divergence(profile.epsilon, order))
 
 
 def profile_of(event: Event) -> Profile | None:
@@ -170,65 +173,47 @@ def _additive(event: AdditiveNoise, order: Fraction) -> Fraction:
 
 
 def _laplace(scale: Fraction, shift: int, order: Fraction) -> Fraction:
-    """A e^((a-1) s/b) + (1 - A) e^(-a s/b), A = (g + (1-g)/(1-g^(2a-1))) / (1+g), g = e^(-1/b)."""
-    least, most = exp_down(-1 / scale), exp_up(-1 / scale)
-    share = min((1 - least) / (1 - exp_up((1 - 2 * order) / scale)), Fraction(1)) if most < 1 else Fraction(1)
-    return _two_sided(min((most + share) / (1 + most), Fraction(1)), shift / scale, order)
+    return laplace_divergence(shift / scale, order, scale)
 
 
 def _continuous(event: ContinuousNoise, order: Fraction) -> Fraction:
-    """Laplace: a/(2a-1) e^((a-1) D/b) + (a-1)/(2a-1) e^(-a D/b) (Mironov 2017, Proposition 6)."""
     if event.law is not ContinuousLaw.LAPLACE:
         return _profiled(event, order)
-    return _two_sided(order / (2 * order - 1), event.distance.value / event.scale, order)
-
-
-def _two_sided(weight: Fraction, epsilon: Fraction, order: Fraction) -> Fraction:
-    simple = renyi_from_pure(PureDP(epsilon), order).epsilon
-    if order * epsilon > HUGE:
-        return simple
-    moment = weight * exp_up((order - 1) * epsilon) + (1 - weight) * exp_up(-order * epsilon)
-    return min(max(log_up(moment), Fraction(0)) / (order - 1), simple)
+    return laplace_divergence(event.distance.value / event.scale, order)
 
 
 def _response(event: RandomizedResponse, order: Fraction) -> Fraction:
-    """(e^(a epsilon) + e^((1-a) epsilon) + k - 2) / (e^epsilon + k - 1)."""
-    epsilon, others = event.epsilon, event.categories - 2
-    simple = renyi_from_pure(PureDP(epsilon), order).epsilon
-    if order * epsilon > HUGE:
-        return simple
-    moment = exp_up(order * epsilon) + exp_up((1 - order) * epsilon) + others
-    return min(max(log_up(moment / (exp_down(epsilon) + 1 + others)), Fraction(0)) / (order - 1), simple)
+    return response_divergence(event.epsilon, event.categories, order)
 
 
 def _selection(event: Selection, order: Fraction) -> Fraction:
     profile = account(event)
     if event.rule is Rule.EXPONENTIAL and profile.epsilon is not None:
-        return renyi_from_range(BoundedRangeDP(profile.epsilon), order).epsilon
+        return range_divergence(profile.epsilon, order)
     return _from_profile(profile, event, order)
 
 
 def _ranged(event: BoundedRange, order: Fraction) -> Fraction:
-    return renyi_from_range(BoundedRangeDP(event.eta), order).epsilon
+    return range_divergence(event.eta, order)
 
 
 def _composed(event: Composed, order: Fraction) -> Fraction:
-    return sum((_bound(each, order) for each in event.events), Fraction(0))
+    return sum((bound(each, order) for each in event.events), Fraction(0))
 
 
 def _repeated(event: Repeated, order: Fraction) -> Fraction:
-    return event.times * _bound(event.event, order)
+    return event.times * bound(event.event, order)
 
 
 def _group(event: Group, order: Fraction) -> Fraction:
     """By the profile where there is one, and by Hoelder's inequality from a larger order."""
     if event.size == 1:
-        return _bound(event.event, order)
+        return bound(event.event, order)
     profile = profile_of(event)
     bounds = [] if profile is None else [_from_profile(profile, event, order)]
     larger = Fraction(math.ceil(1 / -math.expm1(math.log1p(-1 / float(order)) / event.size)))
     if larger <= _LARGEST_SUM:
-        grown = for_group(RenyiDP(larger, _bound(event.event, larger)), event.size)
+        grown = for_group(RenyiDP(larger, bound(event.event, larger)), event.size)
         bounds += [grown.epsilon] if grown.order >= order else []
     if not bounds:
         raise InvalidDeclaration(f"No Renyi bound of {event!r} at order {order}.", allowed="a smaller group or order")
@@ -240,7 +225,7 @@ def _sampled(event: Sampled, order: Fraction) -> Fraction:
     inner, design = event.event, event.design
     if not isinstance(design, PoissonSample | FixedSample):
         return _profiled(event, order)
-    whole = _bound(inner, order)
+    whole = bound(inner, order)
     if design.rate == 1:
         return whole
     bounds = [whole]
@@ -266,25 +251,25 @@ def _log_moment(event: Sampled, order: int) -> Fraction | None:
     if order == 1:
         return Fraction(0)
     largest = _LARGEST_SUM if _concentrated(event.event) else _LARGEST_SUM // 8
-    if order > largest or (order - 1) * _bound(event.event, Fraction(order)) > HUGE:
+    if order > largest or (order - 1) * bound(event.event, Fraction(order)) > HUGE:
         return None
     moments = _moments(event.event, order)
     total = _poisson(event.design.rate, moments)
     if isinstance(event.design, FixedSample):
         total = _fixed(event, moments)
-    return Fraction(_UP.next_plus(_UP.ln(total)))
+    return Fraction(log_above(total))
 
 
 def _moments(event: Event, order: int) -> list[Decimal]:
     """Upper bounds of the mean of (P/Q)^k under Q, k = 0, ..., order: e^((k-1) D_k)."""
     moments = [Decimal(1), Decimal(1)]
     if _concentrated(event):
-        square = growth = _decimal(exp_up(2 * account(event).rho))
+        square = growth = exp_above(2 * account(event).rho)
         for _ in range(2, order + 1):
-            moments.append(_UP.multiply(moments[-1], growth))
-            growth = _UP.multiply(growth, square)
+            moments.append(UP.multiply(moments[-1], growth))
+            growth = UP.multiply(growth, square)
         return moments
-    return moments + [_decimal(exp_up((k - 1) * _bound(event, Fraction(k)))) for k in range(2, order + 1)]
+    return moments + [exp_above((k - 1) * bound(event, Fraction(k))) for k in range(2, order + 1)]
 
 
 def _concentrated(event: Event) -> bool:
@@ -296,42 +281,38 @@ def _concentrated(event: Event) -> bool:
 def _poisson(rate: Fraction, moments: list[Decimal]) -> Decimal:
     """Sum over k of binomial(a, k) (1-q)^(a-k) q^k moment_k (Mironov, Talwar, Zhang 2019, Section 3.3)."""
     order = len(moments) - 1
-    odds = _decimal(rate / (1 - rate))
-    weight = _power(_decimal(1 - rate), order)
+    odds = above(rate / (1 - rate))
+    weight = _power(above(1 - rate), order)
     total = Decimal(0)
     for k, moment in enumerate(moments):
-        total = _UP.fma(weight, moment, total)
-        weight = _UP.divide(_UP.multiply(weight, _UP.multiply(odds, Decimal(order - k))), Decimal(k + 1))
+        total = UP.fma(weight, moment, total)
+        weight = UP.divide(UP.multiply(weight, UP.multiply(odds, Decimal(order - k))), Decimal(k + 1))
     return total
 
 
 def _fixed(event: Sampled, moments: list[Decimal]) -> Decimal:
     """1 + sum over k >= 2 of binomial(a, k) q^k b_k (Wang, Balle, Kasiviswanathan 2019, Theorem 9)."""
-    order, rate = len(moments) - 1, _decimal(event.design.rate)
+    order, rate = len(moments) - 1, above(event.design.rate)
     profile = profile_of(event.event)
     epsilon = None if profile is None else profile.epsilon
-    spread = None if epsilon is None or epsilon > 1 else _decimal(exp_up(epsilon) - 1)
+    spread = None if epsilon is None or epsilon > 1 else UP.subtract(exp_above(epsilon), ONE)
     weight, total, power = Decimal(1), Decimal(1), Decimal(1)
     for k in range(1, order + 1):
-        weight = _UP.divide(_UP.multiply(weight, _UP.multiply(rate, Decimal(order - k + 1))), Decimal(k))
-        power = Decimal(2) if spread is None else _UP.multiply(power, spread)
-        bound = _UP.multiply(moments[k], min(power, Decimal(2)))
+        weight = UP.divide(UP.multiply(weight, UP.multiply(rate, Decimal(order - k + 1))), Decimal(k))
+        power = Decimal(2) if spread is None else UP.multiply(power, spread)
+        bound = UP.multiply(moments[k], min(power, Decimal(2)))
         if k == 2:
-            bound = min(bound, _UP.multiply(Decimal(4), _UP.subtract(moments[2], Decimal(1))))
-        total = _UP.fma(weight, bound, total) if k > 1 else total
+            bound = min(bound, UP.multiply(Decimal(4), UP.subtract(moments[2], Decimal(1))))
+        total = UP.fma(weight, bound, total) if k > 1 else total
     return total
 
 
 def _power(base: Decimal, exponent: int) -> Decimal:
     result = Decimal(1)
     for bit in bin(exponent)[2:]:
-        result = _UP.multiply(result, result)
-        result = _UP.multiply(result, base) if bit == "1" else result
+        result = UP.multiply(result, result)
+        result = UP.multiply(result, base) if bit == "1" else result
     return result
-
-
-def _decimal(number: Fraction) -> Decimal:
-    return _UP.divide(Decimal(number.numerator), Decimal(number.denominator))
 
 
 _RULES: Mapping[type, Callable[[Any, Fraction], Fraction]] = {

@@ -195,7 +195,7 @@ def _findings(pair: Neighbours, laws: Compared, claim: Profile, slack: Fraction)
 
 
 def _rho(laws: Compared, claim: Profile, slack: Fraction) -> Bracket:
-    """Bounds of the least rho of zCDP at the tested orders, beside the claimed delta.
+    """Bounds of the least rho of zCDP at the tested orders, beside the claimed delta (and, above, the tolerance).
 
     With a delta the lower bound is 0, or infinity where the (epsilon, delta) that the claim
     implies are violated.
@@ -203,7 +203,9 @@ def _rho(laws: Compared, claim: Profile, slack: Fraction) -> Bracket:
     orders = [laws.renyi(order, claim.delta + slack) for order in ORDERS]
     upper = max(each.upper / order for each, order in zip(orders, ORDERS, strict=True))
     if not claim.delta:
-        return Bracket(max(each.lower / order for each, order in zip(orders, ORDERS, strict=True)), upper)
+        lower = max(each.lower / order for each, order in zip(orders, ORDERS, strict=True))
+        # the upper bound is beside the tolerance, the lower one is not
+        return Bracket(lower, max(lower, upper))
     for share in _SHARES:
         implied = approx_from_zcdp(ZeroConcentratedDP(claim.rho), share * claim.delta)
         if Fraction(laws.delta(implied.epsilon).lower) > claim.delta + implied.delta:

@@ -83,7 +83,7 @@ def command(
     else:
         _show(asked, attacker)
     if save_plot:
-        together = _group(promise, asked.size)
+        together = for_group(promise, asked.size)
         named = [(_short(promise), attacker)]
         if asked.size > 1:
             named.append((f"{asked.size} together", Attacker(together)))
@@ -126,19 +126,8 @@ def _rows(asked: Asked, attacker: Attacker) -> Iterator[tuple[str, str]]:
         yield f"as (epsilon, delta) at delta {_up(asked.delta)}", f"epsilon {_up(stated.epsilon)}"
 
 
-def _group(promise: Explained, size: int) -> Explained:
-    """The same kind of promise, to some units together."""
-    match promise:
-        case PureDP():
-            return for_group(promise, size)
-        case ApproxDP():
-            return for_group(promise, size)
-        case ZeroConcentratedDP():
-            return for_group(promise, size)
-
-
 def _together(promise: Explained, size: int) -> str:
-    together = _group(promise, size)
+    together = for_group(promise, size)
     if isinstance(together, ApproxDP) and together.delta == 1:
         return "nothing is promised"
     return _short(together)

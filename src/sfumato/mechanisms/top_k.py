@@ -27,7 +27,21 @@ from sfumato.privacy.event import Repeated, Rule, Selection
 
 
 @dataclass(frozen=True, slots=True)
-class PeelingMechanism:
+class _TopK:
+    """How many, and how sharply they are chosen; ``monotone``: between neighbours all scores move in one direction."""
+
+    k: int
+    rate: Fraction
+    _: KW_ONLY
+    monotone: bool = False
+
+    def __post_init__(self) -> None:
+        count("k", self.k)
+        object.__setattr__(self, "rate", positive("rate", self.rate))
+
+
+@dataclass(frozen=True, slots=True)
+class PeelingMechanism(_TopK):
     """k exponential mechanisms, each among the candidates that are left.
 
     Guarantees:
@@ -43,15 +57,6 @@ class PeelingMechanism:
     >>> mechanism.release([3, 900, 500, 17])
     (1, 2)
     """
-
-    k: int
-    rate: Fraction
-    _: KW_ONLY
-    monotone: bool = False
-
-    def __post_init__(self) -> None:
-        count("k", self.k)
-        object.__setattr__(self, "rate", positive("rate", self.rate))
 
     def event(self, distance: Distance) -> Repeated:
         """What happens to data between whose neighbours each score moves by at most ``distance`` (Linf)."""
@@ -76,7 +81,7 @@ class PeelingMechanism:
 
 
 @dataclass(frozen=True, slots=True)
-class JointMechanism:
+class JointMechanism(_TopK):
     """One exponential mechanism over all sequences of k candidates, for integer scores.
 
     A sequence is as bad as its worst place: its loss is the largest, over i, of the i-th best
@@ -96,15 +101,6 @@ class JointMechanism:
     >>> mechanism.release([3, 900, 500, 17])
     (1, 2)
     """
-
-    k: int
-    rate: Fraction
-    _: KW_ONLY
-    monotone: bool = False
-
-    def __post_init__(self) -> None:
-        count("k", self.k)
-        object.__setattr__(self, "rate", positive("rate", self.rate))
 
     def event(self, distance: Distance) -> Selection:
         """What happens to data between whose neighbours each score moves by at most ``distance`` (Linf).

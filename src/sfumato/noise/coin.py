@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coins: the Bernoulli law of a rational, an exponential or a logistic bias. Proof: coin.proof.md."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
@@ -25,7 +26,7 @@ _BLOCK = 1 << 22
 _FINEST = 2048
 
 
-class Coin:
+class Coin(ABC):
     """True with a bias in [0, 1] that is never rounded: what all coins share.
 
     Guarantees:
@@ -35,9 +36,9 @@ class Coin:
 
     __slots__ = ()
 
+    @abstractmethod
     def bounds(self, precision: int) -> tuple[int, int]:
         """Integers lower <= 2^precision P(true) <= upper that close in as the precision grows."""
-        raise NotImplementedError
 
     def sample_one(self, entropy: Entropy = SYSTEM) -> bool:
         """One exact draw."""

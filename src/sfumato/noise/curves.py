@@ -4,7 +4,8 @@
 Proof: curves.proof.md.
 """
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
 
@@ -20,14 +21,21 @@ from sfumato.noise.law import Integers
 _INFINITE = 64 << FRACTION
 
 
-@dataclass(frozen=True, slots=True)
-class Exponential:
-    """energy(x) = x / width, on all integers or on those from 0."""
+class Even(ABC):
+    """What both share: f(x) = e^-energy(|x|), on all integers or on those from 0, out to ``reach`` widths."""
 
+    __slots__ = ()
     width: Fraction
     two_sided: bool
-    reach: int = 12
-    fineness: int = 150
+    reach: int
+
+    @abstractmethod
+    def energy(self, x: int) -> tuple[int, int]:
+        """At x >= 0, as a ratio."""
+
+    @abstractmethod
+    def energies(self, step: int, count: int) -> list[int]:
+        """floor(2^42 energy(j step)) for j < count."""
 
     def shift(self, fineness: int) -> int:
         """The largest that leaves ``fineness`` blocks a width."""
@@ -40,6 +48,20 @@ class Exponential:
     def ends(self, shift: int, blocks: int) -> tuple[Integers, Integers]:
         """2^31 f at the near and at the far end of each block, within the error of ``decay``."""
         return _ends(decay(np.array(self.energies(1 << shift, blocks + 1))), shift, two_sided=self.two_sided)
+
+    def bounds(self, x: int, precision: int) -> tuple[int, int]:
+        """2^precision f(x)."""
+        return exp_scaled(*self.energy(abs(x)), precision)
+
+
+@dataclass(frozen=True, slots=True)
+class Exponential(Even):
+    """energy(x) = x / width."""
+
+    width: Fraction
+    two_sided: bool
+    reach: int = 12
+    fineness: int = 150
 
     def energy(self, x: int) -> tuple[int, int]:
         """x / width as a ratio."""
@@ -54,10 +76,6 @@ class Exponential:
         """The same everywhere."""
         dropped = max(shift - 31, 0)
         return LinearRise(dropped, (self.width.denominator << 62 + dropped) // self.width.numerator)
-
-    def bounds(self, x: int, precision: int) -> tuple[int, int]:
-        """2^precision e^-(|x| / width)."""
-        return exp_scaled(*self.energy(abs(x)), precision)
 
     def halving(self, x: int) -> int:
         """It falls by 1/e each width, everywhere."""
@@ -76,30 +94,17 @@ class LinearRise:
 
 
 @dataclass(frozen=True, slots=True)
-class Parabola:
-    """energy(x) = x^2 / (2 sigma^2)."""
+class Parabola(Even):
+    """energy(x) = x^2 / (2 sigma^2); its width is sigma, nearly."""
 
     sigma_squared: Fraction
     two_sided: bool = True
     reach: int = 5
     fineness: int = 220
+    width: Fraction = field(init=False, repr=False, compare=False)
 
-    @property
-    def width(self) -> Fraction:
-        """sigma, nearly."""
-        return sqrt_down(self.sigma_squared)
-
-    def shift(self, fineness: int) -> int:
-        """The largest that leaves ``fineness`` blocks a width."""
-        return max(int(self.width / fineness).bit_length() - 1, 0)
-
-    def blocks(self, shift: int) -> int:
-        """Out to ``reach`` widths."""
-        return ceil(self.reach * self.width / (1 << shift))
-
-    def ends(self, shift: int, blocks: int) -> tuple[Integers, Integers]:
-        """2^31 f at the near and at the far end of each block, within the error of ``decay``."""
-        return _ends(decay(np.array(self.energies(1 << shift, blocks + 1))), shift, two_sided=self.two_sided)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "width", sqrt_down(self.sigma_squared))
 
     def energy(self, x: int) -> tuple[int, int]:
         """x^2 / (2 sigma^2) as a ratio."""
@@ -117,10 +122,6 @@ class Parabola:
         third = max(min(shift, 31) + min(longest, 31) - 31, 0)
         over = self.sigma_squared.denominator << 62 + first + second + third
         return QuadraticRise(first, second, third, over // (2 * self.sigma_squared.numerator))
-
-    def bounds(self, x: int, precision: int) -> tuple[int, int]:
-        """2^precision e^-(x^2 / 2 sigma^2)."""
-        return exp_scaled(*self.energy(abs(x)), precision)
 
     def halving(self, x: int) -> int:
         """Beyond x the energy grows at least as fast as its tangent there, 1 in sigma^2 / x."""

@@ -20,7 +20,7 @@ def test_the_guess_of_epsilon_gives_the_guess_of_delta(delta: float) -> None:
 
 
 def test_the_outline_has_the_mass_of_both_laws() -> None:
-    losses, masses = outline(Sampled(Gaussian(1.5), 0.01))
+    losses, masses = outline(Sampled(Gaussian(1.5), 0.01), 1e-20)
     assert masses.sum() == pytest.approx(1, rel=1e-9)
     assert (masses * [math.exp(loss) for loss in losses.tolist()]).sum() == pytest.approx(1, rel=1e-9)
 

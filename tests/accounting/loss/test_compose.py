@@ -9,7 +9,8 @@ import pytest
 from flint import acb, arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import fft
+from numpy import fft
+from scipy.fft import next_fast_len
 
 from sfumato.accounting.loss import (
     Atoms,
@@ -70,6 +71,40 @@ def test_the_product_of_losses_holds_the_law_of_their_sum(one: int, other: int, 
     exact = np.convolve(under_p(first), under_p(second))
     law = {first.start + second.start + place: float(mass) for place, mass in enumerate(exact)}
     assert apart(both, law) <= both.error + 1e-11
+
+
+def test_many_losses_are_added_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = [Ramp(0.01 * (1 + each), tips=bool(each % 2)) for each in range(20)]
+    parts = [discretise(pair, 1 / 256, 1.5, outside=OUTSIDE) for pair in pairs]
+    exact = np.ones(1)
+    for part in parts:
+        exact = np.convolve(exact, under_p(part))
+    law = {sum(part.start for part in parts) + place: float(mass) for place, mass in enumerate(exact)}
+    good = product(*parts)
+    assert apart(good, law) <= good.error + 1e-11
+    # one part is forgotten
+    assert apart(product(*parts[:-1]), law) > 0.01
+    # rows whose transforms err as much as they may, all in the same direction: the stated error covers it
+    right = fft.rfft
+
+    def poor(values, size=None):
+        there = right(values, size)
+        most = compose._TRANSFORM * math.log2(values.shape[-1]) * math.sqrt(values.shape[-1])
+        there[..., 0] += 0.7 * most * np.linalg.norm(values, axis=-1)
+        return there
+
+    monkeypatch.setattr(compose.fft, "rfft", poor)
+    bad = product(*parts)
+    assert (bad.error - sum(part.error for part in parts)) / 40 < apart(bad, law) - apart(good, law) <= bad.error
+
+
+@given(st.integers(1, 2**24))
+def test_a_quick_length_is_the_next_with_small_factors(least: int) -> None:
+    assert compose._quick_length(least) == next_fast_len(least, real=True)
+
+
+def test_a_number_too_large_for_floats_bounds_nothing() -> None:
+    assert compose._exp(1.0) == math.e and compose._exp(1e6) == math.inf
 
 
 RESPONSE = [(Fraction(1, 10), 2), (Fraction(1, 2), 3), (Fraction(2), 10)]

@@ -14,13 +14,14 @@ import numpy as np
 from sfumato.accounting.loss.pair import ULPS, Edges, Floats, Gaussian, Pair, Ramp
 
 # the width aimed at, of epsilon; upper and lower bound are about 2.4 blur (1 + tilt) apart
-_WIDTH, _APART = 1.1e-4, 2.45
-# beyond 1/16 there is no lower bound
-_WIDEST = 0.03
+WIDTH, _APART = 1e-4, 2.45
+# beyond 1/16 there is no lower bound; beyond this epsilon none is worth its cost
+_WIDEST, _TELLS_ALL = 0.03, 500.0
 _ORDERS = np.geomspace(2e-3, 1.0, 64)
 # e^300 is far within floats
 _STEEPEST = 300.0
 _OUTLINE = 400
+_UNSEEN = 1e-20
 _FINEST = 1e-7
 _MOST_POINTS = 2**20
 _FEW_POINTS = 2**12
@@ -50,7 +51,7 @@ class Aim:
     @property
     def outside(self) -> float:
         """What the tails that are not looked at may hold in all."""
-        return max(1e-8 * self.delta, 1e-300)
+        return _outside(self.delta)
 
     def step(self, parts: Sequence[Part]) -> float:
         """One for all: the pair's own unit where there is one pair, else a power of two."""
@@ -85,7 +86,7 @@ def split(part: Part, step: float, goal: Aim, *, exchanged: bool, alone: bool) -
     """Where nearly all losses are near each other and few very far: how to keep the near ones apart."""
     if not part.pair.continuous or part.times < _MANY or part.pair.unit is not None:
         return None
-    losses, masses = outline(part.pair)
+    losses, masses = outline(part.pair, goal.outside / part.times)
     exponent = (-goal.tilt if exchanged else 1 + goal.tilt) * losses + np.log(masses)
     weights = np.exp(exponent - exponent.max())
     order = np.argsort(losses)
@@ -101,19 +102,29 @@ def split(part: Part, step: float, goal: Aim, *, exchanged: bool, alone: bool) -
     return Split(low, high, near, far, _FOLDED) if whole > 4 * (high - low) and whole > _FEW_POINTS * step else None
 
 
-def aim(parts: Sequence[Part], *, delta: float | None = None, epsilon: float = 0.0, exchanged: bool = False) -> Aim:
-    """For the epsilon at ``delta``; without one, for the delta at ``epsilon``."""
-    small = sum(part.times * _variance(part.pair, exchanged=exchanged) for part in parts)
-    times = sum(part.times for part in parts)
+def aim(
+    parts: Sequence[Part],
+    *,
+    delta: float | None = None,
+    epsilon: float = 0.0,
+    exchanged: bool = False,
+    width: float = WIDTH,
+) -> Aim:
+    """For the epsilon at ``delta``; without one, for the delta at ``epsilon``; ``width`` relative to epsilon."""
+    variances = [part.times * _variance(part.pair, exchanged=exchanged) for part in parts]
+    small, times = sum(variances), sum(part.times for part in parts)
+    outside = _outside(delta) / times if delta else _UNSEEN
     top = 4 * (math.sqrt(2 * math.log(1 / delta) / small) if delta else (epsilon + 8 * math.sqrt(small)) / small)
-    orders = _ORDERS * min(top, _STEEPEST / max(_span(part.pair) for part in parts), _STEEPEST / (ULPS * times) / 1e5)
+    orders = _ORDERS * min(
+        top, _STEEPEST / max(_span(part.pair, outside) for part in parts), _STEEPEST / (ULPS * times) / 1e5
+    )
     grown = np.zeros_like(orders)
     normal = 0.0
-    for part in parts:
+    for part, variance in zip(parts, variances, strict=True):
         if isinstance(part.pair, Gaussian) or part.pair.worst * orders[-1] < _SMALL:
-            normal += part.times * _variance(part.pair, exchanged=exchanged)
+            normal += variance
         else:
-            grown += part.times * _cumulant(part.pair, orders, exchanged=exchanged)
+            grown += part.times * _cumulant(outline(part.pair, outside), orders, exchanged=exchanged)
     grown += orders * (orders + 1) / 2 * normal
     largest = orders * np.log(orders / (1 + orders)) - np.log1p(orders)
     if delta:
@@ -125,12 +136,17 @@ def aim(parts: Sequence[Part], *, delta: float | None = None, epsilon: float = 0
         best = int(np.argmin(exponents))
         delta = math.exp(max(min(float(exponents[best]), 0.0), -600.0))
     tilt = float(orders[best])
-    blur = _WIDTH * max(epsilon, 0.03 * math.sqrt(small)) / (_APART * (1 + tilt))
-    return Aim(tilt, min(blur, _WIDEST), epsilon, delta)
+    blur = width * max(epsilon, 0.03 * math.sqrt(small)) / (_APART * (1 + tilt))
+    return Aim(tilt, min(blur, _WIDEST) if epsilon < _TELLS_ALL else blur, epsilon, delta)
 
 
-def _span(pair: Pair) -> float:
-    reach = pair.reach(1e-20)
+def _outside(delta: float) -> float:
+    """So little that it is nothing against delta."""
+    return max(1e-8 * delta, 1e-300)
+
+
+def _span(pair: Pair, outside: float) -> float:
+    reach = pair.reach(outside)
     return max(abs(reach.lower), abs(reach.upper))
 
 
@@ -140,13 +156,13 @@ def _variance(pair: Pair, *, exchanged: bool) -> float:
         return pair.mu**2
     if isinstance(pair, Ramp):
         return pair.epsilon**2 * (1.0 if pair.tips else 1 / 3)
-    losses, masses = outline(pair)
+    losses, masses = outline(pair, _UNSEEN)
     return float((losses**2 * masses * (1.0 if exchanged else np.exp(losses))).sum())
 
 
-def _cumulant(pair: Pair, orders: Floats, *, exchanged: bool) -> Floats:
+def _cumulant(seen: tuple[Floats, Floats], orders: Floats, *, exchanged: bool) -> Floats:
     """ln of the mean of e^(order loss), by a coarse outline of the pair."""
-    losses, masses = outline(pair)
+    losses, masses = seen
     logs = np.log(masses) + (0.0 if exchanged else losses)
     table = np.multiply.outer(orders, -losses if exchanged else losses) + logs
     peak = table.max(axis=1)
@@ -154,11 +170,11 @@ def _cumulant(pair: Pair, orders: Floats, *, exchanged: bool) -> Floats:
     return total
 
 
-def outline(pair: Pair) -> tuple[Floats, Floats]:
-    """Some losses, and their masses under Q."""
+def outline(pair: Pair, outside: float) -> tuple[Floats, Floats]:
+    """Some losses, as far as ``outside`` lets the lattice reach, and their masses under Q."""
     losses, masses = pair.atoms()
     if pair.continuous:
-        reach = pair.reach(1e-20)
+        reach = pair.reach(outside)
         scale = _FINEST * max(abs(reach.lower), abs(reach.upper))
         edges = np.sinh(np.linspace(math.asinh(reach.lower / scale), math.asinh(reach.upper / scale), _OUTLINE)) * scale
         ratio = np.exp(edges)

@@ -8,12 +8,13 @@ import heapq
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import count as counted
 from typing import TypeAlias
 
 import numpy as np
+from numpy import fft
 from numpy.typing import NDArray
-from scipy import fft
 
 from sfumato.accounting.loss.lattice import UNIT, Lattice, norm
 from sfumato.accounting.loss.pair import Floats
@@ -26,12 +27,17 @@ _TRANSFORM = 20 * UNIT
 # of the weight, what windows and crops may cost in all
 _LOST = 5e-7
 _DIRECT = 2**16
+# lattices of so many points in all are added in one go
+_SMALL_BATCH = 2**11
+# products of powers of 3 and 5, of which doubles are lengths of quick transforms
+_ODD = tuple(int(3**three * 5**five) for three in range(20) for five in range(14))
 _LONGEST_POWER = 256
 _SHORT = 2**14
 _RATES = 12
 _UNCROPPED = 2**9
 # a law on one point has a width too, for what only steers
 _NARROWEST = 1e-3
+_LARGEST_LOG = 700.0
 # how often the copies that are folded at once may be in the tail
 _SELDOM = 3
 
@@ -55,34 +61,28 @@ def coarsen(x: Lattice) -> Lattice:
     return replace(x, step=2 * step, start=start // 2, weights=even, error=error, blur=blur).scaled()
 
 
-def product(x: Lattice, y: Lattice) -> Lattice:
-    """The loss of both: independent losses add.
+def product(first: Lattice, *others: Lattice) -> Lattice:
+    """The loss of all: independent losses add.
 
     Guarantees:
         the product of losses holds the law of their sum
     """
-    x, y = _matched(x, y)
-    length = len(x.weights) + len(y.weights) - 1
-    if min(len(x.weights), len(y.weights)) * length <= _DIRECT:
-        weights = np.convolve(x.weights, y.weights)
-        rounding = 2 * UNIT * (1 + min(len(x.weights), len(y.weights))) * float(weights.sum())
-    else:
-        size = fft.next_fast_len(length, real=True)
-        there = fft.rfft(x.weights, size) * fft.rfft(y.weights, size)
-        weights = np.maximum(fft.irfft(there, size)[:length], 0.0)
-        rho = _TRANSFORM * (1 + math.log2(size))
-        apart = math.sqrt(size) * (x.norm + y.norm + norm(weights)) * rho
-        rounding = 1.1 * apart * max(x.total, y.total, 1.0)
-    return replace(
-        x,
-        start=x.start + y.start,
-        weights=weights,
-        log_mass=x.log_mass + y.log_mass,
-        blur=x.blur + y.blur,
-        shift=x.shift + y.shift,
-        error=x.error * y.total + y.error * x.total + rounding + _written(x.log_mass, y.log_mass) * x.total * y.total,
-        hidden=x.hidden + y.hidden,
-    )
+    parts = _matched([first, *others])
+    arrays = [part.weights for part in parts]
+    length = sum(len(each) for each in arrays) - len(arrays) + 1
+    shortest = min(len(each) for each in arrays)
+    start = sum(part.start for part in parts)
+    if len(parts) == 2 and shortest * length <= _DIRECT:
+        weights = np.convolve(arrays[0], arrays[1])
+        rounding = 2 * UNIT * (1 + shortest) * float(weights.sum())
+        return _added(parts, 1, start, weights, lost=rounding)
+    size = _quick_length(length)
+    table = np.zeros((len(arrays), size))
+    for row, each in zip(table, arrays, strict=True):
+        row[: len(each)] = each
+    around = fft.irfft(fft.rfft(table).prod(axis=0), size)
+    weights = np.maximum(around[:length], 0.0)
+    return _added(parts, 1, start, weights, lost=_returned(around), there=_transform(size))
 
 
 def power(x: Lattice, times: int, budget: float) -> Lattice:
@@ -150,26 +150,75 @@ def merge(parts: Sequence[Lattice], budget: float) -> Lattice:
     lost = _LOST / (4 * len(heap))
     heapq.heapify(heap)
     while len(heap) > 1:
-        one, other = heapq.heappop(heap), heapq.heappop(heap)
-        both = product(one[2], other[2])
-        if len(both.weights) > _UNCROPPED:
-            both = both.cropped(lost)
-        spread = one[0] + other[0]
-        while both.step**2 <= fine * spread:
-            both = coarsen(both)
-        heapq.heappush(heap, (spread, next(order), both))
+        block: list[Lattice] = []
+        spread, points = 0.0, 0
+        while heap and (len(block) < 2 or points + len(heap[0][2].weights) <= _SMALL_BATCH):
+            least, _, part = heapq.heappop(heap)
+            spread, points = spread + least, points + len(part.weights)
+            block.append(part)
+        whole = product(*block)
+        if len(whole.weights) > _UNCROPPED:
+            whole = whole.cropped(lost)
+        while whole.step**2 <= fine * spread:
+            whole = coarsen(whole)
+        heapq.heappush(heap, (spread, next(order), whole))
     return heap[0][2]
 
 
-def _matched(x: Lattice, y: Lattice) -> tuple[Lattice, Lattice]:
-    """Both on the coarser lattice: steps differ by powers of two."""
-    while x.step < 0.75 * y.step:
-        x = coarsen(x)
-    while y.step < 0.75 * x.step:
-        y = coarsen(y)
-    if x.step != y.step:
-        raise InvalidNumber(f"Lattices of steps {x.step!r} and {y.step!r}.", allowed="steps a power of two apart")
-    return x, y
+def _matched(parts: list[Lattice]) -> list[Lattice]:
+    """All on the coarsest lattice: steps differ by powers of two."""
+    widest = max(part.step for part in parts)
+    for place, part in enumerate(parts):
+        while part.step < 0.75 * widest:
+            part = coarsen(part)
+        if part.step != widest:
+            raise InvalidNumber(
+                f"Lattices of steps {part.step!r} and {widest!r}.", allowed="steps a power of two apart"
+            )
+        parts[place] = part
+    return parts
+
+
+def _added(
+    parts: Sequence[Lattice], times: int, start: int, weights: Floats, *, lost: float, there: float = 0.0
+) -> Lattice:
+    """``times`` copies of each part on these weights; ``lost`` of them, and ``there`` of each part's norm, is off."""
+    off = [there * part.norm for part in parts] if there else [0.0] * len(parts)
+    logs = sum(math.log(max(part.total + each, 1.0)) for part, each in zip(parts, off, strict=True))
+    log_masses = [times * part.log_mass for part in parts]
+    grows = _exp(times * logs * (1 + 2.0**-30))
+    return replace(
+        parts[0],
+        start=start,
+        weights=weights,
+        log_mass=sum(log_masses),
+        blur=times * sum(part.blur for part in parts),
+        shift=times * sum(part.shift for part in parts),
+        error=(times * (sum(part.error for part in parts) + sum(off)) + _written(*log_masses)) * grows + lost,
+        hidden=times * sum(part.hidden for part in parts),
+    )
+
+
+def _transform(size: int) -> float:
+    """In total, of the norm: what a transform of that size may be off, and multiplying it after."""
+    return 1.3 * math.sqrt(size) * _TRANSFORM * (1 + math.log2(size))
+
+
+def _returned(around: Floats) -> float:
+    """In total, what the inverse transform may be off."""
+    return 1.1 * math.sqrt(len(around)) * _TRANSFORM * (1 + math.log2(len(around))) * norm(around)
+
+
+def _exp(number: float) -> float:
+    """e^number; infinite where floats end, which proves nothing and is no error."""
+    return math.exp(number) if number < _LARGEST_LOG else math.inf
+
+
+@lru_cache(maxsize=1024)
+def _quick_length(least: int) -> int:
+    """The smallest 2^a 3^b 5^c from ``least`` on (b < 20, c < 14)."""
+    lengths: list[int] = [odd << (-(-least // odd) - 1).bit_length() for odd in _ODD]
+    return min(lengths)
 
 
 def _copies(x: Lattice, times: int) -> int:
@@ -190,7 +239,7 @@ def even_share(times: int, most: int) -> int:
 def _powers(x: Lattice, times: Sequence[int], lost: float) -> list[Lattice]:
     """The sums of so many copies each, from one transform."""
     windows = [_window(x, each, lost) for each in times]
-    size = fft.next_fast_len(max(*(len(window) for window in windows), len(x.weights)), real=True)
+    size = _quick_length(max(*(len(window) for window in windows), len(x.weights)))
     there = fft.rfft(x.weights, size)
     return [
         x if each == 1 else _back(x, _raised(there, each), each, window, size)
@@ -236,21 +285,8 @@ def _back(x: Lattice, spectrum: Spectrum, times: int, window: _Window, size: int
     """The sum of ``times`` copies, on its window, from the power of the transform."""
     around = fft.irfft(spectrum, size)
     weights = np.maximum(np.roll(around, (times * x.start - window.first) % size)[: len(window)], 0.0)
-    rho = _TRANSFORM * (1 + math.log2(size))
-    apart = math.sqrt(size) * rho * x.norm
-    grows = math.exp(times * math.log(max(x.total + apart, 1.0)) * (1 + 2.0**-30))
-    rounding = times * apart * (1 + 3 * UNIT / rho) * grows + math.sqrt(size) * rho * norm(around)
-    log_mass = times * x.log_mass
-    return replace(
-        x,
-        start=window.first,
-        weights=weights,
-        log_mass=log_mass,
-        blur=times * x.blur,
-        shift=times * x.shift,
-        error=times * x.error * grows + 1.1 * rounding + 2 * window.lost + _written(log_mass) * grows,
-        hidden=times * x.hidden,
-    ).scaled()
+    lost = _returned(around) + 2 * window.lost
+    return _added([x], times, window.first, weights, lost=lost, there=_transform(size)).scaled()
 
 
 def _raised(base: Spectrum, times: int) -> Spectrum:

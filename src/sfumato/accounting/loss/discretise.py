@@ -83,11 +83,16 @@ def _place_atoms(pair: Pair, losses: Floats, step: float, masses: Floats, span: 
         at, mass = at[span.has(at)], mass[span.has(at)]
     if not at.size:
         return False
-    nearest = np.rint((at - losses[0]) / step).astype(np.int64)
-    there = np.abs(losses[nearest] - at) <= ULPS * np.abs(at)
-    np.add.at(masses, nearest[there], mass[there])
-    cell = np.searchsorted(losses, at[~there], side="right") - 1
-    share = np.clip(np.expm1(at[~there] - losses[cell]) / math.expm1(step), 0.0, 1.0)
-    np.add.at(masses, cell, mass[~there] * (1 - share))
-    np.add.at(masses, cell + 1, mass[~there] * share)
-    return not bool(there.all())
+    place = np.rint((at - losses[0]) / step).astype(np.int64)
+    beyond = at - losses[place]
+    beyond[np.abs(beyond) <= ULPS * np.abs(at)] = 0.0
+    if not beyond.any():
+        np.add.at(masses, place, mass)
+        return False
+    below = beyond < 0
+    place -= below
+    share = np.expm1(beyond + step * below) / math.expm1(step)
+    shared = mass * np.minimum(np.maximum(share, 0.0), 1.0)
+    np.add.at(masses, place, mass - shared)
+    np.add.at(masses, place + 1, shared)
+    return True

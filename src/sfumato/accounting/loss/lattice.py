@@ -48,7 +48,10 @@ class Lattice:
             self.step > 0
             and self.tilt >= 0
             and math.isfinite(self.log_mass)
-            and all(each >= 0 for each in (self.blur, self.shift, self.error, self.hidden))
+            and self.blur >= 0
+            and self.shift >= 0
+            and self.error >= 0
+            and self.hidden >= 0
             and self.weights.size > 0
             and float(self.weights.min()) >= 0
         )
@@ -74,8 +77,9 @@ class Lattice:
         """Mean and variance under the weights; they steer, and decide nothing."""
         index = np.arange(len(self.weights))
         total = float(self.weights.sum())
-        mean = float((self.weights * index).sum()) / total
-        variance = float((self.weights * (index - mean) ** 2).sum()) / total
+        moment = self.weights * index
+        mean = float(moment.sum()) / total
+        variance = max(float((moment * index).sum()) / total - mean**2, 0.0)
         return (self.start + mean) * self.step, variance * self.step**2
 
     def cropped(self, most: float) -> "Lattice":

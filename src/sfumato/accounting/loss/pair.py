@@ -37,7 +37,7 @@ class Edges:
 
     def share(self, mean: Floats) -> Floats:
         """How much of a cell's mass goes to its upper edge, so that the mean of the ratio stays."""
-        return np.clip((mean - self.ratio[:-1]) / self.gap, 0.0, 1.0)
+        return _between((mean - self.ratio[:-1]) / self.gap, 0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,10 +225,10 @@ class Ramp:
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
         """From a to b, ratios in the support: 2c (1/sqrt a - 1/sqrt b), and the mean is sqrt(a b)."""
-        ends = np.clip(edges.ratio, math.exp(-self.epsilon), math.exp(self.epsilon))
-        gains = np.clip(edges.gain, math.expm1(-self.epsilon), math.expm1(self.epsilon))
+        ends = _between(edges.ratio, math.exp(-self.epsilon), math.exp(self.epsilon))
+        gains = _between(edges.gain, math.expm1(-self.epsilon), math.expm1(self.epsilon))
         # what a cell at the end of the support loses must not cost the digits of what is left
-        cut = np.where(ends[:-1] < 0.5, np.diff(ends), np.diff(gains))
+        cut = np.where(ends[:-1] < 0.5, ends[1:] - ends[:-1], gains[1:] - gains[:-1])
         inside = (ends == edges.ratio) & (gains == edges.gain)
         width = np.where(inside[1:] & inside[:-1], edges.gap, cut)
         roots = np.sqrt(ends)
@@ -285,7 +285,7 @@ class Gaussian:
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
         far = self.mu + self.reached
         points = np.log(np.maximum(edges.ratio, 1e-300)) / self.mu + self.mu / 2
-        points = np.clip(points, -self.reached, far)
+        points = _between(points, -self.reached, far)
         width = np.diff(points)
         mass, mean = self._piece(points[:-1], width, *_FEW_POINTS)
         wide = np.flatnonzero(width * far > _NARROW)
@@ -374,6 +374,12 @@ def _losing(epsilon: float) -> None:
         raise InvalidNumber(
             f"A loss of {epsilon:.6g} in one step.", allowed=f"greater than 0 and at most {MAX_LOSS:.0f}"
         )
+
+
+def _between(values: Floats, low: float, high: float) -> Floats:
+    """As np.clip, which takes three times as long for a few values."""
+    cut: Floats = np.minimum(np.maximum(values, low), high)
+    return cut
 
 
 def _nothing(edges: Edges) -> tuple[Floats, Floats]:

@@ -28,8 +28,8 @@ class PoissonSample:
 
 
 @dataclass(frozen=True, slots=True)
-class FixedSample:
-    """``size`` of ``population`` units, without replacement, every subset equally likely."""
+class _Drawn:
+    """``size`` draws from ``population`` units; what amplifies under the replacement of one unit."""
 
     size: int
     population: int
@@ -37,8 +37,6 @@ class FixedSample:
     def __post_init__(self) -> None:
         check_count("size", self.size)
         check_count("population", self.population)
-        if self.size > self.population:
-            raise InvalidNumber(f"A sample of {self.size} from {self.population}.", allowed="at most the population")
 
     @property
     def relation(self) -> Relation:
@@ -47,33 +45,27 @@ class FixedSample:
 
     @property
     def rate(self) -> Fraction:
-        """The probability that a given unit is in the sample."""
+        """The expected number of times that a given unit is drawn; where none repeats, its probability."""
         return Fraction(self.size, self.population)
 
 
 @dataclass(frozen=True, slots=True)
-class WithReplacementSample:
+class FixedSample(_Drawn):
+    """``size`` of ``population`` units, without replacement, every subset equally likely."""
+
+    def __post_init__(self) -> None:
+        # no super(): a slotted dataclass is a new class, which a bare super() does not know
+        _Drawn.__post_init__(self)
+        if self.size > self.population:
+            raise InvalidNumber(f"A sample of {self.size} from {self.population}.", allowed="at most the population")
+
+
+@dataclass(frozen=True, slots=True)
+class WithReplacementSample(_Drawn):
     """``size`` draws from ``population`` units, with replacement: independent and uniform, repeats allowed.
 
     A unit that is drawn k times counts k times in what is done to the sample.
     """
-
-    size: int
-    population: int
-
-    def __post_init__(self) -> None:
-        check_count("size", self.size)
-        check_count("population", self.population)
-
-    @property
-    def relation(self) -> Relation:
-        """The neighbour relation under which its amplification is proved (RULES 19)."""
-        return Relation.REPLACE_ONE
-
-    @property
-    def rate(self) -> Fraction:
-        """The expected number of times that a given unit is drawn."""
-        return Fraction(self.size, self.population)
 
 
 Design: TypeAlias = PoissonSample | FixedSample | WithReplacementSample

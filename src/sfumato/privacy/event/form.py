@@ -25,29 +25,9 @@ from sfumato.noise import (
     Truncated,
 )
 from sfumato.privacy.distance import Distance, Norm
+from sfumato.privacy.event import kinds
 from sfumato.privacy.event.design import Design, FixedSample, PoissonSample, WithReplacementSample
-from sfumato.privacy.event.kinds import (
-    AdditiveNoise,
-    ApproxEvent,
-    BoundedRange,
-    Composed,
-    ContinuousLaw,
-    ContinuousNoise,
-    Event,
-    Group,
-    NoisyMax,
-    Parallel,
-    PureEvent,
-    RandomizedResponse,
-    Repeated,
-    Rule,
-    Sampled,
-    Selection,
-    Shuffled,
-    SparseVector,
-    Stream,
-    Thresholded,
-)
+from sfumato.privacy.event.kinds import Event
 from sfumato.privacy.unit import Relation
 
 VERSION = 1
@@ -67,9 +47,7 @@ class _Field:
 def event_to_json(event: Event) -> Json:
     """The stable form of an event.
 
-    >>> from sfumato.noise import DiscreteLaplace
-    >>> from sfumato.privacy.distance import Distance, Norm
-    >>> event_to_json(AdditiveNoise(DiscreteLaplace(10), Distance(Norm.L1, Fraction(1))))["kind"]
+    >>> event_to_json(kinds.AdditiveNoise(DiscreteLaplace(10), Distance(Norm.L1, Fraction(1))))["kind"]
     'additive_noise'
     """
     kind = _NAMES.get(type(event))
@@ -209,6 +187,7 @@ def _choice(name: str, kind: type[Enum], absent: object = ...) -> _Field:
 _RELATION = _choice("relation", Relation, absent=Relation.ADD_REMOVE)
 _DISTANCE = (_choice("norm", Norm), _RELATION)
 _DISTANCE_FIELD = _Field("distance", str, str)
+_EVENTS = _Field("events", lambda events: [event_to_json(each) for each in events], _events)
 
 _LAWS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
     "discrete_laplace": (DiscreteLaplace, (_fraction("scale"),)),
@@ -225,15 +204,18 @@ _DESIGNS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
     "with_replacement": (WithReplacementSample, (_integer("size"), _integer("population"))),
 }
 _KINDS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
-    "additive_noise": (AdditiveNoise, (_noise("noise"), _DISTANCE_FIELD, _integer("cells", absent=None))),
-    "continuous_noise": (ContinuousNoise, (_choice("law", ContinuousLaw), _fraction("scale"), _DISTANCE_FIELD)),
-    "selection": (
-        Selection,
-        (_choice("rule", Rule), _fraction("rate"), _DISTANCE_FIELD, _flag("monotone")),
+    "additive_noise": (kinds.AdditiveNoise, (_noise("noise"), _DISTANCE_FIELD, _integer("cells", absent=None))),
+    "continuous_noise": (
+        kinds.ContinuousNoise,
+        (_choice("law", kinds.ContinuousLaw), _fraction("scale"), _DISTANCE_FIELD),
     ),
-    "noisy_max": (NoisyMax, (_noise("noise"), _DISTANCE_FIELD, _flag("monotone"), _flag("gap"))),
+    "selection": (
+        kinds.Selection,
+        (_choice("rule", kinds.Rule), _fraction("rate"), _DISTANCE_FIELD, _flag("monotone")),
+    ),
+    "noisy_max": (kinds.NoisyMax, (_noise("noise"), _DISTANCE_FIELD, _flag("monotone"), _flag("gap"))),
     "sparse_vector": (
-        SparseVector,
+        kinds.SparseVector,
         (
             _noise("threshold_noise"),
             _noise("query_noise"),
@@ -243,16 +225,16 @@ _KINDS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
             _flag("gap"),
         ),
     ),
-    "randomized_response": (RandomizedResponse, (_fraction("epsilon"), _integer("categories"))),
-    "bounded_range": (BoundedRange, (_fraction("eta"), _RELATION)),
-    "pure": (PureEvent, (_fraction("epsilon"), _RELATION)),
-    "approximate": (ApproxEvent, (_fraction("epsilon"), _fraction("delta"), _RELATION)),
-    "thresholded": (Thresholded, (_event("additive"), _integer("threshold"), _integer("keys"))),
-    "sampled": (Sampled, (_Field("design", _design_to_json, _design_from_json), _event("event"))),
-    "shuffled": (Shuffled, (_event("event"), _integer("reports"))),
-    "group": (Group, (_event("event"), _integer("size"))),
+    "randomized_response": (kinds.RandomizedResponse, (_fraction("epsilon"), _integer("categories"))),
+    "bounded_range": (kinds.BoundedRange, (_fraction("eta"), _RELATION)),
+    "pure": (kinds.PureEvent, (_fraction("epsilon"), _RELATION)),
+    "approximate": (kinds.ApproxEvent, (_fraction("epsilon"), _fraction("delta"), _RELATION)),
+    "thresholded": (kinds.Thresholded, (_event("additive"), _integer("threshold"), _integer("keys"))),
+    "sampled": (kinds.Sampled, (_Field("design", _design_to_json, _design_from_json), _event("event"))),
+    "shuffled": (kinds.Shuffled, (_event("event"), _integer("reports"))),
+    "group": (kinds.Group, (_event("event"), _integer("size"))),
     "stream": (
-        Stream,
+        kinds.Stream,
         (
             _event("noise"),
             _integer("steps"),
@@ -261,15 +243,9 @@ _KINDS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
             _integer("separation", absent=1),
         ),
     ),
-    "composed": (
-        Composed,
-        (_Field("events", lambda events: [event_to_json(each) for each in events], _events),),
-    ),
-    "parallel": (
-        Parallel,
-        (_Field("events", lambda events: [event_to_json(each) for each in events], _events),),
-    ),
-    "repeated": (Repeated, (_event("event"), _integer("times"))),
+    "composed": (kinds.Composed, (_EVENTS,)),
+    "parallel": (kinds.Parallel, (_EVENTS,)),
+    "repeated": (kinds.Repeated, (_event("event"), _integer("times"))),
 }
 _LAW_NAMES = {make: name for name, (make, _) in _LAWS.items()}
 _DESIGN_NAMES = {make: name for name, (make, _) in _DESIGNS.items()}

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans whose privacy curve once overflowed, ended in no number, or took minutes."""
+
+from fractions import Fraction
+
+import pytest
+
+from sfumato.accounting.curve import privacy_curve
+from sfumato.accounting.decimals import ONE, log_above
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace
+from sfumato.privacy import (
+    AdditiveNoise,
+    BoundedRange,
+    Composed,
+    ContinuousLaw,
+    ContinuousNoise,
+    Distance,
+    Event,
+    Norm,
+    PoissonSample,
+    Repeated,
+    Sampled,
+)
+
+UNIT = Fraction(1)
+
+
+def gaussian(sigma: str) -> Event:
+    return ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction(sigma), Distance(Norm.L2, UNIT))
+
+
+def laplace(scale: str) -> Event:
+    return ContinuousNoise(ContinuousLaw.LAPLACE, Fraction(scale), Distance(Norm.L1, UNIT))
+
+
+def sgd(sigma: str, rate: str, steps: int) -> Event:
+    return Repeated(Sampled(PoissonSample(Fraction(rate)), gaussian(sigma)), steps)
+
+
+@pytest.mark.parametrize(
+    ("event", "delta", "most"),
+    [(sgd("1.4", "0.000101", 100_000), "1e-12", 0.2), (sgd("1.0", "0.000117", 10_000), "1e-15", 0.8)],
+)
+def test_a_tail_that_outweighs_the_body_overflows_nothing(event: Event, delta: str, most: float) -> None:
+    # the tilt was chosen by an outline that ended before the lattice did
+    found = privacy_curve(event).epsilon(delta)
+    assert 0 < found.lower <= found.upper < most
+
+
+@pytest.mark.parametrize(
+    ("event", "delta"),
+    [
+        (sgd("0.08", "0.011542", 3), "1e-13"),
+        (sgd("0.2", "0.022806", 3), "1e-10"),
+        (sgd("0.6", "0.01401", 5), "1e-15"),
+        (sgd("1.0", "0.1", 10), "1e-40"),
+        (sgd("0.140157", "0.178996", 85_972), "1e-6"),
+        (Composed((gaussian("1"), laplace("2"))), "1e-60"),
+    ],
+)
+def test_a_delta_too_small_for_rounding_has_an_epsilon_all_the_same(event: Event, delta: str) -> None:
+    found = privacy_curve(event).epsilon(delta)
+    assert 0 <= found.lower <= found.upper < 1e9
+
+
+@pytest.mark.parametrize("scale", ["6.5", "6.6", "6.61", "6.7", "0.2", "40"])
+@pytest.mark.parametrize("uses", [2, 3, 17])
+@pytest.mark.parametrize("delta", ["1e-4", "1e-8", "1e-14"])
+def test_few_uses_of_laplace_noise_on_integers_divide_by_nothing(scale: str, uses: int, delta: str) -> None:
+    noise = AdditiveNoise(DiscreteLaplace(Fraction(scale)), Distance(Norm.L1, UNIT))
+    found = privacy_curve(Repeated(noise, uses)).epsilon(delta)
+    assert 0 <= found.lower <= found.upper <= uses / float(scale) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Repeated(laplace("0.3272"), 752_129),
+        Repeated(laplace("0.05"), 10**7),
+        Repeated(Sampled(PoissonSample(Fraction("0.457")), laplace("0.0857")), 521_583),
+        Repeated(Composed((laplace("1"), BoundedRange(UNIT), gaussian("1"))), 836_379),
+    ],
+    ids=str,
+)
+def test_plans_that_hide_nothing_end_soon(event: Event) -> None:
+    # their lattices had millions of points, for an epsilon of many thousands
+    found = privacy_curve(event).epsilon("1e-9")
+    assert 1000 < found.upper < 1e9
+
+
+@pytest.mark.parametrize("sigma", [10**5, 10**6])
+def test_wide_discrete_gaussians_are_not_gone_through_point_by_point(sigma: int) -> None:
+    one = AdditiveNoise(DiscreteGaussian(sigma), Distance(Norm.L2, UNIT), cells=1)
+    alone = privacy_curve(one).epsilon("1e-8")
+    assert 0 <= alone.lower <= alone.upper < 1e-3
+    assert alone.upper <= privacy_curve(Repeated(one, 100)).epsilon("1e-8").upper < 1e-2
+
+
+def test_the_logarithm_of_one_has_few_digits() -> None:
+    # next to 0 there is only a number of 10^9 digits
+    assert log_above(ONE) == 0
