@@ -89,24 +89,26 @@ def _compile(choose: Callable[[list[float]], float], scale: float, n: int) -> Ca
     return lambda: choose([_compiled(sql) for sql in STATEMENTS])
 
 
+def _filter() -> str:
+    """A small part of the rows, never the same."""
+    number = next(_FRESH)
+    month = number % 12 + 1
+    return (
+        f"region = 'R{number % REGIONS:02}' AND day BETWEEN DATE '2024-{month:02}-01' AND DATE '2024-{month:02}-28' "
+        f"AND amount > {number % 100}.{number}"
+    )
+
+
 def _small(scale: float, n: int) -> Call:
-    """One filtered count, answered, its three syncs of the ledger included."""
+    """One filtered count, answered, the three syncs of the ledger included."""
     session = _session(n)
-
-    def call() -> object:
-        return session.query(
-            f"SELECT COUNT(*) AS n FROM events WHERE amount > {next(_FRESH) % 190}.{next(_FRESH)}", rho="1e-9"
-        )
-
-    return call
+    return lambda: session.query(f"SELECT COUNT(*) AS n FROM events WHERE {_filter()}", rho="1e-9")
 
 
 def _plain(scale: float, n: int) -> Call:
     """The same count, as anyone would ask it."""
     connection, path = duckdb.connect(), events(FOLDER, n) / "events.parquet"
-    return lambda: connection.execute(
-        f"SELECT COUNT(*) FROM '{path}' WHERE amount > {next(_FRESH) % 190}.{next(_FRESH)}"
-    ).fetchall()
+    return lambda: connection.execute(f"SELECT COUNT(*) FROM '{path}' WHERE {_filter()}").fetchall()
 
 
 def _preview(scale: float, n: int) -> Call:

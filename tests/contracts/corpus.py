@@ -59,7 +59,8 @@ def statement(path: Path) -> Statement:
     for line in lines:
         found = re.fullmatch(r"-- (\w+): (.*)", line)
         if found:
-            facts[found[1]] = found[2]
+            earlier = facts.get(found[1])
+            facts[found[1]] = found[2] if earlier is None else f"{earlier}\n{found[2]}"
     text = "\n".join(line for line in lines if not line.startswith("--")).strip()
     return Statement(path.stem, facts.pop("verdict"), text, facts)
 

@@ -13,8 +13,8 @@ from typing import Any
 from sfumato.engines.base import Codes
 from sfumato.engines.expression import typed
 from sfumato.engines.linear import clipped, integers, sums
-from sfumato.engines.reading import text
-from sfumato.engines.relation import Sources, rows
+from sfumato.engines.reading import Source, text
+from sfumato.engines.relation import Tables, rows
 from sfumato.metadata.column import Text
 from sfumato.plan.aggregate import CountDistinct, CountUnits, Quantiles, read_value, width
 from sfumato.plan.scalar import Scalar
@@ -31,7 +31,7 @@ class Statement:
     places: tuple[int, ...]
 
 
-def statements(plan: Bounded, sources: Sources, sampling_key: str) -> tuple[Statement, ...]:
+def statements(plan: Bounded, sources: Mapping[str, Source], sampling_key: str) -> tuple[Statement, ...]:
     """The statements that together give the integers of a plan.
 
     Guarantees:
@@ -39,16 +39,17 @@ def statements(plan: Bounded, sources: Sources, sampling_key: str) -> tuple[Stat
         the engine gives the integers of the reference
     """
     found, linear = [], []
+    tables = Tables.of(plan.tracked.raw.relation, sources)
     for place, part in enumerate(plan.parts):
         match part.aggregate:
             case CountDistinct(read):
-                found.append(Statement(_distinct(plan, sources, read, sampling_key), (place,)))
+                found.append(Statement(_distinct(plan, tables, read, sampling_key), (place,)))
             case Quantiles():
-                found.append(Statement(_leaves(plan, sources, part.aggregate, sampling_key), (place,)))
+                found.append(Statement(_leaves(plan, tables, part.aggregate, sampling_key), (place,)))
             case _:
                 linear.append(place)
     if linear:
-        found.insert(0, Statement(_linear(plan, sources, linear, sampling_key), tuple(linear)))
+        found.insert(0, Statement(_linear(plan, tables, linear, sampling_key), tuple(linear)))
     return tuple(found)
 
 
@@ -89,13 +90,13 @@ def _select(items: Sequence[str], source: str, group: Sequence[str] = ()) -> str
     return f"SELECT {', '.join(items)}\nFROM ({source}){by}"
 
 
-def _rows(plan: Bounded, sources: Sources, read: Mapping[str, str]) -> str:
+def _rows(plan: Bounded, tables: Tables, read: Mapping[str, str]) -> str:
     """The rows that are in a group: the unit, the keys and what is read."""
     raw = plan.tracked.raw
     items = ["unit"] if plan.tracked.unit is not None else []
     items += [f"{typed(key.value)} AS {name}" for key, name in zip(raw.keys, _keys(plan), strict=True)]
     items += [f"{expression} AS {name}" for name, expression in read.items()]
-    source = f"SELECT {', '.join(items) or '1'} FROM ({rows(raw.relation, sources)})"
+    source = f"SELECT {', '.join(items) or '1'} FROM ({rows(raw.relation, tables)})"
     tests = [test for key, name in zip(raw.keys, _keys(plan), strict=True) if (test := _in_group(key, name))]
     return f"SELECT * FROM ({source}) WHERE {' AND '.join(tests)}" if tests else source
 
@@ -128,13 +129,13 @@ def _read(plan: Bounded, places: Sequence[int]) -> dict[Scalar, Value]:
 # --- counts and sums -----------------------------------------------------------------------
 
 
-def _linear(plan: Bounded, sources: Sources, places: Sequence[int], sampling_key: str) -> str:
+def _linear(plan: Bounded, tables: Tables, places: Sequence[int], sampling_key: str) -> str:
     """Rows to (unit, group), each clipped to its row limit; then the groups of a unit weighed."""
     aggregates, values = [plan.parts[place].aggregate for place in places], _read(plan, places)
     names = {expression: f"v{index}" for index, expression in enumerate(values)}
     read = {names[expression]: typed(each) for expression, each in values.items()}
     summed = dict.fromkeys(f"{sql} AS {name}" for each in aggregates for name, sql in sums(each, names).items())
-    pairs = _select([*_by_unit(plan), "count(*) AS n", *summed], _rows(plan, sources, read), _by_unit(plan))
+    pairs = _select([*_by_unit(plan), "count(*) AS n", *summed], _rows(plan, tables, read), _by_unit(plan))
     if plan.tracked.unit is None:
         found = [f"({each}) * {plan.refinement}" for aggregate in aggregates for each in integers(aggregate, names)]
         return _select([*_keys(plan), *found], pairs)
@@ -210,7 +211,11 @@ def _order(plan: Bounded, sampling_key: str) -> str:
 
 def _hash(sampling_key: str, names: Sequence[str], unit: str) -> str:
     """A keyed hash that every engine computes alike (md5 of text)."""
-    parts = [text(sampling_key), *(f"coalesce(CAST({name} AS VARCHAR), 'N')" for name in names), unit]
+    parts = [
+        text(sampling_key),
+        *(f"coalesce(CAST({name} AS VARCHAR), 'N')" for name in names),
+        f"CAST({unit} AS VARCHAR)",
+    ]
     joined = " || '|' || ".join(parts)
     return f"md5({joined})"
 
@@ -218,11 +223,11 @@ def _hash(sampling_key: str, names: Sequence[str], unit: str) -> str:
 # --- distinct values -----------------------------------------------------------------------
 
 
-def _distinct(plan: Bounded, sources: Sources, read: Value, sampling_key: str) -> str:
+def _distinct(plan: Bounded, tables: Tables, read: Value, sampling_key: str) -> str:
     """The first groups of each unit, the first values of it there, and how many they are together."""
     keys, fine = _keys(plan), plan.refinement
     counted = [*keys, f"count(DISTINCT v0) * {fine}"]
-    found = _rows(plan, sources, {"v0": typed(read)})
+    found = _rows(plan, tables, {"v0": typed(read)})
     if plan.tracked.unit is None:
         return _select(counted, found, keys)
     found = _select(["unit", *keys, "v0"], found, ["unit", *keys, "v0"])
@@ -242,12 +247,12 @@ def _distinct(plan: Bounded, sources: Sources, read: Value, sampling_key: str) -
 # --- quantiles -----------------------------------------------------------------------------
 
 
-def _leaves(plan: Bounded, sources: Sources, aggregate: Quantiles, sampling_key: str) -> str:
+def _leaves(plan: Bounded, tables: Tables, aggregate: Quantiles, sampling_key: str) -> str:
     """The weight of the rows in each leaf of each group, leaf by leaf."""
     kind, keys, fine = aggregate.value.type, _keys(plan), plan.refinement
     assert not isinstance(kind, Text), "a text has no leaf"
     leaf = f"({typed(aggregate.value)} - ({kind.lower_code})) // {aggregate.coarse}"
-    found = _rows(plan, sources, {"leaf": leaf})
+    found = _rows(plan, tables, {"leaf": leaf})
     if plan.tracked.unit is None:
         return _select(
             [*keys, "leaf", f"count(*) * {fine}"], f"{_select(['*'], found)} WHERE leaf IS NOT NULL", [*keys, "leaf"]

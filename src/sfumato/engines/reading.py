@@ -9,14 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sfumato.engines.codes import DATE_PATTERN, NUMBER_PATTERN
-from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real, Text
+from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
 
+_SHORT = ("BIGINT", "INTEGER", "SMALLINT", "TINYINT", "UINTEGER", "USMALLINT", "UTINYINT")
 _FAMILIES = {
     "text": ("VARCHAR", "ENUM"),
-    "whole": (
-        *("BIGINT", "INTEGER", "SMALLINT", "TINYINT", "HUGEINT"),
-        *("UBIGINT", "UINTEGER", "USMALLINT", "UTINYINT", "UHUGEINT"),
-    ),
+    "whole": (*_SHORT, "HUGEINT", "UBIGINT", "UHUGEINT"),
     "float": ("DOUBLE", "FLOAT"),
     "date": ("DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"),
     "decimal": ("DECIMAL",),
@@ -24,6 +22,8 @@ _FAMILIES = {
     "boolean": ("BOOLEAN",),
     "null": ("NULL",),
 }
+# 1.5 * 2^52: what is below 2^51 in size stays between 2^52 and 2^53 when it is added
+_ROUNDER = "6755399441055744.0::DOUBLE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,10 @@ class Source:
 
     sql: str
     types: Mapping[str, str]
+
+    def is_short(self, column: str) -> bool:
+        """Whether it holds whole numbers of at most 64 bits."""
+        return self.types[column].upper() in _SHORT
 
     def family(self, column: str) -> str:
         """What kind of value it physically holds; 'null' for nothing at all, 'other' cannot be read."""
@@ -65,45 +69,50 @@ def named(columns: Sequence[str], source: Source) -> str:
     return " || ".join(f"CAST(length({each}) AS VARCHAR) || ':' || {each}" for each in texts)
 
 
-def reading(column: str, kind: object, source: Source) -> str:
-    """A value as it is compared: steps from zero, a day or a text; NULL for missing.
+def reading(column: str, kind: ColumnType, source: Source) -> str:
+    """A value as it is compared: a number of steps, a day or a text; NULL for missing.
 
     Guarantees:
         no value can make a reading fail
     """
     raw, family = quote(column), source.family(column)
     match kind:
+        case Integer() if source.is_short(column):
+            found = raw
         case Integer() | Real():
             found = _steps(raw, family, kind)
         case Date():
             found = _guarded(f"TRY_CAST({raw} AS DATE)", raw, family, DATE_PATTERN)
         case Category() | Boolean() | Text():
             found = text_reading(raw, family)
-        case _:
-            raise TypeError(f"{column} has no declared type")
     if not kind.missing:
         return found
     listed = ", ".join(text(marker) for marker in kind.missing)
     return f"CASE WHEN {text_reading(raw, family)} NOT IN ({listed}) THEN {found} END"
 
 
-def code(column: Column, value: str) -> str:
-    """The code of a reading; NULL for what is missing or not declared.
+def code(kind: ColumnType, value: str, *, short: bool) -> str:
+    """The code of a reading (of a whole number as it is, if ``short``); NULL for what is missing or not declared.
+
+    A category's reading is its code already: see ``listed``.
 
     Guarantees:
         the engine gives the codes of the reference
     """
-    match column.type:
-        case Integer() | Real() as kind:
-            return _clipped(value, str(kind.lower_code), str(kind.upper_code), kind, _half_even(value))
-        case Date() as kind:
+    match kind:
+        case Integer() | Real():
+            inside = f"TRY_CAST({value} AS BIGINT)" if short else _half_even(value, kind)
+            return _clipped(value, str(kind.lower_code), str(kind.upper_code), kind, inside)
+        case Date():
             low, high = (f"DATE '{kind.decode(bound)}'" for bound in (kind.lower_code, kind.upper_code))
             return _clipped(value, low, high, kind, f"date_diff('day', DATE '1970-01-01', {value})")
-        case Category() | Boolean() as kind:
-            cases = " ".join(f"WHEN {text(listed)} THEN {number}" for listed, number in kind.texts())
-            return f"CAST(CASE {value} {cases} END AS BIGINT)"
-        case Text():
+        case Category() | Boolean() | Text():
             return value
+
+
+def listed(kind: Category | Boolean) -> str:
+    """The declared texts with their codes, each text once."""
+    return ", ".join(f"({text(each)}, {number}::BIGINT)" for each, number in kind.texts())
 
 
 def text_reading(raw: str, family: str) -> str:
@@ -141,10 +150,13 @@ def _clipped(value: str, low: str, high: str, kind: Integer | Real | Date, insid
     )
 
 
-def _half_even(y: str) -> str:
-    """Rounds half to even, written out; |y| <= 2^52, so every step is exact.
+def _half_even(y: str, kind: Integer | Real) -> str:
+    """Rounds half to even: a double of a size from 2^52 to 2^53 has no fraction, so an addition that ends there rounds.
 
-    TRY_CAST although the value is in range: an optimiser may lift it out of its CASE.
+    Beyond 2^51 the rounding is written out. TRY_CAST although the value is in range: an
+    optimiser may lift it out of its CASE.
     """
+    if max(abs(kind.lower_code), abs(kind.upper_code)) < 2**51:
+        return f"TRY_CAST(({y} + {_ROUNDER}) - {_ROUNDER} AS BIGINT)"
     floor, rest = f"TRY_CAST(floor({y}) AS BIGINT)", f"({y} - floor({y}))"
     return f"{floor} + CASE WHEN {rest} > 0.5 OR ({rest} = 0.5 AND {floor} % 2 <> 0) THEN 1 ELSE 0 END"

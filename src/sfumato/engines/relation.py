@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of a relation as DuckDB SQL: codes, and the text of the unit. Proof: relation.proof.md.
+"""The rows of a relation as DuckDB SQL: codes, and the unit. Proof: relation.proof.md.
 
 Each relation is one SELECT; its columns are named by ``alias``, the unit is ``unit``. The
 rows of a public table, and those that are units themselves, have no ``unit``.
 """
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from dataclasses import dataclass
 
 from sfumato.engines.expression import alias, truth, typed, value
-from sfumato.engines.reading import Source, code, named, reading
-from sfumato.metadata.column import Column, Text
+from sfumato.engines.reading import Source, code, listed, named, quote, reading
+from sfumato.metadata.column import Boolean, Category, Column, Text
 from sfumato.plan.owner import Owner
 from sfumato.plan.relation import (
     Computed,
@@ -31,10 +31,28 @@ from sfumato.plan.scope import provided
 from sfumato.plan.span import is_text
 from sfumato.plan.value import Value
 
-Sources: TypeAlias = Mapping[str, Source]
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables of a question. ``numbered``: units are whole numbers (BIGINT), else texts."""
+
+    sources: Mapping[str, Source]
+    numbered: bool
+
+    @classmethod
+    def of(cls, relation: Relation, sources: Mapping[str, Source]) -> "Tables":
+        """Units are compared as numbers where every table of a relation holds them as such."""
+        owners = [(scan.table, scan.owner) for scan in scans(relation) if scan.owner is not None]
+        return cls(sources, all(_is_numbered(table, owner, sources) for table, owner in owners))
 
 
-def rows(relation: Relation, sources: Sources) -> str:
+def _is_numbered(table: str, owner: Owner, sources: Mapping[str, Source]) -> bool:
+    if owner.via is not None and owner.owner is not None:
+        return _is_numbered(owner.via, owner.owner, sources)
+    return len(owner.columns) == 1 and sources[table].is_short(owner.columns[0])
+
+
+def rows(relation: Relation, tables: Tables) -> str:
     """The SELECT of a relation.
 
     Guarantees:
@@ -42,30 +60,30 @@ def rows(relation: Relation, sources: Sources) -> str:
     """
     match relation:
         case Scan():
-            return _scan(relation, sources)
+            return _scan(relation, tables)
         case Filter(source, predicate):
-            return f"SELECT * FROM ({rows(source, sources)}) WHERE {truth(predicate)}"
+            return f"SELECT * FROM ({rows(source, tables)}) WHERE {truth(predicate)}"
         case PublicJoin():
-            return _public_join(relation, sources)
+            return _public_join(relation, tables)
         case UnitJoin(source, other, outer):
             joined = "".join(f", r.{alias(column)}" for column in provided(other))
             return (
-                f"SELECT l.*{joined} FROM ({rows(source, sources)}) AS l "
-                f"{_join(outer=outer)} ({rows(other, sources)}) AS r ON l.unit = r.unit"
+                f"SELECT l.*{joined} FROM ({rows(source, tables)}) AS l "
+                f"{_join(outer=outer)} ({rows(other, tables)}) AS r ON l.unit = r.unit"
             )
         case Semi(source, units, negated):
             return (
-                f"SELECT l.* FROM ({rows(source, sources)}) AS l "
-                f"{'ANTI' if negated else 'SEMI'} JOIN ({rows(units, sources)}) AS r ON l.unit = r.unit"
+                f"SELECT l.* FROM ({rows(source, tables)}) AS l "
+                f"{'ANTI' if negated else 'SEMI'} JOIN ({rows(units, tables)}) AS r ON l.unit = r.unit"
             )
         case PerUnit():
-            return _per_unit(relation, sources)
+            return _per_unit(relation, tables)
         case Ranked():
-            return _ranked(relation, sources)
+            return _ranked(relation, tables)
         case Union(many, values, columns):
             unit = ["unit"] if is_owned(relation) else []
             return " UNION ALL ".join(
-                f"(SELECT {_listed([*unit, *map(_named, read, columns)])} FROM ({rows(source, sources)}))"
+                f"(SELECT {_items([*unit, *map(_named, read, columns)])} FROM ({rows(source, tables)}))"
                 for source, read in zip(many, values, strict=True)
             )
 
@@ -79,7 +97,7 @@ def _named(expression: Scalar, column: Column) -> str:
     return f"{typed(Value(column.name, column.type, expression))} AS {alias(column)}"
 
 
-def _listed(items: list[str]) -> str:
+def _items(items: list[str]) -> str:
     return ", ".join(items) or "1"
 
 
@@ -90,45 +108,54 @@ def _join(*, outer: bool) -> str:
 # --- tables --------------------------------------------------------------------------------
 
 
-def _scan(scan: Scan, sources: Sources) -> str:
+def _scan(scan: Scan, tables: Tables) -> str:
     """Innermost each value as it is compared (a number of steps, a day, a text), then its code."""
-    source = sources[scan.table]
-    readings = [
-        f"{reading(column.name.removeprefix(scan.prefix), column.type, source)} AS {alias(column)}"
-        for column in scan.columns
-    ]
-    codes = [f"{code(column, alias(column))} AS {alias(column)}" for column in scan.columns]
+    source = tables.sources[scan.table]
+    readings, codes, joins = [], [], []
+    for index, column in enumerate(scan.columns):
+        name, kind, shown = column.name.removeprefix(scan.prefix), column.type, alias(column)
+        readings.append(f"{reading(name, kind, source)} AS {shown}")
+        if isinstance(kind, Category | Boolean):
+            codes.append(f"d{index}.code AS {shown}")
+            joins.append(f" LEFT JOIN (VALUES {listed(kind)}) AS d{index}(text, code) ON s.{shown} = d{index}.text")
+        else:
+            codes.append(f"{code(kind, f's.{shown}', short=source.is_short(name))} AS {shown}")
     if scan.owner is None:
-        return f"SELECT {_listed(codes)} FROM (SELECT {_listed(readings)} FROM {source.sql})"
-    return f"SELECT {_listed([*codes, 'unit'])} FROM ({_owned(readings, scan.owner, source, sources)}) WHERE unit IS NOT NULL"
+        return f"SELECT {_items(codes)} FROM (SELECT {_items(readings)} FROM {source.sql}) AS s{''.join(joins)}"
+    owned = _owned(readings, scan.owner, source, tables)
+    return f"SELECT {_items([*codes, 's.unit'])} FROM ({owned}) AS s{''.join(joins)} WHERE s.unit IS NOT NULL"
 
 
-def _owned(items: list[str], owner: Owner, source: Source, sources: Sources) -> str:
+def _owned(items: list[str], owner: Owner, source: Source, tables: Tables) -> str:
     """Items of a table with the unit of each row; a row that nobody owns may be missing."""
     if owner.via is None or owner.owner is None:
-        return f"SELECT {_listed([*items, f'{named(owner.columns, source)} AS unit'])} FROM {source.sql}"
-    key = f"{named(owner.keys, sources[owner.via])} AS key"
+        unit = f"CAST({quote(owner.columns[0])} AS BIGINT)" if tables.numbered else named(owner.columns, source)
+        return f"SELECT {_items([*items, f'{unit} AS unit'])} FROM {source.sql}"
+    above = tables.sources[owner.via]
+    key = f"{named(owner.keys, above)} AS key"
+    # of several the smallest as a text
+    smallest = "min_by(unit, CAST(unit AS VARCHAR))" if tables.numbered else "min(unit)"
     owners = (
-        f"SELECT key, min(unit) AS unit FROM ({_owned([key], owner.owner, sources[owner.via], sources)}) "
+        f"SELECT key, {smallest} AS unit FROM ({_owned([key], owner.owner, above, tables)}) "
         "WHERE key IS NOT NULL AND unit IS NOT NULL GROUP BY key"
     )
-    own = f"SELECT {_listed([*items, f'{named(owner.columns, source)} AS link'])} FROM {source.sql}"
+    own = f"SELECT {_items([*items, f'{named(owner.columns, source)} AS link'])} FROM {source.sql}"
     return f"SELECT l.* EXCLUDE (link), r.unit FROM ({own}) AS l JOIN ({owners}) AS r ON l.link = r.key"
 
 
-def _public_join(join: PublicJoin, sources: Sources) -> str:
+def _public_join(join: PublicJoin, tables: Tables) -> str:
     """Of each key the first row in the order of the columns, NULLs first."""
     scan, key = join.table, alias(join.right)
     read = Scan(scan.table, scan.prefix, tuple(dict.fromkeys((*scan.columns, join.right))))
     order = ", ".join(f"{alias(column)} NULLS FIRST" for column in scan.columns) or "1"
     left = value(join.left) if isinstance(join.right.type, Text) is is_text(join.left) else "NULL"
     public = (
-        f"SELECT * FROM ({rows(read, sources)}) WHERE {key} IS NOT NULL "
+        f"SELECT * FROM ({rows(read, tables)}) WHERE {key} IS NOT NULL "
         f"QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY {order}) = 1"
     )
     joined = "".join(f", r.{alias(column)}" for column in scan.columns)
     return (
-        f"SELECT l.* EXCLUDE (key){joined} FROM (SELECT *, {left} AS key FROM ({rows(join.source, sources)})) AS l "
+        f"SELECT l.* EXCLUDE (key){joined} FROM (SELECT *, {left} AS key FROM ({rows(join.source, tables)})) AS l "
         f"{_join(outer=join.outer)} ({public}) AS r ON l.key = r.{key}"
     )
 
@@ -136,7 +163,7 @@ def _public_join(join: PublicJoin, sources: Sources) -> str:
 # --- rows of one unit ----------------------------------------------------------------------
 
 
-def _per_unit(relation: PerUnit, sources: Sources) -> str:
+def _per_unit(relation: PerUnit, tables: Tables) -> str:
     keys = [alias(column) for column, _ in relation.keys]
     items = [_named(key.expression, column) for column, key in relation.keys]
     items += [
@@ -146,9 +173,9 @@ def _per_unit(relation: PerUnit, sources: Sources) -> str:
         f"{_summary(each, f'v{index}')} AS {alias(each.column)}" for index, each in enumerate(relation.columns)
     ]
     cut = [f"{_cut(each.column)} AS {alias(each.column)}" for each in relation.columns]
-    inner = f"SELECT {_listed(['unit', *items])} FROM ({rows(relation.source, sources)})"
-    grouped = f"SELECT {_listed(['unit', *keys, *summaries])} FROM ({inner}) GROUP BY {_listed(['unit', *keys])}"
-    return f"SELECT {_listed(['unit', *keys, *cut])} FROM ({grouped})"
+    inner = f"SELECT {_items(['unit', *items])} FROM ({rows(relation.source, tables)})"
+    grouped = f"SELECT {_items(['unit', *keys, *summaries])} FROM ({inner}) GROUP BY {_items(['unit', *keys])}"
+    return f"SELECT {_items(['unit', *keys, *cut])} FROM ({grouped})"
 
 
 def _summary(computed: Computed, read: str) -> str:
@@ -170,7 +197,7 @@ def _cut(column: Column) -> str:
     return f"CASE WHEN {name} < {low} THEN {low} WHEN {name} > {high} THEN {high} ELSE TRY_CAST({name} AS BIGINT) END"
 
 
-def _ranked(relation: Ranked, sources: Sources) -> str:
+def _ranked(relation: Ranked, tables: Tables) -> str:
     order = [
         *(f"{value(each.expression)} {'DESC' if each.descending else 'ASC'} NULLS LAST" for each in relation.order),
         *(f"{value(each)} ASC NULLS LAST" for each in relation.ties),
@@ -178,4 +205,4 @@ def _ranked(relation: Ranked, sources: Sources) -> str:
     assert not isinstance(relation.column.type, Text), "a rank is a number"
     number = f"row_number() OVER (PARTITION BY unit{' ORDER BY ' if order else ''}{', '.join(order)})"
     cut = f"least({number}, {relation.column.type.upper_code})"
-    return f"SELECT *, {cut} AS {alias(relation.column)} FROM ({rows(relation.source, sources)})"
+    return f"SELECT *, {cut} AS {alias(relation.column)} FROM ({rows(relation.source, tables)})"

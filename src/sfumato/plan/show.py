@@ -4,8 +4,10 @@
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
+from functools import lru_cache
 
 from sfumato.exact.rational import decimal_text
+from sfumato.metadata.column import Column
 from sfumato.plan.aggregate import (
     Aggregate,
     CountDistinct,
@@ -31,6 +33,8 @@ def canonical(node: object) -> Json:
     """
     if isinstance(node, Enum):
         return {"enum": type(node).__name__, "value": str(node.value)}
+    if isinstance(node, Column):
+        return _column(node)
     if is_dataclass(node) and not isinstance(node, type):
         inner = {field.name: canonical(getattr(node, field.name)) for field in fields(node)}
         return {"node": type(node).__name__, **inner}
@@ -41,6 +45,14 @@ def canonical(node: object) -> Json:
     if node is None or isinstance(node, bool | int | str):
         return node
     raise TypeError(f"a plan holds {type(node).__name__}, which has no canonical form")
+
+
+@lru_cache(maxsize=4096)
+def _column(column: Column) -> Json:
+    """A declaration may list thousands of values, and a plan names its columns many times."""
+    kind = column.type
+    inner = {field.name: canonical(getattr(kind, field.name)) for field in fields(kind)}
+    return {"node": "Column", "name": column.name, "type": {"node": type(kind).__name__, **inner}}
 
 
 def title(aggregate: Aggregate) -> str:

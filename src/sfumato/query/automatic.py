@@ -57,7 +57,7 @@ def learnt_limit(place: Fraction, groups: int | None) -> int:
     >>> learnt_limit(Fraction(3), None), learnt_limit(Fraction(3), 5)
     (8, 5)
     """
-    limit = _POWERS[min(max(round(place), 0), len(_POWERS) - 1)]
+    limit: int = _POWERS[min(max(round(place), 0), len(_POWERS) - 1)]
     return limit if groups is None else min(limit, groups)
 
 

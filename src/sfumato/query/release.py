@@ -80,14 +80,18 @@ def release(planned: Planned, asker: Asker, engine: Engine, ledger: Ledger) -> b
         EngineFailed: the charge is forfeited.
     """
     with ledger.one_at_a_time():
-        stored = ledger.answer(asker.question_key(planned))
-        return stored if stored is not None else _charged(planned, asker, engine, ledger)
+        key = asker.question_key(planned)
+        stored = ledger.answer(key)
+        if stored is not None:
+            return stored
+        statement = asker.statement_key(planned.question)
+        request = Request(asker.dataset.name, asker.analyst, key, statement, planned.event)
+        return _charged(planned, asker, engine, ledger, request)
 
 
-def _charged(planned: Planned, asker: Asker, engine: Engine, ledger: Ledger) -> bytes:
+def _charged(planned: Planned, asker: Asker, engine: Engine, ledger: Ledger, request: Request) -> bytes:
     """Reserve, draw, execute, read, commit: in this order."""
-    question, statement = asker.question_key(planned), asker.statement_key(planned.question)
-    charge = ledger.reserve(Request(asker.dataset.name, asker.analyst, question, statement, planned.event))
+    charge = ledger.reserve(request)
     try:
         noise = drawn_before(planned)
         sampling_key = token()

@@ -201,11 +201,13 @@ class Session:
         """The stored answer of a step, charged if it is new."""
         plans = self._plans(step)
         asker = self._asker.about(step.dataset)
+        if len(plans) == 1:
+            return Answer(release(plans[0], asker, self._engine, self._ledger))
         for plan in plans:
             stored = self._ledger.answer(asker.question_key(plan))
             if stored is not None:
                 return Answer(stored)
-        planned = plans[0] if len(plans) == 1 else cheapest(plans, self._ledger.balance(self.dataset.name))
+        planned = cheapest(plans, self._ledger.balance(self.dataset.name))
         return Answer(release(planned, asker, self._engine, self._ledger))
 
     def _plans(self, step: Step) -> list[Planned]:

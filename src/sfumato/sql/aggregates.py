@@ -143,7 +143,7 @@ class Aggregates:
             )
         if isinstance(typed, Truth) and test is None:
             return value_of(typed, _name(inner))
-        return self._limited(value_of(kept(as_number(typed, inner), test), _name(inner)), name)
+        return self._limited(value_of(kept(as_number(typed, inner), test), _name(inner)), name, inner)
 
     def _quantile(self, node: exp.Expr, test: Scalar | None) -> Level:
         operand, level = _operand(node)
@@ -163,17 +163,17 @@ class Aggregates:
             self._scope.note(
                 f"{name}({_name(operand)}) is the value that {at}, found privately: the extreme itself is one person's."
             )
-        return Level(self._limited(value_of(kept(typed, test), _name(operand)), name), level)
+        return Level(self._limited(value_of(kept(typed, test), _name(operand)), name, operand), level)
 
-    def _limited(self, value: Value, name: str) -> Value:
+    def _limited(self, value: Value, name: str, operand: exp.Expr) -> Value:
         """Refuses a range that rests on a number of rows that nobody limited."""
         if not self._unlimited or isinstance(value.type, Text) or value.type.size < UNLIMITED:
             return value
         if any(isinstance(leaf, Field) and leaf.column.name in self._unlimited for leaf in leaves(value.expression)):
             raise MissingDeclaration(
-                f"{name}({value.name}) has no bound: no limit of the rows of a unit is declared.",
+                f"{name} of {_name(operand)} has no bound: no limit of the rows of a unit is declared.",
                 allowed="max_rows_total=, or max_rows= with max_groups=, in sf.Unit(...)",
-                remedy=f"Or cut it in the question: {name}(LEAST({value.name}, 100)).",
+                remedy=f"Or cut it in the question: {name}(LEAST({_name(operand)}, 100)).",
             )
         return value
 

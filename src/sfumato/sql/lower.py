@@ -23,7 +23,7 @@ from sfumato.sql.group import grouped, require_linear
 from sfumato.sql.literal import literal
 from sfumato.sql.names import Context
 from sfumato.sql.output import Outputs
-from sfumato.sql.parse import checked, parse
+from sfumato.sql.parse import built, parse
 from sfumato.sql.reject import RAW_ROWS, refuse, reject, require_only
 from sfumato.sql.relations import Relations
 from sfumato.sql.rows import Rows
@@ -70,8 +70,8 @@ def understand(
     Raises:
         SqlSyntaxError, UnsupportedSql, UnknownName, MissingDeclaration; WrongUse for parameters.
     """
-    text = statement if isinstance(statement, str) else statement.sql(dialect="duckdb")
-    select = parse(statement) if isinstance(statement, str) else checked(statement.copy())
+    select = built(statement) if isinstance(statement, exp.Expr) else parse(statement)
+    text = select.sql(dialect="duckdb") if isinstance(statement, exp.Expr) else statement
     select = with_parameters(select, parameters)
     select, notes = with_today(select, today or datetime.datetime.now().astimezone().date())
     if callable(scalars) and scalar_queries(select):

@@ -49,6 +49,18 @@ def checked(statement: exp.Expr) -> exp.Select:
     return statement
 
 
+def built(statement: exp.Expr) -> exp.Select:
+    """A copy of the tree of one SELECT that something else than the parser has built.
+
+    Raises:
+        UnsupportedSql: a tree with a part missing, or what ``parse`` refuses too.
+    """
+    broken = next((node for node in statement.walk() if node.error_messages()), None)
+    if broken is not None:
+        raise UnsupportedSql(f"A syntax tree in which {broken.key.upper()} lacks a part.", remedy="Build it whole.")
+    return checked(statement.copy())
+
+
 def _statements(text: str) -> list[exp.Expr]:
     if not isinstance(text, str) or len(text) > _MAX_LENGTH:
         raise UnsupportedSql(f"A statement that is not a text of at most {_MAX_LENGTH:,} characters.")

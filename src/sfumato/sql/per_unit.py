@@ -74,14 +74,17 @@ def items(
     parts: dict[str, int] = {}
     for node in nodes:
         inner = node.this if isinstance(node, exp.Alias) else node
-        alias = node.alias_or_name if isinstance(node, exp.Alias | exp.Column) else inner.sql(dialect="duckdb")
         part = scope.part(inner)
+        if part is not None and scope.width == 1 and isinstance(inner, exp.Column):
+            typed: Typed | None = scope.column(inner)
+        else:
+            typed = rows.value(inner) if part is None else None
+        alias = node.alias_or_name if isinstance(node, exp.Alias | exp.Column) else inner.sql(dialect="duckdb")
         if alias.lower() in named or alias.lower() in parts:
             raise UnsupportedSql(f"A sub-query with two columns {alias!r}.", remedy="Give each its own name with AS.")
         if part is not None:
             parts[alias.lower()] = part
-        if part is None or scope.width == 1:
-            typed = scope.column(inner) if part is not None and isinstance(inner, exp.Column) else rows.value(inner)
+        if typed is not None:
             named[alias.lower()] = typed
         shown.append(alias)
     return named, tuple(shown), parts

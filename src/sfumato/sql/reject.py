@@ -52,13 +52,17 @@ _EXPRESSION = (
 )
 NESTED_AGGREGATE = (
     "stands where only a row is known",
-    "Test aggregates in HAVING; nest them through a sub-query that groups by the unit: "
-    "SELECT AVG(n) FROM (SELECT unit, COUNT(*) AS n FROM ... GROUP BY unit).",
+    (
+        "Test aggregates in HAVING; nest them through a sub-query that groups by the unit: "
+        "SELECT AVG(n) FROM (SELECT unit, COUNT(*) AS n FROM ... GROUP BY unit)."
+    ),
 )
 NOISY = (
     "is not computed on the noisy answer",
-    "There: + - * /, ROUND, FLOOR, CEIL, ABS, LEAST, GREATEST, COALESCE, NULLIF, CASE and comparisons; "
-    "or group by the expression, to have it of a key.",
+    (
+        "There: + - * /, ROUND, FLOOR, CEIL, ABS, LEAST, GREATEST, COALESCE, NULLIF, CASE and comparisons; "
+        "or group by the expression, to have it of a key."
+    ),
 )
 _AGGREGATE = (
     "is not answered",
@@ -127,7 +131,9 @@ def refuse_node(node: exp.Expr, reason: tuple[str, str]) -> UnsupportedSql:
 
 def _sql_name(node: exp.Expr) -> str:
     """A function by the name that the analyst knows."""
-    return str(node.this)[:40] if isinstance(node, exp.Anonymous) else type(node).sql_name()
+    if isinstance(node, exp.Anonymous) or not isinstance(node, exp.Func):
+        return str(node.this)[:40]
+    return type(node).sql_name()
 
 
 def refuse(name: str, reason: tuple[str, str]) -> UnsupportedSql:

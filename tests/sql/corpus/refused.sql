@@ -573,7 +573,7 @@ SELECT COUNT(*) FROM (SELECT user_id, amount FROM events GROUP BY user_id)
 -- S12 sub-queries | UnsupportedSql | MIN, MAX or ANY_VALUE of a text
 SELECT COUNT(*) FROM (SELECT user_id, MIN(product) AS m FROM events GROUP BY user_id)
 
--- S13 sub-queries | MissingDeclaration | AVG(per_unit.sum(amount)) has no bound: no limit of
+-- S13 sub-queries | MissingDeclaration | AVG of total has no bound: no
 SELECT AVG(total) FROM (SELECT user_id, SUM(amount) AS total FROM events_unbounded GROUP BY user_id)
 
 -- S14 sub-queries | UnsupportedSql | A sub-query that aggregates over units is

@@ -82,6 +82,7 @@ def _require_public(table: Scan, dataset: Dataset) -> None:
         raise UnsupportedSql(
             f"A join to the private table {table.table!r} on something else than its unit.",
             allowed="a join on the unit, or to a table declared with public=True",
+            remedy="Join on the column that names the unit; or declare the table public, if it is about nobody.",
         )
 
 
