@@ -31,10 +31,15 @@ DATASET = Dataset(
         "users": sf.Table(
             "users.csv",
             unit=sf.Unit("user_id", max_rows=1),
-            columns={"age_band": sf.Category("18-24", "25-34", "35-64", "65+"), "joined": sf.Date("2020-01-01", "2024-12-31")},
+            columns={
+                "age_band": sf.Category("18-24", "25-34", "35-64", "65+"),
+                "joined": sf.Date("2020-01-01", "2024-12-31"),
+            },
         ),
         "products": sf.Table(
-            "products.csv", public=True, columns={"product": sf.Text(), "category": sf.Category("food", "toys", "books")}
+            "products.csv",
+            public=True,
+            columns={"product": sf.Text(), "category": sf.Category("food", "toys", "books")},
         ),
         "orders": sf.Table("orders.csv", unit=UNIT, columns={"price": sf.Real(0, 100), "quantity": sf.Text()}),
         "events_unbounded": sf.Table("more.csv", unit=UNIT, columns={"amount": sf.Text(), "product": sf.Text()}),

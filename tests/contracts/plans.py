@@ -458,3 +458,43 @@ def bounded(draw: st.DrawFn, raw: Raw) -> Bounded:
     fine = draw(st.sampled_from([1, 6, 2**20])) if owned else 1
     parts = tuple(BoundedPart(each, Distance(norm, Fraction(1)), 1) for each in raw.aggregates)
     return Bounded(Tracked(raw, "who" if owned else None, limits, None), norm, fine, parts)
+
+
+# --- plans by hand -------------------------------------------------------------------------
+
+FINE = 2**20
+UNLIMITED = (None, None, None)
+
+
+def plan(
+    relation: Relation,
+    *aggregates: Aggregate,
+    keys: tuple[GroupKey, ...] = (),
+    limits: tuple[int | None, int | None, int | None] = UNLIMITED,
+    norm: Norm = Norm.L1,
+    fine: int = 1,
+) -> Bounded:
+    """A bounded plan under (rows, groups, total); its distances are not what is tested."""
+    owned = all(each.owner is not None for each in scans(relation))
+    parts = tuple(BoundedPart(each, Distance(norm, Fraction(1)), 1) for each in aggregates)
+    raw = Raw(relation, keys, tuple(aggregates))
+    return Bounded(Tracked(raw, "who" if owned else None, Limits(*limits), None), norm, fine, parts)
+
+
+def read(relation: Relation, name: str) -> Value:
+    """A column that a relation provides."""
+    return Value.of(next(column for column in provided(relation) if column.name == name))
+
+
+def by(relation: Relation, name: str, *, missing: bool = False) -> GroupKey:
+    """A key of every declared code of a column; of a text, one that is open."""
+    value = read(relation, name)
+    kind = value.type
+    codes = None if isinstance(kind, Text) else tuple(range(kind.lower_code, kind.upper_code + 1))
+    return GroupKey(value, codes, missing)
+
+
+def content(**tables: Rows) -> dict[str, Rows]:
+    """Rows of some tables of the world; cells that are not given are NULL."""
+    empty = {name: dict.fromkeys([*_LINKS[name], *_CELLS]) for name in TABLES}
+    return {name: [{**empty[name], **row} for row in tables.get(name, [])] for name in TABLES}

@@ -15,7 +15,7 @@ from sfumato.plan.output import Item, Order, Output
 from sfumato.plan.scalar import Compare, Comparison, Constant, Estimate, Key
 from sfumato.query.answer import Answer
 from sfumato.query.estimate import Kind, Reading, Released
-from sfumato.query.table import answer_body, error_rows, load_body, merged, parts_from_json
+from sfumato.query.table import Rows, answer_body, error_rows, load_body, merged, parts_from_json
 from tests.contracts.people import EXACTLY, FRAME, session
 from tests.contracts.released import means, numbers
 
@@ -37,7 +37,8 @@ def counts(values: list[int], unit: Fraction = ONE) -> Released:
 def body(output: Output, parts: list[Released] | None = None) -> dict[str, object]:
     """The stored form of an answer over ``GROUPS``."""
     shown = [[None if code is None else f"k{code}" for code in group] for group in GROUPS]
-    return load_body(answer_body(FACTS, output, parts or [counts(COUNTS)], GROUPS, ["text"], shown))
+    rows = merged(output, parts or [counts(COUNTS)], GROUPS)
+    return load_body(answer_body(FACTS, output, rows, ["text"], shown))
 
 
 def output(**clauses: object) -> Output:
@@ -110,7 +111,8 @@ def test_a_warning_counts_the_shown_rows_whose_mean_has_no_support() -> None:
 
 def test_the_same_release_gives_the_same_bytes() -> None:
     shown = [["k"] for _ in GROUPS]
-    one, two = (answer_body(FACTS, output(), [counts(COUNTS)], GROUPS, ["text"], shown) for _ in range(2))
+    rows = merged(output(), [counts(COUNTS)], GROUPS)
+    one, two = (answer_body(FACTS, output(), rows, ["text"], shown) for _ in range(2))
     assert one == two
     assert json.loads(one)["format"] == 2
 
@@ -161,15 +163,17 @@ CUBE = [(sex, job) for sex in (0, 1) for job in (0, 1, None)]
 def test_a_total_is_the_sum_of_its_parts() -> None:
     part = numbers([1, 2, 3, 10, 20, 30], DiscreteLaplace(2))
     sets = ((0, 1), (0,), ())
-    (total,), rows = merged(output(sets=sets), [part], CUBE)
-    assert rows == [*CUBE, (0, None), (1, None), (None, None)]
+    rows = merged(output(sets=sets), [part], CUBE)
+    (total,) = rows.parts
+    assert list(rows.codes) == [*CUBE, (0, None), (1, None), (None, None)]
+    assert rows.members[6:] == ((0, 1, 2), (3, 4, 5), (0, 1, 2, 3, 4, 5))
     assert total.values == ((1,), (2,), (3,), (10,), (20,), (30,), (6,), (60,), (66,))
     assert total.copies == (1,) * 6 + (3, 3, 6)
 
 
 def test_without_sets_nothing_is_added_up() -> None:
     part = numbers([1, 2], DiscreteLaplace(2))
-    assert merged(output(), [part], [(0,), (1,)]) == ([part], [(0,), (1,)])
+    assert merged(output(), [part], [(0,), (1,)]) == Rows((part,), ((0,), (1,)), ((0,), (1,)))
 
 
 def test_a_quantile_of_dates_is_shown_as_a_date() -> None:

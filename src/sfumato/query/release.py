@@ -130,10 +130,10 @@ def _body(charge: str, planned: Planned, asker: Asker, groups: Sequence[Codes], 
         "bias": list[Json](bias(bounded)),
         "notes": list[Json](planned.notes),
     }
-    parts, rows = merged(output, released, groups)
+    rows = merged(output, released, groups)
     types = [_key_type(key) for key in keys]
-    shown = [[_shown(key, code) for key, code in zip(keys, row, strict=True)] for row in rows]
-    return answer_body(facts, output, parts, rows, types, shown)
+    shown = [[_shown(key, code) for key, code in zip(keys, codes, strict=True)] for codes in rows.codes]
+    return answer_body(facts, output, rows, types, shown)
 
 
 def _shown(key: GroupKey, code: int | str | None) -> Json:

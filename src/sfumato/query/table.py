@@ -5,7 +5,7 @@ import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias, cast
 
@@ -26,15 +26,24 @@ _DEFAULT_MISS = Fraction(5, 100)
 Group: TypeAlias = Sequence[int | str | None]
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of an answer before HAVING and LIMIT: released parts, keys, and the groups that each adds up."""
+
+    parts: tuple[Released, ...]
+    codes: tuple[Group, ...]
+    members: tuple[tuple[int, ...], ...]
+
+
 def answer_body(
     facts: Mapping[str, Json],
     output: Output,
-    parts: Sequence[Released],
-    groups: Sequence[Group],
+    rows: Rows,
     key_types: Sequence[str],
     shown: Sequence[Sequence[Json]],
 ) -> bytes:
     """The answer as canonical JSON: what is shown, and what intervals are computed from."""
+    parts, groups = rows.parts, rows.codes
     order = _rows(output, parts, groups)
     body: dict[str, Json] = {
         **facts,
@@ -44,6 +53,7 @@ def answer_body(
         "errors": error_rows(output, parts, order, _DEFAULT_MISS),
         "released": {
             "order": list[Json](order),
+            "members": [list[Json](each) for each in rows.members],
             "output": canonical(output),
             "parts": [_part_to_json(part) for part in parts],
         },
@@ -187,14 +197,14 @@ def _warnings(parts: Sequence[Released], order: Sequence[int]) -> list[Json]:
     return lines
 
 
-def merged(output: Output, parts: Sequence[Released], groups: Sequence[Group]) -> tuple[list[Released], list[Group]]:
+def merged(output: Output, parts: Sequence[Released], groups: Sequence[Group]) -> Rows:
     """The rows of every grouping set: the groups that agree in its keys, added up after the noise.
 
     Guarantees:
         a total is the sum of its parts
     """
     if not output.sets:
-        return list(parts), list(groups)
+        return Rows(tuple(parts), tuple(groups), tuple((row,) for row in range(len(groups))))
     rows: list[tuple[Group, list[int]]] = []
     for kept in output.sets:
         classes: dict[Group, list[int]] = {}
@@ -202,7 +212,8 @@ def merged(output: Output, parts: Sequence[Released], groups: Sequence[Group]) -
             shown = tuple(code if place in kept else None for place, code in enumerate(codes))
             classes.setdefault(shown, []).append(row)
         rows += classes.items()
-    return [_summed(part, [members for _, members in rows]) for part in parts], [codes for codes, _ in rows]
+    members = tuple(tuple(each) for _, each in rows)
+    return Rows(tuple(_summed(part, members) for part in parts), tuple(codes for codes, _ in rows), members)
 
 
 def _summed(part: Released, rows: Sequence[Sequence[int]]) -> Released:

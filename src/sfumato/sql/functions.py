@@ -82,10 +82,11 @@ def _of_number(function: Callable[[Number], Number]) -> Callable[[Rows, exp.Expr
 
 def _bucket(rows: Rows, node: exp.Expr) -> Typed:
     require_only(node, "this", "min_value", "max_value", "num_buckets")
-    low, high = (known(rows.value(node.args[each])) for each in ("min_value", "max_value"))
+    bounds = [node.args.get(each) for each in ("min_value", "max_value")]
+    low, high = (None if each is None else known(rows.value(each)) for each in bounds)
     if not isinstance(low, Fraction) or not isinstance(high, Fraction) or low >= high:
         raise UnsupportedSql("WIDTH_BUCKET without constant bounds.", remedy="WIDTH_BUCKET(column, 0, 200, 20)")
-    count = whole(node.args["num_buckets"], "WIDTH_BUCKET: a number of buckets", 1, 99_998)
+    count = whole(node.args.get("num_buckets"), "WIDTH_BUCKET: a number of buckets", 1, 99_998)
     return arithmetic.bucket(rows.number(node.this), low, high, count)
 
 
@@ -142,7 +143,8 @@ def _trunc_date(rows: Rows, node: exp.Expr) -> Typed:
 
 def _difference(rows: Rows, node: exp.Expr) -> Typed:
     require_only(node, "this", "expression", "unit", "date_part_boundary")
-    return dates.difference(node.args["unit"].name, rows.day(node.expression), rows.day(node.this))
+    unit = node.args.get("unit")
+    return dates.difference("day" if unit is None else unit.name, rows.day(node.expression), rows.day(node.this))
 
 
 def _interval(rows: Rows, node: exp.Expr) -> Typed:
@@ -173,7 +175,7 @@ def _substring(rows: Rows, node: exp.Expr) -> Typed:
     require_only(node, "this", "start", "length")
     length = node.args.get("length")
     size = None if length is None else whole(length, "SUBSTRING of a length", 0, 10_000)
-    cut = labels.substring(whole(node.args["start"], "SUBSTRING from a place", -10_000, 10_000), size)
+    cut = labels.substring(whole(node.args.get("start"), "SUBSTRING from a place", -10_000, 10_000), size)
     return labels.mapped(rows.label(node.this), cut)
 
 

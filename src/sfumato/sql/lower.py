@@ -3,7 +3,7 @@
 
 import datetime
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sqlglot import exp
@@ -71,16 +71,16 @@ def understand(
         SqlSyntaxError, UnsupportedSql, UnknownName, MissingDeclaration; WrongUse for parameters.
     """
     select = built(statement) if isinstance(statement, exp.Expr) else parse(statement)
-    text = select.sql(dialect="duckdb") if isinstance(statement, exp.Expr) else statement
     select = with_parameters(select, parameters)
     select, notes = with_today(select, today or datetime.datetime.now().astimezone().date())
     if callable(scalars) and scalar_queries(select):
         # nothing is asked for a statement that is refused anyway
-        _lowered(text, with_scalars(select.copy(), lambda inner: _stand_in(inner, dataset)), dataset, notes)
-    return _lowered(text, with_scalars(select, scalars), dataset, notes)
+        _lowered(with_scalars(select.copy(), lambda inner: _stand_in(inner, dataset)), dataset, notes)
+    question = _lowered(with_scalars(select, scalars), dataset, notes)
+    return replace(question, text=statement if isinstance(statement, str) else statement.sql(dialect="duckdb"))
 
 
-def _lowered(text: str, select: exp.Select, dataset: Dataset, notes: tuple[str, ...]) -> Question:
+def _lowered(select: exp.Select, dataset: Dataset, notes: tuple[str, ...]) -> Question:
     """The question of a statement in which nothing is left open."""
     require_only(select, *_CLAUSES)
     context = Context(dataset, list(notes))
@@ -88,7 +88,7 @@ def _lowered(text: str, select: exp.Select, dataset: Dataset, notes: tuple[str, 
     if not calls(_parts(select)):
         raise _raw_rows(select)
     raw, output = _asked(context, require_private(found), select)
-    return Question(text, found.table, raw, output, tuple(context.notes))
+    return Question("", found.table, raw, output, tuple(context.notes))
 
 
 def _stand_in(inner: exp.Select, dataset: Dataset) -> Fraction | datetime.date:

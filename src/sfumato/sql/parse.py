@@ -55,10 +55,21 @@ def built(statement: exp.Expr) -> exp.Select:
     Raises:
         UnsupportedSql: a tree with a part missing, or what ``parse`` refuses too.
     """
-    broken = next((node for node in statement.walk() if node.error_messages()), None)
+    broken = next((node for node in statement.walk() if not _is_whole(node)), None)
     if broken is not None:
-        raise UnsupportedSql(f"A syntax tree in which {broken.key.upper()} lacks a part.", remedy="Build it whole.")
+        raise UnsupportedSql(
+            f"A syntax tree in which {broken.key.upper()} lacks a part or has one too many.",
+            remedy="Build it as SQL has it.",
+        )
     return checked(statement.copy())
+
+
+def _is_whole(node: exp.Expr) -> bool:
+    try:
+        return not node.error_messages()
+    except TypeError:
+        # a part that this kind of node does not have
+        return False
 
 
 def _statements(text: str) -> list[exp.Expr]:
