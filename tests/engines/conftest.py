@@ -1,38 +1,75 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A question to rows, by an engine."""
+"""Plans over one table, by an engine; and the suite that every engine owes."""
+
+from collections.abc import Iterable
+from contextlib import closing
 
 import pytest
 
 import sfumato as sf
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.reference import Reference
+from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset
-from sfumato.privacy.distance import Norm
-from sfumato.query.pipeline import compile_plan
-from sfumato.sql import understand
+from sfumato.plan.aggregate import CountRows, CountValues, Sum, width
+from sfumato.plan.owner import owner_of
+from sfumato.plan.relation import Scan
+from sfumato.plan.value import Value
+from tests.contracts.conformance import EngineContract
+from tests.contracts.plans import plan
 
 
 class Asker:
-    """One source under one declaration: its plans, and both engines."""
+    """One source under one declaration: plans over it, by both engines."""
 
     def __init__(self, source, columns, unit=None):
         self.table = sf.Table(source, unit=unit, columns=columns)
-        self.dataset = Dataset("data", {"people": self.table})
+        self.tables = {"people": self.table}
+        listed = tuple(Column(name, kind) for name, kind in columns.items())
+        self.scan = Scan("people", "", listed, owner_of(Dataset("data", self.tables), "people"))
 
-    def plan(self, text, norm=Norm.L1):
-        return compile_plan(understand(text, self.dataset).raw, self.dataset, norm)
+    def value(self, name):
+        """A column as it is read."""
+        return Value.of(Column(name, self.table.columns[name]))
 
-    def duckdb(self, text, norm=Norm.L1):
-        engine = DuckDB({"people": self.table})
-        try:
-            return engine.run(self.plan(text, norm), "key")
-        finally:
-            engine.close()
+    def plan(self, *aggregates, source=None, **options):
+        return plan(source or self.scan, *aggregates, **options)
 
-    def reference(self, text, rows, norm=Norm.L1):
-        return Reference({"people": rows}).run(self.plan(text, norm), "key")
+    def counts(self):
+        """COUNT(*), COUNT(each column), and SUM of the first."""
+        values = [self.value(name) for name in self.table.columns]
+        return self.plan(CountRows(), *map(CountValues, values), Sum(values[0]))
+
+    def duckdb(self, plan):
+        with closing(DuckDB(self.tables)) as engine:
+            return flat(plan, engine.run(plan, "key"))
+
+    def reference(self, plan, rows):
+        return flat(plan, Reference({"people": rows}).run(plan, "key"))
+
+
+def flat(plan, exact) -> dict[tuple[object, ...], tuple[int, ...]]:
+    """The integers of all parts of each group, one after the other."""
+    groups: Iterable = dict.fromkeys(group for part in exact for group in part)
+    sizes = [width(part.aggregate) for part in plan.parts]
+    return {
+        group: tuple(each for part, size in zip(exact, sizes, strict=True) for each in part.get(group, (0,) * size))
+        for group in groups
+    }
+
+
+class Suite(EngineContract):
+    """The conformance suite on DuckDB, to be run by hand: on an engine that was made wrong."""
+
+    def open_engine(self, tables):
+        return DuckDB(tables)
 
 
 @pytest.fixture(scope="session")
 def asker():
     return Asker
+
+
+@pytest.fixture(scope="session")
+def suite():
+    return Suite()

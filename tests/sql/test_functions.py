@@ -47,9 +47,9 @@ def test_an_allowed_function_is_understood_or_refused_whatever_it_is_given(shop)
         for node in built(kind):
             for select in (
                 exp.select(exp.Count(this=node.copy())).from_("events"),
-                exp.select("COUNT(*)").from_("events").where(node.copy()),
+                exp.select("COUNT(*)").from_("events").where(exp.Paren(this=node.copy())),
                 exp.select("COUNT(*)").from_("events").group_by(node.copy()),
-                exp.select("COUNT(*)").from_("events").having(node.copy()),
+                exp.select("COUNT(*)").from_("events").having(exp.Paren(this=node.copy())),
             ):
                 try:
                     assert understand(select, shop).raw.aggregates

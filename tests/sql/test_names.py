@@ -8,29 +8,37 @@ import sfumato as sf
 from sfumato.errors import Refused, UnknownName
 from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset
+from sfumato.plan.scalar import Field
 from sfumato.sql import understand
-from sfumato.sql.names import Scope, scope_of
+from sfumato.sql.names import Context
+from sfumato.sql.tables import declared
+from sfumato.sql.typed import Number, Person
 from tests.sql.conftest import EVENTS
+
+
+def scope_of(shop, table, alias=None):
+    context = Context(shop)
+    return declared(context, exp.to_table(table).as_(alias) if alias else exp.to_table(table)).scope(context)
 
 
 @pytest.fixture
 def scope(shop):
-    return Scope("events", "e", shop.tables["events"])
+    return scope_of(shop, "events", "e")
 
 
 @pytest.mark.parametrize("name", ["age", "AGE", "Age"])
-@pytest.mark.parametrize("prefix", [None, "e", "E", "events", "EVENTS"])
+@pytest.mark.parametrize("prefix", [None, "e", "E"])
 def test_a_column_is_found_whatever_its_case(scope, name, prefix):
-    assert scope.column(exp.column(name, table=prefix)) == Column("age", EVENTS["age"])
+    assert scope.column(exp.column(name, table=prefix)) == Number(Field(Column("age", EVENTS["age"])), 1)
 
 
 def test_an_unknown_column_lists_the_declared_ones(scope):
-    with pytest.raises(UnknownName, match="no declared column 'wage'") as refusal:
+    with pytest.raises(UnknownName, match="'events' has no declared column 'wage'") as refusal:
         scope.column(exp.column("wage"))
     assert refusal.value.allowed == "region, product, amount, age, day, smoker"
 
 
-def test_an_unknown_prefix_lists_the_table(scope):
+def test_an_unknown_prefix_lists_the_tables(scope):
     with pytest.raises(UnknownName, match="No table 'users'") as refusal:
         scope.column(exp.column("age", table="users"))
     assert refusal.value.allowed == "e"
@@ -44,27 +52,45 @@ def test_a_name_of_more_than_two_parts_is_refused(scope):
 @pytest.mark.parametrize("name", ["user_id", "USER_ID", "User_Id"])
 @pytest.mark.parametrize("quoted", [True, False])
 def test_the_unit_is_known_in_every_spelling(scope, name, quoted):
-    assert scope.is_unit(exp.column(name, quoted=quoted))
-    assert scope.is_unit(exp.column(name, table="e"))
+    assert scope.is_unit([exp.column(name, quoted=quoted)])
+    assert scope.is_unit([exp.Paren(this=exp.column(name, table="e"))])
+    assert isinstance(scope.column(exp.column(name)), Person)
 
 
 def test_nothing_else_is_the_unit(scope, shop):
-    assert not scope.is_unit(exp.column("age"))
-    assert not scope.is_unit(exp.Literal.string("user_id"))
-    assert not Scope("orders", "orders", shop.tables["orders"]).is_unit(exp.column("user_id"))
+    assert not scope.is_unit([exp.column("age")])
+    assert not scope.is_unit([exp.Literal.string("user_id")])
+    assert not scope.is_unit([])
+    assert not scope_of(shop, "orders").is_unit([exp.column("user_id")])
+
+
+def test_a_unit_of_two_columns_is_both(shop):
+    scope = scope_of(shop, "days")
+    who, day = exp.column("who"), exp.column("day")
+    assert scope.is_unit([day, who])
+    assert not scope.is_unit([who]) and not scope.is_unit([day])
+    assert (scope.part(who), scope.part(day), scope.part(exp.column("steps"))) == (0, 1, None)
 
 
 @pytest.mark.parametrize("text", ["events", "EVENTS", '"events"', '"Events"', "events AS e", "events e"])
-def test_a_table_is_found_whatever_its_case(shop, text):
-    scope = scope_of(exp.select("1").from_(text, dialect="duckdb"), shop)
-    assert (scope.name, scope.alias) == ("events", "e" if text.endswith(" e") else "events")
-    assert scope.table is shop.tables["events"]
+def test_a_table_is_found_whatever_its_case(ask, text):
+    assert ask(f"SELECT COUNT(*) FROM {text}").table == "events"
 
 
-def test_an_unknown_table_lists_the_declared_ones(shop):
+def test_an_unknown_table_lists_the_declared_ones(ask):
     with pytest.raises(UnknownName, match="No table 'sales'") as refusal:
-        scope_of(exp.select("1").from_("sales"), shop)
-    assert refusal.value.allowed == "events, users, orders, events_unbounded"
+        ask("SELECT COUNT(*) FROM sales")
+    assert refusal.value.allowed == "events, users, orders, events_unbounded, products, days"
+
+
+def test_a_name_of_two_tables_is_refused_with_both(ask):
+    joined = "events e JOIN users u ON e.user_id = u.user_id JOIN products p ON e.product = p.product"
+    with pytest.raises(UnknownName, match="Several tables have a column 'product'") as refusal:
+        ask(f"SELECT COUNT(product) FROM {joined}")
+    assert refusal.value.allowed == "e.product, p.product"
+    with pytest.raises(UnknownName, match="No table here has a declared column 'wage'"):
+        ask(f"SELECT COUNT(wage) FROM {joined}")
+    assert ask(f"SELECT COUNT(p.product), COUNT(DISTINCT user_id) FROM {joined}").raw.aggregates
 
 
 def test_no_column_is_declared_is_said_so():
@@ -75,8 +101,24 @@ def test_no_column_is_declared_is_said_so():
 
 
 def test_odd_names_are_reached_in_quotes():
-    names = ["select", "a b", 'say "hi"', "空", "o'clock", "count(*)"]
+    names = ["select", "a b", 'say "hi"', "空", "o'clock", "count(*)", "t.a"]
     odd = Dataset("odd", {"t": sf.Table("t.csv", columns={name: sf.Integer(0, 1) for name in names})})
     for name in names:
         quoted = name.replace('"', '""')
-        assert understand(f'SELECT SUM("{quoted}") FROM t', odd).raw.aggregates[0].column.name == name
+        assert understand(f'SELECT SUM("{quoted}") FROM t', odd).raw.aggregates[0].value.name == name
+
+
+def test_prefixes_keep_the_columns_of_tables_apart(shop):
+    context = Context(shop)
+    assert context.prefix("t", ["a", "t.a"]) == ""
+    # "t." + "a" is taken by the column "t.a" of the first
+    assert context.prefix("t", ["a"]) == "t2."
+    assert context.prefix("u", ["a"]) == "u."
+    assert [context.name("n"), context.name("n")] == ["n", "n2"]
+
+
+def test_a_statement_of_too_many_tables_is_refused(ask):
+    one = "(SELECT user_id, COUNT(*) AS n FROM events GROUP BY user_id)"
+    joins = " ".join(f"JOIN {one} AS t{n} USING (user_id)" for n in range(51))
+    with pytest.raises(Refused, match="More than 50 tables"):
+        ask(f"SELECT COUNT(*) FROM events {joins}")

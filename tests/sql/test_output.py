@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What stands above the noise reads keys and released numbers, and never a row."""
 
+import math
 import re
 from fractions import Fraction
 
@@ -10,9 +11,11 @@ from hypothesis import strategies as st
 
 from sfumato.errors import Refused, UnsupportedSql
 from sfumato.plan.output import Order
+from sfumato.plan.evaluate import evaluate
 from sfumato.plan.scalar import (
     And,
     Arithmetic,
+    Case,
     Compare,
     Comparison,
     Constant,
@@ -20,16 +23,16 @@ from sfumato.plan.scalar import (
     Field,
     IsNull,
     Key,
+    Like,
     Member,
     Not,
     Operation,
     Or,
-    evaluate,
     leaves,
 )
 
 ADD, SUBTRACT, MULTIPLY, DIVIDE = Operation
-GT, LT, GE, LE = Comparison.GT, Comparison.LT, Comparison.GE, Comparison.LE
+GT, LT, GE, LE, EQ = Comparison.GT, Comparison.LT, Comparison.GE, Comparison.LE, Comparison.EQ
 N, TWO = Estimate(0), Constant(Fraction(2))
 
 
@@ -79,9 +82,13 @@ def test_the_items_are_keys_estimates_and_constants_under_their_names(ask):
         ("region IN ('R03', 'R01') AND n > 2", And((Member(Key(0), (0, 2)), Compare(GT, N, TWO)))),
         ("r = 'R02'", Member(Key(0), (1,))),
         ("region IS NULL", IsNull(Key(0))),
-        ("age >= 12.5", Compare(GE, Key(1), Constant(13))),
+        ("age >= 12.5", Compare(GE, Key(1), Constant(Fraction(25, 2)))),
         ("age BETWEEN 12 AND 13", And((Compare(GE, Key(1), Constant(12)), Compare(LE, Key(1), Constant(13))))),
+        ("age IN (12, 13)", Or((Compare(EQ, Key(1), Constant(12)), Compare(EQ, Key(1), Constant(13))))),
         ("smoker", Member(Key(2), (1,))),
+        ("smoker = FALSE", Member(Key(2), (0,))),
+        ("n IN (2)", Compare(EQ, N, TWO)),
+        ("n + 2 > n", Compare(GT, Arithmetic(ADD, N, TWO), N)),
     ],
 )
 def test_having_tests_released_numbers_and_keys(ask, text, test):
@@ -118,8 +125,9 @@ def test_limit_and_offset_are_whole_numbers(ask):
     "select",
     [
         "amount", "region", "COUNT(*) + age", "region + 1", "'a' + COUNT(*)", "COUNT(*) + TRUE", "-region", "NULL", "*",
-        "COUNT(*) % 2", "COUNT(*) // 2", "COUNT(*) ^ 2", "ABS(COUNT(*))", "COUNT(*) > 2", "COUNT(*) IS NULL",
-        "CASE WHEN COUNT(*) > 1 THEN 1 END", "(SELECT 1)", "COUNT(*) OVER ()", "COUNT(*)::INT", "[COUNT(*)]", "user_id",
+        "COUNT(*) % 2", "COUNT(*) // 2", "COUNT(*) ^ 2", "SQRT(COUNT(*))", "CASE WHEN COUNT(*) > 1 THEN 1 ELSE 'a' END", "user_id",
+        "(SELECT 1)", "COUNT(*) OVER ()", "[COUNT(*)]", "CASE WHEN amount > 1 THEN 1 END", "ROUND(COUNT(*), age)", "LEAST(COUNT(*), day)",
+        "MEDIAN(day) + 1", "COALESCE(COUNT(*), 'a')", "COUNT(*)::VARCHAR", "MEDIAN(day) > 1",
     ],
 )  # fmt: skip
 def test_an_item_out_of_the_language_is_refused(ask, select):
@@ -130,12 +138,81 @@ def test_an_item_out_of_the_language_is_refused(ask, select):
 
 
 @pytest.mark.parametrize(
-    "test", ["amount > 3", "age > 12", "COUNT(*)", "COUNT(*) IN (1)", "COUNT(*) LIKE '1'", "region"]
+    "test", ["amount > 3", "age > 12", "COUNT(*)", "COUNT(*) LIKE '1'", "region", "region < 'R02'", "region = 'R9'", "user_id = 'p'"]
 )
 def test_a_having_out_of_the_language_is_refused(ask, test):
     with pytest.raises(Refused) as refusal:
         ask(f"SELECT COUNT(*) FROM events GROUP BY region HAVING {test}")
     assert refusal.value.remedy or refusal.value.allowed
+
+
+KEYED = "SELECT {} FROM events GROUP BY region, day, smoker, product, MONTH(day), age"
+
+
+@pytest.mark.parametrize(
+    ("text", "expression"),
+    [
+        ("day", Key(1)),
+        ("day > DATE '1970-01-03'", Compare(GT, Key(1), Constant(2))),
+        ("'1970-01-03' < day", Compare(LT, Constant(2), Key(1))),
+        ("product = 'it''s'", Member(Key(3), ("it's",))),
+        ("product LIKE 'a%'", Like(Key(3), "a%")),
+        ("product NOT LIKE 'a%'", Not(Like(Key(3), "a%"))),
+        ("MONTH(day)", Key(4)),
+        ("month(day) + 2", Arithmetic(ADD, Key(4), TWO)),
+        ("smoker", Key(2)),
+        ("CASE WHEN smoker THEN 'yes' ELSE 'no' END", Case(((Member(Key(2), (1,)), Constant("yes")),), Constant("no"))),
+        ("CASE region WHEN 'R02' THEN 2 END", Case(((Member(Key(0), (1,)), TWO),), Constant(None))),
+        ("smoker IS TRUE", And((Not(IsNull(Member(Key(2), (1,)))), Member(Key(2), (1,))))),
+    ],
+)
+def test_keys_are_read_as_what_they_are(ask, text, expression):
+    assert ask(KEYED.format(f"{text}, COUNT(*)")).output.items[0].expression == expression
+
+
+def test_a_number_that_is_a_key_is_its_code_times_its_step(ask):
+    items = ask("SELECT amount, amount + 1, COUNT(*) FROM events GROUP BY amount").output.items
+    in_units = Arithmetic(MULTIPLY, Key(0), Constant(Fraction(1, 2)))
+    assert [each.expression for each in items[:2]] == [Key(0), Arithmetic(ADD, in_units, Constant(1))]
+
+
+def test_a_date_that_was_found_privately_compares_with_dates(ask):
+    having = ask("SELECT MEDIAN(day) FROM events HAVING MEDIAN(day) > '1970-01-03'").output.having
+    assert having == Compare(GT, N, Constant(2))
+
+
+ROUNDING = {"ROUND({})": 0, "ROUND({}, 1)": 1, "ROUND({}, -1)": -1, "CAST({} AS INTEGER)": 0}
+
+
+@settings(deadline=None)
+@given(st.sampled_from(sorted(ROUNDING)), st.fractions(-40, 40, max_denominator=40))
+def test_rounding_is_half_away_from_zero(ask, text, released):
+    expression = ask(f"SELECT {text.format('SUM(age)')} FROM events").output.items[0].expression
+    unit = Fraction(10) ** -ROUNDING[text]
+    whole = math.floor(abs(released) / unit + Fraction(1, 2)) * unit
+    assert evaluate(expression, lambda leaf: released) == (whole if released >= 0 else -whole)
+    assert evaluate(expression, lambda leaf: None) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("ABS(SUM(age))", Fraction(7, 2)), ("FLOOR(SUM(age))", -4), ("CEIL(SUM(age))", -3), ("-SUM(age)", Fraction(7, 2)),
+        ("LEAST(SUM(age), 1, -9)", -9), ("GREATEST(SUM(age), 1)", 1), ("COALESCE(SUM(age), 0)", Fraction(-7, 2)),
+        ("NULLIF(SUM(age), -3.5)", None), ("COALESCE(NULLIF(SUM(age), -3.5), 5)", 5), ("SUM(age) / 0", None), ("SUM(age) < 0", True),
+        ("IF(SUM(age) < 0, 0, SUM(age))", 0), ("CASE WHEN SUM(age) > 0 THEN 'more' ELSE 'less' END", "less"), ("SUM(age) IS NULL", False),
+        ("SUM(age)::DOUBLE", Fraction(-7, 2)), ("SUM(age) BETWEEN -4 AND 0 AND NOT SUM(age) > 0", True),
+    ],
+)  # fmt: skip
+def test_a_function_of_a_released_number_has_its_value(ask, text, value):
+    expression = ask(f"SELECT {text} FROM events").output.items[0].expression
+    assert evaluate(expression, lambda leaf: Fraction(-7, 2)) == value
+
+
+def test_an_alias_of_a_key_means_nothing_else(ask):
+    with pytest.raises(UnsupportedSql, match="also the name of a group key"):
+        ask("SELECT COUNT(*) AS region FROM events GROUP BY region")
+    assert ask("SELECT region AS region, COUNT(*) FROM events GROUP BY region").output.items[0].expression == Key(0)
 
 
 NUMBERS = st.recursive(

@@ -4,10 +4,11 @@
 import logging
 
 import pytest
+import sqlglot
 from sqlglot import exp
 
 from sfumato.errors import SqlSyntaxError, UnsupportedSql
-from sfumato.sql.parse import parse
+from sfumato.sql.parse import built, parse
 
 
 @pytest.mark.parametrize(
@@ -70,3 +71,30 @@ def test_the_parser_keeps_quiet(caplog, capfd):
     with caplog.at_level(logging.DEBUG), pytest.raises(UnsupportedSql):
         parse("EXPLAIN SELECT secret FROM t")
     assert "secret" not in caplog.text + "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("SELECT ? + ?", "SELECT $1 + $2"),
+        ("SELECT :a, :b_1", "SELECT $a, $b_1"),
+        ("SELECT x::INT, '?', ':a', \"?\" /* ? */", "SELECT x::INT, '?', ':a', \"?\" /* ? */"),
+        ("WITH c AS (SELECT ? FROM t) SELECT ? FROM c LIMIT ?", "WITH c AS (SELECT $1 FROM t) SELECT $2 FROM c LIMIT $3"),
+        ("SELECT {'a': 1}['a']", "SELECT {'a': 1}['a']"),
+    ],
+)
+def test_parameters_are_numbered_in_the_order_of_the_text(text, same):
+    assert parse(text).sql(dialect="duckdb") == parse(same).sql(dialect="duckdb")
+
+
+def test_a_tree_that_lacks_a_part_is_refused():
+    for node in (exp.GT(this=exp.column("a")), exp.Abs(), exp.Abs(this=exp.column("a"), more=exp.column("b"))):
+        with pytest.raises(UnsupportedSql, match="lacks a part"):
+            built(exp.select(exp.Paren(this=node)))
+    with pytest.raises(UnsupportedSql, match="The statement DROP"):
+        built(sqlglot.parse_one("DROP TABLE t"))
+
+
+def test_a_copy_is_given_of_a_tree():
+    tree = exp.select("1")
+    assert built(tree) == tree and built(tree) is not tree

@@ -114,7 +114,9 @@ class Aggregates:
         return Moment(value_of(counted(self._rows.value(inner), test), _name(inner)), Statistic.COUNT)
 
     def _distinct(self, nodes: Sequence[exp.Expr], test: Scalar | None) -> Ask:
-        if self._scope.is_unit(nodes):
+        if len(nodes) == 1 and isinstance(nodes[0], exp.Tuple):
+            nodes = nodes[0].expressions
+        if self._scope.is_unit(nodes) and len(nodes) == self._scope.width:
             if test is not None:
                 raise refuse(
                     "COUNT(DISTINCT unit) with FILTER", ("is a question of its own", "Put the condition into WHERE.")

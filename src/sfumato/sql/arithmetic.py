@@ -74,7 +74,8 @@ def divide(one: Number, other: Number, *, skips_zero: bool = False) -> Number:
     step = lattice_step(max(ends) - min(ends))
     ratio = one.step / (other.step * step)
     quotient = Quotient(times(one.expression, ratio.numerator), times(other.expression, ratio.denominator))
-    return Number(_within(quotient, min(ends), max(ends), step), step)
+    # the span of a divisor of both signs takes a code of 1 for the nearest to zero
+    return Number(_within(quotient, min(ends), max(ends), step) if skips_zero else quotient, step)
 
 
 def remainder(one: Number, divisor: Number) -> Number:

@@ -77,6 +77,8 @@ def is_null(operand: Typed) -> Scalar:
 
 def member(operand: Typed, values: Sequence[Typed]) -> Scalar:
     """The test ``operand IN (values)``; constants become one sorted set, however they are ordered."""
+    if not values:
+        raise UnsupportedSql("IN without values.", remedy="List them: IN ('a', 'b')")
     tests = [compare(Comparison.EQ, operand, each) for each in values]
     sets = [each for each in tests if isinstance(each, Member)]
     if len(sets) < len(tests):

@@ -176,7 +176,7 @@ class Finished:
     def _in(self, node: exp.In) -> Scalar:
         operand = self.value(node.this)
         values = [self.value(each) for each in node.expressions]
-        if isinstance(operand, Number | Day):
+        if isinstance(operand, Number | Day) and values:
             tests = tuple(_compared(Comparison.EQ, operand, each) for each in values)
             return tests[0] if len(tests) == 1 else Or(tests)
         return compare.member(operand, values)

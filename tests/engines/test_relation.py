@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of relations in SQL: each step that can be forgotten is noticed."""
+
+import pytest
+
+from sfumato.engines import relation
+from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.reading import Source
+from sfumato.engines.relation import Tables, rows
+from sfumato.plan.owner import Owner
+from sfumato.plan.relation import Scan, Union
+from tests.contracts.conformance import EXAMPLES, differs
+
+
+def test_every_relation_has_the_rows_of_the_reference():
+    assert not [name for name in EXAMPLES if differs(DuckDB, name)]
+
+
+def without(name, cut, put=""):
+    """The SQL of a relation with something left out."""
+    honest = getattr(relation, name)
+
+    def wrong(*arguments, **options):
+        return honest(*arguments, **options).replace(cut, put)
+
+    return name, wrong
+
+
+MUTANTS = {
+    "NULL units kept": without("_scan", " WHERE s.unit IS NOT NULL"),
+    "a key of several units": without("_owned", "min(unit)", "max(unit)"),
+    "every claimant": without("_owned", "GROUP BY key", "GROUP BY key, unit"),
+    "public rows multiplied": without("_public_join", ") = 1", ") >= 1"),
+    "the last public row": without("_public_join", "NULLS FIRST", "DESC"),
+    "an inner join for an outer": ("_join", lambda *, outer: "JOIN"),
+    "an outer join for an inner": ("_join", lambda *, outer: "LEFT JOIN"),
+    "no cut": ("_cut", relation.alias),
+    "counted twice": without("_summary", "DISTINCT"),
+    "NULLs first in an order": without("_ranked", "NULLS LAST", "NULLS FIRST"),
+    "ascending for descending": without("_ranked", "DESC", "ASC"),
+    "ties as they come": without("_ranked", "row_number()", "rank()"),
+    "ranks of everybody": without("_ranked", "PARTITION BY unit", ""),
+    "a semi-join for an anti-join": without("rows", "ANTI JOIN", "SEMI JOIN"),
+    "a union of sets": without("rows", "UNION ALL", "UNION"),
+}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_forgotten_step_is_noticed(monkeypatch, mutant):
+    monkeypatch.setattr(relation, *MUTANTS[mutant])
+    if mutant.startswith(("a semi-join", "a union")):
+        monkeypatch.setattr("sfumato.engines.emit.rows", relation.rows)
+    assert any(differs(DuckDB, name) for name in EXAMPLES)
+
+
+SHORT = Source("s", {"who": "INTEGER", "key": "VARCHAR", "day": "DATE"})
+WORDY = Source("w", {"who": "VARCHAR"})
+
+
+@pytest.mark.parametrize(
+    ("owners", "numbered"),
+    [
+        ([("s", Owner(("who",)))], True),
+        ([("w", Owner(("who",)))], False),
+        ([("s", Owner(("who",))), ("w", Owner(("who",)))], False),
+        ([("s", Owner(("who", "day")))], False),
+        ([("w", Owner(("x",), "s", ("key",), Owner(("who",))))], True),
+        ([("s", Owner(("key",), "w", ("who",), Owner(("who",))))], False),
+    ],
+)
+def test_units_are_numbers_only_where_every_table_holds_them_so(owners, numbered):
+    scans = tuple(Scan(table, f"{index}.", (), owner) for index, (table, owner) in enumerate(owners))
+    found = Tables.of(Union(scans, ((),) * len(scans), ()), {"s": SHORT, "w": WORDY})
+    assert found.numbered is numbered
+
+
+def test_rows_that_are_units_have_no_unit():
+    assert "unit" not in rows(Scan("s"), Tables({"s": SHORT}, numbered=False))

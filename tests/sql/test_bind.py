@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters are constants of the tree: the same plan as the constant, whatever the value says."""
+
+import datetime
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlglot import exp
+
+from sfumato.errors import InvalidNumber, Refused, UnsupportedSql, WrongUse
+from sfumato.plan.scalar import Member
+from sfumato.sql import bind, scalar_queries
+from sfumato.sql.parse import parse
+
+COUNT = "SELECT COUNT(*) FROM events WHERE "
+DAY = datetime.date(2024, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("test", "parameters", "same"),
+    [
+        ("age > $1", [12], "age > 12"),
+        ("age > ? AND amount < ?", [12, 1.5], "age > 12 AND amount < 1.5"),
+        ("amount < ? AND age > $1", [12], "amount < 12 AND age > 12"),
+        ("age > :low", {"low": -12}, "age > -12"),
+        ("age > $LOW", {"low": Decimal("12.50")}, "age > 12.5"),
+        ("amount = $1", [0.1], "amount = 0.1"),
+        ("amount = $1", [Fraction(1, 3)], "amount = 1.0 / 3"),
+        ("region = $1", ["R02"], "region = 'R02'"),
+        ("smoker = $1", [True], "smoker = TRUE"),
+        ("day > $1", [DAY], "day > DATE '2024-02-01'"),
+        ("age IN ($1, $2, $1)", [12, 13], "age IN (12, 13)"),
+    ],
+)
+def test_a_parameter_means_what_its_constant_means(ask, where, test, parameters, same):
+    assert ask(COUNT + test, parameters=parameters).raw.relation.predicate == where(same)
+
+
+@given(st.text(st.characters(exclude_categories=("Cs",))))
+def test_a_text_stays_a_text(ask, text):
+    assert ask(COUNT + "product = ?", parameters=[text]).raw.relation.predicate == Member(
+        ask(COUNT + "product = 'x'").raw.relation.predicate.operand, (text,)
+    )
+
+
+@pytest.mark.parametrize("value", ["1 OR TRUE", "'; DROP TABLE events; --", "$1", "region", "(SELECT 1)", "amount"])
+def test_a_value_cannot_change_what_a_statement_means(ask, value):
+    with pytest.raises(Refused):
+        ask(COUNT + "age > $1", parameters=[value])
+    with pytest.raises(Refused):
+        ask("SELECT COUNT(*) FROM events LIMIT $1", parameters=[value])
+
+
+@pytest.mark.parametrize("value", [None, [1], {"a": 1}, b"x", datetime.datetime(2024, 1, 1), 1j])
+def test_a_value_of_another_kind_is_refused(ask, value):
+    with pytest.raises(InvalidNumber, match="parameter 1") as refusal:
+        ask(COUNT + "age > $1", parameters=[value])
+    assert "IS NULL" in refusal.value.allowed
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), Decimal("NaN"), 10**500])
+def test_a_number_that_is_none_is_refused(ask, value):
+    with pytest.raises(InvalidNumber):
+        ask(COUNT + "age > $1", parameters=[value])
+
+
+def test_a_missing_a_spare_and_a_shapeless_parameter_are_refused(ask):
+    with pytest.raises(UnsupportedSql, match=r"\$2 has no value") as refusal:
+        ask(COUNT + "age > $1 OR age < $2", parameters=[1])
+    assert refusal.value.allowed == "$1" and "parameters=[" in refusal.value.remedy
+    with pytest.raises(UnsupportedSql, match=r"\$who has no value"):
+        ask(COUNT + "age > :who")
+    with pytest.raises(WrongUse, match=r"does not use: \$2"):
+        ask(COUNT + "age > $1", parameters=[1, 2])
+    with pytest.raises(WrongUse, match="one text"):
+        ask(COUNT + "age > $1", parameters="1")
+
+
+def test_today_is_a_constant_and_said_so(ask, where):
+    asked = ask(COUNT + "day > CURRENT_DATE - 7 OR day = TODAY()", today=DAY)
+    assert asked.raw.relation.predicate == where("day > DATE '2024-01-25' OR day = DATE '2024-02-01'")
+    assert asked.notes == ("CURRENT_DATE is 2024-02-01 here.",)
+    assert ask(COUNT + "day > CURRENT_DATE - INTERVAL 1 MONTH", today=DAY).raw.relation.predicate == where("day > '2024-01-01'")
+    assert ask(COUNT + "day > '2024-01-01'", today=DAY).notes == ()
+
+
+@pytest.mark.parametrize("clock", ["NOW()", "CURRENT_TIMESTAMP", "get_current_timestamp()", "CURRENT_TIME", "LOCALTIMESTAMP"])
+def test_the_time_of_day_is_refused(ask, clock):
+    with pytest.raises(UnsupportedSql, match="time of day") as refusal:
+        ask(COUNT + f"day > {clock}")
+    assert "CURRENT_DATE" in refusal.value.remedy
+
+
+SCALAR = COUNT + "amount > (SELECT AVG(amount) FROM events) + 1"
+
+
+def test_an_inner_answer_is_asked_for_once_and_inlined(ask, where):
+    asked = []
+
+    def scalar(query):
+        asked.append(query.sql(dialect="duckdb"))
+        return Fraction(7, 2)
+
+    assert ask(SCALAR, scalars=scalar).raw.relation.predicate == where("amount > 4.5")
+    assert asked == ["SELECT AVG(amount) FROM events"]
+    mapping = {"SELECT AVG(amount) FROM events": Fraction(7, 2)}
+    assert ask(SCALAR, scalars=mapping).raw == ask(SCALAR, scalars=lambda query: Fraction(7, 2)).raw
+
+
+def test_without_an_answer_the_inner_question_is_named(ask):
+    for scalars in (None, {}):
+        with pytest.raises(UnsupportedSql, match="private question of its own") as refusal:
+            ask(SCALAR, scalars=scalars)
+        assert "session.query('SELECT AVG(amount) FROM events'" in refusal.value.remedy
+
+
+def test_an_inner_answer_can_be_a_date_or_stand_above_the_noise(ask, where):
+    asked = ask(COUNT + "day > (SELECT MEDIAN(day) FROM events)", scalars=lambda query: DAY)
+    assert asked.raw.relation.predicate == where("day > DATE '2024-02-01'")
+    above = ask("SELECT COUNT(*) / (SELECT COUNT(*) FROM users) FROM events", scalars=lambda query: Fraction(-2))
+    assert above.raw.aggregates == ask("SELECT COUNT(*) FROM events").raw.aggregates
+
+
+def test_inner_questions_are_found_with_the_names_that_they_use():
+    text = (
+        "WITH x AS (SELECT * FROM events) SELECT COUNT(*) FROM x WHERE amount > (SELECT AVG(amount) FROM x) "
+        "AND user_id IN (SELECT user_id FROM users) AND EXISTS (SELECT 1 FROM users) HAVING COUNT(*) > (SELECT COUNT(*) FROM users)"
+    )
+    found = sorted(each.sql(dialect="duckdb") for each in scalar_queries(parse(text)))
+    assert found == [
+        "WITH x AS (SELECT * FROM events) SELECT AVG(amount) FROM x",
+        "WITH x AS (SELECT * FROM events) SELECT COUNT(*) FROM users",
+    ]
+    assert scalar_queries(parse("SELECT COUNT(*) FROM (SELECT COUNT(*) FROM events)")) == []
+
+
+def test_a_correlated_one_is_refused(ask):
+    with pytest.raises(UnsupportedSql, match="reads the row outside"):
+        ask("SELECT COUNT(*) FROM events e WHERE amount > (SELECT AVG(x.amount) FROM events x WHERE x.day = e.day)")
+
+
+def test_a_parameter_pasted_as_text_is_noticed(ask, monkeypatch):
+    monkeypatch.setattr(bind, "constant", lambda name, value: exp.maybe_parse(str(value), dialect="duckdb"))
+    assert ask(COUNT + "age > $1", parameters=["amount"]).raw.aggregates
