@@ -7,7 +7,7 @@ SOURCES := $(shell find src -name '*.py')
 NOISE_PEERS := diffprivlib opendp python-dp
 ACCOUNTING_PEERS := autodp dp-accounting opacus opendp prv-accountant
 
-.PHONY: demo demo-hospitals test prove lint format proofs clean lock bench bench-noise bench-accounting bench-query figures
+.PHONY: demo demo-hospitals test coverage prove lint format proofs clean lock bench bench-noise bench-accounting bench-query figures
 
 demo: $(VENV)/.run
 	$(BIN)/sfumato demo --report demo-report.html
@@ -17,6 +17,10 @@ demo-hospitals: $(VENV)/.run
 	$(BIN)/sfumato demo-hospitals
 
 test: $(VENV)/.dev
+	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
+
+# The same on one core, and which lines it did not reach.
+coverage: $(VENV)/.dev
 	$(BIN)/python -m coverage run -m pytest $(ARGS)
 	$(BIN)/python -m coverage report
 

@@ -166,6 +166,7 @@ EXAMPLES: dict[str, tuple[Bounded, dict[str, plans.Rows]]] = {
     ),
     "first groups": (plan(PEOPLE, CountUnits(), keys=(_OPEN,), limits=(None, 2, None)), WORDS),
     "distinct values": (plan(PEOPLE, CountDistinct(TEXTS), limits=(2, None, None)), WORDS),
+    "distinct values of each group": (plan(PEOPLE, CountDistinct(N), keys=(_LETTERS,), limits=(1, None, None)), FIVE),
     "distinct values of first groups": (plan(PEOPLE, CountDistinct(N), keys=(_LETTERS,), limits=(1, 1, None)), FIVE),
     "the way to a unit": (plan(NOTES, CountUnits(), keys=(by(NOTES, "notes.n"),), limits=(None, 9, None)), LINKED),
     "units of a shared stay": (

@@ -55,7 +55,7 @@ PHYSICAL = [
     (pa.decimal128(10, 2), CENTS, NUMBERS + TEXTS),
     (pa.bool_(), st.booleans(), NUMBERS + TEXTS),
     (pa.date32(), DAY, DATES + DAYS),
-    (pa.timestamp("us"), TIMES, DATES + (sf.Text(),)),
+    (pa.timestamp("us"), TIMES, (*DATES, sf.Text())),
     (pa.timestamp("s"), TIMES, DATES),
 ]
 NUMERALS = st.from_regex(rf"\A{NUMBER_PATTERN}\Z".replace(r"\s", "[ \t\n]"), fullmatch=True).filter(
@@ -80,7 +80,7 @@ OWNERS = [
 ]
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 @given(st.data())
 def test_the_engine_gives_the_codes_of_the_reference(asker, data):
     kind, physical, cells = data.draw(columns())
@@ -207,9 +207,10 @@ def test_a_half_is_rounded_to_even(asker, kind):
 )
 def test_a_mutant_that_rounds_otherwise_is_noticed(asker, monkeypatch, mutant):
     monkeypatch.setattr(reading, "_half_even", lambda y, kind: mutant.format(y=y))
-    ask = asker(HALVES, {"x": WIDE[0]})
+    halves = pa.table({"x": [0.5, 1.5, 2.5]})
+    ask = asker(halves, {"x": WIDE[0]})
     plan = ask.counts()
-    assert ask.duckdb(plan) != ask.reference(plan, HALVES.to_pylist())
+    assert ask.duckdb(plan) != ask.reference(plan, halves.to_pylist())
 
 
 def test_several_columns_name_a_unit_without_confusion():

@@ -110,7 +110,7 @@ def test_an_expression_that_may_run_away_or_fail_is_refused(pattern):
 
 @pytest.mark.parametrize(
     ("start", "length", "cut"),
-    [(1, 2, "ab"), (2, None, "bcd"), (0, 2, "a"), (-2, 1, "c"), (-9, 7, "a"), (9, 1, ""), (2, 0, "")],
+    [(1, 2, "ab"), (2, None, "bcd"), (0, 2, "a"), (-2, 1, "c"), (-9, 7, "ab"), (9, 1, ""), (2, 0, "")],
 )
 def test_a_substring_is_counted_from_one(start, length, cut):
     assert substring(start, length)("abcd") == cut
