@@ -164,6 +164,10 @@ EXAMPLES: dict[str, tuple[Bounded, dict[str, plans.Rows]]] = {
         plan(PEOPLE, CountUnits(), CountRows(), Quantiles(N, MEDIAN), keys=(_OPEN,), limits=(1, 3, 2), fine=FINE),
         WORDS,
     ),
+    "a tie of two groups": (
+        plan(PEOPLE, CountUnits(), keys=(_OPEN,), limits=(None, 1, None)),
+        content(people=person("p", "N", None, name="t")),
+    ),
     "first groups": (plan(PEOPLE, CountUnits(), keys=(_OPEN,), limits=(None, 2, None)), WORDS),
     "distinct values": (plan(PEOPLE, CountDistinct(TEXTS), limits=(2, None, None)), WORDS),
     "distinct values of each group": (plan(PEOPLE, CountDistinct(N), keys=(_LETTERS,), limits=(1, None, None)), FIVE),

@@ -9,12 +9,26 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.engines import base, duckdb, emit, reference
-from sfumato.engines.base import Engine
+from sfumato.engines import (
+    base,
+    codes,
+    duckdb,
+    emit,
+    expression,
+    files,
+    linear,
+    reading,
+    reference,
+    reference_rows,
+    relation,
+)
+from sfumato.engines.base import Engine, nulls_first, tidy
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.reference import Reference
+from sfumato.plan.aggregate import CountRows, Mean, Sum
+from tests.contracts.plans import by
 
-MODULES = [base, duckdb, emit, reference]
+MODULES = [base, codes, duckdb, emit, expression, files, linear, reading, reference, reference_rows, relation]
 
 
 @pytest.mark.parametrize("engine", [DuckDB, Reference])
@@ -38,5 +52,24 @@ def test_an_engine_never_imports_noise_or_price(module):
 def test_both_engines_answer_the_same_question_alike(asker):
     rows = [{"sex": "f", "age": 30}, {"sex": "m", "age": 41}, {"sex": "f", "age": None}]
     ask = asker(pa.Table.from_pylist(rows), {"sex": sf.Category("f", "m"), "age": sf.Integer(0, 40)})
-    text = "SELECT sex, COUNT(*), SUM(age), AVG(age) FROM people GROUP BY sex"
-    assert ask.duckdb(text) == ask.reference(text, rows) == {(0,): (2, 30, 30, 10), (1,): (1, 40, 40, 0)}
+    age = ask.value("age")
+    plan = ask.plan(CountRows(), Sum(age), Mean(age), keys=(by(ask.scan, "sex"),))
+    assert ask.duckdb(plan) == ask.reference(plan, rows) == {(0,): (2, 30, 30, 10), (1,): (1, 40, 40, 0)}
+
+
+GROUPS = {("b", 1): (0, 2), ("b", None): (3, 0), (None, 5): (1, 1), ("a", 2): (0, 0), ("", -1): (-1, 0)}
+
+
+def test_groups_are_in_order_and_none_is_all_zeros():
+    assert list(tidy(GROUPS).items()) == [
+        ((None, 5), (1, 1)),
+        (("", -1), (-1, 0)),
+        (("b", None), (3, 0)),
+        (("b", 1), (0, 2)),
+    ]
+    assert tidy({(): (0,)}) == {}
+
+
+def test_null_comes_first():
+    assert sorted(["b", None, "a", ""], key=nulls_first) == [None, "", "a", "b"]
+    assert sorted([1, None, -1, 0], key=nulls_first) == [None, -1, 0, 1]

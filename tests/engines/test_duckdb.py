@@ -4,6 +4,8 @@
 import logging
 import os
 import stat
+import threading
+from contextlib import closing
 from pathlib import Path
 
 import duckdb
@@ -14,23 +16,31 @@ import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
-from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.duckdb import PASSED, DuckDB
+from sfumato.engines.emit import Statement
 from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource, SfumatoError
+from sfumato.plan.aggregate import CountRows, CountUnits, CountValues
+from tests.contracts.plans import by
+from tests.engines.conftest import flat
 
 COLUMNS = {"a": sf.Integer(0, 9), "b": sf.Text()}
-ALL = "SELECT COUNT(*), COUNT(a), COUNT(b), SUM(a) FROM people"
 CANARY = "canary-4711"
 FRAME = {"a": [1, 2, None], "b": [CANARY, None, "x"]}
+
+
+def everything(ask):
+    """COUNT(*), COUNT(a), COUNT(b) and SUM(a)."""
+    return ask.duckdb(ask.counts())
 
 
 @pytest.fixture
 def csv(tmp_path, asker):
     """Writes bytes as a CSV file and asks all of it."""
 
-    def ask(content, text=ALL, columns=COLUMNS):
+    def ask(content, columns=COLUMNS):
         path = tmp_path / "data.csv"
         path.write_bytes(content)
-        return asker(path, columns).duckdb(text)
+        return everything(asker(path, columns))
 
     return ask
 
@@ -42,17 +52,17 @@ def test_every_kind_of_source_gives_the_same_integers(asker, tmp_path, csv):
     pq.write_table(pa.table(FRAME), tmp_path / "data.parquet")
     sources = [pa.table(FRAME), pd.DataFrame(FRAME), pl.DataFrame(FRAME), FRAME, tmp_path / "data.parquet"]
     expected = {(): (3, 2, 2, 3)}
-    assert [asker(each, COLUMNS).duckdb(ALL) for each in sources] == [expected] * 5
+    assert [everything(asker(each, COLUMNS)) for each in sources] == [expected] * 5
     assert csv(f"a,b\n1,{CANARY}\n2,\n,x\n".encode()) == expected
     with duckdb.connect() as connection:
         connection.register("frame", pa.table(FRAME))
-        assert asker(connection.table("frame"), COLUMNS).duckdb(ALL) == expected
+        assert everything(asker(connection.table("frame"), COLUMNS)) == expected
 
 
 @pytest.mark.parametrize("name", ["it's.csv", "A.CSV", "é 空.csv", "a b.csv"])
 def test_an_odd_file_name_is_read(tmp_path, asker, name):
     (tmp_path / name).write_bytes(b"a,b\n1,x\n")
-    assert asker(str(tmp_path / name), COLUMNS).duckdb(ALL) == {(): (1, 1, 1, 1)}
+    assert everything(asker(str(tmp_path / name), COLUMNS)) == {(): (1, 1, 1, 1)}
 
 
 # What a file gives where nothing in it may raise: a line that cannot be read is no row.
@@ -82,7 +92,7 @@ DAMAGED = {
 @pytest.mark.parametrize("name", ODD)
 def test_an_odd_csv_is_read(csv, name):
     content, integers = ODD[name]
-    assert csv(content) == {(): integers}
+    assert csv(content) == ({(): integers} if any(integers) else {})
 
 
 @pytest.mark.parametrize("name", DAMAGED)
@@ -98,14 +108,15 @@ def test_a_damaged_csv_is_refused_at_opening(csv, name, caplog):
 def test_a_csv_that_was_damaged_after_opening_never_raises(engine, asker, tmp_path, name):
     content, integers = (DAMAGED | ODD)[name]
     (tmp_path / "data.csv").write_bytes(content)
-    assert engine.run(asker(None, COLUMNS).plan(ALL), "key") == {(): integers}
+    plan = asker(None, COLUMNS).counts()
+    assert flat(plan, engine.run(plan, "key")) == ({(): integers} if any(integers) else {})
 
 
 def test_random_bytes_after_opening_never_raise(engine, asker, tmp_path):
-    plan = asker(None, COLUMNS).plan(ALL)
+    plan = asker(None, COLUMNS).counts()
     for _ in range(10):
         (tmp_path / "data.csv").write_bytes(b"a,b\n" + os.urandom(2_000) + b'"' + os.urandom(2_000))
-        assert engine.run(plan, "key")[()][0] >= 0
+        assert engine.run(plan, "key")[0].get((), (0,))[0] >= 0
 
 
 UNREADABLE = {
@@ -155,7 +166,7 @@ def test_a_file_that_is_not_what_it_says_is_refused(asker, tmp_path, name, damag
     path = tmp_path / name
     path.write_bytes(damage(parquet_bytes(tmp_path)))
     with pytest.raises(InvalidSource) as refusal:
-        asker(path, COLUMNS).duckdb(ALL)
+        everything(asker(path, COLUMNS))
     assert CANARY not in str(refusal.value)
     assert name in refusal.value.problem and refusal.value.allowed
 
@@ -163,28 +174,28 @@ def test_a_file_that_is_not_what_it_says_is_refused(asker, tmp_path, name, damag
 @pytest.mark.parametrize("name", ["nosuch.csv", "nosuch.parquet", "", "."])
 def test_a_missing_file_or_a_folder_is_refused(asker, tmp_path, name):
     with pytest.raises(InvalidSource, match="no file") as refusal:
-        asker(tmp_path / name, COLUMNS).duckdb(ALL)
+        everything(asker(tmp_path / name, COLUMNS))
     assert "path" in refusal.value.remedy
 
 
 @pytest.mark.parametrize("source", [None, 5, object(), [1, 2], {"a": [1, 2], "b": [CANARY]}, pa.array([1])])
 def test_what_is_no_table_is_refused(asker, source):
     with pytest.raises(InvalidSource) as refusal:
-        asker(source, COLUMNS).duckdb(ALL)
+        everything(asker(source, COLUMNS))
     assert CANARY not in str(refusal.value)
 
 
 @pytest.mark.parametrize("names", [["a"], ["A", "B"], ["b", "x"]])
 def test_a_column_that_is_not_there_lists_those_that_are(asker, names):
     with pytest.raises(InvalidDeclaration, match="has no column") as refusal:
-        asker(pa.table({name: [CANARY] for name in names}), COLUMNS).duckdb(ALL)
+        everything(asker(pa.table({name: [CANARY] for name in names}), COLUMNS))
     assert refusal.value.allowed == ", ".join(names)
     assert CANARY not in str(refusal.value)
 
 
 def test_a_unit_that_is_not_there_is_refused(asker):
     with pytest.raises(InvalidDeclaration, match="has no column 'who'"):
-        asker(pa.table(FRAME), COLUMNS, sf.Unit("who", max_rows=1)).duckdb(ALL)
+        everything(asker(pa.table(FRAME), COLUMNS, sf.Unit("who", max_rows=1)))
 
 
 DAY = sf.Date("2000-01-01", "2001-01-01")
@@ -206,14 +217,15 @@ UNHELD = [
 @pytest.mark.parametrize(("kind", "physical"), UNHELD)
 def test_a_declaration_that_the_data_cannot_hold_is_refused(asker, kind, physical):
     with pytest.raises(InvalidDeclaration, match="is declared as") as refusal:
-        asker(pa.table({"x": pa.array([None], physical)}), {"x": kind}).duckdb("SELECT COUNT(x) FROM people")
+        asker(pa.table({"x": pa.array([None], physical)}), {"x": kind}).duckdb(None)  # refused before any plan
     assert "convert the column" in refusal.value.remedy
 
 
 def test_a_column_of_nulls_is_missing_everywhere(asker):
     nothing = pa.table({"x": pa.array([None, None], pa.null())})
     for kind in (sf.Integer(0, 1), sf.Category("a"), DAY, sf.Boolean(), sf.Text()):
-        assert asker(nothing, {"x": kind}).duckdb("SELECT COUNT(*), COUNT(x) FROM people") == {(): (2, 0)}
+        ask = asker(nothing, {"x": kind})
+        assert ask.duckdb(ask.plan(CountRows(), CountValues(ask.value("x")))) == {(): (2, 0)}
 
 
 def test_a_page_that_cannot_be_read_shows_to_the_owner(tmp_path):
@@ -294,7 +306,7 @@ def failure_of(asker, engine, caplog):
     """What reaches the analyst and what the log, when a run fails."""
     caplog.clear()
     with caplog.at_level(logging.DEBUG), pytest.raises(SfumatoError) as failure:
-        engine.run(asker(None, COLUMNS).plan(ALL), "key")
+        engine.run(asker(None, COLUMNS).counts(), "key")
     assert type(failure.value) is EngineFailed
     # nothing of the engine's text hangs on the error, where a traceback would print it
     assert failure.value.__cause__ is None
@@ -318,7 +330,7 @@ def test_an_engine_failure_is_one_constant_message(asker, tmp_path, caplog, monk
             if broken is None:
                 path.unlink()
             else:
-                patch.setattr("sfumato.engines.duckdb.statement", lambda *_, sql=broken: sql)
+                patch.setattr("sfumato.engines.duckdb.statements", lambda *_, sql=broken: (Statement(sql, (0,)),))
             said, logged = failure_of(asker, engine, caplog)
         engine.close()
         seen.add(said)
@@ -343,12 +355,87 @@ def test_a_resource_failure_is_the_same_message(asker, engine, caplog, failure):
 def test_a_failure_does_not_end_the_engine(asker, engine):
     with pytest.raises(duckdb.Error):
         engine._connection.execute("SELECT error('x')")
-    assert engine.run(asker(None, COLUMNS).plan(ALL), "key") == {(): (1, 1, 1, 1)}
+    plan = asker(None, COLUMNS).counts()
+    assert flat(plan, engine.run(plan, "key")) == {(): (1, 1, 1, 1)}
 
 
 def test_the_statement_hides_the_sampling_key(asker):
-    ask = asker({"a": [1], "who": ["p"]}, {"a": sf.Category("1", "2", "3")}, sf.Unit("who", 1, 2))
-    engine = DuckDB({"people": ask.table})
-    shown = engine.statement(ask.plan("SELECT COUNT(DISTINCT who) FROM people GROUP BY a"))
-    engine.close()
+    ask = asker({"a": [1], "who": ["p"]}, {"a": sf.Category("1", "2", "3")}, sf.Unit("who"))
+    with closing(DuckDB(ask.tables)) as engine:
+        shown = engine.statement(ask.plan(CountUnits(), keys=(by(ask.scan, "a"),), limits=(None, 2, None)))
     assert "<sampling key>" in shown
+
+
+# --- limits and versions ---------------------------------------------------------------------
+
+ENDLESS = "SELECT sum(a.range * b.range) FROM range(10000000) AS a, range(10000000) AS b"
+
+
+def test_a_run_that_takes_too_long_is_ended(asker, tmp_path, caplog, monkeypatch):
+    (tmp_path / "data.csv").write_bytes(b"a,b\n1,x\n")
+    # two statements: the second one is ended too
+    monkeypatch.setattr("sfumato.engines.duckdb.statements", lambda *_: (Statement(ENDLESS, (0,)),) * 2)
+    with closing(DuckDB({"people": sf.Table(tmp_path / "data.csv", columns=COLUMNS)}, time_limit=0.001)) as opened:
+        said, logged = failure_of(asker, opened, caplog)
+    assert (said, "InterruptException" in logged) == (str(EngineFailed()), True)
+
+
+def test_a_run_ends_its_watcher(asker, engine):
+    before = threading.active_count()
+    engine.run(asker(None, COLUMNS).counts(), "key")
+    assert threading.active_count() == before
+
+
+def test_memory_has_a_limit(asker, tmp_path, caplog, monkeypatch):
+    (tmp_path / "data.csv").write_bytes(b"a,b\n1,x\n")
+    heavy = "SELECT list(range) FROM range(100000000)"
+    monkeypatch.setattr("sfumato.engines.duckdb.statements", lambda *_: (Statement(heavy, (0,)),))
+    with closing(DuckDB({"people": sf.Table(tmp_path / "data.csv", columns=COLUMNS)}, memory_limit="20MB")) as opened:
+        said, logged = failure_of(asker, opened, caplog)
+    assert (said, "OutOfMemoryException" in logged) == (str(EngineFailed()), True)
+
+
+@pytest.mark.parametrize("limit", [0, -1, True, "1", float("nan"), float("inf"), None])
+def test_a_time_limit_is_a_number_of_seconds(limit):
+    with pytest.raises(InvalidDeclaration, match="time_limit") as refusal:
+        DuckDB({}, time_limit=limit)
+    assert "seconds" in refusal.value.allowed
+
+
+@pytest.mark.parametrize("limit", ["much", "", 5, "8GB; SELECT 1", "-1GB"])
+def test_a_memory_limit_is_a_size(limit):
+    with pytest.raises(InvalidDeclaration, match="memory_limit") as refusal:
+        DuckDB({}, memory_limit=limit)
+    assert "8GB" in refusal.value.allowed
+
+
+def test_a_version_that_has_not_passed_is_refused(monkeypatch):
+    assert duckdb.__version__ in PASSED
+    monkeypatch.setattr(duckdb, "__version__", "2.0.99")
+    with pytest.raises(InvalidSource, match=r"DuckDB 2\.0\.99 has not passed") as refusal:
+        DuckDB({})
+    assert PASSED[-1] in refusal.value.remedy
+
+
+# --- several tables --------------------------------------------------------------------------
+
+LINKED = {
+    "people": sf.Table({"who": ["p", "q"]}, unit=sf.Unit("who")),
+    "stays": sf.Table({"id": [1], "person": ["p"]}, unit=sf.Unit("person", via="people.who", key="who")),
+}
+
+
+def test_the_columns_that_lead_to_a_unit_are_read_too():
+    with closing(DuckDB(LINKED)) as opened:
+        opened.read_through(LINKED)
+        assert set(opened._declared["people"].types) == {"who"}
+    for table, source in (("people", {"id": ["p"]}), ("stays", {"who": ["p"]})):
+        broken = {**LINKED, table: sf.Table(source, unit=LINKED[table].unit)}
+        with pytest.raises(InvalidDeclaration, match="has no column"):
+            DuckDB(broken)
+
+
+def test_a_key_that_nothing_can_be_compared_with_is_refused():
+    broken = {**LINKED, "people": sf.Table({"who": [b"p"]}, unit=sf.Unit("who"))}
+    with pytest.raises(InvalidDeclaration, match="is declared as"):
+        DuckDB(broken)

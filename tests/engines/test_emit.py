@@ -56,7 +56,7 @@ MUTANTS = {
     "one group more": ("_kept", lambda plan: None if _kept(plan) is None else _kept(plan) + 1),
     "an order without the key": ("_hash", lambda key, names, unit: f"md5({' || '.join(names)} || {unit})"),
     "an order by chance": ("_hash", lambda key, names, unit: "random()"),
-    "a tie for two groups": changed("_order", "k0 NULLS FIRST", "1"),
+    "a tie for two groups": changed("_order", "NULLS FIRST", "NULLS LAST"),
     "groups of all units together": changed("_weighed", "PARTITION BY unit", ""),
     "rows counted before they are cut": changed("_weighed", "sum(least(n, 2))", "sum(n)"),
     "values of all groups together": changed("_distinct", "PARTITION BY unit, k0", "PARTITION BY unit"),

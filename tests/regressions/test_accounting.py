@@ -4,9 +4,13 @@
 from fractions import Fraction
 
 import pytest
+from flint import arb, ctx, fmpq
 
 from sfumato.accounting.curve import privacy_curve
 from sfumato.accounting.decimals import ONE, log_above
+from sfumato.accounting.loss import Atoms
+from sfumato.accounting.loss import Sampled as SampledPair
+from sfumato.errors import InvalidNumber
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.privacy import (
     AdditiveNoise,
@@ -16,8 +20,11 @@ from sfumato.privacy import (
     ContinuousNoise,
     Distance,
     Event,
+    FixedSample,
     Norm,
     PoissonSample,
+    PureEvent,
+    Relation,
     Repeated,
     Sampled,
 )
@@ -99,3 +106,75 @@ def test_wide_discrete_gaussians_are_not_gone_through_point_by_point(sigma: int)
 def test_the_logarithm_of_one_has_few_digits() -> None:
     # next to 0 there is only a number of 10^9 digits
     assert log_above(ONE) == 0
+
+
+@pytest.mark.parametrize(
+    ("event", "epsilon"), [(Repeated(laplace("1"), 10_000), 9999), (Repeated(PureEvent(UNIT), 3000), 2999)], ids=str
+)
+def test_a_delta_that_floats_cannot_hold_is_not_said_to_be_zero(event: Event, epsilon: int) -> None:
+    # all losses at their largest: below the pure sum some delta is left, however small
+    found = privacy_curve(event).delta(epsilon)
+    assert found.lower == 0.0 < found.upper < 1e-280
+
+
+@pytest.mark.parametrize("sigma", ["1", "0.00001"])
+def test_a_huge_epsilon_is_no_number_of_millions_of_digits(sigma: str) -> None:
+    found = privacy_curve(gaussian(sigma)).delta(10**11)
+    assert 0 <= found.lower < found.upper < 1e-300
+
+
+@pytest.mark.parametrize("sigma", ["0.001", "0.00001"])
+def test_gaussians_that_hide_nothing_have_their_epsilon(sigma: str) -> None:
+    # delta = P(Z > t) up to e^-mu, t = 4.753424... the point of 1e-6; epsilon = mu^2/2 + mu t
+    mu = 1 / Fraction(sigma)
+    found, rough = privacy_curve(gaussian(sigma)).epsilon("1e-6"), float(mu**2 / 2 + mu * Fraction("4.7534243088229"))
+    assert rough * (1 - 1e-5) < found.lower <= found.upper < rough * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("sigma", [Fraction(1, 10**150), Fraction(1, 10**200)])
+@pytest.mark.parametrize("more", [(), (laplace("1"),)])
+def test_gaussians_beyond_all_floats_are_refused(sigma: Fraction, more: tuple[Event, ...]) -> None:
+    noise = ContinuousNoise(ContinuousLaw.GAUSSIAN, sigma, Distance(Norm.L2, UNIT))
+    with pytest.raises(InvalidNumber, match="hides"):
+        privacy_curve(Composed((noise, *more)))
+
+
+@pytest.mark.parametrize("norm", [Norm.L2, Norm.LINF])
+def test_wide_noise_on_an_integer_that_cannot_move_has_a_curve(norm: Norm) -> None:
+    still = AdditiveNoise(DiscreteGaussian(10**5), Distance(norm, UNIT / 2), cells=1)
+    assert privacy_curve(still).epsilon("1e-6").upper < 1e-4
+
+
+def test_a_fixed_sample_of_nearly_nothing_is_a_number() -> None:
+    one = ContinuousNoise(ContinuousLaw.GAUSSIAN, UNIT, Distance(Norm.L2, UNIT, Relation.REPLACE_ONE))
+    found = privacy_curve(Sampled(FixedSample(1, 10**60), one)).delta(Fraction(1, 10**60))
+    assert 0 <= found.lower <= found.upper < 1e-50
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Repeated(PureEvent(Fraction(1, 10**320)), 1000),
+        Repeated(Sampled(PoissonSample(Fraction(1, 10**200)), laplace("1e200")), 1000),
+        Repeated(Sampled(PoissonSample(Fraction(1, 10**200)), gaussian("1")), 1000),
+    ],
+    ids=str,
+)
+def test_losses_that_floats_cannot_hold_have_a_curve(event: Event) -> None:
+    curve = privacy_curve(event)
+    for found in (curve.epsilon("1e-6"), curve.delta("0")):
+        assert 0 <= found.lower <= found.upper < 1e-8
+
+
+@pytest.mark.parametrize("missing", ["1e-6", "7e-12", "3e-15"])
+def test_what_is_stated_of_a_loss_holds_for_samples_of_nearly_all(missing: str) -> None:
+    # the least loss is ln(1 - rate + ...), and 1 - rate is not what the float of the rate says
+    rate, epsilon = 1 - Fraction(missing) / 3, 40
+    pair = SampledPair(Atoms.pure(epsilon), float(rate))
+    with ctx.workprec(200):
+        exact = (1 - _ball(rate) + _ball(rate) * arb(-epsilon).exp()).log()
+        assert abs(arb(float(pair.atoms()[0][0])) - exact) <= pair.rounding
+
+
+def _ball(value: Fraction) -> arb:
+    return arb(fmpq(value.numerator, value.denominator))

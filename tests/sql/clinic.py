@@ -27,7 +27,11 @@ DATASET = Dataset(
         "patients": sf.Table(
             "patients.csv",
             unit=sf.Unit("patient_id", max_rows=1, max_groups=1),
-            columns={"sex": sf.Category("F", "M"), "age": sf.Integer(0, 100), "joined": sf.Date("2024-01-01", "2024-12-31")},
+            columns={
+                "sex": sf.Category("F", "M"),
+                "age": sf.Integer(0, 100),
+                "joined": sf.Date("2024-01-01", "2024-12-31"),
+            },
         ),
         "visits": sf.Table(
             "visits.csv",

@@ -31,12 +31,18 @@ def shop():
                 columns={"age_band": sf.Category("a", "b"), "born": sf.Date("1990-01-01", "1999-12-31")},
             ),
             "orders": sf.Table("orders.csv", columns={"price": sf.Real(0, 10), "quantity": sf.Text()}),
-            "events_unbounded": sf.Table("more.csv", unit=sf.Unit("user_id"), columns={"amount": sf.Real(0, 200, step=1)}),
+            "events_unbounded": sf.Table(
+                "more.csv", unit=sf.Unit("user_id"), columns={"amount": sf.Real(0, 200, step=1)}
+            ),
             "products": sf.Table(
-                "products.csv", public=True, columns={"product": sf.Text(), "kind": sf.Category("x", "y"), "size": sf.Integer(0, 9)}
+                "products.csv",
+                public=True,
+                columns={"product": sf.Text(), "kind": sf.Category("x", "y"), "size": sf.Integer(0, 9)},
             ),
             "days": sf.Table(
-                "days.csv", unit=sf.Unit(["who", "day"]), columns={"day": sf.Date("2024-01-01", "2024-01-31"), "steps": sf.Integer(0, 9)}
+                "days.csv",
+                unit=sf.Unit(["who", "day"]),
+                columns={"day": sf.Date("2024-01-01", "2024-01-31"), "steps": sf.Integer(0, 9)},
             ),
         },
     )

@@ -73,7 +73,10 @@ def test_functions_of_a_number_are_exact(x, name):
 @settings(deadline=None)
 @given(numbers("x"), st.builds(Fraction, st.integers(-9, 9).filter(bool), st.integers(1, 9)))
 def test_a_constant_divisor_or_factor_changes_the_step_alone(x, factor):
-    for result, want in ((arithmetic.divide(x, number(factor)), 1 / factor), (arithmetic.multiply(number(factor), x), factor)):
+    for result, want in (
+        (arithmetic.divide(x, number(factor)), 1 / factor),
+        (arithmetic.multiply(number(factor), x), factor),
+    ):
         low, high = span(result.expression)
         assert high - low == x.expression.column.type.size - 1
         for code in codes(x):
@@ -117,12 +120,16 @@ def test_rounding_to_places_is_half_away_from_zero(x, places):
     unit = Fraction(10) ** -places
     for code in codes(x):
         value = None if code is None else code * x.step
-        want = None if value is None else math.floor(abs(value) / unit + Fraction(1, 2)) * unit * (1 if value >= 0 else -1)
+        want = (
+            None if value is None else math.floor(abs(value) / unit + Fraction(1, 2)) * unit * (1 if value >= 0 else -1)
+        )
         assert at(arithmetic.rounded(x, places), {"x": code}) == want
 
 
 @settings(deadline=None)
-@given(numbers("x"), st.fractions(-5, 5, max_denominator=7), st.fractions("1/3", 5, max_denominator=7), st.integers(1, 7))
+@given(
+    numbers("x"), st.fractions(-5, 5, max_denominator=7), st.fractions("1/3", 5, max_denominator=7), st.integers(1, 7)
+)
 def test_a_bucket_is_that_of_the_standard(x, low, width, count):
     result = arithmetic.bucket(x, low, low + width, count)
     for code in codes(x):
@@ -157,7 +164,9 @@ def test_a_product_beyond_the_codes_is_rounded_onto_its_range():
     assert abs(at(product, {"x": 2**40 - 1, "y": 999}) - (2**40 - 1) * 999) <= product.step / 2
 
 
-@pytest.mark.parametrize("divisor", [number(0), number(-3), Number(Field(Column("y", Real(1, 2, step=1))), Fraction(1))])
+@pytest.mark.parametrize(
+    "divisor", [number(0), number(-3), Number(Field(Column("y", Real(1, 2, step=1))), Fraction(1))]
+)
 def test_a_modulus_is_a_positive_constant(divisor):
     with pytest.raises(UnsupportedSql, match="positive constant"):
         arithmetic.remainder(number(5), divisor)

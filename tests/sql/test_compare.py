@@ -92,7 +92,9 @@ BY_HAND = {
     "-age > -15.5": Compare(GT, Arithmetic(Operation.SUBTRACT, Constant(0), AGE), Constant(-16)),
     "amount * 2 > 5.5": Compare(GT, AMOUNT, Constant(5)),
     "region = region": Compare(Comparison.EQ, REGION, REGION),
-    "age IN (11, amount)": Or((Member(AGE, (11,)), Compare(Comparison.EQ, Arithmetic(Operation.MULTIPLY, AGE, Constant(2)), AMOUNT))),
+    "age IN (11, amount)": Or(
+        (Member(AGE, (11,)), Compare(Comparison.EQ, Arithmetic(Operation.MULTIPLY, AGE, Constant(2)), AMOUNT))
+    ),
     "smoker = (age > 12)": Compare(Comparison.EQ, SMOKER, codes_of(Compare(GT, AGE, Constant(12)))),
     "user_id = 1000123": Member(UNIT_TEXT, ("1000123",)),
     "user_id IN ('b', 'a')": Member(UNIT_TEXT, ("a", "b")),
@@ -195,7 +197,8 @@ def test_two_columns_compare_on_one_lattice(kind, symbol, other):
         "age = 'a'", "age = TRUE", "day = 5", "region < 'R01'", "region = 'R9'", "region = 1.5", "product > 'a'", "product = 5",
         "smoker = 1", "smoker > FALSE", "smoker = 'yes'", "age", "age = day", "region = product", "age IS TRUE",
         "COUNT(*) > 1", "age = (SELECT 1)", "age LIKE '1'", "age = NULL", "NULL", "1", "'a'", "age IN (SELECT 1)",
-        "age IN ()", "1 IN ('a')", "product = product", "smoker < (age > 3)", "region > region", "(age, age) = (1, 2)", "age IS DISTINCT FROM 1", "age BETWEEN 1 AND day", 
+        "age IN ()", "1 IN ('a')", "product = product", "smoker < (age > 3)", "region > region",
+        "(age, age) = (1, 2)", "age IS DISTINCT FROM 1", "age BETWEEN 1 AND day",
         "1 = TRUE", "user_id < 1", "user_id = user_id", "x = 1", "product IS TRUE", "age ~ '1'", "EXISTS (SELECT 1)",
     ],
 )  # fmt: skip

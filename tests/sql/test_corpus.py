@@ -94,7 +94,7 @@ def test_one_row_a_unit_by_rank():
 
 
 def test_a_broken_verdict_is_noticed(monkeypatch):
-    from sfumato.sql import group  # noqa: PLC0415
+    from sfumato.sql import group
 
     monkeypatch.setattr(group, "_require_key", lambda node, scope: None)
     with pytest.raises((pytest.fail.Exception, AssertionError)):

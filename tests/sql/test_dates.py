@@ -109,7 +109,13 @@ def test_no_day_leaves_the_calendar():
 
 @pytest.mark.parametrize(
     ("amount", "unit", "length"),
-    [(3, "DAY", (3, 0)), (-2, "weeks", (-14, 0)), (1, "Month", (0, 1)), (2, "QUARTERS", (0, 6)), (10, "YEARS", (0, 120))],
+    [
+        (3, "DAY", (3, 0)),
+        (-2, "weeks", (-14, 0)),
+        (1, "Month", (0, 1)),
+        (2, "QUARTERS", (0, 6)),
+        (10, "YEARS", (0, 120)),
+    ],
 )
 def test_an_interval_is_whole_days_or_months(amount, unit, length):
     assert interval(Fraction(amount), unit) == Interval(*length)

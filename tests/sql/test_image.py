@@ -8,7 +8,20 @@ from hypothesis import strategies as st
 from sfumato.errors import MissingDeclaration
 from sfumato.metadata.column import Column, Date, Integer, Text
 from sfumato.plan.evaluate import date_trunc, evaluate
-from sfumato.plan.scalar import Arithmetic, Case, Coalesce, Compare, Comparison, Constant, DateTrunc, Field, Member, Not, Operation, Part
+from sfumato.plan.scalar import (
+    Arithmetic,
+    Case,
+    Coalesce,
+    Compare,
+    Comparison,
+    Constant,
+    DateTrunc,
+    Field,
+    Member,
+    Not,
+    Operation,
+    Part,
+)
 from sfumato.sql import image as room
 from sfumato.sql.image import MOST_GROUPS, image, may_be_missing
 
@@ -16,9 +29,11 @@ X, Y = Field(Column("x", Integer(-3, 4))), Field(Column("y", Integer(0, 2, missi
 POSITIVE = Compare(Comparison.GT, X, Constant(0))
 EXPRESSIONS = st.recursive(
     st.sampled_from([X, Y, Constant(2), Constant(None)]),
-    lambda inner: st.builds(Arithmetic, st.sampled_from([Operation.ADD, Operation.MULTIPLY]), inner, inner)
-    | st.builds(lambda one, other: Coalesce((one, other)), inner, inner)
-    | st.builds(lambda one, other: Case(((POSITIVE, one),), other), inner, inner),
+    lambda inner: (
+        st.builds(Arithmetic, st.sampled_from([Operation.ADD, Operation.MULTIPLY]), inner, inner)
+        | st.builds(lambda one, other: Coalesce((one, other)), inner, inner)
+        | st.builds(lambda one, other: Case(((POSITIVE, one),), other), inner, inner)
+    ),
     max_leaves=5,
 )
 
@@ -57,7 +72,10 @@ def test_what_cannot_be_tried_is_the_whole_range():
 
 
 def test_too_many_groups_are_refused_with_a_way_out():
-    for expression in (Field(Column("a", Integer(1, MOST_GROUPS + 1))), Arithmetic(Operation.MULTIPLY, WIDE, Constant(9))):
+    for expression in (
+        Field(Column("a", Integer(1, MOST_GROUPS + 1))),
+        Arithmetic(Operation.MULTIPLY, WIDE, Constant(9)),
+    ):
         with pytest.raises(MissingDeclaration, match="GROUP BY a key that may have") as refusal:
             image(expression)
         assert "WIDTH_BUCKET" in refusal.value.remedy

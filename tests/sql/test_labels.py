@@ -26,7 +26,9 @@ def values(result):
     return [None if code is None else result.labels[code] for code in codes]
 
 
-@pytest.mark.parametrize("function", [str.upper, str.lower, lambda label: label[:1], lambda label: "x", lambda label: label])
+@pytest.mark.parametrize(
+    "function", [str.upper, str.lower, lambda label: label[:1], lambda label: "x", lambda label: label]
+)
 def test_a_mapped_text_is_the_function_of_the_text(function):
     assert values(mapped(C, function)) == [*(function(word) for word in WORDS), None]
     assert mapped(text("Ab"), function) == text(function("Ab"))
@@ -55,7 +57,16 @@ def test_a_measure_is_a_number_or_null():
 
 @pytest.mark.parametrize(
     ("label", "value"),
-    [("12", 12), (" -3.50 ", Fraction(-7, 2)), ("+0", 0), ("1e3", None), ("", None), ("1 2", None), ("\u0661", None), ("nan", None)],
+    [
+        ("12", 12),
+        (" -3.50 ", Fraction(-7, 2)),
+        ("+0", 0),
+        ("1e3", None),
+        ("", None),
+        ("1 2", None),
+        ("\u0661", None),
+        ("nan", None),
+    ],
 )
 def test_a_text_is_a_number_if_it_is_written_as_one(label, value):
     assert to_number(label) == value
@@ -100,7 +111,8 @@ def test_a_whole_match_is_of_the_whole_text():
 
 
 @pytest.mark.parametrize(
-    "pattern", ["(a+)+$", "(a|b)*", "a*a*a*b", "a?a?a?aaa", "(?=a)", "\\1", "[", "a**", "a{1,9}", "x" * 201, "*a", "a\\"]
+    "pattern",
+    ["(a+)+$", "(a|b)*", "a*a*a*b", "a?a?a?aaa", "(?=a)", "\\1", "[", "a**", "a{1,9}", "x" * 201, "*a", "a\\"],
 )
 def test_an_expression_that_may_run_away_or_fail_is_refused(pattern):
     with pytest.raises(UnsupportedSql) as refusal:

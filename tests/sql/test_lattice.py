@@ -77,7 +77,9 @@ def test_a_narrow_range_far_from_zero_fits_too():
     assert step == 8 and max(span(expression)) <= MAX_CODE
 
 
-@pytest.mark.parametrize(("width", "step"), [(2**20, 1), (2**20 - 1, Fraction(1, 2)), (0, 1), (Fraction(1, 3), Fraction(1, 2**22))])
+@pytest.mark.parametrize(
+    ("width", "step"), [(2**20, 1), (2**20 - 1, Fraction(1, 2)), (0, 1), (Fraction(1, 3), Fraction(1, 2**22))]
+)
 def test_the_step_of_a_range_is_a_millionth_of_it(width, step):
     assert lattice_step(Fraction(width)) == step
 

@@ -214,9 +214,7 @@ DEEP = {
     + "".join(f", a{n + 1} AS (SELECT user_id, x + x AS x FROM a{n})" for n in range(40))
     + " SELECT SUM(x) FROM a40",
     "twice": "WITH a0 AS (SELECT user_id FROM events GROUP BY user_id)"
-    + "".join(
-        f", a{n + 1} AS (SELECT p.user_id FROM a{n} p JOIN a{n} q ON p.user_id = q.user_id)" for n in range(40)
-    )
+    + "".join(f", a{n + 1} AS (SELECT p.user_id FROM a{n} p JOIN a{n} q ON p.user_id = q.user_id)" for n in range(40))
     + " SELECT COUNT(*) FROM a40",
     "long": "x" * 100_001,
 }

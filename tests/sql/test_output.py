@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import Refused, UnsupportedSql
-from sfumato.plan.output import Order
 from sfumato.plan.evaluate import evaluate
+from sfumato.plan.output import Order
 from sfumato.plan.scalar import (
     And,
     Arithmetic,
@@ -126,7 +126,8 @@ def test_limit_and_offset_are_whole_numbers(ask):
     [
         "amount", "region", "COUNT(*) + age", "region + 1", "'a' + COUNT(*)", "COUNT(*) + TRUE", "-region", "NULL", "*",
         "COUNT(*) % 2", "COUNT(*) // 2", "COUNT(*) ^ 2", "SQRT(COUNT(*))", "CASE WHEN COUNT(*) > 1 THEN 1 ELSE 'a' END", "user_id",
-        "(SELECT 1)", "COUNT(*) OVER ()", "[COUNT(*)]", "CASE WHEN amount > 1 THEN 1 END", "ROUND(COUNT(*), age)", "LEAST(COUNT(*), day)",
+        "(SELECT 1)", "COUNT(*) OVER ()", "[COUNT(*)]", "CASE WHEN amount > 1 THEN 1 END", "ROUND(COUNT(*), age)",
+        "LEAST(COUNT(*), day)",
         "MEDIAN(day) + 1", "COALESCE(COUNT(*), 'a')", "COUNT(*)::VARCHAR", "MEDIAN(day) > 1",
     ],
 )  # fmt: skip
@@ -138,7 +139,17 @@ def test_an_item_out_of_the_language_is_refused(ask, select):
 
 
 @pytest.mark.parametrize(
-    "test", ["amount > 3", "age > 12", "COUNT(*)", "COUNT(*) LIKE '1'", "region", "region < 'R02'", "region = 'R9'", "user_id = 'p'"]
+    "test",
+    [
+        "amount > 3",
+        "age > 12",
+        "COUNT(*)",
+        "COUNT(*) LIKE '1'",
+        "region",
+        "region < 'R02'",
+        "region = 'R9'",
+        "user_id = 'p'",
+    ],
 )
 def test_a_having_out_of_the_language_is_refused(ask, test):
     with pytest.raises(Refused) as refusal:
@@ -200,7 +211,8 @@ def test_rounding_is_half_away_from_zero(ask, text, released):
         ("ABS(SUM(age))", Fraction(7, 2)), ("FLOOR(SUM(age))", -4), ("CEIL(SUM(age))", -3), ("-SUM(age)", Fraction(7, 2)),
         ("LEAST(SUM(age), 1, -9)", -9), ("GREATEST(SUM(age), 1)", 1), ("COALESCE(SUM(age), 0)", Fraction(-7, 2)),
         ("NULLIF(SUM(age), -3.5)", None), ("COALESCE(NULLIF(SUM(age), -3.5), 5)", 5), ("SUM(age) / 0", None), ("SUM(age) < 0", True),
-        ("IF(SUM(age) < 0, 0, SUM(age))", 0), ("CASE WHEN SUM(age) > 0 THEN 'more' ELSE 'less' END", "less"), ("SUM(age) IS NULL", False),
+        ("IF(SUM(age) < 0, 0, SUM(age))", 0), ("CASE WHEN SUM(age) > 0 THEN 'more' ELSE 'less' END", "less"),
+        ("SUM(age) IS NULL", False),
         ("SUM(age)::DOUBLE", Fraction(-7, 2)), ("SUM(age) BETWEEN -4 AND 0 AND NOT SUM(age) > 0", True),
     ],
 )  # fmt: skip

@@ -79,7 +79,10 @@ def test_the_parser_keeps_quiet(caplog, capfd):
         ("SELECT ? + ?", "SELECT $1 + $2"),
         ("SELECT :a, :b_1", "SELECT $a, $b_1"),
         ("SELECT x::INT, '?', ':a', \"?\" /* ? */", "SELECT x::INT, '?', ':a', \"?\" /* ? */"),
-        ("WITH c AS (SELECT ? FROM t) SELECT ? FROM c LIMIT ?", "WITH c AS (SELECT $1 FROM t) SELECT $2 FROM c LIMIT $3"),
+        (
+            "WITH c AS (SELECT ? FROM t) SELECT ? FROM c LIMIT ?",
+            "WITH c AS (SELECT $1 FROM t) SELECT $2 FROM c LIMIT $3",
+        ),
         ("SELECT {'a': 1}['a']", "SELECT {'a': 1}['a']"),
     ],
 )

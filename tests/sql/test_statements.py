@@ -4,6 +4,7 @@
 import datetime
 from collections import Counter
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
@@ -11,71 +12,10 @@ from sfumato.sql import join, understand, where
 from tests.sql import clinic
 
 ALIKE = [
-    "SELECT COUNT(*), COUNT(cost), SUM(cost), AVG(cost), COUNT(DISTINCT patient_id), COUNT(DISTINCT ward) FROM visits",
-    "SELECT SUM(cost) / COUNT(*), AVG(cost) * 2 + 1 FROM visits",
-    "SELECT COUNT(*) FILTER (WHERE cost > 10), COUNT_IF(urgent), SUM(cost) FILTER (WHERE urgent), AVG(cost) FILTER (WHERE urgent) FROM visits",
-    "SELECT COUNT(cost) FILTER (WHERE ward = 'eye'), COUNT(DISTINCT ward) FILTER (WHERE cost > 30) FROM visits",
-    "SELECT AVG(CASE WHEN cost > 10 THEN 1 WHEN cost <= 10 THEN 0 END), SUM(CASE WHEN urgent THEN cost ELSE 0 END), SUM(urgent AND cost > 10) FROM visits",
-    "SELECT ward, COUNT(*), SUM(cost) FROM visits WHERE ward IS NOT NULL GROUP BY ward",
-    "SELECT MONTH(day) AS m, COUNT(*) FROM visits GROUP BY m",
-    "SELECT DATE_TRUNC('month', day), COUNT(*) FROM visits GROUP BY 1",
-    "SELECT cost > 10 AS dear, COUNT(*) FROM visits WHERE cost IS NOT NULL GROUP BY ALL",
-    "SELECT UPPER(ward), urgent, COUNT(*) FROM visits WHERE ward IS NOT NULL AND urgent IS NOT NULL GROUP BY UPPER(ward), urgent",
-    "SELECT CASE WHEN cost < 5 THEN 'low' WHEN cost < 50 THEN 'mid' ELSE 'high' END AS band, COUNT(*) FROM visits GROUP BY band",
-    "SELECT visit_id, COUNT(*) FROM visits GROUP BY visit_id",
-    "SELECT drug, COUNT(*), SUM(dose) FROM prescriptions WHERE drug IS NOT NULL GROUP BY drug",
-    "SELECT COUNT(*) FROM visits WHERE patient_id = 'p1' OR patient_id IN ('p3', 'p9')",
-    # joins on the unit, from either side
-    "SELECT COUNT(*), SUM(v.cost) FROM visits v JOIN patients p ON v.patient_id = p.patient_id WHERE p.age > 60",
-    "SELECT COUNT(*), SUM(v.cost) FROM patients p JOIN visits v ON v.patient_id = p.patient_id WHERE p.age > 60",
-    "SELECT sex, COUNT(*), AVG(cost) FROM visits JOIN patients USING (patient_id) WHERE sex IS NOT NULL GROUP BY sex",
-    "SELECT COUNT(*), COUNT(p.age), COUNT(DISTINCT v.patient_id) FROM visits v LEFT JOIN patients p ON v.patient_id = p.patient_id",
-    "SELECT COUNT(*), COUNT(p.age) FROM patients p RIGHT JOIN visits v ON v.patient_id = p.patient_id",
-    "SELECT COUNT(*) FROM visits v LEFT JOIN patients p ON v.patient_id = p.patient_id WHERE p.patient_id IS NULL",
-    "SELECT COUNT(*), COUNT(p.age) FROM visits v LEFT JOIN patients p ON v.patient_id = p.patient_id AND p.age > 60",
-    "SELECT COUNT(*) FROM visits v JOIN patients p ON v.patient_id = p.patient_id AND v.day = p.joined AND p.sex = 'F'",
-    "SELECT COUNT(*) FROM visits v JOIN patients p ON v.patient_id = p.patient_id WHERE DATE_DIFF('day', p.joined, v.day) BETWEEN 1 AND 60",
-    "SELECT COUNT(*), SUM(n) FROM patients p LEFT JOIN (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) v USING (patient_id)",
-    # public tables
-    "SELECT d.kind, COUNT(*), SUM(dose * price) FROM prescriptions p JOIN drugs d ON p.drug = d.drug GROUP BY d.kind",
-    "SELECT COUNT(*), COUNT(d.kind) FROM prescriptions p LEFT JOIN drugs d USING (drug)",
-    "SELECT COUNT(*) FROM drugs d JOIN prescriptions p ON d.drug = p.drug WHERE d.price > 2",
-    # sub-queries of one row a unit
-    "WITH per AS (SELECT patient_id, SUM(cost) AS total, COUNT(*) AS n FROM visits GROUP BY patient_id) SELECT AVG(total), SUM(n), COUNT(*) FROM per",
-    "SELECT n, COUNT(*) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY 1) AS per GROUP BY n ORDER BY n",
-    "SELECT COUNT(*) FROM (SELECT patient_id FROM visits WHERE cost > 5 GROUP BY patient_id HAVING COUNT(*) >= 2)",
-    "SELECT AVG(mean), COUNT(*) FROM (SELECT patient_id, AVG(cost) AS mean FROM visits GROUP BY patient_id) AS per",
-    "SELECT d, COUNT(*) FROM (SELECT patient_id, MIN(day) AS d FROM visits GROUP BY patient_id) AS f GROUP BY d",
-    "SELECT COUNT(*) FROM (SELECT patient_id, MAX(ward) AS w FROM visits GROUP BY patient_id) AS f WHERE w = 'heart'",
-    "SELECT COUNT(*) FROM (SELECT patient_id, BOOL_OR(urgent) AS u FROM visits GROUP BY patient_id) AS f WHERE u",
-    "SELECT ward, COUNT(*), SUM(n) FROM (SELECT patient_id, ward, COUNT(*) AS n FROM visits GROUP BY patient_id, ward) AS f WHERE ward IS NOT NULL GROUP BY ward",
-    "SELECT COUNT(*) FROM (SELECT DISTINCT patient_id FROM visits)",
-    "SELECT COUNT(*) FROM (SELECT DISTINCT patient_id, ward FROM visits)",
-    "SELECT m, COUNT(*) FROM (SELECT patient_id, MONTH(day) AS m, COUNT(DISTINCT ward) AS w FROM visits GROUP BY patient_id, MONTH(day) HAVING w > 0) AS f GROUP BY m",
-    "SELECT SUM(a) FROM (SELECT patient_id, COUNT(*) FILTER (WHERE urgent) * 2 AS a FROM visits GROUP BY patient_id) AS f",
-    "SELECT COUNT(*) FROM (SELECT patient_id, SUM(c) AS s FROM (SELECT patient_id, ward, MAX(cost) AS c FROM visits GROUP BY patient_id, ward) AS i GROUP BY patient_id) AS o WHERE s > 30",
-    # windows over one unit's rows
-    "WITH x AS (SELECT patient_id, cost, ROW_NUMBER() OVER (PARTITION BY patient_id ORDER BY day, visit_id) AS rn FROM visits) SELECT AVG(cost), COUNT(*) FROM x WHERE rn = 1",
-    "SELECT COUNT(*) FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY patient_id ORDER BY day DESC) AS rn FROM visits) AS x WHERE rn <= 2 AND cost > 1",
-    "SELECT COUNT(*), SUM(p.age) FROM (SELECT patient_id, ward, ROW_NUMBER() OVER (PARTITION BY patient_id ORDER BY day) AS rn FROM visits) AS f JOIN patients p USING (patient_id) WHERE rn = 1 AND ward = 'heart'",
-    # tests of units
-    "SELECT COUNT(*) FROM visits WHERE patient_id IN (SELECT patient_id FROM patients WHERE age > 60)",
-    "SELECT COUNT(*) FROM visits WHERE patient_id NOT IN (SELECT patient_id FROM patients WHERE age > 60) AND cost > 1",
-    "SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM patients p WHERE p.patient_id = v.patient_id AND p.sex = 'F')",
-    "SELECT COUNT(*) FROM patients p WHERE NOT EXISTS (SELECT 1 FROM visits WHERE patient_id = p.patient_id AND urgent)",
-    "SELECT COUNT(*) FROM patients WHERE patient_id IN (SELECT patient_id FROM visits GROUP BY patient_id HAVING COUNT(*) > 1)",
-    "SELECT COUNT(*) FROM patients SEMI JOIN visits USING (patient_id)",
-    "SELECT COUNT(*) FROM patients p ANTI JOIN visits v ON p.patient_id = v.patient_id",
-    # rows of several tables
-    "SELECT COUNT(*), SUM(x) FROM (SELECT patient_id, cost AS x FROM visits UNION ALL SELECT patient_id, age FROM patients) AS u",
-    "SELECT COUNT(DISTINCT patient_id), SUM(d) FROM (SELECT patient_id, MONTH(day) AS d FROM visits UNION ALL SELECT patient_id, 0 FROM patients UNION ALL SELECT patient_id, 1 FROM patients) AS u",
-    "SELECT s, COUNT(*) FROM (SELECT patient_id, sex AS s FROM patients UNION ALL SELECT patient_id, ward FROM visits) AS u WHERE s IS NOT NULL GROUP BY s",
-    # names
-    "WITH a AS (SELECT * FROM visits WHERE cost > 1), b AS (SELECT a.*, cost + 1 AS more FROM a) SELECT SUM(more), COUNT(DISTINCT patient_id) FROM b",
-    "SELECT COUNT(*) FROM visits AS a JOIN (SELECT patient_id, MAX(day) AS last FROM visits GROUP BY patient_id) AS b ON a.patient_id = b.patient_id WHERE a.day < b.last",
-    "SELECT ward, COUNT(*) FROM beds GROUP BY ward",
-    "SELECT COUNT(*), COUNT(used) FROM (SELECT used FROM beds WHERE ward <> 'heart')",
-]  # fmt: skip
+    " ".join(each.split())
+    for each in (Path(__file__).parent / "corpus" / "alike.sql").read_text(encoding="utf-8").split("\n\n")
+    if each.strip() and not each.startswith("--")
+]
 # what the way from a prescription to its patient is in plain SQL
 WITH_PATIENT = "(SELECT p.*, v.patient_id FROM prescriptions p JOIN visits v USING (visit_id))"
 VIA = [
@@ -106,6 +46,10 @@ def _exact(value):
     if isinstance(value, datetime.datetime):
         return value.date()
     return Fraction(value).limit_denominator(10**6) if isinstance(value, int | float | Fraction) else value
+
+
+def test_the_statements_are_read_whole():
+    assert len(ALIKE) >= 57 and all(each.startswith(("SELECT", "WITH")) for each in ALIKE)
 
 
 @pytest.mark.parametrize("text", ALIKE)

@@ -65,7 +65,10 @@ def test_a_column_that_means_something_else_has_another_type():
         (number(-3), Integer(-3, 0)),
         (number(0), Integer(0, 1)),
         (number(Fraction(1, 4)), Real(0, "0.25", step="0.25")),
-        (Number(Arithmetic(Operation.ADD, FIELDS["r"], Constant(1)), Fraction(1, 4)), Real("0.25", "1.25", step="0.25")),
+        (
+            Number(Arithmetic(Operation.ADD, FIELDS["r"], Constant(1)), Fraction(1, 4)),
+            Real("0.25", "1.25", step="0.25"),
+        ),
         (Day(Constant(0)), Date("1970-01-01", "1970-01-02")),
         (Day(Constant(LAST_DAY)), Date("9999-12-30", "9999-12-31")),
         (text("x"), Category("x")),
@@ -86,7 +89,8 @@ def test_what_is_always_null_has_no_type():
 @pytest.mark.parametrize(
     ("typed", "value"),
     [
-        (number(Fraction(3, 7)), Fraction(3, 7)), (text("a"), "a"), (Day(Constant(0)), "1970-01-01"), (Truth(Constant(value=True)), True),
+        (number(Fraction(3, 7)), Fraction(3, 7)), (text("a"), "a"), (Day(Constant(0)), "1970-01-01"),
+        (Truth(Constant(value=True)), True),
         (Null(), None), (read(COLUMNS["i"]), None), (Interval(1, 0), None), (truth_of(FIELDS["b"]), None), (Person("p", None), None),
     ],
 )  # fmt: skip
@@ -102,7 +106,10 @@ def test_a_truth_has_codes_and_codes_have_a_truth():
     assert truth_of(FIELDS["b"]).codes == FIELDS["b"]
 
 
-@pytest.mark.parametrize(("typed", "word"), [(Person("user", None), "user names single persons"), (Interval(1, 0), "INTERVAL"), (Null(), "NULL")])
+@pytest.mark.parametrize(
+    ("typed", "word"),
+    [(Person("user", None), "user names single persons"), (Interval(1, 0), "INTERVAL"), (Null(), "NULL")],
+)
 def test_what_has_no_code_is_refused(typed, word):
     with pytest.raises(UnsupportedSql, match=word) as refusal:
         code_of(typed)

@@ -23,7 +23,7 @@ from sfumato.accounting.loss import Lattice, delta_at, discretise, epsilon_at, m
 from sfumato.accounting.loss.aim import WIDTH, Aim, Part, aim, split
 from sfumato.accounting.loss.compose import even_share, folded
 from sfumato.accounting.loss.discretise import Span
-from sfumato.accounting.normal import normal_tail
+from sfumato.accounting.normal import normal_excess
 from sfumato.accounting.profile import Profile
 from sfumato.errors import InvalidDeclaration, InvalidNumber
 from sfumato.exact.bracket import Bracket
@@ -32,7 +32,7 @@ from sfumato.exact.rounding import exp_down, exp_up, float_down, float_up, log_d
 from sfumato.noise import DiscreteGaussian
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import AdditiveNoise, Event, FixedSample, Sampled
-from sfumato.privacy.guarantee import ZeroConcentratedDP
+from sfumato.privacy.guarantee import PureDP, ZeroConcentratedDP
 
 MOST_EVENTS = 10**7
 _SMALLEST = Fraction(1, 10**300)
@@ -41,6 +41,10 @@ _WIDEST, _NARROWEST = Fraction(1, 100), Fraction(1, 10**6)
 _LEAST_LOSS = Fraction(1, 10**12)
 # blur with which the other direction is shown to be no worse
 _ROUGH = 50
+# squared mu of Gaussians, beyond which there is nothing left to account for
+_LEAST_NOISE = 10**12
+# in all: squares of less are no floats
+_FAINTEST = Fraction(1, 10**100)
 
 
 class Curve(Protocol):
@@ -102,6 +106,13 @@ def privacy_curve(event: Event, *, width: Number = WIDTH) -> Curve:
         return _Converted(account(event))
     if plan.size > MOST_EVENTS:
         raise InvalidNumber(f"A plan of {plan.size} events.", allowed=f"at most {MOST_EVENTS}")
+    if plan.squared > _LEAST_NOISE:
+        raise InvalidNumber(
+            f"Gaussian noise that hides nothing: a squared mu of {plan.squared.numerator // plan.squared.denominator}.",
+            allowed=f"at most {_LEAST_NOISE} in all",
+        )
+    if plan.pure is not None and plan.pure < _FAINTEST:
+        return _Converted(Profile.pure(plan.pure, plan.delta))
     if not plan.pairs:
         return _Normal(plan.squared, plan.delta)
     return _Composed(plan, float(relative))
@@ -223,12 +234,8 @@ class _Normal:
     def _curve(self, epsilon: Fraction) -> tuple[Fraction, Fraction]:
         """P(Z > a) - e^epsilon P(Z > b), a = epsilon/mu - mu/2, b = epsilon/mu + mu/2; it grows with mu."""
         down, up = sqrt_down(self.squared), sqrt_up(self.squared)
-        lower = Fraction(0)
-        if down:
-            lower = (
-                normal_tail(epsilon / down - down / 2)[0] - exp_up(epsilon) * normal_tail(epsilon / down + down / 2)[1]
-            )
-        upper = normal_tail(epsilon / up - up / 2)[1] - exp_down(epsilon) * normal_tail(epsilon / up + up / 2)[0]
+        lower = normal_excess(epsilon / down - down / 2, epsilon / down + down / 2)[0] if down else Fraction(0)
+        upper = normal_excess(epsilon / up - up / 2, epsilon / up + up / 2)[1]
         return max(lower, Fraction(0)), min(max(upper, Fraction(0)), Fraction(1))
 
 
@@ -283,7 +290,8 @@ class _FixedSample:
 
     def delta(self, epsilon: Number) -> Bracket:
         loss = _loss(epsilon)
-        inner = loss if loss > HUGE else max(log_down(1 + (exp_down(loss) - 1) / self.rate), loss)
+        grown = max(exp_down(loss) - 1, Fraction(0)) if loss <= HUGE else Fraction(0)
+        inner = max(log_down(1 + grown / self.rate), loss)
         return Bracket(0.0, float_up(self.rate * Fraction(self.whole.delta(inner).upper)))
 
 
@@ -304,10 +312,10 @@ class _Converted:
 
     def delta(self, epsilon: Number) -> Bracket:
         loss, pure = _loss(epsilon), self.profile.epsilon
-        if pure is not None and loss >= pure:
-            return Bracket(0.0, float_up(self.profile.delta))
-        spent = guaranteed_delta(ZeroConcentratedDP(self.profile.rho), loss).delta if loss > 0 else Fraction(1)
-        return Bracket(0.0, float_up(min(spent + self.profile.delta, Fraction(1))))
+        found = [guaranteed_delta(ZeroConcentratedDP(self.profile.rho), loss).delta]
+        if pure is not None:
+            found.append(guaranteed_delta(PureDP(pure), loss).delta)
+        return Bracket(0.0, float_up(min(min(found) + self.profile.delta, Fraction(1))))
 
 
 def _spare(delta: Number, own: Fraction) -> Fraction:
@@ -351,4 +359,4 @@ def _lone_shift(event: Event) -> int | None:
         return None
     value = math.floor(event.distance.value)
     shift = {Norm.LINF: value, Norm.L1: 0, Norm.L2: math.isqrt(value)}[event.distance.norm]
-    return shift if shift > 1 or event.noise.sigma_squared > MOST_VARIANCE else None
+    return shift if shift > 1 or (shift and event.noise.sigma_squared > MOST_VARIANCE) else None

@@ -46,6 +46,27 @@ def normal_tail(x: Fraction) -> _Bounds:
     return Fraction(DOWN.divide(_density_down(x), _hazard(x)[1])), _tail_up(x)
 
 
+@lru_cache(maxsize=4096)
+def normal_excess(near: Fraction, far: Fraction) -> _Bounds:
+    """Lower and upper bounds of P(Z > near) - e^((far^2 - near^2)/2) P(Z > far), near < far, far > 0.
+
+    The hockey stick of two normal laws; no power of e^(far^2/2) is ever written down.
+
+    Guarantees:
+        the excess lies between its bounds
+    """
+    lower, upper = normal_tail(near)
+    least, most = _hazard(far) if far >= 1 else _ratio(far)
+    taken = UP.divide(_density_up(near), least), DOWN.divide(_density_down(near), most)
+    return lower - Fraction(taken[0]), upper - Fraction(taken[1])
+
+
+def _ratio(x: Fraction) -> tuple[Decimal, Decimal]:
+    """density(x) / P(Z > x), 0 <= x < 1."""
+    lower, upper = normal_tail(x)
+    return DOWN.divide(_density_down(x), above(upper)), UP.divide(_density_up(x), below(lower))
+
+
 def _tail_up(x: Fraction) -> Fraction:
     """The upper bound, x >= 0."""
     if x < 1:

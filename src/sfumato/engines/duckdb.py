@@ -9,6 +9,7 @@ which may quote values.
 
 import logging
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -36,6 +37,7 @@ _OWNER = logging.getLogger("sfumato.owner")
 # Without a handler of the owner nothing is printed: stderr may be what the analyst sees.
 _OWNER.addHandler(logging.NullHandler())
 _HOUR = 3600.0
+_SIZE = re.compile(r"[1-9][0-9]{0,5} ?[KMGT]i?B", re.ASCII)
 
 
 class DuckDB:
@@ -151,13 +153,9 @@ class DuckDB:
     def _limit_memory(self, limit: str | None) -> None:
         if limit is None:
             return
-        failed = False
-        try:
-            self._connection.execute(f"SET memory_limit = {text(str(limit))}")
-        except duckdb.Error:
-            failed = True
-        if failed:
+        if not isinstance(limit, str) or not _SIZE.fullmatch(limit):
             raise InvalidDeclaration(f"memory_limit={limit!r}.", allowed='a size with its unit: "8GB", "500MB"')
+        self._connection.execute(f"SET memory_limit = {text(limit)}")
 
     def _open(self, name: str, table: Table) -> Source:
         sql = self._from_item(name, table.source)

@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The front door: a dataset, its budget, its ledger, and questions."""
 
-import datetime
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import cast
 
 from sqlglot import exp
 
+from sfumato.accounting.filter import NOTHING
 from sfumato.engines.base import Engine
 from sfumato.engines.duckdb import DuckDB
-from sfumato.errors import InvalidDeclaration, MissingDeclaration, UnknownName, WrongUse
-from sfumato.exact.rational import Number, to_fraction
+from sfumato.errors import InvalidDeclaration, UnknownName, WrongUse
+from sfumato.exact.rational import Number
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.verify import Report, verify
 from sfumato.metadata.contract import Contract
@@ -25,26 +24,16 @@ from sfumato.privacy.event import Json
 from sfumato.privacy.unit import AddRemove, Relation
 from sfumato.query.account import Account
 from sfumato.query.answer import Answer
-from sfumato.query.automatic import SHARE, automatic, declared_groups, learnt_limit, with_limits
 from sfumato.query.choose import Planned, cheapest, plan_for_price, plans_for_target
 from sfumato.query.frame import Frame, frame
 from sfumato.query.preview import Preview
 from sfumato.query.release import Asker, release
 from sfumato.query.request import Price, price
+from sfumato.query.steps import Foreseen, Paid, Rehearsed, Step, resolved
 from sfumato.query.table import parts_from_json
 from sfumato.query.target import Reference, wanted
-from sfumato.sql.bind import Parameters, scalar_queries
-from sfumato.sql.lower import Question, understand
-from sfumato.sql.parse import parse
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A question with the declarations and the price that it is asked under."""
-
-    question: Question
-    dataset: Dataset
-    price: Price
+from sfumato.sql.bind import Parameters
+from sfumato.sql.lower import Question
 
 
 class Session:
@@ -91,9 +80,8 @@ class Session:
     ) -> Preview:
         """Cost and expected error of a question, free; the data is not touched."""
         asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
-        step = self._understood(sql, parameters, asked, pays=False)
-        plans = self._plans(step)
-        planned = plans[0] if len(plans) == 1 else cheapest(plans, self._ledger.balance(self.dataset.name))
+        step = resolved(sql, parameters, asked, self.dataset, Foreseen())
+        planned = self._planned(step)
         return Preview(planned, step.dataset, self._engine.statement(planned.bounded))
 
     def query(
@@ -126,7 +114,12 @@ class Session:
             EngineFailed: the cost stays spent.
         """
         asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
-        return self._answered(self._understood(sql, parameters, asked, pays=True))
+        first = Rehearsed(self._planned)
+        step = resolved(sql, parameters, asked, self.dataset, first)
+        if first.plans:
+            self._require_all(first, self._planned(step))
+            step = resolved(sql, parameters, asked, self.dataset, Paid(self._answered))
+        return self._answered(step)
 
     def table(self, name: str) -> Frame:
         """A question about a table without SQL: ``where``, ``join``, ``group_by``, ``agg``, then ``query``."""
@@ -153,49 +146,19 @@ class Session:
     def __repr__(self) -> str:
         return f"Session of {self.dataset.name!r}: {', '.join(self.dataset.tables)}\n{self.budget!r}"
 
-    def _understood(self, sql: str | exp.Select, parameters: Parameters | None, asked: Price, *, pays: bool) -> Step:
-        """The question, after what it needs answered first; with ``pays`` that is charged.
+    def _require_all(self, first: Rehearsed, last: Planned) -> None:
+        """Refuses, while it is free, a question whose first part could be paid and the rest not."""
+        keys = [self._asker.about(step.dataset).question_key(planned) for step, planned in first.plans]
+        stored = [self._ledger.answer(key) is not None for key in keys]
+        if not all(stored):
+            new = [planned for (_, planned), known in zip(first.plans, stored, strict=True) if not known]
+            whole = sum((planned.charge for planned in (*new, last)), NOTHING)
+            self._ledger.balance(self.dataset.name).require(whole)
 
-        Without, numbers of sub-queries are taken as 0, and limits that are not learnt yet are refused.
-        """
-        notes: list[str] = []
-        select = parse(sql) if isinstance(sql, str) else sql.copy()
-        inner = len(scalar_queries(select))
-        share = asked.scaled(Fraction(1, inner + 1))
-
-        def scalar(query: exp.Select) -> Fraction | datetime.date:
-            step = self._understood(query, None, share, pays=pays)
-            if not pays:
-                self._plans(step)
-                notes.append("The answer of a sub-query is not known yet: taken as 0 here; its cost is shared.")
-                return Fraction(0)
-            answer = self._answered(step)
-            notes.append(f"{_text(query)} = {_only(answer)} was answered first (charge {answer.charge_id[:12]}).")
-            return _constant(answer)
-
-        today = datetime.datetime.now(datetime.UTC).date()
-        question = understand(select, self.dataset, parameters=parameters, today=today, scalars=scalar)
-        question = replace(question, text=_text(sql), notes=(*question.notes, *notes))
-        return self._limited(Step(question, self.dataset, share), pays=pays)
-
-    def _limited(self, step: Step, *, pays: bool) -> Step:
-        """The step with the limits that are ``sf.AUTO`` learnt, each for a share of its price."""
-        wanted_limits = list(automatic(step.question, step.dataset))
-        learnt: dict[str, int] = {}
-        notes = []
-        for name, question in wanted_limits:
-            if not pays:
-                raise MissingDeclaration(
-                    f"{name} of table {question.table!r} is sf.AUTO: query learns it, preview is free and does not.",
-                    remedy=f"Declare {name}= with a number, or ask with query.",
-                )
-            answer = self._answered(Step(question, step.dataset, step.price.scaled(SHARE)))
-            groups = declared_groups(step.question.raw) if name == "max_groups" else None
-            learnt[name] = learnt_limit(to_fraction(name, _only(answer)), groups)
-            notes.append(f"{name} = {learnt[name]} was learnt privately (charge {answer.charge_id[:12]}).")
-        rest = step.price.scaled(1 - SHARE * len(wanted_limits))
-        question = replace(step.question, notes=(*step.question.notes, *notes))
-        return Step(question, with_limits(step.dataset, question.table, learnt), rest)
+    def _planned(self, step: Step) -> Planned:
+        """The plan of a step: the cheapest of those that there are."""
+        plans = self._plans(step)
+        return plans[0] if len(plans) == 1 else cheapest(plans, self._ledger.balance(self.dataset.name))
 
     def _answered(self, step: Step) -> Answer:
         """The stored answer of a step, charged if it is new."""
@@ -233,25 +196,6 @@ class Session:
             size = min(sum(values) for values in part.values) * part.reading.unit
             found[index] = Reference(answer.charge_id[:12], sum(points, Fraction(0)) / len(points), Fraction(size))
         return found
-
-
-def _text(sql: str | exp.Select) -> str:
-    """What was asked, as it is shown."""
-    return sql if isinstance(sql, str) else sql.sql(dialect="duckdb")
-
-
-def _only(answer: Answer) -> str:
-    """The one number of an answer, as it is shown."""
-    return str(answer.rows[0][0])
-
-
-def _constant(answer: Answer) -> Fraction | datetime.date:
-    """The one number of an answer, to be used in another question."""
-    if answer.rows[0][0] is None:
-        raise WrongUse("The answer of a sub-query is NULL.", remedy="Ask it alone; its answer is stored, and free.")
-    if answer.columns[0]["type"] == "date":
-        return datetime.date.fromisoformat(_only(answer))
-    return to_fraction("The answer of a sub-query", _only(answer))
 
 
 def connect(

@@ -14,7 +14,22 @@ from sfumato.ledger.journal import canonical_json
 from sfumato.noise import DiscreteGaussian, Noise
 from sfumato.plan.evaluate import day
 from sfumato.plan.output import Item, Order, Output
-from sfumato.plan.scalar import Constant, Estimate, Key, Scalar, Value, leaves
+from sfumato.plan.scalar import (
+    And,
+    Case,
+    Compare,
+    Constant,
+    Estimate,
+    IsNull,
+    Key,
+    Like,
+    Member,
+    Not,
+    Or,
+    Scalar,
+    Value,
+    leaves,
+)
 from sfumato.plan.show import canonical
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import AdditiveNoise, Json, event_from_json, event_to_json
@@ -137,16 +152,24 @@ def _finite(value: float) -> float:
 
 
 def _type(expression: Scalar, parts: Sequence[Released], key_types: Sequence[str]) -> str:
-    if isinstance(expression, Key):
-        return key_types[expression.index]
-    if isinstance(expression, Constant) and isinstance(expression.value, bool | str):
-        return "boolean" if isinstance(expression.value, bool) else "text"
-    if not isinstance(expression, Estimate):
-        return "real"
-    read = parts[expression.index].reading
-    if read.is_date:
-        return "date"
-    return "integer" if read.kind is Kind.NUMBER and read.unit == 1 else "real"
+    match expression:
+        case Key(index):
+            return key_types[index]
+        case Constant(value) if isinstance(value, bool | str):
+            return "boolean" if isinstance(value, bool) else "text"
+        case Compare() | Member() | Like() | IsNull() | Not() | And() | Or():
+            return "boolean"
+        case Case(branches, otherwise):
+            kinds = {_type(each, parts, key_types) for each in (*(result for _, result in branches), otherwise)}
+            # a NULL counts as real, and has any kind
+            other = kinds - {"real", "integer"}
+            return other.pop() if other else "integer" if kinds == {"integer"} else "real"
+        case Estimate(index):
+            read = parts[index].reading
+            whole = read.kind is Kind.NUMBER and read.unit == 1
+            return "date" if read.is_date else "integer" if whole else "real"
+        case _:
+            return "real"
 
 
 def _error(expression: Scalar, parts: Sequence[Released], row: int, miss: Fraction) -> Json:

@@ -14,7 +14,7 @@ _WRAPPERS = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls)
 
 
 def calls(nodes: Iterable[exp.Expr | None]) -> list[exp.Expr]:
-    """The aggregate calls in expressions, outermost only, with what is wrapped about them."""
+    """The aggregate calls in expressions, in their order, outermost only, with what is wrapped about them."""
     found: list[exp.Expr] = []
     waiting = [each for each in nodes if each is not None]
     while waiting:
@@ -22,7 +22,7 @@ def calls(nodes: Iterable[exp.Expr | None]) -> list[exp.Expr]:
         if is_call(node):
             found.append(node)
         elif not isinstance(node, exp.Window | exp.Query):
-            waiting.extend(node.iter_expressions())
+            waiting[:0] = node.iter_expressions()
     return found
 
 

@@ -25,6 +25,7 @@ from sfumato.plan.scalar import (
     Scalar,
 )
 from sfumato.sql import compare, dates
+from sfumato.sql.functions import FLOATING, WHOLE
 from sfumato.sql.literal import literal, whole
 from sfumato.sql.reject import NOISY, refuse_node, reject, require_only
 from sfumato.sql.rows import COMPARISONS
@@ -122,22 +123,8 @@ class Finished:
             case exp.Abs():
                 operand = self.number(node.this)
                 return Extreme(greatest=True, operands=(operand, _negated(operand)))
-            case exp.Floor() | exp.Ceil():
-                require_only(node, "this")
-                operand = self.number(node.this)
-                return (
-                    FloorDivide(operand, 1)
-                    if isinstance(node, exp.Floor)
-                    else _negated(FloorDivide(_negated(operand), 1))
-                )
-            case exp.Round():
-                require_only(node, "this", "decimals")
-                places = node.args.get("decimals")
-                return _rounded(
-                    self.number(node.this), 0 if places is None else whole(places, "ROUND to digits", -30, 30)
-                )
-            case exp.Cast() | exp.TryCast():
-                return self._cast(node)
+            case exp.Floor() | exp.Ceil() | exp.Round() | exp.Cast() | exp.TryCast():
+                return self._rounding(node)
             case exp.Least() | exp.Greatest():
                 numbers = tuple(self.number(each) for each in (node.this, *node.expressions))
                 return Extreme(isinstance(node, exp.Greatest), numbers)
@@ -151,12 +138,23 @@ class Finished:
             case _:
                 raise reject(node)
 
-    def _cast(self, node: exp.Expr) -> Scalar:
+    def _rounding(self, node: exp.Expr) -> Scalar:
+        """FLOOR, CEIL, ROUND, and CAST, which rounds too."""
+        operand = self.number(node.this)
+        match node:
+            case exp.Floor() | exp.Ceil():
+                require_only(node, "this")
+                up = isinstance(node, exp.Ceil)
+                return _negated(FloorDivide(_negated(operand), 1)) if up else FloorDivide(operand, 1)
+            case exp.Round():
+                require_only(node, "this", "decimals")
+                places = node.args.get("decimals")
+                return _rounded(operand, 0 if places is None else whole(places, "ROUND to digits", -30, 30))
         kind = node.args["to"].sql(dialect="duckdb").lower()
-        if kind in ("double", "float", "real"):
-            return self.number(node.this)
-        if kind in ("int", "bigint", "integer", "hugeint", "int128"):
-            return _rounded(self.number(node.this), 0)
+        if kind in FLOATING:
+            return operand
+        if kind in WHOLE:
+            return _rounded(operand, 0)
         raise UnsupportedSql(
             f"A CAST to {kind.upper()[:20]}.", allowed="INTEGER, BIGINT, DOUBLE", remedy="ROUND(..., 2)"
         )

@@ -23,8 +23,8 @@ from sfumato.sql.rows import (
 )
 from sfumato.sql.typed import Day, Interval, Label, Number, Truth, Typed, Words, known, number
 
-_WHOLE = ("int", "bigint", "integer", "hugeint", "int128")
-_FLOATING = ("double", "float", "real")
+WHOLE = ("int", "bigint", "integer", "hugeint", "int128")
+FLOATING = ("double", "float", "real")
 
 
 def _add(rows: Rows, node: exp.Expr) -> Typed:
@@ -118,9 +118,9 @@ def _cast(rows: Rows, node: exp.Expr) -> Typed:
             f"A CAST of {node.this.sql(dialect='duckdb')[:60]} to {kind.upper()[:20]}: one row could make it fail.",
             remedy="Declare the column as sf.Integer or sf.Real; of a Category, TRY_CAST(column AS INTEGER).",
         )
-    if kind in _FLOATING:
+    if kind in FLOATING:
         return operand
-    if kind in _WHOLE:
+    if kind in WHOLE:
         return arithmetic.rounded(operand)
     raise UnsupportedSql(
         f"A CAST to {kind.upper()[:20]}.", allowed="INTEGER, BIGINT, DOUBLE", remedy="ROUND(column, 2)"

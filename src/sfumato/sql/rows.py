@@ -120,19 +120,10 @@ class Rows:
                 return Truth(self.test(node))
             case exp.Is():
                 return Truth(self._is(node))
-            case exp.In() if not node.args.get("query"):
-                require_only(node, "this", "expressions")
-                operand = self._tested(node.this)
-                return Truth(compare.member(operand, [self.value(each) for each in node.expressions]))
-            case exp.In():
-                raise refuse("IN (SELECT ...)", UNIT_TEST)
+            case exp.In() | exp.Between():
+                return Truth(self._within(node))
             case exp.AggFunc():
                 raise refuse_node(node, NESTED_AGGREGATE)
-            case exp.Between():
-                require_only(node, "this", "low", "high")
-                value, low, high = (self.value(node.args[each]) for each in ("this", "low", "high"))
-                tests = compare.compare(Comparison.GE, value, low), compare.compare(Comparison.LE, value, high)
-                return Truth(And(tests))
             case exp.Case():
                 return self._case(node)
             case exp.If():
@@ -144,6 +135,17 @@ class Rows:
                 return self._functions[type(node)](self, node)
             case _:
                 raise reject(node)
+
+    def _within(self, node: exp.In | exp.Between) -> Scalar:
+        """IN a list of values, or BETWEEN two."""
+        if isinstance(node, exp.Between):
+            require_only(node, "this", "low", "high")
+            value, low, high = (self.value(node.args[each]) for each in ("this", "low", "high"))
+            return And((compare.compare(Comparison.GE, value, low), compare.compare(Comparison.LE, value, high)))
+        if node.args.get("query"):
+            raise refuse("IN (SELECT ...)", UNIT_TEST)
+        require_only(node, "this", "expressions")
+        return compare.member(self._tested(node.this), [self.value(each) for each in node.expressions])
 
     def _tested(self, node: exp.Expr) -> Typed:
         typed = self.value(node)

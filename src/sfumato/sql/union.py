@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sfumato.errors import UnsupportedSql
 from sfumato.metadata.column import Column
-from sfumato.plan.relation import Relation, Union
+from sfumato.plan.relation import Union
 from sfumato.plan.scalar import Coalesce, Scalar
 from sfumato.plan.value import Value
 from sfumato.sql.names import Context, Source
@@ -17,43 +17,50 @@ from sfumato.sql.typed import Person, Typed, Words, code_of, read, value_of
 
 def union(context: Context, arms: Sequence[From], name: str) -> From:
     """The rows of several sub-queries one after the other; columns go by their places."""
-    head = arms[0]
-    sources = [each.sources[0] for each in arms]
+    _require_alike(arms)
+    head = arms[0].sources[0]
+    named: dict[str, Typed] = {}
+    columns: list[Column] = []
+    rows: list[tuple[Scalar, ...]] = [() for _ in arms]
+    for place, column in enumerate(head.shown):
+        if column.lower() in head.parts:
+            named[column.lower()] = Person(column, None)
+            continue
+        typed, codes = _column([_at(each, place) for each in arms], column)
+        made = Column(context.name(f"union.{column.lower()}"), typed.type)
+        columns.append(made)
+        rows = [(*row, code) for row, code in zip(rows, codes, strict=True)]
+        named[column.lower()] = read(made)
+    limits = [each.limit for each in arms]
+    return replace(
+        arms[0].over(Union(tuple(each.relation for each in arms), tuple(rows), tuple(columns))),
+        sources=(Source(name, named, head.shown, head.parts, f"The sub-query {name!r}"),),
+        limit=None if None in limits else sum(each for each in limits if each is not None),
+        once=False,
+    )
+
+
+def _require_alike(arms: Sequence[From]) -> None:
+    """Refuses arms of other units, or whose columns do not match."""
     units = {each.unit for each in arms}
     if None in units or len(units) > 1:
         raise UnsupportedSql(
             "UNION ALL of tables that are not declared to be about the same units.",
             remedy="Declare both with the same unit, sf.Unit(..., name=...), or ask two questions.",
         )
+    sources = [each.sources[0] for each in arms]
     parts = [[each.parts.get(column.lower()) for column in each.shown] for each in sources]
     if any(each != parts[0] for each in parts):
         raise UnsupportedSql(
             "UNION ALL whose columns do not match.",
             remedy="Give each SELECT the same columns in the same places, the unit among them.",
         )
-    shown = sources[0].shown
-    named: dict[str, Typed] = {}
-    columns: list[Column] = []
-    rows: list[tuple[Scalar, ...]] = [() for _ in arms]
-    for place, column in enumerate(shown):
-        values = [each.columns.get(each.shown[place].lower()) for each in sources]
-        if parts[0][place] is not None:
-            named[column.lower()] = Person(column, None)
-            continue
-        typed, codes = _column([each for each in values if each is not None], column)
-        made = Column(context.name(f"union.{column.lower()}"), typed.type)
-        columns.append(made)
-        rows = [(*row, code) for row, code in zip(rows, codes, strict=True)]
-        named[column.lower()] = read(made)
-    relations: tuple[Relation, ...] = tuple(each.relation for each in arms)
-    limits = [each.limit for each in arms]
-    total = sum(each for each in limits if each is not None)
-    return replace(
-        head.over(Union(relations, tuple(rows), tuple(columns))),
-        sources=(Source(name, named, shown, sources[0].parts, f"The sub-query {name!r}"),),
-        limit=None if None in limits else total,
-        once=False,
-    )
+
+
+def _at(arm: From, place: int) -> Typed:
+    """The column of an arm at a place."""
+    source = arm.sources[0]
+    return source.columns[source.shown[place].lower()]
 
 
 def _column(values: Sequence[Typed], name: str) -> tuple[Value, list[Scalar]]:

@@ -20,6 +20,8 @@ _WIDEST, _TELLS_ALL = 0.03, 500.0
 _ORDERS = np.geomspace(2e-3, 1.0, 64)
 # e^300 is far within floats
 _STEEPEST = 300.0
+# steps and variances whose squares are still floats
+_SHORTEST, _LEAST = 1e-100, 1e-200
 _OUTLINE = 400
 _UNSEEN = 1e-20
 _FINEST = 1e-7
@@ -56,7 +58,7 @@ class Aim:
     def step(self, parts: Sequence[Part]) -> float:
         """One for all: the pair's own unit where there is one pair, else a power of two."""
         times = sum(part.times for part in parts)
-        step = math.sqrt(2 * self.blur / times)
+        step = max(math.sqrt(2 * self.blur / times), _SHORTEST)
         spans = [part.pair.reach(self.outside / times) for part in parts]
         step = max(step, max(span.upper - span.lower for span in spans) / _MOST_POINTS)
         unit = parts[0].pair.unit
@@ -112,7 +114,7 @@ def aim(
 ) -> Aim:
     """For the epsilon at ``delta``; without one, for the delta at ``epsilon``; ``width`` relative to epsilon."""
     variances = [part.times * _variance(part.pair, exchanged=exchanged) for part in parts]
-    small, times = sum(variances), sum(part.times for part in parts)
+    small, times = max(sum(variances), _LEAST), sum(part.times for part in parts)
     outside = _outside(delta) / times if delta else _UNSEEN
     top = 4 * (math.sqrt(2 * math.log(1 / delta) / small) if delta else (epsilon + 8 * math.sqrt(small)) / small)
     orders = _ORDERS * min(
@@ -175,7 +177,7 @@ def outline(pair: Pair, outside: float) -> tuple[Floats, Floats]:
     losses, masses = pair.atoms()
     if pair.continuous:
         reach = pair.reach(outside)
-        scale = _FINEST * max(abs(reach.lower), abs(reach.upper))
+        scale = max(_FINEST * max(abs(reach.lower), abs(reach.upper)), _SHORTEST)
         edges = np.sinh(np.linspace(math.asinh(reach.lower / scale), math.asinh(reach.upper / scale), _OUTLINE)) * scale
         ratio = np.exp(edges)
         mass, share = pair.cells(Edges(ratio, np.expm1(edges), ratio[:-1] * np.expm1(np.diff(edges))))

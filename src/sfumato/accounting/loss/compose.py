@@ -54,8 +54,9 @@ def coarsen(x: Lattice) -> Lattice:
     if len(weights) % 2 == 0:
         weights = np.concatenate([weights, [0.0]])
     even, odd = weights[::2].copy(), weights[1::2]
-    even[1:] += odd * (math.exp(x.tilt * step) / (1 + math.exp(-step)))
-    even[:-1] += odd * (math.exp(-x.tilt * step) / (1 + math.exp(step)))
+    up = 1 / (1 + math.exp(-step))
+    even[1:] += odd * (math.exp(x.tilt * step) * up)
+    even[:-1] += odd * (math.exp(-(1 + x.tilt) * step) * up)
     error = x.error * math.exp(x.tilt * step) + 16 * UNIT * (1 + x.tilt * step) * float(even.sum())
     blur = x.blur + (step**2 if odd.any() else 0.0)
     return replace(x, step=2 * step, start=start // 2, weights=even, error=error, blur=blur).scaled()

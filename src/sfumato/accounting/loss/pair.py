@@ -346,7 +346,8 @@ class Sampled:
 
     @property
     def rounding(self) -> float:
-        return self.pair.rounding + ULPS * (1 - math.log(self.rate))
+        # what a float loses of a rate near 1 is much of what is left out
+        return self.pair.rounding + ULPS * (1 - math.log(self.rate) + 2 / (1 - self.rate))
 
     @property
     def worst(self) -> float:

@@ -25,6 +25,8 @@ _BELL = 1.2
 _MARGIN = 1.02
 _MAX_BLUR = 1 / 16
 _HUGE = 700.0
+# more than what is nothing to floats (2^-1022) can be, weights and all
+_FAINT = 2.0**-1010
 _STEPS = 80
 _PRECISION = 1e-8
 
@@ -80,16 +82,17 @@ class _Reading:
 
     def upper(self, epsilon: float) -> float:
         """No less than delta at epsilon, but for the shift."""
+        if self.error == math.inf:
+            return math.inf
         scale, slack = self._scale(epsilon)
-        return scale * (self._spent(epsilon) + _largest(self.tilt) * self.error) * (1 + slack) + self.hidden * (
-            1 + slack
-        )
+        shown = scale * (self._spent(epsilon) + _largest(self.tilt) * self.error)
+        return (shown + self.hidden) * (1 + slack) + _FAINT
 
     def lower(self, epsilon: float) -> float:
         """No more than delta at epsilon, but for the shift."""
-        if self.blur > _MAX_BLUR:
-            return 0.0
         scale, slack = self._scale(epsilon)
+        if self.blur > _MAX_BLUR or scale < _FAINT or self.error == math.inf:
+            return 0.0
         spent, bell, most = self._spent(epsilon), 0.0, _largest(self.tilt)
         if self.blur > 0:
             height = _height(math.sqrt(self.blur)) * math.sqrt(self.blur)

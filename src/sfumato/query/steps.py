@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A question and what has to be answered before it: sub-queries that are numbers, limits that are sf.AUTO.
+
+Each of these is a question of its own, for a share of the price. Before anything is charged
+the whole is rehearsed with stand-ins, so that what will be refused is refused while it is free.
+"""
+
+import datetime
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Protocol, TypeAlias
+
+from sqlglot import exp
+
+from sfumato.errors import MissingDeclaration, WrongUse
+from sfumato.exact.rational import to_fraction
+from sfumato.metadata.column import Date
+from sfumato.metadata.dataset import Dataset
+from sfumato.plan.aggregate import Quantiles
+from sfumato.plan.scalar import Estimate
+from sfumato.query.answer import Answer
+from sfumato.query.automatic import SHARE, automatic, declared_groups, learnt_limit, with_limits
+from sfumato.query.choose import Planned
+from sfumato.query.request import Price
+from sfumato.sql.bind import Parameters, scalar_queries
+from sfumato.sql.lower import Question, understand
+from sfumato.sql.parse import parse
+
+Scalar: TypeAlias = Fraction | datetime.date
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A question with the declarations and the price that it is asked under."""
+
+    question: Question
+    dataset: Dataset
+    price: Price
+
+
+class First(Protocol):
+    """What is done about the questions that come first. Each gives a value, and what to tell the reader."""
+
+    def scalar(self, step: Step) -> tuple[Scalar, str]:
+        """The number of a sub-query."""
+        ...
+
+    def limit(self, name: str, step: Step, groups: int | None) -> tuple[int, str]:
+        """A limit that is to be learnt."""
+        ...
+
+
+class Foreseen:
+    """Of a preview: nothing is charged, so numbers have stand-ins, and limits must be there."""
+
+    def scalar(self, step: Step) -> tuple[Scalar, str]:
+        value = stand_in(step.question)
+        return value, f"The answer of a sub-query is not known yet: taken as {value} here; its cost is shared."
+
+    def limit(self, name: str, step: Step, groups: int | None) -> tuple[int, str]:
+        raise MissingDeclaration(
+            f"{name} of table {step.question.table!r} is sf.AUTO: query learns it, preview is free and does not.",
+            remedy=f"Declare {name}= with a number, or ask with query.",
+        )
+
+
+class Rehearsed:
+    """Stand-ins for everything; ``plans`` are what would be charged first."""
+
+    def __init__(self, plan: Callable[[Step], Planned]) -> None:
+        self._plan = plan
+        self.plans: list[tuple[Step, Planned]] = []
+
+    def scalar(self, step: Step) -> tuple[Scalar, str]:
+        self.plans.append((step, self._plan(step)))
+        return stand_in(step.question), ""
+
+    def limit(self, name: str, step: Step, groups: int | None) -> tuple[int, str]:
+        self.plans.append((step, self._plan(step)))
+        return 1, ""
+
+
+class Paid:
+    """Each is answered and charged, or read from the ledger."""
+
+    def __init__(self, answer: Callable[[Step], Answer]) -> None:
+        self._answer = answer
+
+    def scalar(self, step: Step) -> tuple[Scalar, str]:
+        answer = self._answer(step)
+        value = _constant(answer)
+        return value, f"{step.question.text} = {_only(answer)} was answered first (charge {answer.charge_id[:12]})."
+
+    def limit(self, name: str, step: Step, groups: int | None) -> tuple[int, str]:
+        answer = self._answer(step)
+        limit = learnt_limit(to_fraction(name, _only(answer)), groups)
+        return limit, f"{name} = {limit} was learnt privately (charge {answer.charge_id[:12]})."
+
+
+def resolved(
+    sql: str | exp.Select, parameters: Parameters | None, price: Price, dataset: Dataset, first: First
+) -> Step:
+    """The question as it is asked once all that comes first is there, with its share of the price."""
+    select = parse(sql) if isinstance(sql, str) else sql.copy()
+    share = price.scaled(Fraction(1, len(scalar_queries(select)) + 1))
+    notes: list[str] = []
+
+    def scalar(query: exp.Select) -> Scalar:
+        step = resolved(query, None, replace(share, delta=None), dataset, first)
+        value, note = first.scalar(step)
+        notes.append(note)
+        return value
+
+    today = datetime.datetime.now(datetime.UTC).date()
+    question = understand(select, dataset, parameters=parameters, today=today, scalars=scalar)
+    shown = sql if isinstance(sql, str) else sql.sql(dialect="duckdb")
+    question = replace(question, text=shown, notes=(*question.notes, *filter(None, notes)))
+    return _limited(Step(question, dataset, share), first)
+
+
+def _limited(step: Step, first: First) -> Step:
+    """The step with the limits that are ``sf.AUTO`` learnt, each for a share of its price."""
+    wanted = list(automatic(step.question, step.dataset))
+    learnt: dict[str, int] = {}
+    notes = []
+    for name, question in wanted:
+        groups = declared_groups(step.question.raw) if name == "max_groups" else None
+        price = replace(step.price.scaled(SHARE), delta=None)
+        learnt[name], note = first.limit(name, Step(question, step.dataset, price), groups)
+        notes.append(note)
+    question = replace(step.question, notes=(*step.question.notes, *filter(None, notes)))
+    rest = step.price.scaled(1 - SHARE * len(wanted))
+    return Step(question, with_limits(step.dataset, question.table, learnt), rest)
+
+
+def stand_in(question: Question) -> Scalar:
+    """A value of the kind that a question gives: 1, or the first of the declared dates."""
+    expression = question.output.items[0].expression
+    part = question.raw.aggregates[expression.index] if isinstance(expression, Estimate) else None
+    if isinstance(part, Quantiles) and isinstance(part.value.type, Date):
+        return part.value.type.decode(part.value.type.lower_code)
+    return Fraction(1)
+
+
+def _only(answer: Answer) -> str:
+    """The one number of an answer, as it is shown."""
+    return str(answer.rows[0][0])
+
+
+def _constant(answer: Answer) -> Scalar:
+    """The one number of an answer, to be used in another question."""
+    if answer.rows[0][0] is None:
+        raise WrongUse("The answer of a sub-query is NULL.", remedy="Ask it alone; its answer is stored, and free.")
+    if answer.columns[0]["type"] == "date":
+        return datetime.date.fromisoformat(_only(answer))
+    return to_fraction("The answer of a sub-query", _only(answer))

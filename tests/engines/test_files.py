@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FROM items of files: what is read is what is declared, and nothing else is told. See also test_duckdb.py."""
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from sfumato.engines import files
+from sfumato.engines.files import from_file, unreadable
+from sfumato.errors import InvalidSource
+
+
+@pytest.fixture
+def connection():
+    with duckdb.connect() as opened:
+        yield opened
+
+
+def test_a_csv_is_read_as_text(connection, tmp_path):
+    path = tmp_path / "it's.csv"
+    path.write_bytes(b'a,"b c"\n1,NULL\n,\n')
+    item = from_file(connection, "t", path)
+    assert connection.execute(f"SELECT * FROM {item}").fetchall() == [("1", "NULL"), (None, None)]
+    assert [row[:2] for row in connection.execute(f"DESCRIBE SELECT * FROM {item}").fetchall()] == [
+        ("a", "VARCHAR"),
+        ("b c", "VARCHAR"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["data[1].csv", "data*.parquet", "dat?.csv"])
+def test_a_pattern_is_no_file(connection, tmp_path, name):
+    (tmp_path / name).write_bytes(b"a\n1\n")
+    with pytest.raises(InvalidSource, match="is a pattern"):
+        from_file(connection, "t", tmp_path / name)
+
+
+def test_a_file_that_was_not_checked_is_noticed(connection, tmp_path, monkeypatch):
+    path = tmp_path / "data.csv"
+    path.write_bytes(b'a,b\n1,"x\n2,y\n3,z\n')
+    with pytest.raises(InvalidSource, match="not well-formed"):
+        from_file(connection, "t", path)
+    monkeypatch.setattr(files, "_is_well_formed", lambda *_: True)
+    # the open quote has swallowed the lines behind it
+    assert len(connection.execute(f"SELECT * FROM {from_file(connection, 't', path)}").fetchall()) == 1
+
+
+def test_what_cannot_be_read_is_not_quoted_at_length():
+    assert len(str(unreadable("t", Path("x" * 5_000), "OSError"))) < 500

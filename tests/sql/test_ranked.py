@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ROW_NUMBER of one unit's rows; windows across units are refused."""
+
+import pytest
+
+import sfumato as sf
+from sfumato.errors import Refused
+from sfumato.metadata.column import Column
+from sfumato.metadata.dataset import Dataset
+from sfumato.plan.relation import Ranked, Sort, is_single
+from sfumato.plan.scalar import Arithmetic, Constant, Field, Lookup, Operation
+from sfumato.sql import ranked, understand
+from tests.sql.conftest import EVENTS
+
+F = {name: Field(Column(name, kind)) for name, kind in EVENTS.items()}
+
+
+def window(ask, over, more=""):
+    text = f"SELECT COUNT(*) FROM (SELECT user_id, age, ROW_NUMBER() OVER ({over}) AS rn FROM events) AS x {more}"
+    return ask(text).raw.relation
+
+
+@pytest.mark.parametrize(
+    ("order", "sorts"),
+    [
+        ("", ()),
+        ("ORDER BY day", (Sort(F["day"]),)),
+        (
+            "ORDER BY day DESC, product, amount",
+            (Sort(F["day"], descending=True), Sort(F["product"]), Sort(F["amount"])),
+        ),
+        (
+            "ORDER BY age + 1 DESC NULLS LAST",
+            (Sort(Arithmetic(Operation.ADD, F["age"], Constant(1)), descending=True),),
+        ),
+        ("ORDER BY region", (Sort(F["region"]),)),
+    ],
+)
+def test_rows_are_numbered_in_an_order_that_all_columns_make_whole(ask, order, sorts):
+    found = window(ask, f"PARTITION BY user_id {order}")
+    assert isinstance(found, Ranked)
+    assert found.order == sorts
+    assert found.ties == tuple(F.values())
+
+
+def test_texts_are_ordered_by_the_alphabet():
+    kind = sf.Category("b", "a")
+    data = Dataset("d", {"t": sf.Table("t.csv", unit=sf.Unit("who", max_rows=1), columns={"c": kind})})
+    raw = understand(
+        "SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY who ORDER BY c) AS rn FROM t) WHERE rn = 1", data
+    ).raw
+    assert raw.relation.source.order == (Sort(Lookup(Field(Column("c", kind)), 0, (1, 0))),)
+
+
+def test_the_first_row_makes_a_table_of_one_row_a_unit(ask):
+    assert is_single(window(ask, "PARTITION BY user_id ORDER BY day", "WHERE rn = 1"))
+    assert is_single(window(ask, "PARTITION BY user_id ORDER BY day", "WHERE age > 12 AND x.rn = 1"))
+    assert not is_single(window(ask, "PARTITION BY user_id ORDER BY day", "WHERE rn <= 2"))
+    first = (
+        "(SELECT user_id, day, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY day) AS rn FROM events) WHERE rn = 1"
+    )
+    joined = (
+        f"SELECT COUNT(*) FROM events e JOIN (SELECT * FROM {first}) AS f ON f.user_id = e.user_id WHERE e.day > f.day"
+    )
+    assert ask(joined).raw.aggregates
+
+
+def test_two_windows_are_two_numbers(ask):
+    text = "SELECT user_id, {0} AS a, {0} AS b FROM events".format(
+        "ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY day)"
+    )
+    found = ask(f"SELECT COUNT(*) FROM ({text}) WHERE a = b").raw.relation.source
+    assert isinstance(found.source, Ranked) and found.column != found.source.column
+
+
+def test_a_unit_of_two_columns_is_partitioned_by_both(ask):
+    text = "SELECT COUNT(*) FROM (SELECT steps, ROW_NUMBER() OVER (PARTITION BY {} ORDER BY steps) AS rn FROM days) WHERE rn = 1"
+    assert is_single(ask(text.format("day, who")).raw.relation)
+    with pytest.raises(Refused, match="ROW_NUMBER OVER"):
+        ask(text.format("who"))
+
+
+@pytest.mark.parametrize(
+    "select",
+    [
+        "ROW_NUMBER() OVER (ORDER BY day)", "ROW_NUMBER() OVER (PARTITION BY region ORDER BY day)",
+        "ROW_NUMBER() OVER (PARTITION BY user_id, region)", "RANK() OVER (PARTITION BY user_id ORDER BY day)",
+        "SUM(amount) OVER (PARTITION BY user_id)", "LAG(amount) OVER (PARTITION BY user_id ORDER BY day)",
+        "FIRST_VALUE(amount) OVER (PARTITION BY user_id ORDER BY day)", "1 + COUNT(*) OVER ()",
+    ],
+)  # fmt: skip
+def test_another_window_is_refused_with_the_one_that_is_allowed(ask, select):
+    with pytest.raises(Refused, match="reaches across units") as refusal:
+        ask(f"SELECT COUNT(*) FROM (SELECT user_id, {select} AS w FROM events)")
+    assert "ROW_NUMBER() OVER (PARTITION BY user_id" in refusal.value.remedy
+
+
+@pytest.mark.parametrize(
+    "over",
+    [
+        "PARTITION BY user_id ORDER BY day NULLS FIRST",
+        "PARTITION BY user_id ORDER BY day ROWS UNBOUNDED PRECEDING",
+        "PARTITION BY user_id ORDER BY user_id",
+    ],
+)
+def test_a_frame_or_nulls_first_is_refused(ask, over):
+    with pytest.raises(Refused) as refusal:
+        window(ask, over)
+    assert refusal.value.remedy
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT region, RANK() OVER (ORDER BY amount) FROM events", "SELECT SUM(amount) OVER (ORDER BY day) FROM events",
+        "SELECT AVG(amount - AVG(amount) OVER (PARTITION BY region)) FROM events", "SELECT COUNT(*) OVER () FROM events",
+        "SELECT COUNT(*) FROM events WHERE ROW_NUMBER() OVER (PARTITION BY user_id) = 1",
+    ],
+)  # fmt: skip
+def test_a_window_outside_a_sub_query_is_refused(ask, text):
+    with pytest.raises(Refused, match="window function") as refusal:
+        ask(text)
+    assert "sub-query" in refusal.value.remedy
+
+
+def test_an_order_that_ties_leave_open_is_noticed(ask, monkeypatch):
+    monkeypatch.setattr(ranked, "fields", lambda relation: ())
+    assert window(ask, "PARTITION BY user_id ORDER BY day").ties == ()
