@@ -16,7 +16,7 @@ from sfumato.plan.owner import owner_of
 from sfumato.plan.relation import Scan
 from sfumato.plan.value import Value
 from tests.contracts.conformance import EngineContract
-from tests.contracts.plans import plan
+from tests.contracts.world import plan
 
 
 class Asker:

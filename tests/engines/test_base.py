@@ -26,7 +26,7 @@ from sfumato.engines.base import Engine, nulls_first, tidy
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.reference import Reference
 from sfumato.plan.aggregate import CountRows, Mean, Sum
-from tests.contracts.plans import by
+from tests.contracts.world import by
 
 MODULES = [base, codes, duckdb, emit, expression, files, linear, reading, reference, reference_rows, relation]
 

@@ -20,7 +20,7 @@ from sfumato.engines.duckdb import PASSED, DuckDB
 from sfumato.engines.emit import Statement
 from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource, SfumatoError
 from sfumato.plan.aggregate import CountRows, CountUnits, CountValues
-from tests.contracts.plans import by
+from tests.contracts.world import by
 from tests.engines.conftest import flat
 
 COLUMNS = {"a": sf.Integer(0, 9), "b": sf.Text()}

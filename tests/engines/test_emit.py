@@ -14,8 +14,9 @@ from sfumato.engines.reading import Source
 from sfumato.errors import EngineFailed
 from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, CountValues, Mean, Quantiles, Sum
 from sfumato.privacy.distance import Norm
-from tests.contracts.conformance import EXAMPLES, FIVE, KEY, MEDIAN, PEOPLE, N, differs, reference
-from tests.contracts.plans import FINE, by, content, declared, plan, read
+from tests.contracts.conformance import KEY, differs, reference
+from tests.contracts.examples import EXAMPLES, FIVE, MEDIAN, PEOPLE, N
+from tests.contracts.world import FINE, by, content, declared, plan, read
 
 LETTERS = by(PEOPLE, "people.c")
 

@@ -23,7 +23,7 @@ from sfumato.errors import EngineFailed
 from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits
 from sfumato.plan.value import GroupKey
 from sfumato.testing.strategies import column_types, values
-from tests.contracts.plans import FINE
+from tests.contracts.world import FINE
 
 NUMBERS = (sf.Integer(-3, 3), sf.Integer(0, 2, missing=("-1", "0.5")), sf.Real(-1, 2, step="0.25"), sf.Real("-0.1", 7))
 TEXTS = (sf.Category("0", "-1", "1.5", "true", missing="2"), sf.Boolean(), sf.Text(missing=("0", "true")), sf.Text())
@@ -80,7 +80,7 @@ OWNERS = [
 ]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=40)
 @given(st.data())
 def test_the_engine_gives_the_codes_of_the_reference(asker, data):
     kind, physical, cells = data.draw(columns())

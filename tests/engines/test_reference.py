@@ -28,7 +28,7 @@ from sfumato.plan.relation import Filter, Scan, Semi
 from sfumato.plan.scalar import Compare, Comparison, Constant, Field
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Norm
-from tests.contracts.plans import FINE, by, plan
+from tests.contracts.world import FINE, by, plan
 from tests.engines.conftest import flat
 
 KEY = "key"

@@ -9,7 +9,8 @@ from sfumato.engines.reading import Source
 from sfumato.engines.relation import Tables, rows
 from sfumato.plan.owner import Owner
 from sfumato.plan.relation import Scan, Union
-from tests.contracts.conformance import EXAMPLES, differs
+from tests.contracts.conformance import differs
+from tests.contracts.examples import EXAMPLES
 
 
 def test_every_relation_has_the_rows_of_the_reference():

@@ -188,6 +188,11 @@ STATEMENTS = st.one_of(
     st.builds("SELECT {} FROM events WHERE {} GROUP BY {} HAVING {} ORDER BY {}".format, *[CLAUSES] * 5),
     st.builds("SELECT COUNT(*), {} FROM events WHERE age {}".format, CLAUSES, CLAUSES),
     st.builds("SELECT region, COUNT(*) FROM events GROUP BY region HAVING {}".format, CLAUSES),
+    st.builds(
+        "SELECT COUNT(*) FROM (SELECT user_id, {} FROM events GROUP BY user_id) AS u {}".format, CLAUSES, CLAUSES
+    ),
+    st.builds("SELECT COUNT(*) FROM events JOIN users u ON {} WHERE user_id IN (SELECT {})".format, CLAUSES, CLAUSES),
+    st.builds("SELECT SUM({}), COUNT({}) FROM events GROUP BY {}".format, CLAUSES, CLAUSES, CLAUSES),
     st.text(max_size=30),
 )
 

@@ -19,12 +19,13 @@ from sfumato.accounting.delta import delta_at as guaranteed_delta
 from sfumato.accounting.divergence import HUGE
 from sfumato.accounting.dominate import MOST_VARIANCE, FixedPlan
 from sfumato.accounting.gaussian import gaussian_delta
-from sfumato.accounting.loss import Lattice, delta_at, discretise, epsilon_at, merge, power
-from sfumato.accounting.loss.aim import WIDTH, Aim, Part, aim, split
+from sfumato.accounting.loss import Lattice, delta_at, discretise, epsilon_at, merge, power, widths_at
+from sfumato.accounting.loss.aim import TELLS_ALL, WIDTH, Aim, Part, aim, finer, split
 from sfumato.accounting.loss.compose import even_share, folded
 from sfumato.accounting.loss.discretise import Span
 from sfumato.accounting.normal import normal_excess
 from sfumato.accounting.profile import Profile
+from sfumato.accounting.renyi import profile_of
 from sfumato.errors import InvalidDeclaration, InvalidNumber
 from sfumato.exact.bracket import Bracket
 from sfumato.exact.rational import Number, positive, to_fraction
@@ -41,6 +42,8 @@ _WIDEST, _NARROWEST = Fraction(1, 100), Fraction(1, 10**6)
 _LEAST_LOSS = Fraction(1, 10**12)
 # blur with which the other direction is shown to be no worse
 _ROUGH = 50
+# how often the same is asked again, by what was seen, where the bounds are further apart than wanted
+_LOOKS = 3
 # squared mu of Gaussians, beyond which there is nothing left to account for
 _LEAST_NOISE = 10**12
 # in all: squares of less are no floats
@@ -115,7 +118,7 @@ def privacy_curve(event: Event, *, width: Number = WIDTH) -> Curve:
         return _Converted(Profile.pure(plan.pure, plan.delta))
     if not plan.pairs:
         return _Normal(plan.squared, plan.delta)
-    return _Composed(plan, float(relative))
+    return _Composed(plan, float(relative), event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,7 @@ class _Composed:
 
     plan: FixedPlan
     width: float
+    event: Event
 
     def epsilon(self, delta: Number) -> Bracket:
         spare = _spare(delta, self.plan.delta)
@@ -141,6 +145,9 @@ class _Composed:
         """Where rounding proves nothing: bounded losses at their largest, Gaussians whole and exactly."""
         bounded, squared, outside = self.plan.apart()
         if spare <= outside:
+            cost = profile_of(self.event)
+            if cost is not None:
+                return _Converted(cost).epsilon(spare + self.plan.delta).upper
             raise InvalidNumber(f"No epsilon is proved at delta = {float(spare):.6g}.", allowed="from about 1e-25 on")
         return float_up(bounded + Fraction(_Normal(squared, Fraction(0)).epsilon(spare - outside).upper))
 
@@ -160,11 +167,26 @@ class _Composed:
         found_by = partial(aim, parts, delta=delta, epsilon=epsilon, width=self.width)
         goals = [(found_by(exchanged=way), way) for way in ways]
         goals.sort(key=lambda goal: goal[0].epsilon if delta else goal[0].delta, reverse=True)
-        worst = read(_sum(parts, goals[0][0], exchanged=goals[0][1]))
+
+        def look(goal: Aim, way: bool) -> Bracket:  # noqa: FBT001
+            seen = _sum(parts, goal, exchanged=way)
+            found = read(seen)
+            for _ in range(_LOOKS if delta and goal.epsilon < TELLS_ALL else 0):
+                near = min(found.upper, goal.epsilon)
+                if found.width <= goal.apart(near):
+                    break
+                better = aim(parts, epsilon=near, exchanged=way, width=self.width)
+                goal = finer(goal, better, *widths_at(seen, near))
+                seen = _sum(parts, goal, exchanged=way)
+                again = read(seen)
+                found = Bracket(max(found.lower, again.lower), min(found.upper, again.upper))
+            return found
+
+        worst = look(*goals[0])
         for goal, way in goals[1:]:
             found = read(_sum(parts, replace(goal, blur=_ROUGH * goal.blur), exchanged=way))
             if found.upper > worst.upper:
-                found = read(_sum(parts, goal, exchanged=way))
+                found = look(goal, way)
             worst = Bracket(max(worst.lower, found.lower), max(worst.upper, found.upper))
         return worst
 
@@ -179,20 +201,20 @@ def _sum(parts: Sequence[Part], goal: Aim, *, exchanged: bool) -> Lattice:
         blur = goal.blur / 2 * part.times / times
         apart = split(part, step, goal, exchanged=exchanged, alone=len(parts) == 1)
         if apart is None:
-            sums.append(power(rounded(step), part.times, blur))
+            sums.append(power(rounded(step), part.times, blur, lost=goal.lost))
             continue
         body = rounded(apart.near, span=Span(apart.low, apart.high, inside=True))
         tail = rounded(apart.far, span=Span(apart.low, apart.high, inside=False))
         if tail.log_mass >= body.log_mass:
             # the outline misled: what is seldom holds the most weight
-            sums.append(power(rounded(step), part.times, blur))
+            sums.append(power(rounded(step), part.times, blur, lost=goal.lost))
             continue
         folds = even_share(part.times, apart.times)
         count, left = divmod(part.times, folds)
-        sums.append(power(folded(body, tail, folds, count), count, blur))
+        sums.append(power(folded(body, tail, folds, count, lost=goal.lost), count, blur, lost=goal.lost))
         if left:
-            sums.append(folded(body, tail, left, 1))
-    return merge(sums, goal.blur / 2)
+            sums.append(folded(body, tail, left, 1, lost=goal.lost))
+    return merge(sums, goal.blur / 2, lost=goal.lost)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,10 @@ def scalar_queries(select: exp.Select) -> list[exp.Select]:
     """The sub-queries that stand for one number: each is a private question of its own.
 
     Each is given with the WITH of the statement around it, so that it can be asked alone.
+
+    >>> from sfumato.sql.parse import parse
+    >>> scalar_queries(parse("SELECT COUNT(*) FROM t WHERE a > (SELECT AVG(a) FROM t)"))[0].sql()
+    'SELECT AVG(a) FROM t'
     """
     return [_standing_alone(node, select) for node in _places(select)]
 

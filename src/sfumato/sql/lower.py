@@ -69,6 +69,12 @@ def understand(
 
     Raises:
         SqlSyntaxError, UnsupportedSql, UnknownName, MissingDeclaration; WrongUse for parameters.
+
+    >>> from sfumato.metadata.column import Integer
+    >>> from sfumato.metadata.table import Table
+    >>> data = Dataset("study", {"people": Table("people.csv", columns={"age": Integer(0, 120)})})
+    >>> understand("SELECT AVG(age) FROM people WHERE age > $1", data, parameters=[17]).output.items[0].name
+    'AVG(age)'
     """
     select = built(statement) if isinstance(statement, exp.Expr) else parse(statement)
     select = with_parameters(select, parameters)

@@ -217,10 +217,9 @@ def test_powers_keep_their_stated_error_when_the_transform_is_poor(monkeypatch: 
         return there
 
     x = discretise(Gaussian(0.05), 1e-3, 1.0, outside=OUTSIDE)
-    monkeypatch.setattr(compose, "_LOST", 1e-20)
-    good = power(x, 64, 0.0)
+    good = power(x, 64, 0.0, lost=1e-20)
     monkeypatch.setattr(compose.fft, "rfft", poor)
-    bad = power(x, 64, 0.0)
+    bad = power(x, 64, 0.0, lost=1e-20)
     law = dict(zip(range(good.start, good.start + len(good.weights)), under_p(good).tolist(), strict=True))
     difference = apart(bad, law)
     assert (bad.error - 64 * x.error) / 20 < difference <= good.error + bad.error

@@ -11,7 +11,7 @@ from sfumato.accounting.loss.compose import coarsen, merge, power, product
 from sfumato.accounting.loss.discretise import discretise
 from sfumato.accounting.loss.lattice import Lattice
 from sfumato.accounting.loss.pair import Atoms, Gaussian, Pair, Ramp, Sampled
-from sfumato.accounting.loss.solve import delta_at, epsilon_at
+from sfumato.accounting.loss.solve import delta_at, epsilon_at, widths_at
 
 __all__ = [
     "Atoms",
@@ -27,4 +27,5 @@ __all__ = [
     "merge",
     "power",
     "product",
+    "widths_at",
 ]

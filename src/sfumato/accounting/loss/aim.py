@@ -7,16 +7,17 @@ rounding may move epsilon.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sfumato.accounting.loss.lattice import LOST
 from sfumato.accounting.loss.pair import ULPS, Edges, Floats, Gaussian, Pair, Ramp
 
 # the width aimed at, of epsilon; upper and lower bound are about 2.4 blur (1 + tilt) apart
 WIDTH, _APART = 1e-4, 2.45
 # beyond 1/16 there is no lower bound; beyond this epsilon none is worth its cost
-_WIDEST, _TELLS_ALL = 0.03, 500.0
+_WIDEST, TELLS_ALL = 0.03, 500.0
 _ORDERS = np.geomspace(2e-3, 1.0, 64)
 # e^300 is far within floats
 _STEEPEST = 300.0
@@ -29,7 +30,7 @@ _MOST_POINTS = 2**20
 _FEW_POINTS = 2**12
 _SMALL = 1.5
 # a tail is kept apart from so many uses on, for so many at once, on a lattice coarser by the root
-_LEFT_OUT = 5e-7
+_BLURRED, _MISSED, _LEAST_LOST = 0.6, 0.2, 1e-18
 _MANY, _FOLDED, _COARSER, _FINER = 8192, 256, 8, 1.45
 
 
@@ -43,12 +44,23 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """``tilt`` for all parts; ``blur`` to be spent, half on first rounding; epsilon and delta as guessed."""
+    """``tilt`` for all parts; ``blur`` to be spent, half on first rounding; epsilon and delta as guessed.
+
+    ``width`` is how far apart the bounds may be, of an epsilon of ``least`` or more; ``lost`` is
+    what may be lost of the tilted weight.
+    """
 
     tilt: float
     blur: float
     epsilon: float
     delta: float
+    width: float
+    least: float
+    lost: float = LOST
+
+    def apart(self, epsilon: float) -> float:
+        """How far apart the bounds of this epsilon may be."""
+        return self.width * max(epsilon, self.least)
 
     @property
     def outside(self) -> float:
@@ -93,7 +105,7 @@ def split(part: Part, step: float, goal: Aim, *, exchanged: bool, alone: bool) -
     weights = np.exp(exponent - exponent.max())
     order = np.argsort(losses)
     losses, weights = losses[order], weights[order] / weights.sum()
-    seldom = 0.7 * (24 * _LEFT_OUT * _FOLDED / part.times) ** 0.25 / _FOLDED
+    seldom = 0.7 * (24 * goal.lost * _FOLDED / part.times) ** 0.25 / _FOLDED
     below, above = np.cumsum(weights), np.cumsum(weights[::-1])
     # what the far lattice adds to the blur is made up for
     near = step / (_FINER if alone else 2)
@@ -138,8 +150,20 @@ def aim(
         best = int(np.argmin(exponents))
         delta = math.exp(max(min(float(exponents[best]), 0.0), -600.0))
     tilt = float(orders[best])
-    blur = width * max(epsilon, 0.03 * math.sqrt(small)) / (_APART * (1 + tilt))
-    return Aim(tilt, min(blur, _WIDEST) if epsilon < _TELLS_ALL else blur, epsilon, delta)
+    least = 0.03 * math.sqrt(small)
+    blur = width * max(epsilon, least) / (_APART * (1 + tilt))
+    return Aim(tilt, min(blur, _WIDEST) if epsilon < TELLS_ALL else blur, epsilon, delta, width, least)
+
+
+def finer(goal: Aim, better: Aim, blurred: float, missed: float) -> Aim:
+    """A second look, tilted as ``better`` is, at the epsilon now known; of the width there, these are two causes."""
+    apart = better.apart(better.epsilon)
+    return replace(
+        better,
+        blur=goal.blur * min(_BLURRED * apart / blurred, 1.0) if blurred else goal.blur,
+        delta=goal.delta,
+        lost=max(goal.lost * min(_MISSED * apart / missed, 1.0), _LEAST_LOST) if missed else goal.lost,
+    )
 
 
 def _outside(delta: float) -> float:

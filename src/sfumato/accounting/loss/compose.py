@@ -16,7 +16,7 @@ import numpy as np
 from numpy import fft
 from numpy.typing import NDArray
 
-from sfumato.accounting.loss.lattice import UNIT, Lattice, norm
+from sfumato.accounting.loss.lattice import LOST, UNIT, Lattice, norm
 from sfumato.accounting.loss.pair import Floats
 from sfumato.errors import InvalidNumber
 
@@ -24,8 +24,6 @@ Spectrum: TypeAlias = NDArray[np.complex128]
 
 # ||computed - true||_2 <= 20 u (1 + log2(N)) ||true||_2 for transforms of 5-smooth length N
 _TRANSFORM = 20 * UNIT
-# of the weight, what windows and crops may cost in all
-_LOST = 5e-7
 _DIRECT = 2**16
 # lattices of so many points in all are added in one go
 _SMALL_BATCH = 2**11
@@ -86,28 +84,30 @@ def product(first: Lattice, *others: Lattice) -> Lattice:
     return _added(parts, 1, start, weights, lost=_returned(around), there=_transform(size))
 
 
-def power(x: Lattice, times: int, budget: float) -> Lattice:
-    """The loss of ``times`` times the same; ``budget`` is the blur that coarsening may add in all.
+def power(x: Lattice, times: int, budget: float, *, lost: float = LOST) -> Lattice:
+    """The loss of ``times`` times the same.
+
+    ``budget`` is the blur that coarsening may add in all, ``lost`` the weight that windows and crops may cost.
 
     Guarantees:
         a power holds the law of the sum of so many
     """
     rest: Lattice | None = None
     while times > 1:
-        x = x.cropped(_LOST / (4 * times))
+        x = x.cropped(lost / (4 * times))
         count = _copies(x, times)
         times, left = divmod(times, count)
-        x, *others = _powers(x, [count, left] if left else [count], _LOST / (4 * times))
+        x, *others = _powers(x, [count, left] if left else [count], lost / (4 * times))
         for other in others:
             rest = other if rest is None else product(rest, other)
-        x = x.cropped(_LOST / (4 * times))
+        x = x.cropped(lost / (4 * times))
         while times * x.step**2 <= budget / 4:
             budget -= times * x.step**2
             x = coarsen(x)
     return x if rest is None else product(x, rest)
 
 
-def folded(body: Lattice, tail: Lattice, times: int, uses: int) -> Lattice:
+def folded(body: Lattice, tail: Lattice, times: int, uses: int, *, lost: float = LOST) -> Lattice:
     """``times`` times a loss that is in the body or, seldom, in the tail (on a coarser lattice).
 
     Paths that are in the tail more than ``_SELDOM`` times are left out. ``uses``: how many
@@ -116,7 +116,7 @@ def folded(body: Lattice, tail: Lattice, times: int, uses: int) -> Lattice:
     Guarantees:
         a folded loss holds the law of the sum
     """
-    lost = _LOST / (4 * uses)
+    lost /= 4 * uses
     odds = math.exp(tail.log_mass - body.log_mass)
     most = min(_SELDOM, times)
     sums = _powers(body, [times - hits for hits in range(most + 1)], lost)
@@ -136,8 +136,8 @@ def folded(body: Lattice, tail: Lattice, times: int, uses: int) -> Lattice:
     return replace(whole, error=whole.error + rest * 1.01, hidden=hidden).cropped(lost)
 
 
-def merge(parts: Sequence[Lattice], budget: float) -> Lattice:
-    """The loss of all parts, those of least variance first; ``budget`` as for ``power``.
+def merge(parts: Sequence[Lattice], budget: float, *, lost: float = LOST) -> Lattice:
+    """The loss of all parts, those of least variance first; ``budget`` and ``lost`` as for ``power``.
 
     Guarantees:
         a merge holds the law of the sum of all
@@ -148,7 +148,7 @@ def merge(parts: Sequence[Lattice], budget: float) -> Lattice:
     levels = 1 + math.ceil(math.log2(len(heap)))
     # each level has as many blocks as its variance is split in: so much of the budget for each
     fine = budget / (2 * levels * variance) if variance > 0 else 0.0
-    lost = _LOST / (4 * len(heap))
+    lost /= 4 * len(heap)
     heapq.heapify(heap)
     while len(heap) > 1:
         block: list[Lattice] = []

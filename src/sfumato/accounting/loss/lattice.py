@@ -13,6 +13,8 @@ from sfumato.accounting.loss.pair import Floats
 from sfumato.errors import InvalidNumber
 
 UNIT = 2.0**-53
+# of the weight, what windows and crops may cost in all, if nothing else is asked for
+LOST = 5e-7
 
 
 def norm(values: Floats) -> float:

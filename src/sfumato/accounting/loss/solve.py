@@ -60,6 +60,11 @@ def epsilon_at(x: Lattice, delta: float) -> Bracket:
     return Bracket(max(_outward(lower - reading.shift, -1), 0.0), max(_outward(upper + reading.shift, 1), 0.0))
 
 
+def widths_at(x: Lattice, epsilon: float) -> tuple[float, float]:
+    """How far the blur, and how far errors, move epsilon there, about; for steering only."""
+    return _Reading.of(x).moved(epsilon)
+
+
 @dataclass(frozen=True, slots=True)
 class _Reading:
     """A lattice made ready to be read at several epsilons."""
@@ -93,14 +98,32 @@ class _Reading:
         scale, slack = self._scale(epsilon)
         if self.blur > _MAX_BLUR or scale < _FAINT or self.error == math.inf:
             return 0.0
-        spent, bell, most = self._spent(epsilon), 0.0, _largest(self.tilt)
-        if self.blur > 0:
-            height = _height(math.sqrt(self.blur)) * math.sqrt(self.blur)
-            distance = self.losses - epsilon
-            exponent = -(distance**2) / (2 * _BELL * self.blur) - self.tilt * distance
-            bell = height * float((self.weights * np.exp(np.minimum(exponent, _HUGE))).sum())
-            most += height * math.exp(min(self.tilt**2 * _BELL * self.blur / 2, _HUGE))
+        spent, bell = self._spent(epsilon), self._bell(epsilon)
+        highest = self._height() * math.exp(min(self.tilt**2 * _BELL * self.blur / 2, _HUGE))
+        most = _largest(self.tilt) + highest
         return scale * (spent - bell - most * self.error - (spent + bell) * slack) * (1 - slack)
+
+    def moved(self, epsilon: float) -> tuple[float, float]:
+        """How far the blur, and how far errors, move epsilon there, about: what is off over how fast delta falls."""
+        first = int(np.searchsorted(self.losses, epsilon, side="right"))
+        above = self.losses[first:] - epsilon
+        falls = float((self.weights[first:] * np.exp(-(1 + self.tilt) * above)).sum())
+        if not falls > 0:
+            return 0.0, math.inf
+        return self._bell(epsilon) / falls, 2 * _largest(self.tilt) * self.error / falls
+
+    def _bell(self, epsilon: float) -> float:
+        """The sum of weight e^(-tilt y) B(y) over all points."""
+        if self.blur == 0:
+            return 0.0
+        distance = self.losses - epsilon
+        exponent = -(distance**2) / (2 * _BELL * self.blur) - self.tilt * distance
+        return self._height() * float((self.weights * np.exp(np.minimum(exponent, _HUGE))).sum())
+
+    def _height(self) -> float:
+        """B(0)."""
+        width = math.sqrt(self.blur)
+        return _height(width) * width
 
     def _spent(self, epsilon: float) -> float:
         """The sum of weight e^(-tilt y) (1 - e^-y) over the points y > 0 above epsilon."""
