@@ -6,8 +6,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SOURCES := $(shell find src -name '*.py')
 NOISE_PEERS := diffprivlib opendp python-dp
 ACCOUNTING_PEERS := autodp dp-accounting opacus opendp prv-accountant
+ENGINE_PEERS := opendp-polars
 
-.PHONY: demo demo-hospitals test coverage prove lint format proofs clean lock bench bench-noise bench-accounting bench-query figures
+.PHONY: demo demo-hospitals test coverage prove lint format proofs clean lock bench bench-noise bench-accounting bench-query bench-engines figures
 
 demo: $(VENV)/.run
 	$(BIN)/sfumato demo --report demo-report.html
@@ -50,7 +51,7 @@ lock:
 	done
 
 # Every benchmark. They report; a missed bar is no error.
-bench: bench-noise bench-accounting bench-query
+bench: bench-noise bench-accounting bench-query bench-engines
 
 # Ours and the peers in one run. A peer that does not install here is named and left out.
 bench-noise: $(VENV)/.run $(NOISE_PEERS:%=.bench/%/.done)
@@ -61,6 +62,10 @@ bench-accounting: $(VENV)/.run $(ACCOUNTING_PEERS:%=.bench/%/.done)
 
 bench-query: $(VENV)/.run
 	$(BIN)/python -m benchmarks.query $(ONLY)
+
+# 1M and 10M rows; ONLY=100M for the largest.
+bench-engines: $(VENV)/.run $(ENGINE_PEERS:%=.bench/%/.done)
+	$(BIN)/python -m benchmarks.engines $(ONLY)
 
 # The pictures and tables of docs/, from benchmarks/results.
 figures: $(VENV)/.run

@@ -79,6 +79,11 @@ def at_most_more(most: float) -> Bar:
     return Bar(f"<= {most:g} more", lambda ours, peer: ours - peer <= most)
 
 
+def at_most_times(times: Fraction) -> Bar:
+    """We take at most so many times as long as the peer."""
+    return Bar(f"<= {float(times):.3g}x", lambda ours, peer: ours <= times * peer)
+
+
 @dataclass(frozen=True, slots=True)
 class Peer:
     """Whom we are compared with, and what is asked of the comparison."""

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from sfumato.engines.prepare import prepare as prepare
     from sfumato.errors import SfumatoError as SfumatoError
     from sfumato.metadata.column import Boolean as Boolean
     from sfumato.metadata.column import Category as Category
@@ -57,6 +58,7 @@ _HOME = {
     "connect": "query.session",
     "count": "query.frame",
     "load": "query.load",
+    "prepare": "engines.prepare",
 }
 
 __all__ = [*_HOME, "__version__"]

@@ -442,3 +442,45 @@ def test_the_bounds_are_about_as_far_apart_as_was_asked(width: str) -> None:
 def test_a_width_that_cannot_be_is_refused(width: str) -> None:
     with pytest.raises(InvalidNumber):
         privacy_curve(gaussian("1"), width=width)
+
+
+@pytest.mark.parametrize(
+    ("rate", "sigma", "steps", "delta"),
+    [
+        ("0.001", "0.7", 1, "1e-5"),
+        ("0.001", "0.7", 7, "1e-8"),
+        ("0.001", "0.7", 30, "1e-8"),
+        ("0.001", "0.7", 1000, "1e-8"),
+        ("0.01", "1.1", 10, "1e-6"),
+    ],
+)
+def test_few_steps_of_seldom_samples_are_narrow(rate: str, sigma: str, steps: int, delta: str) -> None:
+    # one step in a thousand loses most: the first lattice is aimed at a loss that is far too large
+    found = privacy_curve(sgd(rate, sigma, steps)).epsilon(delta)
+    assert 0 < found.lower <= found.upper <= found.lower * (1 + 1.1e-4)
+
+
+def test_one_step_by_bisection_of_its_closed_form_lies_in_a_narrow_bracket() -> None:
+    found = privacy_curve(sgd("0.001", "0.7", 1)).epsilon("1e-5")
+    assert _delta_of_one_step(found.lower) >= 1e-5 >= _delta_of_one_step(found.upper)
+    assert found.width < 1e-5
+
+
+def _delta_of_one_step(epsilon: float) -> float:
+    mu, rate = 1 / Fraction("0.7"), Fraction("0.001")
+    return max(float(oracle.sampled_gaussian_delta(mu, rate, epsilon, added=way).mid()) for way in (False, True))
+
+
+def test_a_second_look_at_another_question_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    right, seen = curve._sum, []
+
+    def forgetful(parts, goal, *, exchanged):
+        # from the second look on one step fewer is summed
+        seen.append(goal)
+        fewer = tuple(replace(part, times=part.times - (len(seen) > 1)) for part in parts)
+        return right(fewer, goal, exchanged=exchanged)
+
+    true = privacy_curve(sgd("0.001", "0.7", 7)).epsilon("1e-8")
+    monkeypatch.setattr(curve, "_sum", forgetful)
+    found = privacy_curve(sgd("0.001", "0.7", 7)).epsilon("1e-8")
+    assert found.upper < true.lower

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sfumato.accounting import normal
 from sfumato.accounting.decimals import above
-from sfumato.accounting.normal import normal_point, normal_tail
+from sfumato.accounting.normal import normal_excess, normal_point, normal_tail
 
 BITS = 20_000
 
@@ -96,3 +96,27 @@ def test_a_chance_beyond_all_decimals_still_has_a_point():
     with ctx.workprec(BITS):
         assert bool(true_tail(normal_point(chance)) <= number(chance))
     assert normal_point(Fraction(1, 2)) == 0
+
+
+@given(st.fractions(-30, 60, max_denominator=1000), st.fractions(Fraction(1, 100), 40, max_denominator=1000))
+@settings(deadline=None, max_examples=60)
+def test_the_excess_lies_between_its_bounds(near, more):
+    # the two are shifted where the far one would not be positive
+    far = max(near + more, Fraction(1, 1000))
+    assert exceeds(near, far)
+    lower, upper = normal_excess(near, far)
+    assert upper - lower < Fraction(1, 10**24)
+
+
+def test_an_excess_without_its_second_term_is_noticed(monkeypatch):
+    monkeypatch.setattr(normal, "_density_up", lambda x: above(Fraction(0)))
+    assert not exceeds(Fraction(1, 7), Fraction(8, 5))
+
+
+def exceeds(near: Fraction, far: Fraction) -> bool:
+    """Whether the bounds are on their sides of the truth."""
+    lower, upper = normal_excess.__wrapped__(near, far)
+    with ctx.workprec(BITS):
+        power = ((number(far) ** 2 - number(near) ** 2) / 2).exp()
+        truth = true_tail(near) - power * true_tail(far)
+        return bool(number(lower) <= truth) and bool(truth <= number(upper))

@@ -17,10 +17,10 @@ MORE = [
     "SELECT AVG(n), MAX(n) FROM (SELECT user_id, COUNT(DISTINCT product) AS n FROM events WHERE amount IS NOT NULL GROUP BY user_id) AS p",
     "SELECT COUNT(*), SUM(x) FROM (SELECT user_id, amount AS x FROM events UNION ALL SELECT user_id, price FROM orders) AS both",
     "SELECT p.category, SUM(e.amount) FROM events e LEFT JOIN products p ON e.product = p.product GROUP BY p.category",
-    "SELECT UPPER(region) || '-' || MONTH(day) AS k, COUNT(*) FROM events GROUP BY k",
+    "SELECT UPPER(region) || '-x' AS k, COUNT(*) FROM events GROUP BY k",
     "SELECT MONTH(day) AS m, WEEK(day) AS w, COUNT(DISTINCT user_id) FROM events GROUP BY m, w HAVING COUNT(DISTINCT user_id) > 5",
     "SELECT product, MEDIAN(amount), COUNT(DISTINCT region) FROM events GROUP BY product",
-    "SELECT age_band, COUNT(*) FROM users GROUP BY age_band ORDER BY COUNT(*) DESC LIMIT 2",
+    "SELECT region, COUNT(*) AS n FROM events GROUP BY region ORDER BY n DESC LIMIT 2",
 ]  # fmt: skip
 
 QUESTIONS = [*(each.text for each in statements()), *MORE]

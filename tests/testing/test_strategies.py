@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sfumato.engines.codes import code_of, text_of
 from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real, Text
-from sfumato.plan.aggregate import CountUnits, Mean, Sum
+from sfumato.plan.aggregate import CountUnits, Mean, Sum, read_value
 from sfumato.plan.relation import Filter
 from sfumato.plan.scalar import Field, leaves
 from sfumato.privacy.distance import Norm
@@ -112,11 +112,13 @@ def test_a_plan_asks_what_its_table_has(drawn):
     dataset = drawn.draw(datasets(tables()))
     table = dataset.tables[TABLE]
     raw = drawn.draw(plans(table))
-    used = {*raw.keys, *(each.column for each in raw.aggregates if hasattr(each, "column"))}
+    values = [*(key.value for key in raw.keys), *filter(None, map(read_value, raw.aggregates))]
+    read = [value.expression for value in values]
     if isinstance(raw.relation, Filter):
-        used |= {leaf.column for leaf in leaves(raw.relation.predicate) if isinstance(leaf, Field)}
+        read.append(raw.relation.predicate)
+    used = {leaf.column for expression in read for leaf in leaves(expression) if isinstance(leaf, Field)}
     assert used <= {Column(name, kind) for name, kind in table.columns.items()}
-    assert not any(isinstance(key.type, Text) for key in raw.keys)
+    assert raw.is_open == any(isinstance(key.value.type, Text) for key in raw.keys)
     assert table.unit or CountUnits() not in raw.aggregates
     assert all(compile_plan(raw, dataset, norm).parts for norm in (Norm.L1, Norm.L2))
 

@@ -20,7 +20,7 @@ from sfumato.accounting.divergence import HUGE
 from sfumato.accounting.dominate import MOST_VARIANCE, FixedPlan
 from sfumato.accounting.gaussian import gaussian_delta
 from sfumato.accounting.loss import Lattice, delta_at, discretise, epsilon_at, merge, power, widths_at
-from sfumato.accounting.loss.aim import TELLS_ALL, WIDTH, Aim, Part, aim, finer, split
+from sfumato.accounting.loss.aim import LEAST_LOST, TELLS_ALL, WIDTH, Aim, Part, aim, finer, split
 from sfumato.accounting.loss.compose import even_share, folded
 from sfumato.accounting.loss.discretise import Span
 from sfumato.accounting.normal import normal_excess
@@ -42,8 +42,8 @@ _WIDEST, _NARROWEST = Fraction(1, 100), Fraction(1, 10**6)
 _LEAST_LOSS = Fraction(1, 10**12)
 # blur with which the other direction is shown to be no worse
 _ROUGH = 50
-# how often the same is asked again, by what was seen, where the bounds are further apart than wanted
-_LOOKS = 3
+# bounds that much further apart than wanted are left; another look must bring them so much closer, or is the last
+_NEARLY, _WORTH = 1.05, 0.8
 # squared mu of Gaussians, beyond which there is nothing left to account for
 _LEAST_NOISE = 10**12
 # in all: squares of less are no floats
@@ -168,27 +168,35 @@ class _Composed:
         goals = [(found_by(exchanged=way), way) for way in ways]
         goals.sort(key=lambda goal: goal[0].epsilon if delta else goal[0].delta, reverse=True)
 
-        def look(goal: Aim, way: bool) -> Bracket:  # noqa: FBT001
-            seen = _sum(parts, goal, exchanged=way)
-            found = read(seen)
-            for _ in range(_LOOKS if delta and goal.epsilon < TELLS_ALL else 0):
-                near = min(found.upper, goal.epsilon)
-                if found.width <= goal.apart(near):
-                    break
-                better = aim(parts, epsilon=near, exchanged=way, width=self.width)
-                goal = finer(goal, better, *widths_at(seen, near))
-                seen = _sum(parts, goal, exchanged=way)
-                again = read(seen)
-                found = Bracket(max(found.lower, again.lower), min(found.upper, again.upper))
-            return found
-
-        worst = look(*goals[0])
+        look = partial(self._look, read, parts, again=bool(delta))
+        worst = look(goals[0][0], exchanged=goals[0][1])
         for goal, way in goals[1:]:
             found = read(_sum(parts, replace(goal, blur=_ROUGH * goal.blur), exchanged=way))
             if found.upper > worst.upper:
-                found = look(goal, way)
+                found = look(goal, exchanged=way)
             worst = Bracket(max(worst.lower, found.lower), max(worst.upper, found.upper))
         return worst
+
+    def _look(
+        self, read: Callable[[Lattice], Bracket], parts: Sequence[Part], goal: Aim, *, exchanged: bool, again: bool
+    ) -> Bracket:
+        """What is read; ``again`` and again, from finer lattices, while its ends are further apart than was wanted."""
+        seen = _sum(parts, goal, exchanged=exchanged)
+        found = read(seen)
+        while again and 0 < goal.epsilon < TELLS_ALL:
+            near = min(found.upper, goal.epsilon)
+            if found.width <= _NEARLY * goal.apart(near):
+                break
+            better = aim(parts, epsilon=near, exchanged=exchanged, width=self.width)
+            goal = finer(goal, better, *widths_at(seen, near))
+            if goal.lost < LEAST_LOST:
+                break
+            seen = _sum(parts, goal, exchanged=exchanged)
+            closer = read(seen)
+            both = Bracket(max(found.lower, closer.lower), min(found.upper, closer.upper))
+            # what rounding alone keeps apart stays so
+            again, found = both.width < _WORTH * found.width, both
+        return found
 
 
 def _sum(parts: Sequence[Part], goal: Aim, *, exchanged: bool) -> Lattice:

@@ -11,6 +11,7 @@ from sfumato.errors import SfumatoError
 
 _COMMANDS = {
     "check": ("check", "Check the declarations, the data and the ledger."),
+    "prepare": ("prepare", "Write layouts of the data that make questions fast."),
     "preview": ("preview", "Cost and expected error of a question; free."),
     "query": ("query", "Ask a question; it is charged."),
     "budget": ("budget", "What is spent and what is left."),

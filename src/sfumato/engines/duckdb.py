@@ -24,10 +24,14 @@ import duckdb
 from sfumato.engines.base import Codes, Exact, tidy
 from sfumato.engines.emit import gather, statements
 from sfumato.engines.files import from_file, unreadable
+from sfumato.engines.layout import layout_statements
+from sfumato.engines.prepared import Prepared
 from sfumato.engines.reading import Source, quote, text, text_reading
+from sfumato.engines.relation import Tables
 from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.table import Table
+from sfumato.plan.relation import Scan, row_by_row
 from sfumato.plan.status import Bounded
 
 # The versions on which tests/contracts/conformance.py passed; what another one computes is not known.
@@ -45,6 +49,8 @@ class DuckDB:
 
     ``memory_limit`` as DuckDB writes it ("8GB"; by default 80% of the machine's), and
     ``time_limit`` in seconds for one run (by default an hour): what needs more fails.
+    ``prepared``: layouts that plans may read in place of their table. ``spill``: the folder in
+    which it makes its own for what does not fit into memory.
 
     Guarantees:
         an engine failure is one constant message
@@ -58,24 +64,32 @@ class DuckDB:
     """
 
     def __init__(
-        self, tables: Mapping[str, Table], *, memory_limit: str | None = None, time_limit: float = _HOUR
+        self,
+        tables: Mapping[str, Table],
+        *,
+        memory_limit: str | None = None,
+        time_limit: float = _HOUR,
+        prepared: Prepared | None = None,
+        spill: Path | None = None,
     ) -> None:
         _require_passed()
         if isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or not 0 < time_limit < 1e9:
             raise InvalidDeclaration(f"time_limit={time_limit!r}.", allowed="seconds, more than 0")
         self._time_limit = time_limit
         # spilled rows are personal data: a folder of our own, closed to others, gone with us
-        self._spill = tempfile.mkdtemp(prefix="sfumato-")
+        self._spill = tempfile.mkdtemp(prefix="sfumato-", dir=spill)
         self._process = os.getpid()
         self._drop_spill = weakref.finalize(self, _drop, self._spill, self._process)
         self._lock = threading.Lock()
         self._connection = duckdb.connect(":memory:")
         self._declared = _declared_sources(tables)
+        self._prepared = prepared
         try:
             self._limit_memory(memory_limit)
             self._sources = {name: self._open(name, table) for name, table in tables.items()}
             self._require_owners(tables)
-            self._lock_down([table.source for table in tables.values()])
+            layouts = [] if prepared is None else [prepared.path(table) for table in prepared.layouts]
+            self._lock_down([*(table.source for table in tables.values()), *layouts])
         except BaseException:
             self.close()
             raise
@@ -108,20 +122,51 @@ class DuckDB:
 
         What runs differs from it by how the data happens to be stored: text that has to be
         read as numbers, whole numbers stored as floats.
+
+        Raises:
+            InvalidSource: a prepared layout that the plan reads is stale.
         """
-        return ";\n\n".join(each.sql for each in statements(plan, self._declared, "<sampling key>"))
+        kept, sources = self._kept_table(plan), self._declared
+        if kept is not None and self._prepared is not None:
+            self._prepared.require_current(kept)
+            sources = sources | {kept: Source(quote(f"{kept} prepared"), {}, coded=True)}
+        return ";\n\n".join(each.sql for each in statements(plan, sources, "<sampling key>"))
 
     def run(self, plan: Bounded, sampling_key: str) -> Exact:
         """The exact integers of a plan."""
-        emitted = statements(plan, self._sources, sampling_key)
+        emitted = statements(plan, self._sources_of(plan), sampling_key)
         found = self._rows([each.sql for each in emitted])
-        if found is None:
+        if found is None or not self._is_unchanged(plan):
             # outside the handler, so that not even the context of our error holds its text
             raise EngineFailed()
         parts: dict[int, Mapping[Codes, tuple[int, ...]]] = {}
         for each, rows in zip(emitted, found, strict=True):
             parts |= gather(plan, each, rows)
         return tuple(tidy(parts[place]) for place in range(len(plan.parts)))
+
+    def _kept_table(self, plan: Bounded) -> str | None:
+        """The table that a plan reads from its prepared layout."""
+        if plan.tracked.kept is None:
+            return None
+        scan = row_by_row(plan.tracked.raw.relation)
+        assert scan is not None, "so says the type of a tracked plan"
+        return scan.table
+
+    def _sources_of(self, plan: Bounded) -> Mapping[str, Source]:
+        kept = self._kept_table(plan)
+        if kept is None:
+            return self._sources
+        if self._prepared is None:
+            raise TypeError("a plan of a prepared layout, on an engine that was opened without one")
+        return self._sources | {kept: self._prepared.source(kept)}
+
+    def _is_unchanged(self, plan: Bounded) -> bool:
+        """Whether a layout is, after it was read, still the one that the plan was made for."""
+        kept = self._kept_table(plan)
+        if kept is None or self._prepared is None or self._prepared.is_current(kept):
+            return True
+        _OWNER.error("the data of table %s, or its prepared layout, changed while it was read", kept)
+        return False
 
     def _rows(self, texts: list[str]) -> list[list[tuple[Any, ...]]] | None:
         try:
@@ -130,6 +175,21 @@ class DuckDB:
         except (duckdb.Error, MemoryError, OSError, RuntimeError) as failure:
             _OWNER.error("the engine failed: %s", type(failure).__name__)
             return None
+
+    def write_layout(self, scan: Scan, key: str, most: int) -> Path:
+        """The layout of a table (see ``layout``), as a file in the engine's own folder.
+
+        Raises:
+            InvalidSource: it cannot be computed or written.
+        """
+        path = Path(self._spill) / f"{scan.table}.parquet"
+        tables = Tables.of(scan, self._sources)
+        if self._rows(layout_statements(scan, tables, key, most, str(path))) is None:
+            raise InvalidSource(
+                f"Table {scan.table!r} could not be prepared.",
+                remedy="The log 'sfumato.owner' has the kind of failure: most often too little memory or disk.",
+            )
+        return path
 
     @contextmanager
     def _watched(self) -> Iterator[None]:

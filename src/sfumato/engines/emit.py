@@ -2,12 +2,13 @@
 """A bounded plan as DuckDB SQL: integers from the first line on. Proof: emit.proof.md.
 
 One statement for all that is linear in the rows and the counts of units, one for each
-distinct count, one for each histogram of quantiles. Each is total: no row can make it fail.
-A window is there only where a limit can bind.
+distinct count, one for each histogram of quantiles. Of a prepared layout each row counts by
+itself, as where rows are units; counts of units are statements of their own there. Each is
+total: no row can make it fail. A window is there only where a limit can bind.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sfumato.engines.base import Codes
@@ -39,9 +40,11 @@ def statements(plan: Bounded, sources: Mapping[str, Source], sampling_key: str) 
         the engine gives the integers of the reference
     """
     found, linear = [], []
-    tables = Tables.of(plan.tracked.raw.relation, sources)
     for place, part in enumerate(plan.parts):
+        tables = _tables(plan, place, sources)
         match part.aggregate:
+            case CountUnits() if plan.tracked.kept is not None:
+                found.append(Statement(_units(plan, tables), (place,)))
             case CountDistinct(read):
                 found.append(Statement(_distinct(plan, tables, read, sampling_key), (place,)))
             case Quantiles():
@@ -49,8 +52,16 @@ def statements(plan: Bounded, sources: Mapping[str, Source], sampling_key: str) 
             case _:
                 linear.append(place)
     if linear:
+        tables = _tables(plan, linear[0], sources)
         found.insert(0, Statement(_linear(plan, tables, linear, sampling_key), tuple(linear)))
     return tuple(found)
+
+
+def _tables(plan: Bounded, place: int, sources: Mapping[str, Source]) -> Tables:
+    """The tables as a part reads them; all that is linear in the rows reads as many rows of a unit."""
+    tracked = plan.tracked
+    tables = Tables.of(tracked.raw.relation, sources)
+    return tables if tracked.kept is None else replace(tables, kept=tracked.counted(plan.parts[place].aggregate))
 
 
 def gather(
@@ -81,8 +92,13 @@ def _keys(plan: Bounded) -> list[str]:
     return [f"k{index}" for index in range(len(plan.tracked.raw.keys))]
 
 
+def _is_plain(plan: Bounded) -> bool:
+    """Whether each row counts by itself."""
+    return plan.tracked.unit is None or plan.tracked.kept is not None
+
+
 def _by_unit(plan: Bounded) -> list[str]:
-    return _keys(plan) if plan.tracked.unit is None else ["unit", *_keys(plan)]
+    return _keys(plan) if _is_plain(plan) else ["unit", *_keys(plan)]
 
 
 def _select(items: Sequence[str], source: str, group: Sequence[str] = ()) -> str:
@@ -91,9 +107,9 @@ def _select(items: Sequence[str], source: str, group: Sequence[str] = ()) -> str
 
 
 def _rows(plan: Bounded, tables: Tables, read: Mapping[str, str]) -> str:
-    """The rows that are in a group: the unit, the keys and what is read."""
+    """The rows that are in a group: the unit (where it matters), the keys and what is read."""
     raw = plan.tracked.raw
-    items = ["unit"] if plan.tracked.unit is not None else []
+    items = [] if _is_plain(plan) else ["unit"]
     items += [f"{typed(key.value)} AS {name}" for key, name in zip(raw.keys, _keys(plan), strict=True)]
     items += [f"{expression} AS {name}" for name, expression in read.items()]
     source = f"SELECT {', '.join(items) or '1'} FROM ({rows(raw.relation, tables)})"
@@ -136,7 +152,7 @@ def _linear(plan: Bounded, tables: Tables, places: Sequence[int], sampling_key: 
     read = {names[expression]: typed(each) for expression, each in values.items()}
     summed = dict.fromkeys(f"{sql} AS {name}" for each in aggregates for name, sql in sums(each, names).items())
     pairs = _select([*_by_unit(plan), "count(*) AS n", *summed], _rows(plan, tables, read), _by_unit(plan))
-    if plan.tracked.unit is None:
+    if _is_plain(plan):
         found = [f"({each}) * {plan.refinement}" for aggregate in aggregates for each in integers(aggregate, names)]
         return _select([*_keys(plan), *found], pairs)
     counted = any(isinstance(each, CountUnits) for each in aggregates)
@@ -220,6 +236,16 @@ def _hash(sampling_key: str, names: Sequence[str], unit: str) -> str:
     return f"md5({joined})"
 
 
+# --- units of a prepared layout ------------------------------------------------------------
+
+
+def _units(plan: Bounded, tables: Tables) -> str:
+    """How many units have a row in each group."""
+    keys = _keys(plan)
+    pairs = _select(["unit", *keys], _rows(plan, tables, {"unit": "unit"}), ["unit", *keys])
+    return _select([*keys, f"count(*) * {plan.refinement}"], pairs, keys)
+
+
 # --- distinct values -----------------------------------------------------------------------
 
 
@@ -228,7 +254,7 @@ def _distinct(plan: Bounded, tables: Tables, read: Value, sampling_key: str) -> 
     keys, fine = _keys(plan), plan.refinement
     counted = [*keys, f"count(DISTINCT v0) * {fine}"]
     found = _rows(plan, tables, {"v0": typed(read)})
-    if plan.tracked.unit is None:
+    if _is_plain(plan):
         return _select(counted, found, keys)
     found = _select(["unit", *keys, "v0"], found, ["unit", *keys, "v0"])
     if _is_placed(plan, counted=True):
@@ -253,7 +279,7 @@ def _leaves(plan: Bounded, tables: Tables, aggregate: Quantiles, sampling_key: s
     assert not isinstance(kind, Text), "a text has no leaf"
     leaf = f"({typed(aggregate.value)} - ({kind.lower_code})) // {aggregate.coarse}"
     found = _rows(plan, tables, {"leaf": leaf})
-    if plan.tracked.unit is None:
+    if _is_plain(plan):
         return _select(
             [*keys, "leaf", f"count(*) * {fine}"], f"{_select(['*'], found)} WHERE leaf IS NOT NULL", [*keys, "leaf"]
         )

@@ -28,10 +28,14 @@ _ROUNDER = "6755399441055744.0::DOUBLE"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where rows come from: a FROM item of ours, and the physical type of each column."""
+    """Where rows come from: a FROM item of ours, and the physical type of each column.
+
+    ``coded``: a prepared layout, whose columns are codes already, with ``unit`` and ``place``.
+    """
 
     sql: str
     types: Mapping[str, str]
+    coded: bool = False
 
     def is_short(self, column: str) -> bool:
         """Whether it holds whole numbers of at most 64 bits."""

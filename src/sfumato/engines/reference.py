@@ -6,7 +6,7 @@ proof: what neighbours can differ by is checked on it, row by row.
 """
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isqrt
@@ -26,7 +26,8 @@ from sfumato.plan.aggregate import (
     Variance,
     levels,
 )
-from sfumato.plan.relation import scans
+from sfumato.plan.relation import Scan, row_by_row, scans
+from sfumato.plan.scalar import Field
 from sfumato.plan.status import Bounded
 from sfumato.plan.value import Value
 from sfumato.privacy.distance import Norm
@@ -35,11 +36,20 @@ from sfumato.privacy.distance import Norm
 Held = Mapping[Codes, list[Row]]
 
 
-class Reference:
-    """An engine over rows held as Python mappings."""
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A prepared layout as plain Python means it: the whole declared table, and the key of its order."""
 
-    def __init__(self, tables: Tables) -> None:
+    scan: Scan
+    key: str
+
+
+class Reference:
+    """An engine over rows held as Python mappings; ``layouts`` are the samples of tables that are prepared."""
+
+    def __init__(self, tables: Tables, layouts: Mapping[str, Sample] | None = None) -> None:
         self._tables = tables
+        self._layouts = layouts or {}
 
     def statement(self, plan: Bounded) -> str:
         """What it would run."""
@@ -52,10 +62,42 @@ class Reference:
         >>> Reference({"t": []}).statement  # doctest: +ELLIPSIS
         <bound method Reference.statement ...>
         """
+        if plan.tracked.kept is not None:
+            return tuple(tidy(self._sampled(plan, part.aggregate)) for part in plan.parts)
         found = rows(plan.tracked.raw.relation, self._tables)
         if plan.tracked.unit is None:
             return _of_rows(plan, found)
         return _of_units(plan, found, sampling_key)
+
+    def _sampled(self, plan: Bounded, aggregate: Aggregate) -> Mapping[Codes, tuple[int, ...]]:
+        """One part of a plan of a prepared layout: each row that it counts, by itself."""
+        scan = row_by_row(plan.tracked.raw.relation)
+        assert scan is not None, "so says the type of a tracked plan"
+        sample = self._layouts[scan.table]
+        kept = _first_rows(sample, self._tables, plan.tracked.counted(aggregate))
+        groups = _grouped(plan, rows(plan.tracked.raw.relation, {**self._tables, scan.table: kept}))
+        if isinstance(aggregate, CountUnits):
+            return {group: (len({row.unit for row in inside}) * plan.refinement,) for group, inside in groups.items()}
+        return {group: _plain(plan, aggregate, inside) for group, inside in groups.items()}
+
+
+def _first_rows(sample: Sample, tables: Tables, most: int) -> list[Mapping[str, object]]:
+    """The first rows of each unit: by the hash of what a row holds, its unit, and its number among equal ones."""
+    scan, held = sample.scan, defaultdict[str, list[tuple[Codes, Mapping[str, object]]]](list)
+    for raw in tables[scan.table]:
+        for row in rows(scan, {**tables, scan.table: [raw]}):
+            assert row.unit is not None, "a prepared table has units"
+            held[row.unit].append((tuple(row.code(Field(column)) for column in scan.columns), raw))
+    kept: list[Mapping[str, object]] = []
+    for unit, own in held.items():
+        seen, placed = Counter[Codes](), []
+        for codes, raw in own:
+            seen[codes] += 1
+            order = _hash(sample.key, *codes, unit, seen[codes]), [nulls_first(code) for code in codes], seen[codes]
+            placed.append((order, raw))
+        placed.sort(key=lambda each: each[0])
+        kept += [raw for _, raw in placed[:most]]
+    return kept
 
 
 def _grouped(plan: Bounded, found: Iterable[Row]) -> dict[Codes, list[Row]]:
@@ -75,21 +117,23 @@ def _of_rows(plan: Bounded, found: list[Row]) -> Exact:
     """Each row is its own unit: plain sums."""
     groups = _grouped(plan, found)
 
-    def integers(aggregate: Aggregate, inside: list[Row]) -> tuple[int, ...]:
-        match aggregate:
-            case CountUnits():
-                return (len(inside) * plan.refinement,)
-            case CountDistinct(value):
-                return (len(set(_codes(value, inside))) * plan.refinement,)
-            case Quantiles():
-                leaves = _leaves(aggregate, inside)
-                return tuple(leaves[leaf] * plan.refinement for leaf in range(aggregate.leaves))
-            case _:
-                return tuple(integer * plan.refinement for integer in _linear(aggregate, inside, None))
-
     return tuple(
-        tidy({group: integers(part.aggregate, inside) for group, inside in groups.items()}) for part in plan.parts
+        tidy({group: _plain(plan, part.aggregate, inside) for group, inside in groups.items()}) for part in plan.parts
     )
+
+
+def _plain(plan: Bounded, aggregate: Aggregate, inside: list[Row]) -> tuple[int, ...]:
+    """The integers of a group in which each row counts by itself."""
+    match aggregate:
+        case CountUnits():
+            return (len(inside) * plan.refinement,)
+        case CountDistinct(value):
+            return (len(set(_codes(value, inside))) * plan.refinement,)
+        case Quantiles():
+            leaves = _leaves(aggregate, inside)
+            return tuple(leaves[leaf] * plan.refinement for leaf in range(aggregate.leaves))
+        case _:
+            return tuple(integer * plan.refinement for integer in _linear(aggregate, inside, None))
 
 
 def _of_units(plan: Bounded, found: list[Row], sampling_key: str) -> Exact:

@@ -34,15 +34,21 @@ from sfumato.plan.value import Value
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The tables of a question. ``numbered``: units are whole numbers (BIGINT), else texts."""
+    """The tables of a question.
+
+    ``numbered``: units are whole numbers (BIGINT), else texts. ``kept``: how many rows of a
+    unit are read of a prepared layout.
+    """
 
     sources: Mapping[str, Source]
     numbered: bool
+    kept: int = 0
 
     @classmethod
     def of(cls, relation: Relation, sources: Mapping[str, Source]) -> "Tables":
         """Units are compared as numbers where every table of a relation holds them as such."""
-        owners = [(scan.table, scan.owner) for scan in scans(relation) if scan.owner is not None]
+        private = [scan for scan in scans(relation) if not sources[scan.table].coded]
+        owners = [(scan.table, scan.owner) for scan in private if scan.owner is not None]
         return cls(sources, all(_is_numbered(table, owner, sources) for table, owner in owners))
 
 
@@ -111,6 +117,9 @@ def _join(*, outer: bool) -> str:
 def _scan(scan: Scan, tables: Tables) -> str:
     """Innermost each value as it is compared (a number of steps, a day, a text), then its code."""
     source = tables.sources[scan.table]
+    if source.coded:
+        codes = [f"CAST({in_layout(scan, column)} AS {_held(column)}) AS {alias(column)}" for column in scan.columns]
+        return f"SELECT {_items([*codes, 'unit'])} FROM {source.sql} WHERE place <= {tables.kept}"
     readings, codes, joins = [], [], []
     for index, column in enumerate(scan.columns):
         name, kind, shown = column.name.removeprefix(scan.prefix), column.type, alias(column)
@@ -124,6 +133,15 @@ def _scan(scan: Scan, tables: Tables) -> str:
         return f"SELECT {_items(codes)} FROM (SELECT {_items(readings)} FROM {source.sql}) AS s{''.join(joins)}"
     owned = _owned(readings, scan.owner, source, tables)
     return f"SELECT {_items([*codes, 's.unit'])} FROM ({owned}) AS s{''.join(joins)} WHERE s.unit IS NOT NULL"
+
+
+def in_layout(scan: Scan, column: Column) -> str:
+    """The column of a prepared layout that holds the codes of a scanned one."""
+    return quote(f"c_{column.name.removeprefix(scan.prefix)}")
+
+
+def _held(column: Column) -> str:
+    return "VARCHAR" if isinstance(column.type, Text) else "BIGINT"
 
 
 def _owned(items: list[str], owner: Owner, source: Source, tables: Tables) -> str:

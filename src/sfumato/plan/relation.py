@@ -225,6 +225,17 @@ def is_single(relation: Relation) -> bool:
             return False
 
 
+def row_by_row(relation: Relation) -> Scan | None:
+    """The table of which each row gives at most one, whatever other rows there are; None: no such table."""
+    match relation:
+        case Scan():
+            return relation
+        case Filter() | PublicJoin():
+            return row_by_row(relation.source)
+        case _:
+            return None
+
+
 def first(source: Relation, order: tuple[Sort, ...], ties: tuple[Scalar, ...], name: str) -> Filter:
     """The first row of each unit in an order."""
     column = Column(name, Integer(1, 2))

@@ -6,8 +6,8 @@ An engine takes only a ``Bounded`` plan, so that "forgot to bound" is a type err
 
 from dataclasses import dataclass
 
-from sfumato.plan.aggregate import Aggregate
-from sfumato.plan.relation import Relation
+from sfumato.plan.aggregate import Aggregate, CountUnits
+from sfumato.plan.relation import Relation, row_by_row
 from sfumato.plan.value import GroupKey
 from sfumato.privacy.distance import Distance, Norm
 
@@ -40,13 +40,35 @@ class Tracked:
     """A raw question whose rows are known to belong to units.
 
     ``unit`` None: each row is its own unit; else the name of the unit. ``groups``: how many
-    there are; None: not public.
+    there are; None: not public. ``kept``: the table is read from a prepared layout, which has
+    so many rows of a unit at most, in an order fixed at preparation; each counts by itself.
+
+    Raises:
+        ValueError: a layout where the rows of a unit are not read one by one.
     """
 
     raw: Raw
     unit: str | None
     limits: Limits
     groups: int | None
+    kept: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.kept is None:
+            return
+        if self.kept < 1 or self.unit is None or row_by_row(self.raw.relation) is None:
+            raise ValueError("a prepared layout has rows of units, to be read one by one")
+
+    def counted(self, aggregate: Aggregate) -> int:
+        """How many rows of a unit an aggregate counts in a prepared layout: as many as its limits allow."""
+        assert self.kept is not None, "asked of prepared layouts only"
+        limits = self.limits
+        groups = limits.groups if limits.groups is not None else self.groups
+        if isinstance(aggregate, CountUnits):
+            most = [limits.groups, limits.total]
+        else:
+            most = [limits.total, None if limits.rows is None or groups is None else limits.rows * groups]
+        return min([self.kept, *(each for each in most if each is not None)])
 
 
 @dataclass(frozen=True, slots=True)

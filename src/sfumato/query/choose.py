@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which mechanism, and how the cost is split among the parts of a question."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
@@ -23,7 +23,8 @@ from sfumato.plan.status import Bounded, Part, Raw
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import Composed, Event
 from sfumato.query.cost import Cost, cost_of
-from sfumato.query.pipeline import compile_plan
+from sfumato.query.passes.layout import layout_notes
+from sfumato.query.pipeline import UNPREPARED, compile_plan
 from sfumato.query.request import Price
 from sfumato.query.target import Wanted
 from sfumato.sql.lower import Question
@@ -73,8 +74,8 @@ def _event(mechanism: Mechanism, part: Part) -> Event:
     return mechanism.event(part.distance)
 
 
-def plan_for_price(question: Question, dataset: Dataset, price: Price) -> Planned:
-    """The plan that a stated epsilon or rho buys: least error for its cost.
+def plan_for_price(question: Question, dataset: Dataset, price: Price, kept: Mapping[str, int] = UNPREPARED) -> Planned:
+    """The plan that a stated epsilon or rho buys: least error for its cost; ``kept`` are the prepared layouts.
 
     Raises:
         WrongUse: a delta where nothing spends one.
@@ -83,7 +84,7 @@ def plan_for_price(question: Question, dataset: Dataset, price: Price) -> Planne
     norm = Norm.L1 if price.epsilon is not None else Norm.L2
     raw = _counted(question.raw)
     _require_delta(raw, price)
-    bounded = compile_plan(raw, dataset, norm)
+    bounded = compile_plan(raw, dataset, norm, kept)
     total = price.epsilon if price.epsilon is not None else price.rho
     assert total is not None, "a price without a target has an epsilon or a rho"
     weights = _weights(bounded)
@@ -91,7 +92,7 @@ def plan_for_price(question: Question, dataset: Dataset, price: Price) -> Planne
     mechanisms = tuple(
         _mechanism(part, bounded, share, price.delta) for part, share in zip(bounded.parts, shares, strict=True)
     )
-    return Planned(question, bounded, mechanisms, question.notes)
+    return Planned(question, bounded, mechanisms, (*question.notes, *layout_notes(bounded, kept)))
 
 
 def _counted(raw: Raw) -> Raw:
@@ -151,7 +152,13 @@ def _mechanism(part: Part, bounded: Bounded, cost: Fraction, delta: Fraction | N
 
 
 def plans_for_target(
-    question: Question, dataset: Dataset, price: Price, wanted: Wanted, *, concentrated: bool
+    question: Question,
+    dataset: Dataset,
+    price: Price,
+    wanted: Wanted,
+    *,
+    concentrated: bool,
+    kept: Mapping[str, int] = UNPREPARED,
 ) -> list[Planned]:
     """One plan a mechanism that meets the wanted error within ``max_epsilon``.
 
@@ -171,7 +178,7 @@ def plans_for_target(
     for norm, grid, most in ((Norm.L1, _EPSILON_GRID, price.most), (Norm.L2, _RHO_GRID, price.most**2 / 2)):
         if norm is Norm.L2 and not concentrated:
             continue
-        bounded = compile_plan(question.raw, dataset, norm)
+        bounded = compile_plan(question.raw, dataset, norm, kept)
         reaches = [wanted.reach(index, part, bounded.refinement) for index, part in enumerate(bounded.parts)]
         costs = [_least(part, norm, grid, most, reach) for part, reach in zip(bounded.parts, reaches, strict=True)]
         known = [cost for cost in costs if cost is not None]
@@ -179,7 +186,8 @@ def plans_for_target(
             mechanisms = tuple(
                 _mechanism(part, bounded, cost, None) for part, cost in zip(bounded.parts, known, strict=True)
             )
-            plans.append(Planned(question, bounded, mechanisms, (*question.notes, *wanted.notes)))
+            notes = (*question.notes, *wanted.notes, *layout_notes(bounded, kept))
+            plans.append(Planned(question, bounded, mechanisms, notes))
     if not plans:
         raise TargetUnreachable(
             f"No mechanism reaches this error with max_epsilon = {decimal_text(price.most)}.",

@@ -72,6 +72,8 @@ def _unit_bounding(bounded: Bounded) -> list[str]:
     if is_single(tracked.raw.relation):
         return ["Rows whose unit is NULL are not used."]
     limits, lines = tracked.limits, []
+    if tracked.kept is not None:
+        return [*_kept_bounding(bounded), "Rows whose unit is NULL are not used."]
     linear = any(_is_weighed(part.aggregate) for part in bounded.parts)
     kept = min((each for each in (limits.groups, limits.total) if each), default=None)
     if limits.rows and linear:
@@ -91,10 +93,27 @@ def _unit_bounding(bounded: Bounded) -> list[str]:
     return [*lines, "Rows whose unit is NULL are not used."]
 
 
+def _kept_bounding(bounded: Bounded) -> Iterator[str]:
+    """Of a prepared layout: how many rows of a unit each aggregate counts."""
+    seen: dict[int, list[str]] = {}
+    for part in bounded.parts:
+        seen.setdefault(bounded.tracked.counted(part.aggregate), []).append(title(part.aggregate))
+    for most, titles in seen.items():
+        yield (
+            f"At most {most} rows of a unit count in {', '.join(titles)}: a sample by a keyed hash, fixed when the layout "
+            "was prepared."
+        )
+
+
 def bias(bounded: Bounded) -> list[str]:
     """What the interval does NOT hold: the difference between the bounded and the raw answer."""
     limited = bounded.tracked.unit is not None and not is_single(bounded.tracked.raw.relation)
     lines = [line for part in bounded.parts for line in _bias_of(part.aggregate, bounded, limited=limited)]
+    if bounded.tracked.kept is not None:
+        lines.append(
+            "Prepared layout: rows of a unit beyond the sample are missing, whatever WHERE asks; every answer misses "
+            "the same ones, so asking again does not average it out."
+        )
     lines += [
         f"WHERE: {name} is compared as declared: clipped to its bounds, on its steps." for name in _compared(bounded)
     ]
@@ -126,11 +145,11 @@ def _bias_of(aggregate: Aggregate, bounded: Bounded, *, limited: bool) -> list[s
             lines.append(
                 f"{name}: values are read on a public grid of {decimal_text(aggregate.coarse * value.type.step)}."
             )
-        if limited:
+        if limited and bounded.tracked.kept is None:
             lines.append(f"{name}: units beyond the row and group limits weigh less than in the raw data.")
         return lines
     if isinstance(aggregate, CountUnits):
-        cut = limited and (limits.groups or limits.total)
+        cut = limited and (limits.groups or limits.total or bounded.tracked.kept)
         return [f"{name}: never above the raw count; units beyond the limits are missing from it."] if cut else []
     if isinstance(aggregate, CountDistinct):
         return [

@@ -42,6 +42,7 @@ def load(path: str | Path = "sfumato.toml", *, analyst: str = "owner") -> Sessio
         relation=declared.dataset.relation,
         version=declared.dataset.version,
         analyst=analyst,
+        prepared=declared.prepared,
     )
 
 
@@ -52,17 +53,19 @@ class Declarations:
     dataset: Dataset
     ledger: Path
     budget: Budget | None
+    prepared: Path | None = None
 
 
 def read_declarations(path: str | Path) -> Declarations:
     """The declarations of a file; neither data nor ledger is opened."""
     form, folder = read_config(path), Path(path).parent
-    _known(form, "the file", {"dataset", "ledger", "version", "relation", "budget", "tables"})
+    _known(form, "the file", {"dataset", "ledger", "version", "relation", "budget", "tables", "prepared"})
     tables = {name: _table(name, table, folder) for name, table in _mapping(form, "tables").items()}
     relation = _relation(form.get("relation", "add-remove"))
     dataset = Dataset(_text(form, "dataset"), tables, relation, str(form.get("version", "1")))
     budget = _budget(_mapping(form, "budget")) if "budget" in form else None
-    return Declarations(dataset, folder / _text(form, "ledger"), budget)
+    prepared = folder / _text(form, "prepared") if "prepared" in form else None
+    return Declarations(dataset, folder / _text(form, "ledger"), budget, prepared)
 
 
 def read_config(path: str | Path) -> dict[str, Any]:

@@ -1,20 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """The compiler: these functions, in this order."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.status import Bounded, Raw
 from sfumato.privacy.distance import Norm
 from sfumato.query.passes import Context
 from sfumato.query.passes.bound import bound
+from sfumato.query.passes.layout import layout
 from sfumato.query.passes.limit import limit
 from sfumato.query.passes.prune import prune
 from sfumato.query.passes.track import track
 
-PASSES = (prune, track, limit, bound)
+PASSES = (prune, track, limit, layout, bound)
+# No table is prepared.
+UNPREPARED: Mapping[str, int] = MappingProxyType({})
 
 
-def compile_plan(plan: Raw, dataset: Dataset, norm: Norm) -> Bounded:
-    """A raw question as a plan that is bounded in ``norm``."""
-    context = Context(dataset, norm)
-    first, second, third, last = PASSES
-    return last(third(second(first(plan, context), context), context), context)
+def compile_plan(plan: Raw, dataset: Dataset, norm: Norm, kept: Mapping[str, int] = UNPREPARED) -> Bounded:
+    """A raw question as a plan that is bounded in ``norm``; ``kept`` are the prepared layouts."""
+    context = Context(dataset, norm, kept)
+    first, second, third, fourth, last = PASSES
+    return last(fourth(third(second(first(plan, context), context), context), context), context)

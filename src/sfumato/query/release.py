@@ -84,6 +84,8 @@ def release(planned: Planned, asker: Asker, engine: Engine, ledger: Ledger) -> b
         stored = ledger.answer(key)
         if stored is not None:
             return stored
+        # what cannot be emitted fails here, while it is free
+        engine.statement(planned.bounded)
         statement = asker.statement_key(planned.question)
         request = Request(asker.dataset.name, asker.analyst, key, statement, planned.event)
         return _charged(planned, asker, engine, ledger, request)

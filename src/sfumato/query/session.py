@@ -11,6 +11,7 @@ from sqlglot import exp
 from sfumato.accounting.filter import NOTHING
 from sfumato.engines.base import Engine
 from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.prepared import Prepared
 from sfumato.errors import InvalidDeclaration, UnknownName, WrongUse
 from sfumato.exact.rational import Number
 from sfumato.ledger.spend import Ledger
@@ -26,9 +27,10 @@ from sfumato.query.account import Account
 from sfumato.query.answer import Answer
 from sfumato.query.choose import Planned, cheapest, plan_for_price, plans_for_target
 from sfumato.query.frame import Frame, frame
+from sfumato.query.pipeline import UNPREPARED
 from sfumato.query.preview import Preview
 from sfumato.query.release import Asker, release
-from sfumato.query.request import Price, price
+from sfumato.query.request import price
 from sfumato.query.steps import Foreseen, Paid, Rehearsed, Step, resolved
 from sfumato.query.table import parts_from_json
 from sfumato.query.target import Reference, wanted
@@ -50,8 +52,17 @@ class Session:
     >>> folder.cleanup()
     """
 
-    def __init__(self, dataset: Dataset, budget: Budget, engine: Engine, ledger: Ledger, analyst: str) -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        budget: Budget,
+        engine: Engine,
+        ledger: Ledger,
+        analyst: str,
+        kept: Mapping[str, int] = UNPREPARED,
+    ) -> None:
         self._engine = engine
+        self._kept = kept
         self._ledger = ledger
         self._limit = budget
         self._asker = Asker(dataset, Contract.of(dataset, budget), analyst)
@@ -175,10 +186,12 @@ class Session:
 
     def _plans(self, step: Step) -> list[Planned]:
         if step.price.target is None:
-            return [plan_for_price(step.question, step.dataset, step.price)]
+            return [plan_for_price(step.question, step.dataset, step.price, self._kept)]
         goal = wanted(step.question, step.dataset, step.price.target, self._references(step.question))
         concentrated = self._ledger.balance(self.dataset.name).gates.rho is not None
-        return plans_for_target(step.question, step.dataset, step.price, goal, concentrated=concentrated)
+        return plans_for_target(
+            step.question, step.dataset, step.price, goal, concentrated=concentrated, kept=self._kept
+        )
 
     def _references(self, question: Question) -> dict[int, Reference]:
         """What the first stored answer to the same statement says of each part."""
@@ -207,6 +220,7 @@ def connect(
     relation: Relation = AddRemove,
     version: str = "1",
     analyst: str = "owner",
+    prepared: str | Path | None = None,
 ) -> Session:
     """A session over declared tables.
 
@@ -218,9 +232,10 @@ def connect(
         relation: ``sf.AddRemove`` or ``sf.ReplaceOne``.
         version: the owner's version of the content; another version is asked anew.
         analyst: who asks; answers are not shared between analysts.
+        prepared: the folder of ``sf.prepare``; its layouts are read where a question permits.
 
     Raises:
-        InvalidDeclaration, InvalidSource: a table that is not as declared.
+        InvalidDeclaration, InvalidSource: a table that is not as declared; a layout that is stale.
         ContractMismatch: the ledger knows the dataset under another contract.
         LedgerError: the ledger cannot be used.
     """
@@ -229,7 +244,8 @@ def connect(
     if budget is not None and not isinstance(budget, Budget):
         raise WrongUse(f"budget={budget!r}.", allowed="sf.Budget(epsilon=1, delta=1e-6)")
     declared = Dataset(dataset, dict(tables), relation, version)
-    engine = DuckDB(declared.tables)
+    layouts = None if prepared is None else Prepared.open(prepared, declared)
+    engine = DuckDB(declared.tables, prepared=layouts)
     try:
         opened = Ledger.open(ledger)
     except BaseException:
@@ -242,7 +258,7 @@ def connect(
                 f"The ledger does not know {dataset!r} yet, and no budget is given.",
                 remedy="budget=sf.Budget(epsilon=1)",
             )
-        return Session(declared, limit, engine, opened, analyst)
+        return Session(declared, limit, engine, opened, analyst, UNPREPARED if layouts is None else layouts.kept)
     except BaseException:
         opened.close()
         engine.close()

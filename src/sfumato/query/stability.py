@@ -3,7 +3,8 @@
 
 One rule per step of a bounded plan; each is a lemma of stability.proof.md. R is the row
 limit (rows of a unit in a group), G the groups that a unit counts in, T its rows in all, s
-the largest amount that one row adds (``largest``), f the refinement.
+the largest amount that one row adds (``largest``), f the refinement. Of a prepared layout an
+aggregate counts so many rows of a unit in all (``Tracked.counted``): they are R and T.
 """
 
 from fractions import Fraction
@@ -29,8 +30,8 @@ _FINE = 2**20
 
 def refinement(plan: Tracked) -> int:
     """Into how many pieces a lattice step is cut: one where no weight can be below one."""
-    if plan.unit is None or is_single(plan.raw.relation):
-        # one row a unit: every weight is one
+    if plan.unit is None or plan.kept is not None or is_single(plan.raw.relation):
+        # one row a unit, or each by itself: every weight is one
         return 1
     limits = plan.limits
     # of an open key the groups beyond the limit are dropped, not weighed
@@ -88,6 +89,10 @@ def _limits(aggregate: Aggregate, plan: Tracked) -> tuple[int, int, int]:
     if plan.unit is None:
         return 1, 1, 1
     limits = plan.limits
+    if plan.kept is not None:
+        rows = plan.counted(aggregate)
+        touched = rows if plan.groups is None else min(rows, plan.groups)
+        return (1, touched, touched) if isinstance(aggregate, CountUnits) else (rows, touched, rows)
     groups = limits.groups if limits.groups is not None else plan.groups
     assert groups is not None, "the pass 'limit' refuses open keys without a group limit"
     kept = groups if limits.total is None else min(groups, limits.total)

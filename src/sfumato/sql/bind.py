@@ -21,8 +21,10 @@ Parameter: TypeAlias = int | float | str | bool | Decimal | Fraction | datetime.
 Parameters: TypeAlias = Mapping[str, Parameter] | Sequence[Parameter]
 Scalars: TypeAlias = Callable[[exp.Select], Fraction | datetime.date]
 
-# Where a sub-query stands for rows.
-_ROWS = (exp.From, exp.Join, exp.In, exp.Limit, exp.SetOperation, exp.Subquery, exp.Any, exp.All, exp.CTE)
+# Where a sub-query stands for rows, or for a number that has to be written.
+_ROWS = (exp.From, exp.Join, exp.In, exp.Limit, exp.Offset, exp.SetOperation, exp.Subquery, exp.Any, exp.All, exp.CTE)
+# What leaves a sub-query without GROUP BY its one row.
+_ONE_ROW = ("expressions", "from_", "joins", "where", "with_")
 _CLOCKS = (exp.CurrentTimestamp, exp.CurrentTime, exp.CurrentDatetime, exp.Localtime, exp.Localtimestamp)
 
 
@@ -64,31 +66,33 @@ def with_today(select: exp.Select, today: datetime.date) -> tuple[exp.Select, tu
 def scalar_queries(select: exp.Select) -> list[exp.Select]:
     """The sub-queries that stand for one number: each is a private question of its own.
 
-    Each is given with the WITH of the statement around it, so that it can be asked alone.
+    Each can be asked alone: it is given with what it uses of the WITH around it. They come in the
+    order in which they can be asked, those inside a WITH before those that use it.
 
     >>> from sfumato.sql.parse import parse
     >>> scalar_queries(parse("SELECT COUNT(*) FROM t WHERE a > (SELECT AVG(a) FROM t)"))[0].sql()
     'SELECT AVG(a) FROM t'
     """
-    return [_standing_alone(node, select) for node in _places(select)]
+    return [_standing_alone(node) for node in _places(select)]
 
 
 def with_scalars(select: exp.Select, scalars: Scalars | Mapping[str, Fraction | datetime.date] | None) -> exp.Select:
-    """The statement with the answers of its scalar sub-queries as constants.
+    """The statement with the answers of its scalar sub-queries in their places (``literal.answered``).
 
-    ``scalars`` answers a sub-query; or it maps the texts of sub-queries to answers.
+    ``scalars`` answers a sub-query, in which those that came before it are answered already; or
+    it maps the texts that ``scalar_queries`` gives to answers.
     """
-    for node in _places(select):
-        inner = _standing_alone(node, select)
-        text = inner.sql(dialect="duckdb")
+    places = _places(select)
+    texts = [_standing_alone(node).sql(dialect="duckdb") for node in places]
+    for node, text in zip(places, texts, strict=True):
         if scalars is None or (isinstance(scalars, Mapping) and text not in scalars):
             raise UnsupportedSql(
                 "A sub-query in place of a number is a private question of its own, with its own cost.",
                 remedy=f"Ask it first, session.query({text!r}, ...), and write its answer as a number; "
                 "or give the cost of both to session.query.",
             )
-        answer = scalars[text] if isinstance(scalars, Mapping) else scalars(inner)
-        node.replace(constant("The answer of a sub-query", answer))
+        answer = scalars[text] if isinstance(scalars, Mapping) else scalars(_standing_alone(node))
+        node.set("this", constant("The answer of a sub-query", answer))
     return select
 
 
@@ -125,16 +129,17 @@ def _by_name(parameters: Parameters | None) -> dict[str, Parameter]:
 
 
 def _places(select: exp.Select) -> list[exp.Subquery]:
-    """Sub-queries in place of a value, outermost only."""
+    """Sub-queries in place of a value, outermost only; those of a WITH before those beside it."""
     found: list[exp.Subquery] = []
     waiting: list[exp.Expr] = [select]
     while waiting:
-        node = waiting.pop(0)
-        for each in node.iter_expressions():
-            if isinstance(each, exp.Subquery) and _is_scalar(each, node):
-                found.append(each)
-            else:
-                waiting.append(each)
+        node = waiting.pop()
+        if isinstance(node, exp.Subquery) and node.parent is not None and _is_scalar(node, node.parent):
+            found.append(node)
+        else:
+            inner = list(node.iter_expressions())
+            inner.sort(key=lambda each: not isinstance(each, exp.With))
+            waiting += reversed(inner)
     return found
 
 
@@ -145,6 +150,11 @@ def _is_scalar(node: exp.Subquery, above: exp.Expr) -> bool:
         return False
     if inner.args.get("group") or len(inner.expressions) != 1 or inner.find(exp.AggFunc) is None:
         return False
+    if any(value and name not in _ONE_ROW for name, value in inner.args.items()):
+        raise refuse(
+            "HAVING, ORDER BY, LIMIT or DISTINCT of a sub-query in place of a number",
+            ("can leave it without one", "Leave them out: (SELECT AVG(x) FROM t WHERE ...)."),
+        )
     _require_own_columns(inner)
     return True
 
@@ -162,10 +172,35 @@ def _require_own_columns(inner: exp.Select) -> None:
             )
 
 
-def _standing_alone(node: exp.Subquery, select: exp.Select) -> exp.Select:
+def _standing_alone(node: exp.Subquery) -> exp.Select:
+    """A copy of a sub-query with the definitions that it uses of every WITH around it."""
     inner = node.this.copy()
-    around = select.args.get("with_")
-    if around is not None and inner.args.get("with_") is None:
-        inner.set("with_", around.copy())
-    assert isinstance(inner, exp.Select)
+    assert isinstance(inner, exp.Select), "so says _is_scalar"
+    used = _tables(inner)
+    kept: list[exp.Expr] = []
+    for each in reversed(list(_known(node))):
+        if each.alias.lower() in used:
+            used |= _tables(each)
+            kept.insert(0, each.copy())
+    if kept:
+        own = inner.args.get("with_")
+        inner.set("with_", exp.With(expressions=[*kept, *(own.expressions if own else [])]))
     return inner
+
+
+def _tables(node: exp.Expr) -> set[str]:
+    return {each.name.lower() for each in node.find_all(exp.Table)}
+
+
+def _known(node: exp.Expr) -> list[exp.Expr]:
+    """What WITH defines where a node stands, in order: inside a definition only those before it."""
+    found: list[exp.Expr] = []
+    inside, above = node, node.parent
+    while above is not None:
+        clause = above if isinstance(above, exp.With) else above.args.get("with_")
+        if clause is not None and clause is not inside:
+            every = clause.expressions
+            before = next((place for place, each in enumerate(every) if each is inside), len(every))
+            found = [*every[:before], *found]
+        inside, above = above, above.parent
+    return found

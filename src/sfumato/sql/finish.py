@@ -26,7 +26,7 @@ from sfumato.plan.scalar import (
 )
 from sfumato.sql import compare, dates
 from sfumato.sql.functions import FLOATING, WHOLE
-from sfumato.sql.literal import literal, whole
+from sfumato.sql.literal import answered, literal, whole
 from sfumato.sql.reject import NOISY, refuse_node, reject, require_only
 from sfumato.sql.rows import COMPARISONS
 from sfumato.sql.typed import Day, Label, Null, Number, Truth, Typed, Words, known, text, truth_of
@@ -59,6 +59,8 @@ class Finished:
                 return Null()
             case exp.Literal() | exp.Boolean():
                 return _constant(node)
+            case exp.Subquery() if (answer := answered(node)) is not None:
+                return self.value(answer)
             case exp.Cast() if node.to.is_type("date"):
                 constant = literal(node.this)
                 return dates.literal_day(constant if isinstance(constant, str) else "")

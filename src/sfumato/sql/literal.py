@@ -12,6 +12,16 @@ from sfumato.exact.rational import to_fraction
 Literal: TypeAlias = Fraction | str | bool
 
 
+def answered(node: exp.Expr | None) -> exp.Expr | None:
+    """The number or date that has taken the place of a sub-query; None for every other node.
+
+    It is a value of an expression and no literal: which groups there are, how many digits are
+    shown or which quantile is meant is written, never answered.
+    """
+    inner = node.this if isinstance(node, exp.Subquery) else None
+    return inner if isinstance(inner, exp.Expr) and not isinstance(inner, exp.Query) else None
+
+
 def literal(node: exp.Expr | None) -> Literal | None:
     """The number, text or truth that a node writes; None if it is no constant."""
     match node:

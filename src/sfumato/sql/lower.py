@@ -16,7 +16,7 @@ from sfumato.plan.output import Output
 from sfumato.plan.scalar import Estimate
 from sfumato.plan.status import Raw
 from sfumato.sql.aggregates import Aggregates, shared
-from sfumato.sql.bind import Parameters, Scalars, scalar_queries, with_parameters, with_scalars, with_today
+from sfumato.sql.bind import Parameters, Scalars, with_parameters, with_scalars, with_today
 from sfumato.sql.calls import calls
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.group import grouped, require_linear
@@ -79,9 +79,6 @@ def understand(
     select = built(statement) if isinstance(statement, exp.Expr) else parse(statement)
     select = with_parameters(select, parameters)
     select, notes = with_today(select, today or datetime.datetime.now().astimezone().date())
-    if callable(scalars) and scalar_queries(select):
-        # nothing is asked for a statement that is refused anyway
-        _lowered(with_scalars(select.copy(), lambda inner: _stand_in(inner, dataset)), dataset, notes)
     question = _lowered(with_scalars(select, scalars), dataset, notes)
     return replace(question, text=statement if isinstance(statement, str) else statement.sql(dialect="duckdb"))
 
@@ -97,13 +94,27 @@ def _lowered(select: exp.Select, dataset: Dataset, notes: tuple[str, ...]) -> Qu
     return Question("", found.table, raw, output, tuple(context.notes))
 
 
-def _stand_in(inner: exp.Select, dataset: Dataset) -> Fraction | datetime.date:
-    """A value of the kind that a sub-query gives, from its declarations."""
-    question = understand(inner, dataset, scalars=lambda query: _stand_in(query, dataset))
+def stand_in(question: Question) -> Fraction | datetime.date:
+    """A value of the kind that a question of one number gives, from its declarations: 1, or the first of its dates.
+
+    Raises:
+        UnsupportedSql: it gives a test or a text, which is no number.
+
+    >>> from sfumato.metadata.column import Integer
+    >>> from sfumato.metadata.table import Table
+    >>> data = Dataset("study", {"people": Table("people.csv", columns={"age": Integer(0, 120)})})
+    >>> stand_in(understand("SELECT AVG(age) FROM people", data))
+    Fraction(1, 1)
+    """
     expression = question.output.items[0].expression
     part = question.raw.aggregates[expression.index] if isinstance(expression, Estimate) else None
     if isinstance(part, Quantiles) and isinstance(part.value.type, Date):
         return part.value.type.decode(part.value.type.lower_code)
+    if not is_number(expression):
+        raise UnsupportedSql(
+            "A sub-query in place of a number that gives a test or a text.",
+            remedy="Let it give one number, (SELECT AVG(x) FROM t), and compare outside.",
+        )
     return Fraction(1)
 
 

@@ -11,7 +11,7 @@ from sfumato.errors import MissingDeclaration, UnsupportedSql
 from sfumato.plan.scalar import And, Case, Coalesce, Comparison, Constant, Extreme, Field, IsNull, Not, Or, Scalar
 from sfumato.sql import arithmetic, compare, dates
 from sfumato.sql.lattice import aligned
-from sfumato.sql.literal import literal
+from sfumato.sql.literal import answered, literal
 from sfumato.sql.reject import NESTED_AGGREGATE, UNIT_TEST, refuse, refuse_node, reject, require_only
 from sfumato.sql.typed import (
     Day,
@@ -116,6 +116,8 @@ class Rows:
                 return Null()
             case exp.Literal() | exp.Boolean():
                 return _constant(node)
+            case exp.Subquery() if (answer := answered(node)) is not None:
+                return self.value(answer)
             case exp.Not() | exp.And() | exp.Or():
                 return Truth(self.test(node))
             case exp.Is():

@@ -30,7 +30,9 @@ _MOST_POINTS = 2**20
 _FEW_POINTS = 2**12
 _SMALL = 1.5
 # a tail is kept apart from so many uses on, for so many at once, on a lattice coarser by the root
-_BLURRED, _MISSED, _LEAST_LOST = 0.6, 0.2, 1e-18
+_BLURRED, _MISSED = 0.6, 0.2
+# below it transforms lose more than windows and crops
+LEAST_LOST = 1e-13
 _MANY, _FOLDED, _COARSER, _FINER = 8192, 256, 8, 1.45
 
 
@@ -162,7 +164,7 @@ def finer(goal: Aim, better: Aim, blurred: float, missed: float) -> Aim:
         better,
         blur=goal.blur * min(_BLURRED * apart / blurred, 1.0) if blurred else goal.blur,
         delta=goal.delta,
-        lost=max(goal.lost * min(_MISSED * apart / missed, 1.0), _LEAST_LOST) if missed else goal.lost,
+        lost=goal.lost * min(_MISSED * apart / missed, 1.0) if missed else goal.lost,
     )
 
 

@@ -113,7 +113,7 @@ def _limits(relation: Relation, dataset: Dataset) -> Limits:
     if is_single(relation):
         return Limits(1, 1, 1)
     if isinstance(relation, Union):
-        parts = [_limits(each, dataset) for each in relation.sources]
+        parts = [_implied(_limits(each, dataset)) for each in relation.sources]
         rows, groups, total = (_sum([getattr(part, name) for part in parts]) for name in ("rows", "groups", "total"))
         return Limits(rows, groups, total)
     if not isinstance(relation, Scan):
@@ -125,6 +125,13 @@ def _limits(relation: Relation, dataset: Dataset) -> Limits:
         _known(relation.table, "max_groups", unit.max_groups),
         _known(relation.table, "max_rows_total", unit.max_rows_total),
     )
+
+
+def _implied(limits: Limits) -> Limits:
+    """With what a limit says of the others: T rows in all are at most T in a group, and in at most T groups."""
+    rows = limits.total if limits.rows is None else limits.rows
+    groups = limits.total if limits.groups is None else limits.groups
+    return Limits(rows, groups, limits.total)
 
 
 def _sum(limits: Sequence[int | None]) -> int | None:

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OpenDP over polars: the questions that it can say, under the same limits."""
+
+from collections.abc import Callable, Sequence
+from datetime import date, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import opendp.prelude as dp  # type: ignore[import-not-found]
+import polars as pl  # type: ignore[import-not-found, unused-ignore]
+
+from benchmarks.systems import Call, Make
+
+PACKAGES = ("opendp", "polars")
+_DATA = Path(__file__).resolve().parents[2] / ".bench" / "data"
+_ROWS, _GROUPS, _MOST = 10, 5, 200.0
+
+dp.enable_features("contrib")
+
+
+def _asked(keys: Sequence[str], n: int, delta: float | None) -> Any:
+    """A query whose users have so many rows a group, in so many groups."""
+    context = dp.Context.compositor(
+        data=pl.scan_parquet(_DATA / f"events-{n}" / "events.parquet"),
+        privacy_unit=dp.unit_of(contributions=1, identifier=pl.col("user_id")),
+        privacy_loss=dp.loss_of(epsilon=1.0) if delta is None else dp.loss_of(epsilon=1.0, delta=delta),
+        split_evenly_over=1,
+        margins=[dp.polars.Margin(by=list(keys), max_length=n)],
+    )
+    return context.query()
+
+
+def _grouped(key: str, n: int, rows: int = _ROWS, delta: float | None = None) -> Any:
+    asked = _asked([key], n, delta)
+    return asked.truncate_num_groups(_GROUPS, by=[key]).truncate_per_group(rows, by=[key]).group_by(key)
+
+
+def _amount() -> Any:
+    return pl.col("amount").fill_null(0.0).fill_nan(0.0)
+
+
+def _sums() -> list[Any]:
+    # a mean is the quotient of the two
+    return [dp.len(signed=True).alias("n"), _amount().dp.sum((0.0, _MOST)).alias("s")]
+
+
+def _regions() -> Any:
+    return pl.LazyFrame({"region": [f"R{index:02}" for index in range(50)]})
+
+
+def _days() -> Any:
+    return pl.LazyFrame({"day": [date(2024, 1, 1) + timedelta(days=day) for day in range(365)]})
+
+
+def _quantiles() -> list[Any]:
+    candidates = [float(each) for each in range(int(_MOST) + 1)]
+    return [_amount().dp.quantile(level, candidates).alias(f"p{level}") for level in (0.5, 0.9)]
+
+
+def _work(make: Callable[[int], Any], scale: float, n: int) -> Call:
+    return lambda: make(n).release().collect()
+
+
+WORKS: dict[str, Make] = {
+    name: partial(_work, make)
+    for name, make in {
+        "W1": lambda n: _asked([], n, None).truncate_per_group(_ROWS).select(_sums()),
+        "W2": lambda n: _grouped("region", n).agg(_sums()).with_keys(_regions()),
+        "W3": lambda n: _grouped("product", n, delta=1e-6).agg(dp.len(signed=True).alias("n")),
+        "W4": lambda n: _grouped("day", n, rows=1).agg(dp.len(signed=True).alias("n")).with_keys(_days()),
+        "W5": lambda n: _grouped("region", n).agg(_quantiles()).with_keys(_regions()),
+    }.items()
+}

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``sfumato prepare``: layouts of the data that make questions fast."""
+
+import time
+
+import click
+
+from sfumato.cli.options import config
+from sfumato.engines.prepare import drop, prepare
+from sfumato.errors import InvalidConfig
+from sfumato.query.load import read_declarations
+
+
+@click.command("prepare")
+@config
+@click.option("--rows", type=int, help="How many rows of a unit to keep; by default as many as its limits allow.")
+@click.option("--drop", "dropping", is_flag=True, help="Delete the layouts instead: they are personal data.")
+def command(config: str, rows: int | None, dropping: bool) -> None:
+    """Write a layout of each private table with a unit into the folder that prepared = names.
+
+    Questions that permit it then read a fixed sample of each unit's rows instead of the source.
+    Nothing is charged. Run it again after the data or the declarations have changed.
+    """
+    declared = read_declarations(config)
+    if declared.prepared is None:
+        raise InvalidConfig("The file does not say where layouts go.", remedy='prepared = "layouts"')
+    if dropping:
+        click.echo(f"{declared.prepared}: {'deleted' if drop(declared.prepared) else 'there was nothing to delete'}")
+        return
+    start = time.monotonic()
+
+    def report(line: str) -> None:
+        click.echo(f"{line}, after {time.monotonic() - start:.1f} s", err=True)
+
+    tables, dataset = declared.dataset.tables, declared.dataset.name
+    made = prepare(tables, dataset=dataset, folder=declared.prepared, rows=rows, report=report)
+    click.echo(f"prepared in {made}")

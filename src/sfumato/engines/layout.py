@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The SQL of a prepared layout: the codes of a table, and the place of each row among its unit's.
+
+The place is fixed once for all by a keyed hash of what the row holds and of its unit, so the
+first t rows of every unit are a sample whatever t is. Equal rows of a unit are numbered, or
+a hash of what they hold would keep all of them or none. Proof: layout.proof.md.
+"""
+
+from sfumato.engines.expression import alias
+from sfumato.engines.reading import text
+from sfumato.engines.relation import Tables, in_layout, rows
+from sfumato.metadata.column import Column, Text
+from sfumato.metadata.dataset import Dataset
+from sfumato.plan.owner import owner_of
+from sfumato.plan.relation import Scan
+
+# The largest place: it is stored in 32 bits.
+MOST = 2**31 - 1
+_WIDTHS = (("TINYINT", 7), ("SMALLINT", 15), ("INTEGER", 31))
+
+
+def whole(dataset: Dataset, table: str) -> Scan:
+    """A declared table with all its columns: what a layout holds."""
+    columns = tuple(Column(name, kind) for name, kind in dataset.tables[table].columns.items())
+    return Scan(table, "", columns, owner_of(dataset, table))
+
+
+def layout_statements(scan: Scan, tables: Tables, key: str, most: int, path: str) -> list[str]:
+    """Writes the first ``most`` rows of each unit to a Parquet file.
+
+    By place first: a question that counts fewer rows of a unit reads the beginning of the file.
+    Units are numbered in no order; nothing but their being different is ever asked of them.
+
+    Guarantees:
+        a layout has the rows of the reference
+    """
+    columns = [f"CAST({alias(each)} AS {_width(each)}) AS {in_layout(scan, each)}" for each in scan.columns]
+    items = ", ".join([*columns, "u.number AS unit", "CAST(place AS INTEGER) AS place"])
+    units = "SELECT unit AS id, row_number() OVER () AS number FROM placed WHERE place = 1"
+    written = f"SELECT {items} FROM placed AS p JOIN units AS u ON p.unit = u.id ORDER BY p.place, u.number"
+    return [
+        f"CREATE OR REPLACE TEMP TABLE placed AS {placed(scan, tables, key, most)}",
+        f"CREATE OR REPLACE TEMP TABLE units AS {units}",
+        f"COPY ({written}) TO {text(path)} (FORMAT parquet)",
+        "DROP TABLE placed",
+        "DROP TABLE units",
+    ]
+
+
+def placed(scan: Scan, tables: Tables, key: str, most: int) -> str:
+    """The rows of a table with their place; those beyond ``most`` are left out."""
+    names = [alias(each) for each in scan.columns]
+    number = f"row_number() OVER (PARTITION BY {', '.join(['unit', *names])}) AS number"
+    numbered = f"SELECT *, {number} FROM ({rows(scan, tables)})"
+    parts = [
+        text(key),
+        *(f"coalesce(CAST({name} AS VARCHAR), 'N')" for name in names),
+        "CAST(unit AS VARCHAR)",
+        "CAST(number AS VARCHAR)",
+    ]
+    joined = " || '|' || ".join(parts)
+    order = ", ".join([f"md5({joined})", *(f"{name} NULLS FIRST" for name in names), "number"])
+    place = f"row_number() OVER (PARTITION BY unit ORDER BY {order}) AS place"
+    return f"SELECT * EXCLUDE (number), {place} FROM ({numbered}) QUALIFY place <= {most}"
+
+
+def _width(column: Column) -> str:
+    """The narrowest type that holds the codes of a column."""
+    kind = column.type
+    if isinstance(kind, Text):
+        return "VARCHAR"
+    for name, bits in _WIDTHS:
+        if -(2**bits) <= kind.lower_code and kind.upper_code < 2**bits:
+            return name
+    return "BIGINT"

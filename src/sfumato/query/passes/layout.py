@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tracked -> Tracked: whether the table is read from its prepared layout."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+from sfumato.plan.aggregate import Aggregate, Quantiles
+from sfumato.plan.relation import row_by_row, scans
+from sfumato.plan.status import Bounded, Tracked
+from sfumato.privacy.distance import Norm
+from sfumato.query.passes import Context
+from sfumato.query.stability import distance, occupied, refinement
+
+
+def layout(plan: Tracked, context: Context) -> Tracked:
+    """Reads the layout where there is one and no part needs more noise for it.
+
+    Decided from declarations alone. A layout has been sampled once for all, so nothing may
+    multiply its rows afterwards: only relations that give each row at most once (RULES 18).
+
+    Guarantees:
+        a layout is read only where no part needs more noise
+    """
+    scan = row_by_row(plan.raw.relation)
+    if plan.unit is None or scan is None or scan.table not in context.kept:
+        return plan
+    kept = replace(plan, kept=context.kept[scan.table])
+    worse = any(_noise(each, kept, context) > _noise(each, plan, context) for each in plan.raw.aggregates)
+    return plan if worse else kept
+
+
+def layout_notes(bounded: Bounded, kept: Mapping[str, int]) -> tuple[str, ...]:
+    """Where there is a prepared layout: whether it was read, and why."""
+    relation = bounded.tracked.raw.relation
+    tables = [table for table in dict.fromkeys(scan.table for scan in scans(relation)) if table in kept]
+    if not tables:
+        return ()
+    named = f"The prepared layout of {', '.join(tables)}"
+    if bounded.tracked.kept is not None:
+        return (f"{named} was read: no part needs more noise for it.",)
+    if row_by_row(relation) is None:
+        return (f"{named} was not read: the question combines the rows of a unit before it counts them.",)
+    return (f"{named} was not read: its fixed sample would need more noise.",)
+
+
+def _noise(aggregate: Aggregate, plan: Tracked, context: Context) -> Fraction:
+    """What a part asks of the noise: its distance in lattice steps, of quantiles over all groups of a unit."""
+    fine = refinement(plan)
+    far = distance(aggregate, plan, context.norm, context.dataset.relation, fine).value
+    if isinstance(aggregate, Quantiles):
+        steps = far / fine
+        return (steps if context.norm is Norm.L1 else steps * steps) * occupied(aggregate, plan)
+    return far / (fine if context.norm is Norm.L1 else fine * fine)

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prepared layouts of the small world: written to files, and questions that may read them."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyarrow.parquet as pq
+from hypothesis import strategies as st
+
+import sfumato as sf
+from sfumato.engines.base import Exact
+from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.layout import whole
+from sfumato.engines.prepare import prepare
+from sfumato.engines.prepared import Prepared, read_manifest
+from sfumato.engines.reference import Reference, Sample
+from sfumato.metadata.dataset import Dataset
+from sfumato.plan.relation import Filter, PublicJoin, Relation, Scan
+from sfumato.plan.scope import provided
+from sfumato.plan.status import Bounded, Limits, Part, Raw, Tracked
+from sfumato.privacy.distance import Distance, Norm
+from tests.contracts import plans, world
+
+OWNED = ("people", "stays", "notes", "days")
+
+
+def stored(content: Mapping[str, world.Rows], folder: Path) -> dict[str, sf.Table]:
+    """The tables of the world over Parquet files."""
+    tables = {}
+    for name, each in world.TABLES.items():
+        path = folder / f"{name}.parquet"
+        pq.write_table(world.arrow(name, content[name]), path)
+        tables[name] = sf.Table(path, unit=each.unit, columns=each.columns, public=each.public)
+    return tables
+
+
+class Both:
+    """DuckDB over prepared layouts, and the reference over the same rows and key."""
+
+    def __init__(self, tables: Mapping[str, sf.Table], folder: Path) -> None:
+        dataset = Dataset("world", tables)
+        self.prepared = Prepared.open(folder, dataset)
+        self.duckdb = DuckDB(tables, prepared=self.prepared)
+        manifest = read_manifest(folder) or {}
+        layouts = {name: Sample(whole(dataset, name), str(manifest["key"])) for name in self.prepared.layouts}
+        rows = {name: pq.read_table(table.source).to_pylist() for name, table in tables.items()}
+        self.reference = Reference(rows, layouts)
+
+    def run(self, plan: Bounded) -> tuple[Exact, Exact]:
+        """What DuckDB gives, and what the reference gives."""
+        return self.duckdb.run(plan, "key"), self.reference.run(plan, "key")
+
+    def close(self) -> None:
+        self.duckdb.close()
+
+
+@contextmanager
+def both(content: Mapping[str, world.Rows], *, rows: int = 4) -> Iterator[Both]:
+    """Both engines over layouts of at most ``rows`` rows of a unit."""
+    with TemporaryDirectory() as place:
+        tables = stored(content, Path(place))
+        folder = prepare(tables, dataset="world", folder=Path(place, "layouts"), rows=rows)
+        with closing(Both(tables, folder)) as engines:
+            yield engines
+
+
+# --- questions -----------------------------------------------------------------------------
+
+
+def plan(relation: Relation, *aggregates, keys=(), limits=(None, None, None), kept: int = 4) -> Bounded:
+    """A plan of a layout; its distances are not what is tested."""
+    raw = Raw(relation, keys, aggregates)
+    parts = tuple(Part(each, Distance(Norm.L1, Fraction(1)), 1) for each in aggregates)
+    return Bounded(Tracked(raw, "who", Limits(*limits), None, kept), Norm.L1, 1, parts)
+
+
+@st.composite
+def relations(draw: st.DrawFn) -> Relation:
+    """A table, perhaps filtered, perhaps joined to a public one."""
+    relation: Relation = world.scan(draw(st.sampled_from(OWNED)), "T.")
+    for index in range(draw(st.integers(0, 2))):
+        if draw(st.booleans()):
+            relation = Filter(relation, draw(plans.truths(provided(relation))))
+        else:
+            drugs = world.scan("drugs", f"D{index}.")
+            right = draw(st.sampled_from(drugs.columns))
+            text = isinstance(right.type, sf.Text)
+            left = draw(plans.texts(provided(relation)) if text else plans.codes(provided(relation), 2))
+            relation = PublicJoin(
+                relation, Scan("drugs", f"D{index}.", drugs.columns), left, right, draw(st.booleans())
+            )
+    return relation
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> Bounded:
+    """Aggregates of such a relation by at most two keys, under any limits."""
+    relation = draw(relations())
+    columns = provided(relation)
+    found = tuple(draw(plans.keys(columns, open_keys=draw(st.booleans()))) for _ in range(draw(st.integers(0, 2))))
+    wanted = draw(st.lists(plans.aggregates(columns), min_size=1, max_size=3, unique=True))
+    few = st.integers(1, 3) | st.none()
+    return plan(relation, *wanted, keys=found, limits=(draw(few), draw(few), draw(few)), kept=draw(st.integers(1, 4)))

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A layout holds the codes of the source, and of each unit the rows that the reference takes."""
+
+from fractions import Fraction
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import sfumato as sf
+from sfumato.engines import emit, layout, relation
+from sfumato.engines.prepare import prepare
+from sfumato.metadata.dataset import Dataset
+from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, CountValues, Mean, Quantiles, Sum, Variance
+from sfumato.plan.owner import Owner
+from sfumato.plan.relation import Scan
+from tests.contracts import layouts, plans, world
+from tests.contracts.layouts import both, plan
+from tests.contracts.world import by, content, read, scan
+
+PEOPLE = scan("people")
+N, T = read(PEOPLE, "n"), read(PEOPLE, "t")
+EVERY = (CountRows(), CountUnits(), *(each(N) for each in (CountValues, CountDistinct, Sum, Mean, Variance)))
+MEDIAN = Quantiles(N, (Fraction(1, 2),))
+
+
+@settings(deadline=None, max_examples=10, suppress_health_check=list(HealthCheck))
+@given(st.data(), plans.data())
+def test_a_layout_has_the_rows_of_the_reference(data, rows):
+    with both(rows) as engines:
+        for _ in range(5):
+            found, expected = engines.run(data.draw(layouts.questions()))
+            assert found == expected
+
+
+# Units with many rows, equal ones among them: what is kept of them tells every order from every other.
+CROWD = content(
+    people=[
+        {"who": who, "n": number, "c": letter, "t": word}
+        for who, times in (("p", 1), ("q", 2), ("r", 5), ("Ü", 1))
+        for _ in range(times)
+        for number in ("-3", "0", "1", "4", None)
+        for letter, word in (("a", "x"), ("b", None), (None, "空"))
+    ]
+    + [{"who": None, "n": "4"}]
+)
+LETTERS = by(PEOPLE, "c", missing=True)
+ASKED = (
+    plan(PEOPLE, *EVERY, MEDIAN, CountDistinct(T), kept=7),
+    plan(PEOPLE, *EVERY, MEDIAN, keys=(LETTERS,), kept=7),
+    plan(PEOPLE, CountUnits(), CountRows(), keys=(by(PEOPLE, "t"),), limits=(2, 2, None), kept=7),
+    plan(PEOPLE, CountUnits(), CountRows(), Sum(N), keys=(LETTERS,), limits=(2, 1, 3), kept=5),
+)
+
+
+def agrees():
+    """Whether a layout that is written now gives what the reference does."""
+    with both(CROWD, rows=7) as engines:
+        return all(found == expected for found, expected in map(engines.run, ASKED))
+
+
+def test_rows_of_many_units_agree():
+    assert agrees()
+
+
+def without(module, name, cut, put=""):
+    honest = getattr(module, name)
+
+    def wrong(*arguments, **options):
+        made = honest(*arguments, **options)
+        assert cut in made
+        return made.replace(cut, put)
+
+    return module, name, wrong
+
+
+MUTANTS = {
+    "an order without the key": lambda: without(layout, "placed", "md5('", "md5('0"),
+    "an order without the unit": lambda: without(layout, "placed", " || '|' || CAST(unit AS VARCHAR)"),
+    "equal rows not told apart": lambda: without(layout, "placed", " || '|' || CAST(number AS VARCHAR)"),
+    "numbers of all equal rows": lambda: without(layout, "placed", 'PARTITION BY unit, "c_n"', 'PARTITION BY "c_n"'),
+    "places among all rows": lambda: without(layout, "placed", "PARTITION BY unit ORDER", "ORDER"),
+    "places forgotten": lambda: (relation, "_scan", _every_row),
+    "units counted by row": lambda: (emit, "_units", _rows_for_units),
+}
+_honest_scan = relation._scan
+
+
+def _every_row(found, tables):
+    return _honest_scan(found, tables).partition(" WHERE place")[0]
+
+
+def _rows_for_units(found, tables):
+    return emit._linear(found, tables, [found.tracked.raw.aggregates.index(CountRows())], "key")
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_layout_that_was_made_wrong_is_noticed(monkeypatch, mutant):
+    monkeypatch.setattr(*MUTANTS[mutant]())
+    assert not agrees()
+
+
+def test_a_sample_is_even_among_equal_rows(tmp_path):
+    # nine of ten rows of each of 400 people are alike: nine of ten of those kept are, too, or the sample is bent
+    rows = [{"who": str(who), "c": "b" if row else "a"} for who in range(400) for row in range(10)]
+    with both(content(people=rows), rows=1) as engines:
+        ((counts,), _) = engines.run(plan(PEOPLE, CountRows(), keys=(by(PEOPLE, "c"),), kept=1))
+        assert sum(each[0] for each in counts.values()) == 400
+        # binomial(400, 1/10): more than 100 has a probability below 1e-16
+        assert counts[(0,)][0] < 100
+
+
+def test_the_file_holds_codes_in_order_of_place_and_no_name_of_a_unit(tmp_path):
+    source = tmp_path / "visits.parquet"
+    visits = {
+        "person": ["ann", "ann", "ann", "bob", None],
+        "ward": ["A", "B", "?", "A", "B"],
+        "stay": [1.4, 99.0, None, 1.6, 0.0],
+        "note": ["x", None, "y", "x", "z"],
+        "big": [1, 2, 3, 4, 5],
+    }
+    pq.write_table(pa.table(visits), source)
+    table = sf.Table(
+        source,
+        unit=sf.Unit("person", max_rows=2),
+        columns={
+            "ward": sf.Category("A", "B"),
+            "stay": sf.Real(0, 9, step="0.5"),
+            "note": sf.Text(),
+            "big": sf.Integer(0, 2**40),
+        },
+    )
+    folder = prepare({"visits": table}, dataset="clinic", folder=tmp_path / "layouts")
+    (file,) = folder.glob("*.parquet")
+    found = pq.read_table(file)
+    assert found.column_names == ["c_ward", "c_stay", "c_note", "c_big", "unit", "place"]
+    assert [str(each) for each in found.schema.types] == ["int8", "int8", "string", "int64", "int64", "int32"]
+    places = found["place"].to_pylist()
+    assert places == sorted(places) and max(places) == 2
+    assert sorted(found["unit"].to_pylist()) in ([1, 1, 2], [1, 2, 2])
+    codes = {(row["c_ward"], row["c_stay"], row["c_note"], row["c_big"]) for row in found.to_pylist()}
+    assert codes < {(0, 3, "x", 1), (1, 18, None, 2), (None, None, "y", 3), (0, 3, "x", 4)} and len(codes) == 3
+
+
+def test_the_whole_table_is_what_a_layout_holds():
+    dataset = Dataset("world", world.TABLES)
+    assert layout.whole(dataset, "people") == Scan("people", "", PEOPLE.columns, Owner(("who",)))
+    assert layout.whole(dataset, "notes").owner == scan("notes").owner
