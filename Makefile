@@ -7,7 +7,7 @@ SOURCES := $(shell find src -name '*.py')
 NOISE_PEERS := diffprivlib opendp python-dp
 ACCOUNTING_PEERS := autodp dp-accounting opacus opendp prv-accountant
 
-.PHONY: demo test prove lint format proofs clean lock bench bench-noise bench-accounting figures
+.PHONY: demo test prove chaos lint format proofs clean lock bench bench-noise bench-accounting bench-ledger figures
 
 demo: $(VENV)/.run
 	$(BIN)/sfumato demo --report demo-report.html
@@ -19,6 +19,10 @@ test: $(VENV)/.dev
 # Minutes, not seconds: at least 1e8 draws of each law, thousands of tables, what the time of a draw tells.
 prove: $(VENV)/.dev
 	$(BIN)/python -m pytest prove $(ARGS)
+
+# Minutes too: a ledger whose processes are killed, whose server is crashed and whose callers race.
+chaos: $(VENV)/.dev
+	$(BIN)/python -m pytest chaos $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -42,7 +46,7 @@ lock:
 	done
 
 # Every benchmark. They report; a missed bar is no error.
-bench: bench-noise bench-accounting
+bench: bench-noise bench-accounting bench-ledger
 
 # Ours and the peers in one run. A peer that does not install here is named and left out.
 bench-noise: $(VENV)/.run $(NOISE_PEERS:%=.bench/%/.done)
@@ -50,6 +54,10 @@ bench-noise: $(VENV)/.run $(NOISE_PEERS:%=.bench/%/.done)
 
 bench-accounting: $(VENV)/.run $(ACCOUNTING_PEERS:%=.bench/%/.done)
 	$(BIN)/python -m benchmarks.accounting $(ONLY)
+
+# A naive ledger beside ours; the first run makes a ledger of 10^6 charges, which takes minutes.
+bench-ledger: $(VENV)/.run
+	$(BIN)/python -m benchmarks.ledger $(ONLY)
 
 # The pictures of docs/, from benchmarks/results.
 figures: $(VENV)/.run

@@ -12,8 +12,8 @@ from benchmarks.compare import Case, Kind, Sample, Work
 
 ROOT = Path(__file__).resolve().parent.parent
 OURS = "sfumato"
-# these two live in the environment of sfumato itself
-_HOME = (OURS, "numpy")
+# these live in the environment of sfumato itself
+_HOME = (OURS, "numpy", "naive_sqlite")
 Samples = dict[Work, list[Sample]]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InvalidConfig, SfumatoError
+from sfumato.ledger.store.open import SERVERS
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
@@ -48,7 +49,7 @@ class Declarations:
     """What a file declares."""
 
     dataset: Dataset
-    ledger: Path
+    ledger: str | Path
     budget: Budget | None
 
 
@@ -60,7 +61,8 @@ def read_declarations(path: str | Path) -> Declarations:
     relation = _relation(form.get("relation", "add-remove"))
     dataset = Dataset(_text(form, "dataset"), tables, relation, str(form.get("version", "1")))
     budget = _budget(_mapping(form, "budget")) if "budget" in form else None
-    return Declarations(dataset, folder / _text(form, "ledger"), budget)
+    ledger = _text(form, "ledger")
+    return Declarations(dataset, ledger if ledger.startswith(SERVERS) else folder / ledger, budget)
 
 
 def read_config(path: str | Path) -> dict[str, Any]:

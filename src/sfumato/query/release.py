@@ -9,12 +9,14 @@ import datetime
 import hashlib
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sfumato.engines.base import Codes, Engine, Integers
 from sfumato.errors import EngineFailed
 from sfumato.ledger.journal import canonical_json
-from sfumato.ledger.spend import Ledger, Request
+from sfumato.ledger.request import Request
+from sfumato.ledger.spend import Ledger
+from sfumato.ledger.tree import UNSTATED
 from sfumato.metadata.column import Column, Text
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
@@ -39,6 +41,14 @@ class Asker:
     dataset: Dataset
     contract: Contract
     analyst: str
+    purpose: str = UNSTATED
+
+    def request(self, planned: Planned, key: str = "") -> Request:
+        """What the ledger is asked for; ``key`` is the caller's idempotency key."""
+        question, statement = self.question_key(planned), self.statement_key(planned.question)
+        shared = replace(self, analyst="").question_key(planned)
+        names = (self.dataset.name, self.analyst, question, statement, planned.event)
+        return Request(*names, purpose=self.purpose, shared=shared, key=key)
 
     def question_key(self, planned: Planned) -> str:
         """The key of one answer (RULES 21): plan, constants, bounds, mechanism, version, asker."""
@@ -62,7 +72,7 @@ class Asker:
         return hashlib.sha256(canonical_json(facts).encode()).hexdigest()
 
 
-def release(planned: Planned, asker: Asker, engine: Engine, ledger: Ledger) -> bytes:
+def release(planned: Planned, asker: Asker, engine: Engine, ledger: Ledger, *, key: str = "") -> bytes:
     """The stored answer to a planned question, charged once.
 
     Guarantees:
@@ -73,17 +83,18 @@ def release(planned: Planned, asker: Asker, engine: Engine, ledger: Ledger) -> b
 
     Raises:
         BudgetExceeded, AccountFrozen: nothing was charged.
+        KeyUsed: the idempotency key is bound to something else; nothing was charged.
         EngineFailed: the charge is forfeited.
     """
+    request = asker.request(planned, key)
     with ledger.one_at_a_time():
-        stored = ledger.answer(asker.question_key(planned))
-        return stored if stored is not None else _charged(planned, asker, engine, ledger)
+        stored = ledger.recall(request)
+        return stored if stored is not None else _charged(planned, asker, engine, ledger, request)
 
 
-def _charged(planned: Planned, asker: Asker, engine: Engine, ledger: Ledger) -> bytes:
+def _charged(planned: Planned, asker: Asker, engine: Engine, ledger: Ledger, request: Request) -> bytes:
     """Reserve, draw, execute, read, commit: in this order."""
-    question, statement = asker.question_key(planned), asker.statement_key(planned.question)
-    charge = ledger.reserve(Request(asker.dataset.name, asker.analyst, question, statement, planned.event))
+    charge = ledger.reserve(request)
     try:
         groups = every_group(planned.bounded.tracked.raw.keys)
         noise = [

@@ -13,6 +13,7 @@ from sfumato.errors import InvalidDeclaration, WrongUse
 from sfumato.exact.rational import Number, decimal_text
 from sfumato.ledger.balance import Balance, units_text
 from sfumato.ledger.spend import Ledger
+from sfumato.ledger.tree import UNSTATED
 from sfumato.ledger.verify import Report, verify
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
@@ -110,11 +111,13 @@ class Session:
     >>> folder.cleanup()
     """
 
-    def __init__(self, dataset: Dataset, budget: Budget, engine: Engine, ledger: Ledger, analyst: str) -> None:
+    def __init__(
+        self, dataset: Dataset, budget: Budget, engine: Engine, ledger: Ledger, *, analyst: str, purpose: str
+    ) -> None:
         self._engine = engine
         self._ledger = ledger
         self._limit = budget
-        self._asker = Asker(dataset, Contract.of(dataset, budget), analyst)
+        self._asker = Asker(dataset, Contract.of(dataset, budget), analyst, purpose)
         ledger.adopt(self._asker.contract, budget)
 
     @property
@@ -152,6 +155,7 @@ class Session:
         delta: Number | None = None,
         error: Number | None = None,
         max_epsilon: Number | None = None,
+        key: str = "",
     ) -> Answer:
         """The private answer to a question.
 
@@ -160,21 +164,19 @@ class Session:
         is at most ``error``, absolute or such as "5%" of a public reference.
 
         The cost is debited before the data is read. The same question at the same price is
-        answered from the ledger, the same bytes, at no cost.
+        answered from the ledger, the same bytes, at no cost. A ``key`` binds the question to
+        its answer for a caller who may have to ask twice.
 
         Raises:
             Refused: the language, a missing declaration or the budget forbids it; free.
-            WrongUse: the price is not one.
+            WrongUse: the price is not one, or the key belongs to another question.
             EngineFailed: the cost stays spent.
         """
         asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
         plans = self._plans(understand(sql, self.dataset), asked)
-        for plan in plans:
-            stored = self._ledger.answer(self._asker.question_key(plan))
-            if stored is not None:
-                return Answer(stored)
+        plans = [plan for plan in plans if self._ledger.answer(self._asker.question_key(plan)) is not None][:1] or plans
         planned = plans[0] if len(plans) == 1 else cheapest(plans, self._ledger.balance(self.dataset.name))
-        return Answer(release(planned, self._asker, self._engine, self._ledger))
+        return Answer(release(planned, self._asker, self._engine, self._ledger, key=key))
 
     def verify(self) -> Report:
         """Replays the ledger against everything that it stores."""
@@ -229,17 +231,20 @@ def connect(
     relation: Relation = AddRemove,
     version: str = "1",
     analyst: str = "owner",
+    purpose: str = UNSTATED,
 ) -> Session:
     """A session over declared tables.
 
     Args:
         tables: the tables, by the names that questions use.
         dataset: the name under which the ledger knows the data, for ever.
-        ledger: the file that keeps what was spent; made if it is not there.
+        ledger: the file that keeps what was spent, made if it is not there, or a postgresql://
+            address.
         budget: the limit; may be left out where the ledger already has it.
         relation: ``sf.AddRemove`` or ``sf.ReplaceOne``.
         version: the owner's version of the content; another version is asked anew.
-        analyst: who asks; answers are not shared between analysts.
+        analyst: who asks; answers are not shared between analysts unless the owner's policy says so.
+        purpose: what for; the analyst's account lies below it.
 
     Raises:
         InvalidDeclaration, InvalidSource: a table that is not as declared.
@@ -264,7 +269,7 @@ def connect(
                 f"The ledger does not know {dataset!r} yet, and no budget is given.",
                 remedy="budget=sf.Budget(epsilon=1)",
             )
-        return Session(declared, limit, engine, opened, analyst)
+        return Session(declared, limit, engine, opened, analyst=analyst, purpose=purpose)
     except BaseException:
         opened.close()
         engine.close()
