@@ -8,7 +8,7 @@ NOISE_PEERS := diffprivlib opendp python-dp
 ACCOUNTING_PEERS := autodp dp-accounting opacus opendp prv-accountant
 ENGINE_PEERS := opendp-polars
 
-.PHONY: demo demo-hospitals test coverage prove lint format proofs clean lock bench bench-noise bench-accounting bench-query bench-engines figures
+.PHONY: demo demo-hospitals test coverage prove chaos lint format proofs clean lock bench bench-noise bench-accounting bench-query bench-engines bench-ledger figures
 
 demo: $(VENV)/.run
 	$(BIN)/sfumato demo --report demo-report.html
@@ -28,6 +28,10 @@ coverage: $(VENV)/.dev
 # Minutes, not seconds: at least 1e8 draws of each law, thousands of tables, what the time of a draw tells.
 prove: $(VENV)/.dev
 	$(BIN)/python -m pytest prove $(ARGS)
+
+# Minutes too: a ledger whose processes are killed, whose server is crashed and whose callers race.
+chaos: $(VENV)/.dev
+	$(BIN)/python -m pytest chaos $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -51,7 +55,7 @@ lock:
 	done
 
 # Every benchmark. They report; a missed bar is no error.
-bench: bench-noise bench-accounting bench-query bench-engines
+bench: bench-noise bench-accounting bench-query bench-engines bench-ledger
 
 # Ours and the peers in one run. A peer that does not install here is named and left out.
 bench-noise: $(VENV)/.run $(NOISE_PEERS:%=.bench/%/.done)
@@ -66,6 +70,10 @@ bench-query: $(VENV)/.run
 # 1M and 10M rows; ONLY=100M for the largest.
 bench-engines: $(VENV)/.run $(ENGINE_PEERS:%=.bench/%/.done)
 	$(BIN)/python -m benchmarks.engines $(ONLY)
+
+# A naive ledger beside ours; the first run makes a ledger of 10^6 charges, which takes minutes.
+bench-ledger: $(VENV)/.run
+	$(BIN)/python -m benchmarks.ledger $(ONLY)
 
 # The pictures and tables of docs/, from benchmarks/results.
 figures: $(VENV)/.run

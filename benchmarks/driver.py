@@ -13,7 +13,7 @@ from benchmarks.compare import Case, Kind, Sample, Work
 ROOT = Path(__file__).resolve().parent.parent
 OURS = "sfumato"
 # these live in the environment of sfumato itself
-_HOME = (OURS, "numpy", "questions", "workloads")
+_HOME = (OURS, "numpy", "questions", "workloads", "naive_sqlite")
 Samples = dict[Work, list[Sample]]
 
 

@@ -33,7 +33,7 @@ def _asked(keys: Sequence[str], n: int, delta: float | None) -> Any:
 
 def _grouped(key: str, n: int, rows: int = _ROWS, delta: float | None = None) -> Any:
     asked = _asked([key], n, delta)
-    return asked.truncate_num_groups(_GROUPS, by=[key]).truncate_per_group(rows, by=[key]).group_by(key)
+    return asked.truncate_num_groups(_GROUPS, by=[key], keep="first").truncate_per_group(rows, by=[key]).group_by(key)
 
 
 def _amount() -> Any:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from benchmarks.systems import Call, Make
 from benchmarks.systems.accounts import ACCOUNTS
+from benchmarks.systems.charges import CHARGES
 from benchmarks.systems.scores import RATE, normal, votes
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.noise.coin import BernoulliLogistic
@@ -61,4 +62,5 @@ WORKS: dict[str, Make] = {
     "permute-and-flip, votes": partial(_select, permute_and_flip, votes),
     "bits": _bits,
     **ACCOUNTS,
+    **CHARGES,
 }

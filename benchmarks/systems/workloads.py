@@ -134,7 +134,7 @@ def _error_of_p50(scale: float, n: int) -> Call:
 
     def call() -> float:
         told = session.query(QUESTIONS["W5"], **_price())  # type: ignore[arg-type]
-        errors = sorted(abs(row["p50"] - exact[row["region"]]) / exact[row["region"]] for row in told.rows)
+        errors = sorted(abs(p50 - exact[region]) / exact[region] for region, p50, _ in told.rows)
         return 100 * float(errors[len(errors) // 2])
 
     return call

@@ -17,10 +17,13 @@
     |   +-- InvalidSource
     |   +-- InvalidConfig
     |   +-- ContractMismatch       the ledger knows this dataset under another contract
+    |   +-- KeyUsed                an idempotency key that is bound to something else
     +-- Failed                 exit 3: nothing is wrong with the question
         +-- EngineFailed           one constant message; the charge is forfeited
         +-- LedgerError
             +-- LedgerBusy, LedgerCorrupt, LedgerReadOnly, LedgerTooNew, LedgerUnavailable
+            +-- InProgress         the same question is being answered right now
+            +-- LeaseExpired       the charge was closed while its worker was away
 
 Each says what was given, what is allowed and what to do. No message ever holds a
 value of the private data.
@@ -127,6 +130,10 @@ class ContractMismatch(WrongUse):
     """The ledger knows this dataset under another contract."""
 
 
+class KeyUsed(WrongUse):
+    """An idempotency key is bound to another request, or to one that has ended without an answer."""
+
+
 class Failed(SfumatoError):
     """Nothing is wrong with the question."""
 
@@ -164,3 +171,11 @@ class LedgerTooNew(LedgerError):
 
 class LedgerUnavailable(LedgerError):
     """The ledger's place does not exist, or the disk refuses it."""
+
+
+class InProgress(LedgerError):
+    """The same question is being answered right now, and is not paid for twice."""
+
+
+class LeaseExpired(LedgerError):
+    """The charge was closed at full cost while its worker was away; its answer is not stored."""

@@ -101,7 +101,6 @@ def test_a_chance_beyond_all_decimals_still_has_a_point():
 @given(st.fractions(-30, 60, max_denominator=1000), st.fractions(Fraction(1, 100), 40, max_denominator=1000))
 @settings(deadline=None, max_examples=60)
 def test_the_excess_lies_between_its_bounds(near, more):
-    # the two are shifted where the far one would not be positive
     far = max(near + more, Fraction(1, 1000))
     assert exceeds(near, far)
     lower, upper = normal_excess(near, far)

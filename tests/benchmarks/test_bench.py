@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks import accounting, driver, figures, noise, report, worker
+from benchmarks import accounting, driver, figures, ledger, noise, report, worker
 from benchmarks.compare import (
     Case,
     Kind,
@@ -131,12 +131,15 @@ def test_a_process_answers_and_says_what_it_cannot():
 
 
 def test_every_work_of_ours_and_numpy_is_there():
-    works = {name: import_module(f"benchmarks.systems.{name}").WORKS for name in ("sfumato", "numpy")}
-    cases = (*noise.cases(), *accounting.cases())
+    systems = ("sfumato", "numpy", "naive_sqlite")
+    works = {name: import_module(f"benchmarks.systems.{name}").WORKS for name in systems}
+    cases = (*noise.cases(), *accounting.cases(), *ledger.cases())
     asked = [work for case in cases for work in case.works if work.system in works]
     assert not [work for work in asked if work.name not in works[work.system]]
     for name, make in works["sfumato"].items():
         assert make(2.5, 64)() is not None, name
+    for make in works["naive_sqlite"].values():
+        make(2, 4)()
 
 
 def test_a_repetition_is_so_many_calls(monkeypatch):

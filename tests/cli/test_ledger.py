@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``sfumato ledger``: verify and thaw."""
 
+import json
+import shutil
+
 import apsw
 
 from tests.contracts.shell import COUNT, Shell
@@ -38,3 +41,48 @@ def test_thaw_counts_what_it_acknowledges(shell: Shell) -> None:
     connection.execute("UPDATE charge SET state = 'forfeited', reason = 'engine'")
     connection.close()
     assert shell.run("ledger", "thaw").out == "1 failures acknowledged\n"
+
+
+def test_a_head_kept_elsewhere_is_checked(shell: Shell) -> None:
+    shell.run("query", COUNT, "--epsilon", "1")
+    shutil.copy(shell.folder / "ledger.db", shell.folder / "old.db")
+    shell.run("query", COUNT, "--epsilon", "2")
+    ran = shell.run("ledger", "head", "--output", "kept.json")
+    key = ran.out.split()[-1]
+    ran = shell.run("ledger", "verify", "--head", "kept.json")
+    assert (ran.code, f"signed by {key}" in ran.out) == (0, True)
+    shell.configure('ledger = "ledger.db"', 'ledger = "old.db"')
+    ran = shell.run("ledger", "verify", "--head", "kept.json")
+    assert (ran.code, "this is an older copy" in ran.err) == (3, True)
+
+
+def test_an_altered_head_is_refused(shell: Shell) -> None:
+    shell.run("query", COUNT, "--epsilon", "1")
+    shell.run("ledger", "head", "--output", "kept.json")
+    kept = shell.folder / "kept.json"
+    kept.write_text(kept.read_text().replace("[\n        4", "[\n        3"))
+    assert shell.run("ledger", "verify", "--head", "kept.json").err.startswith("LedgerCorrupt: This is no head")
+    assert shell.run("ledger", "verify", "--head", "none.json").code == 2
+
+
+def test_a_head_can_be_signed_with_a_key_of_another_place(shell: Shell) -> None:
+    shell.run("query", COUNT, "--epsilon", "1")
+    first = shell.run("ledger", "head", "--output", "kept.json", "--key", "my.key").out
+    assert shell.run("ledger", "head", "--output", "kept.json", "--key", "my.key").out == first
+    assert shell.run("ledger", "head", "--output", "kept.json").out != first
+
+
+def test_the_log_tells_every_act(shell: Shell) -> None:
+    shell.run("query", COUNT, "--epsilon", "1")
+    lines = shell.run("ledger", "log").out.splitlines()
+    assert [line.split()[2] for line in lines] == ["account", "reserve", "execute", "commit"]
+    assert [line.split()[1] for line in shell.run("ledger", "log", "--last", "2").out.splitlines()] == ["3", "4"]
+    forms = [json.loads(line) for line in shell.run("ledger", "log", "--format", "json").out.splitlines()]
+    assert forms[1]["cost"] == {"epsilon": "1000000000000", "rho": "500000000000", "delta": "0"}
+
+
+def test_help_lists_every_command_of_the_group(shell: Shell) -> None:
+    listed = shell.run("ledger", "--help").out
+    for name in ("verify", "head", "log", "accounts", "allocate", "freeze", "thaw", "export", "import", "migrate"):
+        assert f"  {name}" in listed
+    assert shell.run("ledger", "nonsense").code == 2

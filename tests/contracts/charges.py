@@ -5,7 +5,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from sfumato.ledger import Ledger, Request
-from sfumato.ledger.store.base import EXECUTING, RESERVED
+from sfumato.ledger.journal import Entry
+from sfumato.ledger.store.base import EXECUTING, RESERVED, ChargeRow
 from sfumato.metadata.contract import Contract
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.privacy import AdditiveNoise, Budget, Distance, Norm
@@ -65,11 +66,20 @@ def in_state(ledger: Ledger, state: str, question: str = "q") -> str:
 
 def state_of(ledger: Ledger, charge: str) -> str:
     """The stored state of a charge."""
-    row = ledger.store.charge(charge)
+    row = ledger.store.read(lambda rows: rows.charge(charge))
     return row.state if row else "unknown"
 
 
-def head(ledger: Ledger) -> str:
-    """The hash of the last journal entry: equal heads, equal history."""
-    last = ledger.store.last_entry()
-    return last.hash if last else ""
+def entries(ledger: Ledger) -> list[Entry]:
+    """The whole journal."""
+    return ledger.store.read(lambda rows: [entry for chain in rows.chains() for entry in rows.entries(chain)])
+
+
+def head(ledger: Ledger) -> list[str]:
+    """The hashes of the journal: equal heads, equal history."""
+    return [entry.hash for entry in entries(ledger)]
+
+
+def charges(ledger: Ledger) -> list[ChargeRow]:
+    """Every charge."""
+    return ledger.store.read(lambda rows: [row for row, _ in rows.history()])

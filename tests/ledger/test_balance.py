@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The arithmetic of an account, against plain integers."""
 
+import json
 from fractions import Fraction
 
 import pytest
@@ -11,12 +12,20 @@ from sfumato.accounting.filter import NOTHING, Charge, Gates
 from sfumato.errors import BudgetExceeded
 from sfumato.ledger.balance import (
     Balance,
+    Held,
+    balance_admits,
     charge_from_json,
+    charge_from_text,
+    charge_text,
     charge_to_json,
     gates_from_json,
+    gates_from_text,
     gates_to_json,
+    held_from_text,
+    held_text,
     units_text,
 )
+from sfumato.ledger.journal import canonical_json
 from sfumato.privacy.budget import Budget
 
 ONE = 10**12
@@ -95,3 +104,59 @@ def test_stored_integers_are_texts_since_they_may_exceed_64_bits() -> None:
 @pytest.mark.parametrize(("units", "text"), [(1, "0.000000000001"), (ONE, "1"), (0, "0"), (None, "unbounded")])
 def test_units_are_shown_exactly(units: int | None, text: str) -> None:
     assert units_text(units) == text
+
+
+@given(st.lists(charges, min_size=1, max_size=5), st.data())
+def test_what_is_taken_out_leaves_the_sum_of_the_others(held: list[Charge], data: st.DataObject) -> None:
+    total = Held()
+    for charge in held:
+        total = total.plus(charge)
+    out = data.draw(st.sampled_from(held))
+    others = list(held)
+    others.remove(out)
+    assert total.minus(out).charge == sum(others, NOTHING)
+
+
+def test_a_sum_that_could_forget_an_unbounded_charge_would_be_noticed() -> None:
+    # the sum of charges themselves cannot be taken apart: an unbounded one swallows the others
+    swallowed = Charge(None, 1, 0) + Charge(5, 1, 0)
+    assert swallowed.epsilon is None
+    assert Held().plus(Charge(None, 1, 0)).plus(Charge(5, 1, 0)).minus(Charge(None, 1, 0)).charge == Charge(5, 1, 0)
+
+
+@pytest.mark.parametrize("charge", [Charge(1, 0, 0), Charge(0, 1, 0), Charge(0, 0, 1), Charge(None, 0, 0)])
+def test_less_than_nothing_cannot_be_held(charge: Charge) -> None:
+    with pytest.raises(ValueError, match="less than nothing"):
+        Held().minus(charge)
+
+
+@given(st.lists(charges, max_size=4))
+def test_what_is_held_survives_its_stored_form(held: list[Charge]) -> None:
+    total = Held()
+    for charge in held:
+        total = total.plus(charge)
+    assert held_from_text(held_text(total)) == total
+
+
+@pytest.mark.parametrize("text", ["-1", "1.5", "", "x", None, 3, True])
+def test_what_no_ledger_wrote_is_not_read_as_a_number(text: object) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        charge_from_json({"epsilon": "1", "rho": text, "delta": "0"})
+
+
+def test_stored_gates_say_what_they_admit() -> None:
+    gates = canonical_json(gates_to_json(Gates.of(Budget(1))))
+    assert gates_from_text(gates) == Gates.of(Budget(1))
+    half = Held().plus(pure(ONE // 2))
+    assert balance_admits(gates, charge_text(pure(ONE // 2)), held_text(half))
+    assert not balance_admits(gates, charge_text(pure(ONE // 2)), held_text(half.plus(pure(1))))
+
+
+@given(charges, st.lists(charges, max_size=3))
+def test_stored_texts_are_canonical(charge: Charge, held: list[Charge]) -> None:
+    assert charge_text(charge) == canonical_json(charge_to_json(charge))
+    assert charge_from_text(charge_text(charge)) == charge
+    total = Held()
+    for each in held:
+        total = total.plus(each)
+    assert held_text(total) == canonical_json(json.loads(held_text(total)))

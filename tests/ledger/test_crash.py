@@ -1,163 +1,80 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process killed (SIGKILL) at every moment of a charge; what the next opening finds.
+"""Processes killed (SIGKILL) while they charge, and what the next opening finds; ``chaos`` does it for longer.
 
-The outside witness is this process: it holds what the killed one printed before it died,
-and opens the ledger file afterwards.
+The outside witness holds every byte that was released before the kill.
 """
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from sfumato.ledger import Ledger, verify
-from sfumato.ledger.store.base import COMMITTED, FORFEITED, VOIDED
+from sfumato.errors import AccountFrozen
+from sfumato.ledger import Ledger, spend, verify
+from sfumato.ledger.books import Books
+from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, VOIDED, ChargeRow, Rows
+from tests.contracts.charges import in_state, opened, pure
+from tests.contracts.crashes import Mutant, crashed
+from tests.contracts.kill_points import WRITES, killed
 
-PROGRAM = """
-import os, signal, sys
-from fractions import Fraction
-from sfumato.ledger import Ledger, Request
-from sfumato.metadata.contract import Contract
-from sfumato.noise import DiscreteLaplace
-from sfumato.privacy import AdditiveNoise, Budget, Distance, Norm
-
-path, point, mutant = sys.argv[1:]
-
-def at(name):
-    if name == point:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-def spied(store, name):
-    original = getattr(store, name)
-    def call(*values):
-        at("before " + name)
-        result = original(*values)
-        at("after " + name)
-        return result
-    setattr(store, name, call)
-
-def show(body):
-    sys.stdout.write(body)
-    sys.stdout.flush()
-
-budget = Budget(1)
-ledger = Ledger.open(path)
-ledger.adopt(Contract("d", "add-remove", {"t": "(row)"}, "1", "0"), budget)
-event = AdditiveNoise(DiscreteLaplace(10), Distance(Norm.L1, Fraction(1)))
-if mutant == "release before reserve":
-    show("answer")
-    at("shown")
-if mutant == "commit after showing":
-    Ledger.commit = lambda self, charge, body: None
-at("opened")
-for name in ("put_charge", "append"):
-    if point.endswith("reserve " + name):
-        point = point.replace("reserve ", "")
-        spied(ledger.store, name)
-charge = ledger.reserve(Request("d", "owner", "q", "s", event))
-at("reserved")
-for name in ("put_charge", "append"):
-    if point.endswith("execute " + name):
-        point = point.replace("execute ", "")
-        spied(ledger.store, name)
-ledger.execute(charge)
-at("executing")
-for name in ("put_charge", "put_account", "put_answer", "append"):
-    if point.endswith("commit " + name):
-        point = point.replace("commit ", "")
-        spied(ledger.store, name)
-ledger.commit(charge, b"answer")
-at("committed")
-show("answer")
-at("shown")
-"""
-
-# what is found after a kill at each moment: the state of the charge, and the tenths spent
-NOTHING, VOID, FORFEIT, COMMIT = ("none", 0), (VOIDED, 0), (FORFEITED, 1), (COMMITTED, 1)
-MOMENTS = {
-    "opened": NOTHING,
-    "before reserve put_charge": NOTHING,
-    "after reserve put_charge": NOTHING,
-    "after reserve append": NOTHING,
-    "reserved": VOID,
-    "after execute put_charge": VOID,
-    "after execute append": VOID,
-    "executing": FORFEIT,
-    "after commit put_charge": FORFEIT,
-    "after commit append": FORFEIT,
-    "after commit put_account": FORFEIT,
-    "before commit put_answer": FORFEIT,
-    "after commit put_answer": FORFEIT,
-    "committed": COMMIT,
-    "shown": COMMIT,
-}
+SEVERAL = {"processes": 4, "threads": 2, "lease_ms": 200, "longest_ms": 400}
 
 
-def killed_at(path: Path, moment: str, mutant: str = "none") -> str:
-    """Runs the program until it kills itself; what it had shown by then."""
-    command = [sys.executable, "-c", PROGRAM, str(path), moment, mutant]
-    finished = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert finished.returncode == -9, finished.stderr
-    return finished.stdout
+def test_a_kill_at_every_point_leaves_a_declared_state(place: str) -> None:
+    kills = killed(place=place, lease_ms=1)
+    assert [kill for kill in kills if not kill.sound] == []
+    # every kind of point was met, and every state was left
+    assert {kill.point.partition(": ")[2] for kill in kills} >= {f"before {name}" for name in WRITES}
+    assert {kill.state for kill in kills} == {"none", VOIDED, FORFEITED, COMMITTED}
+    assert {kill.begun for kill in kills} == {"reserve", "execute", "commit", "forfeit", "void", "share", "bind"}
 
 
-def found(path: Path) -> tuple[str, int, bytes | None]:
-    """The state of the charge after reopening, the tenths of epsilon spent, and the answer."""
-    ledger = Ledger.open(path)
-    try:
-        assert verify(ledger).problems == ()
-        states = [row.state for row in ledger.store.charges()]
-        balance = ledger.balance("d")
-        assert balance.reserved.epsilon == 0
-        return (states or ["none"])[0], balance.spent.epsilon // 10**11, ledger.answer("q")
-    finally:
-        ledger.close()
+@pytest.mark.parametrize("mutant", [Mutant.BEFORE_RESERVE, Mutant.BEFORE_COMMIT])
+def test_the_witness_catches_who_answers_too_early_at_some_point(tmp_path: Path, mutant: Mutant) -> None:
+    (tmp_path / "ledger").mkdir()
+    place = str(tmp_path / "ledger" / "l.db")
+    assert [kill for kill in killed(place=place, lease_ms=1, mutant=mutant.value, lives=["answered"]) if not kill.sound]
 
 
-def paid_for_what_was_shown(shown: str, path: Path) -> bool:
-    """The witness: nothing was shown that is not stored and spent."""
-    _, spent, answer = found(path)
-    return shown == "" or (spent == 1 and answer == shown.encode())
+def test_kills_at_random_lose_nothing(place: str) -> None:
+    several = SEVERAL if place.startswith("postgresql:") else {}
+    found = crashed(place=place, rounds=8, seed=1, **several)
+    assert found.sound, found
+    assert found.rounds == 8
+    assert found.released > 0
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-def test_a_kill_at_any_moment_leaves_a_declared_state(tmp_path: Path, moment: str) -> None:
-    path = tmp_path / "l.db"
-    shown = killed_at(path, moment)
-    state, spent, answer = found(path)
-    assert (state, spent) == MOMENTS[moment]
-    assert answer == (b"answer" if state == COMMITTED else None)
-    assert paid_for_what_was_shown(shown, path)
+@pytest.mark.parametrize("mutant", [Mutant.BEFORE_RESERVE, Mutant.BEFORE_COMMIT])
+def test_the_witness_catches_who_answers_too_early_at_random(tmp_path: Path, mutant: Mutant) -> None:
+    assert not crashed(place=str(tmp_path / "l.db"), rounds=60, seed=2, mutant=mutant.value).sound
 
 
-@pytest.mark.parametrize("mutant", ["commit after showing", "release before reserve"])
-def test_the_witness_catches_a_ledger_that_shows_too_early(tmp_path: Path, mutant: str) -> None:
-    path = tmp_path / "l.db"
-    shown = killed_at(path, "shown", mutant)
-    assert shown == "answer"
-    assert not paid_for_what_was_shown(shown, path)
+def left_open(path: Path, state: str) -> str:
+    """A charge in a state, in a ledger whose process is gone; its id."""
+    ledger = opened(path)
+    charge = in_state(ledger, state)
+    ledger.store.close()
+    return charge
 
 
 def test_three_crashes_freeze_the_account_too(tmp_path: Path) -> None:
     path = tmp_path / "l.db"
     for _ in range(3):
-        killed_at(path, "executing")
-    ledger = Ledger.open(path)
-    assert ledger.store.failures("d", "owner") == 3
+        left_open(path, EXECUTING)
+    ledger = opened(path)
+    with pytest.raises(AccountFrozen, match="after 3 failures"):
+        ledger.reserve(pure("0.1", "more"))
     assert ledger.balance("d").spent.epsilon == 3 * 10**11
 
 
-def test_a_recovery_that_voids_what_was_read_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def forgiving(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
+    """A broken recovery: what was executing is given back."""
+    spend._void(rows, books, row, reason)
+
+
+def test_a_recovery_that_gives_back_what_was_read_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "l.db"
-    killed_at(path, "executing")
-
-    def forgiving(self: Ledger) -> None:
-        """A broken recovery: every open charge is given back."""
-        with self.store.transaction():
-            for row in list(self.store.charges("executing")):
-                self.store.put_charge(type(row)(*(getattr(row, n) if n != "state" else VOIDED for n in row.__slots__)))
-
-    monkeypatch.setattr(Ledger, "_recover", forgiving)
-    with pytest.raises(AssertionError):
-        found(path)
+    left_open(path, EXECUTING)
+    monkeypatch.setattr(spend, "_forfeit", forgiving)
+    ledger = Ledger.open(path)
+    assert verify(ledger).problems != ()
+    ledger.close()

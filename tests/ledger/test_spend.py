@@ -3,6 +3,8 @@
 
 import json
 import threading
+from dataclasses import replace
+from datetime import timedelta
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -13,14 +15,31 @@ from sfumato.errors import (
     AccountFrozen,
     BudgetExceeded,
     ContractMismatch,
+    InProgress,
+    LeaseExpired,
     LedgerCorrupt,
     LedgerUnavailable,
 )
 from sfumato.ledger import Ledger
 from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, RESERVED, VOIDED
+from sfumato.ledger.store.sqlite_rows import SQLiteRows
 from sfumato.ledger.verify import verify
+from sfumato.noise import DiscreteLaplace
+from sfumato.privacy import AdditiveNoise, Distance, Norm, ReplaceOne
 from sfumato.privacy.budget import Budget
-from tests.contracts.charges import BODY, concentrated, contract, head, in_state, opened, paid, pure, state_of
+from tests.contracts.charges import (
+    BODY,
+    charges,
+    concentrated,
+    contract,
+    entries,
+    head,
+    in_state,
+    opened,
+    paid,
+    pure,
+    state_of,
+)
 
 STATES = (RESERVED, EXECUTING, COMMITTED, FORFEITED, VOIDED)
 STEPS = {
@@ -111,7 +130,7 @@ def test_a_refused_reservation_writes_nothing(ledger: Ledger) -> None:
     with pytest.raises(BudgetExceeded):
         ledger.reserve(pure(2))
     assert head(ledger) == before
-    assert list(ledger.store.charges()) == []
+    assert charges(ledger) == []
 
 
 def test_a_charge_is_on_disk_before_it_can_execute(tmp_path: Path) -> None:
@@ -143,7 +162,7 @@ def test_an_answer_that_cannot_be_stored_leaves_its_charge_unspent_and_unrelease
     def full(*_: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(ledger.store, "put_answer", full)
+    monkeypatch.setattr(SQLiteRows, "put_answer", full)
     with pytest.raises(OSError, match="disk full"):
         ledger.commit(charge, BODY)
     assert (state_of(ledger, charge), ledger.answer("q")) == (EXECUTING, None)
@@ -152,11 +171,26 @@ def test_an_answer_that_cannot_be_stored_leaves_its_charge_unspent_and_unrelease
 
 def test_the_same_question_has_one_answer(ledger: Ledger) -> None:
     paid(ledger, pure("0.1"), b"first")
-    again = ledger.reserve(pure("0.1"))
-    ledger.execute(again)
-    with pytest.raises(LedgerCorrupt):
-        ledger.commit(again, b"second")
-    assert ledger.answer("q") == b"first"
+    before = head(ledger)
+    with pytest.raises(InProgress, match="or has just been"):
+        ledger.reserve(pure("0.1"))
+    assert (ledger.answer("q"), head(ledger)) == (b"first", before)
+
+
+@pytest.mark.parametrize("state", [RESERVED, EXECUTING])
+def test_a_question_under_way_is_not_paid_for_twice(ledger: Ledger, state: str) -> None:
+    in_state(ledger, state)
+    before = head(ledger)
+    with pytest.raises(InProgress, match="Ask again in a moment"):
+        ledger.reserve(pure("0.1"))
+    assert head(ledger) == before
+
+
+@pytest.mark.parametrize("state", [FORFEITED, VOIDED])
+def test_a_question_that_ended_without_an_answer_may_be_asked_again(ledger: Ledger, state: str) -> None:
+    in_state(ledger, state)
+    paid(ledger, pure("0.1"), b"second try")
+    assert ledger.answer("q") == b"second try"
 
 
 def test_the_first_answer_to_a_statement_is_kept_apart_from_later_ones(ledger: Ledger) -> None:
@@ -277,14 +311,117 @@ def test_of_32_threads_exactly_as_many_succeed_as_the_budget_pays(tmp_path: Path
 
 
 def test_a_row_that_is_no_longer_json_is_a_corrupt_ledger(ledger: Ledger) -> None:
-    with ledger.store.transaction():
-        row = ledger.store.accounts()[0]
-        ledger.store.put_account(type(row)(row.dataset, row.contract, row.gates, "not json"))
+    row = ledger.store.peek("d")
+    ledger.store.write(lambda rows: rows.put_account(replace(row, spent="not json")))
     with pytest.raises(LedgerCorrupt, match="cannot be read"):
         ledger.reserve(pure("0.1"))
 
 
 def test_the_journal_tells_the_whole_life_of_a_charge(ledger: Ledger) -> None:
     charge = paid(ledger, pure("0.1"))
-    told = [(entry.kind, json.loads(entry.body).get("charge")) for entry in ledger.store.entries()]
+    told = [(entry.kind, json.loads(entry.body).get("charge")) for entry in entries(ledger)]
     assert told == [("account", None), ("reserve", charge), ("execute", charge), ("commit", charge)]
+
+
+def hurried(tmp_path: Path) -> Ledger:
+    """A ledger whose leases end at once."""
+    ledger = Ledger.open(tmp_path / "hurried.db", lease=timedelta(0))
+    ledger.adopt(contract(Budget(1)), Budget(1))
+    return ledger
+
+
+@pytest.mark.parametrize(("state", "ends", "spent"), [(RESERVED, VOIDED, 0), (EXECUTING, FORFEITED, 1)])
+def test_an_ended_lease_never_gives_back_what_was_read(tmp_path: Path, state: str, ends: str, spent: int) -> None:
+    ledger = hurried(tmp_path)
+    charge = in_state(ledger, state)
+    assert ledger.sweep() == 1
+    assert ledger.sweep() == 0
+    assert state_of(ledger, charge) == ends
+    assert (ledger.balance("d").spent.epsilon, ledger.balance("d").reserved.epsilon) == (spent * 10**11, 0)
+    assert verify(ledger).problems == ()
+
+
+def test_a_worker_that_comes_back_after_its_lease_releases_nothing(tmp_path: Path) -> None:
+    ledger = hurried(tmp_path)
+    charge = in_state(ledger, EXECUTING)
+    ledger.sweep()
+    before = head(ledger)
+    for late in (lambda: ledger.commit(charge, BODY), lambda: ledger.forfeit(charge, "engine")):
+        with pytest.raises(LeaseExpired, match="its lease had ended"):
+            late()
+    assert (head(ledger), ledger.answer("q")) == (before, None)
+
+
+def test_a_worker_whose_reservation_ended_reads_nothing(tmp_path: Path) -> None:
+    ledger = hurried(tmp_path)
+    charge = ledger.reserve(pure("0.1"))
+    ledger.sweep()
+    for late in (ledger.execute, ledger.void):
+        with pytest.raises(LeaseExpired, match="is voided, not reserved"):
+            late(charge)
+
+
+def test_a_worker_that_is_late_but_was_not_missed_completes(tmp_path: Path) -> None:
+    ledger = hurried(tmp_path)
+    paid(ledger, pure("0.1"))
+    assert ledger.answer("q") == BODY
+
+
+def test_the_next_question_sweeps_what_is_overdue(tmp_path: Path) -> None:
+    ledger = hurried(tmp_path)
+    held = ledger.reserve(pure("0.9"))
+    paid(ledger, pure("0.5", "r"))
+    assert state_of(ledger, held) == VOIDED
+    assert verify(ledger).problems == ()
+
+
+def test_a_lease_that_has_not_ended_is_left_alone(ledger: Ledger) -> None:
+    in_state(ledger, RESERVED)
+    in_state(ledger, EXECUTING, "r")
+    assert ledger.sweep() == 0
+
+
+def test_expired_executions_freeze_the_account_too(tmp_path: Path) -> None:
+    ledger = hurried(tmp_path)
+    for index in range(3):
+        in_state(ledger, EXECUTING, f"q{index}")
+        ledger.sweep()
+    with pytest.raises(AccountFrozen):
+        ledger.reserve(pure("0.1"))
+
+
+def test_many_ended_leases_are_swept_in_many_units(tmp_path: Path) -> None:
+    ledger = hurried(tmp_path)
+    ledger.adopt(contract(Budget(1), "e"), Budget(1))
+    # a unit closes 64: these were opened by a ledger whose leases are long
+    ledger._lease = 10**6
+    for index in range(70):
+        ledger.reserve(pure("0.001", f"q{index}", dataset="de"[index % 2]))
+    ledger.store.write(lambda rows: [rows.put_charge(replace(row, lease_until=0)) for row in rows.overdue(None, 99)])
+    assert ledger.sweep() == 70
+    assert ledger.balance("d").taken.epsilon == ledger.balance("e").taken.epsilon == 0
+
+
+def test_a_recovery_that_only_sweeps_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = opened(tmp_path / "l.db")
+    charge = in_state(ledger, EXECUTING)
+    ledger.close()
+    monkeypatch.setattr(Ledger, "_recover", Ledger.sweep)
+    assert state_of(Ledger.open(tmp_path / "l.db"), charge) == EXECUTING
+    monkeypatch.undo()
+
+
+def test_what_a_closed_ledger_left_open_is_closed_by_the_next(tmp_path: Path) -> None:
+    ledger = opened(tmp_path / "l.db")
+    executing, reserved = in_state(ledger, EXECUTING), in_state(ledger, RESERVED, "r")
+    ledger.close()
+    again = Ledger.open(tmp_path / "l.db")
+    assert (state_of(again, executing), state_of(again, reserved)) == (FORFEITED, VOIDED)
+
+
+def test_an_event_of_another_relation_is_not_charged(ledger: Ledger) -> None:
+    event = AdditiveNoise(DiscreteLaplace(10), Distance(Norm.L1, Fraction(1), ReplaceOne))
+    before = head(ledger)
+    with pytest.raises(ContractMismatch, match="replace-one neighbours cannot be charged"):
+        ledger.reserve(replace(pure("0.1"), event=event))
+    assert head(ledger) == before

@@ -1,13 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tampering with the file, through another SQLite connection: verify finds it."""
 
+import hashlib
+import os
+import shutil
 import sys
+import threading
+from dataclasses import replace
 from pathlib import Path
 
 import apsw
 import pytest
 
+from sfumato.errors import LedgerCorrupt
 from sfumato.ledger import Ledger, verify
+from sfumato.ledger.journal import canonical_json
+from sfumato.ledger.seal import Signer
 from tests.contracts.charges import head, in_state, opened, paid, pure
 
 
@@ -16,7 +24,7 @@ def path(tmp_path: Path) -> Path:
     """A closed ledger with two paid answers, a forfeit, a void and a thaw."""
     where = tmp_path / "l.db"
     ledger = opened(where)
-    paid(ledger, pure("0.1", "one"), b"first answer")
+    paid(ledger, replace(pure("0.1", "one"), key="k"), b"first answer")
     paid(ledger, pure("0.2", "two"), b"second answer")
     in_state(ledger, "forfeited", "three")
     in_state(ledger, "voided", "four")
@@ -35,7 +43,9 @@ def problems(path: Path) -> tuple[str, ...]:
 
 
 def tamper(path: Path, *statements: str) -> None:
-    """What someone with the file can do; each statement must change something."""
+    """What someone with the file can do, who also takes away the head beside it; each statement must
+    change something."""
+    Path(f"{path}.head").unlink()
     connection = apsw.Connection(str(path))
     connection.execute("PRAGMA foreign_keys = OFF")
     for statement in statements:
@@ -50,7 +60,9 @@ def test_a_sound_ledger_has_no_problems_and_counts_what_it_holds(path: Path) -> 
     report = verify(ledger)
     assert report.problems == ()
     assert (report.entries, report.charges) == (1 + 3 + 3 + 3 + 2 + 1, 4)
-    assert report.head == head(ledger)
+    last = ledger.store.peek("d")
+    content = canonical_json({"d": [13, head(ledger)[-1]]})
+    assert (last.seq, report.head) == (13, hashlib.sha256(content.encode()).hexdigest())
 
 
 def test_an_empty_ledger_is_sound(tmp_path: Path) -> None:
@@ -68,7 +80,22 @@ EDITS = {
     "another question": "UPDATE charge SET question = 'other' WHERE question = 'one'",
     "another analyst": "UPDATE charge SET analyst = 'other' WHERE question = 'one'",
     "another statement": "UPDATE charge SET statement = 'other' WHERE question = 'one'",
-    "another event": "UPDATE charge SET event = replace(event, 'laplace', 'gaussian') WHERE question = 'one'",
+    "another account": "UPDATE charge SET account = 'd/unstated/other' WHERE question = 'one'",
+    "another dataset": "UPDATE charge SET dataset = 'other' WHERE question = 'one'",
+    "another entry": "UPDATE charge SET seq = 100 WHERE question = 'one'",
+    "a key of sharing": "UPDATE charge SET shared = 'x' WHERE question = 'one'",
+    "an answer to be shared": "UPDATE answer SET shared = 'x' WHERE question = 'one'",
+    "another source": "UPDATE charge SET source = 'x' WHERE question = 'one'",
+    "a held cost": """UPDATE account SET held = replace(held, '"rho":"0', '"rho":"1')""",
+    "a frozen account": "UPDATE account SET frozen = 'no' WHERE id = 'd'",
+    "a policy": "UPDATE account SET policy = '{\"sharing\":true}' WHERE id = 'd'",
+    "an earlier period": "UPDATE account SET earlier = '[1]' WHERE id = 'd'",
+    "a limit of an analyst": "UPDATE account SET gates = '{}' WHERE id <> 'd'",
+    "another parent": "UPDATE account SET parent = 'd' WHERE id = 'd/unstated/owner'",
+    "the head of the chain": "UPDATE account SET head = 'x' WHERE id = 'd'",
+    "a bound key": "UPDATE key SET request = 'x'",
+    "a forged key": "INSERT INTO key SELECT account, 'forged', request, charge, chain, 99 FROM key",
+    "a lost key": "DELETE FROM key",
     "a journal body": "UPDATE journal SET body = replace(body, '\"one\"', '\"uno\"') WHERE kind = 'reserve'",
     "a journal time": "UPDATE journal SET at = '2001-01-01' WHERE seq = 2",
     "a journal kind": "UPDATE journal SET kind = 'void' WHERE kind = 'forfeit'",
@@ -88,7 +115,8 @@ def test_an_edited_row_is_found(path: Path, edit: str) -> None:
 
 def test_the_finding_names_what_was_edited(path: Path) -> None:
     tamper(path, EDITS["a lower spending"])
-    assert problems(path) == ("account 'd' is not the sum of its charges",)
+    expected = ("d", "d/unstated", "d/unstated/owner")
+    assert problems(path) == tuple(f"account '{each}' is not the sum of its charges" for each in expected)
 
 
 @pytest.mark.parametrize("question", ["one", "three", "four"])
@@ -107,7 +135,7 @@ def test_a_deleted_account_is_found(path: Path) -> None:
     assert "account 'd' is in only one of the journal and the table" in problems(path)
 
 
-@pytest.mark.parametrize("seq", range(1, 13))
+@pytest.mark.parametrize("seq", range(1, 14))
 def test_a_deleted_journal_entry_is_found(path: Path, seq: int) -> None:
     tamper(path, f"DELETE FROM journal WHERE seq = {seq}")
     assert problems(path) != ()
@@ -115,7 +143,7 @@ def test_a_deleted_journal_entry_is_found(path: Path, seq: int) -> None:
 
 def test_a_deleted_entry_whose_followers_are_renumbered_is_found(path: Path) -> None:
     tamper(path, "DELETE FROM journal WHERE seq = 6", "UPDATE journal SET seq = seq - 1 WHERE seq > 6")
-    assert "the chain is broken at entry 6" in problems(path)
+    assert "the chain is broken at entry 6 of 'd'" in problems(path)
 
 
 def test_a_swapped_answer_is_found(path: Path) -> None:
@@ -140,13 +168,53 @@ def test_answers_whose_questions_are_swapped_are_found(path: Path) -> None:
 def test_a_charge_that_was_added_to_the_table_alone_is_found(path: Path) -> None:
     tamper(
         path,
-        "INSERT INTO charge SELECT 'forged', dataset, analyst, state, 'free', statement, cost, event, reason, 0 "
-        "FROM charge LIMIT 1",
+        "INSERT INTO charge SELECT 'forged', chain, 99, dataset, account, analyst, state, 'free', statement, shared, "
+        "cost, source, reason, 0, 0 FROM charge LIMIT 1",
     )
-    assert "charge forged is in only one of the journal and the table" in problems(path)
+    assert "the charge of entry 99 of 'd' is in only one of the journal and the table" in problems(path)
 
 
 def test_a_verify_that_never_looks_at_the_answers_would_be_noticed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tamper(path, EDITS["an edited answer"])
-    monkeypatch.setattr(sys.modules["sfumato.ledger.verify"], "_compare_answers", lambda *_: None)
+    monkeypatch.setattr(sys.modules["sfumato.ledger.verify"], "_charge_differences", lambda *_: ())
     assert problems(path) == ()
+
+
+def test_an_older_copy_is_found(path: Path, tmp_path: Path) -> None:
+    shutil.copy(path, tmp_path / "old.db")
+    ledger = Ledger.open(path)
+    paid(ledger, pure("0.1", "later"))
+    head = ledger.store.read(lambda rows: Signer(tmp_path / "key").sign(ledger.store.identity, rows))
+    assert verify(ledger, [head]).problems == ()
+    old = Ledger.open(tmp_path / "old.db")
+    assert verify(old).problems == ()
+    assert "this is an older copy" in verify(old, [head]).problems[0]
+
+
+def test_a_ledger_with_damaged_pages_is_a_problem_and_no_failure(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    for start in range(4096 * 3, len(content), 4096):
+        content[start : start + 64] = os.urandom(64)
+    path.write_bytes(content)
+    Path(f"{path}.head").unlink()
+    try:
+        ledger = Ledger.open(path)
+    except LedgerCorrupt:
+        return  # the damage lies where every opening looks
+    assert verify(ledger).problems != ()
+
+
+def test_what_anybody_charges_meanwhile_does_not_disturb_it(path: Path) -> None:
+    ledger, stop = Ledger.open(path), threading.Event()
+
+    def charge() -> None:
+        for number in range(40):
+            paid(ledger, pure("0.001", f"meanwhile {number}"))
+        stop.set()
+
+    thread = threading.Thread(target=charge)
+    thread.start()
+    while not stop.is_set():
+        assert verify(ledger).problems == ()
+    thread.join()
+    assert verify(ledger).charges == 44

@@ -23,6 +23,7 @@ from sfumato.query.choose import Planned, plan_for_price
 from sfumato.query.release import Asker, release
 from sfumato.query.request import price
 from sfumato.sql.lower import understand
+from tests.contracts.charges import charges
 from tests.contracts.people import FRAME, asker, dataset
 
 ROOM = sys.modules["sfumato.query.release"]
@@ -44,7 +45,7 @@ class Recording:
 
     def run(self, plan: Bounded, sampling_key: str) -> Mapping[Codes, tuple[int, ...]]:
         self._log.append("run")
-        self.found = [row.state for row in self._ledger.store.charges()]
+        self.found = [row.state for row in charges(self._ledger)]
         return self._inner.run(plan, sampling_key)
 
 
@@ -119,7 +120,7 @@ def test_the_read_finds_its_charge_marked_executing(log: list[str], ledger: Ledg
 
 
 RESERVE, EXECUTE, RUN, COMMIT = (
-    "    charge = ledger.reserve(Request(asker.dataset.name, asker.analyst, question, statement, planned.event))\n",
+    "    charge = ledger.reserve(request)\n",
     "    ledger.execute(charge)\n",
     "        exact = engine.run(planned.bounded, sampling_key)\n",
     "    ledger.commit(charge, body)\n",
@@ -157,7 +158,7 @@ def test_a_release_in_another_order_is_caught(log: list[str], ledger: Ledger, mu
 def test_the_answer_is_stored_before_it_is_returned(log: list[str], ledger: Ledger) -> None:
     body = release(planned(), who(), Recording(log, ledger), ledger)
     assert ledger.answer(who().question_key(planned())) == body
-    (row,) = ledger.store.charges()
+    (row,) = charges(ledger)
     assert row.state == COMMITTED
     assert ledger.balance("tiny").spent.epsilon == 10**12
 
@@ -188,7 +189,7 @@ def test_a_failure_after_the_read_is_forfeited(log: list[str], ledger: Ledger, f
     assert str(caught.value) == str(EngineFailed())
     assert SECRET not in "".join(traceback.format_exception(caught.value))
     assert caught.value.__context__ is None
-    (row,) = ledger.store.charges()
+    (row,) = charges(ledger)
     assert (row.state, row.reason) == (FORFEITED, "engine")
     balance = ledger.balance("tiny")
     assert (balance.spent.epsilon, balance.reserved.epsilon) == (10**12, 0)
@@ -199,7 +200,7 @@ def test_integers_that_are_not_of_the_plan_are_a_failure_of_the_engine(log: list
     engine.run = lambda plan, key: {(0,): (1,), (1,): ()}
     with pytest.raises(EngineFailed):
         release(planned(), who(), engine, ledger)
-    assert [row.state for row in ledger.store.charges()] == [FORFEITED]
+    assert [row.state for row in charges(ledger)] == [FORFEITED]
 
 
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt(), SystemExit(4)], ids=repr)
@@ -208,7 +209,7 @@ def test_an_interruption_is_forfeited_and_raised_again(
 ) -> None:
     with pytest.raises(type(interruption)):
         release(planned(), who(), Failing(log, ledger, interruption), ledger)
-    (row,) = ledger.store.charges()
+    (row,) = charges(ledger)
     assert (row.state, row.reason) == (FORFEITED, "interrupted")
     assert ledger.balance("tiny").spent.epsilon == 10**12
 
@@ -223,7 +224,7 @@ def test_a_failure_before_the_mark_is_voided(
     monkeypatch.setattr(AdditiveMechanism, "draw", fails)
     with pytest.raises(type(failure)):
         release(planned(), who(), Recording(log, ledger), ledger)
-    assert [row.state for row in ledger.store.charges()] == [VOIDED]
+    assert [row.state for row in charges(ledger)] == [VOIDED]
     assert "run" not in log
     assert ledger.balance("tiny").taken.epsilon == 0
 

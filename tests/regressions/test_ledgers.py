@@ -122,9 +122,11 @@ def test_a_forged_second_answer_of_a_charge_is_found(tmp_path):
     with open_session(tmp_path) as session:
         session.query("SELECT COUNT(*) FROM t", epsilon="0.1")
     connection = apsw.Connection(str(tmp_path / "l.db"))
-    connection.execute(
-        "INSERT INTO answer (rowid, question, statement, charge, body) SELECT -1, 'q', 's', charge, x'00' FROM answer"
-    )
+    # whoever has the file can also take the constraint away
+    connection.execute("CREATE TABLE t AS SELECT rowid, * FROM answer; DROP TABLE answer")
+    connection.execute("CREATE TABLE answer (question TEXT, statement TEXT, shared TEXT, charge TEXT, body BLOB)")
+    connection.execute("INSERT INTO answer (rowid, question, statement, shared, charge, body) SELECT * FROM t")
+    connection.execute("INSERT INTO answer (rowid, question, charge, body) SELECT -1, 'q', charge, x'00' FROM t")
     connection.close()
     ledger = Ledger.open(tmp_path / "l.db")
     assert verify(ledger).problems
@@ -196,7 +198,7 @@ def test_what_names_no_file_is_no_ledger(path):
 def test_a_damaged_page_is_found_even_where_no_row_lies(tmp_path):
     open_session(tmp_path).close()
     connection = apsw.Connection(str(tmp_path / "l.db"))
-    root = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'charge_state'").fetchone()[0]
+    root = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'answer_statement'").fetchone()[0]
     size = connection.execute("PRAGMA page_size").fetchone()[0]
     connection.close()
     with (tmp_path / "l.db").open("r+b") as file:

@@ -8,8 +8,9 @@ accounted with. What has no sharper rule here is bounded by its pure or its zCDP
 
 import math
 from collections.abc import Callable, Mapping
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from sfumato.accounting.account import account, relations_of
@@ -18,7 +19,7 @@ from sfumato.accounting.convert import (
     approx_from_renyi,
     conversion_cost,
 )
-from sfumato.accounting.decimals import ONE, UP, above, exp_above, log_above
+from sfumato.accounting.decimals import DOWN, ONE, UP, above, exp_above, exp_below, log_above
 from sfumato.accounting.divergence import (
     HUGE,
     laplace_divergence,
@@ -60,6 +61,8 @@ _ORDERS = tuple(
         | {Fraction(round(2 ** (step / 6))) for step in range(9, 150)}
     )
 )
+# differences of so high an order have no digit left of 36
+_LARGEST_DIFFERENCE = 64
 _PATIENCE = 6
 _REFINEMENTS = 4
 
@@ -264,12 +267,44 @@ def _moments(event: Event, order: int) -> list[Decimal]:
     """Upper bounds of the mean of (P/Q)^k under Q, k = 0, ..., order: e^((k-1) D_k)."""
     moments = [Decimal(1), Decimal(1)]
     if _concentrated(event):
-        square = growth = exp_above(2 * account(event).rho)
-        for _ in range(2, order + 1):
-            moments.append(UP.multiply(moments[-1], growth))
-            growth = UP.multiply(growth, square)
-        return moments
+        return _growing(UP, exp_above(2 * account(event).rho), order)
     return moments + [exp_above((k - 1) * bound(event, Fraction(k))) for k in range(2, order + 1)]
+
+
+def _growing(context: Context, square: Decimal, order: int) -> list[Decimal]:
+    """square^(k (k-1) / 2), k = 0, ..., order."""
+    moments, growth = [ONE, ONE], square
+    for _ in range(2, order + 1):
+        moments.append(context.multiply(moments[-1], growth))
+        growth = context.multiply(growth, square)
+    return moments
+
+
+def _triples(event: Event, order: int) -> dict[int, Decimal]:
+    """Upper bounds of the integral of (P - Q)^k / R^(k-1), k = 2, ..., order, for Gaussian noise; else none."""
+    if not _concentrated(event):
+        return {}
+    rho = account(event).rho
+    found = {2: UP.multiply(Decimal(2), UP.subtract(exp_above(2 * rho), exp_below(rho)))}
+    if order <= _LARGEST_DIFFERENCE:
+        distances = _distances(rho, order)
+        found |= {k: UP.multiply(Decimal(4 - 2 * (k % 2)), distances[k]) for k in range(3, order + 1)}
+    return found
+
+
+def _distances(rho: Fraction, order: int) -> list[Decimal]:
+    """Upper bounds of the mean of |P/Q - 1|^k under Q, k = 0, ..., order: even ones are sums of moments."""
+    most, least = _growing(UP, exp_above(2 * rho), order + 1), _growing(DOWN, exp_below(2 * rho), order + 1)
+    even = []
+    for k in range(0, order + 2, 2):
+        over = under = Decimal(0)
+        for i in range(0, k + 1, 2):
+            over = UP.fma(Decimal(math.comb(k, i)), most[i], over)
+        for i in range(1, k, 2):
+            under = DOWN.fma(Decimal(math.comb(k, i)), least[i], under)
+        even.append(max(UP.subtract(over, under), Decimal(0)))
+    between = [UP.next_plus(UP.sqrt(UP.multiply(one, next_one))) for one, next_one in pairwise(even)]
+    return [even[k // 2] if k % 2 == 0 else between[k // 2] for k in range(order + 1)]
 
 
 def _concentrated(event: Event) -> bool:
@@ -291,18 +326,20 @@ def _poisson(rate: Fraction, moments: list[Decimal]) -> Decimal:
 
 
 def _fixed(event: Sampled, moments: list[Decimal]) -> Decimal:
-    """1 + sum over k >= 2 of binomial(a, k) q^k b_k (Wang, Balle, Kasiviswanathan 2019, Theorem 9)."""
+    """1 + sum over k >= 2 of binomial(a, k) q^k b_k (Wang, Balle, Kasiviswanathan 2019, Theorem 9; here sharper)."""
     order, rate = len(moments) - 1, above(event.design.rate)
     profile = profile_of(event.event)
     epsilon = None if profile is None else profile.epsilon
     spread = None if epsilon is None or epsilon > 1 else UP.subtract(exp_above(epsilon), ONE)
     weight, total, power = Decimal(1), Decimal(1), Decimal(1)
+    triples = _triples(event.event, order)
     for k in range(1, order + 1):
         weight = UP.divide(UP.multiply(weight, UP.multiply(rate, Decimal(order - k + 1))), Decimal(k))
         power = Decimal(2) if spread is None else UP.multiply(power, spread)
-        bound = UP.multiply(moments[k], min(power, Decimal(2)))
+        bound = UP.multiply(moments[k], min(power, Decimal(2 - k % 2)))
         if k == 2:
             bound = min(bound, UP.multiply(Decimal(4), UP.subtract(moments[2], Decimal(1))))
+        bound = min(bound, triples.get(k, bound))
         total = UP.fma(weight, bound, total) if k > 1 else total
     return total
 

@@ -4,6 +4,7 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import click
 
@@ -49,7 +50,7 @@ def _owners_log() -> Iterator[None]:
 
 
 def _ledger(declared: Declarations) -> str:
-    if not declared.ledger.exists():
+    if isinstance(declared.ledger, Path) and not declared.ledger.exists():
         if declared.budget is None:
             raise InvalidConfig("No ledger yet, and no [budget] to open one with.", remedy='[budget]\nepsilon = "1"')
         return f"ledger: {declared.ledger} will be made on first use with {declared.budget}"
@@ -61,6 +62,6 @@ def _ledger(declared: Declarations) -> str:
                 "The ledger does not know the dataset, and there is no [budget] to open an account with."
             )
         ledger.require_contract(Contract.of(declared.dataset, limit))
-        return f"ledger: {declared.ledger} agrees; {limit}"
+        return f"ledger: {ledger.store.place} agrees; {limit}"  # without the password of a server
     finally:
         ledger.close()

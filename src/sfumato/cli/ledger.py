@@ -1,29 +1,75 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato ledger``: what the owner does with the ledger."""
+"""``sfumato ledger``: what the owner and the auditor do with the ledger."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
 
 import click
 
-from sfumato.cli.options import config
-from sfumato.errors import LedgerCorrupt
+from sfumato.cli.options import config, require_folders, write_file
+from sfumato.errors import LedgerCorrupt, WrongUse
+from sfumato.ledger.seal import Head, Signer
 from sfumato.ledger.spend import Ledger
+from sfumato.ledger.store.base import Rows
 from sfumato.ledger.verify import verify as verify_ledger
-from sfumato.query.load import read_declarations
+from sfumato.query.load import Declarations, read_declarations
+
+# Commands of this group that have a file of their own.
+_ELSEWHERE = {
+    "accounts": "ledger_accounts",
+    "allocate": "ledger_accounts",
+    "refresh": "ledger_accounts",
+    "freeze": "ledger_accounts",
+    "thaw": "ledger_accounts",
+    "share": "ledger_accounts",
+    "export": "ledger_archive",
+    "import": "ledger_archive",
+    "migrate": "ledger_archive",
+    "report": "ledger_archive",
+}
 
 
-@click.group("ledger")
+class _Ledger(click.Group):
+    """Finds the commands of the other files by name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*super().list_commands(ctx), *_ELSEWHERE]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _ELSEWHERE:
+            return super().get_command(ctx, cmd_name)
+        command = vars(import_module(f"sfumato.cli.{_ELSEWHERE[cmd_name]}"))["COMMANDS"][cmd_name]
+        assert isinstance(command, click.Command), "each file of commands lists them"
+        return command
+
+
+@click.group("ledger", cls=_Ledger)
 def command() -> None:
-    """Verify the ledger; thaw a frozen account."""
+    """Accounts, audit, export and report of the ledger."""
+
+
+@contextmanager
+def opened(config: str) -> Iterator[tuple[Ledger, Declarations]]:
+    """The ledger that a file declares, which must be there."""
+    declared = read_declarations(config)
+    ledger = Ledger.open(declared.ledger, create=False)
+    try:
+        yield ledger, declared
+    finally:
+        ledger.close()
 
 
 @command.command("verify")
 @config
-def verify(config: str) -> None:
-    """Replay the journal: the chain, every cost, every account, every answer."""
-    ledger = Ledger.open(read_declarations(config).ledger, create=False)
-    try:
-        report = verify_ledger(ledger)
-    finally:
-        ledger.close()
+@click.option("--head", "heads", multiple=True, type=click.Path(), help="A head kept elsewhere; may be repeated.")
+def verify(config: str, heads: tuple[str, ...]) -> None:
+    """Replay the journal: the chains, every cost, every account, every answer, every head kept elsewhere."""
+    kept = [_read_head(path) for path in heads]
+    with opened(config) as (ledger, _):
+        report = verify_ledger(ledger, kept)
     click.echo(f"{report.entries} entries, {report.charges} charges, head {report.head}")
     if report.problems:
         raise LedgerCorrupt(
@@ -33,15 +79,57 @@ def verify(config: str) -> None:
     click.echo(
         "sound: the chain is whole, each charge costs what its event costs, each account is the sum of its charges"
     )
+    for path, head in zip(heads, kept, strict=True):
+        click.echo(f"on the chain: {path}, of {head.at}, signed by {head.public_key}")
 
 
-@command.command("thaw")
+@command.command("head")
 @config
-def thaw(config: str) -> None:
-    """Acknowledge failures, so that a frozen account answers again."""
-    declared = read_declarations(config)
-    ledger = Ledger.open(declared.ledger, create=False)
+@click.option("--output", required=True, type=click.Path(dir_okay=False), help="Where to write it: keep it elsewhere.")
+@click.option("--key", type=click.Path(dir_okay=False), help="The signing key [default: beside the ledger].")
+def head(config: str, output: str, key: str | None) -> None:
+    """Sign what every chain ends with now, for 'verify --head'."""
+    require_folders(output)
+    with opened(config) as (ledger, _):
+        signer = Signer(key or _default_key(ledger))
+        signed = ledger.store.read(lambda rows: signer.sign(ledger.store.identity, rows))
+    write_file(output, signed.to_text().encode())
+    click.echo(f"public key {signed.public_key}")
+
+
+@command.command("log")
+@config
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("--last", type=click.IntRange(min=1), help="Only the last entries of each chain.")
+def log(config: str, form: str, last: int | None) -> None:
+    """Every act, in the order of its chain: when, which, about what."""
+
+    def show(rows: Rows) -> None:
+        for chain in rows.chains():
+            end = rows.last_entry(chain)
+            after = max(end.seq - last, 0) if end and last else 0
+            for entry in rows.entries(chain, after):
+                body = json.loads(entry.body)
+                if form == "json":
+                    click.echo(
+                        json.dumps({"chain": chain, "seq": entry.seq, "at": entry.at, "kind": entry.kind, **body})
+                    )
+                else:
+                    about = body.get("charge") or body.get("account") or chain
+                    click.echo(f"{entry.at}  {entry.seq:>7}  {entry.kind:<9}  {about}")
+
+    with opened(config) as (ledger, _):
+        ledger.store.read(show)
+
+
+def _default_key(ledger: Ledger) -> str:
+    if not ledger.store.exclusive:
+        raise WrongUse("A ledger on a server has no folder for a key.", remedy="Name the file with --key.")
+    return f"{ledger.store.place}.key"
+
+
+def _read_head(path: str) -> Head:
     try:
-        click.echo(f"{ledger.thaw(declared.dataset.name)} failures acknowledged")
-    finally:
-        ledger.close()
+        return Head.from_text(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        raise WrongUse(f"{path!r} cannot be read.", allowed="a file that 'sfumato ledger head' wrote") from None

@@ -16,7 +16,7 @@ _COMMANDS = {
     "query": ("query", "Ask a question; it is charged."),
     "budget": ("budget", "What is spent and what is left."),
     "explain-epsilon": ("explain_epsilon", "What an epsilon means; free."),
-    "ledger": ("ledger", "Verify the ledger; thaw a frozen account."),
+    "ledger": ("ledger", "Accounts, audit, export and report of the ledger."),
     "audit": ("audit", "Try to break the promise of every mechanism."),
     "demo": ("demo", "A census extract answers its first questions."),
     "demo-hospitals": ("hospitals", "One unit over three tables: a study and a statistics office."),

@@ -149,7 +149,9 @@ def _double(raw: str, kind: ColumnType) -> tuple[str, str]:
     rest = "CAST(NULL AS STRING)"
     if isinstance(kind, Integer | Real):
         spaces = " " * (1 + max(len(text) - len(text.lstrip(" ")) for text in missing))
-        branches += "".join(f" WHEN {raw} = CAST('{sign}inf' AS DOUBLE) THEN '{spaces}{sign}1e999'" for sign in ("", "-"))
+        branches += "".join(
+            f" WHEN {raw} = CAST('{sign}inf' AS DOUBLE) THEN '{spaces}{sign}1e999'" for sign in ("", "-")
+        )
         rest = f"'{spaces}' || CAST({raw} AS STRING)"
     return "VARCHAR", f"CASE{branches or ' WHEN FALSE THEN NULL'} ELSE {rest} END"
 

@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """What has been spent, durably.
 
-May import: ``accounting``, ``metadata``, ``privacy``, ``exact``, ``errors``. Begin with
-``spend``: a charge is reserved, marked executing, and committed with the bytes of its
-answer; only then is the answer given. ``balance`` is the arithmetic, ``journal`` the hash
-chain, ``store`` where it lies.
+May import: ``accounting``, ``metadata``, ``privacy``, ``noise``, ``exact``, ``errors``. Begin
+with ``spend``: a charge is reserved, marked executing, and committed with the bytes of its
+answer; only then is the answer given. ``tree`` names the accounts and ``books`` moves them,
+``balance`` is the arithmetic, ``journal`` the hash chains, ``owner`` what only the owner
+does; ``verify`` replays the journal and ``seal`` signs its heads; ``store`` is where it lies.
 """
 
 from sfumato.ledger.balance import Balance
-from sfumato.ledger.spend import Ledger, Request
+from sfumato.ledger.request import Request
+from sfumato.ledger.seal import Head, Signer
+from sfumato.ledger.spend import Ledger
+from sfumato.ledger.standing import Standing
+from sfumato.ledger.tree import Scope
 from sfumato.ledger.verify import Report, verify
 
-__all__ = ["Balance", "Ledger", "Report", "Request", "verify"]
+__all__ = ["Balance", "Head", "Ledger", "Report", "Request", "Scope", "Signer", "Standing", "verify"]

@@ -1,14 +1,57 @@
 # SPDX-License-Identifier: Apache-2.0
 """An account: its gates, what is spent and what is reserved, in exact integers."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from sfumato.accounting.filter import NOTHING, Charge, Gates, Left
 from sfumato.errors import BudgetExceeded
 from sfumato.exact.rational import decimal_text
 from sfumato.privacy.event import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The sum of charges under way, from which each can be taken out again.
+
+    A charge without a pure loss makes the sum's unbounded, until it is taken out.
+
+    Guarantees:
+        what is taken out leaves the sum of the others
+    """
+
+    epsilon: int = 0
+    rho: int = 0
+    delta: int = 0
+    unbounded: int = 0
+
+    def plus(self, charge: Charge) -> "Held":
+        """With one more charge."""
+        return self._moved(charge, 1)
+
+    def minus(self, charge: Charge) -> "Held":
+        """Without a charge that it holds."""
+        return self._moved(charge, -1)
+
+    @property
+    def charge(self) -> Charge:
+        """The sum as one charge."""
+        return Charge(None if self.unbounded else self.epsilon, self.rho, self.delta)
+
+    def _moved(self, charge: Charge, sign: int) -> "Held":
+        epsilon, unbounded = (0, sign) if charge.epsilon is None else (sign * charge.epsilon, 0)
+        moved = Held(
+            self.epsilon + epsilon,
+            self.rho + sign * charge.rho,
+            self.delta + sign * charge.delta,
+            self.unbounded + unbounded,
+        )
+        if min(moved.epsilon, moved.rho, moved.delta, moved.unbounded) < 0:
+            raise ValueError("less than nothing is held")
+        return moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +123,31 @@ def charge_to_json(charge: Charge) -> dict[str, Json]:
 def charge_from_json(form: Mapping[str, Json]) -> Charge:
     """The charge that was stored."""
     epsilon = form["epsilon"]
-    return Charge(None if epsilon is None else int(str(epsilon)), int(str(form["rho"])), int(str(form["delta"])))
+    return Charge(None if epsilon is None else _units(epsilon), _units(form["rho"]), _units(form["delta"]))
+
+
+def charge_text(charge: Charge) -> str:
+    """The stored text of a charge: the canonical JSON of ``charge_to_json``."""
+    epsilon = "null" if charge.epsilon is None else f'"{charge.epsilon}"'
+    return f'{{"delta":"{charge.delta}","epsilon":{epsilon},"rho":"{charge.rho}"}}'
+
+
+@lru_cache(maxsize=4096)
+def charge_from_text(text: str) -> Charge:
+    """The charge of a stored text, which is most often the one that was written last."""
+    return charge_from_json(json.loads(text))
+
+
+def held_text(held: Held) -> str:
+    """The stored text of what is held, canonical JSON too."""
+    return f'{{"delta":"{held.delta}","epsilon":"{held.epsilon}","rho":"{held.rho}","unbounded":"{held.unbounded}"}}'
+
+
+@lru_cache(maxsize=4096)
+def held_from_text(text: str) -> Held:
+    """What was held."""
+    form = json.loads(text)
+    return Held(*(_units(form[name]) for name in ("epsilon", "rho", "delta", "unbounded")))
 
 
 def gates_to_json(gates: Gates) -> dict[str, Json]:
@@ -97,8 +164,28 @@ def gates_from_json(form: Mapping[str, Json]) -> Gates:
     """The caps that were stored: never computed again, so that they cannot drift."""
     rho, order = form["rho"], form["order"]
     return Gates(
-        int(str(form["epsilon"])),
-        None if rho is None else int(str(rho)),
-        int(str(form["delta_events"])),
+        _units(form["epsilon"]),
+        None if rho is None else _units(rho),
+        _units(form["delta_events"]),
         None if order is None else Fraction(str(order)),
     )
+
+
+@lru_cache(maxsize=1024)
+def gates_from_text(text: str) -> Gates:
+    """The caps of a stored text, which hardly ever changes."""
+    return gates_from_json(json.loads(text))
+
+
+def _units(text: Json) -> int:
+    """A stored number of units; nothing else may stand there."""
+    number = int(str(text))
+    if number < 0 or not isinstance(text, str):
+        raise ValueError("not a stored number")
+    return number
+
+
+def balance_admits(gates: str, spent: str, held: str) -> bool:
+    """Whether stored gates allow what is spent and held."""
+    total = charge_from_text(spent) + held_from_text(held).charge
+    return gates_from_text(gates).admits(total)

@@ -1,20 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The append-only chain: each entry carries the hash of all before it."""
+"""The append-only chains: each entry carries the hash of all before it.
+
+Each dataset has its own chain, so that datasets do not wait for each other. A chain begins
+with the hash of its name: no entry can move from one chain to another. The chain named ""
+holds what format 1 wrote, when a ledger had one chain; it is read and never extended.
+"""
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sfumato.privacy.event import Json
 
-GENESIS = "0" * 64
+LEGACY = ""
+_SCAN: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
+_LEGACY_GENESIS = "0" * 64
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One act: ``kind`` is account, reserve, execute, commit, forfeit, void or thaw."""
+    """One act in a chain; ``kind`` names it and ``body`` is canonical JSON."""
 
+    chain: str
     seq: int
     at: str
     kind: str
@@ -23,14 +32,19 @@ class Entry:
     hash: str
 
 
-def chained(seq: int, at: str, kind: str, body: Mapping[str, Json], previous: str) -> Entry:
-    """The next entry of a chain that ends in ``previous``.
+def genesis(chain: str) -> str:
+    """What the first entry of a chain follows."""
+    return hashlib.sha256(f"sfumato chain\n{chain}".encode()).hexdigest() if chain != LEGACY else _LEGACY_GENESIS
 
-    >>> chained(1, "2026-01-01T00:00:00Z", "thaw", {}, GENESIS).seq
+
+def chained(chain: str, seq: int, at: str, kind: str, body: Mapping[str, Json], previous: str) -> Entry:
+    """Entry ``seq`` of a chain whose last hash was ``previous``.
+
+    >>> chained("d", 1, "2026-01-01T00:00:00Z", "thaw", {}, genesis("d")).seq
     1
     """
     text = canonical_json(body)
-    return Entry(seq, at, kind, text, previous, _hash(seq, at, kind, text, previous))
+    return Entry(chain, seq, at, kind, text, previous, _hash(chain, seq, at, kind, text, previous))
 
 
 def is_intact(entry: Entry, before: Entry | None) -> bool:
@@ -39,9 +53,10 @@ def is_intact(entry: Entry, before: Entry | None) -> bool:
     Guarantees:
         an edited entry is noticed
         a removed entry is noticed
+        an entry of another chain is noticed
     """
-    seq, previous = (before.seq + 1, before.hash) if before else (1, GENESIS)
-    genuine = _hash(entry.seq, entry.at, entry.kind, entry.body, entry.previous)
+    seq, previous = (before.seq + 1, before.hash) if before else (1, genesis(entry.chain))
+    genuine = _hash(entry.chain, entry.seq, entry.at, entry.kind, entry.body, entry.previous)
     return entry.seq == seq and entry.previous == previous and entry.hash == genuine
 
 
@@ -50,5 +65,26 @@ def canonical_json(body: Json) -> str:
     return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
-def _hash(seq: int, at: str, kind: str, body: str, previous: str) -> str:
-    return hashlib.sha256(canonical_json([seq, at, kind, body, previous]).encode()).hexdigest()
+def read_json(text: str) -> Any:
+    """What ``json.loads`` reads of a text that ``canonical_json`` wrote, in half the time.
+
+    Raises:
+        ValueError: something else stands there.
+    """
+    try:
+        value, end = _SCAN(text, 0)
+    except StopIteration:
+        raise ValueError("not JSON") from None
+    if end != len(text):
+        raise ValueError("more than JSON")
+    return value
+
+
+def _hash(chain: str, seq: int, at: str, kind: str, body: str, previous: str) -> str:
+    # JSON has no raw newline, and neither have the other fields: the text has one reading
+    content = (
+        canonical_json([seq, at, kind, body, previous])
+        if chain == LEGACY
+        else (f"{previous}\n{seq}\n{at}\n{kind}\n{body}")
+    )
+    return hashlib.sha256(content.encode()).hexdigest()

@@ -1,57 +1,57 @@
 # SPDX-License-Identifier: Apache-2.0
 """The life of a charge: reserve -> execute -> commit | forfeit; void only before execute.
 
-Each step is one durable transaction, so a crash at any moment leaves a state with a
-declared meaning: reserved is voided at the next opening (nothing was read), executing is
-forfeited at full cost. Proof: spend.proof.md.
+Each step is one durable unit of work, so a crash at any moment leaves a state with a
+declared meaning: reserved is voided when its lease has ended (nothing was read), executing
+is forfeited at full cost. The state decides, never the clock: a lease only says from when
+on others may close a charge. Proof: spend.proof.md.
 """
 
 import hashlib
 import json
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
-from sfumato.accounting.account import account
-from sfumato.accounting.filter import NOTHING, Charge, Gates, charge_for
-from sfumato.errors import AccountFrozen, LedgerCorrupt, LedgerUnavailable
-from sfumato.ledger.balance import Balance, charge_from_json, charge_to_json, gates_from_json, gates_to_json
-from sfumato.ledger.journal import GENESIS, canonical_json, chained
+from sfumato.errors import AccountFrozen, InProgress, LeaseExpired, LedgerError, LedgerUnavailable
+from sfumato.ledger.balance import Balance, charge_from_text
+from sfumato.ledger.books import Books, balance_of
+from sfumato.ledger.owner import Owner, readable
+from sfumato.ledger.recall import bind, bound_answer, give, shared_answer
+from sfumato.ledger.request import Ready, Request
+from sfumato.ledger.seal import Beside
+from sfumato.ledger.standing import Standing, standing_of
 from sfumato.ledger.store.base import (
     COMMITTED,
     EXECUTING,
     FORFEITED,
     RESERVED,
     VOIDED,
-    AccountRow,
+    AnswerRow,
     ChargeRow,
+    Rows,
     Store,
 )
-from sfumato.ledger.store.sqlite import SQLite
+from sfumato.ledger.store.open import open_store
+from sfumato.ledger.tree import Scope
 from sfumato.metadata.contract import Contract
 from sfumato.noise.entropy import token
 from sfumato.privacy.budget import Budget
-from sfumato.privacy.event import Event, Json, event_to_json
 
+LEASE = timedelta(minutes=15)
+EXPIRED = "expired"
+_COUNTED = ("engine", "crash", EXPIRED)
 _FAILURES_BEFORE_FREEZE = 3
+# How many ended leases one unit of work closes.
+_SWEEP = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What is to be charged: whose account, for which question, for what done to the data."""
-
-    dataset: str
-    analyst: str
-    question: str
-    statement: str
-    event: Event
-
-
-class Ledger:
-    """The ledger of one file. Safe to share between threads.
+class Ledger(Owner):
+    """The ledger of one store. Safe to share between threads; the owner's acts are in ``Owner``.
 
     Guarantees:
         a charge is on disk before it can execute
@@ -59,22 +59,27 @@ class Ledger:
         the same question has one answer
         an executing charge is never refunded
         three failures freeze the account
+        an ended lease never gives back what was read
+        a shared answer is paid by everybody but those who paid it
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, lease: timedelta = LEASE) -> None:
         self._store = store
-        self._lock = threading.RLock()
+        self._lease = int(lease / timedelta(milliseconds=1))
         self._asking = threading.Lock()
+        self._beside = Beside(store.place) if store.exclusive else None
         try:
+            if self._beside is not None:
+                self._beside.require_not_older(store)
             self._recover()
         except BaseException:
             store.close()
             raise
 
     @classmethod
-    def open(cls, path: str | Path, *, create: bool = True) -> "Ledger":
-        """The ledger in a file, made if it is not there."""
-        return cls(SQLite(path, create=create))
+    def open(cls, place: str | Path, *, create: bool = True, lease: timedelta = LEASE) -> "Ledger":
+        """The ledger in a file, or behind a postgresql:// address; made if it is not there."""
+        return cls(open_store(place, create=create), lease=lease)
 
     @property
     def store(self) -> Store:
@@ -86,180 +91,249 @@ class Ledger:
         return self._asking
 
     def close(self) -> None:
-        """Lets another process have the file."""
-        with self._lock:
+        """Signs what is there, and lets another process have it."""
+        try:
+            if self._beside is not None:
+                self._beside.keep(self._store)
+        except (LedgerError, OSError):
+            pass  # closed before, a fork, or a full disk: the head that lies there stays true
+        finally:
             self._store.close()
-
-    def adopt(self, contract: Contract, budget: Budget) -> None:
-        """Opens the account of a dataset, or checks that it is the same one."""
-        with self._write():
-            self.require_contract(contract)
-            if self._store.account(contract.dataset) is not None:
-                return
-            form = contract.to_json()
-            gates = gates_to_json(Gates.of(budget))
-            self._store.put_account(
-                AccountRow(contract.dataset, canonical_json(form), canonical_json(gates), _charge_text(NOTHING))
-            )
-            self._note("account", {"contract": form, "gates": gates})
-        with self._lock:
-            self._store.checkpoint()
 
     def require_contract(self, contract: Contract) -> None:
         """Refuses if the dataset is known under another contract; writes nothing."""
-        with self._lock:
-            row = self._store.account(contract.dataset)
+        row = self._store.peek(Scope(contract.dataset).id)
         if row is not None:
             contract.require_same(json.loads(row.contract))
 
     def budget_of(self, dataset: str) -> Budget | None:
-        """The budget that a dataset's account was opened with."""
-        with self._lock:
-            row = self._store.account(dataset)
+        """The budget that a dataset's account has."""
+        row = self._store.peek(Scope(dataset).id)
         if row is None:
             return None
         form = json.loads(row.contract)
         return Budget(form["epsilon"], form["delta"])
 
     def balance(self, dataset: str) -> Balance:
-        """What the account has spent, reserved and left."""
-        with self._lock:
-            row = self._account(dataset)
-            pending = [
-                charge_from_json(json.loads(each.cost))
-                for each in self._store.charges(RESERVED, EXECUTING)
-                if each.dataset == dataset
-            ]
-        return Balance(
-            gates_from_json(json.loads(row.gates)), charge_from_json(json.loads(row.spent)), sum(pending, NOTHING)
-        )
+        """What the account of a dataset has spent, reserved and left."""
+        return readable(lambda: balance_of(self._row(dataset)))
+
+    def standing(self, dataset: str, purpose: str = "", analyst: str = "") -> Standing:
+        """How an account stands, and what all accounts above it leave to it."""
+        lineage = Scope(dataset, purpose, analyst).lineage
+        self._row(dataset)
+        return readable(lambda: standing_of(lineage, self._store.peek))
+
+    def accounts(self) -> list[Standing]:
+        """Every account, parents first."""
+        rows = self._store.read(lambda rows: {row.id: row for row in rows.accounts()})
+        return readable(lambda: [standing_of(Scope.of(each).lineage, rows.get) for each in rows])
 
     def answer(self, question: str) -> bytes | None:
         """The stored answer to a question; free."""
-        with self._lock:
-            return self._store.answer(question)
+        return _body(self._store.read(lambda rows: rows.answer(question)))
 
     def first_answer(self, statement: str) -> bytes | None:
         """The earliest stored answer to a statement, at any cost; free."""
-        with self._lock:
-            return self._store.first_answer(statement)
+        return _body(self._store.read(lambda rows: rows.first_answer(statement)))
 
-    def reserve(self, request: Request) -> str:
-        """Takes the cost of a request from its account; the id of the charge.
+    def recall(self, request: Request) -> bytes | None:
+        """The stored answer to a request, or None where it has to be asked.
+
+        Free, but for an answer that another analyst paid for, where the owner's policy shares
+        it: the accounts that have not paid for it pay its full cost, the dataset nothing.
 
         Raises:
-            BudgetExceeded: no gate admits it; names what is left.
-            AccountFrozen: three failures that the owner has not looked at.
+            KeyUsed: the idempotency key is bound to something else.
+            BudgetExceeded, AccountFrozen: a shared answer that an account cannot pay for.
         """
-        charge = charge_for(account(request.event))
-        with self._write():
-            if self._store.failures(request.dataset, request.analyst) >= _FAILURES_BEFORE_FREEZE:
-                raise AccountFrozen(
-                    f"The account of {request.dataset!r} is frozen for {request.analyst!r} after "
-                    f"{_FAILURES_BEFORE_FREEZE} failures.",
-                    remedy="The owner looks at the log 'sfumato.owner' and runs: sfumato ledger thaw",
-                )
-            self.balance(request.dataset).require(charge)
-            row = ChargeRow(
-                token(),
-                request.dataset,
-                request.analyst,
-                RESERVED,
-                request.question,
-                request.statement,
-                _charge_text(charge),
-                canonical_json(event_to_json(request.event)),
-                "",
-            )
-            self._store.put_charge(row)
-            self._note(
-                "reserve",
-                {
-                    "charge": row.id,
-                    "dataset": row.dataset,
-                    "analyst": row.analyst,
-                    "question": row.question,
-                    "statement": row.statement,
-                    "cost": charge_to_json(charge),
-                    "event": event_to_json(request.event),
-                },
-            )
-        return row.id
+        ready = Ready.of(request)
+
+        def find(rows: Rows) -> tuple[AnswerRow | None, bool]:
+            bound = bound_answer(rows, ready)
+            own = bound or rows.answer(request.question)
+            if own is not None:
+                return own, bool(request.key) and bound is None
+            return None, shared_answer(rows, ready) is not None
+
+        found, to_write = readable(lambda: self._store.read(find))
+        if not to_write:
+            return _body(found)
+        charge_id = token()
+        return self._write(lambda rows: give(rows, ready, charge_id))
+
+    def reserve(self, request: Request) -> str:
+        """Takes the cost of a request from every account of its path; the id of the charge.
+
+        Raises:
+            BudgetExceeded: an account does not admit it; names what is left.
+            AccountFrozen: frozen by the owner, or by three failures that nobody has looked at.
+            InProgress: the same question is being answered, or has just been; ask again.
+            KeyUsed: the idempotency key is bound to something else.
+        """
+        ready, charge_id = Ready.of(request), token()
+        return self._write(lambda rows: self._reserve(rows, ready, charge_id))
 
     def execute(self, charge_id: str) -> None:
-        """The durable mark after which there is no refund; the data may be read now."""
-        with self._write():
-            self._step(charge_id, RESERVED, EXECUTING, "execute")
+        """The durable mark after which there is no refund; the data may be read now.
+
+        Raises:
+            AccountFrozen: the account was frozen meanwhile; the charge is voided.
+            LeaseExpired: the charge was voided meanwhile.
+        """
+
+        def unit(rows: Rows) -> AccountFrozen | None:
+            books, row = self._at(rows, charge_id, RESERVED, EXECUTING)
+            try:
+                books.require_open()
+            except AccountFrozen as frozen:
+                _void(rows, books, row, "frozen")
+                return frozen
+            rows.put_charge(replace(row, state=EXECUTING, lease_until=rows.now() + self._lease))
+            books.note("execute", {"charge": charge_id})
+            books.save()
+            return None
+
+        frozen = self._write(unit)
+        if frozen is not None:
+            raise frozen
 
     def commit(self, charge_id: str, body: bytes) -> None:
         """Stores the answer with its charge; only then may it be shown."""
-        with self._write():
-            row = self._step(charge_id, EXECUTING, COMMITTED, "commit", answer=hashlib.sha256(body).hexdigest())
-            self._spend(row)
-            self._store.put_answer(row, body)
+        digest = hashlib.sha256(body).hexdigest()
+
+        def unit(rows: Rows) -> None:
+            books, row = self._at(rows, charge_id, EXECUTING, COMMITTED)
+            rows.put_charge(replace(row, state=COMMITTED))
+            books.settle(charge_from_text(row.cost))
+            rows.put_answer(AnswerRow(row.question, row.statement, row.shared, row.id, body))
+            books.note("commit", {"charge": charge_id, "answer": digest})
+            books.save()
+
+        self._write(unit)
 
     def forfeit(self, charge_id: str, reason: str) -> None:
         """Ends an executing charge without an answer, at full cost."""
-        with self._write():
-            self._spend(self._step(charge_id, EXECUTING, FORFEITED, "forfeit", reason=reason))
+
+        def unit(rows: Rows) -> None:
+            books, row = self._at(rows, charge_id, EXECUTING, FORFEITED)
+            _forfeit(rows, books, row, reason)
+
+        self._write(unit)
 
     def void(self, charge_id: str) -> None:
         """Gives back a reserved charge: nothing was read."""
-        with self._write():
-            self._step(charge_id, RESERVED, VOIDED, "void")
 
-    def thaw(self, dataset: str) -> int:
-        """The owner has looked: how many failures were acknowledged."""
-        with self._write():
-            self._account(dataset)
-            seen = self._store.acknowledge(dataset)
-            self._note("thaw", {"dataset": dataset, "failures": seen})
-        return seen
+        def unit(rows: Rows) -> None:
+            books, row = self._at(rows, charge_id, RESERVED, VOIDED)
+            _void(rows, books, row, "")
+
+        self._write(unit)
+
+    def sweep(self) -> int:
+        """Closes every charge whose lease has ended; how many there were."""
+        return self._close_all(lambda rows: rows.now(), EXPIRED)
 
     def _recover(self) -> None:
-        """What a crashed process left behind: the exclusive lock says that it is gone."""
-        with self._lock:
-            left = list(self._store.charges(RESERVED, EXECUTING))
-        for row in left:
-            if row.state == EXECUTING:
-                self.forfeit(row.id, "crash")
-            else:
-                self.void(row.id)
+        """What a dead process left behind: all that is open where only one process can be alive."""
+        if self._store.exclusive:
+            self._close_all(lambda _: None, "crash")
+        else:
+            self.sweep()
 
-    def _step(self, charge_id: str, before: str, after: str, kind: str, **details: str) -> ChargeRow:
-        row = self._store.charge(charge_id)
-        if row is None or row.state != before:
-            state = row.state if row else "unknown"
-            raise LedgerUnavailable(f"Charge {charge_id} is {state}, not {before}; it cannot become {after}.")
-        self._store.put_charge(replace(row, state=after, reason=details.get("reason", "")))
-        self._note(kind, {"charge": charge_id, **details})
-        return row
+    def _close_all(self, until: Callable[[Rows], int | None], reason: str) -> int:
+        closed = 0
+        while found := self._store.read(lambda rows: rows.overdue(until(rows), 1)):
+            closed += self._write(partial(_close, until, found[0].dataset, reason))
+        return closed
 
-    def _spend(self, row: ChargeRow) -> None:
-        """Moves a charge from reserved to spent."""
-        held = self._account(row.dataset)
-        spent: Charge = charge_from_json(json.loads(held.spent)) + charge_from_json(json.loads(row.cost))
-        self._store.put_account(replace(held, spent=_charge_text(spent)))
+    def _reserve(self, rows: Rows, ready: Ready, charge_id: str) -> str:
+        close_overdue(rows, rows.now(), ready.dataset, EXPIRED)
+        books = Books(rows, ready.account)
+        question = ready.request.question
+        if bound_answer(rows, ready) or rows.answer(question) or rows.under_way(question):
+            raise InProgress(
+                "The same question is being answered, or has just been.",
+                remedy="Ask again in a moment: once stored, its answer is free.",
+            )
+        books.require_relation(ready.relations)
+        books.require_open()
+        self._require_sound(rows, ready)
+        books.require(ready.cost, books.lineage)
+        books.hold(ready.cost)
+        seq = books.note("reserve", ready.body(charge_id))
+        rows.put_charge(replace(ready.row(charge_id, seq), lease_until=rows.now() + self._lease))
+        bind(rows, ready, charge_id, seq)
+        books.save()
+        return charge_id
 
-    def _account(self, dataset: str) -> AccountRow:
-        row = self._store.account(dataset)
-        if row is None:
-            raise LedgerUnavailable(f"The ledger has no account of dataset {dataset!r}.")
-        return row
+    def _require_sound(self, rows: Rows, ready: Ready) -> None:
+        """Refuses an analyst whose questions have failed three times since the owner last looked."""
+        analyst = ready.request.analyst
+        failed = [row for row in rows.failures(ready.dataset) if row.analyst == analyst and row.reason in _COUNTED]
+        if len(failed) >= _FAILURES_BEFORE_FREEZE:
+            raise AccountFrozen(
+                f"The account of {ready.request.dataset!r} is frozen for {analyst!r} after "
+                f"{_FAILURES_BEFORE_FREEZE} failures.",
+                remedy="The owner looks at the log 'sfumato.owner' and runs: sfumato ledger thaw",
+            )
 
-    def _note(self, kind: str, body: Mapping[str, Json]) -> None:
-        last = self._store.last_entry()
-        at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        self._store.append(chained(last.seq + 1 if last else 1, at, kind, body, last.hash if last else GENESIS))
+    def _at(self, rows: Rows, charge_id: str, before: str, after: str) -> tuple[Books, ChargeRow]:
+        """The charge and its accounts, under lock, if it is where the step begins."""
+        found = rows.charge(charge_id)
+        if found is None:
+            raise LedgerUnavailable(f"Charge {charge_id} is unknown, not {before}; it cannot become {after}.")
+        books = Books(rows, found.account)
+        row = rows.charge(charge_id) or found
+        if row.state == before:
+            return books, row
+        if row.reason == EXPIRED:
+            raise LeaseExpired(
+                f"Charge {charge_id} is {row.state}, not {before}: its lease had ended.",
+                remedy="Ask again. What was computed meanwhile is not released.",
+            )
+        raise LedgerUnavailable(f"Charge {charge_id} is {row.state}, not {before}; it cannot become {after}.")
 
-    @contextmanager
-    def _write(self) -> Iterator[None]:
-        try:
-            with self._lock, self._store.transaction():
-                yield
-        except (ValueError, KeyError, TypeError) as error:
-            raise LedgerCorrupt(f"A row of the ledger cannot be read ({type(error).__name__}).") from None
+
+def close_overdue(rows: Rows, until: int | None, dataset: str, reason: str) -> int:
+    """Ends charges of a dataset whose lease ended at ``until`` (None: all that are open).
+
+    What was only reserved is voided, for nothing was read; the rest is forfeited.
+    """
+    found = rows.overdue(until, _SWEEP, dataset)
+    if not found:
+        return 0
+    # under the lock of the dataset nothing moves: what is still overdue then, stays so
+    rows.lock([dataset])
+    closed = rows.overdue(until, _SWEEP, dataset)
+    for row in closed:
+        books = Books(rows, row.account)
+        if row.state == RESERVED:
+            _void(rows, books, row, reason)
+        else:
+            _forfeit(rows, books, row, reason)
+    return len(closed)
 
 
-def _charge_text(charge: Charge) -> str:
-    return canonical_json(charge_to_json(charge))
+def _close(until: Callable[[Rows], int | None], dataset: str, reason: str, rows: Rows) -> int:
+    return close_overdue(rows, until(rows), dataset, reason)
+
+
+def _void(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
+    """reserved -> voided: every account gets the cost back."""
+    rows.put_charge(replace(row, state=VOIDED, reason=reason))
+    books.let_go(charge_from_text(row.cost))
+    books.note("void", {"charge": row.id, "reason": reason} if reason else {"charge": row.id})
+    books.save()
+
+
+def _forfeit(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
+    """executing -> forfeited: every account has spent the cost."""
+    rows.put_charge(replace(row, state=FORFEITED, reason=reason))
+    books.settle(charge_from_text(row.cost))
+    books.note("forfeit", {"charge": row.id, "reason": reason})
+    books.save()
+
+
+def _body(row: AnswerRow | None) -> bytes | None:
+    return None if row is None else row.body

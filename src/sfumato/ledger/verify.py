@@ -1,39 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a ledger still says what happened.
 
-The journal is replayed from its first entry: the chain must be whole, each charge must
+The journal is replayed from its first entry: each chain must be whole, each charge must
 cost what the accountant says of its event, each account must be the sum of its charges,
-and each answer must be the bytes that were committed.
+each answer must be the bytes that were committed, and every head that was noted before
+must lie on the chains.
 """
 
 import hashlib
-import json
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from sfumato.accounting.account import account
-from sfumato.accounting.filter import NOTHING, Charge, charge_for
 from sfumato.errors import SfumatoError
-from sfumato.ledger.balance import charge_from_json, charge_to_json, gates_from_json
-from sfumato.ledger.journal import Entry, canonical_json, is_intact
+from sfumato.ledger.journal import LEGACY, Entry, canonical_json, is_intact
+from sfumato.ledger.replay import DIGEST, Replay, answer_digest, key_digest, stored_digest
+from sfumato.ledger.seal import Head
 from sfumato.ledger.spend import Ledger
-from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, RESERVED, VOIDED
-from sfumato.privacy.event import Json, event_from_json
-
-_STEPS = {
-    "execute": (RESERVED, EXECUTING),
-    "commit": (EXECUTING, COMMITTED),
-    "forfeit": (EXECUTING, FORFEITED),
-    "void": (RESERVED, VOIDED),
-}
-
+from sfumato.ledger.store.base import AccountRow, AnswerRow, ChargeRow, Rows
 
 # What a tampered text can raise while it is read.
 _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, SfumatoError)
+# after every chain
+_END = (chr(0x10FFFF), 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was found: ``problems`` is empty for a sound ledger."""
+    """What was found: ``problems`` is empty for a sound ledger. ``head`` stands for every entry of
+    every chain: equal heads, equal history."""
 
     entries: int
     charges: int
@@ -41,128 +35,117 @@ class Report:
     head: str
 
 
-@dataclass(slots=True)
-class _Replay:
-    """The state that the journal implies."""
+def verify(ledger: Ledger, heads: Sequence[Head] = ()) -> Report:
+    """Replays the journal against everything that is stored, and against heads noted before.
 
-    problems: list[str] = field(default_factory=list)
-    contracts: dict[str, tuple[str, str]] = field(default_factory=dict)
-    states: dict[str, str] = field(default_factory=dict)
-    reserved: dict[str, dict[str, Json]] = field(default_factory=dict)
-    answers: dict[str, str] = field(default_factory=dict)
-    failures: dict[str, tuple[str, int]] = field(default_factory=dict)
-
-    def apply(self, entry: Entry) -> None:
-        body = json.loads(entry.body)
-        if entry.kind == "account":
-            contract = body["contract"]
-            self.contracts[contract["dataset"]] = (canonical_json(contract), canonical_json(body["gates"]))
-        elif entry.kind == "reserve":
-            self.states[body["charge"]] = RESERVED
-            self.reserved[body["charge"]] = body
-            cost = charge_for(account(event_from_json(body["event"])))
-            if charge_to_json(cost) != body["cost"]:
-                self.problems.append(f"charge {body['charge']} does not cost what its event costs")
-        elif entry.kind in _STEPS:
-            before, after = _STEPS[entry.kind]
-            if self.states.get(body["charge"]) != before:
-                self.problems.append(f"entry {entry.seq} takes a charge to {after} that was not {before}")
-            self.states[body["charge"]] = after
-            if after == COMMITTED:
-                self.answers[body["charge"]] = body["answer"]
-            if after == FORFEITED:
-                self.failures[body["charge"]] = (body["reason"], 0)
-        elif entry.kind == "thaw":
-            for charge, (reason, _) in self.failures.items():
-                if self.reserved[charge]["dataset"] == body["dataset"]:
-                    self.failures[charge] = (reason, 1)
-        else:
-            self.problems.append(f"entry {entry.seq} is of an unknown kind")
-
-    def spent(self, dataset: str) -> Charge:
-        """What a dataset's account must have spent."""
-        paid = [body for charge, body in self.reserved.items() if self.states[charge] in (COMMITTED, FORFEITED)]
-        costs = [
-            charge_from_json(body["cost"])
-            for body in paid
-            if body["dataset"] == dataset and isinstance(body["cost"], dict)
-        ]
-        return sum(costs, NOTHING)
-
-
-def verify(ledger: Ledger) -> Report:
-    """Replays the journal against everything that is stored.
-
-    What is taken off the end, from every table alike, leaves a ledger that was once true: keep
-    ``head`` elsewhere and compare it.
+    What is taken off the end, from every table alike, leaves a ledger that was once true: only
+    a head that was kept elsewhere tells. Charges wait until this ends, on a ledger in a file.
 
     Guarantees:
         an edited row is found
         a deleted charge is found
         a swapped answer is found
+        an older copy is found
     """
-    replay, before = _Replay(), None
-    replay.problems += [f"the file is damaged: {found}" for found in ledger.store.damage()]
-    for entry in ledger.store.entries():
+    problems = [f"the store is damaged: {found}" for found in ledger.store.damage()]
+    try:
+        return ledger.store.read(lambda rows: check(rows, problems, heads))
+    except SfumatoError as error:
+        return Report(0, 0, (*problems, f"the store cannot be read ({type(error).__name__})"), "")
+
+
+def check(rows: Rows, problems: list[str], heads: Sequence[Head] = ()) -> Report:
+    """The check of ``verify`` on the rows of one unit of work."""
+    replay = Replay(problems)
+    entries = sum(_replayed(rows, chain, replay) for chain in rows.chains())
+    for compare in (_compare_accounts, _compare_charges, _compare_keys, _compare_counts):
+        try:
+            compare(rows, replay)
+        except _UNREADABLE as error:
+            problems.append(f"a row cannot be read ({type(error).__name__})")
+    for head in heads:
+        problems += head.differences(rows)
+    return Report(entries, replay.charges, tuple(problems), head_digest(replay.heads))
+
+
+def head_digest(heads: dict[str, tuple[int, str]]) -> str:
+    """One hash for the heads of all chains; empty for an empty ledger."""
+    form = canonical_json({chain: [seq, last] for chain, (seq, last) in heads.items()})
+    return hashlib.sha256(form.encode()).hexdigest() if heads else ""
+
+
+def _replayed(rows: Rows, chain: str, replay: Replay) -> int:
+    before: Entry | None = None
+    for entry in rows.entries(chain):
         if not is_intact(entry, before):
-            replay.problems.append(f"the chain is broken at entry {entry.seq}")
+            where = "" if chain == LEGACY else f" of {chain!r}"
+            replay.problems.append(f"the chain is broken at entry {entry.seq}{where}")
         try:
             replay.apply(entry)
         except _UNREADABLE as error:
-            replay.problems.append(f"entry {entry.seq} cannot be read ({type(error).__name__})")
+            replay.problems.append(f"entry {entry.seq} of {chain!r} cannot be read ({type(error).__name__})")
         before = entry
-    for compare in (_compare_accounts, _compare_charges, _compare_answers):
-        try:
-            compare(ledger, replay)
-        except _UNREADABLE as error:
-            replay.problems.append(f"a row cannot be read ({type(error).__name__})")
-    return Report(
-        before.seq if before else 0, len(replay.states), tuple(replay.problems), before.hash if before else ""
-    )
+    return before.seq if before else 0
 
 
-def _compare_accounts(ledger: Ledger, replay: _Replay) -> None:
-    stored = {row.dataset: row for row in ledger.store.accounts()}
-    for dataset in stored.keys() | replay.contracts.keys():
-        row, said = stored.get(dataset), replay.contracts.get(dataset)
-        if row is None or said is None:
-            replay.problems.append(f"account {dataset!r} is in only one of the journal and the table")
-            continue
-        if (row.contract, row.gates) != said:
-            replay.problems.append(f"account {dataset!r} does not have the contract of the journal")
-        spent = replay.spent(dataset)
-        if row.spent != canonical_json(charge_to_json(spent)):
-            replay.problems.append(f"account {dataset!r} is not the sum of its charges")
-        if not gates_from_json(json.loads(said[1])).admits(spent):
-            replay.problems.append(f"account {dataset!r} has spent beyond its gates")
+def _compare_accounts(rows: Rows, replay: Replay) -> None:
+    stored = {row.id: row for row in rows.accounts()}
+    said = {row.id: row for row in replay.rows()}
+    for each in sorted(stored.keys() | said.keys()):
+        mine, theirs = stored.get(each), said.get(each)
+        if mine is None or theirs is None:
+            replay.problems.append(f"account {each!r} is in only one of the journal and the table")
+        else:
+            replay.problems += [f"account {each!r} {what}" for what in _account_differences(mine, theirs)]
 
 
-def _compare_charges(ledger: Ledger, replay: _Replay) -> None:
-    stored = {row.id: row for row in ledger.store.charges()}
-    for charge in stored.keys() | replay.states.keys():
-        row, body = stored.get(charge), replay.reserved.get(charge)
-        if row is None or body is None:
-            replay.problems.append(f"charge {charge} is in only one of the journal and the table")
-            continue
-        said = (body["dataset"], body["analyst"], body["question"], body["statement"])
-        costs = (canonical_json(body["cost"]), canonical_json(body["event"]))
-        if (row.dataset, row.analyst, row.question, row.statement) != said or (row.cost, row.event) != costs:
-            replay.problems.append(f"charge {charge} is not the one of the journal")
-        if (row.reason, row.acknowledged) != replay.failures.get(charge, ("", 0)):
-            replay.problems.append(f"charge {charge} did not fail as the journal says")
-        if row.state != replay.states[charge]:
+def _account_differences(stored: AccountRow, said: AccountRow) -> Iterator[str]:
+    if (stored.parent, stored.contract, stored.limit, stored.gates) != (
+        *(said.parent, said.contract, said.limit, said.gates),
+    ):
+        yield "does not have the contract and the limit of the journal"
+    if (stored.spent, stored.held, stored.earlier) != (said.spent, said.held, said.earlier):
+        yield "is not the sum of its charges"
+    if (stored.frozen, stored.policy) != (said.frozen, said.policy):
+        yield "does not have the state that the owner gave it"
+    if (stored.seq, stored.head) != (said.seq, said.head):
+        yield "does not end its chain where the journal does"
+
+
+def _compare_charges(rows: Rows, replay: Replay) -> None:
+    """Both come in the order of the entries that opened them: what one lacks is seen where it is missing."""
+    said, stored = replay.ended(), rows.history()
+    theirs, mine = next(said, None), next(stored, None)
+    while theirs or mine:
+        there, here = theirs[0] if theirs else _END, (mine[0].chain, mine[0].seq) if mine else _END
+        if theirs and mine and there == here:
+            replay.problems += _charge_differences(*mine, *theirs[1:])
+        else:
+            chain, seq = min(there, here)
             replay.problems.append(
-                f"charge {charge} is {row.state} in the table and {replay.states[charge]} in the journal"
+                f"the charge of entry {seq} of {chain!r} is in only one of the journal and the table"
             )
+        if here >= there:
+            theirs = next(said, None)
+        if here <= there:
+            mine = next(stored, None)
 
 
-def _compare_answers(ledger: Ledger, replay: _Replay) -> None:
-    rows = list(ledger.store.answers())
-    stored = {row.charge: row for row in rows}
-    if len(stored) != len(rows):
-        replay.problems.append("a charge has more than one answer")
-    for charge in stored.keys() | replay.answers.keys():
-        row, asked = stored.get(charge), replay.reserved.get(charge, {})
-        found = (hashlib.sha256(row.body).hexdigest(), row.question, row.statement) if row else None
-        if found != (replay.answers.get(charge), asked.get("question"), asked.get("statement")):
-            replay.problems.append(f"the answer of charge {charge} is not the one that was committed")
+def _charge_differences(row: ChargeRow, answer: AnswerRow | None, digest: bytes, answered: bytes) -> Iterator[str]:
+    if stored_digest(row) != digest:
+        yield f"charge {row.id} is not the one of the journal"
+    if answer_digest(row, answer) != answered:
+        yield f"the answer of charge {row.id} is not the one that was committed"
+
+
+def _compare_keys(rows: Rows, replay: Replay) -> None:
+    stored = map(key_digest, rows.keys())
+    if b"".join(stored) != replay.keys:
+        replay.problems.append("the idempotency keys are not those of the journal")
+
+
+def _compare_counts(rows: Rows, replay: Replay) -> None:
+    counts = rows.counts()
+    said = (len(replay.books), replay.charges, replay.answers, len(replay.keys) // DIGEST)
+    if (counts.accounts, counts.charges, counts.answers, counts.keys) != said:
+        replay.problems.append("there are rows that the journal does not know, or too few")

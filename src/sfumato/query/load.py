@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InvalidConfig, SfumatoError
+from sfumato.ledger.store.open import SERVERS
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
@@ -51,7 +52,7 @@ class Declarations:
     """What a file declares."""
 
     dataset: Dataset
-    ledger: Path
+    ledger: str | Path
     budget: Budget | None
     prepared: Path | None = None
 
@@ -65,7 +66,9 @@ def read_declarations(path: str | Path) -> Declarations:
     dataset = Dataset(_text(form, "dataset"), tables, relation, str(form.get("version", "1")))
     budget = _budget(_mapping(form, "budget")) if "budget" in form else None
     prepared = folder / _text(form, "prepared") if "prepared" in form else None
-    return Declarations(dataset, folder / _text(form, "ledger"), budget, prepared)
+    ledger = _text(form, "ledger")
+    place = ledger if ledger.startswith(SERVERS) else folder / ledger
+    return Declarations(dataset, place, budget, prepared)
 
 
 def read_config(path: str | Path) -> dict[str, Any]:

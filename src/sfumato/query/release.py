@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 from sfumato.engines.base import Codes, Engine
 from sfumato.errors import EngineFailed
 from sfumato.ledger.journal import canonical_json
-from sfumato.ledger.spend import Ledger, Request
+from sfumato.ledger.request import Request
+from sfumato.ledger.spend import Ledger
+from sfumato.ledger.tree import UNSTATED
 from sfumato.metadata.column import Text
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
@@ -39,6 +41,14 @@ class Asker:
     dataset: Dataset
     contract: Contract
     analyst: str
+    purpose: str = UNSTATED
+
+    def request(self, planned: Planned, key: str = "") -> Request:
+        """What the ledger is asked for; ``key`` is the caller's idempotency key."""
+        question, statement = self.question_key(planned), self.statement_key(planned.question)
+        shared = replace(self, analyst="").question_key(planned)
+        names = (self.dataset.name, self.analyst, question, statement, planned.event)
+        return Request(*names, purpose=self.purpose, shared=shared, key=key)
 
     def about(self, dataset: Dataset) -> "Asker":
         """The same asker about the same data under other limits."""
@@ -66,7 +76,7 @@ class Asker:
         return hashlib.sha256(canonical_json(facts).encode()).hexdigest()
 
 
-def release(planned: Planned, asker: Asker, engine: Engine, ledger: Ledger) -> bytes:
+def release(planned: Planned, asker: Asker, engine: Engine, ledger: Ledger, *, key: str = "") -> bytes:
     """The stored answer to a planned question, charged once.
 
     Guarantees:
@@ -77,17 +87,16 @@ def release(planned: Planned, asker: Asker, engine: Engine, ledger: Ledger) -> b
 
     Raises:
         BudgetExceeded, AccountFrozen: nothing was charged.
+        KeyUsed: the idempotency key is bound to something else; nothing was charged.
         EngineFailed: the charge is forfeited.
     """
+    request = asker.request(planned, key)
     with ledger.one_at_a_time():
-        key = asker.question_key(planned)
-        stored = ledger.answer(key)
+        stored = ledger.recall(request)
         if stored is not None:
             return stored
         # what cannot be emitted fails here, while it is free
         engine.statement(planned.bounded)
-        statement = asker.statement_key(planned.question)
-        request = Request(asker.dataset.name, asker.analyst, key, statement, planned.event)
         return _charged(planned, asker, engine, ledger, request)
 
 

@@ -15,6 +15,7 @@ from sfumato.engines.prepared import Prepared
 from sfumato.errors import InvalidDeclaration, UnknownName, WrongUse
 from sfumato.exact.rational import Number
 from sfumato.ledger.spend import Ledger
+from sfumato.ledger.tree import UNSTATED
 from sfumato.ledger.verify import Report, verify
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
@@ -58,14 +59,16 @@ class Session:
         budget: Budget,
         engine: Engine,
         ledger: Ledger,
+        *,
         analyst: str,
+        purpose: str,
         kept: Mapping[str, int] = UNPREPARED,
     ) -> None:
         self._engine = engine
         self._kept = kept
         self._ledger = ledger
         self._limit = budget
-        self._asker = Asker(dataset, Contract.of(dataset, budget), analyst)
+        self._asker = Asker(dataset, Contract.of(dataset, budget), analyst, purpose)
         ledger.adopt(self._asker.contract, budget)
 
     @property
@@ -105,6 +108,7 @@ class Session:
         delta: Number | None = None,
         error: Number | None = None,
         max_epsilon: Number | None = None,
+        key: str | None = None,
     ) -> Answer:
         """The private answer to a question.
 
@@ -117,11 +121,12 @@ class Session:
         The cost is debited before the data is read. The same question at the same price is
         answered from the ledger, the same bytes, at no cost. A sub-query that is an answer of
         its own, and a limit that is ``sf.AUTO``, are charges of their own: the cost is shared
-        among them, and the notes of the answer name them.
+        among them, and the notes of the answer name them. A ``key`` binds the question to its
+        answer for a caller who may have to ask twice.
 
         Raises:
             Refused: the language, a missing declaration or the budget forbids it; free.
-            WrongUse: the price is not one.
+            WrongUse: the price is not one, or the key belongs to another question.
             EngineFailed: the cost stays spent.
         """
         asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
@@ -130,7 +135,7 @@ class Session:
         if first.plans:
             self._require_all(first, self._planned(step))
             step = resolved(sql, parameters, asked, self.dataset, Paid(self._answered))
-        return self._answered(step)
+        return self._answered(step, key or "")
 
     def table(self, name: str) -> Frame:
         """A question about a table without SQL: ``where``, ``join``, ``group_by``, ``agg``, then ``query``."""
@@ -171,18 +176,14 @@ class Session:
         plans = self._plans(step)
         return plans[0] if len(plans) == 1 else cheapest(plans, self._ledger.balance(self.dataset.name))
 
-    def _answered(self, step: Step) -> Answer:
+    def _answered(self, step: Step, key: str = "") -> Answer:
         """The stored answer of a step, charged if it is new."""
         plans = self._plans(step)
         asker = self._asker.about(step.dataset)
-        if len(plans) == 1:
-            return Answer(release(plans[0], asker, self._engine, self._ledger))
-        for plan in plans:
-            stored = self._ledger.answer(asker.question_key(plan))
-            if stored is not None:
-                return Answer(stored)
-        planned = cheapest(plans, self._ledger.balance(self.dataset.name))
-        return Answer(release(planned, asker, self._engine, self._ledger))
+        if len(plans) > 1:
+            stored = [plan for plan in plans if self._ledger.answer(asker.question_key(plan)) is not None]
+            plans = stored[:1] or [cheapest(plans, self._ledger.balance(self.dataset.name))]
+        return Answer(release(plans[0], asker, self._engine, self._ledger, key=key))
 
     def _plans(self, step: Step) -> list[Planned]:
         if step.price.target is None:
@@ -220,6 +221,7 @@ def connect(
     relation: Relation = AddRemove,
     version: str = "1",
     analyst: str = "owner",
+    purpose: str = UNSTATED,
     prepared: str | Path | None = None,
 ) -> Session:
     """A session over declared tables.
@@ -227,11 +229,13 @@ def connect(
     Args:
         tables: the tables, by the names that questions use.
         dataset: the name under which the ledger knows the data, for ever.
-        ledger: the file that keeps what was spent; made if it is not there.
+        ledger: the file that keeps what was spent, made if it is not there, or a postgresql://
+            address.
         budget: the limit; may be left out where the ledger already has it.
         relation: ``sf.AddRemove`` or ``sf.ReplaceOne``.
         version: the owner's version of the content; another version is asked anew.
-        analyst: who asks; answers are not shared between analysts.
+        analyst: who asks; answers are not shared between analysts unless the owner's policy says so.
+        purpose: what for; the analyst's account lies below it.
         prepared: the folder of ``sf.prepare``; its layouts are read where a question permits.
 
     Raises:
@@ -258,7 +262,8 @@ def connect(
                 f"The ledger does not know {dataset!r} yet, and no budget is given.",
                 remedy="budget=sf.Budget(epsilon=1)",
             )
-        return Session(declared, limit, engine, opened, analyst, UNPREPARED if layouts is None else layouts.kept)
+        kept = UNPREPARED if layouts is None else layouts.kept
+        return Session(declared, limit, engine, opened, analyst=analyst, purpose=purpose, kept=kept)
     except BaseException:
         opened.close()
         engine.close()

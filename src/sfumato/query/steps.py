@@ -15,16 +15,13 @@ from sqlglot import exp
 
 from sfumato.errors import MissingDeclaration, WrongUse
 from sfumato.exact.rational import to_fraction
-from sfumato.metadata.column import Date
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.aggregate import Quantiles
-from sfumato.plan.scalar import Estimate
 from sfumato.query.answer import Answer
 from sfumato.query.automatic import SHARE, automatic, declared_groups, learnt_limit, with_limits
 from sfumato.query.choose import Planned
 from sfumato.query.request import Price
 from sfumato.sql.bind import Parameters, scalar_queries
-from sfumato.sql.lower import Question, understand
+from sfumato.sql.lower import Question, stand_in, understand
 from sfumato.sql.parse import parse
 
 Scalar: TypeAlias = Fraction | datetime.date
@@ -132,15 +129,6 @@ def _limited(step: Step, first: First) -> Step:
     question = replace(step.question, notes=(*step.question.notes, *filter(None, notes)))
     rest = step.price.scaled(1 - SHARE * len(wanted))
     return Step(question, with_limits(step.dataset, question.table, learnt), rest)
-
-
-def stand_in(question: Question) -> Scalar:
-    """A value of the kind that a question gives: 1, or the first of the declared dates."""
-    expression = question.output.items[0].expression
-    part = question.raw.aggregates[expression.index] if isinstance(expression, Estimate) else None
-    if isinstance(part, Quantiles) and isinstance(part.value.type, Date):
-        return part.value.type.decode(part.value.type.lower_code)
-    return Fraction(1)
 
 
 def _only(answer: Answer) -> str:

@@ -40,6 +40,7 @@ _SPREAD: Mapping[type[exp.Expr], Statistic] = {
     exp.StddevPop: Statistic.DEVIATION,
 }
 _QUANTILE = (exp.Quantile, exp.PercentileCont, exp.PercentileDisc, exp.ApproxQuantile)
+_FINEST = 10**6
 # What MIN and MAX are answered by.
 LOWEST, HIGHEST = Fraction(1, 200), Fraction(199, 200)
 
@@ -160,11 +161,13 @@ class Aggregates:
                 allowed="a number or a date",
                 remedy=f"GROUP BY {_name(operand)} to count its values.",
             )
-        if isinstance(node, exp.Min | exp.Max):
-            at = "0.5% lie below" if isinstance(node, exp.Min) else "0.5% lie above"
+        if level in (0, 1):
+            extreme, at = ("MAX", "above") if level else ("MIN", "below")
             self._scope.note(
-                f"{name}({_name(operand)}) is the value that {at}, found privately: the extreme itself is one person's."
+                f"{extreme}({_name(operand)}) is the value that 0.5% lie {at}, found privately: "
+                "the extreme itself is one person's."
             )
+            level = HIGHEST if level else LOWEST
         return Level(self._limited(value_of(kept(typed, test), _name(operand)), name, operand), level)
 
     def _limited(self, value: Value, name: str, operand: exp.Expr) -> Value:
@@ -227,14 +230,14 @@ def _place(found: list[Aggregate], release: Aggregate) -> int:
 
 
 def _operand(node: exp.Expr) -> tuple[exp.Expr, Fraction]:
-    """What a quantile is of, and which one."""
+    """What a quantile is of, and which one: from 0, MIN, to 1, MAX."""
     match node:
         case exp.Median():
             require_only(node, "this")
             return node.this, Fraction(1, 2)
         case exp.Min() | exp.Max():
             require_only(node, "this")
-            return node.this, LOWEST if isinstance(node, exp.Min) else HIGHEST
+            return node.this, Fraction(isinstance(node, exp.Max))
         case exp.WithinGroup():
             order = node.expression
             if not isinstance(order, exp.Order) or len(order.expressions) != 1 or not isinstance(node.this, _QUANTILE):
@@ -249,8 +252,11 @@ def _operand(node: exp.Expr) -> tuple[exp.Expr, Fraction]:
 
 def _level(node: exp.Expr | None) -> Fraction:
     value = literal(node)
-    if not isinstance(value, Fraction) or not 0 <= value <= 1:
-        raise UnsupportedSql("A quantile that is not one constant from 0 to 1.", remedy="QUANTILE_CONT(column, 0.5)")
+    if not isinstance(value, Fraction) or not 0 <= value <= 1 or value.denominator > _FINEST:
+        raise UnsupportedSql(
+            "A quantile that is not one constant from 0 to 1, a multiple of a millionth.",
+            remedy="QUANTILE_CONT(column, 0.5)",
+        )
     return value
 
 

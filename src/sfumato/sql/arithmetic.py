@@ -62,13 +62,10 @@ def divide(one: Number, other: Number, *, skips_zero: bool = False) -> Number:
     if isinstance(divisor, Fraction) and divisor:
         return multiply(one, number(1 / divisor))
     above, below = span(one.expression), span(other.expression)
-    if divisor == 0 or below is None or (below[0] <= 0 <= below[1] and not skips_zero):
-        raise UnsupportedSql(
-            "A division by an expression that can be zero on some row.",
-            remedy="Keep it away from zero, GREATEST(expression, 1), or write x / NULLIF(expression, 0): NULL there.",
-        )
-    if above is None:
-        raise UnsupportedSql("A division of NULL.", remedy="Leave it out.")
+    if below is not None and below[0] <= 0 <= below[1] and not skips_zero:
+        raise may_be_zero()
+    if above is None or below in (None, (0, 0)):
+        raise always_null()
     nearest = [each for each in (*below, -1, 1) if below[0] <= each <= below[1] and each]
     ends = [Fraction(up) * one.step / (down * other.step) for up in above for down in nearest]
     step = lattice_step(max(ends) - min(ends))
@@ -76,6 +73,19 @@ def divide(one: Number, other: Number, *, skips_zero: bool = False) -> Number:
     quotient = Quotient(times(one.expression, ratio.numerator), times(other.expression, ratio.denominator))
     # the span of a divisor of both signs takes a code of 1 for the nearest to zero
     return Number(_within(quotient, min(ends), max(ends), step) if skips_zero else quotient, step)
+
+
+def may_be_zero() -> UnsupportedSql:
+    """The refusal of a divisor."""
+    return UnsupportedSql(
+        "A division by an expression that can be zero on some row.",
+        remedy="Keep it away from zero, GREATEST(expression, 1), or write x / NULLIF(expression, 0): NULL there.",
+    )
+
+
+def always_null() -> UnsupportedSql:
+    """The refusal of what has no value on any row."""
+    return UnsupportedSql("An expression that is always NULL.", remedy="Leave it out.")
 
 
 def remainder(one: Number, divisor: Number) -> Number:

@@ -4,6 +4,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
+from math import prod
 
 from sqlglot import exp
 
@@ -14,7 +15,6 @@ from sfumato.plan.relation import PerUnit, PublicJoin, Relation, Scan, Union, Un
 from sfumato.plan.value import GroupKey
 from sfumato.sql.calls import calls, placed
 from sfumato.sql.image import image, may_be_missing
-from sfumato.sql.literal import literal
 from sfumato.sql.names import Scope
 from sfumato.sql.reject import refuse, require_only
 from sfumato.sql.rows import Rows
@@ -98,8 +98,8 @@ def _require_key(node: exp.Expr, scope: Scope) -> None:
         raise refuse("GROUP BY the unit", (_THE_UNIT[0], _THE_UNIT[1].replace("{unit}", scope.unit_name())))
     if calls([node]):
         raise UnsupportedSql("An aggregate in GROUP BY.", remedy="Group by columns; HAVING tests aggregates.")
-    if literal(node) is not None:
-        raise UnsupportedSql("GROUP BY a constant.", remedy="Leave it out.")
+    if node.find(exp.Column) is None:
+        raise UnsupportedSql("GROUP BY a constant.", remedy="Leave it out, or group by a column.")
 
 
 def _sets(clause: exp.Group, select: exp.Select, scope: Scope) -> list[tuple[exp.Expr, ...]]:
@@ -107,9 +107,12 @@ def _sets(clause: exp.Group, select: exp.Select, scope: Scope) -> list[tuple[exp
     require_only(clause, "expressions", "all")
     if clause.args.get("all"):
         plain = [each.this if isinstance(each, exp.Alias) else each for each in select.expressions]
-        return [tuple(each for each in plain if not calls([each]) and literal(each) is None)]
+        return [tuple(each for each in plain if not calls([each]) and each.find(exp.Column) is not None)]
     parts = [_part(each, select, scope) for each in clause.expressions]
-    return _limited([tuple(node for chosen in choice for node in chosen) for choice in product(*parts)])
+    size = prod(len(part) for part in parts)
+    if size > _MOST_SETS:
+        raise UnsupportedSql(f"{size:,} grouping sets.", allowed=f"at most {_MOST_SETS}", remedy="Name fewer.")
+    return [tuple(node for chosen in choice for node in chosen) for choice in product(*parts)]
 
 
 def _part(node: exp.Expr, select: exp.Select, scope: Scope) -> list[tuple[exp.Expr, ...]]:
@@ -132,12 +135,6 @@ def _tuple(node: exp.Expr, select: exp.Select, scope: Scope) -> tuple[exp.Expr, 
     if isinstance(node, exp.Tuple):
         return tuple(placed(each, select, scope) for each in node.expressions)
     return (placed(node, select, scope),)
-
-
-def _limited(sets: list[tuple[exp.Expr, ...]]) -> list[tuple[exp.Expr, ...]]:
-    if len(sets) > _MOST_SETS:
-        raise UnsupportedSql(f"{len(sets)} grouping sets.", allowed=f"at most {_MOST_SETS}", remedy="Name fewer.")
-    return sets
 
 
 def _same(sets: list[tuple[exp.Expr, ...]]) -> list[tuple[exp.Expr, ...]]:

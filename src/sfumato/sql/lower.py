@@ -13,7 +13,7 @@ from sfumato.metadata.column import Date
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import Quantiles
 from sfumato.plan.output import Output
-from sfumato.plan.scalar import Estimate
+from sfumato.plan.scalar import And, Case, Compare, Constant, Estimate, IsNull, Like, Member, Not, Or, Scalar
 from sfumato.plan.status import Raw
 from sfumato.sql.aggregates import Aggregates, shared
 from sfumato.sql.bind import Parameters, Scalars, with_parameters, with_scalars, with_today
@@ -110,12 +110,25 @@ def stand_in(question: Question) -> Fraction | datetime.date:
     part = question.raw.aggregates[expression.index] if isinstance(expression, Estimate) else None
     if isinstance(part, Quantiles) and isinstance(part.value.type, Date):
         return part.value.type.decode(part.value.type.lower_code)
-    if not is_number(expression):
+    if not _is_number(expression):
         raise UnsupportedSql(
             "A sub-query in place of a number that gives a test or a text.",
             remedy="Let it give one number, (SELECT AVG(x) FROM t), and compare outside.",
         )
     return Fraction(1)
+
+
+def _is_number(expression: Scalar) -> bool:
+    """Whether an expression over released numbers is one itself, or NULL."""
+    match expression:
+        case Compare() | Member() | Like() | IsNull() | Not() | And() | Or():
+            return False
+        case Constant(value):
+            return value is None or isinstance(value, Fraction)
+        case Case(branches, otherwise):
+            return all(_is_number(each) for each in (otherwise, *(result for _, result in branches)))
+        case _:
+            return True
 
 
 def _asked(context: Context, found: From, select: exp.Select) -> tuple[Raw, Output]:
@@ -129,13 +142,11 @@ def _asked(context: Context, found: From, select: exp.Select) -> tuple[Raw, Outp
     require_linear(group, aggregates)
     outputs = Outputs(scope, rows, group, asks, estimates)
     items = outputs.items(select.expressions)
-    having, order = select.args.get("having"), select.args.get("order")
-    if order is not None:
-        require_only(order, "expressions")
+    having = select.args.get("having")
     output = Output(
         items,
         None if having is None else outputs.test(having.this),
-        tuple(outputs.order(node, items) for node in order.expressions) if order else (),
+        outputs.orders(select.args.get("order"), items),
         _count(select, "limit"),
         _count(select, "offset") or 0,
         group.sets,

@@ -16,6 +16,7 @@ from sfumato.plan.scalar import (
     Key,
     Operation,
     Scalar,
+    leaves,
 )
 from sfumato.sql.aggregates import Ask, Level
 from sfumato.sql.finish import Finished
@@ -27,6 +28,8 @@ from sfumato.sql.rows import Rows
 from sfumato.sql.typed import Day, Label, Number, Truth, Typed, Words
 
 _ONE = Fraction(1)
+# Names and keys are compared each with each.
+_MOST = 200
 
 
 class Outputs:
@@ -48,6 +51,8 @@ class Outputs:
 
     def items(self, nodes: Sequence[exp.Expr]) -> tuple[Item, ...]:
         """The columns of the answer; HAVING and ORDER BY can call them by their names."""
+        if len(nodes) > _MOST:
+            raise UnsupportedSql(f"{len(nodes):,} columns.", allowed=f"at most {_MOST}", remedy="Ask fewer at once.")
         found = []
         for node in nodes:
             inner = node.this if isinstance(node, exp.Alias) else node
@@ -59,12 +64,23 @@ class Outputs:
             self._aliases[name.lower()] = typed
         return _unique([Item(name, shown(typed)) for name, typed in found])
 
+    def orders(self, clause: exp.Order | None, items: tuple[Item, ...]) -> tuple[Order, ...]:
+        """The sort keys of ORDER BY."""
+        if clause is None:
+            return ()
+        require_only(clause, "expressions")
+        if len(clause.expressions) > _MOST:
+            raise UnsupportedSql(f"ORDER BY {len(clause.expressions):,} keys.", allowed=f"at most {_MOST}")
+        return tuple(self.order(each, items) for each in clause.expressions)
+
     def order(self, node: exp.Expr, items: tuple[Item, ...]) -> Order:
         """A sort key: a place in the SELECT list, an alias, or an expression."""
         require_only(node, "this", "desc", "nulls_first")
         place = literal(node.this)
         if place is None:
             expression = shown(self._finished.value(node.this))
+            if not leaves(expression):
+                raise UnsupportedSql("ORDER BY a constant.", remedy="ORDER BY a column of the answer, or leave it out.")
         elif isinstance(place, Fraction) and place in range(1, len(items) + 1):
             expression = items[int(place) - 1].expression
         else:

@@ -63,5 +63,7 @@ def _sort(rows: Rows, node: exp.Expr) -> Sort:
     if node.args.get("nulls_first"):
         raise UnsupportedSql("NULLS FIRST within a unit.", remedy="NULLs are last; leave it out, or COALESCE them.")
     typed = rows.value(node.this)
+    if node.this.find(exp.Column) is None:
+        raise UnsupportedSql("ORDER BY a constant within a unit.", remedy="ORDER BY a column, or leave it out.")
     typed = alphabetical(typed) if isinstance(typed, Label) else typed
     return Sort(code_of(typed), bool(node.args.get("desc")))

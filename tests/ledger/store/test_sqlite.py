@@ -23,7 +23,7 @@ from sfumato.ledger import Ledger
 from sfumato.ledger.store.base import Store
 from sfumato.ledger.store.sqlite import SCHEMA_VERSION, SQLite
 from tests.contracts.charges import opened, paid, pure
-from tests.contracts.store import StoreContract
+from tests.contracts.ledger_store import LedgerStoreContract
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def open_store(tmp_path: Path) -> Callable[[], Store]:
     return lambda: SQLite(tmp_path / "l.db")
 
 
-class TestSQLite(StoreContract):
+class TestSQLite(LedgerStoreContract):
     """The shared suite."""
 
 
@@ -63,8 +63,7 @@ def test_the_file_is_for_its_owner_alone(tmp_path: Path) -> None:
         store = SQLite(tmp_path / "l.db")
     finally:
         os.umask(previous)
-    with store.transaction():
-        pass
+    store.write(lambda rows: None)
     for file in tmp_path.iterdir():
         assert stat.S_IMODE(file.stat().st_mode) == 0o600, file.name
 
@@ -210,7 +209,7 @@ def test_a_full_disk_is_no_answer_and_no_spending(tmp_path: Path) -> None:
 def test_an_error_of_sqlite_never_reaches_the_caller(tmp_path: Path) -> None:
     store = SQLite(tmp_path / "l.db")
     store.close()
-    for call in (store.last_entry, lambda: store.charge("c"), lambda: list(store.entries()), store.accounts):
+    for call in (store.damage, store.checkpoint, lambda: store.read(lambda rows: rows.charge("c"))):
         with pytest.raises(LedgerError):
             call()
 

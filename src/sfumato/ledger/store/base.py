@@ -1,12 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a store owes the ledger: rows, and transactions that are durable when they end."""
+"""What a store owes the ledger: rows, and units of work that are durable when they end.
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
+A store knows nothing of privacy. It keeps five kinds of rows (accounts, charges, answers,
+keys, journal entries), runs a *unit of work* over them as a whole or not at all, and never
+tells anybody of a row that a crash could still take back. What a charge costs, whether an
+account admits it, and which steps exist is decided in ``spend``, the same for every store.
+
+One shared suite holds every store to this page: ``tests/contracts/ledger_store.py``.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from sfumato.ledger.journal import Entry
+
+T = TypeVar("T")
 
 # The states of a charge. Only these steps exist: reserved -> executing | voided;
 # executing -> committed | forfeited.
@@ -15,74 +24,234 @@ RESERVED, EXECUTING, COMMITTED, FORFEITED, VOIDED = "reserved", "executing", "co
 
 @dataclass(frozen=True, slots=True)
 class AccountRow:
-    """An account as stored; ``contract``, ``gates`` and ``spent`` are canonical JSON."""
+    """An account as stored. Texts are canonical JSON, or empty where there is none.
 
-    dataset: str
+    ``id`` is its path (``dataset``, ``dataset/purpose``, ``dataset/purpose/analyst``) and
+    ``parent`` the path above, empty for a dataset. A dataset has a ``contract``, a
+    ``policy`` and the head of its chain (``seq`` entries, the last with hash ``head``).
+    ``gates`` is empty where only the parent bounds it. ``spent`` and ``held`` are this
+    period's; ``earlier`` lists the periods that a refresh has closed.
+    """
+
+    id: str
+    parent: str
     contract: str
+    limit: str
     gates: str
     spent: str
+    held: str
+    frozen: str
+    policy: str
+    earlier: str
+    seq: int
+    head: str
 
 
 @dataclass(frozen=True, slots=True)
 class ChargeRow:
-    """A charge as stored; ``cost`` and ``event`` are canonical JSON."""
+    """A charge as stored; its event is in the journal entry ``seq`` of ``chain``, which opened it.
+
+    ``account`` is the analyst's, ``dataset`` the root above it. ``cost`` is canonical JSON.
+    ``source`` is the charge whose answer is shared, empty otherwise. ``lease_until`` is in
+    milliseconds of the store's clock.
+    """
 
     id: str
+    chain: str
+    seq: int
     dataset: str
+    account: str
     analyst: str
     state: str
     question: str
     statement: str
+    shared: str
     cost: str
-    event: str
+    source: str
     reason: str
+    lease_until: int
     acknowledged: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerRow:
-    """An answer as stored: the charge that paid for it, its keys, its bytes."""
+    """An answer as stored: its three keys, the charge that paid for it, its bytes."""
 
-    charge: str
     question: str
     statement: str
+    shared: str
+    charge: str
     body: bytes
 
 
-class Store(Protocol):
-    """Rows of a ledger. Every write happens inside ``transaction``."""
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """An idempotency key, bound for ever to the hash of one request by entry ``seq`` of ``chain``."""
 
-    def transaction(self) -> AbstractContextManager[None]:
-        """All or nothing; on disk when it ends."""
+    account: str
+    key: str
+    request: str
+    charge: str
+    chain: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many rows there are of each kind; verify compares."""
+
+    accounts: int
+    charges: int
+    answers: int
+    keys: int
+    entries: int
+
+
+class Rows(Protocol):
+    """The rows as one unit of work sees them: its own writes, and no unfinished one of others.
+
+    The unit first calls ``lock`` with every account that it will change; a charge read
+    before that is read again after it. Writers of one dataset always lock its root, so that
+    under the lock its accounts, charges, answers, keys and chain stand still.
+    """
+
+    def now(self) -> int:
+        """Milliseconds of the store's clock, the same for all who share the store; it never steps back
+        while the store is open."""
         ...
 
-    def last_entry(self) -> Entry | None: ...
-    def append(self, entry: Entry) -> None: ...
-    def entries(self) -> Iterator[Entry]: ...
-    def account(self, dataset: str) -> AccountRow | None: ...
-    def accounts(self) -> list[AccountRow]: ...
-    def put_account(self, row: AccountRow) -> None: ...
+    def lock(self, ids: Iterable[str]) -> dict[str, AccountRow]:
+        """Holds these accounts until the unit ends, taken in the order of their ids (code points);
+        the rows of those that exist. Nobody else can create one that does not."""
+        ...
+
+    def account(self, account_id: str) -> AccountRow | None: ...
+
+    def accounts(self) -> Iterator[AccountRow]:
+        """By id (code points), so that parents come first."""
+        ...
+
+    def put_account(self, row: AccountRow) -> None:
+        """Adds it, or replaces everything but ``id`` and ``parent``."""
+        ...
+
     def charge(self, charge_id: str) -> ChargeRow | None: ...
-    def charges(self, *states: str) -> Iterator[ChargeRow]: ...
-    def put_charge(self, row: ChargeRow) -> None: ...
-    def failures(self, dataset: str, analyst: str) -> int:
-        """Forfeited charges of an analyst that the owner has not looked at."""
+
+    def put_charge(self, row: ChargeRow) -> None:
+        """Adds it, or replaces ``state``, ``reason``, ``lease_until`` and ``acknowledged``, nothing else."""
         ...
 
-    def acknowledge(self, dataset: str) -> int: ...
-    def answer(self, question: str) -> bytes | None: ...
-    def first_answer(self, statement: str) -> bytes | None:
+    def under_way(self, question: str) -> ChargeRow | None:
+        """The charge of a question that is reserved or executing; there is at most one."""
+        ...
+
+    def overdue(self, until: int | None, limit: int, dataset: str | None = None) -> list[ChargeRow]:
+        """Reserved or executing charges whose lease ended at ``until`` or before (None: all of them),
+        oldest lease first; a partial index finds them, whatever the number of finished charges."""
+        ...
+
+    def failures(self, dataset: str) -> list[ChargeRow]:
+        """Forfeited charges of a dataset that the owner has not acknowledged, through a partial index."""
+        ...
+
+    def answer(self, question: str) -> AnswerRow | None: ...
+
+    def first_answer(self, statement: str) -> AnswerRow | None:
         """The earliest answer to a statement, at any cost."""
         ...
 
-    def answers(self) -> Iterator[AnswerRow]: ...
-    def put_answer(self, row: ChargeRow, body: bytes) -> None: ...
+    def shared_answer(self, shared: str) -> AnswerRow | None:
+        """The earliest answer to a question whoever asked."""
+        ...
+
+    def put_answer(self, row: AnswerRow) -> None:
+        """Adds it; ``question`` and ``charge`` are each unique (a second one: LedgerCorrupt)."""
+        ...
+
+    def key(self, account: str, key: str) -> KeyRow | None: ...
+
+    def put_key(self, row: KeyRow) -> None:
+        """Adds it; (account, key) is unique."""
+        ...
+
+    def append(self, entry: Entry) -> None:
+        """Adds to a chain; (chain, seq) is unique. Entries are never changed."""
+        ...
+
+    def last_entry(self, chain: str) -> Entry | None: ...
+
+    def entry(self, chain: str, seq: int) -> Entry | None: ...
+
+    def chains(self) -> list[str]:
+        """The names of all chains, by code points, found without a scan of the entries."""
+        ...
+
+    def entries(self, chain: str, after: int = 0) -> Iterator[Entry]:
+        """In order of ``seq``, beginning after one; streamed, never all in memory."""
+        ...
+
+    def history(self) -> Iterator[tuple[ChargeRow, AnswerRow | None]]:
+        """Every charge with its answer, by ``chain`` and ``seq``; streamed."""
+        ...
+
+    def keys(self) -> Iterator[KeyRow]:
+        """By ``chain`` and ``seq``; streamed."""
+        ...
+
+    def counts(self) -> Counts: ...
+
+
+class Store(Protocol):
+    """Where the rows lie. Safe to share between threads.
+
+    Raises, from every method, a ``LedgerError`` for whatever the medium does; what a unit
+    itself raises comes out unchanged, after everything that it wrote is undone.
+    """
+
+    @property
+    def identity(self) -> str:
+        """A random name made with the store, never changed: what a signed head speaks of."""
+        ...
+
+    @property
+    def place(self) -> str:
+        """Where it lies, for messages; without passwords."""
+        ...
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether one process holds it, so that charges left open by an earlier one are dead."""
+        ...
+
+    def write(self, unit: Callable[[Rows], T]) -> T:
+        """Runs a unit of work, all or nothing, and returns what it returns once that is on disk.
+
+        A unit may be run again from its beginning where the store undid it (a deadlock), and
+        beside others in one transaction: it has no effect but through its rows. When this
+        raises ``LedgerUnavailable`` nobody knows whether the unit took effect (the connection
+        may have been cut after the commit); the caller tells nobody anything and asks again.
+        """
+        ...
+
+    def read(self, unit: Callable[[Rows], T]) -> T:
+        """Runs a unit that writes nothing over one state of the store, which is on disk already.
+
+        What it returns must not be an iterator over rows.
+        """
+        ...
+
+    def peek(self, account_id: str) -> AccountRow | None:
+        """An account as of the last durable unit, without waiting for one that is under way."""
+        ...
+
     def damage(self) -> list[str]:
-        """What the store itself finds wrong with its pages."""
+        """What the medium itself finds wrong: broken pages, indexes, constraints."""
         ...
 
     def checkpoint(self) -> None:
-        """Brings everything into the main file, so that a copy of it alone knows the account."""
+        """Brings everything to where a copy of the main file alone finds it, if that means anything."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Waits for units that were handed in, refuses new ones, lets go. Twice is once."""
+        ...

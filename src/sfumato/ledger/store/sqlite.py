@@ -1,62 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQLite through apsw: WAL, synchronous=FULL, one exclusive connection.
+"""SQLite through apsw: WAL, synchronous=FULL, one exclusive connection, one thread on it.
 
 apsw brings its own SQLite; the one of the standard library may have the WAL-reset bug
-(3.7.0 to 3.51.2).
+(3.7.0 to 3.51.2). The units that callers hand in while the disk works are committed
+together (``writer``).
 """
 
-import fcntl
+import ctypes
 import os
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from functools import wraps
+import weakref
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar, cast
+from typing import TypeVar
 
 import apsw
 
-from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerError, LedgerReadOnly, LedgerTooNew, LedgerUnavailable
-from sfumato.ledger.journal import Entry
-from sfumato.ledger.store.base import FORFEITED, AccountRow, AnswerRow, ChargeRow
+from sfumato.errors import LedgerBusy, LedgerError, LedgerTooNew, LedgerUnavailable
+from sfumato.ledger.store import sqlite_schema
+from sfumato.ledger.store.base import AccountRow, Rows
+from sfumato.ledger.store.sqlite_file import busy, corrupt, hold, let_go, make, place_of, read_only, widen
+from sfumato.ledger.store.sqlite_rows import SQLiteRows
+from sfumato.ledger.store.writer import Task, Writer
 
-SCHEMA_VERSION = 1
-_APPLICATION = 0x5F0A70  # "sfumato", so that another program's database is told apart
-_SCHEMA = """
-CREATE TABLE journal (seq INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL,
-    previous TEXT NOT NULL, hash TEXT NOT NULL) STRICT;
-CREATE TABLE account (dataset TEXT PRIMARY KEY, contract TEXT NOT NULL, gates TEXT NOT NULL, spent TEXT NOT NULL) STRICT;
-CREATE TABLE charge (id TEXT PRIMARY KEY, dataset TEXT NOT NULL REFERENCES account, analyst TEXT NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('reserved', 'executing', 'committed', 'forfeited', 'voided')),
-    question TEXT NOT NULL, statement TEXT NOT NULL, cost TEXT NOT NULL, event TEXT NOT NULL,
-    reason TEXT NOT NULL, acknowledged INTEGER NOT NULL DEFAULT 0) STRICT;
-CREATE INDEX charge_state ON charge (state);
-CREATE TABLE answer (question TEXT PRIMARY KEY, statement TEXT NOT NULL, charge TEXT NOT NULL REFERENCES charge,
-    body BLOB NOT NULL) STRICT;
-CREATE INDEX answer_statement ON answer (statement);
-PRAGMA user_version = 1;
-"""
-_CHARGE = "id, dataset, analyst, state, question, statement, cost, event, reason, acknowledged"
+SCHEMA_VERSION = sqlite_schema.VERSION
 
-# Connections that a fork may not close.
-_ABANDONED: list[apsw.Connection] = []
-
-Cell: TypeAlias = int | str | bytes
-P = ParamSpec("P")
 T = TypeVar("T")
-
-
-def _typed(method: Callable[Concatenate["SQLite", P], T]) -> Callable[Concatenate["SQLite", P], T]:
-    """SQLite's errors as ours."""
-
-    @wraps(method)
-    def call(self: "SQLite", *args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return method(self, *args, **kwargs)
-        except apsw.Error as error:
-            raise _translate(error, self.path) from None
-
-    return cast(Callable[Concatenate["SQLite", P], T], call)
 
 
 class SQLite:
@@ -67,298 +35,256 @@ class SQLite:
     """
 
     def __init__(self, path: str | Path, *, create: bool = True) -> None:
-        self.path = _place(path)
+        self.place = place_of(path)
+        self.exclusive = True
         self._process = os.getpid()
-        if not create and not Path(self.path).is_file():
-            raise LedgerUnavailable(f"No ledger at {self.path!r}.", remedy="Check the path.")
-        self._locks = [_exclusive(f"{self.path}.lock", self.path)]
+        self._locks: list[int] = []
         try:
+            hold(f"{self.place}.lock", self.place, self._locks, create=create)
             if create:
-                _create(self.path)
+                make(self.place)
             # the file itself too: a hard link to it has another name and the same lock
-            self._locks.append(_exclusive(self.path, self.path))
-            self._connection = self._open()
+            hold(self.place, self.place, self._locks, create=False)
+            self._connection = _opened(self.place)
         except BaseException:
-            self._unlock()
+            let_go(self._locks)
             raise
+        self._batches = _Batches(self._connection, self.place)
         try:
-            self._prepare()
+            self.identity = self._batches.prepare()
         except BaseException:
-            self.close()
+            self._connection.close()
+            let_go(self._locks)
             raise
+        self._writer = Writer(self._batches.run, _Ending(self._connection, self._locks), self)
+        _OPEN.add(self)
 
-    @_typed
-    def _open(self) -> apsw.Connection:
-        return apsw.Connection(self.path, flags=apsw.SQLITE_OPEN_READWRITE)
+    def write(self, unit: Callable[[Rows], T]) -> T:
+        """Runs a unit in the next batch; on disk when this returns."""
+        self._require_here()
+        rows = self._batches.rows
+        return self._writer.do(lambda: unit(rows), writes=True)
 
-    @_typed
-    def _prepare(self) -> None:
-        self._run("PRAGMA locking_mode = EXCLUSIVE")
-        version, application = self._number("PRAGMA user_version"), self._number("PRAGMA application_id")
-        if application != _APPLICATION:
-            raise _corrupt(self.path)
-        if version > SCHEMA_VERSION:
-            raise LedgerTooNew(
-                f"The ledger {self.path!r} has format {version}; this version reads up to {SCHEMA_VERSION}.",
-                remedy="Use the newer sfumato that wrote it. Nothing was changed.",
-            )
-        self._run("PRAGMA journal_mode = WAL")
-        self._run("PRAGMA synchronous = FULL")
-        self._run("PRAGMA foreign_keys = ON")
-        with self._transaction():
-            pass  # takes the lock for good, and finds out whether the file can be written
+    def read(self, unit: Callable[[Rows], T]) -> T:
+        """Runs a unit between two batches."""
+        self._require_here()
+        rows = self._batches.rows
+        return self._writer.do(lambda: unit(rows), writes=False)
 
-    def transaction(self) -> AbstractContextManager[None]:
-        """All or nothing; on disk when it ends."""
-        return self._transaction()
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        try:
-            connection = self._here()
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                connection.execute("COMMIT")
-            except BaseException:
-                # a full disk has rolled it back already
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-        except apsw.Error as error:
-            raise _translate(error, self.path) from None
-
-    @_typed
-    def last_entry(self) -> Entry | None:
-        row = self._one("SELECT * FROM journal ORDER BY seq DESC LIMIT 1")
-        return Entry(*row) if row else None
-
-    @_typed
-    def append(self, entry: Entry) -> None:
-        values = (entry.seq, entry.at, entry.kind, entry.body, entry.previous, entry.hash)
-        self._run("INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?)", values)
-
-    def entries(self) -> Iterator[Entry]:
-        return (Entry(*row) for row in self._all("SELECT * FROM journal ORDER BY seq"))
-
-    @_typed
-    def account(self, dataset: str) -> AccountRow | None:
-        row = self._one("SELECT dataset, contract, gates, spent FROM account WHERE dataset = ?", (dataset,))
-        return AccountRow(*row) if row else None
-
-    def accounts(self) -> list[AccountRow]:
-        return [
-            AccountRow(*row)
-            for row in self._all("SELECT dataset, contract, gates, spent FROM account ORDER BY dataset")
-        ]
-
-    @_typed
-    def put_account(self, row: AccountRow) -> None:
-        self._run(
-            "INSERT INTO account VALUES (?, ?, ?, ?) ON CONFLICT (dataset) DO UPDATE SET spent = excluded.spent",
-            (row.dataset, row.contract, row.gates, row.spent),
-        )
-
-    @_typed
-    def charge(self, charge_id: str) -> ChargeRow | None:
-        row = self._one(f"SELECT {_CHARGE} FROM charge WHERE id = ?", (charge_id,))
-        return ChargeRow(*row) if row else None
-
-    def charges(self, *states: str) -> Iterator[ChargeRow]:
-        where = f"WHERE state IN ({', '.join('?' * len(states))})" if states else ""
-        return (ChargeRow(*row) for row in self._all(f"SELECT {_CHARGE} FROM charge {where} ORDER BY rowid", states))
-
-    @_typed
-    def put_charge(self, row: ChargeRow) -> None:
-        values = (
-            row.id,
-            row.dataset,
-            row.analyst,
-            row.state,
-            row.question,
-            row.statement,
-            row.cost,
-            row.event,
-            row.reason,
-            row.acknowledged,
-        )
-        self._run(
-            f"INSERT INTO charge ({_CHARGE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
-            "ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason",
-            values,
-        )
-
-    @_typed
-    def failures(self, dataset: str, analyst: str) -> int:
-        return self._number(
-            "SELECT count(*) FROM charge WHERE dataset = ? AND analyst = ? AND state = ? AND NOT acknowledged "
-            "AND reason IN ('engine', 'crash')",
-            (dataset, analyst, FORFEITED),
-        )
-
-    @_typed
-    def acknowledge(self, dataset: str) -> int:
-        self._run(
-            "UPDATE charge SET acknowledged = 1 WHERE dataset = ? AND state = ? AND NOT acknowledged",
-            (dataset, FORFEITED),
-        )
-        return int(self._connection.changes())
-
-    @_typed
-    def answer(self, question: str) -> bytes | None:
-        row = self._one("SELECT body FROM answer WHERE question = ?", (question,))
-        return bytes(row[0]) if row else None
-
-    @_typed
-    def first_answer(self, statement: str) -> bytes | None:
-        row = self._one("SELECT body FROM answer WHERE statement = ? ORDER BY rowid LIMIT 1", (statement,))
-        return bytes(row[0]) if row else None
-
-    def answers(self) -> Iterator[AnswerRow]:
-        return (
-            AnswerRow(row[0], row[1], row[2], bytes(row[3]))
-            for row in self._all("SELECT charge, question, statement, body FROM answer ORDER BY rowid")
-        )
-
-    @_typed
-    def put_answer(self, row: ChargeRow, body: bytes) -> None:
-        self._run("INSERT INTO answer VALUES (?, ?, ?, ?)", (row.question, row.statement, row.id, body))
+    def peek(self, account_id: str) -> AccountRow | None:
+        """An account from memory, which holds it as of the last batch."""
+        self._require_here()
+        known = self._batches.rows.held.known.get(account_id)
+        return known if known is not None else self.read(lambda rows: rows.account(account_id))
 
     def damage(self) -> list[str]:
-        found = [str(row[0]) for row in self._all("PRAGMA integrity_check(10)")]
+        """What SQLite finds wrong with the pages and the indexes."""
+        found = self._apart(lambda: [str(row[0]) for row in self._connection.execute("PRAGMA integrity_check(10)")])
         return [] if found == ["ok"] else found
 
-    @_typed
     def checkpoint(self) -> None:
-        self._run("PRAGMA wal_checkpoint(TRUNCATE)")
+        """Moves the write-ahead log into the file."""
+        self._apart(lambda: self._connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchall())
 
     def close(self) -> None:
+        """Ends the thread, the connection and the locks; in a fork, only its copies of the locks."""
         if os.getpid() == self._process:
-            self._connection.close()
+            self._writer.close()
         else:
-            # SQLite would take the owner's files for its own and remove them
-            _ABANDONED.append(self._connection)
-        self._unlock()
+            self.abandon()
 
-    def _unlock(self) -> None:
-        """Lets go of the locks, after the connection; a fork only of its copies of them."""
-        while self._locks:
-            descriptor = self._locks.pop()
-            if os.getpid() == self._process:
-                fcntl.flock(descriptor, fcntl.LOCK_UN)
-            os.close(descriptor)
+    def abandon(self) -> None:
+        """In a forked child: SQLite would take the owner's files for its own and remove them."""
+        if self._locks:
+            self._writer.abandon()
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._connection))
+            let_go(self._locks, unlock=False)
 
-    def _here(self) -> apsw.Connection:
-        """The connection, in the process that opened it: a fork has no ledger."""
+    def _apart(self, work: Callable[[], T]) -> T:
+        self._require_here()
+        return self._writer.do(work, writes=False)
+
+    def _require_here(self) -> None:
+        """A fork has no ledger, and a closed one takes no work."""
         if os.getpid() != self._process:
             raise LedgerBusy(
-                f"The ledger {self.path!r} belongs to the process that opened it, and this is a fork of it.",
+                f"The ledger {self.place!r} belongs to the process that opened it, and this is a fork of it.",
                 remedy="Open a session in one process only, after the fork.",
             )
-        return self._connection
+        if self._writer.closed:
+            raise LedgerUnavailable("The session is closed.", remedy="Open another with sf.connect or sf.load.")
 
-    def _run(self, sql: str, values: tuple[Cell, ...] = ()) -> None:
-        self._here().execute(sql, values)
 
-    def _one(self, sql: str, values: tuple[Cell, ...] = ()) -> tuple[Any, ...] | None:
-        return self._here().execute(sql, values).fetchone()
+class _Batches:
+    """What the writer's thread does."""
 
-    def _number(self, sql: str, values: tuple[Cell, ...] = ()) -> int:
-        row = self._one(sql, values)
-        return int(str(row[0])) if row else 0
+    def __init__(self, connection: apsw.Connection, path: str) -> None:
+        self.rows = SQLiteRows(connection)
+        self._connection = connection
+        self._path = path
+        self._lost = False
 
-    def _all(self, sql: str, values: tuple[Cell, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    def prepare(self) -> str:
+        """Checks that it is a ledger, brings an old one forward, and takes the file for good; its identity."""
         try:
-            yield from self._here().execute(sql, values)
+            return self._prepare()
         except apsw.Error as error:
-            raise _translate(error, self.path) from None
+            raise _translate(error, self._path) from None
+
+    def _prepare(self) -> str:
+        run = self._connection.execute
+        run("PRAGMA locking_mode = EXCLUSIVE")
+        version, application = self._text("PRAGMA user_version"), self._text("PRAGMA application_id")
+        if int(application) != sqlite_schema.APPLICATION:
+            raise corrupt(self._path)
+        if int(version) > SCHEMA_VERSION:
+            raise LedgerTooNew(
+                f"The ledger {self._path!r} has format {version}; this version reads up to {SCHEMA_VERSION}.",
+                remedy="Use the newer sfumato that wrote it. Nothing was changed.",
+            )
+        run("PRAGMA journal_mode = WAL")
+        run("PRAGMA synchronous = FULL")
+        run("PRAGMA cache_size = -65536")
+        run("BEGIN IMMEDIATE")  # takes the lock for good, and finds out whether the file can be written
+        try:
+            if int(version) < SCHEMA_VERSION:
+                sqlite_schema.upgrade(self._connection)
+            run("COMMIT")
+        except BaseException as error:
+            self._undo()
+            if isinstance(error, ValueError | LookupError | TypeError):
+                raise corrupt(self._path) from None
+            raise
+        run("PRAGMA foreign_keys = ON")
+        widen(f"{self._path}-wal")
+        self.rows.load()
+        return self._text("SELECT value FROM meta WHERE name = 'identity'")
+
+    def _text(self, sql: str) -> str:
+        row = self._connection.execute(sql).fetchone()
+        if row is None:
+            raise corrupt(self._path)
+        return str(row[0])
+
+    def run(self, tasks: Sequence[Task]) -> None:
+        """Reads first: they do not wait for the disk."""
+        for task in tasks:
+            if not task.writes:
+                try:
+                    task.succeed(task.work())
+                except BaseException as error:
+                    task.fail(self._typed(error))
+                self.rows.drop_unit()
+        writing = [task for task in tasks if task.writes]
+        if writing:
+            self._write(writing)
+
+    def _write(self, tasks: Sequence[Task]) -> None:
+        """One transaction, one flush. What undoes it all is met again by each task alone."""
+        try:
+            outcomes = self._together(tasks)
+        except BaseException as error:
+            self._undo()
+            if len(tasks) > 1 and not self._lost:
+                for task in tasks:
+                    self._write([task])
+            else:
+                for task in tasks:
+                    task.fail(self._typed(error))
+            return
+        for task, (value, failure) in zip(tasks, outcomes, strict=True):
+            if failure is None:
+                task.succeed(value)
+            else:
+                task.fail(failure)
+
+    def _together(self, tasks: Sequence[Task]) -> list[tuple[object, BaseException | None]]:
+        """The results of tasks that are on disk now, and the errors of those that wrote nothing."""
+        if self._lost:
+            raise LedgerUnavailable(
+                f"The ledger {self._path!r} could not be flushed to its disk, so nothing more is charged.",
+                remedy="Check the disk, then close and open the ledger again: what was kept is found there.",
+            )
+        self._connection.execute("BEGIN IMMEDIATE")
+        outcomes = [self._unit(task) for task in tasks]
+        self.rows.send_accounts()
+        self._commit()
+        self.rows.committed()
+        return outcomes
+
+    def _unit(self, task: Task) -> tuple[object, BaseException | None]:
+        try:
+            value = task.work()
+            self.rows.end_unit()
+        except BaseException as error:
+            if self.rows.torn or isinstance(error, apsw.Error):
+                raise  # it has to be undone, and only the whole batch can be
+            self.rows.drop_unit()
+            return None, error
+        return value, None
+
+    def _commit(self) -> None:
+        try:
+            self._connection.execute("COMMIT")
+        except apsw.FullError:
+            raise
+        except apsw.Error:
+            # after a flush that failed, the kernel may call the lost pages clean: only a new
+            # opening, which reads what is there, knows what was kept
+            self._lost = True
+            raise
+
+    def _undo(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+        self.rows.undone()
+
+    def _typed(self, error: BaseException) -> BaseException:
+        return _translate(error, self._path) if isinstance(error, apsw.Error) else error
+
+
+class _Ending:
+    """Closes the connection, then lets the file go: the writer's last act."""
+
+    def __init__(self, connection: apsw.Connection, locks: list[int]) -> None:
+        self._connection = connection
+        self._locks = locks
+
+    def __call__(self) -> None:
+        try:
+            self._connection.close()
+        finally:
+            let_go(self._locks)
+
+
+# Every store of this process, for its forks to let go of.
+_OPEN: "weakref.WeakSet[SQLite]" = weakref.WeakSet()
+
+
+def _abandon_all() -> None:
+    for store in list(_OPEN):
+        store.abandon()
+
+
+os.register_at_fork(after_in_child=_abandon_all)
+
+
+def _opened(path: str) -> apsw.Connection:
+    try:
+        return apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+    except apsw.Error as error:
+        raise _translate(error, path) from None
 
 
 def _translate(error: apsw.Error, path: str) -> LedgerError:
     match error:
         case apsw.BusyError() | apsw.LockedError():
-            return _busy(path)
-        case apsw.ConnectionClosedError():
-            return LedgerUnavailable("The session is closed.", remedy="Open another with sf.connect or sf.load.")
+            return busy(path)
         case apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.AuthError():
-            return _read_only(path)
-        case apsw.CantOpenError() | apsw.FullError() | apsw.IOError():
+            return read_only(path)
+        case apsw.CantOpenError() | apsw.FullError() | apsw.IOError() | apsw.NoMemError():
             return LedgerUnavailable(
                 f"The ledger {path!r} cannot be written ({type(error).__name__}).", remedy="Check the disk."
             )
         case _:
-            return _corrupt(path)
-
-
-def _place(path: object) -> str:
-    """The one true path of a ledger, whatever links lead to it."""
-    if not isinstance(path, str | Path) or not str(path) or "\0" in str(path) or Path(path).is_dir():
-        raise LedgerUnavailable(f"No ledger can be kept at {path!r}.", allowed="the path of a file")
-    return os.path.realpath(path)
-
-
-def _exclusive(name: str, path: str) -> int:
-    """Holds a file for one opening; the descriptor that holds it.
-
-    SQLite's own POSIX locks are not enough: a process loses them when anything in it opens
-    and closes the file, a backup for instance. flock belongs to this descriptor alone.
-    """
-    try:
-        descriptor = os.open(name, os.O_RDWR | (os.O_CREAT if name != path else 0), 0o600)
-    except OSError as error:
-        raise _unopenable(path, error) from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise _busy(path) from None
-    return descriptor
-
-
-def _create(path: str) -> None:
-    """A new ledger, whole before it has its name; what is left of an old one is no new one."""
-    if Path(path).exists() or Path(f"{path}-wal").exists():
-        if not Path(path).is_file() or Path(path).stat().st_size == 0:
-            raise _corrupt(path)
-        return
-    fresh = ""
-    try:
-        descriptor, fresh = tempfile.mkstemp(suffix=".new", prefix=f"{Path(path).name}.", dir=Path(path).parent)
-        os.close(descriptor)
-        connection = apsw.Connection(fresh, flags=apsw.SQLITE_OPEN_READWRITE)
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute(f"BEGIN; {_SCHEMA} PRAGMA application_id = {_APPLICATION}; COMMIT")
-        connection.close()
-        Path(fresh).replace(path)
-    except OSError as error:
-        raise _unopenable(path, error) from None
-    except apsw.Error as error:
-        Path(fresh).unlink(missing_ok=True)
-        raise _translate(error, path) from None
-
-
-def _busy(path: str) -> LedgerBusy:
-    return LedgerBusy(
-        f"The ledger {path!r} is in use by another session or process.",
-        remedy="Close it there first: one process at a time holds a ledger file.",
-    )
-
-
-def _unopenable(path: str, error: OSError) -> LedgerError:
-    if isinstance(error, PermissionError) or error.errno == 30:  # EROFS
-        return _read_only(path)
-    return LedgerUnavailable(f"No ledger can be kept at {path!r} ({error.strerror}).", remedy="Check the folder.")
-
-
-def _read_only(path: str) -> LedgerReadOnly:
-    return LedgerReadOnly(
-        f"The ledger {path!r} cannot be written, so nothing can be charged.",
-        remedy="Give this user write access to it.",
-    )
-
-
-def _corrupt(path: str) -> LedgerCorrupt:
-    return LedgerCorrupt(
-        f"The file {path!r} is not a ledger, or is damaged.",
-        remedy="Restore the newest backup; do not start a new ledger over the same data.",
-    )
+            return corrupt(path)

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is done with a ledger in a file: durable charges by many callers, and a large ledger at work."""
+
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import count
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+
+from benchmarks.systems import Call, Make
+from sfumato.ledger import Ledger, Request, verify
+from sfumato.ledger.store.base import Rows
+from sfumato.metadata.contract import Contract
+from sfumato.noise import DiscreteLaplace
+from sfumato.privacy import AdditiveNoise, Budget, Distance, Norm
+
+T = TypeVar("T")
+ROOT = Path(__file__).resolve().parents[2]
+BODY = b"x" * 500
+_BUDGET = Budget(1_000_000)
+_EVENTS = [AdditiveNoise(DiscreteLaplace(scale), Distance(Norm.L1, Fraction(1))) for scale in range(10, 60)]
+# a ledger with so many charges takes minutes to make
+_KEPT = 100_000
+_FRESH = count(1)
+_FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
+
+
+def shared(callers: int, n: int, charge: Callable[[int], None]) -> list[float]:
+    """``n`` charges by so many threads; the seconds of each."""
+    taken: list[float] = []
+    start = threading.Barrier(callers)
+
+    def run(caller: int) -> None:
+        start.wait()
+        for _ in range(n // callers):
+            before = time.perf_counter()
+            charge(caller)
+            taken.append(time.perf_counter() - before)
+
+    threads = [threading.Thread(target=run, args=(caller,)) for caller in range(callers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return taken
+
+
+def _request(number: int, analyst: object) -> Request:
+    event = _EVENTS[number % len(_EVENTS)]
+    return Request("d", f"analyst {analyst}", f"{number:064d}", f"{number % 1000:064d}", event)
+
+
+def _charge(ledger: Ledger, caller: int) -> None:
+    charge = ledger.reserve(_request(next(_FRESH), caller))
+    ledger.execute(charge)
+    ledger.commit(charge, BODY)
+
+
+def _opened(path: Path) -> Ledger:
+    ledger = Ledger.open(path)
+    ledger.adopt(Contract("d", "add-remove", {"t": "(row)"}, str(_BUDGET.epsilon), "0"), _BUDGET)
+    return ledger
+
+
+def folder() -> Path:
+    """A folder on a disk (/tmp may lie in memory, where nothing is flushed), until the process ends."""
+    (ROOT / ".bench").mkdir(exist_ok=True)
+    _FOLDERS.append(tempfile.TemporaryDirectory(dir=ROOT / ".bench", ignore_cleanup_errors=True))
+    return Path(_FOLDERS[-1].name)
+
+
+def _fresh() -> Ledger:
+    return _opened(folder() / "ledger.db")
+
+
+def _charges(scale: float, n: int) -> Call:
+    ledger = _fresh()
+    return lambda: shared(int(scale), n, lambda caller: _charge(ledger, caller))
+
+
+def _p99(scale: float, n: int) -> Call:
+    ledger = _fresh()
+    return lambda: sorted(shared(int(scale), n, lambda caller: _charge(ledger, caller)))[n * 99 // 100]
+
+
+class _Counting(apsw.VFS):
+    """The file system of SQLite, counting how often it is told to flush."""
+
+    def __init__(self) -> None:
+        self.syncs = 0
+        super().__init__("counting", "unix", makedefault=True)
+
+    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
+        return _Counted(self, name, flags)
+
+
+class _Counted(apsw.VFSFile):
+    def __init__(self, owner: _Counting, name: str | apsw.URIFilename | None, flags: list[int]) -> None:
+        self._owner = owner
+        super().__init__("unix", name, flags)
+
+    def xSync(self, flags: int) -> None:  # noqa: N802
+        self._owner.syncs += 1
+        super().xSync(flags)
+
+
+def _syncs(scale: float, n: int) -> Call:
+    vfs = _Counting()
+    try:
+        ledger = _fresh()
+    finally:
+        vfs.unregister()
+
+    def median() -> int:
+        each = []
+        for _ in range(n):
+            before = vfs.syncs
+            _charge(ledger, 0)
+            each.append(vfs.syncs - before)
+        return sorted(each)[n // 2]
+
+    return median
+
+
+class _Bulk(Ledger):
+    """A ledger that can do many steps in one unit of work: how a large one comes to be in minutes."""
+
+    rows: Rows | None = None
+
+    def _write(self, unit: Callable[[Rows], T]) -> T:
+        return super()._write(unit) if self.rows is None else unit(self.rows)
+
+
+def large(n: int, block: int = 5000) -> Path:
+    """A ledger with so many paid charges; a large one is made once and kept."""
+    path = (ROOT / ".bench" if n >= _KEPT else folder()) / f"ledger-{n}.db"
+    if path.exists():
+        return path
+    path.parent.mkdir(exist_ok=True)
+    building = path.with_suffix(".building")
+    _opened(building).close()
+    ledger = _Bulk.open(building)
+    assert isinstance(ledger, _Bulk), "open gives what it is called on"
+
+    def fill(numbers: range, rows: Rows) -> None:
+        ledger.rows = rows
+        try:
+            for number in numbers:
+                charge = ledger.reserve(_request(number, number % 8))
+                ledger.execute(charge)
+                ledger.commit(charge, BODY)
+        finally:
+            ledger.rows = None
+
+    for start in range(0, n, block):
+        numbers = range(start, min(start + block, n))
+        ledger.store.write(lambda rows, numbers=numbers: fill(numbers, rows))  # type: ignore[misc]
+    ledger.close()
+    for suffix in ("", ".head", ".key"):
+        Path(f"{building}{suffix}").replace(f"{path}{suffix}")
+    return path
+
+
+def _timed(work: Callable[[], object]) -> float:
+    before = time.perf_counter()
+    work()
+    return time.perf_counter() - before
+
+
+def _opening(scale: float, n: int) -> Call:
+    path = large(n)
+
+    def opening() -> float:
+        ledger: list[Ledger] = []
+        taken = _timed(lambda: ledger.append(Ledger.open(path)))
+        ledger[0].close()
+        return taken
+
+    return opening
+
+
+def _left(scale: float, n: int) -> Call:
+    path = large(n)
+
+    def left() -> float:
+        ledger = Ledger.open(path)
+        try:
+            return _timed(lambda: ledger.standing("d", "unstated", "analyst 1"))
+        finally:
+            ledger.close()
+
+    return left
+
+
+def _verify(scale: float, n: int) -> Call:
+    path = large(n)
+
+    def check() -> float:
+        ledger = Ledger.open(path)
+        try:
+            return _timed(lambda: _sound(ledger, n))
+        finally:
+            ledger.close()
+
+    return check
+
+
+def _sound(ledger: Ledger, n: int) -> None:
+    report = verify(ledger)
+    assert report.problems == () and report.charges == n, "a sound ledger"
+
+
+CHARGES: dict[str, Make] = {
+    "charges": _charges,
+    "charges p99": _p99,
+    "syncs": _syncs,
+    "opening": _opening,
+    "left": _left,
+    "verify": _verify,
+}

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``sfumato ledger accounts|allocate|refresh|freeze|thaw|share``: the owner's acts on accounts."""
+
+import click
+
+from sfumato.cli.ledger import opened
+from sfumato.cli.options import as_json, config
+from sfumato.errors import WrongUse
+from sfumato.exact.rational import decimal_text
+from sfumato.ledger.balance import units_text
+from sfumato.ledger.standing import Standing
+from sfumato.privacy.budget import Budget
+from sfumato.privacy.event import Json
+
+_purpose = click.option("--purpose", default="", help="The purpose below the dataset.")
+_analyst = click.option("--analyst", default="", help="The analyst below the purpose.")
+_epsilon = click.option("--epsilon", help="The limit in pure differential privacy.")
+_delta = click.option("--delta", default="0", show_default=True, help="The delta of the limit.")
+
+
+@click.command("accounts")
+@config
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def _accounts(config: str, form: str) -> None:
+    """Every account: limit, spent, left."""
+    with opened(config) as (ledger, _):
+        standings = ledger.accounts()
+    if form == "json":
+        click.echo(as_json([_to_json(each) for each in standings]))
+        return
+    for each in standings:
+        limit = str(each.limit) if each.limit else "as above"
+        spent = f"epsilon {units_text(each.spent.epsilon)}, rho {units_text(each.spent.rho)}"
+        left = f"epsilon {decimal_text(each.left.epsilon)} or rho {decimal_text(each.left.rho)}"
+        frozen = f"  FROZEN ({each.frozen})" if each.frozen else ""
+        click.echo(f"{each.scope.id}  limit {limit}  spent {spent}  left {left}{frozen}")
+
+
+@click.command("allocate")
+@config
+@_purpose
+@_analyst
+@_epsilon
+@_delta
+@click.option("--none", "unlimited", is_flag=True, help="Take the limit away: the account above bounds it.")
+def _allocate(config: str, purpose: str, analyst: str, epsilon: str | None, delta: str, unlimited: bool) -> None:
+    """Set the limit of an account; without names, the dataset's. A lower one takes nothing back."""
+    if (epsilon is None) != unlimited:
+        raise WrongUse("A limit to allocate.", allowed="--epsilon, or --none below a dataset")
+    budget = None if epsilon is None else Budget(epsilon, delta)
+    with opened(config) as (ledger, declared):
+        name = declared.dataset.name
+        ledger.allocate(name, budget, purpose=purpose, analyst=analyst)
+        click.echo(_told(ledger.standing(name, purpose, analyst)))
+    if not purpose:
+        click.echo(f"write {budget} into {config}: the limit is part of the contract")
+
+
+@click.command("refresh")
+@config
+@_purpose
+@_analyst
+@click.option("--epsilon", required=True, help="The limit of the new period.")
+@_delta
+@click.option("--reason", required=True, help="Why; it is kept in the journal.")
+def _refresh(config: str, purpose: str, analyst: str, epsilon: str, delta: str, reason: str) -> None:
+    """Begin a new period. The rows stay the same: over their lifetime the limits of all periods add up."""
+    with opened(config) as (ledger, declared):
+        name = declared.dataset.name
+        ledger.refresh(name, Budget(epsilon, delta), purpose=purpose, analyst=analyst, reason=reason)
+        standing = ledger.standing(name, purpose, analyst)
+    click.echo(_told(standing))
+    if standing.lifetime:
+        total, deltas = (decimal_text(each) for each in standing.lifetime)
+        click.echo(f"over the lifetime of the rows: epsilon {total}, delta {deltas}")
+
+
+@click.command("freeze")
+@config
+@_purpose
+@_analyst
+@click.option("--reason", default="frozen by the owner", show_default=True, help="For whoever is refused.")
+def _freeze(config: str, purpose: str, analyst: str, reason: str) -> None:
+    """Refuse new questions on an account and below it."""
+    with opened(config) as (ledger, declared):
+        ledger.freeze(declared.dataset.name, purpose=purpose, analyst=analyst, reason=reason)
+        click.echo(_told(ledger.standing(declared.dataset.name, purpose, analyst)))
+
+
+@click.command("thaw")
+@config
+@_purpose
+@_analyst
+def _thaw(config: str, purpose: str, analyst: str) -> None:
+    """Acknowledge failures, so that a frozen account answers again."""
+    with opened(config) as (ledger, declared):
+        click.echo(f"{ledger.thaw(declared.dataset.name, purpose=purpose, analyst=analyst)} failures acknowledged")
+
+
+@click.command("share")
+@config
+@click.option("--allow/--forbid", "allowed", required=True, help="Whether analysts get each other's answers.")
+def _share(config: str, allowed: bool) -> None:
+    """Whether an answer that one analyst paid for is given to another, who pays for it too."""
+    with opened(config) as (ledger, declared):
+        ledger.share_answers(declared.dataset.name, allowed=allowed)
+    click.echo("answers are shared" if allowed else "answers are not shared")
+
+
+COMMANDS = {each.name: each for each in (_accounts, _allocate, _refresh, _freeze, _thaw, _share)}
+
+
+def _told(standing: Standing) -> str:
+    limit = str(standing.limit) if standing.limit else "no limit of its own"
+    frozen = f", frozen ({standing.frozen})" if standing.frozen else ""
+    left = f"epsilon {decimal_text(standing.left.epsilon)} or rho {decimal_text(standing.left.rho)}"
+    return f"{standing.scope.id}: {limit}, left {left}{frozen}"
+
+
+def _to_json(standing: Standing) -> dict[str, Json]:
+    limit = standing.limit
+    return {
+        "account": standing.scope.id,
+        "limit": None
+        if limit is None
+        else {"epsilon": decimal_text(limit.epsilon), "delta": decimal_text(limit.delta)},
+        "spent": {"epsilon": units_text(standing.spent.epsilon), "rho": units_text(standing.spent.rho)},
+        "reserved": {"epsilon": units_text(standing.reserved.epsilon), "rho": units_text(standing.reserved.rho)},
+        "left": {"epsilon": decimal_text(standing.left.epsilon), "rho": decimal_text(standing.left.rho)},
+        "frozen": standing.frozen,
+    }

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The accounts that one unit of work moves, locked, and the chain that tells of it.
+
+A charge debits every account from its dataset down to its analyst, and each of them that
+has a limit of its own must admit it; one without is bounded by those above. Proof:
+books.proof.md.
+"""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from sfumato.accounting.filter import NOTHING, Charge
+from sfumato.errors import AccountFrozen, BudgetExceeded, ContractMismatch, LedgerUnavailable
+from sfumato.ledger.balance import (
+    Balance,
+    Held,
+    charge_from_text,
+    charge_text,
+    gates_from_text,
+    held_from_text,
+    held_text,
+)
+from sfumato.ledger.journal import chained, genesis
+from sfumato.ledger.store.base import AccountRow, Rows
+from sfumato.ledger.tree import lineage_of
+from sfumato.privacy.event import Json
+
+
+class Books:
+    """The accounts of a path under lock. Changes are written by ``save``.
+
+    Guarantees:
+        a charge debits every account of its path
+        a charge that one account of its path does not admit is refused
+        the accounts move by exactly the cost
+    """
+
+    def __init__(self, rows: Rows, account_id: str) -> None:
+        self._rows = rows
+        self.lineage = lineage_of(account_id)
+        found = rows.lock(self.lineage)
+        if self.lineage[0] not in found:
+            raise unknown_account(self.lineage[0])
+        self.accounts = {each: found.get(each) or child(each) for each in self.lineage}
+        self._changed: set[str] = set()
+
+    @property
+    def root(self) -> AccountRow:
+        """The dataset's account."""
+        return self.accounts[self.lineage[0]]
+
+    @property
+    def own(self) -> AccountRow:
+        """The account at the end of the path."""
+        return self.accounts[self.lineage[-1]]
+
+    def require_relation(self, relations: Collection[str]) -> None:
+        """Refuses what was proved for other neighbours than the dataset's (RULES 2)."""
+        relation = json.loads(self.root.contract)["relation"]
+        for other in sorted(set(relations) - {relation}):
+            raise ContractMismatch(
+                f"A cost for {other} neighbours cannot be charged to {self.root.id!r}.",
+                allowed=f"what is proved for {relation} neighbours",
+                remedy="Convert it first, by name: sf.privacy.Group.",
+            )
+
+    def require_open(self) -> None:
+        """Refuses where an account of the path is frozen."""
+        for row in self.accounts.values():
+            if row.frozen:
+                raise AccountFrozen(
+                    f"The account {row.id!r} is frozen: {row.frozen}.",
+                    remedy="Only the owner can thaw it (sfumato ledger thaw). Stored answers stay free.",
+                )
+
+    def require(self, cost: Charge, payers: Collection[str]) -> None:
+        """Refuses a cost that an account among the payers does not admit."""
+        for each in payers:
+            row = self.accounts[each]
+            if row.gates:
+                try:
+                    balance_of(row).require(cost)
+                except BudgetExceeded as refused:
+                    if each == self.lineage[0]:
+                        raise
+                    raise BudgetExceeded(
+                        f"{refused.problem} (account {each!r})", allowed=refused.allowed, remedy=refused.remedy
+                    ) from None
+
+    def hold(self, cost: Charge) -> None:
+        """Takes a cost from every account of the path."""
+        for row in list(self.accounts.values()):
+            self.put(replace(row, held=held_text(held_from_text(row.held).plus(cost))))
+
+    def let_go(self, cost: Charge) -> None:
+        """Gives a held cost back to every account of the path."""
+        for row in list(self.accounts.values()):
+            self.put(replace(row, held=held_text(held_from_text(row.held).minus(cost))))
+
+    def settle(self, cost: Charge) -> None:
+        """Turns a held cost into a spent one, on every account of the path."""
+        for row in list(self.accounts.values()):
+            held, spent = held_from_text(row.held).minus(cost), charge_from_text(row.spent) + cost
+            self.put(replace(row, held=held_text(held), spent=charge_text(spent)))
+
+    def spend(self, cost: Charge, payers: Collection[str]) -> None:
+        """Books a cost as spent, for ever."""
+        for each in payers:
+            row = self.accounts[each]
+            self.put(replace(row, spent=charge_text(charge_from_text(row.spent) + cost)))
+
+    def note(self, kind: str, body: Mapping[str, Json]) -> int:
+        """Tells the dataset's chain of an act; the number of its entry."""
+        root = self.root
+        entry = chained(
+            root.id, root.seq + 1, iso_time(self._rows.now()), kind, body, root.head if root.seq else genesis(root.id)
+        )
+        self._rows.append(entry)
+        self.put(replace(root, seq=entry.seq, head=entry.hash))
+        return entry.seq
+
+    def put(self, row: AccountRow) -> None:
+        """Changes an account of the path."""
+        self.accounts[row.id] = row
+        self._changed.add(row.id)
+
+    def save(self) -> None:
+        """Hands the changed accounts to the store, parents first."""
+        for each in self.lineage:
+            if each in self._changed:
+                self._rows.put_account(self.accounts[each])
+
+
+def child(account_id: str) -> AccountRow:
+    """An account below a dataset that nobody has used or limited yet."""
+    parent = account_id.rpartition("/")[0]
+    return AccountRow(account_id, parent, "", "", "", charge_text(NOTHING), held_text(Held()), "", "", "[]", 0, "")
+
+
+def balance_of(row: AccountRow) -> Balance:
+    """The balance of an account that has gates of its own."""
+    return Balance(gates_from_text(row.gates), charge_from_text(row.spent), held_from_text(row.held).charge)
+
+
+def iso_time(milliseconds: int) -> str:
+    """A moment of the store's clock, as text."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+def unknown_account(account_id: str) -> LedgerUnavailable:
+    """No such account, and none is made for a question."""
+    return LedgerUnavailable(f"The ledger has no account of dataset {account_id!r}.")

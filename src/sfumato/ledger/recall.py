@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stored answers given again: under an idempotency key, to their analyst, or to another one.
+
+Sharing between analysts is the owner's policy, off by default. What is shared was released
+already, so the dataset pays nothing; each account of the asker's path that has not paid for
+this answer pays its full cost, so that what one analyst knows is bounded by that analyst's
+account.
+"""
+
+import hashlib
+import json
+from dataclasses import replace
+
+from sfumato.errors import KeyUsed, WrongUse
+from sfumato.ledger.balance import charge_to_json
+from sfumato.ledger.books import Books
+from sfumato.ledger.journal import canonical_json
+from sfumato.ledger.request import Ready
+from sfumato.ledger.store.base import COMMITTED, FORFEITED, VOIDED, AnswerRow, ChargeRow, KeyRow, Rows
+from sfumato.ledger.tree import lineage_of
+
+
+def bound_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
+    """The answer that the idempotency key of a request is bound to, if it has one.
+
+    Raises:
+        KeyUsed: it is bound to another request, or to one that ended without an answer.
+    """
+    key = ready.request.key
+    bound = rows.key(ready.account, key) if key else None
+    if bound is None:
+        return None
+    if bound.request != ready.hash:
+        raise KeyUsed(f"The key {key!r} belongs to another request.", remedy="One key for one request: make a new key.")
+    charge = rows.charge(bound.charge)
+    if charge is None:
+        raise ValueError("a key without its charge")
+    if charge.state in (FORFEITED, VOIDED):
+        paid = "its cost stays spent" if charge.state == FORFEITED else "nothing was charged"
+        raise KeyUsed(f"The request under key {key!r} ended without an answer; {paid}.", remedy="Ask with a new key.")
+    return rows.answer(charge.question)
+
+
+def bind(rows: Rows, ready: Ready, charge_id: str, seq: int) -> None:
+    """Binds the idempotency key of a request, if it has one, to a charge."""
+    request = ready.request
+    if request.key:
+        rows.put_key(KeyRow(ready.account, request.key, ready.hash, charge_id, ready.dataset, seq))
+
+
+def shared_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
+    """Another analyst's answer to the same question, where the owner shares them."""
+    root = rows.account(ready.dataset)
+    if not ready.request.shared or root is None or not json.loads(root.policy).get("sharing"):
+        return None
+    return rows.shared_answer(ready.request.shared)
+
+
+def sharers(account: str, source: str) -> tuple[str, ...]:
+    """The accounts of a path that have not paid for what another path paid for.
+
+    >>> sharers("d/research/ann", "d/research/bob")
+    ('d/research/ann',)
+    """
+    paid = lineage_of(source)
+    return tuple(each for each in lineage_of(account) if each not in paid)
+
+
+def give(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
+    """The stored answer to a request: bound to its key, or shared under a new charge."""
+    books = Books(rows, ready.account)
+    bound = bound_answer(rows, ready)
+    own = bound or rows.answer(ready.request.question)
+    if own is None:
+        found = shared_answer(rows, ready)
+        return _share(rows, books, ready, (charge_id, found)) if found else None
+    if bound is None and ready.request.key:
+        account, key = ready.account, ready.request.key
+        seq = books.note("recall", {"account": account, "key": key, "request": ready.hash, "charge": own.charge})
+        bind(rows, ready, own.charge, seq)
+        books.save()
+    return own.body
+
+
+def _share(rows: Rows, books: Books, ready: Ready, answer: tuple[str, AnswerRow]) -> bytes:
+    """Gives an answer to an analyst who has not paid for it."""
+    charge_id, found = answer
+    source = _paid(rows, found)
+    if source.cost != canonical_json(charge_to_json(ready.cost)):
+        raise WrongUse("One shared question with two costs.", allowed="one key of sharing for one question and price")
+    books.require_open()
+    payers = sharers(ready.account, source.account)
+    books.require(ready.cost, payers)
+    books.spend(ready.cost, payers)
+    digest = hashlib.sha256(found.body).hexdigest()
+    seq = books.note("share", ready.body(charge_id, source=source.id, answer=digest))
+    row = replace(ready.row(charge_id, seq), state=COMMITTED, source=source.id)
+    rows.put_charge(row)
+    rows.put_answer(AnswerRow(row.question, row.statement, "", charge_id, found.body))
+    bind(rows, ready, charge_id, seq)
+    books.save()
+    return found.body
+
+
+def _paid(rows: Rows, found: AnswerRow) -> ChargeRow:
+    charge = rows.charge(found.charge)
+    if charge is None:
+        raise ValueError("an answer without its charge")
+    return charge

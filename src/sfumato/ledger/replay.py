@@ -1,0 +1,387 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the journal implies: every account, charge and key, from the entries alone.
+
+Each charge's cost is computed again from its event. A finished charge is kept as two digests
+of sixteen bytes, its own and its answer's, so that millions fit into memory.
+"""
+
+import hashlib
+import json
+from array import array
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from sfumato.accounting.account import account
+from sfumato.accounting.filter import Charge, charge_for
+from sfumato.ledger.balance import (
+    Held,
+    charge_from_json,
+    charge_text,
+    charge_to_json,
+    gates_from_text,
+    held_text,
+)
+from sfumato.ledger.journal import LEGACY, Entry, canonical_json, read_json
+from sfumato.ledger.recall import sharers
+from sfumato.ledger.store.base import (
+    COMMITTED,
+    EXECUTING,
+    FORFEITED,
+    RESERVED,
+    VOIDED,
+    AccountRow,
+    AnswerRow,
+    ChargeRow,
+    KeyRow,
+)
+from sfumato.ledger.tree import UNSTATED, Scope, lineage_of, scope_of
+from sfumato.privacy.event import Json, event_from_json
+
+DIGEST = 16
+_STEPS = {
+    "execute": (RESERVED, EXECUTING),
+    "commit": (EXECUTING, COMMITTED),
+    "forfeit": (EXECUTING, FORFEITED),
+    "void": (RESERVED, VOIDED),
+}
+# one per event text: a ledger asks few kinds of questions
+_COSTS_KEPT = 100_000
+
+
+@dataclass(slots=True)
+class Sum:
+    """Charges added up in place; those without a pure loss are counted."""
+
+    epsilon: int = 0
+    rho: int = 0
+    delta: int = 0
+    unbounded: int = 0
+
+    def move(self, charge: Charge, sign: int) -> None:
+        """Adds a charge, or takes it out."""
+        if charge.epsilon is None:
+            self.unbounded += sign
+        else:
+            self.epsilon += sign * charge.epsilon
+        self.rho += sign * charge.rho
+        self.delta += sign * charge.delta
+
+    @property
+    def charge(self) -> Charge:
+        """The sum as one charge."""
+        return Charge(None if self.unbounded else self.epsilon, self.rho, self.delta)
+
+
+@dataclass(slots=True)
+class Book:
+    """An account as the journal has it so far."""
+
+    contract: str = ""
+    limit: str = ""
+    gates: str = ""
+    spent: Sum = field(default_factory=Sum)
+    held: Sum = field(default_factory=Sum)
+    frozen: str = ""
+    policy: str = ""
+    earlier: list[Json] = field(default_factory=list)
+
+    def row(self, account_id: str, seq: int, head: str) -> AccountRow:
+        """The row that must be stored."""
+        held = Held(self.held.epsilon, self.held.rho, self.held.delta, self.held.unbounded)
+        return AccountRow(
+            *(account_id, Scope.of(account_id).parent, self.contract, self.limit, self.gates),
+            *(charge_text(self.spent.charge), held_text(held), self.frozen, self.policy),
+            *(canonical_json(self.earlier), seq, head),
+        )
+
+    def is_beyond(self) -> bool:
+        """Whether its gates do not allow what is spent and held."""
+        if not self.gates:
+            return False
+        return not gates_from_text(self.gates).admits(self.spent.charge + self.held.charge)
+
+
+@dataclass(slots=True)
+class Open:
+    """A charge, as it was opened, and how far it has come."""
+
+    place: int
+    row: ChargeRow
+    cost: Charge
+    lineage: tuple[str, ...]
+    state: str = RESERVED
+    reason: str = ""
+
+    def digest(self, acknowledged: int = 0) -> bytes:
+        """Of the row that must be stored."""
+        return charge_digest(self.row, self.state, self.reason, acknowledged)
+
+
+@dataclass(slots=True)
+class Replay:
+    """The state that the journal implies. ``apply`` one entry after the other, chain by chain.
+
+    What an entry does that no ledger would have done is told in ``problems``.
+    """
+
+    problems: list[str] = field(default_factory=list)
+    books: dict[str, Book] = field(default_factory=dict)
+    heads: dict[str, tuple[int, str]] = field(default_factory=dict)
+    open: dict[str, Open] = field(default_factory=dict)
+    keys: bytearray = field(default_factory=bytearray)
+    answers: int = 0
+    _ended: bytearray = field(default_factory=bytearray)
+    _opened_by: dict[str, "array[int]"] = field(default_factory=dict)
+    # by place: the failures that nobody has acknowledged yet
+    _failed: dict[int, Open] = field(default_factory=dict)
+    _costs: dict[str, tuple[Charge, dict[str, Json], str]] = field(default_factory=dict)
+    # what shared answers refer to: by charge, whose it was, what it cost, its answer
+    _sources: dict[str, tuple[str, str, str]] = field(default_factory=dict)
+
+    @property
+    def charges(self) -> int:
+        """How many charges there were."""
+        return len(self._ended) // (2 * DIGEST)
+
+    def apply(self, entry: Entry) -> None:
+        """What an entry does."""
+        act = _ACTS.get(entry.kind)
+        if act is None:
+            self.problems.append(f"{_named(entry)} is of an unknown kind")
+        else:
+            act(self, entry, read_json(entry.body))
+        self.heads[entry.chain] = (entry.seq, entry.hash)
+
+    def ended(self) -> Iterator[tuple[tuple[str, int], bytes, bytes]]:
+        """By chain and entry, in this order: the digest of the charge that it opened, and of its answer."""
+        last = bytearray(self._ended)
+        for each in self.open.values():
+            last[each.place : each.place + DIGEST] = each.digest()
+        content, place = bytes(last), 0
+        for chain, entries in self._opened_by.items():
+            for seq in entries:
+                middle, end = place + DIGEST, place + 2 * DIGEST
+                yield (chain, seq), content[place:middle], content[middle:end]
+                place = end
+
+    def rows(self) -> list[AccountRow]:
+        """The accounts that must be stored."""
+        return [
+            self.books[each].row(each, *(self.heads.get(each, (0, "")) if not Scope.of(each).parent else (0, "")))
+            for each in sorted(self.books)
+        ]
+
+    def book(self, account_id: str) -> Book:
+        """An account; one below a dataset comes to be when it is first named."""
+        if account_id not in self.books:
+            scope = Scope.of(account_id)
+            if not scope.parent or scope.root not in self.books:
+                raise KeyError(account_id)
+            self.books[account_id] = Book()
+        return self.books[account_id]
+
+    def account(self, entry: Entry, body: dict[str, Any]) -> None:
+        """The account of a dataset is opened."""
+        contract = body["contract"]
+        limit = body.get("limit") or {"epsilon": contract["epsilon"], "delta": contract["delta"]}
+        root = Scope(contract["dataset"]).id
+        if root in self.books or entry.chain not in (root, LEGACY):
+            self.problems.append(f"{_named(entry)} opens the account {root!r} where it cannot be opened")
+        self.books[root] = Book(
+            canonical_json(contract), canonical_json(limit), canonical_json(body["gates"]), policy="{}"
+        )
+
+    def proceed(self, entry: Entry, body: dict[str, Any]) -> None:
+        """A dataset's own chain begins after the one that format 1 wrote for all."""
+        if self.heads.get(LEGACY) != (body["continues"], body["head"]) or entry.seq != 1:
+            self.problems.append(f"{_named(entry)} does not continue the chain of format 1")
+
+    def reserve(self, entry: Entry, body: dict[str, Any]) -> None:
+        """A charge is held on every account of its path, which all admitted it."""
+        found = self._opened(entry, body)
+        for each in found.lineage:
+            book = self.book(each)
+            book.held.move(found.cost, 1)
+            if book.is_beyond():
+                self.problems.append(f"account {each!r} has spent beyond its gates at {_named(entry)}")
+        if found.row.id in self.open:
+            self.problems.append(f"{_named(entry)} reserves charge {found.row.id} a second time")
+        self.open[found.row.id] = found
+
+    def step(self, entry: Entry, body: dict[str, Any]) -> None:
+        """A charge goes on to its next state."""
+        before, after = _STEPS[entry.kind]
+        found = self.open.get(body["charge"])
+        if found is None or found.state != before or entry.chain not in (LEGACY, found.row.dataset):
+            self.problems.append(f"{_named(entry)} takes a charge to {after} that was not {before}")
+            return
+        found.state, found.reason = after, body.get("reason", "")
+        if after == EXECUTING:
+            return
+        del self.open[found.row.id]
+        for each in found.lineage:
+            book = self.books[each]
+            book.held.move(found.cost, -1)
+            if after != VOIDED:
+                book.spent.move(found.cost, 1)
+        if after == FORFEITED:
+            self._failed[found.place] = found
+        answer = body["answer"] if after == COMMITTED else ""
+        self._end(found, answer)
+        if answer and found.row.shared:
+            self._sources[found.row.id] = (found.row.account, found.row.cost, answer)
+
+    def share(self, entry: Entry, body: dict[str, Any]) -> None:
+        """An answer is given to an analyst, whose accounts pay where they have not."""
+        found = self._opened(entry, body)
+        source, paid, answer = self._sources.get(body["source"], ("", "", ""))
+        if (paid, answer) != (found.row.cost, body["answer"]):
+            self.problems.append(f"{_named(entry)} shares what is not the answer of {body['source']}")
+            return
+        for each in sharers(found.row.account, source):
+            book = self.book(each)
+            book.spent.move(found.cost, 1)
+            if book.is_beyond():
+                self.problems.append(f"account {each!r} has spent beyond its gates at {_named(entry)}")
+        found.state = COMMITTED
+        self._end(found, body["answer"])
+
+    def recall(self, entry: Entry, body: dict[str, Any]) -> None:
+        """An idempotency key is bound to an answer that was there."""
+        self._bind(entry, body)
+
+    def allocate(self, entry: Entry, body: dict[str, Any]) -> None:
+        """An account gets another limit."""
+        book = self.book(body["account"])
+        limit, gates = body["limit"], body["gates"]
+        if book.contract:
+            book.contract = canonical_json({**json.loads(book.contract), **limit})
+        book.limit = "" if limit is None else canonical_json(limit)
+        book.gates = "" if gates is None else canonical_json(gates)
+
+    def refresh(self, entry: Entry, body: dict[str, Any]) -> None:
+        """An account begins another period."""
+        book = self.book(body["account"])
+        limit = json.loads(book.limit) if book.limit else None
+        book.earlier.append({"limit": limit, "spent": charge_to_json(book.spent.charge)})
+        book.spent = Sum()
+        self.allocate(entry, body)
+
+    def freeze(self, entry: Entry, body: dict[str, Any]) -> None:
+        """An account takes no more charges."""
+        self.book(body["account"]).frozen = body["reason"]
+
+    def thaw(self, entry: Entry, body: dict[str, Any]) -> None:
+        """An account is free again, and its failures are acknowledged."""
+        account_id = body["account"] if "account" in body else Scope(body["dataset"]).id
+        self.book(account_id).frozen = ""
+        for place, found in list(self._failed.items()):
+            if account_id in found.lineage:
+                del self._failed[place]
+                self._end(found, "", acknowledged=1)
+
+    def policy(self, entry: Entry, body: dict[str, Any]) -> None:
+        """Whether answers are shared."""
+        self.book(body["account"]).policy = canonical_json({"sharing": body["sharing"]})
+
+    def _cost(self, entry: Entry, body: dict[str, Any]) -> tuple[Charge, dict[str, Json], str]:
+        """What the event of an entry costs, which must be what the entry says."""
+        event = body["event"]
+        text = repr(event)
+        known = self._costs.get(text)
+        if known is None:
+            cost = charge_for(account(event_from_json(event)))
+            form = charge_to_json(cost)
+            known = cost, form, canonical_json(form)
+            if len(self._costs) < _COSTS_KEPT:
+                self._costs[text] = known
+        if known[1] != body["cost"]:
+            self.problems.append(f"charge {body['charge']} does not cost what its event costs")
+            return charge_from_json(body["cost"]), body["cost"], canonical_json(body["cost"])
+        return known
+
+    def _opened(self, entry: Entry, body: dict[str, Any]) -> Open:
+        """The charge that an entry opens, and room for its digest."""
+        cost, _, text = self._cost(entry, body)
+        row = opened_row(entry, body, text)
+        lineage = lineage_of(row.account)
+        if entry.chain not in (LEGACY, row.dataset):
+            self.problems.append(f"{_named(entry)} is about an account of another chain")
+        place = len(self._ended)
+        self._ended += bytes(2 * DIGEST)
+        self._opened_by.setdefault(entry.chain, array("q")).append(entry.seq)
+        if "key" in body:
+            self._bind(entry, body)
+        return Open(place, row, cost, lineage)
+
+    def _end(self, found: Open, answer: str, *, acknowledged: int = 0) -> None:
+        place = found.place
+        self._ended[place : place + DIGEST] = found.digest(acknowledged)
+        if answer:
+            self.answers += 1
+            self._ended[place + DIGEST : place + 2 * DIGEST] = bytes.fromhex(answer)[:DIGEST]
+
+    def _bind(self, entry: Entry, body: dict[str, Any]) -> None:
+        row = KeyRow(body["account"], body["key"], body["request"], body["charge"], entry.chain, entry.seq)
+        self.keys += key_digest(row)
+
+
+def opened_row(entry: Entry, body: dict[str, Any], cost: str) -> ChargeRow:
+    """The charge that a ``reserve`` or ``share`` entry opens, whose cost is given as text."""
+    account_id = body["account"] if "account" in body else Scope(body["dataset"], UNSTATED, body["analyst"]).id
+    scope = scope_of(account_id)
+    return ChargeRow(
+        *(body["charge"], entry.chain, entry.seq, lineage_of(account_id)[0], account_id, scope.analyst, RESERVED),
+        *(body["question"], body["statement"], body.get("shared", ""), cost, body.get("source", ""), "", 0),
+    )
+
+
+def charge_digest(row: ChargeRow, state: str, reason: str, acknowledged: int) -> bytes:
+    """Everything that is stored of a charge but its lease."""
+    text = (
+        f"{row.id}\n{row.chain}\n{row.seq}\n{row.dataset}\n{row.account}\n{row.analyst}\n{state}\n{row.question}\n"
+        f"{row.statement}\n{row.shared}\n{row.cost}\n{row.source}\n{reason}\n{acknowledged}"
+    )
+    return hashlib.blake2b(text.encode(), digest_size=DIGEST).digest()
+
+
+def stored_digest(row: ChargeRow) -> bytes:
+    """The digest of a row as it is stored."""
+    return charge_digest(row, row.state, row.reason, row.acknowledged)
+
+
+def answer_digest(row: ChargeRow, answer: AnswerRow | None) -> bytes:
+    """The digest of an answer under the keys of its charge; no answer has the digest zero."""
+    if answer is None:
+        return bytes(DIGEST)
+    shared = "" if row.source else row.shared
+    keys = (answer.charge, answer.question, answer.statement, answer.shared)
+    if keys != (row.id, row.question, row.statement, shared):
+        return b""
+    return hashlib.sha256(answer.body).digest()[:DIGEST]
+
+
+def key_digest(row: KeyRow) -> bytes:
+    """Everything that is stored of a key."""
+    text = f"{row.account}\n{row.key}\n{row.request}\n{row.charge}\n{row.chain}\n{row.seq}"
+    return hashlib.blake2b(text.encode(), digest_size=DIGEST).digest()
+
+
+def _named(entry: Entry) -> str:
+    return f"entry {entry.seq}" if entry.chain == LEGACY else f"entry {entry.seq} of {entry.chain!r}"
+
+
+_ACTS: dict[str, Callable[[Replay, Entry, dict[str, Any]], None]] = {
+    "account": Replay.account,
+    "continue": Replay.proceed,
+    "reserve": Replay.reserve,
+    "share": Replay.share,
+    "recall": Replay.recall,
+    "allocate": Replay.allocate,
+    "refresh": Replay.refresh,
+    "freeze": Replay.freeze,
+    "thaw": Replay.thaw,
+    "policy": Replay.policy,
+    **dict.fromkeys(_STEPS, Replay.step),
+}

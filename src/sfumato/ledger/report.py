@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One page for whoever answers for the data: self-contained, no script, everything escaped."""
+
+import html
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+
+from sfumato.accounting.filter import Charge
+from sfumato.errors import WrongUse
+from sfumato.exact.rational import decimal_text
+from sfumato.exact.rounding import exp_up
+from sfumato.ledger.balance import units_text
+from sfumato.ledger.standing import Standing
+from sfumato.ledger.store.base import FORFEITED
+from sfumato.ledger.summary import Act, Released, Summary, paid
+from sfumato.ledger.tree import UNSTATED
+from sfumato.ledger.words import LANGUAGES
+from sfumato.privacy.budget import Budget
+
+_STYLE = (Path(__file__).parent / "report.css").read_text(encoding="utf-8")
+# Beyond it the factor is a number that nobody can read.
+_READABLE = 20
+
+Words = Mapping[str, str]
+
+
+def page(found: Summary, language: str = "en") -> str:
+    """The report in a language.
+
+    Raises:
+        WrongUse: another language.
+    """
+    words = LANGUAGES.get(language)
+    if words is None:
+        raise WrongUse(f"language={language!r}.", allowed=" or ".join(LANGUAGES))
+    title = _say(words, "title", dataset=str(found.contract["dataset"]))
+    parts = (_promise, _accounts, _releases, _acts, _checked)
+    body = "".join(f"<section>{part(found, words)}</section>" for part in parts)
+    return (
+        f'<!doctype html><html lang="{words["lang"]}"><head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width"><title>{title}</title><style>{_STYLE}</style></head>'
+        f"<body><main><h1>{title}</h1><p>{words['intro']}</p>{body}<footer>{html.escape(found.at)}</footer>"
+        "</main></body></html>\n"
+    )
+
+
+def _promise(found: Summary, words: Words) -> str:
+    root = found.standings[0]
+    assert root.limit is not None, "a dataset has a limit"
+    units = sorted(set(found.contract["units"].values()))
+    unit = " / ".join(words["row"] if each == "(row)" else words["units"].format(column=each) for each in units)
+    lines = [
+        _say(words, "protected", unit=unit, relation=words[str(found.contract["relation"])]),
+        _limit_in_words(root.limit, words),
+        _say(words, "spent", spent=_cost(root.spent, words)),
+        _say(words, "left", left=_left(root) or words["nothing"]),
+    ]
+    if root.earlier and root.lifetime:
+        epsilon, delta = root.lifetime
+        lines.append(_say(words, "lifetime", epsilon=decimal_text(epsilon), delta=decimal_text(delta)))
+    if root.sharing:
+        lines.append(words["sharing"])
+    if root.frozen:
+        lines.append(f"<strong>{_say(words, 'frozen', reason=root.frozen)}</strong>")
+    return f"<h2>{words['promise']}</h2>{_gauge(root)}" + "".join(f"<p>{line}</p>" for line in lines)
+
+
+def _limit_in_words(limit: Budget, words: Words) -> str:
+    factor = f"e^{decimal_text(limit.epsilon)}"
+    if limit.epsilon <= _READABLE:
+        # rounded up, so that the promise is never made to sound better than it is
+        hundredths = -(-(exp_up(limit.epsilon) * 100) // 1)
+        factor = decimal_text(Fraction(hundredths, 100))
+    kind = "delta" if limit.delta else "pure"
+    return _say(words, kind, epsilon=decimal_text(limit.epsilon), delta=decimal_text(limit.delta), factor=factor)
+
+
+def _gauge(root: Standing) -> str:
+    """The part of the limit that is gone, at the gate where more is left."""
+    assert root.limit is not None, "a dataset has a limit"
+    left = min(root.left.epsilon / root.limit.epsilon, Fraction(1))
+    return f'<div class="gauge"><i style="width:{float(1 - left) * 100:.1f}%"></i></div>'
+
+
+def _accounts(found: Summary, words: Words) -> str:
+    rows = []
+    for each in found.standings:
+        depth = len(each.scope.parts) - 1
+        name = each.scope.parts[-1] if depth else words["whole"]
+        shown = words["unstated"] if depth == 1 and name == UNSTATED else name
+        limit = _budget(each.limit) if each.limit else words["bounded"]
+        state = words["closed"] if each.frozen else words["open"]
+        cells = ("\u2003" * depth + shown, limit, _cost(each.spent, words), str(paid(found, each.scope.id)), state)
+        rows.append(cells)
+    header = [words[name] for name in ("account", "limit", "used", "charges", "state")]
+    return f"<h2>{words['accounts']}</h2>{_table(header, rows)}"
+
+
+def _releases(found: Summary, words: Words) -> str:
+    rows = [_release(each, words) for each in found.released]
+    header = [words[name] for name in ("when", "who", "why", "what", "cost")]
+    note = words["released-note"].format(shown=len(rows), all=paid(found, found.standings[0].scope.id))
+    return f"<h2>{words['released']}</h2><p>{note}</p>{_table(header, rows)}"
+
+
+def _release(each: Released, words: Words) -> tuple[str, ...]:
+    purpose = words["unstated"] if each.scope.purpose == UNSTATED else each.scope.purpose
+    what = words[FORFEITED] if each.state == FORFEITED else each.statement or words["no-statement"]
+    return each.at[:19].replace("T", " "), each.scope.analyst, purpose, what, _cost(each.cost, words)
+
+
+def _acts(found: Summary, words: Words) -> str:
+    rows = [(each.at[:19].replace("T", " "), each.account, _act(each, words)) for each in found.acts]
+    return f"<h2>{words['acts']}</h2>{_table([words['when'], words['account'], words['acts']], rows)}"
+
+
+def _act(act: Act, words: Words) -> str:
+    kind = act.kind
+    if kind == "policy":
+        kind = "policy-on" if act.body["sharing"] else "policy-off"
+    form = act.body.get("limit") or act.body.get("contract")
+    limit = _budget(Budget(form["epsilon"], form["delta"])) if form else words["no-limit"]
+    return words[f"act-{kind}"].format(
+        limit=limit, reason=act.body.get("reason", ""), failures=act.body.get("failures", 0)
+    )
+
+
+def _checked(found: Summary, words: Words) -> str:
+    report = found.report
+    if report.problems:
+        line = _say(words, "unsound", count=str(len(report.problems)), first=report.problems[0])
+        verdict = f'<p class="bad">{line}</p>'
+    else:
+        verdict = f"<p>{_say(words, 'sound', entries=f'{report.entries:,}')}</p>"
+    return f"<h2>{words['checked']}</h2>{verdict}<p>{words['head']} <code>{html.escape(report.head)}</code></p>"
+
+
+def _say(words: Words, key: str, **values: str) -> str:
+    """A sentence with values, which are escaped: names of people may stand in them."""
+    return words[key].format(**{name: html.escape(value) for name, value in values.items()})
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cost(charge: Charge, words: Words) -> str:
+    epsilon = words["unbounded"] if charge.epsilon is None else f"ε {units_text(charge.epsilon)}"
+    return f"{epsilon}, ρ {units_text(charge.rho)}"
+
+
+def _budget(limit: Budget) -> str:
+    text = f"ε {decimal_text(limit.epsilon)}"
+    return f"{text}, δ {decimal_text(limit.delta)}" if limit.delta else text
+
+
+def _left(standing: Standing) -> str:
+    options = [f"ε {decimal_text(standing.left.epsilon)}"] if standing.left.epsilon else []
+    return " / ".join([*options, f"ρ {decimal_text(standing.left.rho)}"] if standing.left.rho else options)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is to be charged, and what the ledger makes of it before it takes a lock."""
+
+import hashlib
+from dataclasses import dataclass
+
+from sfumato.accounting.account import account, relations_of
+from sfumato.accounting.filter import NOTHING, Charge, charge_for
+from sfumato.errors import InvalidNumber, WrongUse
+from sfumato.ledger.balance import charge_to_json
+from sfumato.ledger.journal import canonical_json
+from sfumato.ledger.store.base import RESERVED, ChargeRow
+from sfumato.ledger.tree import UNSTATED, Scope
+from sfumato.privacy.event import Event, Json, event_to_json
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Whose account pays, for which question, for what done to the data.
+
+    ``question`` is the key of one answer to one analyst, ``shared`` the key of the same
+    question whoever asks ("" where it may not be shared), ``statement`` the key of what was
+    asked at any price. ``key`` is the caller's idempotency key, if there is one.
+
+    Raises:
+        WrongUse: a name or a key that cannot be stored.
+    """
+
+    dataset: str
+    analyst: str
+    question: str
+    statement: str
+    event: Event
+    purpose: str = UNSTATED
+    shared: str = ""
+    key: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("question", "statement", "shared", "key"):
+            text = getattr(self, name)
+            if not isinstance(text, str) or not text.isprintable():
+                raise WrongUse(f"{name}={text!r}.", allowed="a text of printable characters")
+        if not (self.question and self.analyst and self.purpose):
+            raise WrongUse("A request without a question, a purpose or an analyst.")
+        self.scope  # noqa: B018  # refuses names that cannot be stored
+
+    @property
+    def scope(self) -> Scope:
+        """The analyst's account."""
+        return Scope(self.dataset, self.purpose, self.analyst)
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A request, priced."""
+
+    request: Request
+    account: str
+    dataset: str
+    cost: Charge
+    relations: frozenset[str]
+    form: dict[str, Json]
+    hash: str
+
+    @classmethod
+    def of(cls, request: Request) -> "Ready":
+        """Prices a request.
+
+        Raises:
+            InvalidNumber: an event that costs nothing, which no noise does.
+        """
+        cost = charge_for(account(request.event))
+        if cost == NOTHING:
+            raise InvalidNumber("A charge of nothing.", allowed="an event with a cost above 0")
+        scope = request.scope
+        form: dict[str, Json] = {
+            "account": scope.id,
+            "question": request.question,
+            "statement": request.statement,
+            "shared": request.shared,
+            "cost": charge_to_json(cost),
+            "event": event_to_json(request.event),
+        }
+        digest = hashlib.sha256(canonical_json(form).encode()).hexdigest() if request.key else ""
+        relations = frozenset(each.value for each in relations_of(request.event))
+        return cls(request, scope.id, scope.root, cost, relations, form, digest)
+
+    def row(self, charge_id: str, seq: int) -> ChargeRow:
+        """The charge, reserved by entry ``seq``; its lease is the ledger's to say."""
+        asked, root = self.request, self.dataset
+        return ChargeRow(
+            *(charge_id, root, seq, root, self.account, asked.analyst, RESERVED, asked.question, asked.statement),
+            *(asked.shared, canonical_json(self.form["cost"]), "", "", 0),
+        )
+
+    def body(self, charge_id: str, **more: Json) -> dict[str, Json]:
+        """What the journal says of the charge."""
+        bound: dict[str, Json] = {"key": self.request.key, "request": self.hash} if self.request.key else {}
+        return {**self.form, **bound, **more, "charge": charge_id}

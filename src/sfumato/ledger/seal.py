@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signed heads: what every chain of a ledger ended with at a moment, for others to keep.
+
+Whoever can write the ledger's file can also compute its chains anew, or put an older copy
+in its place. A head that lies elsewhere tells: the chains must still pass through it. The
+key (Ed25519, RFC 8032) lies beside a ledger in a file, readable by its owner alone.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+)
+
+from sfumato.errors import LedgerCorrupt, LedgerUnavailable, WrongUse
+from sfumato.ledger.books import iso_time
+from sfumato.ledger.journal import canonical_json
+from sfumato.ledger.store.base import Rows, Store
+from sfumato.privacy.event import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The last entry of each chain at a moment, signed.
+
+    Guarantees:
+        a head that was altered is refused
+        a ledger behind its head is noticed
+    """
+
+    identity: str
+    at: str
+    chains: Mapping[str, tuple[int, str]]
+    public_key: str
+    signature: str
+
+    @classmethod
+    def from_text(cls, text: str) -> "Head":
+        """A head as it was written.
+
+        Raises:
+            LedgerCorrupt: it is none, or its signature does not fit.
+        """
+        try:
+            form = json.loads(text)
+            body = form["head"]
+            chains = {str(chain): (int(seq), str(last)) for chain, (seq, last) in body["chains"].items()}
+            head = cls(str(body["ledger"]), str(body["at"]), chains, str(form["public_key"]), str(form["signature"]))
+            key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(head.public_key))
+            key.verify(bytes.fromhex(head.signature), head.message)
+        except (ValueError, KeyError, TypeError, AttributeError, InvalidSignature):
+            raise LedgerCorrupt(
+                "This is no head of a ledger, or it was altered.", remedy="Take another copy."
+            ) from None
+        return head
+
+    @property
+    def message(self) -> bytes:
+        """What is signed."""
+        return canonical_json({"sfumato-head": self._body()}).encode()
+
+    def to_text(self) -> str:
+        """As it is written."""
+        form: dict[str, Json] = {
+            "head": self._body(), "public_key": self.public_key, "signature": self.signature
+        }  # fmt: skip
+        return json.dumps(form, indent=2, ensure_ascii=False) + "\n"
+
+    def differences(self, rows: Rows) -> Iterator[str]:
+        """Where the chains do not pass through this head."""
+        for chain, (seq, last) in self.chains.items():
+            name = f"the chain of {chain!r}" if chain else "the chain of format 1"
+            end, entry = rows.last_entry(chain), rows.entry(chain, seq)
+            if end is None or end.seq < seq:
+                yield f"{name} ends before entry {seq} of the head of {self.at}: this is an older copy, or another ledger"
+            elif entry is None or entry.hash != last:
+                yield f"{name} is not the one of the head of {self.at}: it was rewritten, or is another ledger"
+
+    def _body(self) -> dict[str, Json]:
+        chains: dict[str, Json] = {chain: [seq, last] for chain, (seq, last) in sorted(self.chains.items())}
+        return {"ledger": self.identity, "at": self.at, "chains": chains}
+
+
+class Signer:
+    """An Ed25519 key in a file of mode 0600, made where there is none."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._key = _read_key(path) if Path(path).exists() else _make_key(path)
+
+    @property
+    def public_key(self) -> str:
+        """The half for everybody, as hexadecimal."""
+        return self._key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
+
+    def sign(self, identity: str, rows: Rows) -> Head:
+        """The head of a ledger as it is now."""
+        ends = {chain: rows.last_entry(chain) for chain in rows.chains()}
+        chains = {chain: (entry.seq, entry.hash) for chain, entry in ends.items() if entry}
+        at, public = iso_time(rows.now()), self.public_key
+        unsigned = Head(identity, at, chains, public, "")
+        return Head(identity, at, chains, public, self._key.sign(unsigned.message).hex())
+
+
+class Beside:
+    """The key and the last head beside a ledger's file: an older copy of the file alone is noticed."""
+
+    def __init__(self, place: str) -> None:
+        self.key = f"{place}.key"
+        self._head = Path(f"{place}.head")
+        self._place = place
+
+    def require_not_older(self, store: Store) -> None:
+        """Refuses a ledger that is behind the head that was left beside it.
+
+        Raises:
+            LedgerCorrupt: it is; says how the owner overrides.
+        """
+        if not self._head.is_file():
+            return
+        head = Head.from_text(self._head.read_text(encoding="utf-8", errors="replace"))
+        found = store.read(lambda rows: list(head.differences(rows)))
+        if found:
+            raise LedgerCorrupt(
+                f"The ledger {self._place!r} forgets what was spent: {found[0]}.",
+                remedy="Restore the newest copy. If it is lost, the owner may remove the file "
+                f"{str(self._head)!r}, and with it the promise about what this copy does not know.",
+            )
+
+    def keep(self, store: Store) -> None:
+        """Signs and leaves the present head."""
+        head = store.read(lambda rows: Signer(self.key).sign(store.identity, rows))
+        if head.chains:
+            write_durably(self._head, head.to_text().encode())
+
+
+def write_durably(path: str | Path, content: bytes) -> None:
+    """A file of mode 0600, whole or not at all, on disk when this returns."""
+    fresh = f"{path}.new"
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    Path(fresh).replace(path)
+
+
+def _read_key(path: str | Path) -> Ed25519PrivateKey:
+    try:
+        key: Any = load_pem_private_key(Path(path).read_bytes(), None)
+    except OSError as error:
+        raise LedgerUnavailable(f"The key {str(path)!r} cannot be read ({error.strerror}).") from None
+    except (ValueError, TypeError):
+        key = None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise WrongUse(f"The file {str(path)!r} holds no Ed25519 key.", allowed="a private key in PEM, unencrypted")
+    return key
+
+
+def _make_key(path: str | Path) -> Ed25519PrivateKey:
+    key = Ed25519PrivateKey.generate()
+    try:
+        write_durably(path, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    except OSError as error:
+        raise LedgerUnavailable(f"No key can be kept at {str(path)!r} ({error.strerror}).") from None
+    return key

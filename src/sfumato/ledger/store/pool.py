@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connections that callers take in turn: at most so many, opened when first needed."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Generic, Protocol, TypeVar
+
+from sfumato.errors import LedgerUnavailable
+
+
+class Closable(Protocol):
+    """What a pool holds."""
+
+    def close(self) -> None: ...
+
+
+C = TypeVar("C", bound=Closable)
+
+
+class Pool(Generic[C]):
+    """Up to ``size`` connections. A caller beyond waits for its turn."""
+
+    def __init__(self, connect: Callable[[], C], reusable: Callable[[C], bool], size: int) -> None:
+        self._connect = connect
+        self._reusable = reusable
+        self._turns = threading.Semaphore(size)
+        self._change = threading.Condition()
+        self._idle: list[C] = []
+        self._callers = 0
+        self._closed = False
+
+    @contextmanager
+    def one(self) -> Iterator[C]:
+        """A connection of the caller's own; one that is not reusable afterwards is closed."""
+        with self._change:
+            if self._closed:
+                raise LedgerUnavailable("The session is closed.", remedy="Open another with sf.connect or sf.load.")
+            self._callers += 1
+        try:
+            with self._turns:
+                connection = self._taken() or self._connect()
+                try:
+                    yield connection
+                finally:
+                    self._give_back(connection)
+        finally:
+            with self._change:
+                self._callers -= 1
+                self._change.notify_all()
+
+    def forget_idle(self) -> None:
+        """Closes those that nobody uses: where one is cut, they most likely are too."""
+        with self._change:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def close(self) -> None:
+        """Refuses new callers, waits for those inside, closes all. Twice is once."""
+        with self._change:
+            self._closed = True
+            self._change.wait_for(lambda: self._callers == 0)
+        self.forget_idle()
+
+    def _taken(self) -> C | None:
+        with self._change:
+            return self._idle.pop() if self._idle else None
+
+    def _give_back(self, connection: C) -> None:
+        if not self._reusable(connection):
+            connection.close()
+            return
+        with self._change:
+            self._idle.append(connection)

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of a ledger in PostgreSQL, in a schema of their own; named as in SQLite.
+
+Texts compare by their bytes (``COLLATE "C"``), whatever the database's language.
+"""
+
+from typing import Any
+
+import psycopg
+
+from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, RESERVED, VOIDED
+from sfumato.noise.entropy import token
+
+# Of the format, the same number as SQLite's; format 1 was SQLite's alone.
+VERSION = 2
+SCHEMA = "sfumato"
+# Nobody's temporary table stands before ours.
+PATH = f"{SCHEMA}, pg_temp"
+
+_TEXT = 'TEXT COLLATE "C" NOT NULL'
+_STATES = ", ".join(f"'{state}'" for state in (RESERVED, EXECUTING, COMMITTED, FORFEITED, VOIDED))
+_OPEN = f"state IN ('{RESERVED}', '{EXECUTING}')"
+
+_TABLES = f"""
+CREATE TABLE meta (name {_TEXT} PRIMARY KEY, value {_TEXT});
+CREATE TABLE journal (chain {_TEXT}, seq BIGINT NOT NULL, at {_TEXT}, kind {_TEXT}, body {_TEXT},
+    previous {_TEXT}, hash {_TEXT}, CONSTRAINT journal_seq PRIMARY KEY (chain, seq));
+CREATE TABLE account (id {_TEXT}, parent {_TEXT}, contract {_TEXT}, "limit" {_TEXT}, gates {_TEXT}, spent {_TEXT},
+    held {_TEXT}, frozen {_TEXT}, policy {_TEXT}, earlier {_TEXT}, seq BIGINT NOT NULL, head {_TEXT},
+    CONSTRAINT account_id PRIMARY KEY (id));
+CREATE TABLE charge (id {_TEXT}, chain {_TEXT}, seq BIGINT NOT NULL, dataset {_TEXT}, account {_TEXT},
+    analyst {_TEXT}, state {_TEXT}, question {_TEXT}, statement {_TEXT}, shared {_TEXT}, cost {_TEXT}, source {_TEXT},
+    reason {_TEXT}, lease_until BIGINT NOT NULL, acknowledged INTEGER NOT NULL DEFAULT 0,
+    CONSTRAINT charge_id PRIMARY KEY (id), CONSTRAINT charge_seq UNIQUE (chain, seq),
+    CONSTRAINT charge_state CHECK (state IN ({_STATES})));
+CREATE UNIQUE INDEX charge_question ON charge (question) WHERE {_OPEN};
+CREATE INDEX charge_lease ON charge (lease_until) WHERE {_OPEN};
+CREATE INDEX charge_failed ON charge (dataset) WHERE state = '{FORFEITED}' AND acknowledged = 0;
+CREATE TABLE answer (rowid BIGINT GENERATED ALWAYS AS IDENTITY, question {_TEXT}, statement {_TEXT}, shared {_TEXT},
+    charge {_TEXT} CONSTRAINT answer_paid REFERENCES charge (id), body BYTEA NOT NULL,
+    CONSTRAINT answer_question PRIMARY KEY (question), CONSTRAINT answer_charge UNIQUE (charge));
+CREATE INDEX answer_statement ON answer (statement, rowid);
+CREATE INDEX answer_shared ON answer (shared, rowid) WHERE shared <> '';
+CREATE TABLE key (account {_TEXT}, key {_TEXT}, request {_TEXT}, charge {_TEXT}, chain {_TEXT}, seq BIGINT NOT NULL,
+    CONSTRAINT key_key PRIMARY KEY (account, key), CONSTRAINT key_seq UNIQUE (chain, seq));
+"""
+
+# What must be there and valid for the tables to keep their promises; ``damage`` looks.
+GUARDS = frozenset(
+    {
+        *("journal_seq", "account_id", "charge_id", "charge_seq", "charge_state", "charge_question"),
+        *("answer_paid", "answer_question", "answer_charge", "key_key", "key_seq"),
+    }
+)
+
+
+def has_tables(connection: psycopg.Connection[Any]) -> bool:
+    """Whether there is a ledger, or something that has its name."""
+    # not to_regclass: a session remembers for a while that it found nothing
+    found = "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = 'meta')"
+    return connection.execute(found, (SCHEMA,)).fetchone() == (True,)
+
+
+def create_tables(connection: psycopg.Connection[Any]) -> None:
+    """The tables, whole or not at all; of several processes only one makes them."""
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", (SCHEMA,))
+        if has_tables(connection):
+            return
+        # an owner may have made the schema for a role that may not
+        if connection.execute("SELECT FROM pg_namespace WHERE nspname = $1", (SCHEMA,)).fetchone() is None:
+            connection.execute(f"CREATE SCHEMA {SCHEMA}")
+        connection.execute("SELECT set_config('search_path', $1, true)", (PATH,))
+        connection.execute(_TABLES)
+        for about in (("version", str(VERSION)), ("identity", token())):
+            connection.execute("INSERT INTO meta VALUES ($1, $2)", about)

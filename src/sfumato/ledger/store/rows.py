@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of a ledger in SQL that SQLite and PostgreSQL both read: here they cannot differ.
+
+A medium adds how a statement is sent, how a long result is streamed, its clock and its
+locks. ``?`` stands for a value, and nothing else in a statement is a question mark.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any, TypeAlias
+
+from sfumato.ledger.journal import Entry
+from sfumato.ledger.store.base import (
+    EXECUTING,
+    FORFEITED,
+    RESERVED,
+    AccountRow,
+    AnswerRow,
+    ChargeRow,
+    Counts,
+    KeyRow,
+)
+
+Cell: TypeAlias = int | str | bytes
+
+
+def _columns(kind: type[AccountRow | ChargeRow | AnswerRow | KeyRow | Entry]) -> list[str]:
+    """The fields of a row in their order; ``limit`` is a word of SQL."""
+    return ['"limit"' if field.name == "limit" else field.name for field in fields(kind)]
+
+
+def _add(table: str, columns: list[str], changed: Iterable[str] = ()) -> str:
+    """Adds a row; where ``changed`` names columns, one of the same id only takes these."""
+    sql = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' for _ in columns)})"
+    taken = ", ".join(f"{name} = excluded.{name}" for name in changed)
+    return f"{sql} ON CONFLICT (id) DO UPDATE SET {taken}" if taken else sql
+
+
+def _cells(kind: type[AccountRow | ChargeRow | AnswerRow | KeyRow | Entry]) -> Callable[[Any], tuple[Cell, ...]]:
+    """The values of a row, for its columns."""
+    return attrgetter(*(field.name for field in fields(kind)))
+
+
+account_cells, _charge_cells, _answer_cells, _key_cells, _entry_cells = map(
+    _cells, (AccountRow, ChargeRow, AnswerRow, KeyRow, Entry)
+)
+_ACCOUNT, _CHARGE, _ANSWER, _KEY, _ENTRY = map(_columns, (AccountRow, ChargeRow, AnswerRow, KeyRow, Entry))
+PUT_ACCOUNT = _add("account", _ACCOUNT, _ACCOUNT[2:])
+CHANGEABLE = ("state", "reason", "lease_until", "acknowledged")
+_PUT_CHARGE = _add("charge", _CHARGE, CHANGEABLE)
+_PUT_ANSWER, _PUT_KEY, _APPEND = _add("answer", _ANSWER), _add("key", _KEY), _add("journal", _ENTRY)
+
+ACCOUNTS, _CHARGES, _ANSWERS, _KEYS, _ENTRIES = (
+    f"SELECT {', '.join(columns)} FROM {table}"
+    for columns, table in (
+        (_ACCOUNT, "account"),
+        (_CHARGE, "charge"),
+        (_ANSWER, "answer"),
+        (_KEY, "key"),
+        (_ENTRY, "journal"),
+    )
+)
+_HISTORY = (
+    f"SELECT {', '.join(f'charge.{name}' for name in _CHARGE)}, {', '.join(f'answer.{name}' for name in _ANSWER)} "
+    "FROM charge LEFT JOIN answer ON answer.charge = charge.id ORDER BY charge.chain, charge.seq"
+)
+# one step from each chain to the next: the index is never scanned
+_CHAINS = (
+    "WITH RECURSIVE name (chain) AS (SELECT min(chain) FROM journal UNION ALL "
+    "SELECT (SELECT min(chain) FROM journal WHERE journal.chain > name.chain) FROM name WHERE name.chain IS NOT NULL) "
+    "SELECT chain FROM name WHERE chain IS NOT NULL"
+)
+_COUNTS = "SELECT " + ", ".join(
+    f"(SELECT count(*) FROM {table})" for table in ("account", "charge", "answer", "key", "journal")
+)
+# the words of the partial indexes, so that they are used
+_OPEN = f"state IN ('{RESERVED}', '{EXECUTING}')"
+_UNSEEN = f"state = '{FORFEITED}' AND acknowledged = 0"
+
+
+class SqlRows(ABC):
+    """``Rows`` but for ``now`` and ``lock``."""
+
+    @abstractmethod
+    def _run(self, sql: str, values: tuple[Cell, ...] = ()) -> None:
+        """A statement without a result."""
+
+    @abstractmethod
+    def _all(self, sql: str, values: tuple[Cell, ...] = ()) -> list[tuple[Any, ...]]:
+        """A short result, whole."""
+
+    @abstractmethod
+    def _stream(self, sql: str, values: tuple[Cell, ...] = ()) -> Iterator[tuple[Any, ...]]:
+        """A long result, never all in memory."""
+
+    def _one(self, sql: str, values: tuple[Cell, ...] = ()) -> tuple[Any, ...] | None:
+        found = self._all(sql, values)
+        return found[0] if found else None
+
+    def account(self, account_id: str) -> AccountRow | None:
+        row = self._one(f"{ACCOUNTS} WHERE id = ?", (account_id,))
+        return AccountRow(*row) if row else None
+
+    def accounts(self) -> Iterator[AccountRow]:
+        return (AccountRow(*row) for row in self._stream(f"{ACCOUNTS} ORDER BY id"))
+
+    def put_account(self, row: AccountRow) -> None:
+        self._run(PUT_ACCOUNT, account_cells(row))
+
+    def charge(self, charge_id: str) -> ChargeRow | None:
+        row = self._one(f"{_CHARGES} WHERE id = ?", (charge_id,))
+        return ChargeRow(*row) if row else None
+
+    def put_charge(self, row: ChargeRow) -> None:
+        self._run(_PUT_CHARGE, _charge_cells(row))
+
+    def under_way(self, question: str) -> ChargeRow | None:
+        row = self._one(f"{_CHARGES} WHERE question = ? AND {_OPEN}", (question,))
+        return ChargeRow(*row) if row else None
+
+    def overdue(self, until: int | None, limit: int, dataset: str | None = None) -> list[ChargeRow]:
+        conditions: list[tuple[str, Cell]] = []
+        if until is not None:
+            conditions.append((" AND lease_until <= ?", until))
+        if dataset is not None:
+            conditions.append((" AND dataset = ?", dataset))
+        where, values = "".join(text for text, _ in conditions), tuple(value for _, value in conditions)
+        rows = self._all(f"{_CHARGES} WHERE {_OPEN}{where} ORDER BY lease_until, id LIMIT ?", (*values, limit))
+        return [ChargeRow(*row) for row in rows]
+
+    def failures(self, dataset: str) -> list[ChargeRow]:
+        rows = self._all(f"{_CHARGES} WHERE dataset = ? AND {_UNSEEN} ORDER BY chain, seq", (dataset,))
+        return [ChargeRow(*row) for row in rows]
+
+    def answer(self, question: str) -> AnswerRow | None:
+        return self._answer("question = ?", question)
+
+    def first_answer(self, statement: str) -> AnswerRow | None:
+        return self._answer("statement = ?", statement)
+
+    def shared_answer(self, shared: str) -> AnswerRow | None:
+        return self._answer("shared = ? AND shared <> ''", shared)
+
+    def _answer(self, condition: str, value: str) -> AnswerRow | None:
+        row = self._one(f"{_ANSWERS} WHERE {condition} ORDER BY rowid LIMIT 1", (value,))
+        return AnswerRow(*row) if row else None
+
+    def put_answer(self, row: AnswerRow) -> None:
+        self._run(_PUT_ANSWER, _answer_cells(row))
+
+    def key(self, account: str, key: str) -> KeyRow | None:
+        row = self._one(f"{_KEYS} WHERE account = ? AND key = ?", (account, key))
+        return KeyRow(*row) if row else None
+
+    def put_key(self, row: KeyRow) -> None:
+        self._run(_PUT_KEY, _key_cells(row))
+
+    def append(self, entry: Entry) -> None:
+        self._run(_APPEND, _entry_cells(entry))
+
+    def last_entry(self, chain: str) -> Entry | None:
+        row = self._one(f"{_ENTRIES} WHERE chain = ? ORDER BY seq DESC LIMIT 1", (chain,))
+        return Entry(*row) if row else None
+
+    def entry(self, chain: str, seq: int) -> Entry | None:
+        row = self._one(f"{_ENTRIES} WHERE chain = ? AND seq = ?", (chain, seq))
+        return Entry(*row) if row else None
+
+    def chains(self) -> list[str]:
+        return [str(row[0]) for row in self._all(_CHAINS)]
+
+    def entries(self, chain: str, after: int = 0) -> Iterator[Entry]:
+        rows = self._stream(f"{_ENTRIES} WHERE chain = ? AND seq > ? ORDER BY seq", (chain, after))
+        return (Entry(*row) for row in rows)
+
+    def history(self) -> Iterator[tuple[ChargeRow, AnswerRow | None]]:
+        width = len(_CHARGE)
+        for row in self._stream(_HISTORY):
+            answer = AnswerRow(*row[width:]) if row[width] is not None else None
+            yield ChargeRow(*row[:width]), answer
+
+    def keys(self) -> Iterator[KeyRow]:
+        return (KeyRow(*row) for row in self._stream(f"{_KEYS} ORDER BY chain, seq"))
+
+    def counts(self) -> Counts:
+        return Counts(*self._all(_COUNTS)[0])

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of a ledger in SQLite, and the way from each older format to this one.
+
+Format 1 had one chain for all datasets and no accounts below them. Its chain is kept as it
+was written, under the name "", so that heads noted from it still speak of it; each dataset
+begins its own chain with an entry that names the old head.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import apsw
+
+from sfumato.accounting.filter import NOTHING, Charge
+from sfumato.ledger.balance import Held, charge_from_json, charge_text, held_text
+from sfumato.ledger.journal import LEGACY, Entry, canonical_json, chained, genesis
+from sfumato.ledger.store.base import COMMITTED, FORFEITED, VOIDED
+from sfumato.ledger.tree import UNSTATED, Scope
+from sfumato.noise.entropy import token
+from sfumato.privacy.event import Json
+
+VERSION = 2
+APPLICATION = 0x5F0A70  # "sfumato", so that another program's database is told apart
+
+_TABLES = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE journal (chain TEXT NOT NULL, seq INTEGER NOT NULL, at TEXT NOT NULL, kind TEXT NOT NULL,
+    body TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL, UNIQUE (chain, seq)) STRICT;
+CREATE TABLE account (id TEXT PRIMARY KEY, parent TEXT NOT NULL, contract TEXT NOT NULL, "limit" TEXT NOT NULL,
+    gates TEXT NOT NULL, spent TEXT NOT NULL, held TEXT NOT NULL, frozen TEXT NOT NULL, policy TEXT NOT NULL,
+    earlier TEXT NOT NULL, seq INTEGER NOT NULL, head TEXT NOT NULL) STRICT;
+CREATE TABLE charge (id TEXT NOT NULL UNIQUE, chain TEXT NOT NULL, seq INTEGER NOT NULL, dataset TEXT NOT NULL,
+    account TEXT NOT NULL, analyst TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('reserved', 'executing', 'committed', 'forfeited', 'voided')),
+    question TEXT NOT NULL, statement TEXT NOT NULL, shared TEXT NOT NULL, cost TEXT NOT NULL, source TEXT NOT NULL,
+    reason TEXT NOT NULL, lease_until INTEGER NOT NULL, acknowledged INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (chain, seq)) STRICT;
+CREATE INDEX charge_lease ON charge (lease_until) WHERE state IN ('reserved', 'executing');
+CREATE INDEX charge_failed ON charge (dataset) WHERE state = 'forfeited' AND acknowledged = 0;
+CREATE TABLE answer (question TEXT NOT NULL UNIQUE, statement TEXT NOT NULL, shared TEXT NOT NULL,
+    charge TEXT NOT NULL UNIQUE REFERENCES charge (id), body BLOB NOT NULL) STRICT;
+CREATE INDEX answer_statement ON answer (statement);
+CREATE INDEX answer_shared ON answer (shared) WHERE shared <> '';
+CREATE TABLE key (account TEXT NOT NULL, key TEXT NOT NULL, request TEXT NOT NULL, charge TEXT NOT NULL,
+    chain TEXT NOT NULL, seq INTEGER NOT NULL, UNIQUE (account, key), UNIQUE (chain, seq)) STRICT;
+"""
+_OLD = ("journal", "account", "charge", "answer")
+
+
+def create(connection: apsw.Connection) -> None:
+    """An empty ledger, whole or not at all."""
+    connection.execute(f"BEGIN; {_TABLES} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}")
+    connection.execute("INSERT INTO meta VALUES ('identity', ?)", (token(),))
+    connection.execute("COMMIT")
+
+
+def upgrade(connection: apsw.Connection) -> None:
+    """Brings format 1 to this one inside the caller's transaction; nothing is lost, nothing rewritten."""
+    for name in _OLD:
+        connection.execute(f"ALTER TABLE {name} RENAME TO old_{name}")
+    connection.execute("DROP INDEX charge_state; DROP INDEX answer_statement")
+    connection.execute(f"{_TABLES} PRAGMA user_version = {VERSION}")
+    connection.execute("INSERT INTO meta VALUES ('identity', ?)", (token(),))
+    connection.execute("INSERT INTO journal SELECT ?, * FROM old_journal ORDER BY seq", (LEGACY,))
+    entries = connection.execute("SELECT * FROM journal ORDER BY seq DESC LIMIT 1")
+    last = [Entry(*row) for row in entries]
+    opened = _opening_entries(connection)
+    paid = _charges(connection, opened)
+    for dataset, contract, gates, spent in list(connection.execute("SELECT * FROM old_account ORDER BY dataset")):
+        _account(connection, last[0], (dataset, contract, gates, spent), paid.get(dataset, []))
+    connection.execute("INSERT INTO answer SELECT question, statement, '', charge, body FROM old_answer ORDER BY rowid")
+    for name in ("answer", "charge", "account", "journal"):
+        connection.execute(f"DROP TABLE old_{name}")
+
+
+def _opening_entries(connection: apsw.Connection) -> dict[str, int]:
+    """By charge, the entry that reserved it."""
+    found = connection.execute("SELECT seq, body FROM journal WHERE kind = 'reserve'")
+    return {json.loads(body)["charge"]: seq for seq, body in found}
+
+
+def _charges(connection: apsw.Connection, opened: dict[str, int]) -> dict[str, list[tuple[str, str, Charge]]]:
+    """Moves the charges; by dataset, each analyst's states and costs."""
+    paid: dict[str, list[tuple[str, str, Charge]]] = {}
+    rows = connection.execute(
+        "SELECT id, dataset, analyst, state, question, statement, cost, reason, acknowledged FROM old_charge "
+        "ORDER BY rowid"
+    )
+    for charge, dataset, analyst, state, question, statement, cost, reason, acknowledged in list(rows):
+        scope = Scope(dataset, UNSTATED, analyst)
+        connection.execute(
+            "INSERT INTO charge VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, '', ?, 0, ?)",
+            (
+                *(charge, LEGACY, opened[charge], scope.root, scope.id, analyst, state),
+                *(question, statement, cost, reason, acknowledged),
+            ),
+        )
+        paid.setdefault(dataset, []).append((scope.id, state, charge_from_json(json.loads(cost))))
+    return paid
+
+
+def _account(
+    connection: apsw.Connection, last: Entry, old: tuple[Any, ...], paid: Iterable[tuple[str, str, Charge]]
+) -> None:
+    """A dataset's account, those of its analysts, and the first entry of its own chain."""
+    dataset, contract, gates, spent = old
+    root = Scope(dataset)
+    form = json.loads(contract)
+    limit = canonical_json({"epsilon": form["epsilon"], "delta": form["delta"]})
+    body: dict[str, Json] = {"continues": last.seq, "head": last.hash}
+    entry = chained(root.id, 1, last.at, "continue", body, genesis(root.id))
+    connection.execute("INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?, ?)", _cells(entry))
+    sums: dict[str, tuple[Charge, Held]] = {root.id: (NOTHING, Held())}
+    for account, state, cost in paid:
+        for each in Scope.of(account).lineage:
+            done, held = sums.get(each, (NOTHING, Held()))
+            if state in (COMMITTED, FORFEITED):
+                done = done + cost
+            elif state != VOIDED:
+                held = held.plus(cost)
+            sums[each] = (done, held)
+    for account, (done, held) in sums.items():
+        top = account == root.id
+        connection.execute(
+            "INSERT INTO account VALUES (?, ?, ?, ?, ?, ?, ?, '', ?, '[]', ?, ?)",
+            (account, Scope.of(account).parent, contract if top else "", limit if top else "", gates if top else "")
+            # what the old row said is kept even if it is wrong, so that verify still finds it
+            + (spent if top else charge_text(done), held_text(held), "{}" if top else "")
+            + ((1, entry.hash) if top else (0, "")),
+        )
+
+
+def _cells(entry: Entry) -> tuple[str | int, ...]:
+    return entry.chain, entry.seq, entry.at, entry.kind, entry.body, entry.previous, entry.hash

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``sfumato ledger export|import|migrate|report``."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.contracts.shell import COUNT, Shell
+
+OLD = Path(__file__).parents[1] / "ledger" / "data" / "format-1.sqlite"
+
+
+@pytest.fixture
+def asked(shell: Shell) -> Shell:
+    """A folder whose ledger has one answer, and an export of it."""
+    shell.run("query", COUNT, "--epsilon", "1")
+    assert shell.run("ledger", "export", "--output", "out.jsonl").out == "6 lines\n"
+    return shell
+
+
+def test_an_export_read_in_elsewhere_answers_the_same(asked: Shell) -> None:
+    before = asked.run("query", COUNT, "--epsilon", "1", "--format", "json").out
+    asked.configure('ledger = "ledger.db"', 'ledger = "other.db"')
+    assert asked.run("ledger", "import", "out.jsonl").out == "4 entries, verified\n"
+    assert asked.run("query", COUNT, "--epsilon", "1", "--format", "json").out == before
+    assert asked.run("ledger", "verify").code == 0
+
+
+def test_an_edited_export_is_refused_and_no_fresh_budget_is_left(asked: Shell) -> None:
+    text = (asked.folder / "out.jsonl").read_text()
+    asked.write("out.jsonl", text.replace("1000000000000", "1000000000001"))
+    asked.configure('ledger = "ledger.db"', 'ledger = "other.db"')
+    ran = asked.run("ledger", "import", "out.jsonl")
+    assert (ran.code, ran.err.split(":")[0]) == (3, "LedgerCorrupt")
+    assert not (asked.folder / "other.db").exists()
+
+
+def test_a_ledger_that_holds_something_takes_no_import(asked: Shell) -> None:
+    ran = asked.run("ledger", "import", "out.jsonl")
+    assert (ran.code, "is not empty" in ran.err) == (2, True)
+    assert asked.run("ledger", "verify").code == 0
+
+
+def test_what_is_not_there_is_not_imported(asked: Shell) -> None:
+    assert asked.run("ledger", "import", "none.jsonl").code == 2
+    assert asked.run("ledger", "import", "people.csv").code == 2
+
+
+def test_an_export_needs_its_folder(asked: Shell) -> None:
+    assert asked.run("ledger", "export", "--output", "nowhere/out.jsonl").code == 2
+
+
+def test_migrate_copies_to_another_place_and_says_what_to_do(asked: Shell) -> None:
+    ran = asked.run("ledger", "migrate", "--to", "copy.db")
+    assert "4 entries copied and verified; write ledger = 'copy.db' into sfumato.toml" in ran.out
+    assert "remove the old one" in ran.out
+    asked.configure('ledger = "ledger.db"', 'ledger = "copy.db"')
+    assert asked.run("ledger", "verify").code == 0
+
+
+def test_migrate_brings_an_old_format_forward(shell: Shell) -> None:
+    shutil.copy(OLD, shell.folder / "ledger.db")
+    assert "has the newest format" in shell.run("ledger", "migrate").out
+    ran = shell.run("ledger", "verify")
+    assert ran.out.startswith("36 entries, 11 charges, head ")
+
+
+@pytest.mark.parametrize(("language", "says"), [("en", "What was told about"), ("zh", "发布了什么")])
+def test_a_report_is_one_file_in_a_language(asked: Shell, language: str, says: str) -> None:
+    assert asked.run("ledger", "report", "--output", "r.html", "--language", language).out == "r.html\n"
+    html = (asked.folder / "r.html").read_text(encoding="utf-8")
+    assert says in html
+    assert COUNT in html
+
+
+def test_a_report_in_another_language_is_wrong_use(asked: Shell) -> None:
+    assert asked.run("ledger", "report", "--output", "r.html", "--language", "fr").code == 2

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every store owes the ledger: inherit, and give ``open_store``."""
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from sfumato.errors import LedgerCorrupt, LedgerError, LedgerUnavailable
+from sfumato.ledger.journal import Entry, chained, genesis
+from sfumato.ledger.store.base import (
+    COMMITTED,
+    EXECUTING,
+    FORFEITED,
+    RESERVED,
+    VOIDED,
+    AccountRow,
+    AnswerRow,
+    ChargeRow,
+    Counts,
+    KeyRow,
+    Rows,
+    Store,
+)
+
+ACCOUNT = AccountRow("d", "", '{"c":1}', '{"l":1}', '{"g":1}', '{"s":0}', '{"h":0}', "", "{}", "[]", 1, "head")
+BELOW = AccountRow("d/p", "d", "", "", "", '{"s":0}', '{"h":0}', "", "", "[]", 0, "")
+CHARGE = ChargeRow(
+    *("c1", "d", 2, "d", "d/p/a", "a", RESERVED, "q1", "s1", "any1", '{"e":1}', "", "", 1_000),
+)
+ANSWER = AnswerRow("q1", "s1", "any1", "c1", b"\x00first")
+KEY = KeyRow("d/p/a", "k", "hash", "c1", "d", 2)
+
+
+class Boom(Exception):
+    """What a unit of work raises of itself."""
+
+
+def another(number: int, state: str = RESERVED, **changes: object) -> ChargeRow:
+    """A charge with names and an entry of its own."""
+    fresh = replace(CHARGE, id=f"c{number}", seq=number + 1, question=f"q{number}", state=state)
+    return replace(fresh, **changes)
+
+
+def chain_of(name: str, length: int) -> list[Entry]:
+    """A whole chain."""
+    entries: list[Entry] = []
+    for seq in range(1, length + 1):
+        previous = entries[-1].hash if entries else genesis(name)
+        entries.append(chained(name, seq, "now", "thaw", {"n": seq}, previous))
+    return entries
+
+
+def put(store: Store, *rows: object) -> None:
+    """Rows of any kind, in one unit of work."""
+
+    def unit(target: Rows) -> None:
+        target.lock(["d"])
+        for row in rows:
+            {
+                AccountRow: target.put_account,
+                ChargeRow: target.put_charge,
+                AnswerRow: target.put_answer,
+                KeyRow: target.put_key,
+                Entry: target.append,
+            }[type(row)](row)
+
+    store.write(unit)
+
+
+class LedgerStoreContract:
+    """The suite. ``open_store`` opens the same place each time."""
+
+    @pytest.fixture
+    def stores(self, open_store: Callable[[], Store]) -> Iterator[Callable[[], Store]]:
+        """Opens stores, and closes what a test leaves open."""
+        opened: list[Store] = []
+
+        def more() -> Store:
+            opened.append(open_store())
+            return opened[-1]
+
+        yield more
+        for store in opened:
+            store.close()
+
+    @pytest.fixture
+    def store(self, stores: Callable[[], Store]) -> Store:
+        """A store with one account and one charge."""
+        store = stores()
+        put(store, ACCOUNT, CHARGE)
+        return store
+
+    def test_an_empty_store_holds_nothing(self, stores: Callable[[], Store]) -> None:
+        store = stores()
+
+        def everything(rows: Rows) -> list[object]:
+            lists = (rows.accounts(), rows.history(), rows.keys(), rows.entries("d"))
+            found = [*rows.chains(), *(item for each in lists for item in each)]
+            singles = (rows.account("d"), rows.charge("c1"), rows.answer("q1"), rows.first_answer("s1"))
+            more = (rows.shared_answer("any1"), rows.key("d", "k"), rows.under_way("q1"), rows.last_entry("d"))
+            assert rows.counts() == Counts(0, 0, 0, 0, 0)
+            assert rows.overdue(None, 9) == rows.failures("d") == []
+            return [*found, *(item for item in (*singles, *more, rows.entry("d", 1)) if item is not None)]
+
+        assert store.read(everything) == []
+        assert store.peek("d") is None
+
+    def test_rows_come_back_as_they_went_in(self, store: Store) -> None:
+        put(store, BELOW, replace(CHARGE, state=COMMITTED), ANSWER, KEY)
+        assert store.peek("d") == store.read(lambda rows: rows.account("d")) == ACCOUNT
+        assert store.read(lambda rows: list(rows.accounts())) == [ACCOUNT, BELOW]
+        paid = replace(CHARGE, state=COMMITTED)
+        assert store.read(lambda rows: rows.charge("c1")) == paid
+        assert store.read(lambda rows: list(rows.history())) == [(paid, ANSWER)]
+        assert store.read(lambda rows: rows.key("d/p/a", "k")) == KEY
+        assert store.read(lambda rows: list(rows.keys())) == [KEY]
+        assert store.read(lambda rows: rows.counts()) == Counts(2, 1, 1, 1, 0)
+
+    def test_names_and_numbers_of_every_kind_are_kept(self, store: Store) -> None:
+        odd = "数据/%2F \U0001f4d6 'quoted\" \\ ;--"
+        put(store, replace(ACCOUNT, id=odd, spent=str(2**200)), another(2, account=odd, lease_until=2**62))
+        put(store, AnswerRow("q2", odd, odd, "c2", bytes(range(256))))
+        assert store.peek(odd) == replace(ACCOUNT, id=odd, spent=str(2**200))
+        assert store.read(lambda rows: rows.charge("c2")) == another(2, account=odd, lease_until=2**62)
+        assert store.read(lambda rows: rows.first_answer(odd)) == AnswerRow("q2", odd, odd, "c2", bytes(range(256)))
+
+    def test_an_account_put_again_changes_all_but_its_place(self, store: Store) -> None:
+        changed = AccountRow("d", "", *("cc", "ll", "gg", "ss", "hh", "ff", "pp", "ee"), 7, "hash")
+        put(store, changed)
+        assert store.peek("d") == store.read(lambda rows: rows.account("d")) == changed
+        assert store.read(lambda rows: next(rows.accounts())) == changed
+
+    def test_a_charge_put_again_changes_its_state_and_nothing_else(self, store: Store) -> None:
+        put(store, replace(CHARGE, state=FORFEITED, reason="engine", lease_until=5, acknowledged=1, cost="x", seq=9))
+        expected = replace(CHARGE, state=FORFEITED, reason="engine", lease_until=5, acknowledged=1)
+        assert store.read(lambda rows: rows.charge("c1")) == expected
+
+    def test_accounts_and_chains_come_by_code_points(self, store: Store) -> None:
+        names = ["d/p", "d-p", "D", "é", "数", "d/p/a", "d.", "\U0001f4d6", "e"]
+        put(store, *(replace(BELOW, id=name) for name in names), *(chain_of(name, 1)[0] for name in names))
+        assert store.read(lambda rows: [row.id for row in rows.accounts()]) == sorted([*names, "d"])
+        assert store.read(lambda rows: rows.chains()) == sorted(names)
+
+    def test_a_unit_sees_what_it_wrote(self, store: Store) -> None:
+        def unit(rows: Rows) -> None:
+            held = rows.lock(["d", "d/p"])
+            assert held == {"d": ACCOUNT}
+            rows.put_account(replace(ACCOUNT, spent="more"))
+            rows.put_account(BELOW)
+            rows.put_charge(another(2, EXECUTING))
+            rows.append(chain_of("d", 1)[0])
+            assert rows.account("d") == replace(ACCOUNT, spent="more")
+            assert rows.lock(["d/p", "d"]) == {"d": replace(ACCOUNT, spent="more"), "d/p": BELOW}
+            assert [row.id for row in rows.accounts()] == ["d", "d/p"]
+            assert rows.under_way("q2") == rows.charge("c2") == another(2, EXECUTING)
+            assert rows.last_entry("d") == chain_of("d", 1)[0]
+            assert rows.counts() == Counts(2, 2, 0, 0, 1)
+
+        store.write(unit)
+
+    def test_a_unit_that_fails_leaves_nothing_and_its_error_comes_out(self, store: Store) -> None:
+        def unit(rows: Rows) -> None:
+            rows.lock(["d"])
+            rows.put_account(replace(ACCOUNT, spent="lost"))
+            rows.put_account(replace(BELOW, id="lost"))
+            rows.put_charge(another(2))
+            rows.put_answer(ANSWER)
+            rows.put_key(KEY)
+            rows.append(chain_of("d", 1)[0])
+            raise Boom
+
+        with pytest.raises(Boom):
+            store.write(unit)
+        assert (store.peek("d"), store.peek("lost")) == (ACCOUNT, None)
+        assert store.read(lambda rows: rows.counts()) == Counts(1, 1, 0, 0, 0)
+
+    def test_a_unit_may_fail_after_it_has_scanned_what_it_wrote(self, store: Store) -> None:
+        def unit(rows: Rows) -> None:
+            rows.lock(["d"])
+            rows.put_account(replace(ACCOUNT, spent="lost"))
+            assert [row.spent for row in rows.accounts()] == ["lost"]
+            raise Boom
+
+        with pytest.raises(Boom):
+            store.write(unit)
+        assert store.peek("d") == store.read(lambda rows: next(rows.accounts())) == ACCOUNT
+
+    def test_units_that_fail_do_not_touch_those_beside_them(self, store: Store) -> None:
+        start, failed = threading.Barrier(16), []
+
+        def run(number: int) -> None:
+            def unit(rows: Rows) -> None:
+                row = rows.lock(["d"])["d"]
+                rows.put_account(replace(row, spent=str(int(row.spent if row.spent.isdigit() else 0) + 1)))
+                rows.put_charge(another(number))
+                if number % 2:
+                    raise Boom
+
+            start.wait()
+            try:
+                store.write(unit)
+            except Boom:
+                failed.append(number)
+
+        threads = [threading.Thread(target=run, args=(number,)) for number in range(2, 18)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(failed) == [number for number in range(2, 18) if number % 2]
+        assert store.read(lambda rows: next(rows.accounts()).spent) == "8"
+        assert store.read(lambda rows: rows.counts()).charges == 1 + 8
+
+    def test_what_a_unit_gives_back_is_handed_to_its_caller(self, store: Store) -> None:
+        assert store.write(lambda rows: rows.counts().charges + 41) == 42
+        assert store.read(lambda rows: "text") == "text"
+
+    def test_a_question_is_under_way_until_its_charge_ends(self, store: Store) -> None:
+        assert store.read(lambda rows: rows.under_way("q1")) == CHARGE
+        put(store, another(2, COMMITTED), another(3, VOIDED), another(4, FORFEITED), another(5, EXECUTING))
+        found = [store.read(lambda rows, n=n: rows.under_way(f"q{n}")) for n in range(2, 6)]
+        assert found == [None, None, None, another(5, EXECUTING)]
+
+    def test_ended_leases_are_found_oldest_first(self, store: Store) -> None:
+        leases = {2: 30, 3: 10, 4: 20, 5: 5}
+        put(store, *(another(n, EXECUTING, lease_until=until) for n, until in leases.items()))
+        put(store, another(6, COMMITTED, lease_until=1), another(7, lease_until=10, dataset="e"))
+
+        def ids(until: int | None, limit: int, dataset: str | None = None) -> list[str]:
+            return [row.id for row in store.read(lambda rows: rows.overdue(until, limit, dataset))]
+
+        assert ids(20, 9) == ["c5", "c3", "c7", "c4"]
+        assert ids(20, 9, "d") == ["c5", "c3", "c4"]
+        assert ids(20, 2) == ["c5", "c3"]
+        assert ids(4, 9) == []
+        assert ids(None, 9, "d") == ["c5", "c3", "c4", "c2", "c1"]
+
+    def test_failures_are_found_until_they_are_acknowledged(self, store: Store) -> None:
+        put(store, *(another(n, FORFEITED, reason="engine") for n in (2, 3)), another(4, COMMITTED, reason="engine"))
+        put(store, another(5, FORFEITED, dataset="e"))
+        assert store.read(lambda rows: [row.id for row in rows.failures("d")]) == ["c2", "c3"]
+        put(store, another(2, FORFEITED, reason="engine", acknowledged=1))
+        assert store.read(lambda rows: [row.id for row in rows.failures("d")]) == ["c3"]
+
+    def test_the_first_answer_of_a_statement_stays_the_first(self, store: Store) -> None:
+        later = AnswerRow("q2", "s1", "any1", "c2", b"second")
+        put(store, another(2), ANSWER)
+        put(store, later)
+        assert store.read(lambda rows: (rows.answer("q1"), rows.answer("q2"))) == (ANSWER, later)
+        assert store.read(lambda rows: (rows.first_answer("s1"), rows.shared_answer("any1"))) == (ANSWER, ANSWER)
+
+    def test_an_answer_that_may_not_be_shared_is_not_found_as_one(self, store: Store) -> None:
+        put(store, replace(ANSWER, shared=""))
+        assert store.read(lambda rows: rows.shared_answer("")) is None
+
+    @pytest.mark.parametrize(
+        "second",
+        [
+            replace(ANSWER, charge="c2"),
+            replace(ANSWER, question="q2"),
+            replace(KEY, request="other", seq=3),
+            chain_of("d", 1)[0],
+        ],
+    )
+    def test_what_is_there_once_is_not_there_twice(self, store: Store, second: object) -> None:
+        put(store, another(2), ANSWER, KEY, chain_of("d", 1)[0])
+        with pytest.raises(LedgerCorrupt):
+            put(store, second)
+        assert store.read(lambda rows: rows.counts()) == Counts(1, 2, 1, 1, 1)
+
+    def test_charges_come_by_their_entries_with_their_answers(self, store: Store) -> None:
+        put(store, another(9), another(4), another(2, chain="c"), AnswerRow("q4", "s", "", "c4", b"4"))
+        found = store.read(lambda rows: [(row.id, answer and answer.body) for row, answer in rows.history()])
+        assert found == [("c2", None), ("c1", None), ("c4", b"4"), ("c9", None)]
+
+    def test_keys_come_by_their_entries(self, store: Store) -> None:
+        put(store, replace(KEY, key="z", seq=7), replace(KEY, chain="c", key="y", seq=9), KEY)
+        assert [row.key for row in store.read(lambda rows: list(rows.keys()))] == ["y", "k", "z"]
+
+    def test_a_chain_is_kept_in_order(self, store: Store) -> None:
+        mine, other = chain_of("d", 5), chain_of("e", 2)
+        put(store, *reversed(mine), *other)
+        assert store.read(lambda rows: list(rows.entries("d"))) == mine
+        assert store.read(lambda rows: list(rows.entries("d", after=3))) == mine[3:]
+        assert store.read(lambda rows: (rows.last_entry("d"), rows.entry("e", 1))) == (mine[-1], other[0])
+        assert store.read(lambda rows: rows.entry("e", 3)) is None
+
+    def test_the_clock_goes_on(self, store: Store) -> None:
+        times = [store.read(lambda rows: rows.now()) for _ in range(5)]
+        assert times == sorted(times)
+        assert times[0] > 1_700_000_000_000
+
+    def test_it_has_a_name_for_ever(self, store: Store, stores: Callable[[], Store]) -> None:
+        name = store.identity
+        store.close()
+        assert stores().identity == name != ""
+
+    def test_what_was_written_is_there_when_it_is_opened_again(self, store: Store, stores: Callable[[], Store]) -> None:
+        put(store, ANSWER)
+        store.close()
+        again = stores()
+        assert (again.peek("d"), again.read(lambda rows: rows.answer("q1"))) == (ACCOUNT, ANSWER)
+
+    def test_a_sound_store_has_no_damage(self, store: Store) -> None:
+        store.checkpoint()
+        assert store.damage() == []
+
+    def test_a_closed_store_says_so(self, store: Store) -> None:
+        store.close()
+        store.close()
+        for call in (lambda: store.read(lambda rows: 1), lambda: store.write(lambda rows: 1), lambda: store.peek("d")):
+            with pytest.raises(LedgerUnavailable, match="closed"):
+                call()
+        with pytest.raises(LedgerError):
+            store.damage()

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of one PostgreSQL transaction: the order of locks, streams in pages, one moment."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+from sfumato.ledger.store import postgres_rows as module
+from sfumato.ledger.store.base import AccountRow, Rows
+from sfumato.ledger.store.postgres import Postgres
+from sfumato.ledger.store.postgres_rows import placed
+
+ACCOUNT = AccountRow("d", "", "c", "l", "g", "s", "h", "", "{}", "[]", 0, "")
+
+
+@pytest.fixture
+def store(database: str) -> Iterator[Postgres]:
+    """A store with seven accounts."""
+    opened = Postgres(database)
+
+    def fill(rows: Rows) -> None:
+        for name in "gfedcba":
+            rows.put_account(replace(ACCOUNT, id=name))
+
+    opened.write(fill)
+    yield opened
+    opened.close()
+
+
+def test_accounts_named_in_any_order_are_locked_in_one(store: Postgres) -> None:
+    runs: list[str] = []
+
+    def crossing(first: str, second: str) -> None:
+        def unit(rows: Rows) -> None:
+            runs.append(first)
+            for row in rows.lock([first, second]).values():
+                rows.put_account(replace(row, seq=row.seq + 1))
+
+        for _ in range(25):
+            store.write(unit)
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(crossing, "abab", "baba"))
+    # no deadlock was undone, and none was lost
+    assert len(runs) == 100
+    assert store.read(lambda rows: [row.seq for row in rows.accounts()][:3]) == [100, 100, 0]
+
+
+def test_long_results_come_in_pages_and_may_be_read_side_by_side(
+    store: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PAGE", 2)
+
+    def unit(rows: Rows) -> list[tuple[str, str]]:
+        return [(left.id, right.id) for left, right in zip(rows.accounts(), rows.accounts(), strict=True)]
+
+    for run in (store.read, store.write):
+        assert run(unit) == [(name, name) for name in "abcdefg"]
+
+
+def test_a_unit_happens_at_one_moment_and_a_later_one_not_before_it(store: Postgres) -> None:
+    first, again = store.write(lambda rows: (rows.now(), rows.now()))
+    assert first == again
+    assert store.write(lambda rows: rows.now()) >= first
+
+
+def test_a_reader_sees_one_state_whatever_is_written_meanwhile(store: Postgres) -> None:
+    def unit(rows: Rows) -> list[int]:
+        before = [row.seq for row in rows.accounts()]
+        store.write(lambda other: other.put_account(replace(ACCOUNT, id="a", seq=9)))
+        return [after.seq - seq for after, seq in zip(rows.accounts(), before, strict=True)]
+
+    assert store.read(unit) == [0] * 7
+    assert store.peek("a") == replace(ACCOUNT, id="a", seq=9)
+
+
+def test_the_sign_for_a_value_is_the_servers() -> None:
+    assert placed("SELECT ? + ?") == "SELECT $1 + $2"

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables in PostgreSQL: their guards, their collation, and who may make them."""
+
+import psycopg
+import pytest
+
+from sfumato.ledger.store import sqlite_schema
+from sfumato.ledger.store.postgres import Postgres
+from sfumato.ledger.store.postgres_schema import GUARDS, SCHEMA, VERSION, create_tables, has_tables
+from tests.contracts.postgres import Cluster
+
+
+@pytest.fixture
+def made(database: str) -> str:
+    """A database with the tables."""
+    with psycopg.connect(database, cursor_factory=psycopg.RawCursor) as connection:
+        assert not has_tables(connection)
+        create_tables(connection)
+        assert has_tables(connection)
+    return database
+
+
+def test_tables_that_are_there_are_left_alone(made: str) -> None:
+    with psycopg.connect(made, cursor_factory=psycopg.RawCursor) as connection:
+        before = connection.execute("SELECT * FROM sfumato.meta").fetchall()
+        create_tables(connection)
+        assert connection.execute("SELECT * FROM sfumato.meta").fetchall() == before
+
+
+def test_both_stores_write_one_format() -> None:
+    assert VERSION == sqlite_schema.VERSION
+
+
+def test_every_text_compares_by_its_bytes(made: str) -> None:
+    others = (
+        "SELECT attname FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid "
+        "WHERE relnamespace = $1::regnamespace AND atttypid = 'text'::regtype AND attcollation <> '\"C\"'::regcollation"
+    )
+    with psycopg.connect(made, cursor_factory=psycopg.RawCursor) as connection:
+        assert connection.execute(others, (SCHEMA,)).fetchall() == []
+
+
+@pytest.mark.parametrize(
+    ("guard", "twice"),
+    [
+        ("account_id", "INSERT INTO account SELECT * FROM account"),
+        ("charge_id", "INSERT INTO charge SELECT * FROM charge"),
+        ("journal_seq", "INSERT INTO journal SELECT * FROM journal"),
+        ("key_key", "INSERT INTO key SELECT * FROM key"),
+        ("key_seq", "INSERT INTO key SELECT account, 'other', request, charge, chain, seq FROM key"),
+        ("answer_question", "INSERT INTO answer SELECT 9, question, '', '', 'c2', '' FROM answer"),
+        ("answer_charge", "INSERT INTO answer SELECT 9, 'other', '', '', charge, '' FROM answer"),
+        ("answer_paid", "INSERT INTO answer SELECT 9, 'other', '', '', 'nobody', '' FROM answer"),
+        ("charge_state", "UPDATE charge SET state = 'refunded'"),
+        ("charge_question", "UPDATE charge SET question = 'q', state = 'executing'"),
+        ("charge_seq", "UPDATE charge SET seq = 1"),
+    ],
+)
+def test_every_guard_holds(made: str, guard: str, twice: str) -> None:
+    assert guard in GUARDS
+    with psycopg.connect(made, cursor_factory=psycopg.RawCursor) as connection:
+        connection.execute(f"SET search_path = {SCHEMA}")
+        connection.execute("INSERT INTO account SELECT 'd', '', '', '', '', '', '', '', '', '', 0, ''")
+        connection.execute("INSERT INTO journal SELECT 'd', 1, '', '', '', '', ''")
+        for number in (1, 2):
+            charge = f"'c{number}', 'd', {number}, 'd', 'd', '', 'reserved', 'q{number}'"
+            connection.execute(f"INSERT INTO charge SELECT {charge}, '', '', '', '', '', 0, 0")
+        connection.execute("INSERT INTO key SELECT 'd', 'k', '', 'c1', 'd', 1")
+        connection.execute("INSERT INTO answer OVERRIDING SYSTEM VALUE SELECT 1, 'q', '', '', 'c1', ''")
+        with pytest.raises(psycopg.IntegrityError) as refused:
+            connection.execute(twice.replace("answer SELECT", "answer OVERRIDING SYSTEM VALUE SELECT"))
+        assert refused.value.diag.constraint_name == guard
+
+
+def test_a_role_that_may_make_no_schema_uses_one_that_was_made_for_it(postgres: Cluster, database: str) -> None:
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("DROP ROLE IF EXISTS tenant")
+        connection.execute("CREATE ROLE tenant LOGIN")
+        connection.execute(f"CREATE SCHEMA {SCHEMA} AUTHORIZATION tenant")
+    store = Postgres(database.replace("sfumato@", "tenant@"))
+    assert store.damage() == []
+    store.close()
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("DROP OWNED BY tenant CASCADE")
+        connection.execute("DROP ROLE tenant")

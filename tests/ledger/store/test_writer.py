@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The thread that commits for everybody: order, batches, errors, the end."""
+
+import gc
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from sfumato.ledger.store.writer import Task, Writer
+
+
+class Owner:
+    """What a writer belongs to."""
+
+
+class Recorder:
+    """Runs batches and remembers their sizes; can be held up."""
+
+    def __init__(self) -> None:
+        self.batches: list[int] = []
+        self.threads: set[int] = set()
+        self.ended = threading.Event()
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def run(self, tasks: Sequence[Task]) -> None:
+        self.gate.wait()
+        self.batches.append(len(tasks))
+        self.threads.add(threading.get_ident())
+        for task in tasks:
+            try:
+                task.succeed(task.work())
+            except Exception as error:
+                task.fail(error)
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder()
+
+
+def together(count: int, work: Callable[[int], object]) -> list[object]:
+    """What so many threads got."""
+    found: list[object] = [None] * count
+
+    def one(number: int) -> None:
+        found[number] = work(number)
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def test_each_caller_gets_its_own_result_from_one_thread(recorder: Recorder) -> None:
+    owner = Owner()
+    writer = Writer(recorder.run, recorder.ended.set, owner)
+    assert together(20, lambda number: writer.do(lambda: number * number, writes=True)) == [n * n for n in range(20)]
+    assert len(recorder.threads) == 1
+    assert threading.get_ident() not in recorder.threads
+    writer.close()
+
+
+def test_what_gathers_while_a_batch_runs_is_the_next_batch(recorder: Recorder) -> None:
+    owner = Owner()
+    writer = Writer(recorder.run, recorder.ended.set, owner)
+    recorder.gate.clear()
+    handed = threading.Semaphore(0)
+
+    def one(number: int) -> object:
+        handed.release()
+        return writer.do(lambda: number, writes=True)
+
+    releaser = threading.Thread(target=lambda: ([handed.acquire() for _ in range(300)], recorder.gate.set()))
+    releaser.start()
+    together(300, one)
+    releaser.join()
+    assert sum(recorder.batches) == 300
+    assert max(recorder.batches) > 1
+    assert max(recorder.batches) <= 256
+    writer.close()
+
+
+def test_an_error_goes_to_its_caller_alone(recorder: Recorder) -> None:
+    owner = Owner()
+    writer = Writer(recorder.run, recorder.ended.set, owner)
+
+    def work(number: int) -> object:
+        try:
+            return writer.do(lambda: 1 // (number % 2), writes=True)
+        except ZeroDivisionError:
+            return "error"
+
+    assert together(6, work) == ["error", 1] * 3
+    writer.close()
+
+
+def test_closing_waits_for_what_was_handed_in_and_twice_is_once(recorder: Recorder) -> None:
+    owner = Owner()
+    writer = Writer(recorder.run, recorder.ended.set, owner)
+    done: list[int] = []
+    recorder.gate.clear()
+    caller = threading.Thread(target=lambda: writer.do(lambda: done.append(1), writes=True))
+    caller.start()
+    opener = threading.Timer(0.01, recorder.gate.set)
+    opener.start()
+    caller.join()
+    writer.close()
+    writer.close()
+    assert (done, recorder.ended.is_set(), writer.closed) == ([1], True, True)
+
+
+def test_an_owner_that_is_forgotten_ends_its_thread(recorder: Recorder) -> None:
+    owner = Owner()
+    writer = Writer(recorder.run, recorder.ended.set, owner)
+    writer.do(lambda: None, writes=True)
+    thread = weakref.ref(writer._thread)
+    del owner, writer
+    gc.collect()
+    assert recorder.ended.wait(10)
+    found = thread()
+    if found is not None:
+        found.join(10)
+        assert not found.is_alive()
+
+
+class Interrupted(BaseException):
+    """What Ctrl-C raises where a caller waits."""
+
+
+def test_a_caller_that_is_interrupted_takes_back_what_had_not_begun(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = Owner()
+    writer = Writer(recorder.run, recorder.ended.set, owner)
+    recorder.gate.clear()
+    first = threading.Thread(target=lambda: writer.do(lambda: None, writes=True))
+    first.start()
+    done: list[int] = []
+
+    def interrupt(self: Task) -> object:
+        raise Interrupted
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Task, "wait", interrupt)
+        with pytest.raises(Interrupted):
+            writer.do(lambda: done.append(1), writes=True)
+    recorder.gate.set()
+    first.join()
+    writer.close()
+    assert done == []

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What enters the ledger as a request, and what does not."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from sfumato.accounting.filter import Charge
+from sfumato.errors import BudgetExceeded, InvalidNumber, WrongUse
+from sfumato.ledger import Ledger
+from sfumato.ledger.request import Ready
+from sfumato.ledger.store.base import RESERVED
+from sfumato.noise import DiscreteLaplace
+from sfumato.privacy import AdditiveNoise, Composed, Distance, Norm
+from tests.contracts.charges import charges, head, opened, pure
+
+
+def test_a_request_is_priced_by_its_event() -> None:
+    assert Ready.of(pure("0.1")).cost == Charge(10**11, 5 * 10**9, 0)
+    assert Ready.of(pure("0.1")).relations == {"add-remove"}
+
+
+def test_a_request_without_a_purpose_says_so() -> None:
+    assert pure("0.1").scope.id == "d/unstated/owner"
+
+
+def test_the_charge_of_a_request_tells_all_of_it() -> None:
+    request = replace(pure("0.1"), purpose="research", shared="any", key="k")
+    row = Ready.of(request).row("c", 7)
+    assert (row.id, row.chain, row.seq, row.dataset) == ("c", "d", 7, "d")
+    assert (row.account, row.analyst, row.state) == ("d/research/owner", "owner", RESERVED)
+    assert (row.question, row.statement, row.shared) == ("q", "statement of q", "any")
+
+
+def test_the_hash_of_a_request_depends_on_all_that_is_asked_and_not_on_its_key() -> None:
+    request = replace(pure("0.1"), key="k", shared="any")
+    changes = ({"analyst": "bob"}, {"purpose": "ads"}, {"question": "r"}, {"statement": "s"}, {"shared": ""})
+    others = [replace(request, **change) for change in changes] + [replace(pure("0.2"), key="k", shared="any")]
+    hashes = {Ready.of(each).hash for each in others}
+    assert len(hashes) == len(others)
+    assert Ready.of(request).hash not in hashes
+    assert Ready.of(replace(request, key="another")).hash == Ready.of(request).hash
+
+
+def test_the_journal_is_told_of_a_key_only_where_there_is_one() -> None:
+    assert "key" not in Ready.of(pure("0.1")).body("c")
+    assert Ready.of(replace(pure("0.1"), key="k")).body("c")["key"] == "k"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({name: ""} for name in ("question", "analyst", "purpose", "dataset")),
+        *({"key": "a\nb"}, {"statement": 3}, {"question": "\ud800"}, {"analyst": "a\0"}, {"shared": None}),
+    ],
+)
+def test_what_cannot_be_stored_is_no_request(wrong: dict[str, object]) -> None:
+    with pytest.raises(WrongUse):
+        replace(pure("0.1"), **wrong)
+
+
+@pytest.mark.parametrize("scale", ["nan", "inf", "-1", "0", "5e-324x", 1e400, float("nan"), float("inf"), -1, 0])
+def test_a_cost_that_is_no_number_never_becomes_a_request(scale: object) -> None:
+    with pytest.raises(InvalidNumber):
+        AdditiveNoise(DiscreteLaplace(scale), Distance(Norm.L1, Fraction(1)))
+
+
+def test_a_charge_of_nothing_is_refused(tmp_path) -> None:
+    ledger = opened(tmp_path / "l.db")
+    before = head(ledger)
+    with pytest.raises(InvalidNumber, match="A charge of nothing"):
+        ledger.reserve(replace(pure("0.1"), event=Composed(())))
+    assert head(ledger) == before
+
+
+@pytest.mark.parametrize("epsilon", [2**63, 10**30, 2**64 + 1, "1e400"])
+def test_a_cost_beyond_every_machine_integer_is_refused_as_too_much(tmp_path, epsilon: object) -> None:
+    ledger = opened(tmp_path / "l.db")
+    before = head(ledger)
+    with pytest.raises(BudgetExceeded, match="epsilon=1 left"):
+        ledger.reserve(pure(epsilon))
+    assert (head(ledger), charges(ledger)) == (before, [])
+
+
+@pytest.mark.parametrize("epsilon", ["5e-324", "1e-400", "1e-13"])
+def test_a_cost_below_the_unit_is_charged_a_whole_unit(tmp_path, epsilon: str) -> None:
+    ledger = opened(tmp_path / "l.db")
+    ledger.reserve(pure(epsilon))
+    assert (ledger.balance("d").reserved.epsilon, ledger.balance("d").reserved.rho) == (1, 1)
+
+
+def test_a_ledger_knows_nothing_of_a_request_that_was_only_built(tmp_path) -> None:
+    ledger: Ledger = opened(tmp_path / "l.db")
+    before = head(ledger)
+    Ready.of(pure("0.1"))
+    assert head(ledger) == before

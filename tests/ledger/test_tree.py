@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The names of accounts: no two share an id, whatever they are called."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.errors import WrongUse
+from sfumato.ledger.tree import Scope
+
+names = st.text(st.characters(categories=("L", "N", "P", "S"), include_characters="/% "), min_size=1, max_size=6)
+scopes = st.builds(Scope, names) | st.builds(Scope, names, names) | st.builds(Scope, names, names, names)
+
+
+@given(scopes, scopes)
+def test_two_scopes_never_share_an_id(one: Scope, other: Scope) -> None:
+    assert (one.id == other.id) == (one == other)
+
+
+@given(scopes)
+def test_an_id_tells_its_scope(scope: Scope) -> None:
+    assert Scope.of(scope.id) == scope
+
+
+@given(scopes)
+def test_a_path_leads_from_the_dataset_to_the_account(scope: Scope) -> None:
+    lineage = scope.lineage
+    assert lineage[0] == scope.root == Scope(scope.dataset).id
+    assert lineage[-1] == scope.id
+    parents = [Scope.of(each).parent for each in lineage]
+    assert parents == ["", *lineage[:-1]]
+    assert list(lineage) == sorted(lineage)
+
+
+def test_slashes_and_percents_are_quoted() -> None:
+    assert Scope("a/b", "50%", "x").id == "a%2Fb/50%25/x"
+    assert Scope("a%2Fb").id == "a%252Fb"
+
+
+@pytest.mark.parametrize(
+    "wrong", [("",), ("d", "", "ann"), ("d\n",), ("d", "p\0"), ("d", "p", "\ud800"), (None,), ("d", 3)]
+)
+def test_what_cannot_be_stored_is_no_name(wrong: tuple[object, ...]) -> None:
+    with pytest.raises(WrongUse):
+        Scope(*wrong)

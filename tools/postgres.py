@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real PostgreSQL of one's own, for tests and benchmarks: a fresh cluster, a Unix socket, no port."""
+
+import ctypes
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import psycopg
+
+_READY = "database system is ready to accept"
+
+
+class Cluster:
+    """One server in a folder. PostgreSQL refuses to run as root, so root runs it as another user.
+
+    Not below pytest's ``tmp_path``: the name of a socket has at most 107 bytes, and the other
+    user must reach it.
+    """
+
+    def __init__(self, programs: Path, folder: Path) -> None:
+        self.folder = folder
+        self.log: list[str] = []
+        self._programs = programs
+        self._server: subprocess.Popen[str] | None = None
+        owner = _unprivileged()
+        self._user = owner.pw_uid if owner else None
+        self._group = owner.pw_gid if owner else None
+        if owner:
+            os.chown(folder, owner.pw_uid, owner.pw_gid)
+        self._make()
+
+    def start(self, **settings: str) -> None:
+        """Starts the server; returns when it takes connections."""
+        own = {
+            "listen_addresses": "",
+            "unix_socket_directories": str(self.folder),
+            "fsync": "on",
+            "max_connections": "150",
+        }
+        if sys.platform == "linux":
+            own["recovery_init_sync_method"] = "syncfs"  # not a thousand files one by one
+        options = [f"--{name}={value}" for name, value in (own | settings).items()]
+        self._server = subprocess.Popen(
+            [self._programs / "postgres", "-D", self.folder / "data", *options],
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=_die_with_the_caller,
+            user=self._user,
+            group=self._group,
+            extra_groups=None if self._user is None else [],
+        )
+        ready = threading.Event()
+        threading.Thread(target=self._read, args=(self._server, ready), daemon=True).start()
+        if not ready.wait(60):
+            raise RuntimeError("\n".join(["PostgreSQL does not start.", *self.log]))
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """``SIGINT`` and ``SIGQUIT`` are ``pg_ctl stop -m fast`` and ``-m immediate``: the latter crashes."""
+        server, self._server = self._server, None
+        if server:
+            server.send_signal(how)
+            server.wait(60)
+
+    def emptied(self) -> str:
+        """The address of a database without a ledger and without anybody else in it."""
+        others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
+        # one database for all: a new one is three hundred files, which the next stop has to sync
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(f"{others} AND pid <> pg_backend_pid()")
+            connection.execute("DROP SCHEMA IF EXISTS sfumato CASCADE")
+        return self.url("postgres")
+
+    def url(self, name: str) -> str:
+        """The address of a database."""
+        return f"postgresql://sfumato@/{name}?host={self.folder}"
+
+    @property
+    def pid(self) -> int:
+        """The process that all others of the server are children of; 0 while there is none."""
+        return self._server.pid if self._server else 0
+
+    @property
+    def socket(self) -> Path:
+        """The file that the server listens on."""
+        return self.folder / ".s.PGSQL.5432"
+
+    def _make(self) -> None:
+        settings = ["--no-sync", "--auth=trust", "--username=sfumato", "--encoding=UTF8", "--no-locale"]
+        subprocess.run(
+            [self._programs / "initdb", "-D", self.folder / "data", *settings],
+            check=True,
+            capture_output=True,
+            cwd=self.folder,
+            user=self._user,
+            group=self._group,
+            extra_groups=None if self._user is None else [],
+        )
+
+    def _read(self, server: "subprocess.Popen[str]", ready: threading.Event) -> None:
+        """Keeps the log, and the pipe from filling."""
+        if server.stderr is None:
+            return
+        with server.stderr as lines:
+            for line in lines:
+                self.log.append(line)
+                if _READY in line:
+                    ready.set()
+
+
+def programs() -> Path | None:
+    """Where PostgreSQL's programs are, if it is installed; Debian keeps them out of PATH."""
+    found = shutil.which("initdb")
+    places = [Path(found).parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    return next((place for place in places if (place / "initdb").exists() and (place / "postgres").exists()), None)
+
+
+def _unprivileged() -> pwd.struct_passwd | None:
+    """Who runs the server when this is root."""
+    if os.geteuid() != 0:
+        return None
+    users = {user.pw_name: user for user in pwd.getpwall()}
+    return users.get("postgres") or users["nobody"]
+
+
+def _die_with_the_caller() -> None:
+    """No server outlives who started it, even if that is killed."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGQUIT)  # PR_SET_PDEATHSIG
