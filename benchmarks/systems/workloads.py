@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import cache, partial
 from itertools import count
-from pathlib import Path
 
 import duckdb
 

@@ -13,7 +13,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from sfumato.engines.local import Local as Local
     from sfumato.engines.prepare import prepare as prepare
+    from sfumato.engines.spark import Spark as Spark
     from sfumato.errors import SfumatoError as SfumatoError
     from sfumato.metadata.column import Boolean as Boolean
     from sfumato.metadata.column import Category as Category
@@ -46,11 +48,13 @@ _HOME = {
     "Category": "metadata.column",
     "Date": "metadata.column",
     "Integer": "metadata.column",
+    "Local": "engines.local",
     "Preview": "query.preview",
     "Real": "metadata.column",
     "ReplaceOne": "privacy.unit",
     "Session": "query.session",
     "SfumatoError": "errors",
+    "Spark": "engines.spark",
     "Table": "metadata.table",
     "Text": "metadata.column",
     "Unit": "privacy.unit",

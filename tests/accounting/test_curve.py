@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import pytest
+from flint import arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,6 +29,7 @@ from sfumato.privacy.event import (
     Event,
     FixedSample,
     PoissonSample,
+    PureEvent,
     RandomizedResponse,
     Repeated,
     Thresholded,
@@ -484,3 +486,36 @@ def test_a_second_look_at_another_question_would_be_noticed(monkeypatch: pytest.
     monkeypatch.setattr(curve, "_sum", forgetful)
     found = privacy_curve(sgd("0.001", "0.7", 7)).epsilon("1e-8")
     assert found.upper < true.lower
+
+
+@given(
+    st.fractions(Fraction(1, 50), 6, max_denominator=100),
+    st.fractions(Fraction(1, 500), Fraction(49, 50), max_denominator=1000),
+    st.sampled_from([1, 2, 9, 60]),
+    st.floats(0, 1),
+)
+@settings(deadline=None, max_examples=25)
+def test_samples_of_pure_events_agree_with_their_binomial_law(
+    epsilon: Fraction, rate: Fraction, times: int, part: float
+) -> None:
+    at = part * times * float(epsilon)
+    found = privacy_curve(Repeated(SampledEvent(PoissonSample(rate), PureEvent(epsilon)), times)).delta(Fraction(at))
+    truth = max(_sampled_response_delta(epsilon, rate, times, at, added=way) for way in (False, True))
+    assert found.lower <= truth * (1 + 1e-12) and truth * (1 - 1e-12) <= found.upper
+
+
+def _sampled_response_delta(epsilon: Fraction, rate: Fraction, times: int, at: float, *, added: bool) -> float:
+    """Two losses a step: a sum over how often the larger one came, in balls."""
+    with ctx.workprec(300):
+        e, q = oracle.number(epsilon).exp(), oracle.number(rate)
+        ratios, masses = (1 - q + q * e, 1 - q + q / e), (1 / (1 + e), e / (1 + e))
+        sign = -1 if added else 1
+        losses = [sign * ratio.log() for ratio in ratios]
+        chances = masses if added else [ratio * mass for ratio, mass in zip(ratios, masses, strict=True)]
+        total, here = arb(0), oracle.number(at)
+        for often in range(times + 1):
+            loss = often * losses[0] + (times - often) * losses[1]
+            if bool(loss > here):
+                seldom = math.comb(times, often) * chances[0] ** often * chances[1] ** (times - often)
+                total += seldom * (1 - (here - loss).exp())
+        return float(total.mid())

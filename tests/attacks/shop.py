@@ -44,10 +44,10 @@ def data() -> dict[str, Rows]:
     events = [
         event(
             user,
-            f"R0{1 + (place + turn) % 3}",
+            (None if turn == 3 else f"R0{1 + (place + turn) % 3}"),
             ("tea", "cup", "pot", "map")[(place * turn) % 4],
             (place * 37 + turn * 91) % 480 + 0.5,
-            f"2024-{1 + (place + 5 * turn) % 12:02}-{1 + place * turn:02}",
+            f"2024-{1 + (place + 5 * turn) % 12:02}-{1 + (place * turn) % 28:02}",
         )
         for place, user in enumerate(USERS)
         for turn in range(1 + place % 4)

@@ -77,7 +77,7 @@ RAISING = [
 ]
 TOTAL = [
     "SELECT SUM(1 / NULLIF(amount - 42, 0)), AVG(amount / NULLIF(amount, 0)) FROM events",
-    "SELECT SUM(amount * 2000000000), SUM(amount * 9223372036854775807 * 1e300), SUM(amount * amount) FROM events",
+    "SELECT SUM(amount * 2000000000), SUM(amount * 9223372036854775807 * 1e100), SUM(amount * amount) FROM events",
     "SELECT SUM(amount % 7), SUM(FLOOR(amount / 42)), SUM(ROUND(amount, -3)), SUM(SIGN(amount - 42)) FROM events",
     "SELECT COUNT(*) FROM events WHERE TRY_CAST(region AS INTEGER) > 5 OR LENGTH(region) < 2",
     "SELECT COUNT(*) FROM events WHERE product LIKE '%[(%' OR product LIKE '\\_' OR product IN ('error', '')",

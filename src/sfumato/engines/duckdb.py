@@ -9,7 +9,6 @@ which may quote values.
 
 import logging
 import os
-import re
 import shutil
 import tempfile
 import threading
@@ -23,11 +22,13 @@ import duckdb
 
 from sfumato.engines.base import Codes, Exact, tidy
 from sfumato.engines.emit import gather, statements
-from sfumato.engines.files import from_file, unreadable
+from sfumato.engines.files import unreadable
 from sfumato.engines.layout import layout_statements
+from sfumato.engines.local import Local
 from sfumato.engines.prepared import Prepared
 from sfumato.engines.reading import Source, quote, text, text_reading
 from sfumato.engines.relation import Tables
+from sfumato.engines.sources import opened
 from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.table import Table
@@ -41,14 +42,12 @@ _OWNER = logging.getLogger("sfumato.owner")
 # Without a handler of the owner nothing is printed: stderr may be what the analyst sees.
 _OWNER.addHandler(logging.NullHandler())
 _HOUR = 3600.0
-_SIZE = re.compile(r"[1-9][0-9]{0,5} ?[KMGT]i?B", re.ASCII)
 
 
 class DuckDB:
     """The engine over declared tables.
 
-    ``memory_limit`` as DuckDB writes it ("8GB"; by default 80% of the machine's), and
-    ``time_limit`` in seconds for one run (by default an hour): what needs more fails.
+    ``memory_limit``, ``threads`` and ``time_limit``: see ``Local``; what needs more fails.
     ``prepared``: layouts that plans may read in place of their table. ``spill``: the folder in
     which it makes its own for what does not fit into memory.
 
@@ -68,14 +67,14 @@ class DuckDB:
         tables: Mapping[str, Table],
         *,
         memory_limit: str | None = None,
+        threads: int | None = None,
         time_limit: float = _HOUR,
         prepared: Prepared | None = None,
         spill: Path | None = None,
     ) -> None:
         _require_passed()
-        if isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or not 0 < time_limit < 1e9:
-            raise InvalidDeclaration(f"time_limit={time_limit!r}.", allowed="seconds, more than 0")
-        self._time_limit = time_limit
+        limits = Local(memory_limit, threads, time_limit)
+        self._time_limit = limits.time_limit
         # spilled rows are personal data: a folder of our own, closed to others, gone with us
         self._spill = tempfile.mkdtemp(prefix="sfumato-", dir=spill)
         self._process = os.getpid()
@@ -84,12 +83,13 @@ class DuckDB:
         self._connection = duckdb.connect(":memory:")
         self._declared = _declared_sources(tables)
         self._prepared = prepared
+        self._paths: list[Path] = []
         try:
-            self._limit_memory(memory_limit)
+            self._limit(limits)
             self._sources = {name: self._open(name, table) for name, table in tables.items()}
             self._require_owners(tables)
             layouts = [] if prepared is None else [prepared.path(table) for table in prepared.layouts]
-            self._lock_down([*(table.source for table in tables.values()), *layouts])
+            self._lock_down([*self._paths, *layouts])
         except BaseException:
             self.close()
             raise
@@ -210,23 +210,23 @@ class DuckDB:
             self._connection.interrupt()
             limit = 0.05
 
-    def _limit_memory(self, limit: str | None) -> None:
-        if limit is None:
-            return
-        if not isinstance(limit, str) or not _SIZE.fullmatch(limit):
-            raise InvalidDeclaration(f"memory_limit={limit!r}.", allowed='a size with its unit: "8GB", "500MB"')
-        self._connection.execute(f"SET memory_limit = {text(limit)}")
+    def _limit(self, limits: Local) -> None:
+        if limits.memory_limit is not None:
+            self._connection.execute(f"SET memory_limit = {text(limits.memory_limit)}")
+        if limits.threads is not None:
+            self._connection.execute(f"SET threads = {limits.threads}")
 
     def _open(self, name: str, table: Table) -> Source:
-        sql = self._from_item(name, table.source)
+        item = opened(self._connection, name, table)
+        self._paths += item.paths
         described, failed = [], ""
         try:
-            described = self._connection.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall()
+            described = self._connection.execute(f"DESCRIBE SELECT * FROM {item.sql}").fetchall()
         except (duckdb.Error, RuntimeError) as failure:
             failed = type(failure).__name__
         if failed:
             raise unreadable(name, table.source, failed)
-        source = Source(sql, {row[0]: row[1] for row in described})
+        source = Source(item.sql, {row[0]: row[1] for row in described})
         for column, kind in table.columns.items():
             _require_readable(name, source, column, kind)
         return source
@@ -237,24 +237,8 @@ class DuckDB:
             for column in _owner_columns(tables, name):
                 _require_readable(name, self._sources[name], column, Text())
 
-    def _from_item(self, name: str, source: object) -> str:
-        if isinstance(source, str | Path):
-            return from_file(self._connection, name, Path(source).absolute())
-        failed = ""
-        try:
-            import pyarrow  # an Arrow frame needs it, a file does not
-
-            frame = pyarrow.table(source)
-            self._connection.register(f"source_{name}", frame)
-        except Exception as failure:
-            failed = type(failure).__name__
-        if failed:
-            # outside the handler: Arrow quotes the value that it stumbled over
-            raise unreadable(name, type(source).__name__, failed)
-        return quote(f"source_{name}")
-
-    def _lock_down(self, sources: list[object]) -> None:
-        paths = ", ".join(text(str(Path(source).absolute())) for source in sources if isinstance(source, str | Path))
+    def _lock_down(self, sources: list[Path]) -> None:
+        paths = ", ".join(text(str(source)) for source in sources)
         for setting in (
             f"SET temp_directory = {text(self._spill)}",
             f"SET allowed_paths = [{paths}]",

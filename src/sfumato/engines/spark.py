@@ -23,7 +23,7 @@ from sfumato.engines.spark_kind import identifier
 from sfumato.engines.spark_source import Read, declared, read
 from sfumato.engines.spark_statement import translated
 from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource
-from sfumato.metadata.column import Text
+from sfumato.metadata.column import Boolean, Category, Date, Integer, Real
 from sfumato.metadata.table import Table
 from sfumato.plan.aggregate import Variance, levels
 from sfumato.plan.status import Bounded
@@ -46,6 +46,8 @@ _MEANING = {
 }
 # PySpark prints the text of a failure, which may quote values, through these.
 _PRINTERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+# Spark's parser goes as deep as an expression does.
+_DEEP = {"spark.driver.extraJavaOptions": "-Xss16m", "spark.executor.extraJavaOptions": "-Xss16m"}
 _OWNER = logging.getLogger("sfumato.owner")
 _OWNER.addHandler(logging.NullHandler())
 _HOUR = 3600.0
@@ -85,7 +87,7 @@ class Spark:
             from pyspark.sql import SparkSession
 
             builder = SparkSession.builder.master(self.master).config("spark.ui.showConsoleProgress", "false")
-            for name, value in self.options.items():
+            for name, value in (_DEEP | dict(self.options)).items():
                 builder = builder.config(name, value)
             own = SparkSession.getActiveSession() is None
             session = builder.getOrCreate()
@@ -232,14 +234,16 @@ _NARROW = 2**22
 
 def _largest(node: object) -> int:
     """The largest number of a row that a plan adds up: codes, and squares of levels."""
-    if isinstance(node, tuple):
-        return max(map(_largest, node), default=0)
-    if isinstance(node, Text) or not is_dataclass(node):
-        return 0
-    if hasattr(node, "lower_code"):
-        return max(abs(node.lower_code), abs(node.upper_code))
-    own = levels(node) ** 2 if isinstance(node, Variance) else 0
-    return max(own, *(_largest(getattr(node, each.name)) for each in fields(node)), 0)
+    match node:
+        case tuple():
+            return max(map(_largest, node), default=0)
+        case Integer() | Real() | Date() | Category() | Boolean():
+            return max(abs(node.lower_code), abs(node.upper_code))
+        case _ if is_dataclass(node):
+            inner = _largest(tuple(getattr(node, each.name) for each in fields(node)))
+            return max(inner, levels(node) ** 2) if isinstance(node, Variance) else inner
+        case _:
+            return 0
 
 
 @contextmanager

@@ -8,7 +8,7 @@ What is read is text that ``emit`` wrote, nothing of an analyst's.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from sqlglot import exp
@@ -82,6 +82,7 @@ class Scope:
 
     relations: Mapping[str, Columns]
     narrow: bool
+    _written: dict[int, Typed] = field(default_factory=dict, repr=False, compare=False)
 
     def __call__(self, node: exp.Expr) -> Typed:
         """An expression on Spark.
@@ -92,6 +93,15 @@ class Scope:
         Raises:
             TypeError: a node, an argument or a type that is not listed.
         """
+        if id(node) not in self._written:
+            # operands first: an expression may be deeper than Python's stack
+            inside = [each for each in node.walk(prune=_is_lambda) if type(each) in _RULES or type(each) in FUNCTIONS]
+            for each in reversed(inside):
+                self._written[id(each)] = self._write(each)
+            self._written.setdefault(id(node), self._write(node))
+        return self._written[id(node)]
+
+    def _write(self, node: exp.Expr) -> Typed:
         rule, arguments = _RULES.get(type(node)) or FUNCTIONS.get(type(node)) or (None, "")
         given = {name for name, value in node.args.items() if value is not None and value is not False and value != []}
         if rule is None or not given <= {*arguments.split()}:
@@ -105,6 +115,11 @@ class Scope:
         if len(found) != 1:
             raise TypeError(f"{len(found)} columns of one name")
         return found[0]
+
+
+def _is_lambda(node: exp.Expr) -> bool:
+    """What only its function can read."""
+    return isinstance(node, exp.Lambda)
 
 
 # --- leaves and casts ----------------------------------------------------------------------

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sources as Spark DataFrames, and what may be one: rows that every read finds again."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,24 @@ def is_frame(source: object) -> bool:
     return any(
         each.__module__.startswith("pyspark.sql.") and each.__name__ == "DataFrame" for each in type(source).__mro__
     )
+
+
+def shared_session(tables: Mapping[str, Table]) -> "SparkSession | None":
+    """The Spark session whose DataFrames are handed in; None: there is none among the sources.
+
+    Raises:
+        InvalidSource: a private table of which Spark knows nothing beside one of Spark's.
+    """
+    frames = {name: table.source for name, table in tables.items() if is_frame(table.source)}
+    elsewhere = [name for name, table in tables.items() if name not in frames and not table.public]
+    if frames and elsewhere:
+        raise InvalidSource(
+            f"Table {next(iter(frames))!r} is in Spark, and {elsewhere[0]!r} is not.",
+            allowed="private tables in one engine",
+            remedy=f"Read {elsewhere[0]!r} by Spark too: sf.Table(spark.read.parquet(...)).",
+        )
+    session: SparkSession | None = next((frame.sparkSession for frame in frames.values()), None)  # type: ignore[attr-defined]
+    return session
 
 
 def frame_of(session: "SparkSession", name: str, table: Table) -> "DataFrame":

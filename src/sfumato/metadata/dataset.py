@@ -78,12 +78,15 @@ class Dataset:
             unit = other.unit
 
     def _require_no_other(self, name: str) -> None:
-        """Questions name the unit by its columns at the end of the way, so no other column may have their names."""
+        """Questions name the unit by its name (several columns by theirs), so no other column may be called so."""
         table = self.tables[name]
-        if table.unit is None or table.unit.target is None:
+        if table.unit is None:
             return
-        for each in self._at_the_end(table.unit).columns:
-            column = table.column(each)
+        root = self._at_the_end(table.unit)
+        known = [root.name] if len(root.columns) == 1 else list(root.columns)
+        own = [each.lower() for each in table.unit.columns] if table.unit.target is None else []
+        for each in known:
+            column = None if each is None or each.lower() in own else table.column(each)
             if column is not None:
                 raise InvalidDeclaration(
                     f"Table {name!r} declares a column {column.name!r}, which is how questions name its unit.",

@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from sfumato.errors import InvalidDeclaration
 from sfumato.metadata.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
@@ -14,14 +15,16 @@ class Table:
     """A declared table.
 
     Args:
-        source: a path to a Parquet or CSV file, or anything that Arrow can read (a pyarrow,
+        source: a path to a Parquet or CSV file, to a folder of Parquet files or to those that a
+            pattern means ("events/2024-*.parquet"), or anything that Arrow can read (a pyarrow,
             pandas or polars table, a DuckDB relation). CSV is read as text and cast by the
-            declaration.
+            declaration, as is what Hive-style folders are called ("year=2024").
         unit: who is protected; None: each row is one person.
         columns: the declared columns. A column left out does not exist for questions.
         size: the number of rows, where it is public; a reference for relative errors.
         public: the table is about nobody (a list of products, a calendar): it can be joined,
             and is not protected; a question may show what is in it.
+        table: the name of the table in a DuckDB file, where the source is the path of one.
 
     >>> Table("adult.parquet", columns={"age": Integer(17, 90)}).column("age")
     Column(name='age', type=Integer(17, 90))
@@ -32,6 +35,7 @@ class Table:
     columns: Mapping[str, ColumnType] = field(default_factory=dict)
     size: int | None = None
     public: bool = False
+    table: str | None = None
 
     def __post_init__(self) -> None:
         if self.unit is not None and not isinstance(self.unit, Unit):
@@ -55,7 +59,19 @@ class Table:
             raise InvalidDeclaration("Two columns whose names differ only in case.", remedy="Rename one in the data.")
         if self.size is not None and (isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1):
             raise InvalidDeclaration(f"size={self.size!r}.", allowed="a public number of rows, at least 1")
+        self._require_path()
         object.__setattr__(self, "columns", dict(self.columns))
+
+    def _require_path(self) -> None:
+        if self.table is None:
+            return
+        if not isinstance(self.table, str) or not self.table:
+            raise InvalidDeclaration(f"table={self.table!r}.", allowed="the name of a table in a DuckDB file")
+        if not isinstance(self.source, str | Path):
+            raise InvalidDeclaration(
+                f"table={self.table!r} of a source that is no path.",
+                allowed='sf.Table("events.duckdb", table="events")',
+            )
 
     @property
     def about(self) -> str:

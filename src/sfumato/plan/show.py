@@ -25,8 +25,13 @@ from sfumato.privacy.event import Json
 def canonical(node: object) -> Json:
     """The same JSON for the same plan, in every process and version of Python.
 
+    What does not count when plans are compared is left out: the names of values, which follow
+    the words of the question. So a question that is written otherwise is answered from the
+    answer that is stored, whose titles stay as they were first asked.
+
     Guarantees:
         different plans have different forms
+        the name of a value is no part of the form
 
     >>> canonical(CountRows())
     {'node': 'CountRows'}
@@ -36,7 +41,7 @@ def canonical(node: object) -> Json:
     if isinstance(node, Column):
         return _column(node)
     if is_dataclass(node) and not isinstance(node, type):
-        inner = {field.name: canonical(getattr(node, field.name)) for field in fields(node)}
+        inner = {field.name: canonical(getattr(node, field.name)) for field in fields(node) if field.compare}
         return {"node": type(node).__name__, **inner}
     if isinstance(node, tuple | list):
         return [canonical(each) for each in node]

@@ -21,6 +21,7 @@ from sfumato.plan.scalar import (
     Field,
     FloorDivide,
     Lookup,
+    Member,
     Operation,
     Part,
     Quotient,
@@ -52,28 +53,40 @@ def span(expression: Scalar) -> Span:
     (-240, 0)
     """
     found = _span(expression)
-    if found is not None and max(abs(found[0]), abs(found[1])) > _LARGEST:
-        raise UnsupportedSql(
-            "An expression whose result may have more than 62 bits on its lattice.",
-            remedy="Declare narrower bounds or a larger step= of the columns, or cut the values: LEAST(column, 1000).",
-        )
+    if found is not None:
+        _require_small(*found)
     return found
 
 
 def confine(expression: Scalar) -> None:
-    """Refuses a test or a text in which the result of an operation may not fit 64 bits.
+    """Refuses a test or a text in which the result of an operation, or a constant, may not fit 64 bits.
 
     Guarantees:
         no intermediate result leaves 64 bits
+        no constant leaves 64 bits
 
     Raises:
         UnsupportedSql: there is one, or a day beyond the calendar.
     """
     if isinstance(expression, Arithmetic | Extreme | FloorDivide | Quotient | Lookup | DatePart | DateTrunc):
         span(expression)
-    else:
-        for each in children(expression):
-            confine(each)
+        return
+    match expression:
+        case Constant(int(value)):
+            _require_small(value)
+        case Member(_, values):
+            _require_small(*(each for each in values if isinstance(each, int)))
+    for each in children(expression):
+        confine(each)
+
+
+def _require_small(*numbers: int) -> None:
+    """Refuses numbers of more bits than an engine can compute with."""
+    if any(abs(each) > _LARGEST for each in numbers):
+        raise UnsupportedSql(
+            "An expression whose result may have more than 62 bits on its lattice.",
+            remedy="Declare narrower bounds or a larger step= of the columns, or cut the values: LEAST(column, 1000).",
+        )
 
 
 def is_text(expression: Scalar) -> bool:
@@ -122,11 +135,13 @@ def _of_one(expression: Scalar) -> Span:
     """Division, tables and dates."""
     match expression:
         case FloorDivide(operand, divisor):
+            _require_small(divisor)
             inner = span(operand)
             return None if inner is None else (inner[0] // divisor, inner[1] // divisor)
         case Quotient(left, right):
             return _quotient(span(left), span(right))
         case Lookup(operand, first, table):
+            _require_small(first, *(each for each in table if each is not None))
             inner = span(operand)
             reached = [] if inner is None else table[max(inner[0] - first, 0) : max(inner[1] - first + 1, 0)]
             codes = [code for code in reached if code is not None]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A value of a row: an expression, and the declared meaning of its codes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 
@@ -14,6 +14,9 @@ from sfumato.plan.span import confine, is_text, span
 class Value:
     """What an aggregate or a key reads of a row.
 
+    ``name`` is what it is called in titles and messages, and no part of what it is: values that
+    differ in their names alone are equal.
+
     Guarantees:
         the codes lie within the declared range
 
@@ -24,7 +27,7 @@ class Value:
     Fraction(1, 1)
     """
 
-    name: str
+    name: str = field(compare=False)
     type: ColumnType
     expression: Scalar
 

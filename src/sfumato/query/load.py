@@ -88,7 +88,7 @@ def read_config(path: str | Path) -> dict[str, Any]:
 def _table(name: str, form: object, folder: Path) -> Table:
     where = f"tables.{name}"
     table = _require_mapping(form, where)
-    _known(table, where, {"source", "unit", "columns", "size", "public"})
+    _known(table, where, {"source", "unit", "columns", "size", "public", "table"})
     columns = {
         column: _column(f"{where}.columns.{column}", declared)
         for column, declared in _require_mapping(table.get("columns", {}), f"{where}.columns").items()
@@ -96,7 +96,7 @@ def _table(name: str, form: object, folder: Path) -> Table:
     source = folder / _text(table, "source")
     unit = None if "unit" not in table else _unit(f"{where}.unit", table["unit"])
     with _placed(where):
-        return Table(source, unit, columns, table.get("size"), public=table.get("public", False))
+        return Table(source, unit, columns, table.get("size"), table.get("public", False), table.get("table"))
 
 
 def _unit(where: str, form: object) -> Unit:

@@ -11,7 +11,10 @@ from sqlglot import exp
 from sfumato.accounting.filter import NOTHING
 from sfumato.engines.base import Engine
 from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.local import Local
 from sfumato.engines.prepared import Prepared
+from sfumato.engines.spark import Spark, SparkEngine
+from sfumato.engines.spark_frame import shared_session
 from sfumato.errors import InvalidDeclaration, UnknownName, WrongUse
 from sfumato.exact.rational import Number
 from sfumato.ledger.spend import Ledger
@@ -150,7 +153,7 @@ class Session:
     def close(self) -> None:
         """Lets go of the ledger and of the data."""
         self._ledger.close()
-        if isinstance(self._engine, DuckDB):
+        if isinstance(self._engine, DuckDB | SparkEngine):
             self._engine.close()
 
     def __enter__(self) -> "Session":
@@ -223,6 +226,7 @@ def connect(
     analyst: str = "owner",
     purpose: str = UNSTATED,
     prepared: str | Path | None = None,
+    engine: Spark | Local | None = None,
 ) -> Session:
     """A session over declared tables.
 
@@ -237,6 +241,9 @@ def connect(
         analyst: who asks; answers are not shared between analysts unless the owner's policy says so.
         purpose: what for; the analyst's account lies below it.
         prepared: the folder of ``sf.prepare``; its layouts are read where a question permits.
+        engine: ``sf.Spark("spark://host:7077")`` has Spark read the paths; DataFrames of Spark
+            are asked where they are without it; all else is DuckDB's, here, within the
+            limits of ``sf.Local(memory_limit="8GB", threads=4)``.
 
     Raises:
         InvalidDeclaration, InvalidSource: a table that is not as declared; a layout that is stale.
@@ -249,11 +256,11 @@ def connect(
         raise WrongUse(f"budget={budget!r}.", allowed="sf.Budget(epsilon=1, delta=1e-6)")
     declared = Dataset(dataset, dict(tables), relation, version)
     layouts = None if prepared is None else Prepared.open(prepared, declared)
-    engine = DuckDB(declared.tables, prepared=layouts)
+    opened_engine = _engine(declared.tables, engine, layouts)
     try:
         opened = Ledger.open(ledger)
     except BaseException:
-        engine.close()
+        opened_engine.close()
         raise
     try:
         limit = budget or opened.budget_of(dataset)
@@ -263,8 +270,33 @@ def connect(
                 remedy="budget=sf.Budget(epsilon=1)",
             )
         kept = UNPREPARED if layouts is None else layouts.kept
-        return Session(declared, limit, engine, opened, analyst=analyst, purpose=purpose, kept=kept)
+        return Session(declared, limit, opened_engine, opened, analyst=analyst, purpose=purpose, kept=kept)
     except BaseException:
         opened.close()
-        engine.close()
+        opened_engine.close()
         raise
+
+
+def _engine(
+    tables: Mapping[str, Table], engine: Spark | Local | None, layouts: Prepared | None
+) -> DuckDB | SparkEngine:
+    """The one engine that reads all the tables."""
+    if engine is not None and not isinstance(engine, Spark | Local):
+        raise WrongUse(f"engine={engine!r}.", allowed='sf.Spark("spark://host:7077"), sf.Local(threads=4), or None')
+    session = shared_session(tables)
+    if layouts is not None and (isinstance(engine, Spark) or session is not None):
+        raise WrongUse("A prepared layout, and Spark.", allowed="one of them", remedy="Leave prepared= out.")
+    if isinstance(engine, Spark):
+        return engine.open(tables)
+    if session is not None:
+        if engine is not None:
+            raise WrongUse("DataFrames of Spark, and sf.Local.", allowed="one of them", remedy="Leave engine= out.")
+        return SparkEngine(tables, session)
+    limits = engine or Local()
+    return DuckDB(
+        tables,
+        memory_limit=limits.memory_limit,
+        threads=limits.threads,
+        time_limit=limits.time_limit,
+        prepared=layouts,
+    )

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from sfumato.errors import InvalidNumber, UnsupportedSql, WrongUse
 from sfumato.exact.rational import to_fraction
-from sfumato.sql.reject import refuse
+from sfumato.sql.reject import refuse, require_few
 
 Parameter: TypeAlias = int | float | str | bool | Decimal | Fraction | datetime.date
 Parameters: TypeAlias = Mapping[str, Parameter] | Sequence[Parameter]
@@ -140,6 +140,7 @@ def _places(select: exp.Select) -> list[exp.Subquery]:
             inner = list(node.iter_expressions())
             inner.sort(key=lambda each: not isinstance(each, exp.With))
             waiting += reversed(inner)
+    require_few(len(found), "sub-queries in place of numbers")
     return found
 
 

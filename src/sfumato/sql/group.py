@@ -16,7 +16,8 @@ from sfumato.plan.value import GroupKey
 from sfumato.sql.calls import calls, placed
 from sfumato.sql.image import image, may_be_missing
 from sfumato.sql.names import Scope
-from sfumato.sql.reject import refuse, require_only
+from sfumato.sql.reject import refuse, require_few, require_only
+from sfumato.sql.restrict import Tests, about, holding
 from sfumato.sql.rows import Rows
 from sfumato.sql.tables import fields
 from sfumato.sql.typed import Typed, value_of
@@ -50,14 +51,16 @@ def grouped(select: exp.Select, scope: Scope, rows: Rows, relation: Relation) ->
     values: list[Typed] = []
     keys: list[GroupKey] = []
     places: dict[int, int] = {}
-    absent = frozenset(_absent(relation))
-    for node in dict.fromkeys(each for chosen in sets for each in chosen):
+    absent, tests = frozenset(_absent(relation)), tuple(holding(relation))
+    wanted = dict.fromkeys(each for chosen in sets for each in chosen)
+    require_few(len(wanted), "keys of GROUP BY")
+    for node in wanted:
         _require_key(node, scope)
         typed = rows.value(node)
         if typed not in values:
             nodes.append(node)
             values.append(typed)
-            keys.append(_key(node, typed, absent))
+            keys.append(_key(node, typed, absent, tests))
         places[id(node)] = values.index(typed)
     kept = tuple(dict.fromkeys(tuple(sorted({places[id(each)] for each in chosen})) for chosen in _same(sets)))
     whole = kept == (tuple(range(len(keys))),)
@@ -76,11 +79,15 @@ def require_linear(group: Group, aggregates: Sequence[Aggregate]) -> None:
         raise refuse("ROLLUP, CUBE or GROUPING SETS", why)
 
 
-def _key(node: exp.Expr, typed: Typed, absent: frozenset[Column]) -> GroupKey:
+def _key(node: exp.Expr, typed: Typed, absent: frozenset[Column], tests: Tests) -> GroupKey:
     name = node.name if isinstance(node, exp.Column) else node.sql(dialect="duckdb")
     value = value_of(typed, name)
-    codes = None if isinstance(value.type, Text) else image(value.expression)
-    return GroupKey(value, codes, may_be_missing(value.expression, absent))
+    known = about(value.expression, tests)
+    codes = None if isinstance(value.type, Text) else image(value.expression, known)
+    missing = may_be_missing(value.expression, absent, known)
+    if codes == () and not missing:
+        raise UnsupportedSql(f"WHERE leaves no group of {name}.", remedy="Leave a test out.")
+    return GroupKey(value, codes, missing)
 
 
 def _absent(relation: Relation) -> Iterator[Column]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which groups a computed key can have: a public set, worked out from the declarations alone."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 from math import prod
@@ -25,6 +25,7 @@ from sfumato.plan.scalar import (
     leaves,
 )
 from sfumato.plan.span import span
+from sfumato.sql.restrict import Tests, left, narrowed, never_null
 
 # So many combinations of values are tried one by one; beyond, every code of the range is a group.
 _TRIED = 20_000
@@ -33,36 +34,45 @@ _LONGEST = {Part.YEAR: 366, Part.QUARTER: 92, Part.MONTH: 31, Part.WEEK: 7}
 
 
 @lru_cache(maxsize=512)
-def image(expression: Scalar) -> tuple[int, ...]:
-    """The codes that a key can have, ascending: exactly, where they can be tried; else its whole range.
+def image(expression: Scalar, tests: Tests = ()) -> tuple[int, ...]:
+    """The codes that a key can have where the ``tests`` are TRUE, ascending.
+
+    Exactly, where they can be tried; else its whole range.
 
     Raises:
         MissingDeclaration: more than 100,000.
     """
+    return tuple(left(expression, tests, _codes(expression, tests)))
+
+
+def _codes(expression: Scalar, tests: Tests) -> Sequence[int]:
+    """The codes by what the tests say of the columns that are read."""
     fields = _fields(expression)
     if isinstance(expression, DateTrunc) and isinstance(expression.operand, Field) and expression.part in _LONGEST:
-        return tuple(_starts(expression))
-    if not isinstance(expression, Field) and prod(_tries(each) for each in fields) <= _TRIED:
-        return _tried(expression, fields)
+        return tuple(_starts(expression, tests))
+    if not isinstance(expression, Field) and prod(_tries(each, tests) for each in fields) <= _TRIED:
+        return _tried(expression, fields, tests)
     if isinstance(expression, DateTrunc) and expression.part in _LONGEST:
-        return tuple(_starts(expression))
-    low, high = span(expression) or (0, -1)
+        return tuple(_starts(expression, tests))
+    low, high = narrowed(expression, tests, span(expression)) or (0, -1)
     if high - low + 1 > MOST_GROUPS:
         raise MissingDeclaration(
             f"GROUP BY a key that may have {high - low + 1:,} values.",
             allowed=f"at most {MOST_GROUPS:,} groups",
             remedy="Make ranges of it, WIDTH_BUCKET(column, 0, 200, 20), FLOOR(column / 10) or LEAST(column, 20); "
-            "or declare narrower bounds.",
+            "ask for fewer, WHERE key BETWEEN 10 AND 20; or declare narrower bounds.",
         )
-    return tuple(range(low, high + 1))
+    return range(low, high + 1)
 
 
-def may_be_missing(expression: Scalar, absent: frozenset[Column] = frozenset()) -> bool:
+def may_be_missing(expression: Scalar, absent: frozenset[Column] = frozenset(), tests: Tests = ()) -> bool:
     """Whether NULL is a group: a column read declares missing values or may be ``absent`` (an outer
-    join), or the key itself says NULL."""
+    join), or the key itself says NULL; and no test leaves it out."""
+    if never_null(expression, tests):
+        return False
 
     def inner(operand: Scalar) -> bool:
-        return may_be_missing(operand, absent)
+        return may_be_missing(operand, absent, tests)
 
     match expression:
         case Field(column):
@@ -85,22 +95,27 @@ def _fields(expression: Scalar) -> tuple[Column, ...]:
     return tuple(dict.fromkeys(leaf.column for leaf in leaves(expression) if isinstance(leaf, Field)))
 
 
-def _tries(column: Column) -> int:
-    return _TRIED + 1 if isinstance(column.type, Text) else column.type.size + 1
+def _within(column: Column, tests: Tests) -> range:
+    """The codes that a column can have where the tests are TRUE, and perhaps some more."""
+    assert not isinstance(column.type, Text), "texts have no codes"
+    found = narrowed(Field(column), tests, (column.type.lower_code, column.type.upper_code))
+    return range(0) if found is None else range(found[0], found[1] + 1)
 
 
-def _tried(expression: Scalar, fields: tuple[Column, ...]) -> tuple[int, ...]:
-    found = {evaluate(expression, _reader(row)) for row in _rows(fields)}
+def _tries(column: Column, tests: Tests) -> int:
+    return _TRIED + 1 if isinstance(column.type, Text) else len(_within(column, tests)) + 1
+
+
+def _tried(expression: Scalar, fields: tuple[Column, ...], tests: Tests) -> tuple[int, ...]:
+    found = {evaluate(expression, _reader(row)) for row in _rows(fields, tests)}
     return tuple(sorted(each for each in found if isinstance(each, int)))
 
 
-def _rows(fields: tuple[Column, ...]) -> Iterator[Mapping[Column, int | None]]:
-    """Every combination of values, NULL among them."""
-    assert not any(isinstance(each.type, Text) for each in fields), "texts cannot be tried"
+def _rows(fields: tuple[Column, ...], tests: Tests) -> Iterator[Mapping[Column, int | None]]:
+    """Every combination of the values that the tests leave, NULL among them."""
     ranges = [
-        [*range(each.type.lower_code, each.type.upper_code + 1), None]
+        [*left(Field(each), tests, _within(each, tests)), *([] if never_null(Field(each), tests) else [None])]
         for each in fields
-        if not isinstance(each.type, Text)
     ]
     for row in product(*ranges):
         yield dict(zip(fields, row, strict=True))
@@ -122,9 +137,9 @@ class Reader:
         return self._row[leaf.column]
 
 
-def _starts(expression: DateTrunc) -> Iterator[int]:
+def _starts(expression: DateTrunc, tests: Tests) -> Iterator[int]:
     """The first days of the periods that a range of days meets."""
-    found = span(expression.operand)
+    found = narrowed(expression.operand, tests, span(expression.operand))
     if found is None:
         return
     code = date_trunc(expression.part, found[0])

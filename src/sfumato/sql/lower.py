@@ -24,7 +24,7 @@ from sfumato.sql.literal import literal
 from sfumato.sql.names import Context
 from sfumato.sql.output import Outputs
 from sfumato.sql.parse import built, parse
-from sfumato.sql.reject import RAW_ROWS, refuse, reject, require_only
+from sfumato.sql.reject import RAW_ROWS, refuse, reject, require_few, require_only
 from sfumato.sql.relations import Relations
 from sfumato.sql.rows import Rows
 from sfumato.sql.tables import From, require_private, with_columns
@@ -137,7 +137,9 @@ def _asked(context: Context, found: From, select: exp.Select) -> tuple[Raw, Outp
     rows = Rows(scope, FUNCTIONS)
     group = grouped(select, scope, rows, found.relation)
     lowered = Aggregates(scope, rows, found.relation)
-    asks = {id(node): lowered.ask(node) for node in calls(_parts(select))}
+    asked = calls(_parts(select))
+    require_few(len(asked), "aggregates")
+    asks = {id(node): lowered.ask(node) for node in asked}
     aggregates, estimates = shared(asks.values())
     require_linear(group, aggregates)
     outputs = Outputs(scope, rows, group, asks, estimates)

@@ -23,13 +23,11 @@ from sfumato.sql.finish import Finished
 from sfumato.sql.group import Group
 from sfumato.sql.literal import literal
 from sfumato.sql.names import Scope
-from sfumato.sql.reject import RAW_ROWS, refuse, require_only
+from sfumato.sql.reject import RAW_ROWS, refuse, require_few, require_only
 from sfumato.sql.rows import Rows
 from sfumato.sql.typed import Day, Label, Number, Truth, Typed, Words
 
 _ONE = Fraction(1)
-# Names and keys are compared each with each.
-_MOST = 200
 
 
 class Outputs:
@@ -51,8 +49,7 @@ class Outputs:
 
     def items(self, nodes: Sequence[exp.Expr]) -> tuple[Item, ...]:
         """The columns of the answer; HAVING and ORDER BY can call them by their names."""
-        if len(nodes) > _MOST:
-            raise UnsupportedSql(f"{len(nodes):,} columns.", allowed=f"at most {_MOST}", remedy="Ask fewer at once.")
+        require_few(len(nodes), "columns")
         found = []
         for node in nodes:
             inner = node.this if isinstance(node, exp.Alias) else node
@@ -69,8 +66,7 @@ class Outputs:
         if clause is None:
             return ()
         require_only(clause, "expressions")
-        if len(clause.expressions) > _MOST:
-            raise UnsupportedSql(f"ORDER BY {len(clause.expressions):,} keys.", allowed=f"at most {_MOST}")
+        require_few(len(clause.expressions), "keys of ORDER BY")
         return tuple(self.order(each, items) for each in clause.expressions)
 
     def order(self, node: exp.Expr, items: tuple[Item, ...]) -> Order:

@@ -2,7 +2,7 @@
 """Text to the syntax tree of one SELECT, or a refusal that shows where."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import sqlglot
 from sqlglot import exp
@@ -19,7 +19,7 @@ logging.getLogger("sqlglot").setLevel(logging.ERROR)
 _DIALECT = Dialect.get_or_raise("duckdb")
 _MAX_LENGTH = 100_000
 # Lowering and evaluation recurse a few calls a level; this leaves the caller room.
-_DEEPEST = 80
+_DEEPEST = 120
 
 
 def parse(text: str) -> exp.Select:
@@ -44,7 +44,7 @@ def checked(statement: exp.Expr) -> exp.Select:
     if not isinstance(statement, exp.Select):
         word = statement.name if isinstance(statement, exp.Command) else statement.key
         raise refuse(f"The statement {word.upper()}", NOT_A_QUERY)
-    if _depth(statement) > _DEEPEST:
+    if _depth(statement, {}) > _DEEPEST:
         raise _too_deep()
     return statement
 
@@ -117,22 +117,29 @@ def _names_parameter(tokens: Sequence[Token], place: int) -> bool:
     return name.start == colon.end + 1 and name.text.isidentifier() and not glued
 
 
-def _depth(statement: exp.Expr) -> int:
-    """How deeply a statement is nested, found without recursion."""
-    deepest, waiting = 0, [(statement, 1)]
-    while waiting:
-        node, depth = waiting.pop()
-        deepest = max(deepest, depth)
+def _depth(statement: exp.Expr, known: Mapping[str, int]) -> int:
+    """How deeply a statement is nested; what ``known`` names and WITH defines is as deep as its query."""
+    deepest, waiting = 0, [(statement, 1, known)]
+    while waiting and deepest <= _DEEPEST:
+        node, depth, names = waiting.pop()
+        clause = node.args.get("with_")
+        if isinstance(clause, exp.With):
+            names = dict(names)
+            for each in clause.expressions:
+                names[each.alias.lower()] = _depth(each.this, names)
+        deepest = max(deepest, depth + (names.get(node.name.lower(), 0) if isinstance(node, exp.Table) else 0))
         for each in node.iter_expressions():
             # a long chain of AND or OR is one level
             chained = isinstance(node, exp.And | exp.Or) and type(each) is type(node)
-            waiting.append((each, depth if chained else depth + 1))
+            if each is not clause:
+                waiting.append((each, depth if chained else depth + 1, names))
     return deepest
 
 
 def _too_deep() -> UnsupportedSql:
     return UnsupportedSql(
-        "A statement that is nested too deeply.", remedy="Use IN (...) for long lists of values, and fewer brackets."
+        "A statement that is nested too deeply.",
+        remedy="Use IN (...) for long lists of values, fewer brackets, and fewer names in WITH that use one another.",
     )
 
 

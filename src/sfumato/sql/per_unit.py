@@ -8,7 +8,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql
-from sfumato.metadata.column import MAX_CODE, Column, ColumnType, Integer, Real, Text
+from sfumato.metadata.column import MAX_CODE, Column, ColumnType, Integer, Text
 from sfumato.plan.relation import Computed, PerUnit, Summary
 from sfumato.plan.scalar import Lookup, Scalar
 from sfumato.plan.value import Value
@@ -18,10 +18,10 @@ from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.lattice import clipped
 from sfumato.sql.literal import literal
 from sfumato.sql.names import Context, Scope, Source
-from sfumato.sql.reject import refuse, reject, require_only
+from sfumato.sql.reject import refuse, reject, require_few, require_only
 from sfumato.sql.rows import Rows, as_number, counted, kept
 from sfumato.sql.tables import From
-from sfumato.sql.typed import Label, Null, Number, Person, Truth, Typed, Words, number, read, value_of
+from sfumato.sql.typed import Label, Null, Number, Person, Truth, Typed, Words, number, number_type, read, value_of
 from sfumato.sql.where import conjuncts, passing
 
 # A count of rows that nobody limited; a table has fewer.
@@ -50,7 +50,9 @@ def per_unit(context: Context, found: From, select: exp.Select, name: str) -> Fr
     for each in same_nodes(select, [node for node, _ in keys]):
         done[id(each[0])] = reads[each[1]]
     summaries = Summaries(context, found, rows)
-    for node in calls([*select.expressions, select.args.get("having")]):
+    asked = calls([*select.expressions, select.args.get("having")])
+    require_few(len(asked), "aggregates")
+    for node in asked:
         done[id(node)] = summaries.summary(node)
     relation = PerUnit(found.relation, tuple(columns), tuple(summaries.columns))
     inner = _KeyNames(scope, rows, [(typed, key) for (_, typed), key in zip(keys, reads, strict=True)])
@@ -141,14 +143,14 @@ class Summaries:
             or (self._scope.part(inner) is not None and not distinct)
         ):
             if test is None:
-                return self._column(Summary.COUNT, Integer(1, max(self._limit, 2)), None, "count(*)")
+                return self._column(Summary.COUNT, Integer(1, max(self._limit, 2)), None)
             value = value_of(kept(number(1), test), node.sql())
-            return self._column(Summary.COUNT_VALUES, Integer(0, self._limit), value, node.sql())
+            return self._column(Summary.COUNT_VALUES, Integer(0, self._limit), value)
         operand = self._rows.value(inner)
         value = value_of(kept(operand, test) if distinct else counted(operand, test), inner.sql(dialect="duckdb"))
         size = MAX_CODE if isinstance(value.type, Text) else value.type.size
         kind = Integer(0, min(self._limit, size) if distinct else self._limit)
-        return self._column(Summary.COUNT_DISTINCT if distinct else Summary.COUNT_VALUES, kind, value, node.sql())
+        return self._column(Summary.COUNT_DISTINCT if distinct else Summary.COUNT_VALUES, kind, value)
 
     def _sum(self, operand: Number, node: exp.Expr, test: Scalar | None) -> Number:
         value = value_of(kept(operand, test), node.sql(dialect="duckdb"))
@@ -156,14 +158,12 @@ class Summaries:
         low, high = kind.lower_code, kind.upper_code
         low, high = low * (self._limit if low < 0 else 1), high * (self._limit if high > 0 else 1)
         low, high = max(low, -MAX_CODE), min(high, MAX_CODE)
-        step = kind.step
-        summed = Integer(low, high) if step == 1 else Real(low * step, high * step, step=step)
-        return as_number(self._column(Summary.SUM, summed, value, node.sql()), node)
+        return as_number(self._column(Summary.SUM, number_type(low, high, kind.step), value), node)
 
     def _mean(self, operand: Number, node: exp.Expr, test: Scalar | None) -> Number:
         total = self._sum(operand, node, test)
         value = value_of(kept(operand, test), node.this.sql(dialect="duckdb"))
-        values = self._column(Summary.COUNT_VALUES, Integer(0, self._limit), value, f"count({value.name})")
+        values = self._column(Summary.COUNT_VALUES, Integer(0, self._limit), value)
         found = arithmetic.divide(total, as_number(values, node), skips_zero=True)
         low, high = (int(end * value.step / found.step) for end in (value.numeric.lower_code, value.numeric.upper_code))
         return Number(clipped(found.expression, low, high), found.step)
@@ -176,13 +176,13 @@ class Summaries:
             )
         operand = alphabetical(operand) if isinstance(operand, Label) else operand
         value = value_of(kept(operand, test), node.sql(dialect="duckdb"))
-        return self._column(summary, value.type, value, node.sql())
+        return self._column(summary, value.type, value)
 
-    def _column(self, summary: Summary, kind: ColumnType, value: Value | None, name: str) -> Typed:
+    def _column(self, summary: Summary, kind: ColumnType, value: Value | None) -> Typed:
         for each in self.columns:
             if (each.summary, each.value, each.column.type) == (summary, value, kind):
                 return read(each.column)
-        column = Column(self._context.name(f"per_unit.{name.lower()}"), kind)
+        column = Column(self._context.name(f"per_unit.{summary.value.replace(' ', '_')}"), kind)
         self.columns.append(Computed(column, summary, value))
         return read(column)
 
@@ -246,4 +246,4 @@ def _grouped(select: exp.Select, scope: Scope) -> list[exp.Expr]:
 
 def _key_column(context: Context, node: exp.Expr, typed: Typed) -> tuple[Column, Value]:
     value = value_of(typed, node.sql(dialect="duckdb"))
-    return Column(context.name(f"per_unit.{value.name.lower()}"), value.type), value
+    return Column(context.name("per_unit.key"), value.type), value

@@ -70,6 +70,7 @@ _AGGREGATE = (
 )
 _VALUES = ("returns values of single persons", "GROUP BY the column with COUNT(*), or " + _AGGREGATE[1])
 
+_MOST = 200
 _RULES: tuple[tuple[type[exp.Expr], str, tuple[str, str]], ...] = (
     (exp.SetOperation, "A set operation (UNION, EXCEPT, INTERSECT)", _SET),
     (exp.Exists, "EXISTS", UNIT_TEST),
@@ -151,6 +152,12 @@ def require_only(node: exp.Expr, *allowed: str) -> None:
                 raise reject(part)
             clause = name.strip("_").upper().replace("_", " ")
             raise UnsupportedSql(f"{clause} is not part of the language of private questions.", remedy="Leave it out.")
+
+
+def require_few(count: int, what: str) -> None:
+    """Refuses so many parts of one SELECT that comparing each with each takes seconds."""
+    if count > _MOST:
+        raise UnsupportedSql(f"{count:,} {what} in one SELECT.", allowed=f"at most {_MOST}", remedy="Ask less at once.")
 
 
 def _named(node: exp.Expr | None, name: str) -> str:

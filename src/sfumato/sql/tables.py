@@ -18,6 +18,7 @@ from sfumato.plan.relation import (
     Semi,
     Union,
     UnitJoin,
+    below,
     first,
     is_single,
 )
@@ -25,6 +26,9 @@ from sfumato.plan.scalar import Field
 from sfumato.sql.names import Context, Scope, Source
 from sfumato.sql.reject import reject, require_only
 from sfumato.sql.typed import Person, Typed, Words, read
+
+# What reads a tree of rows recurses a few calls a step; this leaves the caller room.
+_DEEPEST = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,16 @@ class From:
     limit: int | None
     once: bool
     public: bool
+
+    def __post_init__(self) -> None:
+        level, depth = [self.relation], 0
+        while level:
+            level, depth = [each for relation in level for each in below(relation)], depth + 1
+            if depth > _DEEPEST:
+                raise UnsupportedSql(
+                    f"Joins, windows and sub-queries of more than {_DEEPEST} steps, one after the other.",
+                    remedy="Ask less at once.",
+                )
 
     def scope(self, context: Context) -> Scope:
         """The names that its expressions can use."""
@@ -74,13 +88,14 @@ def declared(context: Context, node: exp.Table) -> From:
     name = next((each for each in dataset.tables if each.lower() == node.name.lower()), None)
     if name is None:
         raise UnknownName(f"No table {node.name!r}.", allowed=", ".join(dataset.tables))
-    table, owner = dataset.tables[name], owner_of(dataset, name)
-    parts = _parts(owner)
+    table, owner, unit = dataset.tables[name], owner_of(dataset, name), dataset.unit_name(name)
+    parts, width = _parts(owner, unit)
     prefix = context.prefix(name, [*table.columns, *parts])
     columns = tuple(Column(prefix + each, kind) for each, kind in table.columns.items())
     named: dict[str, Typed] = {each.lower(): read(column) for each, column in zip(table.columns, columns, strict=True)}
-    if owner is not None and len(parts) == 1:
-        named |= _person(prefix, owner, next(iter(parts)), named)
+    if owner is not None and width == 1:
+        person = _person(prefix, owner, named)
+        named |= {each.lower(): replace(person, name=each) for each in parts}
     source = Source(
         node.alias or name,
         named,
@@ -88,9 +103,8 @@ def declared(context: Context, node: exp.Table) -> From:
         {each.lower(): at for each, at in parts.items()},
         f"Table {name!r}",
     )
-    unit = dataset.unit_name(name)
     total, once = _limits(table)
-    return From(Scan(name, prefix, columns, owner), (source,), name, unit, len(parts), total, once, table.public)
+    return From(Scan(name, prefix, columns, owner), (source,), name, unit, width, total, once, table.public)
 
 
 def fields(relation: Relation) -> tuple[Field, ...]:
@@ -144,22 +158,27 @@ def require_private(found: From) -> From:
     return found
 
 
-def _parts(owner: Owner | None) -> dict[str, int]:
-    """The columns that name the unit; those of the table that it is reached by, for a table with a way to it."""
-    if owner is None:
-        return {}
+def _parts(owner: Owner | None, unit: str | None) -> tuple[dict[str, int], int]:
+    """The names of the unit in questions, each with its place among those that name it together, and how many do.
+
+    A unit of one column goes by its own name too, everywhere; where a way leads to it, by that alone.
+    """
+    if owner is None or unit is None:
+        return {}, 0
     root = owner
     while root.owner is not None:
         root = root.owner
-    return {name: place for place, name in enumerate(root.columns)}
+    if len(root.columns) > 1:
+        return {name: place for place, name in enumerate(root.columns)}, len(root.columns)
+    return dict.fromkeys([*(owner.columns if owner.via is None else ()), unit], 0), 1
 
 
-def _person(prefix: str, owner: Owner, name: str, named: dict[str, Typed]) -> dict[str, Typed]:
-    """The column that names the unit: its text, unless it is declared otherwise."""
+def _person(prefix: str, owner: Owner, named: dict[str, Typed]) -> Person:
+    """The column that names the unit: its text, unless it is declared otherwise; where a way leads to it, nothing to read."""
+    column = owner.columns[0]
     if owner.via is not None:
-        return {name.lower(): Person(name, None)}
-    text = Words(Field(Column(prefix + name, Text())))
-    return {name.lower(): Person(name, named.get(name.lower(), text))}
+        return Person(column, None)
+    return Person(column, named.get(column.lower(), Words(Field(Column(prefix + column, Text())))))
 
 
 def _limits(table: Table) -> tuple[int | None, bool]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from sfumato.errors import UnsupportedSql
+from sfumato.errors import InvalidDeclaration, InvalidNumber, UnsupportedSql
 from sfumato.metadata.column import (
     Boolean,
     Category,
@@ -103,6 +103,8 @@ Typed: TypeAlias = Number | Day | Interval | Label | Truth | Words | Person | Nu
 
 # A tree this large is a loop of sub-queries that each use the one below twice.
 _LARGEST_TREE = 20_000
+# What reads a tree recurses a few calls a level; this leaves the caller room.
+_DEEPEST_TREE = 120
 
 
 def number(value: Fraction | int) -> Number:
@@ -156,11 +158,12 @@ def value_of(typed: Typed, name: str) -> Value:
     """The value that an aggregate or a key reads, with the type of its range."""
     scalar = code_of(typed)
     if isinstance(scalar, Field) and typed == read(scalar.column):
-        return Value(scalar.column.name, scalar.column.type, scalar)
+        # a column of a sub-query, or of one of several tables, is known by the name that the question gives it
+        return Value(name if "." in scalar.column.name else scalar.column.name, scalar.column.type, scalar)
     match typed:
         case Number():
             coarse, step = fitted(scalar, typed.step)
-            return Value(name, _number_type(coarse, step), coarse)
+            return Value(name, number_type(*_range(coarse), step), coarse)
         case Day():
             return Value(name, _day_type(scalar), scalar)
         case Label(_, labels):
@@ -224,22 +227,30 @@ def require_small(typed: Typed) -> None:
     """Refuses an expression that sub-queries have multiplied."""
     if isinstance(typed, Interval | Person | Null):
         return
-    waiting = [typed.test if isinstance(typed, Truth) else typed.expression]
-    count = 0
-    while waiting:
-        waiting.extend(children(waiting.pop()))
-        count += 1
-        if count > _LARGEST_TREE:
+    level = [typed.test if isinstance(typed, Truth) else typed.expression]
+    count = depth = 0
+    while level:
+        count, depth = count + len(level), depth + 1
+        if count > _LARGEST_TREE or depth > _DEEPEST_TREE:
             raise UnsupportedSql(
-                f"An expression of more than {_LARGEST_TREE:,} parts, sub-queries included.", remedy="Ask less at once."
+                f"An expression of more than {_LARGEST_TREE:,} parts, or of more than {_DEEPEST_TREE} inside one another, "
+                "sub-queries included.",
+                remedy="Ask less at once.",
             )
+        level = [inner for each in level for inner in children(each)]
 
 
-def _number_type(scalar: Scalar, step: Fraction) -> Integer | Real:
-    low, high = _range(scalar)
+def number_type(low: int, high: int, step: Fraction) -> Integer | Real:
+    """The type of computed numbers."""
     if low == high:
         low, high = min(low, 0), max(high, 0) or int(low == 0)
-    return Integer(low, high) if step == 1 else Real(low * step, high * step, step=step)
+    try:
+        return Integer(low, high) if step == 1 else Real(low * step, high * step, step=step)
+    except (InvalidDeclaration, InvalidNumber):
+        raise UnsupportedSql(
+            "An expression whose values, or the steps between them, are too large or too small for a float.",
+            remedy="Scale the columns in their declarations, or the expression: amount / 1000.",
+        ) from None
 
 
 def _day_type(scalar: Scalar) -> Date:

@@ -27,7 +27,7 @@ def union(context: Context, arms: Sequence[From], name: str) -> From:
             named[column.lower()] = Person(column, None)
             continue
         typed, codes = _column([_at(each, place) for each in arms], column)
-        made = Column(context.name(f"union.{column.lower()}"), typed.type)
+        made = Column(context.name("union.column"), typed.type)
         columns.append(made)
         rows = [(*row, code) for row, code in zip(rows, codes, strict=True)]
         named[column.lower()] = read(made)

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What DuckDB may use of this machine."""
+
+import re
+from dataclasses import dataclass
+
+from sfumato.errors import InvalidDeclaration
+
+_HOUR = 3600.0
+_SIZE = re.compile(r"[1-9][0-9]{0,5} ?[KMGT]i?B", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """DuckDB in this process, and its limits: for ``sf.connect(..., engine=sf.Local(memory_limit="8GB"))``.
+
+    ``memory_limit`` as DuckDB writes it (by default 80% of the machine's; what does not fit is
+    spilled), ``threads`` (by default one a core) and ``time_limit`` in seconds for one question
+    (by default an hour). A question that needs more memory than there is, with what can be
+    spilled, or more time, fails, and its cost stays spent. No limit changes an answer.
+
+    Raises:
+        InvalidDeclaration: a limit that is none.
+
+    >>> Local(memory_limit="8GB", threads=2)
+    Local(memory_limit='8GB', threads=2, time_limit=3600.0)
+    """
+
+    memory_limit: str | None = None
+    threads: int | None = None
+    time_limit: float = _HOUR
+
+    def __post_init__(self) -> None:
+        size, threads, seconds = self.memory_limit, self.threads, self.time_limit
+        if size is not None and (not isinstance(size, str) or not _SIZE.fullmatch(size)):
+            raise InvalidDeclaration(f"memory_limit={size!r}.", allowed='a size with its unit: "8GB", "500MB"')
+        if threads is not None and (
+            isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 1024
+        ):
+            raise InvalidDeclaration(f"threads={threads!r}.", allowed="an integer from 1 to 1024")
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < 1e9:
+            raise InvalidDeclaration(f"time_limit={seconds!r}.", allowed="seconds, more than 0")

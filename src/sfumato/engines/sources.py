@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the rows of a declared table lie: files, folders of files, a database file, a frame.
+
+What is read is fixed when it is opened: the files that a folder or a pattern means are listed
+then, and the connection may read these and nothing else. Whether several files fit together
+is decided by their schemas, never by their rows.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from sfumato.engines.files import from_file, unreadable
+from sfumato.engines.reading import quote, text
+from sfumato.errors import InvalidSource
+from sfumato.metadata.table import Table
+
+_PATTERN = set("*?[")
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A FROM item of DuckDB, and the files that it may read when it is asked."""
+
+    sql: str
+    paths: tuple[Path, ...] = ()
+
+
+def opened(connection: duckdb.DuckDBPyConnection, name: str, table: Table) -> Opened:
+    """The source of a table.
+
+    Raises:
+        InvalidSource: there is none, it cannot be read, or its files do not fit together.
+    """
+    if not isinstance(table.source, str | Path):
+        return Opened(_from_frame(connection, name, table.source))
+    path = Path(table.source).absolute()
+    if table.table is not None:
+        return Opened(_from_database(connection, name, path, table.table))
+    if path.suffix.lower() == ".duckdb" and path.is_file():
+        raise InvalidSource(f"Table {name!r}: {path.name!r} is a database.", remedy='Name its table: table="events".')
+    if path.is_dir():
+        found = _files(each for each in path.rglob("*") if _is_data(each.relative_to(path)))
+    elif _PATTERN & set(str(path)) and path.suffix.lower() != ".csv":
+        found = _files(each for each in _meant(path) if _is_data(Path(each.name)))
+    else:
+        return Opened(from_file(connection, name, path), (path,))
+    return Opened(_from_files(connection, name, path, found), tuple(found))
+
+
+def _files(paths: Iterable[Path]) -> list[Path]:
+    return sorted(each for each in paths if each.is_file())
+
+
+def _meant(pattern: Path) -> list[Path]:
+    """What a pattern means; nothing, where it is not one that Python knows."""
+    try:
+        return list(Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))))
+    except ValueError:
+        return []
+
+
+def _is_data(path: Path) -> bool:
+    """Not what a writer left beside the data: _SUCCESS, _temporary, .part.crc."""
+    return not any(part.startswith(("_", ".")) for part in path.parts)
+
+
+def _from_files(connection: duckdb.DuckDBPyConnection, name: str, place: Path, files: Sequence[Path]) -> str:
+    """Parquet files of one schema; what their folders are called (year=2024) are columns of text."""
+    if not files:
+        raise InvalidSource(f"Table {name!r}: no file in {str(place)!r}.", remedy="Check the path, or the pattern.")
+    for file in files:
+        if file.suffix.lower() != ".parquet" or _PATTERN & set(str(file)):
+            raise InvalidSource(
+                f"Table {name!r}: {str(file)!r} is among its files.",
+                allowed="names that end in .parquet, without * ? [",
+            )
+    columns, keys = _schema(connection, name, files[0]), _keys(files[0])
+    for file in files[1:]:
+        if _keys(file) != keys:
+            raise _differs(name, files[0], file, "the key=value folders they lie in")
+        other = _schema(connection, name, file)
+        if other != columns:
+            odd = sorted(each for each in {*columns, *other} if columns.get(each) != other.get(each))
+            raise _differs(name, files[0], file, f"column {odd[0]!r}")
+    listed = ", ".join(text(str(file)) for file in files)
+    hive = "hive_partitioning = true, hive_types_autocast = false" if keys else "hive_partitioning = false"
+    sql = f"read_parquet([{listed}], union_by_name = false, {hive})"
+    if len(_described(connection, name, place, sql)) != len(columns) + len(keys):
+        raise InvalidSource(
+            f"Table {name!r}: a key of its folders ({', '.join(keys)}) is also the name of a column, or no name.",
+            remedy="Rename one of the two.",
+        )
+    return sql
+
+
+def _keys(file: Path) -> tuple[str, ...]:
+    """The keys of the folders that a file lies in, as Hive writes them."""
+    return tuple(part.partition("=")[0] for part in file.parent.parts if "=" in part)
+
+
+def _schema(connection: duckdb.DuckDBPyConnection, name: str, file: Path) -> dict[str, str]:
+    """The columns of one file."""
+    return _described(connection, name, file, f"read_parquet({text(str(file))}, hive_partitioning = false)")
+
+
+def _described(connection: duckdb.DuckDBPyConnection, name: str, place: Path, sql: str) -> dict[str, str]:
+    failed = ""
+    try:
+        return {row[0]: row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall()}
+    except (duckdb.Error, RuntimeError) as failure:
+        failed = type(failure).__name__
+    # outside the handler: DuckDB may quote what it stumbled over
+    raise unreadable(name, place, failed)
+
+
+def _differs(name: str, one: Path, other: Path, what: str) -> InvalidSource:
+    return InvalidSource(
+        f"Table {name!r}: {str(one)!r} and {str(other)!r} differ in {what}.",
+        allowed="files with the same columns, of the same types",
+        remedy="Write them again with one schema, or declare them as two tables.",
+    )
+
+
+def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path, table: str) -> str:
+    """A table of a DuckDB file, attached for reading only.
+
+    No view and no computed column: what is computed while it is read could fail on a row, or differ.
+    """
+    if not path.is_file():
+        raise InvalidSource(f"Table {name!r}: no file {str(path)!r}.", remedy="Check the path.")
+    if path.with_name(f"{path.name}.wal").exists():
+        raise InvalidSource(
+            f"Table {name!r}: {path.name!r} has changes that are not in it yet.",
+            remedy="Let its writer end, or run CHECKPOINT.",
+        )
+    alias, failed = f"file {path.resolve()}", ""
+    try:
+        connection.execute(
+            f"ATTACH IF NOT EXISTS {text(str(path.resolve()))} AS {quote(alias)} (TYPE duckdb, READ_ONLY)"
+        )
+    except (duckdb.Error, RuntimeError) as failure:
+        failed = type(failure).__name__
+    if failed:
+        raise unreadable(name, path, failed)
+    plain = _plain_tables(connection, alias)
+    if table not in plain:
+        raise InvalidSource(
+            f"Table {name!r}: {path.name!r} has no table {table!r}.",
+            allowed=", ".join(plain) or "a table of the schema main",
+            remedy="Views and tables with computed columns are not read: store what they hold.",
+        )
+    return f"{quote(alias)}.main.{quote(table)}"
+
+
+def _plain_tables(connection: duckdb.DuckDBPyConnection, alias: str) -> list[str]:
+    """The tables of an attached file that hold all that they show."""
+    computed = (
+        "SELECT table_name FROM information_schema.columns WHERE table_catalog = $1 AND table_schema = 'main' "
+        "AND is_generated <> 'NEVER'"
+    )
+    found = connection.execute(
+        "SELECT table_name FROM duckdb_tables() WHERE database_name = $1 AND schema_name = 'main' "
+        f"AND table_name NOT IN ({computed}) ORDER BY table_name",
+        [alias],
+    ).fetchall()
+    return [row[0] for row in found]
+
+
+def _from_frame(connection: duckdb.DuckDBPyConnection, name: str, source: object) -> str:
+    failed = ""
+    try:
+        import pyarrow  # an Arrow frame needs it, a file does not
+
+        connection.register(f"source_{name}", pyarrow.table(source))
+    except Exception as failure:
+        failed = type(failure).__name__
+    if failed:
+        # outside the handler: Arrow quotes the value that it stumbled over
+        raise unreadable(name, type(source).__name__, failed)
+    return quote(f"source_{name}")

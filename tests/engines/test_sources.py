@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Folders, patterns, partitions and database files: read as declared, or refused by their schemas alone."""
+
+import shutil
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sfumato as sf
+from sfumato.engines import sources
+from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.sources import opened
+from sfumato.errors import EngineFailed, InvalidConfig, InvalidDeclaration, InvalidSource
+
+COLUMNS = {"a": sf.Integer(0, 9), "b": sf.Text()}
+CANARY = "canary-4711"
+
+
+def write(path: Path, **columns) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Three rows in two files, one of them deeper, beside what a writer leaves."""
+    write(tmp_path / "data" / "one.parquet", a=[1, 2], b=["x", None])
+    write(tmp_path / "data" / "deep" / "two.parquet", a=[4], b=["y"])
+    (tmp_path / "data" / "_SUCCESS").touch()
+    (tmp_path / "data" / ".one.parquet.crc").write_bytes(b"\0")
+    write(tmp_path / "data" / "_temporary" / "three.parquet", other=[CANARY])
+    return tmp_path / "data"
+
+
+def everything(asker, source, columns=COLUMNS):
+    """COUNT(*), COUNT of each column, and SUM of the first."""
+    ask = asker(source, columns)
+    return ask.duckdb(ask.counts())
+
+
+def refused(asker, source, columns=COLUMNS):
+    with pytest.raises(InvalidSource) as refusal:
+        everything(asker, source, columns)
+    assert CANARY not in str(refusal.value)
+    return refusal.value
+
+
+# --- folders and patterns ----------------------------------------------------------------------
+
+
+def test_a_folder_is_all_its_files(asker, folder):
+    assert everything(asker, folder) == everything(asker, str(folder)) == {(): (3, 3, 2, 7)}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [("*.parquet", (2, 2, 1, 3)), ("o?e.parquet", (2, 2, 1, 3)), ("deep/[t]wo.parquet", (1, 1, 1, 4))],
+)
+def test_a_pattern_is_the_files_that_it_means(asker, folder, pattern, expected):
+    assert everything(asker, folder / pattern) == {(): expected}
+
+
+@pytest.mark.parametrize("name", ["nowhere", "nowhere/*.parquet", "*.nothing", "deep/**x/*.parquet", "deep**"])
+def test_no_folder_and_no_file_are_told(asker, folder, name):
+    assert "no file" in refused(asker, folder / name).problem
+
+
+def test_a_folder_of_something_else_is_refused(asker, folder):
+    (folder / "notes.csv").write_bytes(b"a,b\n1,x\n")
+    assert "notes.csv" in refused(asker, folder).problem
+
+
+def test_a_file_that_would_be_read_as_a_pattern_is_refused(asker, folder):
+    # DuckDB would read one.parquet twice for it
+    shutil.copy(folder / "one.parquet", folder / "on[e].parquet")
+    assert "on[e].parquet" in refused(asker, folder).problem
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ({"a": [1.5], "b": ["x"]}, "'a'"),
+        ({"a": [1], "b": ["x"], "c": [CANARY]}, "'c'"),
+        ({"a": [1]}, "'b'"),
+        ({"a": pa.array([1], pa.int32()), "b": ["x"]}, "'a'"),
+    ],
+)
+def test_files_of_two_schemas_are_refused(asker, folder, other, told):
+    write(folder / "three.parquet", **other)
+    refusal = refused(asker, folder)
+    assert f"column {told}" in refusal.problem and "three.parquet" in refusal.problem and refusal.remedy
+
+
+def test_the_order_of_the_columns_does_not_matter(asker, folder):
+    write(folder / "three.parquet", b=["z"], a=[9])
+    assert everything(asker, folder) == {(): (4, 4, 3, 16)}
+
+
+def test_schemas_that_were_not_compared_are_noticed(asker, folder, monkeypatch):
+    write(folder / "three.parquet", a=[1])
+    monkeypatch.setattr(sources, "_schema", lambda *_: {"a": "BIGINT", "b": "VARCHAR"})
+    with pytest.raises(EngineFailed):
+        everything(asker, folder)
+
+
+def test_a_file_without_rows_or_of_rows_without_values_is_read_like_the_others(asker, folder):
+    write(folder / "three.parquet", a=pa.array([], pa.int64()), b=pa.array([], pa.string()))
+    write(folder / "four.parquet", a=pa.array([None], pa.int64()), b=pa.array([None], pa.string()))
+    assert everything(asker, folder) == {(): (4, 3, 2, 7)}
+
+
+def test_a_damaged_file_of_many_is_named(asker, folder):
+    (folder / "three.parquet").write_bytes(b"PAR1" + CANARY.encode())
+    assert "three.parquet" in refused(asker, folder).problem
+
+
+def test_what_came_to_a_folder_later_is_not_read(asker, folder):
+    ask = asker(folder, COLUMNS)
+    with closing(DuckDB(ask.tables)) as engine:
+        write(folder / "three.parquet", a=[9], b=["z"])
+        assert engine.run(ask.counts(), "key")[0] == {(): (3,)}
+
+
+def test_the_connection_reads_the_listed_files_and_nothing_else(asker, folder):
+    write(folder.parent / "beside.parquet", a=[1])
+    with closing(DuckDB(asker(folder, COLUMNS).tables)) as engine:
+        for path in (folder.parent / "beside.parquet", folder / "_temporary" / "three.parquet", folder / "*.parquet"):
+            with pytest.raises(duckdb.PermissionException):
+                engine._connection.execute(f"SELECT * FROM read_parquet('{path}')")
+
+
+# --- partitions --------------------------------------------------------------------------------
+
+
+PARTITIONED = {"a": sf.Integer(0, 9), "year": sf.Integer(2000, 2030), "place": sf.Text()}
+
+
+@pytest.fixture
+def partitioned(tmp_path):
+    write(tmp_path / "data" / "year=2024" / "place=a%20b" / "one.parquet", a=[1, 2])
+    write(tmp_path / "data" / "year=2025" / "place=007" / "two.parquet", a=[4])
+    write(tmp_path / "data" / "year=__HIVE_DEFAULT_PARTITION__" / "place=c" / "three.parquet", a=[8])
+    return tmp_path / "data"
+
+
+def test_the_folders_of_a_partition_are_columns_of_text(asker, partitioned):
+    assert everything(asker, partitioned, PARTITIONED) == {(): (4, 4, 3, 4, 15)}
+    columns = {"year": sf.Category("2024", "2025"), "place": sf.Category("a b", "007")}
+    assert everything(asker, partitioned, {"a": sf.Integer(0, 9), **columns})[()][:4] == (4, 4, 3, 3)
+    assert everything(asker, partitioned / "year=2024" / "**" / "*.parquet", PARTITIONED) == {(): (2, 2, 2, 2, 3)}
+
+
+def test_a_partition_gives_its_own_groups(partitioned, tmp_path):
+    with session(sf.Table(partitioned, columns=PARTITIONED), tmp_path) as asked:
+        answer = asked.query("SELECT year, COUNT(*) AS n FROM t WHERE place <> 'zzz' GROUP BY year", epsilon=1000)
+        assert {row[0]: round(row[1]) for row in answer.rows if round(row[1])} == {2024: 2, 2025: 1}
+
+
+def test_folders_with_other_keys_are_refused(asker, partitioned):
+    write(partitioned / "year=2026" / "four.parquet", a=[1])
+    assert "key=value folders" in refused(asker, partitioned, PARTITIONED).problem
+
+
+@pytest.mark.parametrize("key", ["a", "A", "year", "YEAR"])
+def test_a_key_that_is_also_a_column_is_refused(asker, tmp_path, key):
+    # DuckDB would show what the folder says in place of what the rows hold
+    write(tmp_path / f"{key}=9" / "one.parquet", a=[1, 2], year=[2024, 2025])
+    assert "also the name of a column" in refused(asker, tmp_path, {"a": sf.Integer(0, 9)}).problem
+
+
+# --- files of DuckDB ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def database(tmp_path):
+    path = tmp_path / "it's.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            "CREATE TABLE \"my events\" AS SELECT * FROM (VALUES (1, 'x'), (2, NULL), (4, 'y')) AS t(a, b)"
+        )
+        connection.execute("CREATE TABLE users AS SELECT 1 AS id")
+        connection.execute('CREATE VIEW seen AS SELECT a, b FROM "my events"')
+        connection.execute("CREATE TABLE computed(b VARCHAR, a INTEGER GENERATED ALWAYS AS (CAST(b AS INTEGER)))")
+    return path
+
+
+def test_a_table_of_a_database_is_read(database):
+    tables = {
+        "events": sf.Table(database, table="my events", columns=COLUMNS),
+        "users": sf.Table(str(database), table="users", columns={"id": sf.Integer(0, 9)}),
+    }
+    with closing(DuckDB(tables)) as engine:
+        assert [
+            engine._connection.execute(f"SELECT count(*) FROM {each.sql}").fetchone()
+            for each in engine._sources.values()
+        ] == [
+            (3,),
+            (1,),
+        ]
+        with pytest.raises(duckdb.Error, match="read-only"):
+            engine._connection.execute(f"DELETE FROM {engine._sources['users'].sql}")
+        with pytest.raises(duckdb.PermissionException):
+            engine._connection.execute(f"ATTACH '{database.parent}/other.duckdb'")
+
+
+@pytest.mark.parametrize(
+    "name", ["nothing", "seen", "computed", "main.users", "users; DROP TABLE users", "duckdb_settings"]
+)
+def test_what_is_no_plain_table_of_it_is_refused(database, name):
+    with pytest.raises(InvalidSource, match="has no table") as refusal:
+        DuckDB({"t": sf.Table(database, table=name)})
+    assert refusal.value.allowed == "my events, users"
+
+
+def test_a_view_that_is_read_can_fail_on_a_row(database, monkeypatch):
+    with duckdb.connect(str(database)) as connection:
+        connection.execute('CREATE VIEW numbers AS SELECT CAST(b AS INTEGER) AS a, b FROM "my events"')
+    monkeypatch.setattr(sources, "_plain_tables", lambda *_: ["numbers"])
+    engine = DuckDB({"t": sf.Table(database, table="numbers", columns=COLUMNS)})
+    with closing(engine), pytest.raises(duckdb.ConversionException):
+        engine._connection.execute(f"SELECT sum(a) FROM {engine._sources['t'].sql}")
+
+
+def test_a_database_needs_the_name_of_a_table(database):
+    with pytest.raises(InvalidSource, match="is a database"):
+        DuckDB({"t": sf.Table(database)})
+
+
+def test_what_is_no_database_is_refused(tmp_path):
+    (tmp_path / "x.duckdb").write_bytes(CANARY.encode() * 1000)
+    with pytest.raises(InvalidSource, match=r"cannot be read") as refusal:
+        DuckDB({"t": sf.Table(tmp_path / "x.duckdb", table="t")})
+    assert CANARY not in str(refusal.value)
+    with pytest.raises(InvalidSource, match="no file"):
+        DuckDB({"t": sf.Table(tmp_path / "y.duckdb", table="t")})
+
+
+def test_a_database_that_is_being_written_is_refused(database):
+    with duckdb.connect(str(database)) as connection:
+        connection.execute("INSERT INTO users VALUES (2)")
+        assert database.with_name(f"{database.name}.wal").exists()
+        with pytest.raises(InvalidSource, match="changes that are not in it yet"):
+            DuckDB({"t": sf.Table(database, table="users")})
+
+
+@pytest.mark.parametrize("name", ["", 5, b"users"])
+def test_the_name_of_a_table_is_a_text(name):
+    with pytest.raises(InvalidDeclaration, match="table="):
+        sf.Table("x.duckdb", table=name)
+
+
+def test_only_a_path_has_tables():
+    with pytest.raises(InvalidDeclaration, match="no path"):
+        sf.Table(pa.table({"a": [1]}), table="users")
+
+
+def test_a_declaration_file_can_name_a_table(database, tmp_path):
+    config = tmp_path / "sfumato.toml"
+    head = 'dataset = "d"\nledger = "l.db"\n[budget]\nepsilon = "1000"\n'
+    config.write_text(f'{head}[tables.users]\nsource = "it\'s.duckdb"\ntable = "users"\n', "utf-8")
+    with sf.load(config) as asked:
+        assert round(asked.query("SELECT COUNT(*) AS n FROM users", epsilon=500).rows[0][0]) == 1
+    config.write_text(f'{head}[tables.users]\nsource = "it\'s.duckdb"\ntable = ""\n', "utf-8")
+    with pytest.raises(InvalidConfig, match="table="):
+        sf.load(config)
+
+
+# --- what goes wrong later ---------------------------------------------------------------------
+
+
+def session(table, tmp_path):
+    return sf.connect({"t": table}, dataset="d", budget=sf.Budget(10**4), ledger=tmp_path / "ledger.db")
+
+
+def _gone(path):
+    path.unlink()
+
+
+def _narrower(path):
+    write(path, a=[1])
+
+
+def _of_another_type(path):
+    write(path, a=[CANARY], b=["x"])
+
+
+def _cut(path):
+    path.write_bytes(path.read_bytes()[:-9])
+
+
+def _with_a_damaged_page(path):
+    whole = bytearray(path.read_bytes())
+    start = pq.ParquetFile(path).metadata.row_group(0).column(0).data_page_offset
+    whole[start : start + 16] = b"\xff" * 16
+    path.write_bytes(whole)
+
+
+@pytest.mark.parametrize("damage", [_gone, _narrower, _of_another_type, _cut, _with_a_damaged_page])
+def test_a_file_that_was_damaged_between_queries_costs_and_tells_nothing(folder, tmp_path, damage):
+    with session(sf.Table(folder, columns=COLUMNS), tmp_path) as asked:
+        assert round(asked.query("SELECT SUM(a) AS s FROM t", epsilon=1000).rows[0][0]) == 7
+        damage(folder / "one.parquet")
+        with pytest.raises(EngineFailed) as failure:
+            asked.query("SELECT SUM(a) AS s, COUNT(b) AS n FROM t", epsilon=500)
+        assert str(failure.value) == str(EngineFailed())
+        assert asked.budget.left == Fraction(8500)
+        assert asked.verify().problems == ()
+
+
+def test_a_file_that_was_replaced_is_read_as_it_is(folder, tmp_path):
+    with session(sf.Table(folder, columns=COLUMNS), tmp_path) as asked:
+        write(folder / "one.parquet", a=[9], b=["x"])
+        assert round(asked.query("SELECT SUM(a) AS s FROM t", epsilon=1000).rows[0][0]) == 13
+
+
+def test_a_database_that_was_replaced_stays_the_one_that_was_opened(database, tmp_path):
+    with session(sf.Table(database, table="users", columns={}), tmp_path) as asked:
+        database.unlink()
+        assert round(asked.query("SELECT COUNT(*) AS n FROM t", epsilon=1000).rows[0][0]) == 1
+
+
+def test_a_file_is_opened_as_itself(tmp_path):
+    path = write(tmp_path / "year=2024" / "one.parquet", a=[1])
+    with duckdb.connect() as connection:
+        found = opened(connection, "t", sf.Table(path))
+        assert found.paths == (path,)
+        assert connection.execute(f"SELECT * FROM {found.sql}").fetchall() == [(1,)]
