@@ -109,7 +109,10 @@ def blanked(answer: Answer, *, open_keys: bool) -> dict[str, Any]:
             part["values"], part["copies"] = [len(row) for row in honest["values"]], honest["copies"]
     rows, errors = form.pop("rows"), form.pop("errors")
     if not chosen:
-        cells = [[_BLANK if column["released"] else cell for column, cell in zip(form["columns"], row, strict=True)] for row in rows]
+        cells = [
+            [_BLANK if column["released"] else cell for column, cell in zip(form["columns"], row, strict=True)]
+            for row in rows
+        ]
         # ORDER BY a released number orders the rows by it
         form["rows"], form["errors"] = sorted(cells, key=repr), [len(row) for row in errors]
     form["notes"] = [_NOISY.sub(_BLANK, note) for note in form["notes"] if _UNSUPPORTED not in note]

@@ -29,7 +29,9 @@ from tests.attacks.questions import ANSWERED
 UNIT = sf.Unit("who", max_rows=10**6)
 
 
-def session(folder: Path, values: pa.Array, kind: object, *, unit: sf.Unit | None = UNIT, name: str = "l") -> sf.Session:
+def session(
+    folder: Path, values: pa.Array, kind: object, *, unit: sf.Unit | None = UNIT, name: str = "l"
+) -> sf.Session:
     """One column of one person each."""
     frame = pa.table({"v": values, "who": [str(place % 997) for place in range(len(values))]})
     tables = {"t": sf.Table(frame, unit=unit, columns={"v": kind})}
@@ -82,7 +84,7 @@ def test_the_order_of_a_sum_does_not_matter(monkeypatch):
     monkeypatch.setattr(
         linear,
         "_sum",
-        lambda name: {key: f"TRY_CAST(coalesce(sum(CAST({name} AS FLOAT)), 0) AS HUGEINT)" for key in honest(name)},
+        lambda name: dict.fromkeys(honest(name), f"TRY_CAST(coalesce(sum(CAST({name} AS FLOAT)), 0) AS HUGEINT)"),
     )
     assert apart() != [0, 0]
 
@@ -220,7 +222,7 @@ def quantiles(folder: Path, values: pa.Array, name: str = "l") -> list[object]:
 
 def test_quantiles_of_wide_scores_with_ties_are_those_of_the_data(tmp_path, monkeypatch):
     """Four in five agree (diffprivlib#107); the largest is not the smallest (opendp/opendp#2912)."""
-    values = pa.array([700] * 80_000 + list(range(0, 1000)) * 20)
+    values = pa.array([700] * 80_000 + list(range(1000)) * 20)
     low, quarter, median, high, top = quantiles(tmp_path, values)
     assert (quarter, median) == (700, 700)
     ordered = sorted(values.to_pylist())

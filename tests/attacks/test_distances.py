@@ -55,8 +55,15 @@ def units() -> Mapping[str, shop.Rows]:
     spread = [event(WHO, REGIONS[n % 4], f"own {n % 9}", (n * 97) % 501, MONTHS[n % 12]) for n in range(130)]
     broken = [event(WHO, None, None, float("nan"), "x"), event(WHO, "?", "tea", float("inf"), "2999-01-01")]
     return {
-        **{"full": full, "low": low, "high": high, "early": early, "months": months, "days": days},
-        **{"spread": spread, "broken": broken, "none": []},
+        "full": full,
+        "low": low,
+        "high": high,
+        "early": early,
+        "months": months,
+        "days": days,
+        "spread": spread,
+        "broken": broken,
+        "none": [],
     }
 
 
@@ -108,8 +115,7 @@ def moves(plan: Bounded, one: Exact, other: Exact) -> list[Move]:
 def _shares(plan: Bounded, part: Part, one: Mapping, other: Mapping) -> Iterator[Fraction]:
     zeros = (0,) * width(part.aggregate)
     apart = [
-        [a - b for a, b in zip(one.get(group, zeros), other.get(group, zeros), strict=True)]
-        for group in {*one, *other}
+        [a - b for a, b in zip(one.get(group, zeros), other.get(group, zeros), strict=True)] for group in {*one, *other}
     ]
     claimed = part.distance.value
     steps = 1 if part.distance.relation is sf.AddRemove else 2
@@ -164,7 +170,7 @@ def halved(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def one_row_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An engine that clips each group to one row more than the plan says, or to one group more."""
+    """An engine that clips each group to one row more than the plan says."""
     honest = emit.clipped
     monkeypatch.setattr(emit, "clipped", lambda aggregate, names, limit: honest(aggregate, names, limit and limit + 1))
 

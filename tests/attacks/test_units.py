@@ -25,7 +25,8 @@ REGIONS = ("R01", "R02", "R03", "N")
 def many() -> shop.Rows:
     """A thousand rows of one unit, everywhere at once."""
     return [
-        event("x", REGIONS[n % 4], f"own {n % 77}", n % 501, f"2024-{1 + n % 12:02}-{1 + n % 28:02}") for n in range(1000)
+        event("x", REGIONS[n % 4], f"own {n % 77}", n % 501, f"2024-{1 + n % 12:02}-{1 + n % 28:02}")
+        for n in range(1000)
     ]
 
 
@@ -275,7 +276,9 @@ def hospital(folder: Path, name: str, **more: list[dict[str, object]]) -> sf.Ses
     for table, rows in clinic.TABLES.items():
         declared, every = clinic.DATASET.tables[table], [*rows, *more.get(table, [])]
         columns = {column: pa.array([row[column] for row in every]) for column in rows[0]}
-        tables[table] = sf.Table(pa.table(columns), unit=declared.unit, columns=declared.columns, public=declared.public)
+        tables[table] = sf.Table(
+            pa.table(columns), unit=declared.unit, columns=declared.columns, public=declared.public
+        )
     return sf.connect(tables, dataset="clinic", budget=sf.Budget(10**6, "1e-3"), ledger=folder / f"{name}.db")
 
 
@@ -285,7 +288,14 @@ def visit(number: object, who: object) -> dict[str, object]:
 
 # a visit that others have too (a smaller name, a larger one), one of nobody, prescriptions of visits of nobody
 CLAIMS = {
-    "visits": [visit("v1", "a"), visit("v4", "zz"), visit("v5", None), visit(None, "p1"), visit("", "p1"), visit("v", "p1")],
+    "visits": [
+        visit("v1", "a"),
+        visit("v4", "zz"),
+        visit("v5", None),
+        visit(None, "p1"),
+        visit("", "p1"),
+        visit("v", "p1"),
+    ],
     "prescriptions": [
         {"visit_id": number, "drug": drug, "dose": 3}
         for number, drug in [("v1", "aspirin"), ("nowhere", "statin"), (None, None), ("", ""), ("v", "x")]

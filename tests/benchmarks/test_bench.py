@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks import accounting, driver, figures, ledger, noise, report, worker
+from benchmarks import accounting, driver, engines, figures, ledger, noise, report, worker
 from benchmarks.compare import (
     Case,
     Kind,
@@ -23,11 +23,13 @@ from benchmarks.compare import (
     at_least,
     at_most,
     at_most_more,
+    at_most_times,
     faster,
     line,
     rows,
 )
 from benchmarks.driver import Unavailable, measure
+from benchmarks.systems import workloads
 from benchmarks.systems.fresh import fresh
 from benchmarks.systems.problems import mix
 
@@ -69,6 +71,8 @@ def test_the_order_of_the_repetitions_does_not_matter(times, random):
         (at_least(35.344), 35.3439, 0.0, False),
         (at_most_more(3), 4.0, 1.0, True),
         (at_most_more(3), 4.001, 1.0, False),
+        (at_most_times(Fraction(11, 10)), 11.0, 10.0, True),
+        (at_most_times(Fraction(11, 10)), 11.001, 10.0, False),
     ],
 )
 def test_a_bar_is_judged_at_its_edge(bar, ours, peer, holds):
@@ -223,6 +227,46 @@ def test_the_bars_of_the_accountant_are_those_of_the_issue():
     assert alone["What is left, 10,000 times", "s"] == "<= 1"
     assert alone["The sigma of 10,000 DP-SGD steps", "ms"] == "<= 100"
     assert alone["Import and a first answer", "ms"] == "<= 150"
+
+
+def test_the_bars_of_the_engines_are_those_of_the_issue():
+    cases = list(engines.cases({"1M": 10**6, "10M": 10**7}))
+    asked = {(case.name, peer.name): peer.bar.text for case in cases for peer in case.peers if peer.bar is not None}
+    for size in ("1M", "10M"):
+        assert asked[f"{size}: W2 by 50 regions", "SQL by hand, no noise"] == "<= 1.1x"
+        assert asked[f"{size}: W7 a small filtered count", "plain DuckDB"] == "<= 10 more"
+    assert asked["1M: W2 by 50 regions", "OpenDP"] == ">= 15x" and ("10M: W2 by 50 regions", "OpenDP") not in asked
+    assert {case.name: case.bar.text for case in cases if case.bar}["1M: W5 error of p50"] == "<= 1.5"
+
+
+@pytest.fixture
+def few_events(monkeypatch, tmp_path):
+    monkeypatch.setattr(workloads, "FOLDER", tmp_path)
+    workloads._session.cache_clear()
+    workloads._connection.cache_clear()
+    yield 2000
+    workloads._session.cache_clear()
+    workloads._connection.cache_clear()
+
+
+def test_every_work_of_the_engines_is_there_and_gives_an_answer(few_events):
+    works = [work.name for case in engines.cases({"1M": 10**6}) for work in case.works if work.system == "workloads"]
+    assert set(works) == set(workloads.WORKS)
+    for name, make in workloads.WORKS.items():
+        assert make(1, few_events)() is not None, name
+
+
+@pytest.mark.parametrize(("name", "column"), [("W1", 0), ("W2", 2), ("W3", 2), ("W4", 1)])
+def test_the_sql_by_hand_is_bounded(few_events, name, column):
+    connection = workloads._connection(few_events)
+    keys = {"W1": "'all'", "W2": "region", "W3": "product", "W4": "day"}[name]
+    most = 1 if name == "W4" else 10
+    whole = connection.execute(
+        f"SELECT sum(c) FROM (SELECT least(count(*), {most}) AS c FROM events GROUP BY user_id, {keys})"
+    ).fetchone()
+    told = connection.execute(workloads.BY_HAND[name]).fetchall()
+    assert 0 < sum(row[column] for row in told) <= whole[0]
+    assert name != "W1" or sum(row[column] for row in told) == whole[0]
 
 
 def test_the_document_is_json_with_a_row_a_line():

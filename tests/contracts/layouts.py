@@ -18,6 +18,7 @@ from sfumato.engines.prepare import prepare
 from sfumato.engines.prepared import Prepared, read_manifest
 from sfumato.engines.reference import Reference, Sample
 from sfumato.metadata.dataset import Dataset
+from sfumato.plan.aggregate import CountUnits
 from sfumato.plan.relation import Filter, PublicJoin, Relation, Scan
 from sfumato.plan.scope import provided
 from sfumato.plan.status import Bounded, Limits, Part, Raw, Tracked
@@ -98,9 +99,24 @@ def relations(draw: st.DrawFn) -> Relation:
 @st.composite
 def questions(draw: st.DrawFn) -> Bounded:
     """Aggregates of such a relation by at most two keys, under any limits."""
+    if draw(st.booleans()):
+        return draw(units_by_column())
     relation = draw(relations())
     columns = provided(relation)
     found = tuple(draw(plans.keys(columns, open_keys=draw(st.booleans()))) for _ in range(draw(st.integers(0, 2))))
     wanted = draw(st.lists(plans.aggregates(columns), min_size=1, max_size=3, unique=True))
     few = st.integers(1, 3) | st.none()
     return plan(relation, *wanted, keys=found, limits=(draw(few), draw(few), draw(few)), kept=draw(st.integers(1, 4)))
+
+
+@st.composite
+def units_by_column(draw: st.DrawFn) -> Bounded:
+    """How many units there are by a column, of rows that are perhaps chosen by that column, or by another."""
+    relation: Relation = world.scan(draw(st.sampled_from(OWNED)), "T.")
+    named = draw(st.sampled_from([column for column in relation.columns if column.name not in ("T.x", "T.Big")]))
+    if draw(st.booleans()):
+        tested = draw(st.sampled_from([(named,), (named,), relation.columns]))
+        relation = Filter(relation, draw(plans.truths(tested)))
+    missing, few = draw(st.booleans()), st.integers(1, 3) | st.none()
+    limits = (None, draw(few), draw(few))
+    return plan(relation, CountUnits(), keys=(world.by(relation, named.name, missing=missing),), limits=limits)

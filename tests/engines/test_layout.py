@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A layout holds the codes of the source, and of each unit the rows that the reference takes."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pyarrow as pa
@@ -15,7 +16,10 @@ from sfumato.engines.prepare import prepare
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, CountValues, Mean, Quantiles, Sum, Variance
 from sfumato.plan.owner import Owner
-from sfumato.plan.relation import Scan
+from sfumato.plan.relation import Filter, PublicJoin, Scan
+from sfumato.plan.scalar import Arithmetic, Constant, IsNull, Member, Operation
+from sfumato.plan.status import Raw
+from sfumato.plan.value import GroupKey, Value
 from tests.contracts import layouts, plans, world
 from tests.contracts.layouts import both, plan
 from tests.contracts.world import by, content, read, scan
@@ -51,6 +55,8 @@ ASKED = (
     plan(PEOPLE, *EVERY, MEDIAN, CountDistinct(T), kept=7),
     plan(PEOPLE, *EVERY, MEDIAN, keys=(LETTERS,), kept=7),
     plan(PEOPLE, CountUnits(), CountRows(), keys=(by(PEOPLE, "t"),), limits=(2, 2, None), kept=7),
+    plan(PEOPLE, CountUnits(), keys=(LETTERS,), limits=(2, 3, None), kept=7),
+    plan(Filter(PEOPLE, Member(N.expression, (0, 4))), CountUnits(), keys=(LETTERS,), kept=7),
     plan(PEOPLE, CountUnits(), CountRows(), Sum(N), keys=(LETTERS,), limits=(2, 1, 3), kept=5),
 )
 
@@ -83,9 +89,17 @@ MUTANTS = {
     "numbers of all equal rows": lambda: without(layout, "placed", 'PARTITION BY unit, "c_n"', 'PARTITION BY "c_n"'),
     "places among all rows": lambda: without(layout, "placed", "PARTITION BY unit ORDER", "ORDER"),
     "places forgotten": lambda: (relation, "_scan", _every_row),
+    "marks of all units": lambda: without(layout, "_mark", "PARTITION BY p.unit, ", "PARTITION BY "),
+    "marks of any row": lambda: without(layout, "_mark", "ORDER BY place)", "ORDER BY place DESC)"),
+    "marks of a row that is filtered": lambda: (emit, "key_alone", _any_key),
     "units counted by row": lambda: (emit, "_units", _rows_for_units),
 }
 _honest_scan = relation._scan
+
+
+def _any_key(raw):
+    """The marks of a key, whatever else is asked of a row."""
+    return raw.keys[0].value.expression.column if raw.keys else None
 
 
 def _every_row(found, tables):
@@ -93,12 +107,14 @@ def _every_row(found, tables):
 
 
 def _rows_for_units(found, tables):
+    tables = replace(tables, first=None)
     return emit._linear(found, tables, [found.tracked.raw.aggregates.index(CountRows())], "key")
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_layout_that_was_made_wrong_is_noticed(monkeypatch, mutant):
-    monkeypatch.setattr(*MUTANTS[mutant]())
+    module, name, wrong = MUTANTS[mutant]()
+    monkeypatch.setattr(module, name, wrong)
     assert not agrees()
 
 
@@ -135,8 +151,9 @@ def test_the_file_holds_codes_in_order_of_place_and_no_name_of_a_unit(tmp_path):
     folder = prepare({"visits": table}, dataset="clinic", folder=tmp_path / "layouts")
     (file,) = folder.glob("*.parquet")
     found = pq.read_table(file)
-    assert found.column_names == ["c_ward", "c_stay", "c_note", "c_big", "unit", "place"]
-    assert [str(each) for each in found.schema.types] == ["int8", "int8", "string", "int64", "int64", "int32"]
+    assert found.column_names == ["c_ward", "c_stay", "c_note", "c_big", "f_ward", "f_note", "unit", "place"]
+    types = ["int8", "int8", "string", "int64", "bool", "bool", "int64", "int32"]
+    assert [str(each) for each in found.schema.types] == types
     places = found["place"].to_pylist()
     assert places == sorted(places) and max(places) == 2
     assert sorted(found["unit"].to_pylist()) in ([1, 1, 2], [1, 2, 2])
@@ -148,3 +165,24 @@ def test_the_whole_table_is_what_a_layout_holds():
     dataset = Dataset("world", world.TABLES)
     assert layout.whole(dataset, "people") == Scan("people", "", PEOPLE.columns, Owner(("who",)))
     assert layout.whole(dataset, "notes").owner == scan("notes").owner
+
+
+def test_units_are_counted_by_marks_only_where_the_key_alone_decides():
+    letter, drugs = read(PEOPLE, "c"), scan("drugs", "d.")
+    own, other = (Filter(PEOPLE, IsNull(each.expression)) for each in (letter, N))
+    joined = PublicJoin(PEOPLE, drugs, Constant(1), drugs.columns[0], outer=True)
+    sum_of = Value("k", sf.Integer(-6, 8), Arithmetic(Operation.ADD, N.expression, N.expression))
+    for relation_, keys, column in (
+        (PEOPLE, (LETTERS,), "c"),
+        (PEOPLE, (by(PEOPLE, "t"),), "t"),
+        (own, (LETTERS,), "c"),
+        (other, (LETTERS,), None),
+        (joined, (LETTERS,), None),
+        (PEOPLE, (), None),
+        (PEOPLE, (LETTERS, by(PEOPLE, "b")), None),
+        (PEOPLE, (GroupKey(sum_of, None),), None),
+        (PEOPLE, (GroupKey(read(PEOPLE, "x"), None),), None),
+        (PEOPLE, (GroupKey(read(PEOPLE, "Big"), None),), None),
+    ):
+        found = layout.key_alone(Raw(relation_, keys, (CountUnits(),)))
+        assert (None if found is None else found.name) == column

@@ -5,7 +5,6 @@ from fractions import Fraction
 
 import pytest
 
-import sfumato as sf
 from sfumato.errors import Refused, UnsupportedSql
 from sfumato.sql import understand
 from tests.attacks import shop
@@ -32,7 +31,8 @@ REFUSED = [
     "SELECT COUNT(*) FROM events WHERE region IN AND ('R01', 'R02')",
     "SELECT COUNT(*) FROM events WHERE user_id IN ORDER BY ALL (SELECT user_id FROM users)",
     # a constant that no column could hold, where only rows are ordered by it
-    "WITH x AS (SELECT user_id, amount, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY 9223372036854775808) AS rn FROM events) SELECT AVG(amount) FROM x WHERE rn = 1",
+    "WITH x AS (SELECT user_id, amount, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY 9223372036854775808) AS rn"
+    " FROM events) SELECT AVG(amount) FROM x WHERE rn = 1",
     # a divisor that is always zero
     "SELECT AVG(amount / NULLIF(LEAST(amount, 0), 0)) FROM events",
     # names of WITH that use each other again and again, or far too deeply
@@ -41,7 +41,8 @@ REFUSED = [
     # expressions without a lattice: a rule of the question, not of a declaration
     "SELECT SUM(amount * 1e300 * 1e20) FROM events",
     # more than any plan needs
-    "SELECT COUNT(*) FROM (SELECT user_id, region, amount > 1 AS a, amount > 2 AS b, amount > 3 AS c, amount > 4 AS d, amount > 5 AS e FROM events) AS t"
+    "SELECT COUNT(*) FROM (SELECT user_id, region, amount > 1 AS a, amount > 2 AS b, amount > 3 AS c, amount > 4 AS d,"
+    " amount > 5 AS e FROM events) AS t"
     " GROUP BY " + ", ".join(["CUBE(region, a, b, c, d, e)"] * 4),
 ]
 
@@ -103,7 +104,9 @@ def test_a_preview_refuses_what_the_question_will(session, divisor):
     assert "NULLIF" not in divisor or not ends[0]
 
 
-@pytest.mark.parametrize("text", ["QUANTILE_CONT(amount, 1)", "QUANTILE_DISC(amount, 0)", "QUANTILE_CONT(amount, 0.00000001)"])
+@pytest.mark.parametrize(
+    "text", ["QUANTILE_CONT(amount, 1)", "QUANTILE_DISC(amount, 0)", "QUANTILE_CONT(amount, 0.00000001)"]
+)
 def test_a_quantile_at_the_end_is_answered_or_refused_with_a_way_on(session, text):
     try:
         answer = session.query(f"SELECT {text} FROM events", epsilon="0.1")
@@ -114,7 +117,9 @@ def test_a_quantile_at_the_end_is_answered_or_refused_with_a_way_on(session, tex
 
 
 def test_a_text_made_of_noisy_numbers_becomes_a_table(session):
-    answer = session.query("SELECT region, CASE WHEN COUNT(*) > 0 THEN 'yes' END AS a FROM events GROUP BY region", epsilon=1)
+    answer = session.query(
+        "SELECT region, CASE WHEN COUNT(*) > 0 THEN 'yes' END AS a FROM events GROUP BY region", epsilon=1
+    )
     assert answer.columns[1]["type"] == "text"
     assert set(answer.to_arrow().column("a").to_pylist()) <= {"yes", None}
 

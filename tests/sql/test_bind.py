@@ -133,12 +133,115 @@ def test_inner_questions_are_found_with_the_names_that_they_use():
         "WITH x AS (SELECT * FROM events) SELECT COUNT(*) FROM x WHERE amount > (SELECT AVG(amount) FROM x) "
         "AND user_id IN (SELECT user_id FROM users) AND EXISTS (SELECT 1 FROM users) HAVING COUNT(*) > (SELECT COUNT(*) FROM users)"
     )
-    found = sorted(each.sql(dialect="duckdb") for each in scalar_queries(parse(text)))
+    found = [each.sql(dialect="duckdb") for each in scalar_queries(parse(text))]
     assert found == [
         "WITH x AS (SELECT * FROM events) SELECT AVG(amount) FROM x",
-        "WITH x AS (SELECT * FROM events) SELECT COUNT(*) FROM users",
+        "SELECT COUNT(*) FROM users",
     ]
     assert scalar_queries(parse("SELECT COUNT(*) FROM (SELECT COUNT(*) FROM events)")) == []
+
+
+CHAIN = (
+    "WITH a AS (SELECT user_id, amount - (SELECT AVG(amount) FROM events) AS x FROM events), "
+    "b AS (SELECT user_id, x - (SELECT MAX(x) FROM a) AS x FROM a) "
+    "SELECT SUM(x) FROM b WHERE x > (SELECT MIN(x) FROM b)"
+)
+
+
+def test_each_inner_question_is_asked_once_and_those_that_others_need_first(ask):
+    asked = []
+
+    def scalar(query):
+        asked.append(query.sql(dialect="duckdb"))
+        assert scalar_queries(query) == []
+        return Fraction(len(asked))
+
+    assert ask(CHAIN, scalars=scalar).raw.aggregates
+    a = "a AS (SELECT user_id, amount - (1) AS x FROM events)"
+    assert asked == [
+        "SELECT AVG(amount) FROM events",
+        f"WITH {a} SELECT MAX(x) FROM a",
+        f"WITH {a}, b AS (SELECT user_id, x - (2) AS x FROM a) SELECT MIN(x) FROM b",
+    ]
+    texts = [query.sql(dialect="duckdb") for query in scalar_queries(parse(CHAIN))]
+    by_text = {text: Fraction(place) for place, text in enumerate(texts, 1)}
+    answers = iter(by_text.values())
+    assert ask(CHAIN, scalars=by_text).raw == ask(CHAIN, scalars=lambda query: next(answers)).raw
+
+
+def test_an_inner_question_in_a_with_is_not_asked_of_itself(ask):
+    text = (
+        "WITH first_buy AS (SELECT user_id, MIN((SELECT AVG(amount) FROM events)) AS d FROM events GROUP BY user_id) "
+        "SELECT COUNT(d), COUNT((SELECT AVG(d) FROM first_buy)) FROM first_buy"
+    )
+    assert [len(scalar_queries(query)) for query in scalar_queries(parse(text))] == [0, 1]
+    assert ask(text, scalars=lambda query: Fraction(1)).raw.aggregates
+
+
+def test_an_inner_question_sees_every_with_around_it_and_its_own(ask):
+    text = (
+        "WITH x AS (SELECT * FROM events), unused AS (SELECT * FROM users) SELECT COUNT(*) FROM (WITH y AS (SELECT * FROM x) "
+        "SELECT * FROM y WHERE amount > (WITH z AS (SELECT * FROM y) SELECT AVG(amount) FROM z))"
+    )
+    (query,) = scalar_queries(parse(text))
+    assert query.sql(dialect="duckdb") == (
+        "WITH x AS (SELECT * FROM events), y AS (SELECT * FROM x), z AS (SELECT * FROM y) SELECT AVG(amount) FROM z"
+    )
+    assert ask(query.sql(dialect="duckdb")).raw.aggregates == ask("SELECT AVG(amount) FROM events").raw.aggregates
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT region, SUM(amount) FROM events GROUP BY (SELECT COUNT(*) FROM events)",
+        "SELECT region, COUNT(*) FROM events GROUP BY region, (SELECT COUNT(*) FROM events)",
+        "SELECT region, COUNT(*) FROM events GROUP BY region ORDER BY (SELECT COUNT(*) FROM users)",
+        "SELECT region, COUNT(*) FROM events GROUP BY region ORDER BY (SELECT COUNT(*) FROM users) + 1",
+        "SELECT COUNT(*) FROM events LIMIT (SELECT COUNT(*) FROM users)",
+        "SELECT COUNT(*) FROM events OFFSET (SELECT COUNT(*) FROM users)",
+        "SELECT ROUND(COUNT(*), (SELECT COUNT(*) FROM users)) FROM events",
+        "SELECT QUANTILE_CONT(amount, (SELECT AVG(smoker) FROM events)) FROM events",
+        "SELECT SUM(amount ** (SELECT COUNT(*) FROM users)) FROM events",
+        "SELECT SUM(amount % (SELECT COUNT(*) FROM users)) FROM events",
+        "SELECT SUM(amount / (SELECT COUNT(*) FROM users)) FROM events",
+        "SELECT SUM(amount / ((SELECT COUNT(*) FROM users) + 1)) FROM events",
+        "SELECT SUM(WIDTH_BUCKET(amount, 0, 200, (SELECT COUNT(*) FROM users))) FROM events",
+        "SELECT SUM(WIDTH_BUCKET(amount, 0, (SELECT MAX(amount) FROM events), 9)) FROM events",
+        "SELECT COUNT(*) FROM events WHERE day + (SELECT COUNT(*) FROM users) > '2024-03-03'",
+        "SELECT COUNT(*) FROM (SELECT user_id, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY (SELECT AVG(age) FROM events)) AS n FROM events)",
+        "SELECT COUNT(*) FROM events WHERE amount > (SELECT AVG(amount) FROM events HAVING COUNT(*) > 1000)",
+        "SELECT COUNT(*) FROM events WHERE amount > (SELECT AVG(amount) FROM events LIMIT 0)",
+        "SELECT COUNT(*) FROM events WHERE amount > (SELECT AVG(amount) FROM events OFFSET 1)",
+        "SELECT COUNT(*) FROM events WHERE amount > (SELECT DISTINCT AVG(amount) FROM events)",
+    ],
+)
+def test_an_answer_is_a_value_and_never_a_place(ask, text):
+    # whatever is answered, the statement is refused in the same words: so it is before anything is charged
+    words = set()
+    for answer in (1, 2, 0, -3, Fraction(5, 2)):
+        with pytest.raises(UnsupportedSql) as refusal:
+            ask(text, scalars=lambda query, answer=answer: Fraction(answer))
+        words.add((refusal.value.problem, refusal.value.remedy))
+    assert len(words) == 1
+
+
+def test_an_answer_is_used_wherever_a_value_can_stand(ask):
+    for text in (
+        "SELECT SUM(amount / NULLIF((SELECT COUNT(*) FROM users), 0)) FROM events",
+        "SELECT COUNT(*) FROM events WHERE day > (SELECT MEDIAN(day) FROM events) - 7",
+        "SELECT region, COUNT(*) - (SELECT COUNT(*) FROM users) AS d FROM events GROUP BY region ORDER BY d",
+        "SELECT amount > (SELECT AVG(amount) FROM events) AS above, COUNT(*) FROM events GROUP BY above",
+    ):
+        answer = DAY if "MEDIAN" in text else Fraction(-3)
+        written = "DATE '2024-02-01'" if "MEDIAN" in text else "(-3)"
+        start, end = text.index("(SELECT"), text.index(")", text.index("FROM", text.index("(SELECT"))) + 1
+        asked, typed = ask(text, scalars=lambda query, answer=answer: answer), ask(text[:start] + written + text[end:])
+        assert (asked.raw, asked.output) == (typed.raw, typed.output)
+
+
+def test_many_inner_questions_are_refused(ask):
+    with pytest.raises(UnsupportedSql, match="201 sub-queries in place of numbers"):
+        ask(COUNT + " AND ".join(["amount > (SELECT AVG(amount) FROM events)"] * 201), scalars=lambda query: Fraction(1))
 
 
 def test_a_correlated_one_is_refused(ask):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql
-from sfumato.sql.literal import literal, whole
+from sfumato.sql.literal import answered, literal, whole
 
 
 def read(text):
@@ -55,6 +55,15 @@ def test_a_text_survives_its_quotes(text):
 @pytest.mark.parametrize("text", ["age", "1 + 1", "NULL", "-'5'", "-TRUE", "COUNT(*)", "DATE '2019-01-01'", "x.y", "?"])
 def test_anything_else_is_no_constant(text):
     assert read(text) is None
+
+
+def test_an_answer_is_no_literal():
+    node = sqlglot.parse_one("SELECT (SELECT COUNT(*) FROM t)", read="duckdb").expressions[0]
+    assert answered(node) is None
+    node.set("this", exp.Literal.number(5))
+    assert answered(node) == exp.Literal.number(5)
+    assert literal(node) is None
+    assert answered(exp.Literal.number(5)) is None and answered(None) is None
 
 
 @pytest.mark.parametrize("text", ["1.5", "-1", "11", "'3'", "TRUE", "age"])

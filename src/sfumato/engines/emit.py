@@ -13,6 +13,7 @@ from typing import Any
 
 from sfumato.engines.base import Codes
 from sfumato.engines.expression import typed
+from sfumato.engines.layout import key_alone
 from sfumato.engines.linear import clipped, integers, sums
 from sfumato.engines.reading import Source, text
 from sfumato.engines.relation import Tables, rows
@@ -59,9 +60,12 @@ def statements(plan: Bounded, sources: Mapping[str, Source], sampling_key: str) 
 
 def _tables(plan: Bounded, place: int, sources: Mapping[str, Source]) -> Tables:
     """The tables as a part reads them; all that is linear in the rows reads as many rows of a unit."""
-    tracked = plan.tracked
+    tracked, aggregate = plan.tracked, plan.parts[place].aggregate
     tables = Tables.of(tracked.raw.relation, sources)
-    return tables if tracked.kept is None else replace(tables, kept=tracked.counted(plan.parts[place].aggregate))
+    if tracked.kept is None:
+        return tables
+    first = key_alone(tracked.raw) if isinstance(aggregate, CountUnits) else None
+    return replace(tables, kept=tracked.counted(aggregate), first=first)
 
 
 def gather(
@@ -240,8 +244,10 @@ def _hash(sampling_key: str, names: Sequence[str], unit: str) -> str:
 
 
 def _units(plan: Bounded, tables: Tables) -> str:
-    """How many units have a row in each group."""
+    """How many units have a row in each group; where they are marked, one row of each is read."""
     keys = _keys(plan)
+    if tables.first is not None:
+        return _select([*keys, f"count(*) * {plan.refinement}"], _rows(plan, tables, {}), keys)
     pairs = _select(["unit", *keys], _rows(plan, tables, {"unit": "unit"}), ["unit", *keys])
     return _select([*keys, f"count(*) * {plan.refinement}"], pairs, keys)
 

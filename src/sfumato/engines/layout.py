@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The SQL of a prepared layout: the codes of a table, and the place of each row among its unit's.
+"""What a prepared layout holds: the codes of a table, and the place of each row among its unit's.
 
 The place is fixed once for all by a keyed hash of what the row holds and of its unit, so the
 first t rows of every unit are a sample whatever t is. Equal rows of a unit are numbered, or
@@ -8,14 +8,18 @@ a hash of what they hold would keep all of them or none. Proof: layout.proof.md.
 
 from sfumato.engines.expression import alias
 from sfumato.engines.reading import text
-from sfumato.engines.relation import Tables, in_layout, rows
-from sfumato.metadata.column import Column, Text
+from sfumato.engines.relation import Tables, first_in_layout, in_layout, rows
+from sfumato.metadata.column import Column, Real, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.owner import owner_of
-from sfumato.plan.relation import Scan
+from sfumato.plan.relation import PublicJoin, Scan, predicates
+from sfumato.plan.scalar import Field, leaves
+from sfumato.plan.scope import nodes
+from sfumato.plan.status import Raw
 
 # The largest place: it is stored in 32 bits.
 MOST = 2**31 - 1
+MOST_GROUPS = 100_000
 _WIDTHS = (("TINYINT", 7), ("SMALLINT", 15), ("INTEGER", 31))
 
 
@@ -30,12 +34,15 @@ def layout_statements(scan: Scan, tables: Tables, key: str, most: int, path: str
 
     By place first: a question that counts fewer rows of a unit reads the beginning of the file.
     Units are numbered in no order; nothing but their being different is ever asked of them.
+    For each column that may be a key it is marked which row of a unit is the first with its value:
+    how many units a group has is then how many marks.
 
     Guarantees:
         a layout has the rows of the reference
     """
     columns = [f"CAST({alias(each)} AS {_width(each)}) AS {in_layout(scan, each)}" for each in scan.columns]
-    items = ", ".join([*columns, "u.number AS unit", "CAST(place AS INTEGER) AS place"])
+    marks = [_mark(scan, each) for each in scan.columns if is_marked(each)]
+    items = ", ".join([*columns, *marks, "u.number AS unit", "CAST(place AS INTEGER) AS place"])
     units = "SELECT unit AS id, row_number() OVER () AS number FROM placed WHERE place = 1"
     written = f"SELECT {items} FROM placed AS p JOIN units AS u ON p.unit = u.id ORDER BY p.place, u.number"
     return [
@@ -62,6 +69,29 @@ def placed(scan: Scan, tables: Tables, key: str, most: int) -> str:
     order = ", ".join([f"md5({joined})", *(f"{name} NULLS FIRST" for name in names), "number"])
     place = f"row_number() OVER (PARTITION BY unit ORDER BY {order}) AS place"
     return f"SELECT * EXCLUDE (number), {place} FROM ({numbered}) QUALIFY place <= {most}"
+
+
+def _mark(scan: Scan, column: Column) -> str:
+    """Whether a row is the first of its unit, by place, to have its value of a column."""
+    number = f"row_number() OVER (PARTITION BY p.unit, {alias(column)} ORDER BY place)"
+    return f"{number} = 1 AS {first_in_layout(scan, column)}"
+
+
+def is_marked(column: Column) -> bool:
+    """Whether a column may be a key as it is: GROUP BY of more values is refused."""
+    kind = column.type
+    return isinstance(kind, Text) or (not isinstance(kind, Real) and kind.size <= MOST_GROUPS)
+
+
+def key_alone(raw: Raw) -> Column | None:
+    """The marked column that is the key, if nothing else decides whether and where a row counts."""
+    if len(raw.keys) != 1 or any(isinstance(each, PublicJoin) for each in nodes(raw.relation)):
+        return None
+    key = raw.keys[0].value.expression
+    if not isinstance(key, Field) or not is_marked(key.column):
+        return None
+    alone = all(leaf == key for test in predicates(raw.relation) for leaf in leaves(test))
+    return key.column if alone else None
 
 
 def _width(column: Column) -> str:

@@ -37,12 +37,14 @@ class Tables:
     """The tables of a question.
 
     ``numbered``: units are whole numbers (BIGINT), else texts. ``kept``: how many rows of a
-    unit are read of a prepared layout.
+    unit are read of a prepared layout; with ``first`` only those that are the first of their
+    unit to have their value of that column.
     """
 
     sources: Mapping[str, Source]
     numbered: bool
     kept: int = 0
+    first: Column | None = None
 
     @classmethod
     def of(cls, relation: Relation, sources: Mapping[str, Source]) -> "Tables":
@@ -119,7 +121,8 @@ def _scan(scan: Scan, tables: Tables) -> str:
     source = tables.sources[scan.table]
     if source.coded:
         codes = [f"CAST({in_layout(scan, column)} AS {_held(column)}) AS {alias(column)}" for column in scan.columns]
-        return f"SELECT {_items([*codes, 'unit'])} FROM {source.sql} WHERE place <= {tables.kept}"
+        first = "" if tables.first is None else f" AND {first_in_layout(scan, tables.first)}"
+        return f"SELECT {_items([*codes, 'unit'])} FROM {source.sql} WHERE place <= {tables.kept}{first}"
     readings, codes, joins = [], [], []
     for index, column in enumerate(scan.columns):
         name, kind, shown = column.name.removeprefix(scan.prefix), column.type, alias(column)
@@ -138,6 +141,11 @@ def _scan(scan: Scan, tables: Tables) -> str:
 def in_layout(scan: Scan, column: Column) -> str:
     """The column of a prepared layout that holds the codes of a scanned one."""
     return quote(f"c_{column.name.removeprefix(scan.prefix)}")
+
+
+def first_in_layout(scan: Scan, column: Column) -> str:
+    """Whether a row of a prepared layout is the first of its unit to have its value of a column."""
+    return quote(f"f_{column.name.removeprefix(scan.prefix)}")
 
 
 def _held(column: Column) -> str:

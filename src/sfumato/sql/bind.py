@@ -92,7 +92,7 @@ def with_scalars(select: exp.Select, scalars: Scalars | Mapping[str, Fraction | 
                 "or give the cost of both to session.query.",
             )
         answer = scalars[text] if isinstance(scalars, Mapping) else scalars(_standing_alone(node))
-        node.set("this", constant("The answer of a sub-query", answer))
+        node.set("this", constant("The answer of a sub-query", answer).unnest())
     return select
 
 

@@ -782,3 +782,66 @@ WITH x AS (DELETE FROM events) SELECT COUNT(*) FROM events
 
 -- I12 injection | UnsupportedSql | The function current_setting is not part of
 SELECT COUNT(*) FROM events WHERE current_setting('x') = 'y'
+
+-- L01 argument left out | UnsupportedSql | WIDTH_BUCKET: a number of buckets
+SELECT WIDTH_BUCKET(amount, 0, , 20) AS b, COUNT(*) FROM events GROUP BY b
+
+-- L02 argument left out | UnsupportedSql | WIDTH_BUCKET: a number of buckets
+SELECT WIDTH_BUCKET(amount, 0, 500, ) AS b, COUNT(*) FROM events GROUP BY b
+
+-- L03 argument left out | UnsupportedSql | WIDTH_BUCKET without constant
+SELECT WIDTH_BUCKET(amount) AS b, COUNT(*) FROM events GROUP BY b
+
+-- L04 argument left out | UnsupportedSql | A pattern or a text
+SELECT COUNT(*) FROM events WHERE REPLACE(region, 'R') = '01'
+
+-- L05 argument left out | UnsupportedSql | IN without values
+SELECT COUNT(*) FROM events WHERE region IN AND ('R01', 'R02')
+
+-- L06 argument left out | UnsupportedSql | IN without values
+SELECT COUNT(*) FROM events WHERE region IN ()
+
+-- L07 always NULL | UnsupportedSql | always NULL
+SELECT AVG(amount / NULLIF(LEAST(GREATEST(amount, 0), 0), 0)) FROM events
+
+-- L08 always NULL | UnsupportedSql | always NULL
+SELECT AVG(amount / NULLIF(0, 0)) FROM events
+
+-- L09 constant as a key | UnsupportedSql | GROUP BY a constant
+SELECT COUNT(*) FROM events GROUP BY 1 + 1
+
+-- L10 constant as a key | UnsupportedSql | GROUP BY a constant
+SELECT COUNT(*) FROM events GROUP BY DATE '2024-01-01'
+
+-- L11 constant as an order | UnsupportedSql | ORDER BY a constant
+SELECT region, COUNT(*) FROM events GROUP BY region ORDER BY 1 + 1
+
+-- L12 constant as an order | UnsupportedSql | ORDER BY a constant within
+SELECT COUNT(*) FROM (SELECT user_id, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY 9223372036854775808) AS n FROM events) WHERE n = 1
+
+-- L13 beyond 62 bits | UnsupportedSql | 62 bits
+SELECT COUNT(*) FROM (SELECT user_id, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY COALESCE(age, 9223372036854775808)) AS n FROM events) WHERE n = 1
+
+-- L14 beyond 62 bits | UnsupportedSql | 62 bits
+SELECT SUM(FLOOR(age * 1e-30)) FROM events
+
+-- L15 beyond floats | UnsupportedSql | too large or too small
+SELECT SUM(age * 1e-300) FROM events
+
+-- L16 beyond floats | UnsupportedSql | too large or too small
+SELECT SUM(age * 1e300 * 1e300) FROM events
+
+-- L17 beyond floats | UnsupportedSql | too large or too small
+SELECT age * 1e300 * 1e300 AS k, COUNT(*) FROM events GROUP BY k
+
+-- L18 beyond floats | UnsupportedSql | too large or too small
+SELECT COUNT(*) FROM (SELECT user_id, SUM(age * 1e300) AS s FROM events GROUP BY user_id HAVING SUM(age * 1e300) > 1)
+
+-- L19 level of a quantile | UnsupportedSql | a multiple of a millionth
+SELECT QUANTILE_CONT(amount, 0.00000001) FROM events
+
+-- L20 grouping sets | UnsupportedSql | 4,096 grouping sets
+SELECT COUNT(*) FROM events GROUP BY CUBE(region, smoker, age, day), CUBE(region, smoker, age, day), CUBE(region, smoker, age, day)
+
+-- L21 no group left | UnsupportedSql | leaves no group of age
+SELECT age, COUNT(*) FROM events WHERE age > 13 AND age < 12 GROUP BY age
