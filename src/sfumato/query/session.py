@@ -155,7 +155,7 @@ class Session:
         delta: Number | None = None,
         error: Number | None = None,
         max_epsilon: Number | None = None,
-        key: str = "",
+        key: str | None = None,
     ) -> Answer:
         """The private answer to a question.
 
@@ -176,7 +176,7 @@ class Session:
         plans = self._plans(understand(sql, self.dataset), asked)
         plans = [plan for plan in plans if self._ledger.answer(self._asker.question_key(plan)) is not None][:1] or plans
         planned = plans[0] if len(plans) == 1 else cheapest(plans, self._ledger.balance(self.dataset.name))
-        return Answer(release(planned, self._asker, self._engine, self._ledger, key=key))
+        return Answer(release(planned, self._asker, self._engine, self._ledger, key=key or ""))
 
     def verify(self) -> Report:
         """Replays the ledger against everything that it stores."""
