@@ -2,6 +2,7 @@
 """``sfumato ledger export|import|migrate|report``."""
 
 import shutil
+import stat
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,10 @@ def test_an_export_read_in_elsewhere_answers_the_same(asked: Shell) -> None:
     assert asked.run("ledger", "import", "out.jsonl").out == "4 entries, verified\n"
     assert asked.run("query", COUNT, "--epsilon", "1", "--format", "json").out == before
     assert asked.run("ledger", "verify").code == 0
+
+
+def test_an_export_is_for_its_owner_alone(asked: Shell) -> None:
+    assert stat.S_IMODE((asked.folder / "out.jsonl").stat().st_mode) == 0o600
 
 
 def test_an_edited_export_is_refused_and_no_fresh_budget_is_left(asked: Shell) -> None:

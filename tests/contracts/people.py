@@ -57,7 +57,7 @@ def asker(declared: Dataset, budget: sf.Budget, analyst: str = "owner") -> Asker
 
 def session(folder: Path, frame: object = FRAME, *, budget: object = (1_000_000, "1e-6"), **options: object) -> Session:
     """A session over the declared table; options of the table, or of ``connect``."""
-    own = {name: options.pop(name) for name in ("relation", "version", "analyst") if name in options}
+    own = {name: options.pop(name) for name in ("relation", "version", "analyst", "purpose") if name in options}
     limit = None if budget is None else sf.Budget(*budget)
     tables = {"people": table(frame, **options)}
     return sf.connect(tables, dataset="tiny", budget=limit, ledger=folder / "ledger.db", **own)

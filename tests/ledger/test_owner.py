@@ -172,9 +172,13 @@ def test_a_charge_that_is_frozen_while_it_reads_is_completed(ledger: Ledger) -> 
     assert verify(ledger).problems == ()
 
 
-def test_freezing_says_why(ledger: Ledger) -> None:
-    with pytest.raises(WrongUse, match="without a reason"):
-        ledger.freeze("d", reason="")
+@pytest.mark.parametrize("reason", ["", "a\nb", "a\0", "\ud800", None])
+def test_an_act_says_why(ledger: Ledger, reason: object) -> None:
+    before = head(ledger)
+    for act in (ledger.freeze, lambda name, reason: ledger.refresh(name, Budget(1), reason=reason)):
+        with pytest.raises(WrongUse, match="reason="):
+            act("d", reason=reason)
+    assert head(ledger) == before
 
 
 def test_a_thaw_below_looks_at_the_failures_below_alone(ledger: Ledger) -> None:

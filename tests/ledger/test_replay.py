@@ -12,7 +12,7 @@ import pytest
 
 from sfumato.ledger import Ledger
 from sfumato.ledger.journal import Entry, chained, genesis
-from sfumato.ledger.replay import DIGEST, Replay, answer_digest, stored_digest, key_digest
+from sfumato.ledger.replay import DIGEST, Replay, answer_digest, key_digest, stored_digest
 from sfumato.ledger.store.base import AnswerRow, KeyRow
 from sfumato.privacy import Budget
 from tests.contracts.charges import charges, entries, in_state, opened, paid, pure

@@ -16,6 +16,7 @@ from sfumato.errors import (
     ContractMismatch,
     InvalidDeclaration,
     InvalidSource,
+    KeyUsed,
     LedgerBusy,
     Refused,
     WrongUse,
@@ -239,3 +240,35 @@ def test_a_closed_session_answers_nothing(tmp_path: Path) -> None:
     opened.close()
     with pytest.raises(sf.SfumatoError):
         opened.query(COUNT, epsilon=1)
+
+
+def test_a_purpose_has_an_account_of_its_own(tmp_path: Path) -> None:
+    with session(tmp_path, purpose="research", analyst="ann") as asking:
+        asking.query(COUNT, epsilon="0.5")
+        ledger = asking._ledger
+        assert ledger.standing("tiny", "research", "ann").spent.epsilon == 5 * 10**11
+        ledger.allocate("tiny", sf.Budget("0.7"), purpose="research")
+        with pytest.raises(BudgetExceeded, match="account 'tiny/research'"):
+            asking.query(COUNT, epsilon="0.3")
+
+
+def test_a_key_binds_a_question_to_its_answer(tmp_path: Path) -> None:
+    with session(tmp_path) as asking:
+        first = asking.query(COUNT, epsilon="0.5", key="k")
+        assert asking.query(COUNT, epsilon="0.5", key="k").bytes == first.bytes
+        for other in ("0.4", "0.5"):
+            asking.query(COUNT, epsilon="0.4")
+            sql = COUNT if other == "0.4" else "SELECT SUM(age) AS s FROM people"
+            with pytest.raises(KeyUsed):
+                asking.query(sql, epsilon=other, key="k")
+
+
+def test_answers_are_shared_where_the_owner_says_so(tmp_path: Path) -> None:
+    with session(tmp_path, analyst="ann") as asking:
+        first = asking.query(COUNT, epsilon="0.5")
+        asking._ledger.share_answers("tiny", allowed=True)
+    with session(tmp_path, analyst="bob") as asking:
+        assert asking.query(COUNT, epsilon="0.5").bytes == first.bytes
+        assert asking.budget.spent == "0.5"
+        assert asking._ledger.standing("tiny", "unstated", "bob").spent.epsilon == 5 * 10**11
+        assert asking.verify().problems == ()

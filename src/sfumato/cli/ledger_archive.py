@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``sfumato ledger export|import|migrate|report``: what leaves a ledger, and what enters one."""
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -27,7 +28,8 @@ def _export(config: str, output: str) -> None:
 
     def write(rows: Rows) -> int:
         count = 0
-        with Path(output).open("w", encoding="utf-8") as file:
+        descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             for line in lines(rows):
                 file.write(f"{line}\n")
                 count += 1

@@ -78,6 +78,7 @@ class Owner:
             WrongUse: more is spent than the limit in force allows; raise it to what was spent first.
         """
         scope = Scope(dataset, purpose, analyst)
+        _require_reason(reason)
         limit, gates = _limit_to_json(budget), gates_to_json(Gates.of(budget))
 
         def unit(rows: Rows) -> None:
@@ -104,8 +105,7 @@ class Owner:
         A charge that executes already is completed: it is paid, and its answer is stored.
         """
         scope = Scope(dataset, purpose, analyst)
-        if not reason:
-            raise WrongUse("Freezing without a reason.", allowed="a text for whoever is refused")
+        _require_reason(reason)
 
         def unit(rows: Rows) -> None:
             books = Books(rows, scope.id)
@@ -164,6 +164,11 @@ def readable(work: Callable[[], T]) -> T:
 def is_below(row: ChargeRow, account_id: str) -> bool:
     """Whether a charge was on an account or below it."""
     return account_id in lineage_of(row.account)
+
+
+def _require_reason(reason: str) -> None:
+    if not isinstance(reason, str) or not reason or not reason.isprintable():
+        raise WrongUse(f"reason={reason!r}.", allowed="a text of printable characters, for whoever reads the journal")
 
 
 def _limited(row: AccountRow, limit: Json, gates: Json) -> AccountRow:

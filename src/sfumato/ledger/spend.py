@@ -42,7 +42,7 @@ from sfumato.metadata.contract import Contract
 from sfumato.noise.entropy import token
 from sfumato.privacy.budget import Budget
 
-LEASE = timedelta(minutes=15)
+LEASE = timedelta(hours=1)
 EXPIRED = "expired"
 _COUNTED = ("engine", "crash", EXPIRED)
 _FAILURES_BEFORE_FREEZE = 3

@@ -80,12 +80,13 @@ def test_every_charge_keeps_its_state_and_those_that_were_open_are_closed(path: 
     }
 
 
-def test_the_old_chain_is_kept_as_it_was_written(path: Path) -> None:
+def test_the_old_chain_is_kept_as_it_was_written(path: Path, tmp_path: Path) -> None:
     ledger = Ledger.open(path)
     last = ledger.store.read(lambda rows: rows.last_entry(LEGACY))
     assert (last.seq, last.hash) == (32, OLD_HEAD)
-    connection = apsw.Connection(str(OLD), flags=apsw.SQLITE_OPEN_READONLY)
+    connection = apsw.Connection(str(shutil.copy(OLD, tmp_path / "old.db")))
     before = connection.execute("SELECT hash, body FROM journal ORDER BY seq").fetchall()
+    connection.close()
     assert ledger.store.read(lambda rows: [(each.hash, each.body) for each in rows.entries(LEGACY)]) == before
     assert ledger.store.read(lambda rows: rows.chains()) == [LEGACY, "d", "e%2Ff"]
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from sfumato.errors import LedgerUnavailable
 from sfumato.ledger.store.writer import Task, Writer
 
 
@@ -153,3 +154,22 @@ def test_a_caller_that_is_interrupted_takes_back_what_had_not_begun(
     first.join()
     writer.close()
     assert done == []
+
+
+def test_nobody_waits_at_a_closed_door(recorder: Recorder) -> None:
+    owner = Owner()
+    writer = Writer(recorder.run, recorder.ended.set, owner)
+    refused = threading.Semaphore(0)
+
+    def knock(number: int) -> object:
+        try:
+            while True:
+                writer.do(lambda: number, writes=True)
+        except LedgerUnavailable:
+            refused.release()
+            return "refused"
+
+    closer = threading.Timer(0.01, writer.close)
+    closer.start()
+    assert together(8, knock) == ["refused"] * 8
+    closer.join()

@@ -74,7 +74,7 @@ class SQLite:
     def peek(self, account_id: str) -> AccountRow | None:
         """An account from memory, which holds it as of the last batch."""
         self._require_here()
-        known = self._batches.rows.held.known.get(account_id)
+        known = None if self._writer.closed else self._batches.rows.held.known.get(account_id)
         return known if known is not None else self.read(lambda rows: rows.account(account_id))
 
     def damage(self) -> list[str]:
@@ -105,14 +105,12 @@ class SQLite:
         return self._writer.do(work, writes=False)
 
     def _require_here(self) -> None:
-        """A fork has no ledger, and a closed one takes no work."""
+        """A fork has no ledger."""
         if os.getpid() != self._process:
             raise LedgerBusy(
                 f"The ledger {self.place!r} belongs to the process that opened it, and this is a fork of it.",
                 remedy="Open a session in one process only, after the fork.",
             )
-        if self._writer.closed:
-            raise LedgerUnavailable("The session is closed.", remedy="Open another with sf.connect or sf.load.")
 
 
 class _Batches:

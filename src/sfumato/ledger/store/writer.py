@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from typing import TypeVar, cast
 
+from sfumato.errors import LedgerUnavailable
+
 T = TypeVar("T")
 
 # More in one batch would only make its first callers wait for its last.
@@ -53,6 +55,29 @@ class Task:
             self._error = None  # its traceback holds this frame
 
 
+class _Inbox:
+    """The queue before the thread; once closed it takes nothing, so that nobody waits for nobody."""
+
+    def __init__(self) -> None:
+        self.queue: SimpleQueue[Task | None] = SimpleQueue()
+        self.closed = False
+        self._lock = threading.Lock()
+
+    def put(self, task: Task) -> bool:
+        """Whether it was taken."""
+        with self._lock:
+            if not self.closed:
+                self.queue.put(task)
+            return not self.closed
+
+    def close(self) -> None:
+        """Nothing comes after this."""
+        with self._lock:
+            if not self.closed:
+                self.closed = True
+                self.queue.put(None)
+
+
 class Writer:
     """The thread, and the queue before it.
 
@@ -62,20 +87,26 @@ class Writer:
     """
 
     def __init__(self, run: Callable[[Sequence[Task]], None], end: Callable[[], None], owner: object) -> None:
-        self._queue: SimpleQueue[Task | None] = SimpleQueue()
-        self._thread = threading.Thread(target=_loop, args=(self._queue, run, end), name="sfumato ledger", daemon=True)
+        self._inbox = _Inbox()
+        arguments = (self._inbox.queue, run, end)
+        self._thread = threading.Thread(target=_loop, args=arguments, name="sfumato ledger", daemon=True)
         self._thread.start()
-        self._closing = weakref.finalize(owner, _stop, self._queue, self._thread)
+        self._closing = weakref.finalize(owner, _stop, self._inbox, self._thread)
 
     @property
     def closed(self) -> bool:
         """Whether it takes no more work."""
-        return not self._closing.alive
+        return self._inbox.closed
 
     def do(self, work: Callable[[], T], *, writes: bool) -> T:
-        """Hands a unit in and waits for it; an interrupted caller does not know whether it took effect."""
+        """Hands a unit in and waits for it; an interrupted caller does not know whether it took effect.
+
+        Raises:
+            LedgerUnavailable: the writer was closed.
+        """
         task = Task(work, writes=writes)
-        self._queue.put(task)
+        if not self._inbox.put(task):
+            raise LedgerUnavailable("The session is closed.", remedy="Open another with sf.connect or sf.load.")
         try:
             return cast(T, task.wait())
         except BaseException:
@@ -91,8 +122,8 @@ class Writer:
         self._closing.detach()
 
 
-def _stop(queue: "SimpleQueue[Task | None]", thread: threading.Thread) -> None:
-    queue.put(None)
+def _stop(inbox: _Inbox, thread: threading.Thread) -> None:
+    inbox.close()
     if thread is not threading.current_thread():
         thread.join()
 
