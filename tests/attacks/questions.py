@@ -12,11 +12,11 @@ MORE = [
     "SELECT AVG(1 / NULLIF(amount, 0)), AVG(amount / (amount + 1)), SUM(amount % 7) FROM events",
     "SELECT SUM(price), COUNT(quantity), COUNT(DISTINCT quantity) FROM orders WHERE price > 3",
     "SELECT COUNT(DISTINCT amount), COUNT(DISTINCT product) FROM events_unbounded WHERE product = 'tea' OR amount LIKE '1%'",
-    "SELECT u.age_band, DATE_DIFF('day', u.joined, e.day) > 600 AS late, COUNT(*) FROM events e"
-    " LEFT JOIN users u ON e.user_id = u.user_id GROUP BY 1, 2",
+    ("SELECT u.age_band, DATE_DIFF('day', u.joined, e.day) > 600 AS late, COUNT(*) FROM events e"
+    " LEFT JOIN users u ON e.user_id = u.user_id GROUP BY 1, 2"),
     "SELECT COUNT(*) FROM events WHERE user_id NOT IN (SELECT user_id FROM users WHERE age_band = '65+')",
-    "SELECT AVG(n), MAX(n) FROM (SELECT user_id, COUNT(DISTINCT product) AS n FROM events"
-    " WHERE amount IS NOT NULL GROUP BY user_id) AS p",
+    ("SELECT AVG(n), MAX(n) FROM (SELECT user_id, COUNT(DISTINCT product) AS n FROM events"
+    " WHERE amount IS NOT NULL GROUP BY user_id) AS p"),
     "SELECT COUNT(*), SUM(x) FROM (SELECT user_id, amount AS x FROM events UNION ALL SELECT user_id, price FROM orders) AS both",
     "SELECT p.category, SUM(e.amount) FROM events e LEFT JOIN products p ON e.product = p.product GROUP BY p.category",
     "SELECT UPPER(region) || '-x' AS k, COUNT(*) FROM events GROUP BY k",

@@ -119,7 +119,12 @@ def test_a_way_into_a_circle_is_refused_too():
 
 @pytest.mark.parametrize(
     ("via", "column"),
-    [("patients.id", "id"), ("visits.patient_id", "ID"), ("days.person, day", "day"), ("days.person, day", "Person")],
+    [
+        ("patients.id", "patient"),
+        ("visits.patient_id", "Patient"),
+        ("days.person, day", "day"),
+        ("days.person, day", "Person"),
+    ],
 )
 def test_another_column_with_the_name_of_the_unit_is_refused(via, column):
     tables = {**HOSPITAL, "days": table(Unit(["person", "day"]), ["person", "day"])}
@@ -127,7 +132,16 @@ def test_another_column_with_the_name_of_the_unit_is_refused(via, column):
     with pytest.raises(InvalidDeclaration, match=f"'{column}', which is how questions name its unit") as caught:
         Dataset("hospital", {**tables, "other": table(unit, ["visit_id", column])})
     assert "columns=" in caught.value.remedy
-    Dataset("hospital", {**tables, "other": table(unit, ["visit_id", "patient", "patient_id"])})
+    Dataset("hospital", {**tables, "other": table(unit, ["visit_id", "id", "patient_id", "person_day"])})
+
+
+def test_the_name_of_a_unit_is_no_other_column_of_its_own_table_either():
+    unit = Unit("id", name="patient_id")
+    with pytest.raises(InvalidDeclaration, match="'Patient_Id', which is how questions name its unit"):
+        Dataset("d", {"patients": table(unit, ["id", "Patient_Id"])})
+    Dataset("d", {"patients": table(unit, ["id", "age"])})
+    # several columns are named by themselves
+    Dataset("d", {"days": table(Unit(["person", "day"], name="week"), ["person", "day", "week"])})
 
 
 def test_the_column_that_names_the_unit_may_be_declared():

@@ -4,6 +4,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.metadata.column import Column
-from sfumato.plan import show
+from sfumato.plan import aggregate, owner, relation, scalar, show, status, value
 from sfumato.plan.aggregate import (
     CountDistinct,
     CountRows,
@@ -23,10 +24,12 @@ from sfumato.plan.aggregate import (
     Sum,
     Variance,
 )
+from sfumato.plan.relation import Computed, PerUnit, Scan, Summary
 from sfumato.plan.scalar import Comparison, Constant, Estimate, Key
 from sfumato.plan.scalar import Part as PartOfDate
 from sfumato.plan.show import canonical, title
-from sfumato.plan.value import Value
+from sfumato.plan.status import Raw
+from sfumato.plan.value import GroupKey, Value
 from tests.contracts import plans as world
 
 AGE = Value.of(Column("age", sf.Integer(0, 9)))
@@ -67,6 +70,35 @@ def test_values_that_look_alike_have_different_forms(monkeypatch):
 def test_a_declaration_is_part_of_the_form(one, other):
     forms = [canonical(CountValues(Value.of(Column("x", kind)))) for kind in (one, other)]
     assert forms[0] != forms[1]
+
+
+def named(name):
+    """A plan that holds a value under a name in every place where one can stand."""
+    read = Value(name, AGE.type, AGE.expression)
+    summed = Computed(Column("per_unit.sum", sf.Integer(0, 90)), Summary.SUM, read)
+    source = PerUnit(Scan("t", columns=(AGE.expression.column,)), (), (summed,))
+    return Raw(source, (GroupKey(read, (0, 1)),), (Sum(read), Quantiles(read, (Fraction(1, 2),))))
+
+
+def test_the_name_of_a_value_is_no_part_of_the_form(monkeypatch):
+    assert canonical(named("age")) == canonical(named("e.age"))
+    assert [title(each) for each in named("e.age").aggregates] == ["SUM(e.age)", "QUANTILE(e.age, 0.5)"]
+    # all else is
+    other = replace(named("age"), aggregates=(Sum(Value("age", sf.Integer(0, 10), AGE.expression)),))
+    assert canonical(other) != canonical(replace(other, aggregates=(Sum(AGE),)))
+    monkeypatch.setattr(show, "fields", lambda node: [each for each in fields(node) if each.name != "expression"])
+    assert canonical(Sum(AGE)) == canonical(Sum(Value("age", AGE.type, Constant(3))))
+
+
+def test_what_is_left_out_of_the_form_is_left_out_of_comparisons_alone():
+    kinds = [
+        each
+        for room in (aggregate, owner, relation, scalar, status, value)
+        for each in vars(room).values()
+        if is_dataclass(each)
+    ]
+    left_out = {(each.__name__, field.name) for each in kinds for field in fields(each) if not field.compare}
+    assert left_out == {("Value", "name")}
 
 
 def test_the_form_is_the_same_in_another_process():

@@ -12,7 +12,7 @@ from sfumato.errors import UnsupportedSql
 from sfumato.metadata.column import Column
 from sfumato.plan import span as ranges
 from sfumato.plan.evaluate import FIRST_DAY, LAST_DAY, evaluate
-from sfumato.plan.relation import Filter, Scan
+from sfumato.plan.relation import Filter, PerUnit, PublicJoin, Scan, Sort, Union
 from sfumato.plan.scalar import (
     And,
     Arithmetic,
@@ -38,6 +38,7 @@ from sfumato.plan.scalar import (
     leaves,
 )
 from sfumato.plan.span import confine, is_text, span
+from sfumato.plan.value import Value
 from tests.plan.expressions import DAY, KIND, NAME, NUMBERS, ROWS, TESTS, TEXTS, X, Y, reader, values
 
 
@@ -161,6 +162,41 @@ def test_a_large_result_hides_nowhere(name, monkeypatch):
 @given(st.one_of(TESTS, TEXTS))
 def test_small_tests_are_accepted(expression):
     confine(expression)
+
+
+LARGE = 2**62 + 1
+CONSTANTS = {
+    "constant": Constant(LARGE),
+    "of a choice": Coalesce((Field(X), Constant(-LARGE))),
+    "of a test": Compare(Comparison.GT, Field(X), Constant(LARGE)),
+    "of a text": Case(((Compare(Comparison.GT, Field(X), Constant(LARGE)), Constant("a")),), Constant("b")),
+    "member": Not(Member(Field(X), (0, LARGE))),
+    "member of texts and codes": And((Member(Field(NAME), ("a",)), Member(Field(X), (-LARGE,)))),
+    "table": Lookup(Field(X), 100, (0, LARGE)),
+    "start of a table": Lookup(Field(X), LARGE, (0,)),
+    "divisor": FloorDivide(Field(X), LARGE),
+}
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_no_constant_leaves_64_bits(name, monkeypatch):
+    with pytest.raises(UnsupportedSql, match="62 bits"):
+        confine(CONSTANTS[name])
+    monkeypatch.setattr(ranges, "_LARGEST", LARGE)
+    confine(CONSTANTS[name])
+
+
+def test_a_constant_is_held_to_its_bits_wherever_a_plan_takes_one():
+    large = Constant(LARGE)
+    for make in (
+        lambda: Sort(large),
+        lambda: PublicJoin(Scan("t"), Scan("p"), large, X),
+        lambda: Filter(Scan("t"), Member(Field(X), (LARGE,))),
+        lambda: Union((Scan("t"),), ((large,),), (X,)),
+        lambda: PerUnit(Scan("t"), ((X, Value("k", X.type, Constant(None))), (X, Value("k", X.type, large))), ()),
+    ):
+        with pytest.raises(UnsupportedSql, match="62 bits"):
+            make()
 
 
 @given(TEXTS, ROWS)

@@ -39,6 +39,13 @@ def test_a_value_that_may_leave_its_range_is_refused(low, high, monkeypatch):
     Value("v", sf.Integer(low, high), SUM)
 
 
+def test_a_name_is_no_part_of_a_value():
+    one, other = Value("x + y", sf.Integer(-5, 10), SUM), Value("y + x", sf.Integer(-5, 10), SUM)
+    assert one == other and len({one, other}) == 1
+    assert one != Value("x + y", sf.Integer(-5, 11), SUM)
+    assert one != Value("x + y", sf.Integer(-5, 10), Field(X))
+
+
 @pytest.mark.parametrize("column", COLUMNS)
 def test_a_declared_column_is_a_value(column):
     assert Value.of(column) == Value(column.name, column.type, Field(column))

@@ -11,6 +11,7 @@ from sfumato.plan.status import Bounded
 from sfumato.privacy.distance import Norm
 from sfumato.query.passes import Context
 from sfumato.query.passes.bound import bound
+from sfumato.query.passes.layout import layout
 from sfumato.query.passes.limit import limit
 from sfumato.query.passes.prune import prune
 from sfumato.query.passes.track import track
@@ -19,7 +20,7 @@ from tests.contracts import plans as world
 
 
 def test_the_passes_are_these_in_this_order():
-    assert list(PASSES) == [prune, track, limit, bound]
+    assert list(PASSES) == [prune, track, limit, layout, bound]
 
 
 def limited(relation):

@@ -31,8 +31,10 @@ REFUSED = [
     "SELECT COUNT(*) FROM events WHERE region IN AND ('R01', 'R02')",
     "SELECT COUNT(*) FROM events WHERE user_id IN ORDER BY ALL (SELECT user_id FROM users)",
     # a constant that no column could hold, where only rows are ordered by it
-    "WITH x AS (SELECT user_id, amount, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY 9223372036854775808) AS rn"
-    " FROM events) SELECT AVG(amount) FROM x WHERE rn = 1",
+    (
+        "WITH x AS (SELECT user_id, amount, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY 9223372036854775808) AS rn"
+        " FROM events) SELECT AVG(amount) FROM x WHERE rn = 1"
+    ),
     # a divisor that is always zero
     "SELECT AVG(amount / NULLIF(LEAST(amount, 0), 0)) FROM events",
     # names of WITH that use each other again and again, or far too deeply

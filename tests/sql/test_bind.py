@@ -208,7 +208,8 @@ def test_an_inner_question_sees_every_with_around_it_and_its_own(ask):
         "SELECT SUM(WIDTH_BUCKET(amount, 0, 200, (SELECT COUNT(*) FROM users))) FROM events",
         "SELECT SUM(WIDTH_BUCKET(amount, 0, (SELECT MAX(amount) FROM events), 9)) FROM events",
         "SELECT COUNT(*) FROM events WHERE day + (SELECT COUNT(*) FROM users) > '2024-03-03'",
-        "SELECT COUNT(*) FROM (SELECT user_id, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY (SELECT AVG(age) FROM events)) AS n FROM events)",
+        "SELECT COUNT(*) FROM (SELECT user_id, ROW_NUMBER() OVER (PARTITION BY user_id "
+        "ORDER BY (SELECT AVG(age) FROM events)) AS n FROM events)",
         "SELECT COUNT(*) FROM events WHERE amount > (SELECT AVG(amount) FROM events HAVING COUNT(*) > 1000)",
         "SELECT COUNT(*) FROM events WHERE amount > (SELECT AVG(amount) FROM events LIMIT 0)",
         "SELECT COUNT(*) FROM events WHERE amount > (SELECT AVG(amount) FROM events OFFSET 1)",
@@ -241,7 +242,9 @@ def test_an_answer_is_used_wherever_a_value_can_stand(ask):
 
 def test_many_inner_questions_are_refused(ask):
     with pytest.raises(UnsupportedSql, match="201 sub-queries in place of numbers"):
-        ask(COUNT + " AND ".join(["amount > (SELECT AVG(amount) FROM events)"] * 201), scalars=lambda query: Fraction(1))
+        ask(
+            COUNT + " AND ".join(["amount > (SELECT AVG(amount) FROM events)"] * 201), scalars=lambda query: Fraction(1)
+        )
 
 
 def test_a_correlated_one_is_refused(ask):

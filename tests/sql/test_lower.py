@@ -127,7 +127,7 @@ def test_equivalent_spellings_give_equal_plans(where, one, other):
         ("SELECT AVG(n) FROM (SELECT user_id, COUNT(*) AS n FROM events GROUP BY 1)",
          "WITH p AS (SELECT user_id AS u, COUNT(*) AS many FROM events AS e GROUP BY u) SELECT AVG(q.many) FROM p AS q"),
         ("SELECT k, AVG(n) FROM (SELECT user_id, LOWER(region) AS k, SUM(amount) AS n FROM events GROUP BY user_id, k) GROUP BY k",
-         "SELECT l, AVG(many) FROM (SELECT user_id, lower(e.region) AS l, sum(e.amount) AS many FROM events e GROUP BY 1, 2) GROUP BY l"),
+         "SELECT l, AVG(m) FROM (SELECT user_id, lower(e.region) AS l, sum(e.amount) AS m FROM events e GROUP BY 1, 2) GROUP BY l"),
         ("SELECT AVG(a) FROM (SELECT user_id, amount AS a FROM events UNION ALL SELECT user_id, age FROM events)",
          "SELECT AVG(b) FROM (SELECT user_id, amount AS b FROM events UNION ALL SELECT user_id, age FROM events)"),
         ("SELECT COUNT(*) FROM events e JOIN users u ON e.user_id = u.user_id",
@@ -224,7 +224,9 @@ TOKENS = {
     text: [text[each.start : each.end + 1] for each in Dialect.get_or_raise("duckdb").tokenize(text)]
     for text in [each.text for each in corpus.statements()]
 }
-EDITS = st.lists(st.tuples(st.integers(0, 60), st.sampled_from([None, *WORDS, "(SELECT AVG(amount) FROM events)"])), max_size=3)
+EDITS = st.lists(
+    st.tuples(st.integers(0, 60), st.sampled_from([None, *WORDS, "(SELECT AVG(amount) FROM events)"])), max_size=3
+)
 
 
 def edited(tokens, edits):
@@ -253,11 +255,15 @@ DEEP = {
     + " SELECT COUNT(*) FROM t300",
     "names of units": "WITH t0 AS (SELECT * FROM events)"
     + "".join(
-        f", t{n + 1} AS (SELECT user_id, age FROM events WHERE user_id IN (SELECT user_id FROM t{n}))" for n in range(40)
+        f", t{n + 1} AS (SELECT user_id, age FROM events WHERE user_id IN (SELECT user_id FROM t{n}))"
+        for n in range(40)
     )
     + " SELECT COUNT(*) FROM t40",
     "computed names": "WITH t0 AS (SELECT user_id, amount FROM events)"
-    + "".join(f", t{n + 1} AS (SELECT user_id, FLOOR(FLOOR(amount / 3 + {n}) / 7 + 1) * 90 AS amount FROM t{n})" for n in range(30))
+    + "".join(
+        f", t{n + 1} AS (SELECT user_id, FLOOR(FLOOR(amount / 3 + {n}) / 7 + 1) * 90 AS amount FROM t{n})"
+        for n in range(30)
+    )
     + " SELECT SUM(amount) FROM t30",
     "windows": f"SELECT COUNT(*) FROM (SELECT user_id{''.join(f', {SHADES}{n}' for n in range(101))} FROM events)",
     "columns": f"SELECT {', '.join(['region'] * 201)}, COUNT(*) FROM events GROUP BY region",
@@ -293,7 +299,8 @@ ALMOST = {
     + " SELECT COUNT(*) FROM t35",
     "names of units": "WITH t0 AS (SELECT * FROM events)"
     + "".join(
-        f", t{n + 1} AS (SELECT user_id, age FROM events WHERE user_id IN (SELECT user_id FROM t{n}))" for n in range(15)
+        f", t{n + 1} AS (SELECT user_id, age FROM events WHERE user_id IN (SELECT user_id FROM t{n}))"
+        for n in range(15)
     )
     + " SELECT COUNT(*) FROM t15",
     "computed names": "WITH t0 AS (SELECT user_id, amount FROM events)"

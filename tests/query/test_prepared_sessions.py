@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions over prepared layouts: what they answer, what they say, and what they refuse while it is free."""
+
+import os
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import sfumato as sf
+from sfumato.engines.duckdb import DuckDB
+from sfumato.errors import EngineFailed, InvalidSource
+from sfumato.query.load import load
+from tests.contracts.people import EXACTLY
+
+# ann has nine rows, bob and eve one each
+VISITS = [*(("ann", ward) for ward in "AAAABBBBB"), ("bob", "A"), ("eve", "B")]
+COUNT, BY_WARD = "SELECT COUNT(*) AS n FROM visits", "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
+UNITS = "SELECT ward, COUNT(DISTINCT person) AS n FROM visits GROUP BY ward"
+
+
+def written(folder: Path, visits=VISITS) -> dict[str, sf.Table]:
+    path = folder / "visits.csv"
+    path.write_text("\n".join(["person,ward", *(",".join(row) for row in visits)]), encoding="utf-8")
+    unit = sf.Unit("person", max_rows=2, max_groups=2)
+    return {"visits": sf.Table(path, unit=unit, columns={"ward": sf.Category("A", "B")})}
+
+
+@contextmanager
+def opened(folder: Path, *, prepared: bool = True, visits=VISITS):
+    tables = written(folder, visits)
+    if prepared:
+        sf.prepare(tables, dataset="clinic", folder=folder / "layouts")
+    with session(folder, tables, prepared=prepared) as asked:
+        yield asked
+
+
+def session(folder: Path, tables, *, prepared: bool = True) -> sf.Session:
+    place = folder / "layouts" if prepared else None
+    ledger = folder / "ledger.db"
+    return sf.connect(tables, dataset="clinic", ledger=ledger, budget=sf.Budget(10**6, "1e-6"), prepared=place)
+
+
+def values(answer) -> list[object]:
+    return [row[-1] for row in answer.rows]
+
+
+def test_every_row_counts_up_to_the_limits(tmp_path: Path) -> None:
+    with opened(tmp_path) as asked:
+        # two of ann's rows in one group; four in all, by ward; her first two rows, by unit
+        assert values(asked.query(COUNT, epsilon=EXACTLY)) == [4]
+        assert sum(values(asked.query(BY_WARD, epsilon=EXACTLY))) == 6
+        assert sum(values(asked.query(UNITS, epsilon=EXACTLY))) in (3, 4)
+        none = asked.query("SELECT COUNT(*) AS n FROM visits WHERE ward = 'A' AND ward = 'B'", epsilon=EXACTLY)
+        assert values(none) == [0]
+
+
+def test_the_answer_says_what_was_read(tmp_path: Path) -> None:
+    with opened(tmp_path) as asked:
+        answer = asked.query(BY_WARD, epsilon=1)
+        assert "The prepared layout of visits was read: no part needs more noise for it." in answer.form["notes"]
+        sample = "a sample by a keyed hash, fixed when the layout was prepared."
+        assert f"At most 4 rows of a unit count in COUNT(*): {sample}" in answer.form["bounded"]
+        assert any("asking again does not average it out" in str(line) for line in answer.form["bias"])
+        source = asked.query(BY_WARD, rho=1)
+        assert any(
+            "was not read: its fixed sample would need more noise." in str(each) for each in source.form["notes"]
+        )
+        assert not any("layout" in str(line) for line in [*source.form["bounded"], *source.form["bias"]])
+        assert "visits prepared" in asked.preview(BY_WARD, epsilon=1).statement
+        assert "visits prepared" not in asked.preview(BY_WARD, rho=1).statement
+
+
+def test_a_layout_is_another_plan_with_an_answer_of_its_own(tmp_path: Path) -> None:
+    tables = written(tmp_path)
+    sf.prepare(tables, dataset="clinic", folder=tmp_path / "layouts")
+    answers = []
+    for prepared in (True, False, True):
+        with session(tmp_path, tables, prepared=prepared) as asked:
+            answers.append(asked.query(BY_WARD, epsilon=1))
+            spent = asked.budget.spent
+    assert answers[0].charge_id == answers[2].charge_id
+    assert answers[0].charge_id != answers[1].charge_id
+    assert spent == "2"
+
+
+def test_a_wanted_error_may_be_met_by_a_layout(tmp_path: Path) -> None:
+    with opened(tmp_path) as asked:
+        answer = asked.query(COUNT, error=100, max_epsilon=10)
+        assert any("was read" in str(note) for note in answer.form["notes"])
+
+
+def test_nothing_that_is_free_depends_on_rows(tmp_path: Path) -> None:
+    texts = []
+    for name, visits in (("one", VISITS), ("other", [("zoe", "B")] * 50)):
+        folder = tmp_path / name
+        folder.mkdir()
+        with opened(folder, visits=visits) as asked:
+            previews = [asked.preview(sql, epsilon=1) for sql in (COUNT, BY_WARD, UNITS)]
+            texts.append([(each.explain(), each.statement, each.error(), str(each.cost)) for each in previews])
+    assert texts[0] == texts[1]
+
+
+# --- stale ---------------------------------------------------------------------------------
+
+
+def touched(path: Path) -> None:
+    facts = path.stat()
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns + 1))
+
+
+def test_a_stale_layout_is_refused_before_the_charge(tmp_path: Path) -> None:
+    with opened(tmp_path) as asked:
+        stored = asked.query(COUNT, epsilon=1)
+        touched(tmp_path / "visits.csv")
+        with pytest.raises(InvalidSource, match="stale") as refusal:
+            asked.query(BY_WARD, epsilon=1)
+        assert "Run sfumato prepare again" in str(refusal.value)
+        assert asked.budget.left == Fraction(10**6 - 1) and asked.budget.reserved == "0"
+        # what is stored stays free, and what reads the source is answered
+        assert asked.query(COUNT, epsilon=1).charge_id == stored.charge_id
+        assert asked.query(BY_WARD, rho=1).rows
+        assert asked.verify()
+
+
+def test_a_stale_layout_is_refused_at_opening(tmp_path: Path) -> None:
+    with opened(tmp_path) as asked:
+        tables = asked.dataset.tables
+    touched(tmp_path / "visits.csv")
+    with pytest.raises(InvalidSource, match="stale"):
+        session(tmp_path, tables)
+    sf.prepare(tables, dataset="clinic", folder=tmp_path / "layouts")
+    with session(tmp_path, tables) as asked:
+        assert values(asked.query(COUNT, epsilon=EXACTLY)) == [4]
+
+
+def test_data_that_changes_while_it_is_read_is_paid_for_and_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = DuckDB._rows
+
+    def rows(engine: DuckDB, texts: list[str]) -> object:
+        found = honest(engine, texts)
+        touched(tmp_path / "visits.csv")
+        return found
+
+    with opened(tmp_path) as asked:
+        monkeypatch.setattr(DuckDB, "_rows", rows)
+        with pytest.raises(EngineFailed) as failure:
+            asked.query(COUNT, epsilon=1)
+        assert str(failure.value) == str(EngineFailed())
+        assert asked.budget.spent == "1"
+
+
+def test_preparing_again_under_an_open_session_is_noticed(tmp_path: Path) -> None:
+    with opened(tmp_path) as asked:
+        sf.prepare(asked.dataset.tables, dataset="clinic", folder=tmp_path / "layouts")
+        with pytest.raises(InvalidSource, match="stale"):
+            asked.query(COUNT, epsilon=1)
+
+
+# --- sfumato.toml ----------------------------------------------------------------------------
+
+CONFIG = """\
+dataset = "clinic"
+ledger = "ledger.db"
+prepared = "layouts"
+[budget]
+epsilon = "1000000"
+[tables.visits]
+source = "visits.csv"
+unit = {column = "person", max_rows = 2, max_groups = 2}
+columns.ward = {type = "category", values = ["A", "B"]}
+"""
+
+
+def test_the_file_names_the_folder(tmp_path: Path) -> None:
+    tables = written(tmp_path)
+    (tmp_path / "sfumato.toml").write_text(CONFIG, encoding="utf-8")
+    with pytest.raises(InvalidSource, match="No prepared layout"):
+        load(tmp_path / "sfumato.toml")
+    sf.prepare(tables, dataset="clinic", folder=tmp_path / "layouts")
+    with load(tmp_path / "sfumato.toml") as asked:
+        assert any("was read" in str(each) for each in asked.query(COUNT, epsilon=1).form["notes"])
