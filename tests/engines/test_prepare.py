@@ -172,6 +172,8 @@ def test_the_owner_is_told_of_each_table(visits, tmp_path):
 
 
 def test_a_limit_of_memory_is_one_of_the_engine(visits, tmp_path):
-    with pytest.raises(InvalidDeclaration, match="memory_limit"):
-        made(visits, tmp_path / "layouts", memory_limit="much")
-    made(visits, tmp_path / "layouts", memory_limit="500MB")
+    tables, folder = made(visits, tmp_path / "layouts", engine=sf.Local(memory_limit="500MB", threads=1))
+    assert kept(tables, folder) == {"visits": 2}
+    with pytest.raises(InvalidSource, match="could not be prepared"):
+        made(visits, folder, engine=sf.Local(time_limit=1e-9))
+    assert kept(tables, folder) == {"visits": 2}

@@ -122,6 +122,10 @@ def test_other_declarations_are_refused(tmp_path, clinic):
     by_id = sf.Unit("id", max_rows=3)
     refused(tmp_path, {"patients": sf.Table(clinic["patients"].source, unit=by_id, columns={"id": sf.Text()})}, words)
     refused(tmp_path, {"patients": clinic["patients"]}, words)
+    other = tmp_path / "other.parquet"
+    other.write_bytes((tmp_path / "visits.parquet").read_bytes())
+    unit, columns = clinic["visits"].unit, clinic["visits"].columns
+    refused(tmp_path, {**clinic, "visits": sf.Table(other, unit=unit, columns=columns)}, words)
     # other limits are none of a layout's business: a question counts as many rows as they allow
     wider = of(clinic, "patients", unit=sf.Unit("name", max_rows=9))
     assert opened(tmp_path, wider).kept == {"patients": 3, "visits": 3}
@@ -182,7 +186,9 @@ def test_a_file_that_ends_like_parquet_and_is_none_has_a_fingerprint(tmp_path):
         assert fingerprint(path)
 
 
-def test_a_folder_is_the_files_in_it(tmp_path):
+def test_a_folder_is_the_data_in_it(tmp_path):
+    assert fingerprint(tmp_path) is None and fingerprint(tmp_path / "no.csv") is None
+    (tmp_path / "_ledger.db").write_bytes(b"1")
     assert fingerprint(tmp_path) is None
     (tmp_path / "a.parquet").write_bytes(b"1")
     once = fingerprint(tmp_path)
@@ -230,3 +236,30 @@ def test_data_that_changes_while_it_is_read_fails_the_run(tmp_path, clinic, monk
 def test_a_plan_of_a_layout_needs_an_engine_that_has_it(clinic):
     with closing(DuckDB(clinic)) as engine, pytest.raises(TypeError, match="without"):
         engine.run(counted(clinic), "key")
+
+
+def test_another_table_of_the_same_database_is_refused(tmp_path):
+    path = tmp_path / "clinic.duckdb"
+    with duckdb.connect(path) as made:
+        for name in ("visits", "stays"):
+            made.execute(f"CREATE TABLE {name} AS SELECT 'p' AS person, 'A' AS ward")
+    unit = sf.Unit("person", max_rows=2)
+    visits, stays = (
+        {"visits": sf.Table(path, unit=unit, columns={"ward": WARD}, table=name)} for name in ("visits", "stays")
+    )
+    prepare(visits, dataset="clinic", folder=tmp_path / "layouts")
+    assert opened(tmp_path, visits).kept == {"visits": 2}
+    refused(tmp_path, stays, "was written under other declarations")
+
+
+def test_a_folder_of_files_can_be_prepared(tmp_path):
+    folder = tmp_path / "visits"
+    folder.mkdir()
+    for name in ("one", "two"):
+        pq.write_table(pa.table({"person": [name], "ward": ["A"]}), folder / f"{name}.parquet")
+    tables = {"visits": sf.Table(folder, unit=sf.Unit("person", max_rows=2), columns={"ward": WARD})}
+    prepare(tables, dataset="clinic", folder=tmp_path / "layouts")
+    (folder / "_SUCCESS").write_bytes(b"")
+    assert opened(tmp_path, tables).is_current("visits")
+    pq.write_table(pa.table({"person": ["three"], "ward": ["A"]}), folder / "three.parquet")
+    refused(tmp_path, tables, "stale")

@@ -4,34 +4,16 @@
 Everything that needs Spark is in this file, so that one test run starts one of it.
 """
 
-import datetime
-import logging
 import os
-import threading
-from contextlib import closing
-from decimal import Decimal
 
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import sfumato as sf
-from sfumato.engines import spark as engine_module
-from sfumato.engines.reference import Reference
 from sfumato.engines.spark import SparkEngine
-from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource
-from sfumato.metadata.column import Column
-from sfumato.metadata.dataset import Dataset
-from sfumato.plan.aggregate import CountRows, CountUnits, CountValues, Sum
-from sfumato.plan.owner import owner_of
-from sfumato.plan.relation import Scan
-from sfumato.plan.value import GroupKey, Value
-from tests.contracts.conformance import KEY, EngineContract, differs, reference
-from tests.contracts.examples import EXAMPLES
 from tests.contracts import world
+from tests.contracts.conformance import EngineContract
 from tests.contracts.require import program
-from tests.contracts.world import declared, plan
 
 CANARY = "canary-4711"
 # What an application may be set to, and what no statement of ours may depend on.

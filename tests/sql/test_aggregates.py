@@ -47,6 +47,10 @@ ALLOWED = {
         ("PERCENTILE_DISC(0.25) WITHIN GROUP (ORDER BY age DESC)", Quantiles(V["age"], (Fraction(3, 4),))),
         ("MIN(age)", Quantiles(V["age"], (Fraction(1, 200),))),
         ("MAX(age)", Quantiles(V["age"], (Fraction(199, 200),))),
+        ("QUANTILE_CONT(age, 0)", Quantiles(V["age"], (Fraction(1, 200),))),
+        ("QUANTILE_DISC(age, 1)", Quantiles(V["age"], (Fraction(199, 200),))),
+        ("PERCENTILE_CONT(1) WITHIN GROUP (ORDER BY age DESC)", Quantiles(V["age"], (Fraction(1, 200),))),
+        ("QUANTILE_CONT(age, 0.000001)", Quantiles(V["age"], (Fraction(1, 10**6),))),
     ],
 )
 def test_each_aggregate_is_one_part(ask, text, aggregate):
@@ -67,6 +71,7 @@ def test_each_aggregate_is_one_part(ask, text, aggregate):
         ("SUM(amount), AVG(age)", [Sum, Mean], [(0, "VALUE"), (1, "VALUE")]),
         ("COUNT(*), AVG(age), COUNT(*)", [CountRows, Mean], [(0, "VALUE"), (1, "VALUE"), (0, "VALUE")]),
         ("AVG(age + 0), SUM(age)", [Mean], [(0, "VALUE"), (0, "SUM")]),
+        ("AVG(age * 2), SUM(2 * events.age)", [Mean], [(0, "VALUE"), (0, "SUM")]),
     ],
 )
 def test_what_measures_the_same_thing_shares_a_release(ask, text, parts, reads):

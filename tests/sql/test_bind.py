@@ -208,8 +208,7 @@ def test_an_inner_question_sees_every_with_around_it_and_its_own(ask):
         "SELECT SUM(WIDTH_BUCKET(amount, 0, 200, (SELECT COUNT(*) FROM users))) FROM events",
         "SELECT SUM(WIDTH_BUCKET(amount, 0, (SELECT MAX(amount) FROM events), 9)) FROM events",
         "SELECT COUNT(*) FROM events WHERE day + (SELECT COUNT(*) FROM users) > '2024-03-03'",
-        "SELECT COUNT(*) FROM (SELECT user_id, ROW_NUMBER() OVER (PARTITION BY user_id "
-        "ORDER BY (SELECT AVG(age) FROM events)) AS n FROM events)",
+        "SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY (SELECT AVG(age) FROM users)) FROM events)",
         "SELECT COUNT(*) FROM events WHERE amount > (SELECT AVG(amount) FROM events HAVING COUNT(*) > 1000)",
         "SELECT COUNT(*) FROM events WHERE amount > (SELECT AVG(amount) FROM events LIMIT 0)",
         "SELECT COUNT(*) FROM events WHERE amount > (SELECT AVG(amount) FROM events OFFSET 1)",

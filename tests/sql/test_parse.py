@@ -8,6 +8,7 @@ import sqlglot
 from sqlglot import exp
 
 from sfumato.errors import SqlSyntaxError, UnsupportedSql
+from sfumato.sql import parse as parsing
 from sfumato.sql.parse import built, parse
 
 
@@ -65,6 +66,25 @@ def test_an_open_quote_is_a_syntax_error(text):
 def test_too_deep_too_long_or_no_text_is_refused(text):
     with pytest.raises(UnsupportedSql):
         parse(text)
+
+
+def nested(names):
+    """A chain of so many names after the first."""
+    chain = "".join(f", t{n + 1} AS (SELECT a FROM t{n})" for n in range(names))
+    return f"WITH t0 AS (SELECT a FROM t){chain} SELECT a FROM t{names}"
+
+
+def test_a_name_is_as_deep_as_its_query():
+    # SELECT, FROM and the table: three levels for each query, and one for the name of the last table
+    assert [parsing._depth(parse(nested(names)), {}) for names in (0, 1, 5)] == [7, 10, 22]
+    # a name hides the one outside, and is not known outside
+    inner = "SELECT a FROM (WITH t AS (SELECT a FROM t) SELECT a FROM t)"
+    assert parsing._depth(parse(inner), {}) == 10
+    assert parsing._depth(parse(f"SELECT a FROM t WHERE a IN ({inner})"), {}) == 14
+    parse(nested(37))
+    with pytest.raises(UnsupportedSql, match="nested too deeply") as refusal:
+        parse(nested(38))
+    assert "WITH" in refusal.value.remedy
 
 
 def test_the_parser_keeps_quiet(caplog, capfd):

@@ -8,7 +8,7 @@ import pytest
 from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql
-from sfumato.sql.reject import _RULES, NOT_A_QUERY, refuse, reject, require_only
+from sfumato.sql.reject import _RULES, NOT_A_QUERY, refuse, reject, require_few, require_only
 
 
 def nodes():
@@ -75,3 +75,10 @@ def test_a_node_with_another_part_is_refused_by_that_part(node, word):
     with pytest.raises(UnsupportedSql, match=word) as refusal:
         require_only(node, "this", "expressions", "from_")
     assert refusal.value.remedy
+
+
+def test_many_parts_are_counted():
+    require_few(200, "columns")
+    with pytest.raises(UnsupportedSql, match="1,001 columns in one SELECT") as refusal:
+        require_few(1001, "columns")
+    assert refusal.value.allowed == "at most 200"

@@ -5,7 +5,7 @@ import pytest
 from sqlglot import exp
 
 import sfumato as sf
-from sfumato.errors import Refused
+from sfumato.errors import Refused, UnsupportedSql
 from sfumato.metadata.column import Column, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.owner import Owner, owner_of
@@ -68,6 +68,60 @@ def test_what_names_the_unit_is_known_but_not_read():
     notes, context = found("notes")
     assert notes.scope(context).column(exp.column("who")) == Person("who", None)
     assert notes.scope(context).is_unit([exp.column("who")]) and not notes.scope(context).is_unit([exp.column("stay")])
+
+
+def test_a_unit_goes_by_its_own_name_everywhere():
+    stays, context = found("stays")
+    for name in ("person", "PERSON", "who", "Who"):
+        assert stays.scope(context).is_unit([exp.column(name)])
+        # tests read the column of the table
+        assert stays.scope(context).column(exp.column(name)).reading == Words(Field(Column("person", Text())))
+    # where a way leads to a unit it has its name alone, not that of the column at the end
+    data = Dataset(
+        "d",
+        {
+            "stays": DATA.tables["stays"],
+            "notes": sf.Table(
+                "n.csv", unit=sf.Unit("stay", via="stays.person", key="stay"), columns={"person": sf.Text()}
+            ),
+        },
+    )
+    for text in (
+        "SELECT COUNT(DISTINCT who) FROM notes WHERE person = 'x'",
+        "SELECT COUNT(*) FROM stays WHERE who IN (SELECT who FROM notes)",
+        "SELECT COUNT(*) FROM stays WHERE person NOT IN (SELECT who FROM notes)",
+        "SELECT AVG(LEAST(n, 9)) FROM (SELECT who, COUNT(*) AS n FROM stays GROUP BY person)",
+        "SELECT COUNT(*) FROM notes n JOIN (SELECT person, MAX(a) AS a FROM stays GROUP BY who) s ON n.who = s.person",
+        "SELECT COUNT(*) FROM notes JOIN (SELECT who FROM stays GROUP BY who) USING (who)",
+        "SELECT AVG(LEAST(n, 9)) FROM (SELECT who, COUNT(*) AS n FROM notes GROUP BY who)",
+    ):
+        assert understand(text, data).raw.aggregates
+    for text in (
+        "SELECT who, COUNT(*) FROM stays GROUP BY who",
+        "SELECT COUNT(*) FROM notes GROUP BY who",
+        "SELECT COUNT(*) FROM notes n JOIN stays s ON n.person = s.person",
+        "SELECT UPPER(who), COUNT(*) FROM stays GROUP BY 1",
+    ):
+        with pytest.raises(Refused):
+            understand(text, data)
+    read = understand("SELECT COUNT(*) FROM stays WHERE who = 'p1'", data)
+    assert read.raw == understand("SELECT COUNT(*) FROM stays WHERE person = 'p1'", data).raw
+    assert Column("person", Text()) in read.raw.relation.source.columns
+
+
+def test_every_column_of_a_table_of_two_names_of_the_unit_is_there():
+    for name in ("who", "person", "a"):
+        assert understand(f"SELECT COUNT({name}) FROM (SELECT * FROM stays)", DATA).raw.aggregates
+
+
+def test_too_many_steps_are_refused():
+    people, _ = found("people")
+    relation = people.relation
+    for _ in range(99):
+        relation = Filter(relation, Constant(value=True))
+    people.over(relation)
+    with pytest.raises(UnsupportedSql, match="more than 100 steps"):
+        people.over(Filter(relation, Constant(value=True)))
 
 
 def test_a_unit_that_is_declared_as_a_column_is_tested_as_declared():

@@ -25,6 +25,7 @@ from sfumato.sql.typed import (
     code_of,
     known,
     number,
+    number_type,
     read,
     recoded,
     require_small,
@@ -141,6 +142,28 @@ def test_a_tree_that_doubles_is_refused():
         require_small(Number(Arithmetic(Operation.ADD, scalar, scalar), Fraction(1)))
     for typed in (Null(), Interval(1, 1), Person("p", None)):
         require_small(typed)
+
+
+def test_a_tree_that_is_deep_is_refused():
+    scalar = FIELDS["i"]
+    for _ in range(119):
+        scalar = Arithmetic(Operation.ADD, scalar, Constant(1))
+    require_small(Number(scalar, Fraction(1)))
+    with pytest.raises(UnsupportedSql, match="more than 120 inside one another"):
+        require_small(Number(Arithmetic(Operation.ADD, scalar, Constant(1)), Fraction(1)))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "step"), [(0, 9, 10**300), (0, 9, Fraction(1, 10**301)), (-(2**52), 2**52, 10**299)]
+)
+def test_numbers_that_no_float_can_hold_are_refused_as_a_question(low, high, step):
+    with pytest.raises(UnsupportedSql, match="too large or too small for a float"):
+        number_type(low, high, Fraction(step))
+
+
+def test_a_column_of_a_sub_query_is_called_as_the_question_calls_it():
+    value = value_of(read(Column("per_unit.sum", KINDS["i"])), "total")
+    assert (value.name, value_of(read(COLUMNS["i"]), "other").name) == ("total", "i")
 
 
 def test_a_type_taken_from_the_code_alone_is_noticed(monkeypatch):

@@ -9,12 +9,21 @@ from pathlib import Path
 
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.layout import MOST, whole
-from sfumato.engines.prepared import FORMAT, MANIFEST, Layout, engine_version, fingerprint, read_manifest
+from sfumato.engines.local import Local
+from sfumato.engines.prepared import (
+    FORMAT,
+    MANIFEST,
+    Layout,
+    declaration,
+    engine_version,
+    fingerprint,
+    origins,
+    read_manifest,
+)
 from sfumato.errors import InvalidDeclaration, InvalidSource, MissingDeclaration, WrongUse
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
 from sfumato.noise.entropy import token
-from sfumato.plan.show import canonical
 from sfumato.privacy.unit import Auto
 
 Report = Callable[[str], None]
@@ -29,7 +38,7 @@ def prepare(
     dataset: str,
     folder: str | Path,
     rows: int | None = None,
-    memory_limit: str | None = None,
+    engine: Local | None = None,
     report: Report | None = None,
 ) -> Path:
     """Writes a layout of each private table with a unit that is read from files.
@@ -38,6 +47,7 @@ def prepare(
     allow: max_rows_total, or max_rows times max_groups, or max_rows), chosen once by a keyed
     hash, and all values as codes. A session opened with ``prepared=folder`` then reads it where a
     question permits: fast as a plain query, for a sample that is the same in every answer.
+    ``engine`` are the limits of memory and threads; ``report`` is told of each table.
 
     The folder holds personal data: nobody else may enter it, and ``drop`` empties it. What
     is in it is of the data as it was: after a change, prepare again.
@@ -57,24 +67,31 @@ def prepare(
     >>> folder.cleanup()
     """
     declared = Dataset(dataset, dict(tables))
-    limits = {name: _rows(name, declared.tables[name], rows) for name in tables if _paths(declared, name) is not None}
+    limits = {name: _rows(name, declared.tables[name], rows) for name in tables if origins(declared, name) is not None}
     if not limits:
         raise WrongUse("No table to prepare.", allowed="private tables with a unit, read from Parquet or CSV files")
     place = _own_folder(Path(folder).absolute())
     old = _known(place)
     _remove(place, keep=old)
-    engine = DuckDB(declared.tables, memory_limit=memory_limit, time_limit=_YEARS, spill=place)
+    limits_of = engine or Local(time_limit=_YEARS)
+    duckdb = DuckDB(
+        declared.tables,
+        memory_limit=limits_of.memory_limit,
+        threads=limits_of.threads,
+        time_limit=limits_of.time_limit,
+        spill=place,
+    )
     try:
         key, layouts = token(), {}
         for name, most in limits.items():
-            layouts[name] = _written(engine, declared, name, most, (place, key))
+            layouts[name] = _written(duckdb, declared, name, most, (place, key))
             if report is not None:
                 report(
                     f"table {name}: at most {most} rows of a unit, {(place / layouts[name].file).stat().st_size:,} bytes"
                 )
         _publish(place, dataset, key, layouts)
     finally:
-        engine.close()
+        duckdb.close()
         _remove(place, keep=_known(place))
     return place
 
@@ -99,22 +116,6 @@ def drop(folder: str | Path) -> bool:
 # --- what is prepared ----------------------------------------------------------------------
 
 
-def _paths(dataset: Dataset, table: str) -> list[Path] | None:
-    """The paths that the rows of a table and their units come from; None: it cannot be prepared."""
-    unit, paths = dataset.tables[table].unit, []
-    if unit is None:
-        return None
-    while True:
-        source = dataset.tables[table].source
-        if not isinstance(source, str | Path):
-            return None
-        paths.append(Path(source).absolute())
-        if unit is None or unit.target is None:
-            return paths
-        table = unit.target[0]
-        unit = dataset.tables[table].unit
-
-
 def _rows(name: str, table: Table, rows: int | None) -> int:
     """How many rows of a unit are kept: as many as its limits allow, unless the owner says."""
     if rows is not None:
@@ -137,8 +138,7 @@ def _rows(name: str, table: Table, rows: int | None) -> int:
 def _written(engine: DuckDB, dataset: Dataset, name: str, most: int, at: tuple[Path, str]) -> Layout:
     """Writes the layout of one table; its file has a name of its own, so that an older one stays whole."""
     (place, key), scan = at, whole(dataset, name)
-    paths = _paths(dataset, name) or []
-    before = {str(path): fingerprint(path) for path in paths}
+    before = {str(path): fingerprint(path) for path in origins(dataset, name) or []}
     made = engine.write_layout(scan, key, most)
     target = place / f"{_PREFIX}{name}-{token()[:16]}.parquet"
     made.chmod(0o600)
@@ -146,7 +146,7 @@ def _written(engine: DuckDB, dataset: Dataset, name: str, most: int, at: tuple[P
     sources = {path: found for path in before if (found := fingerprint(Path(path))) is not None}
     if sources != before:
         raise InvalidSource(f"Table {name!r} changed while it was prepared.", remedy="Run it again when nobody writes.")
-    return Layout(target.name, most, canonical(scan), sources, fingerprint(target) or "")
+    return Layout(target.name, most, declaration(dataset, name), sources, fingerprint(target) or "")
 
 
 # --- the folder ----------------------------------------------------------------------------

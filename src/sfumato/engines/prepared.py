@@ -16,8 +16,10 @@ import duckdb
 
 from sfumato.engines.layout import whole
 from sfumato.engines.reading import Source, text
+from sfumato.engines.sources import files_of
 from sfumato.errors import InvalidSource
 from sfumato.metadata.dataset import Dataset
+from sfumato.metadata.table import Table
 from sfumato.plan.show import canonical
 from sfumato.privacy.event import Json
 
@@ -36,21 +38,14 @@ def fingerprint(path: Path) -> str | None:
         a changed file has another fingerprint
     """
     facts = hashlib.sha256()
-    files = _files(path)
+    files = files_of(path)
+    files = [path] if files is None else files
     for file in files:
         found = _facts(file)
         if found is None:
             return None
         facts.update(json.dumps([str(file), *found]).encode())
     return facts.hexdigest() if files else None
-
-
-def _files(path: Path) -> list[Path]:
-    """The files of a source: itself, those below a folder, or those that a pattern means."""
-    if path.is_file():
-        return [path]
-    found = path.rglob("*") if path.is_dir() else Path(path.anchor).glob(str(path.relative_to(path.anchor)))
-    return sorted(each for each in found if each.is_file())
 
 
 def _facts(path: Path) -> tuple[int, int, str] | None:
@@ -72,8 +67,8 @@ def _facts(path: Path) -> tuple[int, int, str] | None:
 class Layout:
     """The prepared rows of one table: ``rows`` of a unit at most, in ``file``.
 
-    ``declared``: what the codes and units were read by. ``sources``: the paths they came from,
-    and ``written`` the layout itself, by their fingerprints.
+    ``declared``: where the rows were declared to lie, and what their codes and units were read
+    by. ``sources``: those paths, and ``written`` the layout itself, by their fingerprints.
     """
 
     file: str
@@ -130,7 +125,7 @@ class Prepared:
             raise _unreadable(place) from None
         found = cls(place, layouts)
         for table in layouts:
-            if table not in dataset.tables or canonical(whole(dataset, table)) != layouts[table].declared:
+            if table not in dataset.tables or declaration(dataset, table) != layouts[table].declared:
                 raise InvalidSource(
                     f"The prepared layout of table {table!r} was written under other declarations.", remedy=_AGAIN
                 )
@@ -167,6 +162,31 @@ class Prepared:
                 f"The prepared layout of table {table!r} is stale: the data, or the layout itself, has changed since.",
                 remedy=_AGAIN,
             )
+
+
+def origins(dataset: Dataset, table: str) -> list[Path] | None:
+    """Where the rows of a table, and those that lead to their units, lie; None: it cannot be prepared."""
+    way = _way(dataset, table)
+    if way[0].unit is None or not all(isinstance(each.source, str | Path) for each in way):
+        return None
+    return [Path(str(each.source)).absolute() for each in way]
+
+
+def declaration(dataset: Dataset, table: str) -> Json:
+    """All that decides what a layout holds, besides the rows: places, types, units and the ways to them."""
+    inside = list[Json](each.table for each in _way(dataset, table))
+    paths = list[Json](str(path) for path in origins(dataset, table) or [])
+    return {"scan": canonical(whole(dataset, table)), "paths": paths, "inside": inside}
+
+
+def _way(dataset: Dataset, name: str) -> list[Table]:
+    """A table, and those that lead from its rows to their units."""
+    table = dataset.tables[name]
+    found = [table]
+    while table.unit is not None and table.unit.target is not None:
+        table = dataset.tables[table.unit.target[0]]
+        found.append(table)
+    return found
 
 
 def engine_version() -> str:

@@ -41,13 +41,19 @@ def opened(connection: duckdb.DuckDBPyConnection, name: str, table: Table) -> Op
         return Opened(_from_database(connection, name, path, table.table))
     if path.suffix.lower() == ".duckdb" and path.is_file():
         raise InvalidSource(f"Table {name!r}: {path.name!r} is a database.", remedy='Name its table: table="events".')
-    if path.is_dir():
-        found = _files(each for each in path.rglob("*") if _is_data(each.relative_to(path)))
-    elif _PATTERN & set(str(path)) and path.suffix.lower() != ".csv":
-        found = _files(each for each in _meant(path) if _is_data(Path(each.name)))
-    else:
+    found = files_of(path)
+    if found is None:
         return Opened(from_file(connection, name, path), (path,))
     return Opened(_from_files(connection, name, path, found), tuple(found))
+
+
+def files_of(path: Path) -> list[Path] | None:
+    """The files below a folder, or those that a pattern means, without what a writer left; None: it is one file."""
+    if path.is_dir():
+        return _files(each for each in path.rglob("*") if _is_data(each.relative_to(path)))
+    if _PATTERN & set(str(path)) and path.suffix.lower() != ".csv":
+        return _files(each for each in _meant(path) if _is_data(Path(each.name)))
+    return None
 
 
 def _files(paths: Iterable[Path]) -> list[Path]:

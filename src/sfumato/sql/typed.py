@@ -105,6 +105,7 @@ Typed: TypeAlias = Number | Day | Interval | Label | Truth | Words | Person | Nu
 _LARGEST_TREE = 20_000
 # What reads a tree recurses a few calls a level; this leaves the caller room.
 _DEEPEST_TREE = 120
+_LARGEST_NUMBER = 10**300
 
 
 def number(value: Fraction | int) -> Number:
@@ -245,12 +246,14 @@ def number_type(low: int, high: int, step: Fraction) -> Integer | Real:
     if low == high:
         low, high = min(low, 0), max(high, 0) or int(low == 0)
     try:
-        return Integer(low, high) if step == 1 else Real(low * step, high * step, step=step)
+        if max(-low, high) * step < _LARGEST_NUMBER:
+            return Integer(low, high) if step == 1 else Real(low * step, high * step, step=step)
     except (InvalidDeclaration, InvalidNumber):
-        raise UnsupportedSql(
-            "An expression whose values, or the steps between them, are too large or too small for a float.",
-            remedy="Scale the columns in their declarations, or the expression: amount / 1000.",
-        ) from None
+        pass
+    raise UnsupportedSql(
+        "An expression whose values, or the steps between them, are too large or too small for a float.",
+        remedy="Scale the columns in their declarations, or the expression: amount / 1000.",
+    )
 
 
 def _day_type(scalar: Scalar) -> Date:
