@@ -8,7 +8,7 @@ NOISE_PEERS := diffprivlib opendp python-dp
 ACCOUNTING_PEERS := autodp dp-accounting opacus opendp prv-accountant
 ENGINE_PEERS := opendp-polars
 
-.PHONY: demo demo-hospitals test coverage prove chaos lint format proofs clean lock bench bench-noise bench-accounting bench-query bench-engines bench-ledger figures
+.PHONY: demo demo-hospitals test coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-ledger figures
 
 demo: $(VENV)/.run
 	$(BIN)/sfumato demo --report demo-report.html
@@ -18,7 +18,7 @@ demo-hospitals: $(VENV)/.run
 	$(BIN)/sfumato demo-hospitals
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
+	PYTHONHASHSEED=0 $(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
 
 # The same on one core, and which lines it did not reach.
 coverage: $(VENV)/.dev
@@ -47,6 +47,10 @@ format: $(VENV)/.dev
 # After reading a proof note against its changed function: record the new hashes.
 proofs: $(VENV)/.dev
 	$(BIN)/python tools/proofs.py update
+
+# What each statement of tests/query/corpus becomes once it is bounded.
+corpus: $(VENV)/.dev
+	$(BIN)/python -m tools.corpus update
 
 # Pins for every platform, with hashes and without addresses (needs uv).
 lock:

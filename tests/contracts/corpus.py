@@ -7,18 +7,22 @@ What follows a line ``-- bounded:`` is the bounded SQL, in comments; it is writt
 ``tools/corpus.py`` and not read here.
 """
 
+import datetime
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import sfumato as sf
+from sfumato.metadata.column import ColumnType
 from sfumato.metadata.dataset import Dataset
 
 FOLDER = Path(__file__).parents[1] / "query" / "corpus"
 
+# What CURRENT_DATE is to the corpus.
+TODAY = datetime.date(2024, 6, 1)
 UNIT = sf.Unit("user_id", max_rows=10, max_groups=5)
-EVENTS = {
+EVENTS: dict[str, ColumnType] = {
     "region": sf.Category("R01", "R02", "R03", missing="N"),
     "product": sf.Text(),
     "amount": sf.Real(0, 500),

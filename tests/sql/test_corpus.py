@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every statement of the corpus has its verdict, and every refusal leads to a statement that is answered."""
 
-import datetime
 from fractions import Fraction
 
 import pytest
@@ -12,12 +11,11 @@ from sfumato.metadata.column import Text
 from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, CountValues, Mean, Quantiles, Sum, Variance
 from sfumato.plan.relation import Filter, PerUnit, PublicJoin, Ranked, Scan, Semi, UnitJoin
 from sfumato.sql import understand
-from tests.contracts.corpus import DATASET, statements
+from tests.contracts.corpus import DATASET, TODAY, statements
 
 STATEMENTS = list(statements())
 ANSWERED = {each.name: each for each in STATEMENTS if each.verdict == "answered"}
 REFUSED = {each.name: each for each in STATEMENTS if each.verdict == "refused"}
-TODAY = datetime.date(2024, 6, 1)
 
 
 def understood(statement):

@@ -7,6 +7,7 @@ itself, as where rows are units; counts of units are statements of their own the
 total: no row can make it fail. A window is there only where a limit can bind.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -79,9 +80,9 @@ def gather(
         aggregate = plan.parts[place].aggregate
         size = width(aggregate)
         if isinstance(aggregate, Quantiles):
-            cells: dict[Codes, list[int]] = {}
+            cells: dict[Codes, list[int]] = defaultdict(([0] * size).copy)
             for row in found:
-                cells.setdefault(row[:keys], [0] * size)[row[keys]] = int(row[keys + 1])
+                cells[row[:keys]][row[keys]] = int(row[keys + 1])
             parts[place] = {group: tuple(leaves) for group, leaves in cells.items()}
         else:
             parts[place] = {row[:keys]: tuple(int(each) for each in row[start : start + size]) for row in found}

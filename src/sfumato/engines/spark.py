@@ -43,6 +43,8 @@ _MEANING = {
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    # it looks at a branch inside a branch twice, and so at a deep expression for ever
+    "spark.sql.subexpressionElimination.enabled": "false",
 }
 # PySpark prints the text of a failure, which may quote values, through these.
 _PRINTERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")

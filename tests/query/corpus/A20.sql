@@ -1,3 +1,14 @@
 -- id: A20
 -- verdict: answered
 SELECT u.age_band, AVG(e.amount) FROM events e JOIN users u ON e.user_id = u.user_id GROUP BY u.age_band
+
+-- bounded:
+-- AVG(amount)
+--   add-remove: L1 81920000 under epsilon, L2 sqrt(1677721600000000) under rho
+--   replace-one: L1 163840000 under epsilon, L2 sqrt(3355443200000000) under rho
+-- SELECT k0, coalesce(sum((CASE WHEN m_v0 > 10 THEN ((s_v0 - (0) * m_v0::HUGEINT) * 10) // nullif(m_v0, 0) ELSE s_v0 - (0) * m_v0::HUGEINT END) * weight), 0), coalesce(sum((CASE WHEN m_v0 > 10 THEN (((2048000) * m_v0::HUGEINT - s_v0) * 10) // nullif(m_v0, 0) ELSE (2048000) * m_v0::HUGEINT - s_v0 END) * weight), 0)
+-- FROM (SELECT *, 1::HUGEINT AS weight
+-- FROM (SELECT unit, k0, count(*) AS n, count(v0) AS m_v0, coalesce(sum(v0), 0) AS s_v0
+-- FROM (SELECT * FROM (SELECT unit, "c_users.age_band" AS k0, "c_amount" AS v0 FROM (SELECT l.*, r."c_users.age_band", r."c_users.first" FROM (SELECT CASE WHEN s."c_amount" <= 0 THEN 0 WHEN s."c_amount" >= 2048000 THEN 2048000 WHEN s."c_amount" IS NOT NULL THEN TRY_CAST((s."c_amount" + 6755399441055744.0::DOUBLE) - 6755399441055744.0::DOUBLE AS BIGINT) END AS "c_amount", s.unit FROM (SELECT nullif(TRY_CAST("amount" AS DOUBLE), 'nan'::DOUBLE) / 0.000244140625::DOUBLE AS "c_amount", CAST("user_id" AS VARCHAR) AS unit FROM "events") AS s WHERE s.unit IS NOT NULL) AS l JOIN (SELECT * FROM (SELECT *, least(row_number() OVER (PARTITION BY unit ORDER BY "c_users.age_band" ASC NULLS LAST), 2) AS "c_users.first" FROM (SELECT d0.code AS "c_users.age_band", s.unit FROM (SELECT CAST("age_band" AS VARCHAR) AS "c_users.age_band", CAST("user_id" AS VARCHAR) AS unit FROM "users") AS s LEFT JOIN (VALUES ('18-24', 0::BIGINT), ('25-34', 1::BIGINT), ('35-64', 2::BIGINT), ('65+', 3::BIGINT)) AS d0(text, code) ON s."c_users.age_band" = d0.text WHERE s.unit IS NOT NULL)) WHERE ("c_users.first" IN (1::BIGINT))) AS r ON l.unit = r.unit)) WHERE k0 IS NOT NULL)
+-- GROUP BY unit, k0))
+-- GROUP BY k0
