@@ -5,4 +5,3 @@ from tests.contracts.places import place
 from tests.contracts.postgres import database, postgres
 
 __all__ = ["database", "place", "postgres"]
-
