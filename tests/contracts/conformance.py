@@ -96,7 +96,7 @@ _COMPUTED: dict[str, Scalar] = {
     "floor": FloorDivide(Field(A), 3),
     "floor by one": FloorDivide(Field(A), 1),
     "floor of what is not negative": FloorDivide(Arithmetic(Operation.MULTIPLY, Field(A), Field(A)), 4),
-    "floor by more than there is": FloorDivide(Field(A), 2**80),
+    "floor by more than there is": FloorDivide(Field(A), 2**62),
     "a table": Lookup(Field(A), -2, (5, None, 7)),
     "a table beyond": Lookup(Field(A), 9, (1, 2)),
     "an empty table": Lookup(Field(A), 0, ()),
