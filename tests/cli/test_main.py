@@ -12,7 +12,18 @@ from sfumato.cli import main
 from sfumato.errors import SfumatoError
 from tests.contracts.shell import COUNT, Shell
 
-COMMANDS = ("check", "preview", "query", "budget", "explain-epsilon", "ledger", "audit", "demo", "demo-hospitals")
+COMMANDS = (
+    "check",
+    "prepare",
+    "preview",
+    "query",
+    "budget",
+    "explain-epsilon",
+    "ledger",
+    "audit",
+    "demo",
+    "demo-hospitals",
+)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def reach(
         a sum of noises is within its reach at least as often as stated
 
     >>> reach(DiscreteLaplace(10), Fraction(1, 20))
-    Fraction(29, 1)
+    Fraction(30, 1)
     """
     weights = [abs(each) for each in coefficients if each]
     if not weights:
