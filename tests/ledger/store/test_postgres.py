@@ -147,24 +147,34 @@ def see_by_an_idle_unit(store: Postgres) -> int:
     return store.write(lambda rows: rows.lock(["d"])["d"].seq)
 
 
-@pytest.mark.parametrize("see", [see_by_reading, see_by_refusal, see_by_an_idle_unit])
-@pytest.mark.parametrize("flush", [module._FLUSH, NO_FLUSH])
-def test_nobody_is_told_of_what_a_crash_takes_back(
-    postgres: Cluster,
-    store: Postgres,
-    monkeypatch: pytest.MonkeyPatch,
-    see: Callable[[Postgres], int],
-    flush: str,
-) -> None:
+EVERY_SIGHT = pytest.mark.parametrize("see", [see_by_reading, see_by_refusal, see_by_an_idle_unit])
+
+
+def after_a_crash(postgres: Cluster, store: Postgres, see: Callable[[Postgres], int]) -> int:
+    """What is left of a change of 7 that another process committed and did not flush, once it was seen."""
     with restarted(postgres, **LAZY):
         store.write(count_up)
-        monkeypatch.setattr(module, "_FLUSH", flush)
-        # another process that has committed, has let its locks go and has not flushed yet
         lazy = "SET synchronous_commit = off"
         administered(store_url(postgres, store), lazy, "UPDATE sfumato.account SET seq = 7")
         assert see(store) == 7
         crash(postgres, **LAZY)
-        assert counted(store) == (1 if flush == NO_FLUSH else 7)
+        return counted(store)
+
+
+@EVERY_SIGHT
+def test_nobody_is_told_of_what_a_crash_takes_back(
+    postgres: Cluster, store: Postgres, see: Callable[[Postgres], int]
+) -> None:
+    assert after_a_crash(postgres, store, see) == 7
+
+
+@EVERY_SIGHT
+def test_who_is_told_before_the_flush_is_noticed(
+    postgres: Cluster, store: Postgres, monkeypatch: pytest.MonkeyPatch, see: Callable[[Postgres], int]
+) -> None:
+    monkeypatch.setattr(module, "_FLUSH", NO_FLUSH)
+    # the server may write its log by itself in time, when the machine is busy
+    assert any(after_a_crash(postgres, store, see) != 7 for _ in range(5))
 
 
 def store_url(server: Cluster, store: Postgres) -> str:
