@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Preparing writes what a session may read, for its owner alone, whole or not at all."""
 
+import json
 import stat
 
 import pyarrow as pa
@@ -174,6 +175,10 @@ def test_the_owner_is_told_of_each_table(visits, tmp_path):
 def test_a_limit_of_memory_is_one_of_the_engine(visits, tmp_path):
     tables, folder = made(visits, tmp_path / "layouts", engine=sf.Local(memory_limit="500MB", threads=1))
     assert kept(tables, folder) == {"visits": 2}
+    # interrupted every 50 ms, and longer under way than that
+    visits.write_text("person,ward\n" + "".join(f"{each},A\n" for each in range(300_000)))
     with pytest.raises(InvalidSource, match="could not be prepared"):
         made(visits, folder, engine=sf.Local(time_limit=1e-9))
-    assert kept(tables, folder) == {"visits": 2}
+    assert [each.name for each in folder.glob("*.parquet")] == [
+        json.loads((folder / MANIFEST).read_text())["tables"]["visits"]["file"]
+    ]

@@ -2,6 +2,7 @@
 """A value of any physical type has the code of the reference, and no value can make a reading fail."""
 
 import datetime
+import itertools
 import json
 import math
 from contextlib import closing
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,6 +23,8 @@ from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.reading import Source, named, quote, text
 from sfumato.errors import EngineFailed
 from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits
+from sfumato.plan.relation import Filter
+from sfumato.plan.scalar import Compare, Comparison, Constant
 from sfumato.plan.value import GroupKey
 from sfumato.testing.strategies import column_types, values
 from tests.contracts.world import FINE
@@ -100,6 +104,40 @@ def test_the_engine_gives_the_codes_of_the_reference(asker, data):
             limits=(None, 99, None),
         )
         assert ask.duckdb(plan) == ask.reference(plan, source.to_pylist())
+
+
+# Parquet says the least and the greatest value of a column and leaves NaN out: an engine that believes it
+# takes NaN for a number in some files and not in others, so that a row would change the value of another.
+AMONG = (math.nan, 0.375, -1.0, 2.0, 7.5, math.inf, -math.inf)
+
+
+def agree_on_every_few(asker, folder, width):
+    """Whether Parquet files of every few numbers, whole or in many pieces, have the codes of the reference."""
+    right = True
+    for count, cells in enumerate(cells for size in (1, 2, 3) for cells in itertools.combinations(AMONG, size)):
+        path = folder / f"{width}-{count}.parquet"
+        source = pa.table({"x": pa.array(cells, width)})
+        pq.write_table(source, path, row_group_size=1 + count % 3)
+        kind = MEANT[count % len(MEANT)]
+        ask = asker(path, {"x": kind})
+        keys = (GroupKey(ask.value("x"), None, True),)
+        above = Filter(ask.scan, Compare(Comparison.GE, ask.value("x").expression, Constant(kind.lower_code + 1)))
+        for plan in (ask.plan(CountRows(), keys=keys), ask.plan(CountRows(), source=above)):
+            right &= ask.duckdb(plan) == ask.reference(plan, source.to_pylist())
+    return right
+
+
+MEANT = (sf.Real(-1, 2, step="0.25"), sf.Integer(-3, 3), sf.Real(0, 8, missing="7.5"), sf.Category("2", "inf", "nan"))
+
+
+@pytest.mark.parametrize("width", [pa.float64(), pa.float32()], ids=str)
+def test_nan_is_missing_whatever_a_file_says_of_its_numbers(asker, tmp_path, width):
+    assert agree_on_every_few(asker, tmp_path, width)
+
+
+def test_a_reading_that_believes_the_file_is_noticed(asker, tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "_raw", lambda column, family: quote(column))
+    assert not agree_on_every_few(asker, tmp_path, pa.float64())
 
 
 EDGES = json.loads((Path(__file__).parent / "corpus" / "texts.json").read_text(encoding="utf-8"))

@@ -26,7 +26,7 @@ from sfumato.engines.files import unreadable
 from sfumato.engines.layout import layout_statements
 from sfumato.engines.local import Local
 from sfumato.engines.prepared import Prepared
-from sfumato.engines.reading import Source, quote, text, text_reading
+from sfumato.engines.reading import Source, column_text, quote, text
 from sfumato.engines.relation import Tables
 from sfumato.engines.sources import opened
 from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource
@@ -109,8 +109,7 @@ class DuckDB:
         for name, table in tables.items():
             source = self._sources[name]
             for column in dict.fromkeys([*table.columns, *_owner_columns(tables, name)]):
-                reading = text_reading(quote(column), source.family(column))
-                item = f"SELECT count(*) FROM {source.sql} WHERE length({reading}) < 0"
+                item = f"SELECT count(*) FROM {source.sql} WHERE length({column_text(column, source)}) < 0"
                 if self._rows([item]) is None:
                     raise InvalidSource(
                         f"Table {name!r}: column {column!r} cannot be read to its end.",

@@ -67,10 +67,16 @@ def text(value: str) -> str:
 
 def named(columns: Sequence[str], source: Source) -> str:
     """The text of one column, or of several: each with its length before it; NULL where one is NULL."""
-    texts = [text_reading(quote(column), source.family(column)) for column in columns]
+    texts = [column_text(column, source) for column in columns]
     if len(texts) == 1:
         return texts[0]
     return " || ".join(f"CAST(length({each}) AS VARCHAR) || ':' || {each}" for each in texts)
+
+
+def column_text(column: str, source: Source) -> str:
+    """The text of a column, by which units are named and categories are compared; NULL for missing."""
+    family = source.family(column)
+    return text_reading(_raw(column, family), family)
 
 
 def reading(column: str, kind: ColumnType, source: Source) -> str:
@@ -79,7 +85,8 @@ def reading(column: str, kind: ColumnType, source: Source) -> str:
     Guarantees:
         no value can make a reading fail
     """
-    raw, family = quote(column), source.family(column)
+    family = source.family(column)
+    raw = _raw(column, family)
     match kind:
         case Integer() if source.is_short(column):
             found = raw
@@ -117,6 +124,16 @@ def code(kind: ColumnType, value: str, *, short: bool) -> str:
 def listed(kind: Category | Boolean) -> str:
     """The declared texts with their codes, each text once."""
     return ", ".join(f"({text(each)}, {number}::BIGINT)" for each, number in kind.texts())
+
+
+def _raw(column: str, family: str) -> str:
+    """A column, so that what its file says of it is not believed.
+
+    A Parquet file states the least and the greatest number of a column without regard to NaN. From
+    that DuckDB takes a test for NaN to be false, and one row decides what another one is. TRY is
+    the identity on what cannot fail, and nothing is known of its result.
+    """
+    return f"TRY({quote(column)})" if family == "float" else quote(column)
 
 
 def text_reading(raw: str, family: str) -> str:
