@@ -8,7 +8,7 @@ from tests.contracts.shell import COUNT, Shell
 
 def test_a_tenth_ten_times_is_shown_as_one(shell: Shell) -> None:
     for index in range(10):
-        shell.run("query", COUNT.replace("n", f"n{index}", 1), "--epsilon", "0.1")
+        shell.run("query", f"{COUNT} WHERE age > {index}", "--epsilon", "0.1")
     assert "spent     epsilon 1 of 1000000 (pure gate)" in shell.run("budget").out
 
 

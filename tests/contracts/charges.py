@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ledger tests charge: one Laplace count, on an account of the dataset 'd'."""
 
+from collections.abc import Collection
 from fractions import Fraction
 from pathlib import Path
 
@@ -40,11 +41,11 @@ def concentrated(rho: object, question: str = "q") -> Request:
     )
 
 
-def paid(ledger: Ledger, request: Request, body: bytes = BODY) -> str:
+def paid(ledger: Ledger, request: Request, body: bytes = BODY, *, released: Collection[str] = ()) -> str:
     """A charge taken through its whole life."""
     charge = ledger.reserve(request)
     ledger.execute(charge)
-    ledger.commit(charge, body)
+    ledger.commit(charge, body, released=released)
     return charge
 
 

@@ -20,6 +20,7 @@ from sfumato.ledger.store.base import (
     ChargeRow,
     Counts,
     KeyRow,
+    PartRow,
     Rows,
     Store,
 )
@@ -63,6 +64,7 @@ def put(store: Store, *rows: object) -> None:
                 ChargeRow: target.put_charge,
                 AnswerRow: target.put_answer,
                 KeyRow: target.put_key,
+                PartRow: lambda part: target.put_parts([part]),
                 Entry: target.append,
             }[type(row)](row)
 
@@ -100,7 +102,7 @@ class LedgerStoreContract:
             found = [*rows.chains(), *(item for each in lists for item in each)]
             singles = (rows.account("d"), rows.charge("c1"), rows.answer("q1"), rows.first_answer("s1"))
             more = (rows.shared_answer("any1"), rows.key("d", "k"), rows.under_way("q1"), rows.last_entry("d"))
-            assert rows.counts() == Counts(0, 0, 0, 0, 0)
+            assert rows.counts() == Counts(0, 0, 0, 0, 0, 0)
             assert rows.overdue(None, 9) == rows.failures("d") == []
             return [*found, *(item for item in (*singles, *more, rows.entry("d", 1)) if item is not None)]
 
@@ -116,7 +118,24 @@ class LedgerStoreContract:
         assert store.read(lambda rows: list(rows.history())) == [(paid, ANSWER)]
         assert store.read(lambda rows: rows.key("d/p/a", "k")) == KEY
         assert store.read(lambda rows: list(rows.keys())) == [KEY]
-        assert store.read(lambda rows: rows.counts()) == Counts(2, 1, 1, 1, 0)
+        assert store.read(lambda rows: rows.counts()) == Counts(2, 1, 1, 1, 0, 0)
+
+    def test_parts_lead_to_the_answers_that_released_them_in_their_order(self, store: Store) -> None:
+        others = [another(number, COMMITTED) for number in (2, 3)]
+        put(store, replace(CHARGE, state=COMMITTED), *others, ANSWER)
+        put(store, *(replace(ANSWER, question=each.question, charge=each.id) for each in others))
+        named = (("空", "c3", "d", 9), ("空", "c1", "d", 5), ("q", "c1", "d", 5), ("空", "c2", "e", 1))
+        rows = [PartRow(*each) for each in named]
+        store.write(lambda target: target.put_parts(rows))
+        store.write(lambda target: target.put_parts([]))
+        found = store.read(lambda target: [row.charge for row in target.released("空")])
+        assert found == ["c1", "c3", "c2"]
+        assert store.read(lambda target: target.released("q")) == [ANSWER]
+        assert store.read(lambda target: target.released("")) == []
+        assert store.read(lambda target: list(target.parts())) == [rows[2], rows[1], rows[0], rows[3]]
+        assert store.read(lambda target: target.counts()).parts == 4
+        with pytest.raises(LedgerCorrupt):
+            put(store, rows[0])
 
     def test_names_and_numbers_of_every_kind_are_kept(self, store: Store) -> None:
         odd = "数据/%2F \U0001f4d6 'quoted\" \\ ;--"
@@ -156,7 +175,7 @@ class LedgerStoreContract:
             assert [row.id for row in rows.accounts()] == ["d", "d/p"]
             assert rows.under_way("q2") == rows.charge("c2") == another(2, EXECUTING)
             assert rows.last_entry("d") == chain_of("d", 1)[0]
-            assert rows.counts() == Counts(2, 2, 0, 0, 1)
+            assert rows.counts() == Counts(2, 2, 0, 0, 0, 1)
 
         store.write(unit)
 
@@ -174,7 +193,7 @@ class LedgerStoreContract:
         with pytest.raises(Boom):
             store.write(unit)
         assert (store.peek("d"), store.peek("lost")) == (ACCOUNT, None)
-        assert store.read(lambda rows: rows.counts()) == Counts(1, 1, 0, 0, 0)
+        assert store.read(lambda rows: rows.counts()) == Counts(1, 1, 0, 0, 0, 0)
 
     def test_a_unit_may_fail_after_it_has_scanned_what_it_wrote(self, store: Store) -> None:
         def unit(rows: Rows) -> None:
@@ -268,7 +287,7 @@ class LedgerStoreContract:
         put(store, another(2), ANSWER, KEY, chain_of("d", 1)[0])
         with pytest.raises(LedgerCorrupt):
             put(store, second)
-        assert store.read(lambda rows: rows.counts()) == Counts(1, 2, 1, 1, 1)
+        assert store.read(lambda rows: rows.counts()) == Counts(1, 2, 1, 1, 0, 1)
 
     def test_charges_come_by_their_entries_with_their_answers(self, store: Store) -> None:
         put(store, another(9), another(4), another(2, chain="c"), AnswerRow("q4", "s", "", "c4", b"4"))

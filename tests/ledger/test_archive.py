@@ -28,7 +28,7 @@ def ledger(tmp_path: Path) -> Ledger:
     paid(ledger, replace(pure("0.1", "one"), key="k", shared="any"), b"\x00first")
     ledger.recall(replace(pure("0.1", "two", analyst="bob"), shared="any", key="k"))
     ledger.recall(replace(pure("0.1", "one"), key="k2", shared="any"))
-    paid(ledger, pure("0.5", "three", dataset="e"), b"")
+    paid(ledger, pure("0.5", "three", dataset="e"), b"", released=("p", "q"))
     in_state(ledger, "forfeited", "four")
     ledger.thaw("d")
     for state in ("forfeited", "voided", "reserved", "executing"):
@@ -51,6 +51,7 @@ def everything(rows: Rows) -> list[object]:
         *rows.accounts(),
         *history,
         *rows.keys(),
+        *rows.parts(),
         *(entry for chain in rows.chains() for entry in rows.entries(chain)),
     ]
 
@@ -93,7 +94,7 @@ def test_an_edited_archive_is_refused_and_leaves_the_store_empty(ledger: Ledger,
     store = SQLite(tmp_path / "copy.db")
     with pytest.raises(LedgerCorrupt):
         load(store, new)
-    assert store.read(lambda rows: rows.counts()) == Counts(0, 0, 0, 0, 0)
+    assert store.read(lambda rows: rows.counts()) == Counts(0, 0, 0, 0, 0, 0)
     assert load(store, old) == verify(ledger).entries
 
 

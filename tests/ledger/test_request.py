@@ -33,14 +33,15 @@ def test_the_charge_of_a_request_tells_all_of_it() -> None:
     assert (row.question, row.statement, row.shared) == ("q", "statement of q", "any")
 
 
-def test_the_hash_of_a_request_depends_on_all_that_is_asked_and_not_on_its_key() -> None:
+def test_the_hash_of_a_request_depends_on_who_asks_what_and_not_on_its_key_or_on_what_is_left_to_pay() -> None:
     request = replace(pure("0.1"), key="k", shared="any")
-    changes = ({"analyst": "bob"}, {"purpose": "ads"}, {"question": "r"}, {"statement": "s"}, {"shared": ""})
-    others = [replace(request, **change) for change in changes] + [replace(pure("0.2"), key="k", shared="any")]
+    changes = ({"analyst": "bob"}, {"purpose": "ads"}, {"question": "r"}, {"statement": "s"})
+    others = [replace(request, **change) for change in changes]
     hashes = {Ready.of(each).hash for each in others}
     assert len(hashes) == len(others)
     assert Ready.of(request).hash not in hashes
     assert Ready.of(replace(request, key="another")).hash == Ready.of(request).hash
+    assert Ready.of(replace(pure("0.05"), key="k", shared="")).hash == Ready.of(request).hash
 
 
 def test_the_journal_is_told_of_a_key_only_where_there_is_one() -> None:

@@ -25,7 +25,7 @@ def path(tmp_path: Path) -> Path:
     where = tmp_path / "l.db"
     ledger = opened(where)
     paid(ledger, replace(pure("0.1", "one"), key="k"), b"first answer")
-    paid(ledger, pure("0.2", "two"), b"second answer")
+    paid(ledger, pure("0.2", "two"), b"second answer", released=("p", "r"))
     in_state(ledger, "forfeited", "three")
     in_state(ledger, "voided", "four")
     ledger.thaw("d")
@@ -96,6 +96,10 @@ EDITS = {
     "a bound key": "UPDATE key SET request = 'x'",
     "a forged key": "INSERT INTO key SELECT account, 'forged', request, charge, chain, 99 FROM key",
     "a lost key": "DELETE FROM key",
+    "a part of another answer": "UPDATE part SET charge = (SELECT id FROM charge WHERE question = 'one')",
+    "a forged part": "INSERT INTO part SELECT 'forged', charge, chain, seq FROM part LIMIT 1",
+    "a lost part": "DELETE FROM part WHERE part = 'p'",
+    "a part of another entry": "UPDATE part SET seq = 1 WHERE part = 'p'",
     "a journal body": "UPDATE journal SET body = replace(body, '\"one\"', '\"uno\"') WHERE kind = 'reserve'",
     "a journal time": "UPDATE journal SET at = '2001-01-01' WHERE seq = 2",
     "a journal kind": "UPDATE journal SET kind = 'void' WHERE kind = 'forfeit'",

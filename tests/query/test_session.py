@@ -103,16 +103,17 @@ def test_the_same_question_is_the_same_bytes_at_no_cost_even_when_opened_again(t
         assert opened.budget.spent == "0.5"
 
 
-def test_another_name_price_version_or_analyst_is_another_question(tmp_path: Path) -> None:
+def test_another_higher_price_version_or_analyst_is_another_question(tmp_path: Path) -> None:
     with session(tmp_path) as opened:
         opened.query(COUNT, epsilon=1)
+        # the same release under another name
         opened.query("SELECT COUNT(*) AS persons FROM people", epsilon=1)
         opened.query(COUNT, epsilon=2)
     for option in ({"version": "2"}, {"analyst": "guest"}):
         with session(tmp_path, **option) as opened:
             opened.query(COUNT, epsilon=1)
             spent = opened.budget.spent
-    assert spent == "6"
+    assert spent == "5"
 
 
 REFUSED = [
@@ -141,7 +142,7 @@ def test_refusals_leave_the_ledger_as_it_is(tmp_path: Path) -> None:
 def test_the_edge_of_the_budget(tmp_path: Path) -> None:
     with session(tmp_path, budget=("0.3", 0)) as opened:
         for index in range(3):
-            opened.query(f"SELECT COUNT(*) AS n{index} FROM people", epsilon=0.1)
+            opened.query(f"SELECT COUNT(*) AS n FROM people WHERE age > {index}", epsilon=0.1)
         assert (opened.budget.left, opened.budget.spent) == (0, "0.3")
         with pytest.raises(BudgetExceeded, match="has nothing left"):
             opened.query(COUNT, epsilon="1e-12")
@@ -249,7 +250,7 @@ def test_a_purpose_has_an_account_of_its_own(tmp_path: Path) -> None:
         assert ledger.standing("tiny", "research", "ann").spent.epsilon == 5 * 10**11
         ledger.allocate("tiny", sf.Budget("0.7"), purpose="research")
         with pytest.raises(BudgetExceeded, match="account 'tiny/research'"):
-            asking.query(COUNT, epsilon="0.3")
+            asking.query("SELECT SUM(age) AS s FROM people", epsilon="0.3")
 
 
 def test_a_key_binds_a_question_to_its_answer(tmp_path: Path) -> None:
@@ -257,7 +258,6 @@ def test_a_key_binds_a_question_to_its_answer(tmp_path: Path) -> None:
         first = asking.query(COUNT, epsilon="0.5", key="k")
         assert asking.query(COUNT, epsilon="0.5", key="k").bytes == first.bytes
         for other in ("0.4", "0.5"):
-            asking.query(COUNT, epsilon="0.4")
             sql = COUNT if other == "0.4" else "SELECT SUM(age) AS s FROM people"
             with pytest.raises(KeyUsed):
                 asking.query(sql, epsilon=other, key="k")

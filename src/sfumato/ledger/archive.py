@@ -24,6 +24,7 @@ from sfumato.ledger.store.base import (
     ChargeRow,
     Counts,
     KeyRow,
+    PartRow,
     Rows,
     Store,
 )
@@ -58,7 +59,7 @@ def load(store: Store, archive: Iterable[str]) -> int:
     """
 
     def unit(rows: Rows) -> int:
-        if rows.counts() != Counts(0, 0, 0, 0, 0):
+        if rows.counts() != Counts(0, 0, 0, 0, 0, 0):
             raise WrongUse(
                 f"The ledger {store.place!r} is not empty.",
                 remedy="Import into a new one: two histories cannot be made one.",
@@ -125,6 +126,8 @@ class _Filling:
             self._rows.put_charge(replace(row, state=_AFTER[entry.kind], reason=body.get("reason", "")))
             if entry.kind == "commit":
                 self._answer(row, answer)
+                parts = body.get("parts", ())
+                self._rows.put_parts([PartRow(part, row.id, entry.chain, entry.seq) for part in parts])
         elif entry.kind == "thaw":
             self._acknowledge(body)
         if "key" in body:

@@ -34,6 +34,7 @@ from sfumato.ledger.store.base import (
     AnswerRow,
     ChargeRow,
     KeyRow,
+    PartRow,
 )
 from sfumato.ledger.tree import UNSTATED, Scope, lineage_of, scope_of
 from sfumato.privacy.event import Json, event_from_json
@@ -130,6 +131,7 @@ class Replay:
     heads: dict[str, tuple[int, str]] = field(default_factory=dict)
     open: dict[str, Open] = field(default_factory=dict)
     keys: bytearray = field(default_factory=bytearray)
+    parts: bytearray = field(default_factory=bytearray)
     answers: int = 0
     _ended: bytearray = field(default_factory=bytearray)
     _opened_by: dict[str, "array[int]"] = field(default_factory=dict)
@@ -229,6 +231,8 @@ class Replay:
             self._failed[found.place] = found
         answer = body["answer"] if after == COMMITTED else ""
         self._end(found, answer)
+        for part in body.get("parts", ()):
+            self.parts += part_digest(PartRow(part, found.row.id, entry.chain, entry.seq))
         if answer and found.row.shared:
             self._sources[found.row.id] = (found.row.account, found.row.cost, answer)
 
@@ -365,6 +369,12 @@ def answer_digest(row: ChargeRow, answer: AnswerRow | None) -> bytes:
 def key_digest(row: KeyRow) -> bytes:
     """Everything that is stored of a key."""
     text = f"{row.account}\n{row.key}\n{row.request}\n{row.charge}\n{row.chain}\n{row.seq}"
+    return hashlib.blake2b(text.encode(), digest_size=DIGEST).digest()
+
+
+def part_digest(row: PartRow) -> bytes:
+    """Everything that is stored of a part."""
+    text = f"{row.part}\n{row.charge}\n{row.chain}\n{row.seq}"
     return hashlib.blake2b(text.encode(), digest_size=DIGEST).digest()
 
 

@@ -81,7 +81,9 @@ class Ready:
             "cost": charge_to_json(cost),
             "event": event_to_json(request.event),
         }
-        digest = hashlib.sha256(canonical_json(form).encode()).hexdigest() if request.key else ""
+        # not of the cost: a part may have been paid for by the time that the same request comes again
+        asked: dict[str, Json] = {name: form[name] for name in ("account", "question", "statement")}
+        digest = hashlib.sha256(canonical_json(asked).encode()).hexdigest() if request.key else ""
         relations = frozenset(each.value for each in relations_of(request.event))
         return cls(request, scope.id, scope.root, cost, relations, form, digest)
 

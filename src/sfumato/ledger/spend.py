@@ -10,7 +10,7 @@ on others may close a charge. Proof: spend.proof.md.
 import hashlib
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import timedelta
@@ -33,6 +33,7 @@ from sfumato.ledger.store.base import (
     VOIDED,
     AnswerRow,
     ChargeRow,
+    PartRow,
     Rows,
     Store,
 )
@@ -41,6 +42,7 @@ from sfumato.ledger.tree import Scope
 from sfumato.metadata.contract import Contract
 from sfumato.noise.entropy import token
 from sfumato.privacy.budget import Budget
+from sfumato.privacy.event import Json
 
 LEASE = timedelta(hours=1)
 EXPIRED = "expired"
@@ -137,6 +139,10 @@ class Ledger(Owner):
         """The earliest stored answer to a statement, at any cost; free."""
         return _body(self._store.read(lambda rows: rows.first_answer(statement)))
 
+    def released(self, parts: Sequence[str]) -> dict[str, list[bytes]]:
+        """The stored answers in which parts were released, by the key of the part, the earliest first; free."""
+        return self._store.read(lambda rows: {part: [row.body for row in rows.released(part)] for part in parts})
+
     def recall(self, request: Request) -> bytes | None:
         """The stored answer to a request, or None where it has to be asked.
 
@@ -198,16 +204,20 @@ class Ledger(Owner):
         if frozen is not None:
             raise frozen
 
-    def commit(self, charge_id: str, body: bytes) -> None:
-        """Stores the answer with its charge; only then may it be shown."""
-        digest = hashlib.sha256(body).hexdigest()
+    def commit(self, charge_id: str, body: bytes, *, released: Collection[str] = ()) -> None:
+        """Stores the answer with its charge; only then may it be shown.
+
+        ``released``: the keys of those of its parts that may be asked for again (``Ledger.released``).
+        """
+        digest, parts = hashlib.sha256(body).hexdigest(), list[Json](sorted(set(released)))
 
         def unit(rows: Rows) -> None:
             books, row = self._at(rows, charge_id, EXECUTING, COMMITTED)
             rows.put_charge(replace(row, state=COMMITTED))
             books.settle(charge_from_text(row.cost))
             rows.put_answer(AnswerRow(row.question, row.statement, row.shared, row.id, body))
-            books.note("commit", {"charge": charge_id, "answer": digest})
+            seq = books.note("commit", {"charge": charge_id, "answer": digest} | ({"parts": parts} if parts else {}))
+            rows.put_parts([PartRow(str(part), charge_id, row.dataset, seq) for part in parts])
             books.save()
 
         self._write(unit)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from sfumato.errors import SfumatoError
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, is_intact
-from sfumato.ledger.replay import DIGEST, Replay, answer_digest, key_digest, stored_digest
+from sfumato.ledger.replay import DIGEST, Replay, answer_digest, key_digest, part_digest, stored_digest
 from sfumato.ledger.seal import Head
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import AccountRow, AnswerRow, ChargeRow, Rows
@@ -58,7 +58,7 @@ def check(rows: Rows, problems: list[str], heads: Sequence[Head] = ()) -> Report
     """The check of ``verify`` on the rows of one unit of work."""
     replay = Replay(problems)
     entries = sum(_replayed(rows, chain, replay) for chain in rows.chains())
-    for compare in (_compare_accounts, _compare_charges, _compare_keys, _compare_counts):
+    for compare in (_compare_accounts, _compare_charges, _compare_keys, _compare_parts, _compare_counts):
         try:
             compare(rows, replay)
         except _UNREADABLE as error:
@@ -144,8 +144,14 @@ def _compare_keys(rows: Rows, replay: Replay) -> None:
         replay.problems.append("the idempotency keys are not those of the journal")
 
 
+def _compare_parts(rows: Rows, replay: Replay) -> None:
+    stored = map(part_digest, rows.parts())
+    if b"".join(stored) != replay.parts:
+        replay.problems.append("the parts of answers are not those of the journal")
+
+
 def _compare_counts(rows: Rows, replay: Replay) -> None:
     counts = rows.counts()
-    said = (len(replay.books), replay.charges, replay.answers, len(replay.keys) // DIGEST)
-    if (counts.accounts, counts.charges, counts.answers, counts.keys) != said:
+    said = (len(replay.books), replay.charges, replay.answers, len(replay.keys) // DIGEST, len(replay.parts) // DIGEST)
+    if (counts.accounts, counts.charges, counts.answers, counts.keys, counts.parts) != said:
         replay.problems.append("there are rows that the journal does not know, or too few")

@@ -4,7 +4,8 @@
 An engine takes only a ``Bounded`` plan, so that "forgot to bound" is a type error.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from sfumato.plan.aggregate import Aggregate, CountUnits
 from sfumato.plan.relation import Relation, row_by_row
@@ -97,3 +98,9 @@ class Bounded:
     norm: Norm
     refinement: int
     parts: tuple[Part, ...]
+
+    def only(self, places: Sequence[int]) -> "Bounded":
+        """The question of some of its parts alone: each part's integers are what they were."""
+        parts = tuple(self.parts[place] for place in places)
+        raw = replace(self.tracked.raw, aggregates=tuple(part.aggregate for part in parts))
+        return replace(self, tracked=replace(self.tracked, raw=raw), parts=parts)

@@ -2,13 +2,13 @@
 """Which mechanism, and how the cost is split among the parts of a question."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TypeAlias
 
 from sfumato.accounting.account import account
 from sfumato.accounting.calibrate import split
-from sfumato.accounting.filter import Charge, charge_for
+from sfumato.accounting.filter import NOTHING, Charge, charge_for
 from sfumato.errors import MissingDeclaration, TargetUnreachable, UnsupportedSql, WrongUse
 from sfumato.exact.rational import decimal_text
 from sfumato.ledger.balance import Balance
@@ -23,6 +23,7 @@ from sfumato.plan.status import Bounded, Part, Raw
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import Composed, Event
 from sfumato.query.cost import Cost, cost_of
+from sfumato.query.estimate import Released
 from sfumato.query.passes.layout import layout_notes
 from sfumato.query.pipeline import UNPREPARED, compile_plan
 from sfumato.query.request import Price
@@ -37,13 +38,34 @@ _EPSILON_GRID, _RHO_GRID = Fraction(1, 10**6), Fraction(1, 10**9)
 
 
 @dataclass(frozen=True, slots=True)
+class Stored:
+    """A part that an earlier answer released, and the charge that paid for it."""
+
+    charge: str
+    released: Released
+
+
+@dataclass(frozen=True, slots=True)
 class Planned:
-    """A question ready to be charged: a mechanism for every part."""
+    """A question ready to be charged: a mechanism for every part.
+
+    ``stored``: by its place, what is read from an earlier answer instead (see ``reuse``).
+    """
 
     question: Question
     bounded: Bounded
     mechanisms: tuple[Mechanism, ...]
     notes: tuple[str, ...] = ()
+    stored: Mapping[int, Stored] = field(default_factory=dict)
+
+    @property
+    def fresh(self) -> "Planned | None":
+        """The parts that have to be released and paid for; None where every one is stored."""
+        if not self.stored:
+            return self
+        places = [place for place in range(len(self.mechanisms)) if place not in self.stored]
+        mechanisms = tuple(self.mechanisms[place] for place in places)
+        return Planned(self.question, self.bounded.only(places), mechanisms) if places else None
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -52,18 +74,19 @@ class Planned:
 
     @property
     def event(self) -> Composed:
-        """What the whole question does to the data."""
+        """What the whole question does to the data, wherever each part comes from."""
         return Composed(self.events)
 
     @property
     def charge(self) -> Charge:
-        """Its cost in the ledger's integers."""
-        return charge_for(account(self.event))
+        """Its cost in the ledger's integers; what is stored costs nothing."""
+        return charge_for(account(self.fresh.event)) if self.fresh else NOTHING
 
     @property
     def cost(self) -> Cost:
         """Its cost, item by item."""
-        return cost_of(self.bounded.parts, self.events)
+        paid = {place: each.charge for place, each in self.stored.items()}
+        return cost_of(self.charge, self.bounded.parts, self.events, paid)
 
 
 def _event(mechanism: Mechanism, part: Part) -> Event:
@@ -198,6 +221,9 @@ def plans_for_target(
 
 def cheapest(plans: Sequence[Planned], balance: Balance) -> Planned:
     """The plan that takes the smallest share of what is left, and says so."""
+    free = [plan for plan in plans if plan.fresh is None]
+    if free:
+        return free[0]
     shares = [(balance.gates.share(plan.charge, balance.taken), index) for index, plan in enumerate(plans)]
     payable = sorted((share, index) for share, index in shares if share is not None)
     if not payable:

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a question costs, item by item."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from types import MappingProxyType
 
 from sfumato.accounting.account import account
-from sfumato.accounting.filter import DELTA_UNIT, charge_for
+from sfumato.accounting.filter import DELTA_UNIT, Charge
 from sfumato.exact.rational import decimal_text
 from sfumato.exact.rounding import float_up
 from sfumato.ledger.balance import units_text
@@ -16,6 +18,8 @@ from sfumato.plan.status import Part
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import AdditiveNoise, Composed, Event, Json, Repeated, Selection, Thresholded
 
+# No part is paid for already.
+NEW: Mapping[int, str] = MappingProxyType({})
 _NORMS = {Norm.L1: "L1", Norm.L2: "squared L2", Norm.LINF: "Linf"}
 
 
@@ -41,13 +45,26 @@ class Cost:
         return spent if self.delta == "0" else f"{spent}, delta = {float_up(Fraction(self.delta)):.3g}"
 
 
-def cost_of(parts: tuple[Part, ...], events: tuple[Event, ...]) -> Cost:
-    """The cost of releasing ``parts`` through ``events``."""
-    charge = charge_for(account(Composed(events)))
-    items = tuple(_item(part, event) for part, event in zip(parts, events, strict=True))
+def cost_of(charge: Charge, parts: tuple[Part, ...], events: tuple[Event, ...], paid: Mapping[int, str] = NEW) -> Cost:
+    """A cost with its items: ``parts`` released through ``events``, but for those that a charge has ``paid``."""
+    items = tuple(
+        _paid_item(part, paid[place]) if place in paid else _item(part, event)
+        for place, (part, event) in enumerate(zip(parts, events, strict=True))
+    )
     return Cost(
         units_text(charge.epsilon), units_text(charge.rho), decimal_text(Fraction(charge.delta, DELTA_UNIT)), items
     )
+
+
+def _paid_item(part: Part, charge: str) -> dict[str, str]:
+    distance = part.distance
+    return {
+        "release": title(part.aggregate),
+        "mechanism": "read from an earlier answer",
+        "parameter": f"charge {charge[:12]}",
+        "sensitivity": f"{_NORMS[distance.norm]} {distance.value} steps",
+        **dict.fromkeys(("epsilon", "rho", "delta"), "0"),
+    }
 
 
 def _item(part: Part, event: Event) -> dict[str, str]:

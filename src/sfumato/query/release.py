@@ -20,18 +20,27 @@ from sfumato.metadata.column import Text
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
 from sfumato.noise.entropy import token
+from sfumato.plan.relation import Filter, Scan, Semi, UnitJoin
+from sfumato.plan.scope import nodes
 from sfumato.plan.show import canonical
+from sfumato.plan.status import Bounded
 from sfumato.plan.value import GroupKey
 from sfumato.privacy.event import Json, event_to_json
 from sfumato.query.choose import Planned
 from sfumato.query.estimate import Released
 from sfumato.query.explain import bias, bounding, protection
-from sfumato.query.noisy import drawn_before, noisy
+from sfumato.query.noisy import drawn_before, every_group, noisy
+from sfumato.query.passes import Context
+from sfumato.query.passes.prune import prune
 from sfumato.query.table import FORMAT, answer_body, merged
 from sfumato.sql.lower import Question
 
 # Raised whenever the same plan would come to mean something else.
 SEMANTICS = 2
+
+
+# Of a row with several matches, or of equal rank, the choice depends on what else is read.
+_SAME_WHATEVER_IS_READ = (Scan, Filter, UnitJoin, Semi)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +52,12 @@ class Asker:
     analyst: str
     purpose: str = UNSTATED
 
-    def request(self, planned: Planned, key: str = "") -> Request:
-        """What the ledger is asked for; ``key`` is the caller's idempotency key."""
+    def request(self, planned: Planned, fresh: Planned, key: str = "") -> Request:
+        """What the ledger is asked for: ``fresh`` of a question; ``key`` is the caller's idempotency key."""
         question, statement = self.question_key(planned), self.statement_key(planned.question)
-        shared = replace(self, analyst="").question_key(planned)
-        names = (self.dataset.name, self.analyst, question, statement, planned.event)
+        # an answer of which a part was paid for elsewhere is not to be had for the price of the rest
+        shared = "" if planned.stored else replace(self, analyst="").question_key(planned)
+        names = (self.dataset.name, self.analyst, question, statement, fresh.event)
         return Request(*names, purpose=self.purpose, shared=shared, key=key)
 
     def about(self, dataset: Dataset) -> "Asker":
@@ -57,6 +67,22 @@ class Asker:
     def question_key(self, planned: Planned) -> str:
         """The key of one answer (RULES 21): plan, constants, bounds, mechanism, version, asker."""
         return self._key(canonical(planned.bounded), canonical(planned.question.output), event_to_json(planned.event))
+
+    def part_keys(self, planned: Planned) -> list[str]:
+        """By its place, the key of each part whatever else is asked beside it; empty where it is none of its own."""
+        bounded = planned.bounded
+        if bounded.tracked.raw.is_open:
+            return [""] * len(bounded.parts)
+        return [self._key(canonical(self._alone(bounded, place)), None, None) for place in range(len(bounded.parts))]
+
+    def _alone(self, bounded: Bounded, place: int) -> Bounded:
+        """A part as it would be asked for by itself: without the columns that only others read."""
+        part = bounded.only([place])
+        raw = part.tracked.raw
+        if not all(isinstance(each, _SAME_WHATEVER_IS_READ) for each in nodes(raw.relation)):
+            return part
+        alone = prune(raw, Context(self.dataset, bounded.norm))
+        return replace(part, tracked=replace(part.tracked, raw=alone))
 
     def statement_key(self, question: Question) -> str:
         """The key of a statement whatever it was paid for."""
@@ -84,27 +110,33 @@ def release(planned: Planned, asker: Asker, engine: Engine, ledger: Ledger, *, k
         the same question gives the same bytes
         a failure after the read is forfeited
         the answer is stored before it is returned
+        what is stored already is not charged
 
     Raises:
         BudgetExceeded, AccountFrozen: nothing was charged.
         KeyUsed: the idempotency key is bound to something else; nothing was charged.
         EngineFailed: the charge is forfeited.
     """
-    request = asker.request(planned, key)
+    fresh = planned.fresh
+    request = asker.request(planned, fresh or planned, key)
     with ledger.one_at_a_time():
         stored = ledger.recall(request)
         if stored is not None:
             return stored
+        if fresh is None:
+            groups = every_group(planned.bounded.tracked.raw.keys)
+            return _body(planned.stored[0].charge, planned, asker, groups, [])
         # what cannot be emitted fails here, while it is free
-        engine.statement(planned.bounded)
-        return _charged(planned, asker, engine, ledger, request)
+        engine.statement(fresh.bounded)
+        return _charged((planned, fresh), asker, engine, ledger, request)
 
 
-def _charged(planned: Planned, asker: Asker, engine: Engine, ledger: Ledger, request: Request) -> bytes:
-    """Reserve, draw, execute, read, commit: in this order."""
+def _charged(asked: tuple[Planned, Planned], asker: Asker, engine: Engine, ledger: Ledger, request: Request) -> bytes:
+    """Reserve, draw, execute, read, commit: in this order. ``asked``: the question, and what of it is new."""
+    planned, fresh = asked
     charge = ledger.reserve(request)
     try:
-        noise = drawn_before(planned)
+        noise = drawn_before(fresh)
         sampling_key = token()
     except BaseException:
         ledger.void(charge)
@@ -112,8 +144,8 @@ def _charged(planned: Planned, asker: Asker, engine: Engine, ledger: Ledger, req
     ledger.execute(charge)
     body: bytes | None = None
     try:
-        exact = engine.run(planned.bounded, sampling_key)
-        groups, parts = noisy(planned, exact, noise)
+        exact = engine.run(fresh.bounded, sampling_key)
+        groups, parts = noisy(fresh, exact, noise)
         body = _body(charge, planned, asker, groups, parts)
         del exact
     except Exception:
@@ -124,12 +156,18 @@ def _charged(planned: Planned, asker: Asker, engine: Engine, ledger: Ledger, req
     if body is None:
         # raised outside the handler: whatever it was, its text could quote a value
         raise EngineFailed()
-    ledger.commit(charge, body)
+    # the rows of grouping sets are sums: their parts are none that could be read again
+    whole = not planned.question.output.sets
+    ledger.commit(charge, body, released=[key for key in asker.part_keys(fresh) if key] if whole else [])
     return body
 
 
 def _body(charge: str, planned: Planned, asker: Asker, groups: Sequence[Codes], released: Sequence[Released]) -> bytes:
-    bounded, output = planned.bounded, planned.question.output
+    """The bytes of an answer: parts ``released`` now, and those that are stored."""
+    bounded, output, new = planned.bounded, planned.question.output, iter(released)
+    parts = [
+        planned.stored[place].released if place in planned.stored else next(new) for place in range(len(bounded.parts))
+    ]
     keys = bounded.tracked.raw.keys
     facts: dict[str, Json] = {
         "charge_id": charge,
@@ -140,8 +178,9 @@ def _body(charge: str, planned: Planned, asker: Asker, groups: Sequence[Codes], 
         "bounded": list[Json](bounding(bounded)),
         "bias": list[Json](bias(bounded)),
         "notes": list[Json](planned.notes),
+        "parts": [] if output.sets else list[Json](asker.part_keys(planned)),
     }
-    rows = merged(output, released, groups)
+    rows = merged(output, parts, groups)
     types = [_key_type(key) for key in keys]
     shown = [[_shown(key, code) for key, code in zip(keys, codes, strict=True)] for codes in rows.codes]
     return answer_body(facts, output, rows, types, shown)

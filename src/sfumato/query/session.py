@@ -33,6 +33,7 @@ from sfumato.query.pipeline import UNPREPARED
 from sfumato.query.preview import Preview
 from sfumato.query.release import Asker, release
 from sfumato.query.request import price
+from sfumato.query.reuse import reuse
 from sfumato.query.steps import Foreseen, Paid, Rehearsed, Step, resolved
 from sfumato.query.table import parts_from_json
 from sfumato.query.target import Reference, wanted
@@ -174,17 +175,19 @@ class Session:
 
     def _planned(self, step: Step) -> Planned:
         """The plan of a step: the cheapest of those that there are."""
-        plans = self._plans(step)
+        asker = self._asker.about(step.dataset)
+        return self._cheapest([reuse(plan, asker, self._ledger) for plan in self._plans(step)])
+
+    def _cheapest(self, plans: list[Planned]) -> Planned:
         return plans[0] if len(plans) == 1 else cheapest(plans, self._ledger.balance(self.dataset.name))
 
     def _answered(self, step: Step, key: str = "") -> Answer:
         """The stored answer of a step, charged if it is new."""
         plans = self._plans(step)
         asker = self._asker.about(step.dataset)
-        if len(plans) > 1:
-            stored = [plan for plan in plans if self._ledger.answer(asker.question_key(plan)) is not None]
-            plans = stored[:1] or [cheapest(plans, self._ledger.balance(self.dataset.name))]
-        return Answer(release(plans[0], asker, self._engine, self._ledger, key=key))
+        known = [plan for plan in plans if self._ledger.answer(asker.question_key(plan)) is not None]
+        planned = known[0] if known else self._cheapest([reuse(plan, asker, self._ledger) for plan in plans])
+        return Answer(release(planned, asker, self._engine, self._ledger, key=key))
 
     def _plans(self, step: Step) -> list[Planned]:
         if step.price.target is None:

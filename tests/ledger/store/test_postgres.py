@@ -402,8 +402,8 @@ def test_a_database_of_another_encoding_is_refused(postgres: Cluster, database: 
 
 def test_a_newer_format_is_refused_and_left_alone(database: str) -> None:
     Postgres(database).close()
-    administered(database, "UPDATE sfumato.meta SET value = '3' WHERE name = 'version'")
-    with pytest.raises(LedgerTooNew, match="has format 3"):
+    administered(database, "UPDATE sfumato.meta SET value = '4' WHERE name = 'version'")
+    with pytest.raises(LedgerTooNew, match="has format 4"):
         Postgres(database)
 
 

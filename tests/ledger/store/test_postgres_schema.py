@@ -4,9 +4,13 @@
 import psycopg
 import pytest
 
+from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store import sqlite_schema
 from sfumato.ledger.store.postgres import Postgres
 from sfumato.ledger.store.postgres_schema import GUARDS, SCHEMA, VERSION, create_tables, has_tables
+from sfumato.ledger.verify import verify
+from sfumato.privacy.budget import Budget
+from tests.contracts.charges import contract, paid, pure
 from tests.contracts.postgres import Cluster
 
 
@@ -25,6 +29,24 @@ def test_tables_that_are_there_are_left_alone(made: str) -> None:
         before = connection.execute("SELECT * FROM sfumato.meta").fetchall()
         create_tables(connection)
         assert connection.execute("SELECT * FROM sfumato.meta").fetchall() == before
+
+
+def test_a_ledger_of_format_2_comes_forward_with_all_that_it_holds(database: str) -> None:
+    ledger = Ledger.open(database)
+    ledger.adopt(contract(Budget(2)), Budget(2))
+    paid(ledger, pure("0.1", "one"))
+    ledger.close()
+    with psycopg.connect(database) as connection:
+        connection.execute("DROP TABLE sfumato.part")
+        connection.execute("UPDATE sfumato.meta SET value = '2' WHERE name = 'version'")
+    for _ in range(2):
+        ledger = Ledger.open(database)
+        assert verify(ledger).problems == ()
+        ledger.close()
+    ledger = Ledger.open(database)
+    paid(ledger, pure("0.1", "two"), b"two", released=("p",))
+    assert ledger.released(["p"]) == {"p": [b"two"]}
+    assert ledger.balance("d").spent.epsilon == 2 * 10**11
 
 
 def test_both_stores_write_one_format() -> None:
@@ -54,6 +76,8 @@ def test_every_text_compares_by_its_bytes(made: str) -> None:
         ("charge_state", "UPDATE charge SET state = 'refunded'"),
         ("charge_question", "UPDATE charge SET question = 'q', state = 'executing'"),
         ("charge_seq", "UPDATE charge SET seq = 1"),
+        ("part_key", "INSERT INTO part SELECT * FROM part"),
+        ("part_paid", "INSERT INTO part SELECT part, 'nobody', chain, 2 FROM part"),
     ],
 )
 def test_every_guard_holds(made: str, guard: str, twice: str) -> None:
@@ -67,6 +91,7 @@ def test_every_guard_holds(made: str, guard: str, twice: str) -> None:
             connection.execute(f"INSERT INTO charge SELECT {charge}, '', '', '', '', '', 0, 0")
         connection.execute("INSERT INTO key SELECT 'd', 'k', '', 'c1', 'd', 1")
         connection.execute("INSERT INTO answer OVERRIDING SYSTEM VALUE SELECT 1, 'q', '', '', 'c1', ''")
+        connection.execute("INSERT INTO part SELECT 'p', 'c1', 'd', 1")
         with pytest.raises(psycopg.IntegrityError) as refused:
             connection.execute(twice.replace("answer SELECT", "answer OVERRIDING SYSTEM VALUE SELECT"))
         assert refused.value.diag.constraint_name == guard

@@ -7,7 +7,7 @@ from typing import Any
 
 from sfumato.ledger.journal import chained, genesis
 from sfumato.ledger.store import rows as module
-from sfumato.ledger.store.base import AccountRow, AnswerRow, ChargeRow, KeyRow, Rows
+from sfumato.ledger.store.base import AccountRow, AnswerRow, ChargeRow, KeyRow, PartRow, Rows
 from sfumato.ledger.store.rows import Cell, SqlRows
 
 ACCOUNT = AccountRow("d", "", "c", "l", "g", "s", "h", "", "{}", "[]", 1, "head")
@@ -25,7 +25,7 @@ class Recorder(SqlRows):
 
     def _all(self, sql: str, values: tuple[Cell, ...] = ()) -> list[tuple[Any, ...]]:
         self.sent.append((sql, values))
-        return [(0,) * 5] if "count(*)" in sql else []
+        return [(0,) * 6] if "count(*)" in sql else []
 
     def _stream(self, sql: str, values: tuple[Cell, ...] = ()) -> Iterator[tuple[Any, ...]]:
         self.sent.append((sql, values))
@@ -40,12 +40,14 @@ def everything() -> list[tuple[str, tuple[Cell, ...]]]:
         (rows.put_charge, CHARGE),
         (rows.put_answer, AnswerRow("q", "s", "", "c1", b"x")),
         (rows.put_key, KeyRow("d/p", "k", "r", "c1", "d", 2)),
+        (rows.put_parts, [PartRow("p", "c1", "d", 2), PartRow("r", "c1", "d", 2)]),
         (rows.append, chained("d", 1, "now", "thaw", {}, genesis("d"))),
     ):
         put(row)  # type: ignore[operator]
     for ask in (rows.account, rows.charge, rows.under_way, rows.failures, rows.answer, rows.first_answer):
         ask("x")
     rows.shared_answer("x")
+    rows.released("x")
     rows.last_entry("x")
     rows.key("x", "y")
     rows.entry("x", 1)
@@ -54,7 +56,7 @@ def everything() -> list[tuple[str, tuple[Cell, ...]]]:
     rows.overdue(None, 1)
     rows.overdue(5, 1)
     rows.overdue(5, 1, "d")
-    for stream in (rows.accounts(), rows.entries("x"), rows.history(), rows.keys()):
+    for stream in (rows.accounts(), rows.entries("x"), rows.history(), rows.keys(), rows.parts()):
         assert list(stream) == []
     return rows.sent
 

@@ -36,6 +36,20 @@ def version(path: Path) -> int:
     return found
 
 
+def test_a_ledger_of_format_2_comes_forward_and_verifies(tmp_path: Path) -> None:
+    path = Path(shutil.copy(OLD.with_name("format-2.sqlite"), tmp_path / "two.db"))
+    assert version(path) == 2
+    ledger = Ledger.open(path)
+    before = verify(ledger)
+    assert (before.problems, before.charges) == ((), 11)
+    assert ledger.answer("one") == b"first answer"
+    paid(ledger, pure("0.1", "new"), b"new answer", released=("p",))
+    assert ledger.released(["p"]) == {"p": [b"new answer"]}
+    ledger.close()
+    assert version(path) == sqlite_schema.VERSION
+    assert verify(Ledger.open(path)).problems == ()
+
+
 def test_the_old_file_has_the_old_format(path: Path) -> None:
     assert version(path) == 1
 

@@ -105,7 +105,9 @@ def test_what_is_read_stays_and_nothing_else(data):
     raw = data.draw(world.questions())
     made = prune(raw, CONTEXT)
     assert prune(made, CONTEXT) == made
-    # of several public rows with one key the choice depends on what is read
+    if any(isinstance(each, Ranked) for each in nodes(raw.relation)):
+        return  # which of two rows of one order comes first depends on what is read: see the ties above
+    # of several public rows with one key the choice depends on what is read, too
     content = data.draw(world.data(4))
     content["drugs"] = content["drugs"][:1]
     kept = {column.name for column in provided(made.relation)}

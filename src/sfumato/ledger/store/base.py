@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a store owes the ledger: rows, and units of work that are durable when they end.
 
-A store knows nothing of privacy. It keeps five kinds of rows (accounts, charges, answers,
-keys, journal entries), runs a *unit of work* over them as a whole or not at all, and never
+A store knows nothing of privacy. It keeps six kinds of rows (accounts, charges, answers,
+keys, parts, journal entries), runs a *unit of work* over them as a whole or not at all, and never
 tells anybody of a row that a crash could still take back. What a charge costs, whether an
 account admits it, and which steps exist is decided in ``spend``, the same for every store.
 
 One shared suite holds every store to this page: ``tests/contracts/ledger_store.py``.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -97,6 +97,16 @@ class KeyRow:
 
 
 @dataclass(frozen=True, slots=True)
+class PartRow:
+    """Part of an answer that may be asked for again by its own key: committed by entry ``seq`` of ``chain``."""
+
+    part: str
+    charge: str
+    chain: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
 class Counts:
     """How many rows there are of each kind; verify compares."""
 
@@ -104,6 +114,7 @@ class Counts:
     charges: int
     answers: int
     keys: int
+    parts: int
     entries: int
 
 
@@ -174,6 +185,14 @@ class Rows(Protocol):
         """Adds it; (account, key) is unique."""
         ...
 
+    def put_parts(self, rows: Sequence[PartRow]) -> None:
+        """Adds them; (part, chain, seq) is unique."""
+        ...
+
+    def released(self, part: str) -> list[AnswerRow]:
+        """The answers that a part was released in, by ``chain`` and ``seq``."""
+        ...
+
     def append(self, entry: Entry) -> None:
         """Adds to a chain; (chain, seq) is unique. Entries are never changed."""
         ...
@@ -196,6 +215,10 @@ class Rows(Protocol):
 
     def keys(self) -> Iterator[KeyRow]:
         """By ``chain`` and ``seq``; streamed."""
+        ...
+
+    def parts(self) -> Iterator[PartRow]:
+        """By ``chain``, ``seq`` and ``part`` (code points); streamed."""
         ...
 
     def counts(self) -> Counts: ...

@@ -31,7 +31,15 @@ from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerError, LedgerReadOnl
 from sfumato.ledger.store.base import AccountRow, Rows
 from sfumato.ledger.store.pool import Pool
 from sfumato.ledger.store.postgres_rows import CLOCK, Connection, Cursor, PostgresRows, placed
-from sfumato.ledger.store.postgres_schema import GUARDS, PATH, SCHEMA, VERSION, create_tables, has_tables
+from sfumato.ledger.store.postgres_schema import (
+    GUARDS,
+    PATH,
+    SCHEMA,
+    VERSION,
+    create_tables,
+    has_tables,
+    upgrade_tables,
+)
 from sfumato.ledger.store.rows import ACCOUNTS
 
 T = TypeVar("T")
@@ -210,6 +218,8 @@ class Postgres:
                     f"The ledger {self.place} has format {version}; this version reads up to {VERSION}.",
                     remedy="Use the newer sfumato that wrote it. Nothing was changed.",
                 )
+            if version < VERSION:
+                upgrade_tables(connection)
             return identity
 
         try:

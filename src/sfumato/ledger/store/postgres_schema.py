@@ -12,7 +12,7 @@ from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, RESERVED,
 from sfumato.noise.entropy import token
 
 # Of the format, the same number as SQLite's; format 1 was SQLite's alone.
-VERSION = 2
+VERSION = 3
 SCHEMA = "sfumato"
 # Nobody's temporary table stands before ours.
 PATH = f"{SCHEMA}, pg_temp"
@@ -44,12 +44,18 @@ CREATE INDEX answer_shared ON answer (shared, rowid) WHERE shared <> '';
 CREATE TABLE key (account {_TEXT}, key {_TEXT}, request {_TEXT}, charge {_TEXT}, chain {_TEXT}, seq BIGINT NOT NULL,
     CONSTRAINT key_key PRIMARY KEY (account, key), CONSTRAINT key_seq UNIQUE (chain, seq));
 """
+# since format 3
+_PARTS = f"""
+CREATE TABLE part (part {_TEXT}, charge {_TEXT} CONSTRAINT part_paid REFERENCES charge (id), chain {_TEXT},
+    seq BIGINT NOT NULL, CONSTRAINT part_key PRIMARY KEY (part, chain, seq));
+CREATE INDEX part_seq ON part (chain, seq, part);
+"""
 
 # What must be there and valid for the tables to keep their promises; ``damage`` looks.
 GUARDS = frozenset(
     {
         *("journal_seq", "account_id", "charge_id", "charge_seq", "charge_state", "charge_question"),
-        *("answer_paid", "answer_question", "answer_charge", "key_key", "key_seq"),
+        *("answer_paid", "answer_question", "answer_charge", "key_key", "key_seq", "part_paid", "part_key"),
     }
 )
 
@@ -71,6 +77,17 @@ def create_tables(connection: psycopg.Connection[Any]) -> None:
         if connection.execute("SELECT FROM pg_namespace WHERE nspname = $1", (SCHEMA,)).fetchone() is None:
             connection.execute(f"CREATE SCHEMA {SCHEMA}")
         connection.execute("SELECT set_config('search_path', $1, true)", (PATH,))
-        connection.execute(_TABLES)
+        connection.execute(_TABLES + _PARTS)
         for about in (("version", str(VERSION)), ("identity", token())):
             connection.execute("INSERT INTO meta VALUES ($1, $2)", about)
+
+
+def upgrade_tables(connection: psycopg.Connection[Any]) -> None:
+    """Brings an older format to this one, whole or not at all; of several processes only one does."""
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", (SCHEMA,))
+        connection.execute("SELECT set_config('search_path', $1, true)", (PATH,))
+        version = connection.execute("SELECT value FROM meta WHERE name = 'version' FOR UPDATE").fetchone()
+        if version == ("2",):
+            connection.execute(_PARTS)
+            connection.execute("UPDATE meta SET value = $1 WHERE name = 'version'", (str(VERSION),))

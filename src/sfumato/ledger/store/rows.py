@@ -6,7 +6,7 @@ locks. ``?`` stands for a value, and nothing else in a statement is a question m
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from operator import attrgetter
 from typing import Any, TypeAlias
@@ -21,12 +21,13 @@ from sfumato.ledger.store.base import (
     ChargeRow,
     Counts,
     KeyRow,
+    PartRow,
 )
 
 Cell: TypeAlias = int | str | bytes
 
 
-def _columns(kind: type[AccountRow | ChargeRow | AnswerRow | KeyRow | Entry]) -> list[str]:
+def _columns(kind: type[AccountRow | ChargeRow | AnswerRow | KeyRow | PartRow | Entry]) -> list[str]:
     """The fields of a row in their order; ``limit`` is a word of SQL."""
     return ['"limit"' if field.name == "limit" else field.name for field in fields(kind)]
 
@@ -38,33 +39,42 @@ def _add(table: str, columns: list[str], changed: Iterable[str] = ()) -> str:
     return f"{sql} ON CONFLICT (id) DO UPDATE SET {taken}" if taken else sql
 
 
-def _cells(kind: type[AccountRow | ChargeRow | AnswerRow | KeyRow | Entry]) -> Callable[[Any], tuple[Cell, ...]]:
+def _cells(
+    kind: type[AccountRow | ChargeRow | AnswerRow | KeyRow | PartRow | Entry],
+) -> Callable[[Any], tuple[Cell, ...]]:
     """The values of a row, for its columns."""
     return attrgetter(*(field.name for field in fields(kind)))
 
 
-account_cells, _charge_cells, _answer_cells, _key_cells, _entry_cells = map(
-    _cells, (AccountRow, ChargeRow, AnswerRow, KeyRow, Entry)
+account_cells, _charge_cells, _answer_cells, _key_cells, _part_cells, _entry_cells = map(
+    _cells, (AccountRow, ChargeRow, AnswerRow, KeyRow, PartRow, Entry)
 )
-_ACCOUNT, _CHARGE, _ANSWER, _KEY, _ENTRY = map(_columns, (AccountRow, ChargeRow, AnswerRow, KeyRow, Entry))
+_ACCOUNT, _CHARGE, _ANSWER, _KEY, _PART, _ENTRY = map(
+    _columns, (AccountRow, ChargeRow, AnswerRow, KeyRow, PartRow, Entry)
+)
 PUT_ACCOUNT = _add("account", _ACCOUNT, _ACCOUNT[2:])
 CHANGEABLE = ("state", "reason", "lease_until", "acknowledged")
 _PUT_CHARGE = _add("charge", _CHARGE, CHANGEABLE)
 _PUT_ANSWER, _PUT_KEY, _APPEND = _add("answer", _ANSWER), _add("key", _KEY), _add("journal", _ENTRY)
 
-ACCOUNTS, _CHARGES, _ANSWERS, _KEYS, _ENTRIES = (
+ACCOUNTS, _CHARGES, _ANSWERS, _KEYS, _PARTS, _ENTRIES = (
     f"SELECT {', '.join(columns)} FROM {table}"
     for columns, table in (
         (_ACCOUNT, "account"),
         (_CHARGE, "charge"),
         (_ANSWER, "answer"),
         (_KEY, "key"),
+        (_PART, "part"),
         (_ENTRY, "journal"),
     )
 )
 _HISTORY = (
     f"SELECT {', '.join(f'charge.{name}' for name in _CHARGE)}, {', '.join(f'answer.{name}' for name in _ANSWER)} "
     "FROM charge LEFT JOIN answer ON answer.charge = charge.id ORDER BY charge.chain, charge.seq"
+)
+_RELEASED = (
+    f"SELECT {', '.join(f'answer.{name}' for name in _ANSWER)} FROM part JOIN answer ON answer.charge = part.charge "
+    "WHERE part.part = ? ORDER BY part.chain, part.seq"
 )
 # one step from each chain to the next: the index is never scanned
 _CHAINS = (
@@ -73,7 +83,7 @@ _CHAINS = (
     "SELECT chain FROM name WHERE chain IS NOT NULL"
 )
 _COUNTS = "SELECT " + ", ".join(
-    f"(SELECT count(*) FROM {table})" for table in ("account", "charge", "answer", "key", "journal")
+    f"(SELECT count(*) FROM {table})" for table in ("account", "charge", "answer", "key", "part", "journal")
 )
 # the words of the partial indexes, so that they are used
 _OPEN = f"state IN ('{RESERVED}', '{EXECUTING}')"
@@ -157,6 +167,16 @@ class SqlRows(ABC):
     def put_key(self, row: KeyRow) -> None:
         self._run(_PUT_KEY, _key_cells(row))
 
+    def put_parts(self, rows: Sequence[PartRow]) -> None:
+        # one statement, whatever their number: an account is held for fewer round trips
+        _, _, one = (sql := _add("part", _PART)).partition(" VALUES ")
+        if rows:
+            cells = tuple(cell for row in rows for cell in _part_cells(row))
+            self._run(sql + f", {one}" * (len(rows) - 1), cells)
+
+    def released(self, part: str) -> list[AnswerRow]:
+        return [AnswerRow(*row) for row in self._all(_RELEASED, (part,))]
+
     def append(self, entry: Entry) -> None:
         self._run(_APPEND, _entry_cells(entry))
 
@@ -183,6 +203,9 @@ class SqlRows(ABC):
 
     def keys(self) -> Iterator[KeyRow]:
         return (KeyRow(*row) for row in self._stream(f"{_KEYS} ORDER BY chain, seq"))
+
+    def parts(self) -> Iterator[PartRow]:
+        return (PartRow(*row) for row in self._stream(f"{_PARTS} ORDER BY chain, seq, part"))
 
     def counts(self) -> Counts:
         return Counts(*self._all(_COUNTS)[0])

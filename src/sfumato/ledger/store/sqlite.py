@@ -146,7 +146,7 @@ class _Batches:
         run("BEGIN IMMEDIATE")  # takes the lock for good, and finds out whether the file can be written
         try:
             if int(version) < SCHEMA_VERSION:
-                sqlite_schema.upgrade(self._connection)
+                sqlite_schema.upgrade(self._connection, int(version))
             run("COMMIT")
         except BaseException as error:
             self._undo()

@@ -20,7 +20,7 @@ from sfumato.ledger.tree import UNSTATED, Scope
 from sfumato.noise.entropy import token
 from sfumato.privacy.event import Json
 
-VERSION = 2
+VERSION = 3
 APPLICATION = 0x5F0A70  # "sfumato", so that another program's database is told apart
 
 _TABLES = """
@@ -45,22 +45,37 @@ CREATE INDEX answer_shared ON answer (shared) WHERE shared <> '';
 CREATE TABLE key (account TEXT NOT NULL, key TEXT NOT NULL, request TEXT NOT NULL, charge TEXT NOT NULL,
     chain TEXT NOT NULL, seq INTEGER NOT NULL, UNIQUE (account, key), UNIQUE (chain, seq)) STRICT;
 """
+# since format 3
+_PARTS = """
+CREATE TABLE part (part TEXT NOT NULL, charge TEXT NOT NULL REFERENCES charge (id), chain TEXT NOT NULL,
+    seq INTEGER NOT NULL, UNIQUE (part, chain, seq)) STRICT;
+CREATE INDEX part_seq ON part (chain, seq, part);
+"""
 _OLD = ("journal", "account", "charge", "answer")
 
 
 def create(connection: apsw.Connection) -> None:
     """An empty ledger, whole or not at all."""
-    connection.execute(f"BEGIN; {_TABLES} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}")
+    connection.execute(
+        f"BEGIN; {_TABLES} {_PARTS} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}"
+    )
     connection.execute("INSERT INTO meta VALUES ('identity', ?)", (token(),))
     connection.execute("COMMIT")
 
 
-def upgrade(connection: apsw.Connection) -> None:
-    """Brings format 1 to this one inside the caller's transaction; nothing is lost, nothing rewritten."""
+def upgrade(connection: apsw.Connection, version: int) -> None:
+    """Brings an older format to this one inside the caller's transaction; nothing is lost, nothing rewritten."""
+    if version == 1:
+        _upgrade_first(connection)
+    connection.execute(f"{_PARTS} PRAGMA user_version = {VERSION}")
+
+
+def _upgrade_first(connection: apsw.Connection) -> None:
+    """Format 1 to format 2."""
     for name in _OLD:
         connection.execute(f"ALTER TABLE {name} RENAME TO old_{name}")
     connection.execute("DROP INDEX charge_state; DROP INDEX answer_statement")
-    connection.execute(f"{_TABLES} PRAGMA user_version = {VERSION}")
+    connection.execute(_TABLES)
     connection.execute("INSERT INTO meta VALUES ('identity', ?)", (token(),))
     connection.execute("INSERT INTO journal SELECT ?, * FROM old_journal ORDER BY seq", (LEGACY,))
     entries = connection.execute("SELECT * FROM journal ORDER BY seq DESC LIMIT 1")
