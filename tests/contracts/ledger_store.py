@@ -187,7 +187,8 @@ class LedgerStoreContract:
             store.write(unit)
         assert store.peek("d") == store.read(lambda rows: next(rows.accounts())) == ACCOUNT
 
-    def test_units_that_fail_do_not_touch_those_beside_them(self, store: Store) -> None:
+    @pytest.mark.parametrize("late", [False, True])
+    def test_units_that_fail_do_not_touch_those_beside_them(self, store: Store, late: bool) -> None:
         start, failed = threading.Barrier(16), []
 
         def run(number: int) -> None:
@@ -195,6 +196,9 @@ class LedgerStoreContract:
                 row = rows.lock(["d"])["d"]
                 rows.put_account(replace(row, spent=str(int(row.spent if row.spent.isdigit() else 0) + 1)))
                 rows.put_charge(another(number))
+                if late:
+                    # what it wrote so far has reached the tables
+                    assert rows.counts().charges >= 2
                 if number % 2:
                     raise Boom
 
@@ -212,6 +216,31 @@ class LedgerStoreContract:
         assert sorted(failed) == [number for number in range(2, 18) if number % 2]
         assert store.read(lambda rows: next(rows.accounts()).spent) == "8"
         assert store.read(lambda rows: rows.counts()).charges == 1 + 8
+
+    def test_a_row_that_cannot_be_stored_undoes_its_own_unit_alone(self, store: Store) -> None:
+        start, failed = threading.Barrier(8), []
+
+        def run(number: int) -> None:
+            def unit(rows: Rows) -> None:
+                row = rows.lock(["d"])["d"]
+                rows.put_account(replace(row, seq=row.seq + 1))
+                # the same place in the chain for two of them each
+                rows.put_charge(another(number, chain="e", seq=number // 2))
+
+            start.wait()
+            try:
+                store.write(unit)
+            except LedgerCorrupt:
+                failed.append(number // 2)
+
+        threads = [threading.Thread(target=run, args=(number,)) for number in range(2, 10)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(failed) == [1, 2, 3, 4]
+        assert store.read(lambda rows: next(rows.accounts()).seq) == ACCOUNT.seq + 4
+        assert store.read(lambda rows: rows.counts()).charges == 1 + 4
 
     def test_what_a_unit_gives_back_is_handed_to_its_caller(self, store: Store) -> None:
         assert store.write(lambda rows: rows.counts().charges + 41) == 42

@@ -26,7 +26,7 @@ from sfumato.ledger.store.base import (
 Cell: TypeAlias = int | str | bytes
 
 
-def _columns(kind: type[AccountRow | ChargeRow | AnswerRow | KeyRow | Entry]) -> list[str]:
+def _columns(kind: type[AccountRow | ChargeRow | AnswerRow | KeyRow]) -> list[str]:
     """The fields of a row in their order; ``limit`` is a word of SQL."""
     return ['"limit"' if field.name == "limit" else field.name for field in fields(kind)]
 
@@ -38,15 +38,14 @@ def _add(table: str, columns: list[str], changed: Iterable[str] = ()) -> str:
     return f"{sql} ON CONFLICT (id) DO UPDATE SET {taken}" if taken else sql
 
 
-def _cells(kind: type[AccountRow | ChargeRow | AnswerRow | KeyRow | Entry]) -> Callable[[Any], tuple[Cell, ...]]:
+def _cells(kind: type[AccountRow | ChargeRow | AnswerRow | KeyRow]) -> Callable[[Any], tuple[Cell, ...]]:
     """The values of a row, for its columns."""
     return attrgetter(*(field.name for field in fields(kind)))
 
 
-account_cells, _charge_cells, _answer_cells, _key_cells, _entry_cells = map(
-    _cells, (AccountRow, ChargeRow, AnswerRow, KeyRow, Entry)
-)
-_ACCOUNT, _CHARGE, _ANSWER, _KEY, _ENTRY = map(_columns, (AccountRow, ChargeRow, AnswerRow, KeyRow, Entry))
+account_cells, _charge_cells, _answer_cells, _key_cells = map(_cells, (AccountRow, ChargeRow, AnswerRow, KeyRow))
+_ACCOUNT, _CHARGE, _ANSWER, _KEY = map(_columns, (AccountRow, ChargeRow, AnswerRow, KeyRow))
+_ENTRY = list(Entry._fields)
 PUT_ACCOUNT = _add("account", _ACCOUNT, _ACCOUNT[2:])
 CHANGEABLE = ("state", "reason", "lease_until", "acknowledged")
 _PUT_CHARGE = _add("charge", _CHARGE, CHANGEABLE)
@@ -158,7 +157,7 @@ class SqlRows(ABC):
         self._run(_PUT_KEY, _key_cells(row))
 
     def append(self, entry: Entry) -> None:
-        self._run(_APPEND, _entry_cells(entry))
+        self._run(_APPEND, tuple(entry))
 
     def last_entry(self, chain: str) -> Entry | None:
         row = self._one(f"{_ENTRIES} WHERE chain = ? ORDER BY seq DESC LIMIT 1", (chain,))
@@ -173,7 +172,7 @@ class SqlRows(ABC):
 
     def entries(self, chain: str, after: int = 0) -> Iterator[Entry]:
         rows = self._stream(f"{_ENTRIES} WHERE chain = ? AND seq > ? ORDER BY seq", (chain, after))
-        return (Entry(*row) for row in rows)
+        return map(Entry._make, rows)
 
     def history(self) -> Iterator[tuple[ChargeRow, AnswerRow | None]]:
         width = len(_CHARGE)
