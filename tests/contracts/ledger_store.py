@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every store owes the ledger: inherit, and give ``open_store``."""
 
+import random
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -125,6 +126,17 @@ class LedgerStoreContract:
         assert store.peek(odd) == replace(ACCOUNT, id=odd, spent=str(2**200))
         assert store.read(lambda rows: rows.charge("c2")) == another(2, account=odd, lease_until=2**62)
         assert store.read(lambda rows: rows.first_answer(odd)) == AnswerRow("q2", odd, odd, "c2", bytes(range(256)))
+
+    def test_the_longest_names_and_keys_are_kept(self, store: Store) -> None:
+        dice = random.Random(7)
+        # nothing that a store could compress: the three longest names, quoted, and the longest keys
+        name, key, *asked = ("".join(map(chr, dice.choices(range(33, 127), k=k))) for k in (1802, *[255] * 4))
+        put(store, replace(BELOW, id=name), another(2, account=name, dataset=name, chain=name[:600]))
+        put(store, AnswerRow(*asked, "c2", b""), replace(KEY, account=name, key=key, chain=name[:600]))
+        put(store, chain_of(name[:600], 1)[0])
+        assert store.read(lambda rows: rows.key(name, key)).chain == name[:600]
+        assert store.read(lambda rows: [each and each.charge for each in map(rows.answer, asked)]) == ["c2", None, None]
+        assert store.peek(name) == replace(BELOW, id=name)
 
     def test_an_account_put_again_changes_all_but_its_place(self, store: Store) -> None:
         changed = AccountRow("d", "", *("cc", "ll", "gg", "ss", "hh", "ff", "pp", "ee"), 7, "hash")
