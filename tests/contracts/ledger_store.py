@@ -172,6 +172,45 @@ class LedgerStoreContract:
 
         store.write(unit)
 
+    def test_what_is_read_ahead_is_read_under_the_locks_and_again_after_a_write(self, store: Store) -> None:
+        def unit(rows: Rows) -> None:
+            def ahead() -> None:
+                rows.charge("c1"), rows.answer("q1"), rows.failures("d"), rows.key("d/p/a", "k")
+
+            for ids in (["d"], ["d", "d/p"]):  # the second is not there
+                assert rows.lock(ids, ahead) == {"d": ACCOUNT}
+                assert (rows.charge("c1"), rows.answer("q1"), rows.key("d/p/a", "k")) == (CHARGE, None, None)
+            rows.lock(["d"], ahead)
+            rows.put_charge(replace(CHARGE, state=FORFEITED))
+            rows.put_answer(ANSWER)
+            rows.put_key(KEY)
+            assert (rows.charge("c1"), rows.answer("q1")) == (replace(CHARGE, state=FORFEITED), ANSWER)
+            assert (rows.key("d/p/a", "k"), rows.failures("d")) == (KEY, [replace(CHARGE, state=FORFEITED)])
+
+        store.write(unit)
+
+    def test_a_unit_that_waited_for_its_locks_reads_what_the_other_wrote(self, store: Store) -> None:
+        """However the reads of eight units are sent, each sees all charges of those before it."""
+        found = []
+
+        def run(number: int) -> None:
+            def unit(rows: Rows) -> int:
+                last = [each for each in range(2, 10) if rows.charge(f"c{each}")]  # before the lock: any number
+                rows.lock(["d"], lambda: rows.overdue(None, 99))
+                before = len(rows.overdue(None, 99))
+                assert before > len(last)
+                rows.put_charge(another(number))
+                return before
+
+            found.append(store.write(unit))
+
+        threads = [threading.Thread(target=run, args=(number,)) for number in range(2, 10)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(found) == list(range(1, 9))
+
     def test_a_unit_that_fails_leaves_nothing_and_its_error_comes_out(self, store: Store) -> None:
         def unit(rows: Rows) -> None:
             rows.lock(["d"])

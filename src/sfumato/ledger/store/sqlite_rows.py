@@ -8,7 +8,7 @@ the process go first.
 """
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, replace
 from functools import lru_cache
 from operator import attrgetter
@@ -88,7 +88,7 @@ class SQLiteRows(SqlRows):
         # the clock on the wall may be set back while the ledger is open; this one cannot
         return self._epoch + time.monotonic_ns() // 10**6
 
-    def lock(self, ids: Iterable[str]) -> dict[str, AccountRow]:
+    def lock(self, ids: Iterable[str], ahead: Callable[[], object] | None = None) -> dict[str, AccountRow]:
         found = {each: self.account(each) for each in ids}
         return {each: row for each, row in found.items() if row is not None}
 
