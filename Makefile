@@ -87,7 +87,8 @@ bench-query: $(VENV)/.run
 bench-engines: $(VENV)/.run $(ENGINE_PEERS:%=.bench/%/.done)
 	$(BIN)/python -m benchmarks.engines $(ONLY)
 
-# A naive ledger beside ours; the first run makes a ledger of 10^6 charges, which takes minutes.
+# Naive ledgers beside ours, in a file and on a server; the first run makes a ledger of 10^6 charges, which
+# takes minutes. ONLY=small: everything in a minute, with fewer charges.
 bench-ledger: $(VENV)/.run
 	$(BIN)/python -m benchmarks.ledger $(ONLY)
 

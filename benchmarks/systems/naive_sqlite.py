@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import threading
+import time
 from itertools import count
 from pathlib import Path
 
@@ -96,4 +97,19 @@ def _flushes(scale: float, n: int) -> Call:
     return flush
 
 
-WORKS: dict[str, Make] = {"charges": _charges, "fdatasync": _flushes}
+def _flush(scale: float, n: int) -> Call:
+    """The median seconds of one of ``scale`` flushes."""
+    flush = _flushes(1, 1)
+
+    def median() -> float:
+        taken = []
+        for _ in range(int(scale)):
+            before = time.perf_counter()
+            flush()
+            taken.append(time.perf_counter() - before)
+        return sorted(taken)[len(taken) // 2]
+
+    return median
+
+
+WORKS: dict[str, Make] = {"charges": _charges, "fdatasync": _flushes, "one fdatasync": _flush}

@@ -21,7 +21,9 @@
     +-- Failed                 exit 3: nothing is wrong with the question
         +-- EngineFailed           one constant message; the charge is forfeited
         +-- LedgerError
-            +-- LedgerBusy, LedgerCorrupt, LedgerReadOnly, LedgerTooNew, LedgerUnavailable
+            +-- LedgerBusy, LedgerCorrupt, LedgerReadOnly, LedgerTooNew
+            +-- LedgerUnavailable
+            |   +-- LedgerMissing      the place holds no ledger, and none was to be made
             +-- InProgress         the same question is being answered right now
             +-- LeaseExpired       the charge was closed while its worker was away
 
@@ -171,6 +173,10 @@ class LedgerTooNew(LedgerError):
 
 class LedgerUnavailable(LedgerError):
     """The ledger's place does not exist, or the disk refuses it."""
+
+
+class LedgerMissing(LedgerUnavailable):
+    """There is no ledger at the place, and none was to be made."""
 
 
 class InProgress(LedgerError):

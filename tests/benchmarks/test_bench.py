@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks import accounting, driver, engines, figures, ledger, noise, report, worker
+from benchmarks import accounting, driver, engines, figures, ledger, noise, report, slow_disk, worker
 from benchmarks.compare import (
     Case,
     Kind,
@@ -144,6 +144,67 @@ def test_every_work_of_ours_and_numpy_is_there():
         assert make(2.5, 64)() is not None, name
     for make in works["naive_sqlite"].values():
         make(2, 4)()
+
+
+def test_every_work_of_a_ledger_on_a_server_is_there_and_takes_its_time():
+    asked = {work.name for case in ledger.cases() for work in case.works if work.system == ledger.SERVER}
+    server = driver.Worker(ledger.SERVER)
+    try:
+        for name in asked:
+            assert server.ask(Work(ledger.SERVER, name, 2, 4), Kind.VALUE).value > 0, name
+    finally:
+        server.close()
+    assert len(asked) == 4
+
+
+def test_the_bars_of_the_ledger_are_those_of_the_issue():
+    cases = list(ledger.cases())
+    names = [(case.name, case.unit.name) for case in cases]
+    assert len(set(names)) == len(names)
+    alone = {(case.name, case.unit.name): case.bar.text for case in cases if case.bar is not None}
+    beside = {(case.name, peer.name): peer.bar.text for case in cases for peer in case.peers if peer.bar is not None}
+    for disk in ("", ", a 4 ms disk"):
+        assert beside[f"SQLite{disk}, 32 callers", "naive SQLite"] == ">= 15x"
+        assert alone[f"SQLite{disk}, 32 callers", "ms, p99"] == "<= 150"
+        for kind in ("processes", "threads"):
+            assert beside[f"PostgreSQL{disk}, 8 {kind}", "one global chain"] == ">= 3x"
+    # 500 charges a second are one in 2,000 microseconds
+    assert alone["SQLite, a 4 ms disk, 32 callers", "us a charge"] == "<= 2000"
+    assert alone["SQLite, 1 caller", "flushes a charge"] == "<= 3"
+    assert alone["opening, 1,000,000 charges", "s"] == alone["what is left, 1,000,000 charges", "ms"] == "<= 1"
+    assert alone["verify, 1,000,000 charges", "s"] == "<= 60"
+    # a bare flush of the same disk stands beside each time
+    assert [case.name for case in cases if "one fdatasync" not in [peer.name for peer in case.peers]] == [
+        "SQLite, 1 caller"
+    ]
+    assert all(
+        peer.work.system.endswith("disk") == case.ours.system.endswith("disk") for case in cases for peer in case.peers
+    )
+
+
+def test_small_cases_are_the_same_with_fewer_charges():
+    whole, small = list(ledger.cases()), list(ledger.cases(small=True))
+    assert [case.unit for case in whole] == [case.unit for case in small]
+    assert all(less.ours.n < case.ours.n for case, less in zip(whole, small, strict=True) if case.ours.n >= 1000)
+
+
+def test_a_slow_disk_flushes_in_milliseconds_and_the_same_system_does_so_without():
+    assert slow_disk.works()
+    slow = driver.Worker(f"{ledger.NAIVE}{driver.SLOW_DISK}")
+    try:
+        assert slow.ask(Work(slow, "one fdatasync", 3), Kind.VALUE).value >= 3.5e-3
+        assert slow.versions.keys() == {"apsw", "python"}
+    finally:
+        slow.close()
+
+
+def test_where_flushes_cannot_be_held_back_the_cases_are_skipped_by_name(monkeypatch):
+    monkeypatch.setattr(slow_disk, "works", lambda: False)
+    workers, missing = driver.start([f"{driver.OURS}{driver.SLOW_DISK}"])
+    assert (workers, list(missing)) == ({}, ["sfumato on a slow disk"])
+    case = Case("slow", EACH, Work("sfumato on a slow disk", "charges"))
+    assert list(report.run([case], workers, missing)) == []
+    assert missing["slow"] == missing["sfumato on a slow disk"]
 
 
 def test_a_repetition_is_so_many_calls(monkeypatch):

@@ -30,7 +30,7 @@ def test_a_tampered_ledger_is_a_failure_that_names_what_is_wrong(shell: Shell) -
 def test_a_ledger_that_is_not_there_is_not_made(shell: Shell) -> None:
     for name in ("verify", "thaw"):
         ran = shell.run("ledger", name)
-        assert (ran.code, ran.err.split(":")[0]) == (3, "LedgerUnavailable")
+        assert (ran.code, ran.err.split(":")[0]) == (3, "LedgerMissing")
     assert not (shell.folder / "ledger.db").exists()
 
 

@@ -90,5 +90,5 @@ def test_sharing_is_switched_by_the_owner(asked: Shell) -> None:
 
 def test_no_command_makes_a_ledger(shell: Shell) -> None:
     for command in (("accounts",), ("freeze",), ("share", "--allow"), ("allocate", "--epsilon", "1")):
-        assert shell.run("ledger", *command).err.startswith("LedgerUnavailable")
+        assert shell.run("ledger", *command).err.startswith("LedgerMissing")
     assert not (shell.folder / "ledger.db").exists()

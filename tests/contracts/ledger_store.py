@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every store owes the ledger: inherit, and give ``open_store``."""
 
+import random
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -145,6 +146,17 @@ class LedgerStoreContract:
         assert store.read(lambda rows: rows.charge("c2")) == another(2, account=odd, lease_until=2**62)
         assert store.read(lambda rows: rows.first_answer(odd)) == AnswerRow("q2", odd, odd, "c2", bytes(range(256)))
 
+    def test_the_longest_names_and_keys_are_kept(self, store: Store) -> None:
+        dice = random.Random(7)
+        # nothing that a store could compress: the three longest names, quoted, and the longest keys
+        name, key, *asked = ("".join(map(chr, dice.choices(range(33, 127), k=k))) for k in (1802, *[255] * 4))
+        put(store, replace(BELOW, id=name), another(2, account=name, dataset=name, chain=name[:600]))
+        put(store, AnswerRow(*asked, "c2", b""), replace(KEY, account=name, key=key, chain=name[:600]))
+        put(store, chain_of(name[:600], 1)[0])
+        assert store.read(lambda rows: rows.key(name, key)).chain == name[:600]
+        assert store.read(lambda rows: [each and each.charge for each in map(rows.answer, asked)]) == ["c2", None, None]
+        assert store.peek(name) == replace(BELOW, id=name)
+
     def test_an_account_put_again_changes_all_but_its_place(self, store: Store) -> None:
         changed = AccountRow("d", "", *("cc", "ll", "gg", "ss", "hh", "ff", "pp", "ee"), 7, "hash")
         put(store, changed)
@@ -179,6 +191,45 @@ class LedgerStoreContract:
 
         store.write(unit)
 
+    def test_what_is_read_ahead_is_read_under_the_locks_and_again_after_a_write(self, store: Store) -> None:
+        def unit(rows: Rows) -> None:
+            def ahead() -> None:
+                rows.charge("c1"), rows.answer("q1"), rows.failures("d"), rows.key("d/p/a", "k")
+
+            for ids in (["d"], ["d", "d/p"]):  # the second is not there
+                assert rows.lock(ids, ahead) == {"d": ACCOUNT}
+                assert (rows.charge("c1"), rows.answer("q1"), rows.key("d/p/a", "k")) == (CHARGE, None, None)
+            rows.lock(["d"], ahead)
+            rows.put_charge(replace(CHARGE, state=FORFEITED))
+            rows.put_answer(ANSWER)
+            rows.put_key(KEY)
+            assert (rows.charge("c1"), rows.answer("q1")) == (replace(CHARGE, state=FORFEITED), ANSWER)
+            assert (rows.key("d/p/a", "k"), rows.failures("d")) == (KEY, [replace(CHARGE, state=FORFEITED)])
+
+        store.write(unit)
+
+    def test_a_unit_that_waited_for_its_locks_reads_what_the_other_wrote(self, store: Store) -> None:
+        """However the reads of eight units are sent, each sees all charges of those before it."""
+        found = []
+
+        def run(number: int) -> None:
+            def unit(rows: Rows) -> int:
+                last = [each for each in range(2, 10) if rows.charge(f"c{each}")]  # before the lock: any number
+                rows.lock(["d"], lambda: rows.overdue(None, 99))
+                before = len(rows.overdue(None, 99))
+                assert before > len(last)
+                rows.put_charge(another(number))
+                return before
+
+            found.append(store.write(unit))
+
+        threads = [threading.Thread(target=run, args=(number,)) for number in range(2, 10)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(found) == list(range(1, 9))
+
     def test_a_unit_that_fails_leaves_nothing_and_its_error_comes_out(self, store: Store) -> None:
         def unit(rows: Rows) -> None:
             rows.lock(["d"])
@@ -206,7 +257,8 @@ class LedgerStoreContract:
             store.write(unit)
         assert store.peek("d") == store.read(lambda rows: next(rows.accounts())) == ACCOUNT
 
-    def test_units_that_fail_do_not_touch_those_beside_them(self, store: Store) -> None:
+    @pytest.mark.parametrize("late", [False, True])
+    def test_units_that_fail_do_not_touch_those_beside_them(self, store: Store, late: bool) -> None:
         start, failed = threading.Barrier(16), []
 
         def run(number: int) -> None:
@@ -214,6 +266,9 @@ class LedgerStoreContract:
                 row = rows.lock(["d"])["d"]
                 rows.put_account(replace(row, spent=str(int(row.spent if row.spent.isdigit() else 0) + 1)))
                 rows.put_charge(another(number))
+                if late:
+                    # what it wrote so far has reached the tables
+                    assert rows.counts().charges >= 2
                 if number % 2:
                     raise Boom
 
@@ -231,6 +286,31 @@ class LedgerStoreContract:
         assert sorted(failed) == [number for number in range(2, 18) if number % 2]
         assert store.read(lambda rows: next(rows.accounts()).spent) == "8"
         assert store.read(lambda rows: rows.counts()).charges == 1 + 8
+
+    def test_a_row_that_cannot_be_stored_undoes_its_own_unit_alone(self, store: Store) -> None:
+        start, failed = threading.Barrier(8), []
+
+        def run(number: int) -> None:
+            def unit(rows: Rows) -> None:
+                row = rows.lock(["d"])["d"]
+                rows.put_account(replace(row, seq=row.seq + 1))
+                # the same place in the chain for two of them each
+                rows.put_charge(another(number, chain="e", seq=number // 2))
+
+            start.wait()
+            try:
+                store.write(unit)
+            except LedgerCorrupt:
+                failed.append(number // 2)
+
+        threads = [threading.Thread(target=run, args=(number,)) for number in range(2, 10)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(failed) == [1, 2, 3, 4]
+        assert store.read(lambda rows: next(rows.accounts()).seq) == ACCOUNT.seq + 4
+        assert store.read(lambda rows: rows.counts()).charges == 1 + 4
 
     def test_what_a_unit_gives_back_is_handed_to_its_caller(self, store: Store) -> None:
         assert store.write(lambda rows: rows.counts().charges + 41) == 42

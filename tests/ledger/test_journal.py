@@ -3,7 +3,6 @@
 
 import hashlib
 import json
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -45,7 +44,7 @@ def test_an_edited_entry_is_noticed(
     entries = chain(contents, name)
     place = data.draw(st.integers(0, len(entries) - 1))
     old = getattr(entries[place], field)
-    entries[place] = replace(entries[place], **{field: old + 1 if field == "seq" else old + "x"})
+    entries[place] = entries[place]._replace(**{field: old + 1 if field == "seq" else old + "x"})
     assert not intact(entries)
 
 
@@ -73,7 +72,7 @@ def test_a_rewritten_entry_breaks_the_next_one() -> None:
 
 @given(st.lists(bodies, min_size=1, max_size=3))
 def test_an_entry_of_another_chain_is_noticed(contents: list[dict[str, object]]) -> None:
-    moved = [replace(entry, chain="e") for entry in chain(contents)]
+    moved = [entry._replace(chain="e") for entry in chain(contents)]
     assert not intact(moved)
     assert len({genesis(name) for name in ("d", "e", LEGACY)}) == 3
 
@@ -86,7 +85,7 @@ def test_what_one_field_loses_no_other_can_take(contents: list[dict[str, object]
     for first, second in (("previous", "at"), ("at", "kind"), ("kind", "body")):
         joined = f"{getattr(old, first)}\n{getattr(old, second)}"
         for split in range(len(joined)):
-            forged = replace(old, **{first: joined[:split], second: joined[split + 1 :]})
+            forged = old._replace(**{first: joined[:split], second: joined[split + 1 :]})
             assert forged == old or not is_intact(forged, entries[place - 1] if place else None)
 
 

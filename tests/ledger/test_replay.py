@@ -109,7 +109,7 @@ def test_an_act_out_of_place_is_told(ledger: Ledger, kind: str, body: dict[str, 
 def test_an_account_is_opened_once_and_on_its_own_chain(ledger: Ledger) -> None:
     found = entries(ledger)
     assert "where it cannot be opened" in replayed([*found, found[0]]).problems[0]
-    assert "where it cannot be opened" in replayed([replace(found[0], chain="e")]).problems[0]
+    assert "where it cannot be opened" in replayed([found[0]._replace(chain="e")]).problems[0]
 
 
 def test_a_step_on_another_chain_is_told(ledger: Ledger) -> None:

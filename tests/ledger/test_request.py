@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What enters the ledger as a request, and what does not."""
 
+import random
+import string
 from dataclasses import replace
 from fractions import Fraction
 
@@ -8,11 +10,12 @@ import pytest
 
 from sfumato.accounting.filter import Charge
 from sfumato.errors import BudgetExceeded, InvalidNumber, WrongUse
-from sfumato.ledger import Ledger
+from sfumato.ledger import Ledger, verify
 from sfumato.ledger.request import Ready
 from sfumato.ledger.store.base import RESERVED
+from sfumato.metadata.contract import Contract
 from sfumato.noise import DiscreteLaplace
-from sfumato.privacy import AdditiveNoise, Composed, Distance, Norm
+from sfumato.privacy import AdditiveNoise, Budget, Composed, Distance, Norm
 from tests.contracts.charges import charges, head, opened, pure
 
 
@@ -59,6 +62,59 @@ def test_the_journal_is_told_of_a_key_only_where_there_is_one() -> None:
 def test_what_cannot_be_stored_is_no_request(wrong: dict[str, object]) -> None:
     with pytest.raises(WrongUse):
         replace(pure("0.1"), **wrong)
+
+
+TOO_LONG = [
+    *({name: "n" * 201} for name in ("analyst", "purpose", "dataset")),
+    *({name: "k" * 256} for name in ("key", "question", "statement", "shared")),
+    *({"analyst": "数" * 67}, {"key": "数" * 86}),
+]
+
+
+@pytest.mark.parametrize("wrong", TOO_LONG)
+def test_what_is_too_long_for_one_store_is_refused_by_both(wrong: dict[str, str]) -> None:
+    (text,) = wrong.values()
+    longest = 200 if set(wrong) & {"analyst", "purpose", "dataset"} else 255
+    with pytest.raises(WrongUse, match=f"has {len(text.encode())} bytes.*\\n.*at most {longest} bytes"):
+        replace(pure("0.1"), **wrong)
+
+
+def test_the_longest_names_and_keys_are_stored_and_found_again(place: str) -> None:
+    dice = random.Random(7)
+
+    def text(length: int) -> str:
+        return "".join(dice.choices("/%" + string.ascii_letters + string.digits, k=length))
+
+    ledger = Ledger.open(place)
+    dataset, purpose, analyst = (text(200) for _ in range(3))
+    ledger.adopt(Contract(dataset, "add-remove", {"t": "(row)"}, "1", "0"), Budget(1))
+    keys = {name: text(255) for name in ("key", "question", "statement", "shared")}
+    request = replace(pure("0.1"), dataset=dataset, purpose=purpose, analyst=analyst, **keys)
+    charge = ledger.reserve(request)
+    ledger.execute(charge)
+    ledger.commit(charge, b"answer")
+    assert ledger.recall(request) == b"answer"
+    assert [row.account for row in charges(ledger)] == [request.scope.id]
+    assert verify(ledger).problems == ()
+    ledger.close()
+
+
+def test_owners_acts_take_no_longer_names_either(place: str) -> None:
+    ledger = opened(place)
+    before = head(ledger)
+    long = "n" * 201
+    for act in (
+        lambda: ledger.adopt(Contract(long, "add-remove", {"t": "(row)"}, "1", "0"), Budget(1)),
+        lambda: ledger.allocate("d", Budget(1), purpose=long),
+        lambda: ledger.refresh("d", Budget(1), purpose="p", analyst=long, reason="a new month"),
+        lambda: ledger.freeze("d", analyst=long, purpose="p"),
+        lambda: ledger.thaw(long),
+        lambda: ledger.share_answers(long, allowed=True),
+    ):
+        with pytest.raises(WrongUse, match="has 201 bytes"):
+            act()
+    assert (head(ledger), [each.scope.id for each in ledger.accounts()]) == (before, ["d"])
+    ledger.close()
 
 
 @pytest.mark.parametrize("scale", ["nan", "inf", "-1", "0", "5e-324x", 1e400, float("nan"), float("inf"), -1, 0])

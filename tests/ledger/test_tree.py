@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import WrongUse
-from sfumato.ledger.tree import Scope
+from sfumato.ledger.tree import LONGEST_KEY, LONGEST_NAME, Scope
 
 names = st.text(st.characters(categories=("L", "N", "P", "S"), include_characters="/% "), min_size=1, max_size=6)
 scopes = st.builds(Scope, names) | st.builds(Scope, names, names) | st.builds(Scope, names, names, names)
@@ -43,3 +43,21 @@ def test_slashes_and_percents_are_quoted() -> None:
 def test_what_cannot_be_stored_is_no_name(wrong: tuple[object, ...]) -> None:
     with pytest.raises(WrongUse):
         Scope(*wrong)
+
+
+@pytest.mark.parametrize("letter", ["a", "/", "%", "é", "数", "\U0001f4d6"])
+def test_a_name_may_be_so_long_and_no_longer(letter: str) -> None:
+    most = 200 // len(letter.encode())
+    longest = Scope(letter * most, letter * most, letter * most)
+    assert Scope.of(longest.id) == longest
+    for names in (("d" * 201,), (letter * (most + 1),), ("d", letter * (most + 1)), ("d", "p", letter * (most + 1))):
+        with pytest.raises(WrongUse, match=r"has \d+ bytes"):
+            Scope(*names)
+
+
+def test_the_longest_names_and_key_fit_into_an_index_row_of_postgresql() -> None:
+    # PostgreSQL 15, nbtree.h: BTMaxItemSize of a page of 8,192 bytes
+    room = 2_704
+    header, each = 8, 4 + 3  # of the row; length word and alignment of each text
+    longest = Scope("/" * LONGEST_NAME, "%" * LONGEST_NAME, "/" * LONGEST_NAME).id
+    assert header + (each + len(longest)) + (each + LONGEST_KEY) < room

@@ -10,7 +10,7 @@ import click
 
 from sfumato.cli.options import config
 from sfumato.engines.duckdb import DuckDB
-from sfumato.errors import InvalidConfig
+from sfumato.errors import InvalidConfig, LedgerMissing
 from sfumato.ledger.spend import Ledger
 from sfumato.metadata.contract import Contract
 from sfumato.query.load import Declarations, read_declarations
@@ -50,11 +50,16 @@ def _owners_log() -> Iterator[None]:
 
 
 def _ledger(declared: Declarations) -> str:
-    if isinstance(declared.ledger, Path) and not declared.ledger.exists():
+    try:
+        ledger = Ledger.open(declared.ledger, create=False)
+    except LedgerMissing as missing:
         if declared.budget is None:
-            raise InvalidConfig("No ledger yet, and no [budget] to open one with.", remedy='[budget]\nepsilon = "1"')
-        return f"ledger: {declared.ledger} will be made on first use with {declared.budget}"
-    ledger = Ledger.open(declared.ledger, create=False)
+            raise InvalidConfig(
+                "No ledger yet, and no [budget] to open one with.", remedy='[budget]\nepsilon = "1"'
+            ) from None
+        # of a server the error gives the address, without its password
+        place = f"{declared.ledger}" if isinstance(declared.ledger, Path) else f"{missing.problem} It"
+        return f"ledger: {place} will be made on first use with {declared.budget}"
     try:
         limit = declared.budget or ledger.budget_of(declared.dataset.name)
         if limit is None:

@@ -9,7 +9,7 @@ unit of work: a line that was edited, lost or moved leaves the store as empty as
 import base64
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import astuple, replace
+from dataclasses import replace
 from typing import Any
 
 from sfumato.errors import LedgerCorrupt, WrongUse
@@ -47,7 +47,7 @@ def lines(rows: Rows) -> Iterator[str]:
                 if answer is None:
                     raise LedgerCorrupt(f"The answer of charge {body['charge']} is missing.")
                 yield canonical_json({"answer": base64.b64encode(answer.body).decode()})
-            yield canonical_json({"entry": list(astuple(entry))})
+            yield canonical_json({"entry": list(entry)})
 
 
 def load(store: Store, archive: Iterable[str]) -> int:

@@ -7,7 +7,7 @@ books.proof.md.
 """
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -29,7 +29,7 @@ from sfumato.privacy.event import Json
 
 
 class Books:
-    """The accounts of a path under lock. Changes are written by ``save``.
+    """The accounts of a path under lock. Changes are written by ``save``; ``ahead`` is for ``Rows.lock``.
 
     Guarantees:
         a charge debits every account of its path
@@ -37,10 +37,10 @@ class Books:
         the accounts move by exactly the cost
     """
 
-    def __init__(self, rows: Rows, account_id: str) -> None:
+    def __init__(self, rows: Rows, account_id: str, ahead: Callable[[], object] | None = None) -> None:
         self._rows = rows
         self.lineage = lineage_of(account_id)
-        found = rows.lock(self.lineage)
+        found = rows.lock(self.lineage, ahead)
         if self.lineage[0] not in found:
             raise unknown_account(self.lineage[0])
         self.accounts = {each: found.get(each) or child(each) for each in self.lineage}

@@ -9,8 +9,7 @@ holds what format 1 wrote, when a ledger had one chain; it is read and never ext
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sfumato.privacy.event import Json
 
@@ -19,9 +18,11 @@ _SCAN: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # t
 _LEGACY_GENESIS = "0" * 64
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One act in a chain; ``kind`` names it and ``body`` is canonical JSON."""
+class Entry(NamedTuple):
+    """One act in a chain; ``kind`` names it and ``body`` is canonical JSON.
+
+    A tuple, since millions of them are read when a ledger is verified.
+    """
 
     chain: str
     seq: int

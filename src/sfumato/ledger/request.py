@@ -10,7 +10,7 @@ from sfumato.errors import InvalidNumber, WrongUse
 from sfumato.ledger.balance import charge_to_json
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.store.base import RESERVED, ChargeRow
-from sfumato.ledger.tree import UNSTATED, Scope
+from sfumato.ledger.tree import LONGEST_KEY, UNSTATED, Scope, require_storable
 from sfumato.privacy.event import Event, Json, event_to_json
 
 
@@ -23,7 +23,8 @@ class Request:
     asked at any price. ``key`` is the caller's idempotency key, if there is one.
 
     Raises:
-        WrongUse: a name or a key that cannot be stored.
+        WrongUse: a name or a key that cannot be stored: a control character, more than 200 bytes
+            of UTF-8 in a name or 255 in a key.
     """
 
     dataset: str
@@ -37,9 +38,7 @@ class Request:
 
     def __post_init__(self) -> None:
         for name in ("question", "statement", "shared", "key"):
-            text = getattr(self, name)
-            if not isinstance(text, str) or not text.isprintable():
-                raise WrongUse(f"{name}={text!r}.", allowed="a text of printable characters")
+            require_storable(name, getattr(self, name), LONGEST_KEY)
         if not (self.question and self.analyst and self.purpose):
             raise WrongUse("A request without a question, a purpose or an analyst.")
         self.scope  # noqa: B018  # refuses names that cannot be stored

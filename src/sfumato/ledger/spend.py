@@ -258,9 +258,15 @@ class Ledger(Owner):
         return closed
 
     def _reserve(self, rows: Rows, ready: Ready, charge_id: str) -> str:
-        close_overdue(rows, rows.now(), ready.dataset, EXPIRED)
-        books = Books(rows, ready.account)
         question = ready.request.question
+
+        def ahead() -> None:
+            rows.overdue(None, 1, ready.dataset), bound_answer(rows, ready), rows.answer(question)
+            rows.under_way(question), rows.failures(ready.dataset)
+
+        books = Books(rows, ready.account, ahead)
+        if close_overdue(rows, rows.now(), ready.dataset, EXPIRED):
+            books = Books(rows, ready.account)
         if bound_answer(rows, ready) or rows.answer(question) or rows.under_way(question):
             raise InProgress(
                 "The same question is being answered, or has just been.",
@@ -293,7 +299,7 @@ class Ledger(Owner):
         found = rows.charge(charge_id)
         if found is None:
             raise LedgerUnavailable(f"Charge {charge_id} is unknown, not {before}; it cannot become {after}.")
-        books = Books(rows, found.account)
+        books = Books(rows, found.account, lambda: rows.charge(charge_id))
         row = rows.charge(charge_id) or found
         if row.state == before:
             return books, row
@@ -310,8 +316,8 @@ def close_overdue(rows: Rows, until: int | None, dataset: str, reason: str) -> i
 
     What was only reserved is voided, for nothing was read; the rest is forfeited.
     """
-    found = rows.overdue(until, _SWEEP, dataset)
-    if not found:
+    oldest = rows.overdue(None, 1, dataset)
+    if not oldest or (until is not None and oldest[0].lease_until > until):
         return 0
     # under the lock of the dataset nothing moves: what is still overdue then, stays so
     rows.lock([dataset])

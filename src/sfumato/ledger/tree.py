@@ -9,6 +9,11 @@ from sfumato.errors import WrongUse
 # The purpose of a question that names none.
 UNSTATED = "unstated"
 
+# In bytes of UTF-8. An index row of PostgreSQL has room for 2,704: for three names, each byte of
+# which may be quoted to three, and a key.
+LONGEST_NAME = 200
+LONGEST_KEY = 255
+
 _LEVELS = ("dataset", "purpose", "analyst")
 
 
@@ -21,7 +26,8 @@ class Scope:
         a path leads from the dataset to the account
 
     Raises:
-        WrongUse: an empty name, an analyst without a purpose, a control character.
+        WrongUse: an empty name, one of more than 200 bytes in UTF-8, an analyst without a
+            purpose, a control character.
 
     >>> Scope("acs", "research", "ann").lineage
     ('acs', 'acs/research', 'acs/research/ann')
@@ -34,8 +40,7 @@ class Scope:
     def __post_init__(self) -> None:
         names = (self.dataset, self.purpose, self.analyst)
         for level, name in zip(_LEVELS, names, strict=True):
-            if not isinstance(name, str) or not name.isprintable():
-                raise WrongUse(f"{level}={name!r}.", allowed="a name in printable characters")
+            require_storable(level, name, LONGEST_NAME)
         if not self.dataset or (self.analyst and not self.purpose):
             raise WrongUse(
                 "An account needs the names above it.",
@@ -72,6 +77,19 @@ class Scope:
     def parent(self) -> str:
         """The id above; empty for a dataset."""
         return self.lineage[-2] if len(self.lineage) > 1 else ""
+
+
+def require_storable(what: str, text: str, longest: int) -> None:
+    """Refuses what one store would keep and another would not.
+
+    Raises:
+        WrongUse: no text, a control character, half of a surrogate pair, or too long.
+    """
+    if not isinstance(text, str) or not text.isprintable():
+        raise WrongUse(f"{what}={text!r}.", allowed="a text of printable characters")
+    length = len(text.encode())
+    if length > longest:
+        raise WrongUse(f"The {what} has {length} bytes.", allowed=f"at most {longest} bytes in UTF-8")
 
 
 scope_of = lru_cache(maxsize=65536)(Scope.of)

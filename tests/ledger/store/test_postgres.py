@@ -17,6 +17,7 @@ from sfumato.errors import (
     LedgerBusy,
     LedgerCorrupt,
     LedgerError,
+    LedgerMissing,
     LedgerReadOnly,
     LedgerTooNew,
     LedgerUnavailable,
@@ -423,7 +424,7 @@ def test_what_is_no_ledger_is_refused(database: str, statement: str) -> None:
 
 
 def test_no_ledger_is_made_where_none_is_wanted(database: str) -> None:
-    with pytest.raises(LedgerUnavailable, match="No ledger in"):
+    with pytest.raises(LedgerMissing, match="No ledger in"):
         Postgres(database, create=False)
     Postgres(database).close()
     Postgres(database, create=False).close()

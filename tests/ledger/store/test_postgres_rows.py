@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of one PostgreSQL transaction: the order of locks, streams in pages, one moment."""
 
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -46,6 +47,60 @@ def test_accounts_named_in_any_order_are_locked_in_one(store: Postgres) -> None:
     # no deadlock was undone, and none was lost
     assert len(runs) == 100
     assert store.read(lambda rows: [row.seq for row in rows.accounts()][:3]) == [100, 100, 0]
+
+
+def test_what_was_asked_ahead_is_not_asked_again(store: Postgres) -> None:
+    def unit(rows: Rows) -> None:
+        assert isinstance(rows, module.PostgresRows)
+        ahead = lambda: (rows.charge("c"), rows.answer("q"))  # noqa: E731
+        rows.lock(["a"], ahead)
+        sent = list[str]()
+        asking = rows._asking
+
+        class Told:
+            def execute(self, sql: str, values: object) -> object:
+                sent.append(sql)
+                return asking.execute(sql, values)
+
+        rows._asking = Told()
+        assert (rows.charge("c"), rows.answer("q"), rows.answer("another"), rows.answer("q")) == (None,) * 4
+        # each was asked once ahead; another question and a second time are asked for
+        assert len(sent) == 2
+        rows._asking = asking
+        rows.lock(["a"], ahead)
+        rows.lock(["a", "b"])
+        sent.clear()
+        rows._asking = Told()
+        # what was asked before the last locks is not believed
+        assert (rows.charge("c"), len(sent)) == (None, 1)
+
+    store.write(unit)
+
+
+@pytest.mark.parametrize("ids", [["a"], ["a", "new"]])
+def test_what_is_asked_ahead_is_read_after_the_locks(store: Postgres, ids: list[str]) -> None:
+    held, waiting = threading.Event(), threading.Event()
+
+    def first(rows: Rows) -> None:
+        (row,) = rows.lock(["a"]).values()
+        held.set()
+        waiting.wait()
+        rows.put_account(replace(row, id="b", spent="told"))
+
+    def second(rows: Rows) -> object:
+        rows.lock(ids, lambda: rows.account("b"))
+        row = rows.account("b")
+        return row and row.spent
+
+    with ThreadPoolExecutor(2) as threads:
+        told = threads.submit(store.write, first)
+        held.wait()
+        asked = threads.submit(store.write, second)
+        while not store.read(lambda rows: rows._all("SELECT FROM pg_locks WHERE NOT granted")):  # type: ignore[attr-defined]
+            pass
+        waiting.set()
+        told.result()
+        assert asked.result() == "told"
 
 
 def test_long_results_come_in_pages_and_may_be_read_side_by_side(

@@ -16,6 +16,7 @@ from sfumato.errors import (
     LedgerBusy,
     LedgerCorrupt,
     LedgerError,
+    LedgerMissing,
     LedgerTooNew,
     LedgerUnavailable,
 )
@@ -188,7 +189,7 @@ def test_a_place_that_cannot_hold_a_file_is_unavailable(tmp_path: Path, place: s
 
 
 def test_without_create_a_missing_ledger_is_not_made(tmp_path: Path) -> None:
-    with pytest.raises(LedgerUnavailable, match="No ledger at"):
+    with pytest.raises(LedgerMissing, match="No ledger at"):
         Ledger.open(tmp_path / "l.db", create=False)
     assert list(tmp_path.iterdir()) == []
 

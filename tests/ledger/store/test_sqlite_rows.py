@@ -10,10 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.ledger.store import sqlite_schema
-from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, RESERVED, VOIDED, AccountRow, ChargeRow
+from sfumato.ledger.store.base import (
+    COMMITTED,
+    EXECUTING,
+    FORFEITED,
+    RESERVED,
+    VOIDED,
+    AccountRow,
+    AnswerRow,
+    ChargeRow,
+)
 from sfumato.ledger.store.rows import SqlRows
 from sfumato.ledger.store.sqlite_rows import SQLiteRows
-from tests.contracts.ledger_store import ACCOUNT, ANSWER, BELOW, CHARGE, another, chain_of
+from tests.contracts.ledger_store import ACCOUNT, ANSWER, BELOW, CHARGE, KEY, another, chain_of
 
 
 def opened() -> apsw.Connection:
@@ -39,18 +48,22 @@ class Tables(SQLiteRows):
     under_way = SqlRows.under_way
     overdue = SqlRows.overdue
     failures = SqlRows.failures
+    answer = SqlRows.answer
+    key = SqlRows.key
 
 
 STATES = (RESERVED, EXECUTING, COMMITTED, FORFEITED, VOIDED)
 acts = st.lists(
     st.tuples(
-        st.sampled_from(["account", "charge", "charge", "keep", "drop", "commit", "undo", "scan"]),
+        st.sampled_from(
+            ["account", "charge", "charge", "answer", "key", "keep", "drop", "commit", "undo", "scan", "read"]
+        ),
         st.integers(2, 5),
         st.sampled_from(STATES),
         st.integers(0, 3),
         st.integers(0, 1),
     ),
-    max_size=25,
+    max_size=30,
 )
 
 
@@ -58,6 +71,7 @@ def asked(rows: SQLiteRows) -> list[object]:
     """Everything that the memory answers."""
     found: list[object] = [rows.account(f"d{n}") for n in range(2, 6)]
     found += [rows.charge(f"c{n}") for n in range(2, 6)]
+    found += [(rows.answer(f"q{n}"), rows.key("d", f"k{n}")) for n in range(2, 6)]
     found += [rows.under_way(f"q{n}") for n in range(2, 6)]
     found += [rows.overdue(until, limit, dataset) for until in (None, 1) for limit in (1, 9) for dataset in (None, "d")]
     return [*found, rows.failures("d"), rows.failures("e")]
@@ -72,8 +86,14 @@ def test_memory_says_what_the_tables_say(steps: list[tuple[str, int, str, int, i
             rows.put_account(replace(ACCOUNT, id=f"d{number}", spent=f"{lease}"))
         elif act == "charge":
             rows.put_charge(another(number, state, lease_until=lease, acknowledged=seen, reason=str(lease)))
+        elif act == "answer" and rows.answer(f"q{number}") is None:
+            rows.put_answer(replace(ANSWER, question=f"q{number}", charge=f"c{number}"))
+        elif act == "key" and rows.key("d", f"k{number}") is None:
+            rows.put_key(replace(KEY, account="d", key=f"k{number}", seq=number))
         elif act == "drop" and not rows.torn:
             rows.drop_unit()
+        elif act == "read":
+            rows.first_answer("s1")
         elif act == "scan":
             list(rows.accounts())
         elif act == "undo":
@@ -82,7 +102,7 @@ def test_memory_says_what_the_tables_say(steps: list[tuple[str, int, str, int, i
         elif act in ("keep", "commit"):
             rows.end_unit()
             if act == "commit":
-                rows.send_accounts()
+                rows.end_batch()
                 connection.execute("COMMIT; BEGIN")
                 rows.committed()
                 again = Tables(connection)
@@ -90,7 +110,7 @@ def test_memory_says_what_the_tables_say(steps: list[tuple[str, int, str, int, i
                 assert asked(rows) == asked(again)
     said = asked(rows)
     rows.end_unit()
-    rows.send_accounts()
+    rows.end_batch()
     assert said == asked(rows) == asked(Tables(connection))
     connection.close()
 
@@ -102,7 +122,7 @@ def test_what_is_live_is_loaded_when_a_ledger_is_opened(connection: apsw.Connect
     for row in (*live, another(5, COMMITTED), another(6, FORFEITED, acknowledged=1)):
         first.put_charge(row)
     first.end_unit()
-    first.send_accounts()
+    first.end_batch()
     again = SQLiteRows(connection)
     assert again.overdue(None, 9) == []
     again.load()
@@ -115,10 +135,60 @@ def test_a_batch_writes_an_account_once_however_often_it_moved(connection: apsw.
         rows.put_account(replace(ACCOUNT, seq=number))
         rows.end_unit()
     before = connection.total_changes()
-    rows.send_accounts()
+    rows.end_batch()
     assert connection.total_changes() - before == 1
     found = connection.execute("SELECT * FROM account").fetchall()
     assert [AccountRow(*row) for row in found] == [replace(ACCOUNT, seq=31)]
+
+
+def test_a_unit_however_long_is_not_kept_in_memory(connection: apsw.Connection) -> None:
+    rows, before = SQLiteRows(connection), connection.total_changes()
+    for number in range(2, 10_002):
+        rows.put_charge(another(number, COMMITTED))
+    assert rows.torn
+    assert connection.total_changes() - before >= 8_000
+    assert rows.charge("c2") == another(2, COMMITTED)
+    rows.end_unit()
+    rows.end_batch()
+    assert connection.total_changes() - before == 10_000
+    assert rows.counts().charges == 10_000
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 31, 256, 257, 700])
+def test_a_batch_of_any_size_writes_each_row_once_in_few_statements(connection: apsw.Connection, count: int) -> None:
+    rows, seen = SQLiteRows(connection), list[str]()
+    for number in range(2, count + 2):
+        rows.put_charge(another(number))
+        rows.put_answer(AnswerRow(f"q{number}", "s", "", f"c{number}", b""))
+        rows.end_unit()
+
+    def trace(_cursor: object, statement: str, _values: object) -> bool:
+        seen.append(statement)
+        return True
+
+    connection.exec_trace = trace
+    rows.end_batch()
+    connection.exec_trace = None
+    assert len(seen) == 2 * (count // 256 + (count % 256).bit_count())
+    assert [row.id for row, _ in rows.history()] == [f"c{number}" for number in range(2, count + 2)]
+    # the first answer of a statement is found by the order in which they came
+    found = connection.execute("SELECT charge FROM answer ORDER BY rowid").fetchall()
+    assert [row[0] for row in found] == [f"c{number}" for number in range(2, count + 2)]
+
+
+def test_a_batch_that_is_undone_is_not_written_by_the_next(connection: apsw.Connection) -> None:
+    rows, before = SQLiteRows(connection), connection.total_changes()
+    rows.put_account(ACCOUNT)
+    rows.put_charge(CHARGE)
+    rows.put_answer(ANSWER)
+    rows.put_key(KEY)
+    rows.end_unit()
+    rows.put_charge(another(2))
+    rows.undone()
+    rows.end_unit()
+    rows.end_batch()
+    assert connection.total_changes() == before
+    assert (rows.account("d"), rows.charge("c1"), rows.answer("q1"), rows.key("d/p/a", "k")) == (None,) * 4
 
 
 def test_a_unit_that_ends_badly_before_it_reads_has_written_nothing(connection: apsw.Connection) -> None:
@@ -177,7 +247,7 @@ def test_opening_a_ledger_reads_only_what_is_live(connection: apsw.Connection) -
     rows, seen = SQLiteRows(connection), list[str]()
     rows.put_account(ACCOUNT)
     rows.end_unit()
-    rows.send_accounts()
+    rows.end_batch()
 
     def trace(_cursor: object, statement: str, _values: object) -> bool:
         seen.append(statement)

@@ -25,8 +25,10 @@ class Recorder:
         self.ended = threading.Event()
         self.gate = threading.Event()
         self.gate.set()
+        self.handed = threading.Event()
 
     def run(self, tasks: Sequence[Task]) -> None:
+        self.handed.set()
         self.gate.wait()
         self.batches.append(len(tasks))
         self.threads.add(threading.get_ident())
@@ -105,12 +107,17 @@ def test_closing_waits_for_what_was_handed_in_and_twice_is_once(recorder: Record
     writer = Writer(recorder.run, recorder.ended.set, owner)
     done: list[int] = []
     recorder.gate.clear()
+    handed = threading.Event()
+    recorder.handed = handed
     caller = threading.Thread(target=lambda: writer.do(lambda: done.append(1), writes=True))
     caller.start()
-    opener = threading.Timer(0.01, recorder.gate.set)
-    opener.start()
-    caller.join()
-    writer.close()
+    handed.wait()
+    closers = [threading.Thread(target=writer.close) for _ in range(2)]
+    for closer in closers:
+        closer.start()
+    recorder.gate.set()
+    for thread in (caller, *closers):
+        thread.join()
     writer.close()
     assert (done, recorder.ended.is_set(), writer.closed) == ([1], True, True)
 
@@ -159,17 +166,18 @@ def test_a_caller_that_is_interrupted_takes_back_what_had_not_begun(
 def test_nobody_waits_at_a_closed_door(recorder: Recorder) -> None:
     owner = Owner()
     writer = Writer(recorder.run, recorder.ended.set, owner)
-    refused = threading.Semaphore(0)
+    let_in = threading.Barrier(9)
 
     def knock(number: int) -> object:
+        writer.do(lambda: number, writes=True)
+        let_in.wait()
         try:
             while True:
                 writer.do(lambda: number, writes=True)
         except LedgerUnavailable:
-            refused.release()
             return "refused"
 
-    closer = threading.Timer(0.01, writer.close)
+    closer = threading.Thread(target=lambda: (let_in.wait(), writer.close()))
     closer.start()
     assert together(8, knock) == ["refused"] * 8
     closer.join()

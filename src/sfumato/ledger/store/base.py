@@ -131,9 +131,13 @@ class Rows(Protocol):
         while the store is open."""
         ...
 
-    def lock(self, ids: Iterable[str]) -> dict[str, AccountRow]:
+    def lock(self, ids: Iterable[str], ahead: Callable[[], object] | None = None) -> dict[str, AccountRow]:
         """Holds these accounts until the unit ends, taken in the order of their ids (code points);
-        the rows of those that exist. Nobody else can create one that does not."""
+        the rows of those that exist. Nobody else can create one that does not.
+
+        ``ahead`` makes reads that the unit will make again once it has the locks, and what it is
+        given says nothing yet: a store that is far away asks for them together with the locks.
+        """
         ...
 
     def account(self, account_id: str) -> AccountRow | None: ...

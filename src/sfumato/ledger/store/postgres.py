@@ -27,7 +27,15 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.errors import DeadlockDetected, Diagnostic, SerializationFailure
 from psycopg.pq import TransactionStatus
 
-from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerError, LedgerReadOnly, LedgerTooNew, LedgerUnavailable
+from sfumato.errors import (
+    LedgerBusy,
+    LedgerCorrupt,
+    LedgerError,
+    LedgerMissing,
+    LedgerReadOnly,
+    LedgerTooNew,
+    LedgerUnavailable,
+)
 from sfumato.ledger.store.base import AccountRow, Rows
 from sfumato.ledger.store.pool import Pool
 from sfumato.ledger.store.postgres_rows import CLOCK, Connection, Cursor, PostgresRows, placed
@@ -208,7 +216,7 @@ class Postgres:
         def prepare(connection: Connection) -> str:
             if not has_tables(connection):
                 if not create:
-                    raise LedgerUnavailable(f"No ledger in {self.place}.", remedy="Check the address.")
+                    raise LedgerMissing(f"No ledger in {self.place}.", remedy="Check the address.")
                 create_tables(connection)
             self._durably = str(_value(connection.execute("SHOW synchronous_commit")))
             about: dict[str, str] = dict(connection.execute(f"SELECT name, value FROM {SCHEMA}.meta").fetchall())

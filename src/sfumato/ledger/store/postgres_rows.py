@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of a ledger in PostgreSQL, within one transaction and through a pipeline.
 
-What a unit writes waits until it reads again or ends, and then travels as one statement:
-an account is held for fewer round trips, and the server is asked for less.
+What a unit writes waits until it reads again or ends, and then travels as one statement. What
+it will read under its locks is asked for together with them: the server makes each read after
+it has the locks, with a snapshot of its own (READ COMMITTED). So an account is held for one
+round trip, however much is read.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import count
@@ -13,8 +15,8 @@ from typing import Any, TypeAlias
 
 import psycopg
 
-from sfumato.ledger.store.base import AccountRow
-from sfumato.ledger.store.rows import ACCOUNTS, PUT_ACCOUNT, Cell, SqlRows, account_cells
+from sfumato.ledger.store.base import AccountRow, PartRow
+from sfumato.ledger.store.rows import ACCOUNTS, PUT_ACCOUNT, PUT_PART, Cell, SqlRows, account_cells, part_cells
 
 Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
 Cursor: TypeAlias = psycopg.Cursor[tuple[Any, ...]]
@@ -35,14 +37,16 @@ class PostgresRows(SqlRows):
         self._streams = count()
         self._writes: dict[str, tuple[Cell, ...]] = {}
         self._accounts: dict[str, AccountRow] = {}
+        self._looks_ahead = False
+        self._ahead: dict[tuple[str, tuple[Cell, ...]], Cursor] = {}
 
     def now(self) -> int:
         self._now = self._now or self._moment()
         return self._now
 
-    def lock(self, ids: Iterable[str]) -> dict[str, AccountRow]:
+    def lock(self, ids: Iterable[str], ahead: Callable[[], object] | None = None) -> dict[str, AccountRow]:
         wanted = sorted(set(ids))
-        found = self._locked(wanted)
+        found = self._locked(wanted, ahead)
         missing = [each for each in wanted if each not in found]
         if missing:
             for each in missing:
@@ -54,19 +58,33 @@ class PostgresRows(SqlRows):
         earlier = self._accounts.get(row.id)
         self._accounts[row.id] = replace(row, parent=earlier.parent) if earlier else row
 
+    def put_parts(self, rows: Sequence[PartRow]) -> None:
+        # one statement, whatever their number: what waits may hold each text once
+        if rows:
+            _, _, one = PUT_PART.partition(" VALUES ")
+            self._run(PUT_PART + f", {one}" * (len(rows) - 1), tuple(cell for row in rows for cell in part_cells(row)))
+
     def send(self) -> None:
         """Sends what waits. It is in different tables, or different accounts: the order within is no matter."""
         writes = [*self._writes.items(), *((PUT_ACCOUNT, account_cells(row)) for row in self._accounts.values())]
         self._writes, self._accounts = {}, {}
         if writes:
+            self._ahead = {}
             *others, last = (sql for sql, _ in writes)
             heads = ", ".join(f"write{number} AS ({sql})" for number, sql in enumerate(others))
             values = tuple(value for _, values in writes for value in values)
             self._telling.execute(placed(f"WITH {heads} {last}" if heads else last), values)
 
-    def _locked(self, ids: list[str]) -> dict[str, AccountRow]:
+    def _locked(self, ids: list[str], ahead: Callable[[], object] | None = None) -> dict[str, AccountRow]:
         self.send()
+        self._ahead = {}
         rows = self._asking.execute(placed(f"{ACCOUNTS} WHERE id = ANY(?) ORDER BY id FOR UPDATE"), (ids,))
+        if ahead is not None:
+            self._looks_ahead = True
+            try:
+                ahead()
+            finally:
+                self._looks_ahead = False
         return {row[0]: AccountRow(*row) for row in rows.fetchall()}
 
     def _run(self, sql: str, values: tuple[Cell, ...] = ()) -> None:
@@ -75,8 +93,12 @@ class PostgresRows(SqlRows):
         self._writes[sql] = values
 
     def _all(self, sql: str, values: tuple[Cell, ...] = ()) -> list[tuple[Any, ...]]:
+        if self._looks_ahead:
+            self._ahead[sql, values] = self._connection.cursor().execute(placed(sql), values)
+            return []
         self.send()
-        return self._asking.execute(placed(sql), values).fetchall()
+        asked = self._ahead.pop((sql, values), None) or self._asking.execute(placed(sql), values)
+        return asked.fetchall()
 
     def _stream(self, sql: str, values: tuple[Cell, ...] = ()) -> Iterator[tuple[Any, ...]]:
         self.send()

@@ -27,7 +27,7 @@ from sfumato.ledger.store.base import (
 Cell: TypeAlias = int | str | bytes
 
 
-def _columns(kind: type[AccountRow | ChargeRow | AnswerRow | KeyRow | PartRow | Entry]) -> list[str]:
+def _columns(kind: type[AccountRow | ChargeRow | AnswerRow | KeyRow | PartRow]) -> list[str]:
     """The fields of a row in their order; ``limit`` is a word of SQL."""
     return ['"limit"' if field.name == "limit" else field.name for field in fields(kind)]
 
@@ -39,23 +39,21 @@ def _add(table: str, columns: list[str], changed: Iterable[str] = ()) -> str:
     return f"{sql} ON CONFLICT (id) DO UPDATE SET {taken}" if taken else sql
 
 
-def _cells(
-    kind: type[AccountRow | ChargeRow | AnswerRow | KeyRow | PartRow | Entry],
-) -> Callable[[Any], tuple[Cell, ...]]:
+def _cells(kind: type[AccountRow | ChargeRow | AnswerRow | KeyRow | PartRow]) -> Callable[[Any], tuple[Cell, ...]]:
     """The values of a row, for its columns."""
     return attrgetter(*(field.name for field in fields(kind)))
 
 
-account_cells, _charge_cells, _answer_cells, _key_cells, _part_cells, _entry_cells = map(
-    _cells, (AccountRow, ChargeRow, AnswerRow, KeyRow, PartRow, Entry)
+account_cells, _charge_cells, _answer_cells, _key_cells, part_cells = map(
+    _cells, (AccountRow, ChargeRow, AnswerRow, KeyRow, PartRow)
 )
-_ACCOUNT, _CHARGE, _ANSWER, _KEY, _PART, _ENTRY = map(
-    _columns, (AccountRow, ChargeRow, AnswerRow, KeyRow, PartRow, Entry)
-)
+_ACCOUNT, _CHARGE, _ANSWER, _KEY, _PART = map(_columns, (AccountRow, ChargeRow, AnswerRow, KeyRow, PartRow))
+_ENTRY = list(Entry._fields)
 PUT_ACCOUNT = _add("account", _ACCOUNT, _ACCOUNT[2:])
 CHANGEABLE = ("state", "reason", "lease_until", "acknowledged")
 _PUT_CHARGE = _add("charge", _CHARGE, CHANGEABLE)
 _PUT_ANSWER, _PUT_KEY, _APPEND = _add("answer", _ANSWER), _add("key", _KEY), _add("journal", _ENTRY)
+PUT_PART = _add("part", _PART)
 
 ACCOUNTS, _CHARGES, _ANSWERS, _KEYS, _PARTS, _ENTRIES = (
     f"SELECT {', '.join(columns)} FROM {table}"
@@ -168,17 +166,14 @@ class SqlRows(ABC):
         self._run(_PUT_KEY, _key_cells(row))
 
     def put_parts(self, rows: Sequence[PartRow]) -> None:
-        # one statement, whatever their number: an account is held for fewer round trips
-        _, _, one = (sql := _add("part", _PART)).partition(" VALUES ")
-        if rows:
-            cells = tuple(cell for row in rows for cell in _part_cells(row))
-            self._run(sql + f", {one}" * (len(rows) - 1), cells)
+        for row in rows:
+            self._run(PUT_PART, part_cells(row))
 
     def released(self, part: str) -> list[AnswerRow]:
         return [AnswerRow(*row) for row in self._all(_RELEASED, (part,))]
 
     def append(self, entry: Entry) -> None:
-        self._run(_APPEND, _entry_cells(entry))
+        self._run(_APPEND, tuple(entry))
 
     def last_entry(self, chain: str) -> Entry | None:
         row = self._one(f"{_ENTRIES} WHERE chain = ? ORDER BY seq DESC LIMIT 1", (chain,))
@@ -193,7 +188,7 @@ class SqlRows(ABC):
 
     def entries(self, chain: str, after: int = 0) -> Iterator[Entry]:
         rows = self._stream(f"{_ENTRIES} WHERE chain = ? AND seq > ? ORDER BY seq", (chain, after))
-        return (Entry(*row) for row in rows)
+        return map(Entry._make, rows)
 
     def history(self) -> Iterator[tuple[ChargeRow, AnswerRow | None]]:
         width = len(_CHARGE)

@@ -205,7 +205,7 @@ class _Batches:
             )
         self._connection.execute("BEGIN IMMEDIATE")
         outcomes = [self._unit(task) for task in tasks]
-        self.rows.send_accounts()
+        self.rows.end_batch()
         self._commit()
         self.rows.committed()
         return outcomes

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import apsw
 
-from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerError, LedgerReadOnly, LedgerUnavailable
+from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerError, LedgerMissing, LedgerReadOnly, LedgerUnavailable
 from sfumato.ledger.store import sqlite_schema
 
 # What SQLite lets a log grow to before it checkpoints by itself: 1000 pages with their headers.
@@ -29,7 +29,7 @@ def hold(name: str, path: str, held: list[int], *, create: bool) -> None:
     and closes the file, a backup for instance. flock belongs to this descriptor alone.
     """
     if not create and not Path(path).is_file():
-        raise LedgerUnavailable(f"No ledger at {path!r}.", remedy="Check the path.")
+        raise LedgerMissing(f"No ledger at {path!r}.", remedy="Check the path.")
     try:
         descriptor = os.open(name, os.O_RDWR | (os.O_CREAT if name != path else 0), 0o600)
     except OSError as error:

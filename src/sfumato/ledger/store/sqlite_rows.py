@@ -2,22 +2,33 @@
 """The rows of a ledger in SQLite, for the one thread that reads and writes them.
 
 What every question asks for is in memory: the accounts, the charges that are under way, the
-failures that nobody has acknowledged. What a unit writes waits until it ends, or until it
-reads the tables: most units that are refused have then written nothing.
+failures that nobody has acknowledged, and what the batch has written so far. The tables get
+it when the batch ends, many rows in a statement: each statement lets all other threads of
+the process go first.
 """
 
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields, replace
+from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 import apsw
 
-from sfumato.ledger.store.base import EXECUTING, FORFEITED, RESERVED, AccountRow, ChargeRow, Counts
+from sfumato.ledger.store.base import EXECUTING, FORFEITED, RESERVED, AccountRow, AnswerRow, ChargeRow, Counts, KeyRow
 from sfumato.ledger.store.layers import Layers
 from sfumato.ledger.store.rows import CHANGEABLE, PUT_ACCOUNT, Cell, SqlRows, account_cells
 
 _OPEN = (RESERVED, EXECUTING)
+# A power of two; SQLite takes 32,766 values in a statement.
+_ROWS_AT_ONCE = 256
+# A unit that writes more than this (an import) does not keep it all in memory.
+_WRITES_KEPT = 8192
+
+_fixed = attrgetter(*(field.name for field in fields(ChargeRow) if field.name not in CHANGEABLE))
+
+Write = tuple[str, tuple[Cell, ...]]
 
 
 class SQLiteRows(SqlRows):
@@ -26,68 +37,72 @@ class SQLiteRows(SqlRows):
     def __init__(self, connection: apsw.Connection) -> None:
         self.held = Layers[AccountRow]()
         self.torn = False
-        self._live = Layers[ChargeRow]()
-        self._ended: dict[str, ChargeRow] = {}
-        self._writes: list[tuple[str, tuple[Cell, ...]]] = []
-        self._connection = connection
+        self._charges = Layers[ChargeRow]()
+        self._answers = Layers[AnswerRow]()
+        self._keys = Layers[KeyRow]()
+        self._batch: list[Write] = []
+        self._unit: list[Write] = []
+        self._tables = _Tables(connection)
         self._epoch = time.time_ns() // 10**6 - time.monotonic_ns() // 10**6
 
     def load(self) -> None:
         """Fills the memory from the tables, through their partial indexes."""
-        datasets = [row.id for row in super().accounts() if not row.parent]
-        failed = [row for dataset in datasets for row in super(SQLiteRows, self).failures(dataset)]
-        for row in (*super().overdue(None, -1), *failed):
-            self._live.known[row.id] = row
+        datasets = [row.id for row in self._tables.accounts() if not row.parent]
+        failed = [row for dataset in datasets for row in self._tables.failures(dataset)]
+        for row in (*self._tables.overdue(None, -1), *failed):
+            self._charges.known[row.id] = row
 
     def end_unit(self) -> None:
-        """The unit ended well: what it wrote goes to the tables."""
-        self._send()
-        self.held.keep_unit()
-        self._live.keep_unit()
-        self._ended = {}
+        """The unit ended well: what it wrote is the batch's."""
+        self._batch += self._unit
+        self._unit = []
         self.torn = False
+        for layers in self._layers:
+            layers.keep_unit()
 
     def drop_unit(self) -> None:
         """The unit failed before anything of it went to the tables."""
-        self._forget()
-        self.held.drop_unit()
-        self._live.drop_unit()
+        self._unit = []
+        for layers in self._layers:
+            layers.drop_unit()
 
-    def send_accounts(self) -> None:
-        """Writes the changed accounts, once a batch however many units moved them."""
-        for row in self.held.changed():
-            self._connection.execute(PUT_ACCOUNT, account_cells(row))
+    def end_batch(self) -> None:
+        """Writes to the tables what the batch holds, each account once however many units moved it."""
+        self._send()
+        self._send_accounts()
 
     def committed(self) -> None:
         """The batch is on disk."""
-        self.held.commit()
-        self._live.commit()
+        self.held.commit(keep=lambda _: True)
+        self._charges.commit(keep=_is_live)
+        self._answers.commit(keep=lambda _: False)
+        self._keys.commit(keep=lambda _: False)
 
     def undone(self) -> None:
         """The batch is not on disk: memory is as it was before."""
-        self._forget()
-        self.held.undo()
-        self._live.undo()
+        self._batch, self._unit, self.torn = [], [], False
+        for layers in self._layers:
+            layers.undo()
 
     def now(self) -> int:
         # the clock on the wall may be set back while the ledger is open; this one cannot
         return self._epoch + time.monotonic_ns() // 10**6
 
-    def lock(self, ids: Iterable[str]) -> dict[str, AccountRow]:
+    def lock(self, ids: Iterable[str], ahead: Callable[[], object] | None = None) -> dict[str, AccountRow]:
         found = {each: self.account(each) for each in ids}
         return {each: row for each, row in found.items() if row is not None}
 
     def account(self, account_id: str) -> AccountRow | None:
-        if account_id in self.held:
-            return self.held.get(account_id)
-        row = super().account(account_id)
-        if row is not None:
-            self.held.known[account_id] = row
-        return row
+        known = self.held.get(account_id)
+        if known is None:
+            known = self._tables.account(account_id)
+            if known is not None:
+                self.held.known[account_id] = known
+        return known
 
     def accounts(self) -> Iterator[AccountRow]:
         self._send_early()
-        return super().accounts()
+        return self._tables.accounts()
 
     def counts(self) -> Counts:
         self._send_early()
@@ -97,26 +112,22 @@ class SQLiteRows(SqlRows):
         self.held.put(row.id, row)
 
     def charge(self, charge_id: str) -> ChargeRow | None:
-        return self._live.get(charge_id) or self._ended.get(charge_id) or super().charge(charge_id)
+        return self._charges.get(charge_id) or self._tables.charge(charge_id)
 
     def put_charge(self, row: ChargeRow) -> None:
-        lives = row.state in _OPEN or (row.state == FORFEITED and not row.acknowledged)
-        known = self._live.get(row.id) or self._ended.get(row.id)
-        if known is not None:
-            changed = {name: getattr(row, name) for name in CHANGEABLE}
-            row = replace(known, **changed)
-        self._live.put(row.id, row if lives else None)
-        if not lives:
-            self._ended[row.id] = row
+        known = self._charges.get(row.id)
+        if known is not None and _fixed(known) != _fixed(row):
+            row = replace(known, **{name: getattr(row, name) for name in CHANGEABLE})
+        self._charges.put(row.id, row)
         super().put_charge(row)
 
     def under_way(self, question: str) -> ChargeRow | None:
-        return next((row for row in self._live.values() if row.question == question and row.state in _OPEN), None)
+        return next((row for row in self._charges.values() if row.question == question and row.state in _OPEN), None)
 
     def overdue(self, until: int | None, limit: int, dataset: str | None = None) -> list[ChargeRow]:
         found = [
             row
-            for row in self._live.values()
+            for row in self._charges.values()
             if row.state in _OPEN
             and (until is None or row.lease_until <= until)
             and (dataset is None or row.dataset == dataset)
@@ -124,33 +135,97 @@ class SQLiteRows(SqlRows):
         return sorted(found, key=lambda row: (row.lease_until, row.id))[:limit]
 
     def failures(self, dataset: str) -> list[ChargeRow]:
-        found = [row for row in self._live.values() if row.state == FORFEITED and row.dataset == dataset]
-        return sorted(found, key=lambda row: (row.chain, row.seq))
+        live = [row for row in self._charges.values() if _is_live(row) and row.state == FORFEITED]
+        return sorted((row for row in live if row.dataset == dataset), key=lambda row: (row.chain, row.seq))
 
-    def _forget(self) -> None:
-        self._writes = []
-        self._ended = {}
-        self.torn = False
+    def answer(self, question: str) -> AnswerRow | None:
+        return self._answers.get(question) or self._tables.answer(question)
+
+    def put_answer(self, row: AnswerRow) -> None:
+        self._answers.put(row.question, row)
+        super().put_answer(row)
+
+    def key(self, account: str, key: str) -> KeyRow | None:
+        return self._keys.get(f"{account}\n{key}") or self._tables.key(account, key)
+
+    def put_key(self, row: KeyRow) -> None:
+        self._keys.put(f"{row.account}\n{row.key}", row)
+        super().put_key(row)
+
+    @property
+    def _layers(self) -> tuple[Layers[AccountRow], Layers[ChargeRow], Layers[AnswerRow], Layers[KeyRow]]:
+        return self.held, self._charges, self._answers, self._keys
 
     def _send_early(self) -> None:
         """Before a scan of the accounts: with their changes the tables are the whole truth."""
         if self.held.changed():
             self.torn = True
-            self.send_accounts()
+            self._send_accounts()
+
+    def _send_accounts(self) -> None:
+        self._tables.write([(PUT_ACCOUNT, account_cells(row)) for row in self.held.changed()])
 
     def _send(self) -> None:
-        writes, self._writes = self._writes, []
-        for sql, values in writes:
-            self.torn = True
-            self._connection.execute(sql, values)
+        writes, self._batch = self._batch, []
+        if self._unit:
+            writes, self._unit, self.torn = writes + self._unit, [], True
+        self._tables.write(writes)
+        self._charges.sent(keep=_is_live)
+        self._answers.sent(keep=lambda _: False)
+        self._keys.sent(keep=lambda _: False)
 
     def _run(self, sql: str, values: tuple[Cell, ...] = ()) -> None:
-        self._writes.append((sql, values))
+        self._unit.append((sql, values))
+        if len(self._unit) >= _WRITES_KEPT:
+            self._send()
 
     def _all(self, sql: str, values: tuple[Cell, ...] = ()) -> list[tuple[Any, ...]]:
         self._send()
-        return self._connection.execute(sql, values).fetchall()
+        return self._tables._all(sql, values)
 
     def _stream(self, sql: str, values: tuple[Cell, ...] = ()) -> Iterator[tuple[Any, ...]]:
         self._send()
+        return self._tables._stream(sql, values)
+
+
+class _Tables(SqlRows):
+    """The rows as the tables have them."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def write(self, writes: list[Write]) -> None:
+        """Many rows at once; those of a table in their order, a charge before the answer that it paid for."""
+        together: dict[str, list[tuple[Cell, ...]]] = {}
+        for sql, values in writes:
+            together.setdefault(sql, []).append(values)
+        for sql, rows in together.items():
+            start = 0
+            while start < len(rows):
+                # powers of two: so few statements that SQLite keeps them all compiled
+                count = min(_ROWS_AT_ONCE, 1 << (len(rows) - start).bit_length() - 1)
+                some = rows[start : start + count]
+                self._connection.execute(_for_many(sql, count), [cell for row in some for cell in row])
+                start += count
+
+    def _run(self, sql: str, values: tuple[Cell, ...] = ()) -> None:
+        self._connection.execute(sql, values)
+
+    def _all(self, sql: str, values: tuple[Cell, ...] = ()) -> list[tuple[Any, ...]]:
+        return self._connection.execute(sql, values).fetchall()
+
+    def _stream(self, sql: str, values: tuple[Cell, ...] = ()) -> Iterator[tuple[Any, ...]]:
         return self._connection.execute(sql, values)
+
+
+@lru_cache(maxsize=64)
+def _for_many(sql: str, count: int) -> str:
+    """An INSERT of one row as one of many."""
+    head, _, tail = sql.partition("VALUES (")
+    row, _, rest = tail.partition(")")
+    return f"{head}VALUES {', '.join([f'({row})'] * count)}{rest}"
+
+
+def _is_live(row: ChargeRow) -> bool:
+    """Whether every question may ask for it: under way, or a failure that nobody has acknowledged."""
+    return row.state in _OPEN or (row.state == FORFEITED and not row.acknowledged)
