@@ -35,7 +35,7 @@ def test_clipping_and_lattice_are_named_once_a_column() -> None:
     plan, _ = planned("SELECT SUM(age), AVG(age), AVG(hours), AVG(smoker) FROM people")
     assert bounding(plan.bounded) == [
         "age was clipped to its declared [0, 99] and rounded to steps of 1.",
-        "hours was clipped to its declared [0, 10] and rounded to steps of 0.25.",
+        "hours was clipped to its declared [0, 10] and rounded to steps of 0.25, which moves a value by at most 0.125.",
     ]
 
 

@@ -40,9 +40,10 @@ def bounding(bounded: Bounded) -> list[str]:
         kind = column.type
         if isinstance(kind, Integer | Real):
             low, high = (decimal_text(code * kind.step) for code in (kind.lower_code, kind.upper_code))
+            moved = f", which moves a value by at most {decimal_text(kind.step / 2)}" if isinstance(kind, Real) else ""
             lines.append(
                 f"{column.name} was clipped to its declared [{low}, {high}] and rounded to steps of "
-                f"{decimal_text(kind.step)}."
+                f"{decimal_text(kind.step)}{moved}."
             )
     return list(dict.fromkeys([*lines, *_unit_bounding(bounded)]))
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The front door: a dataset, its budget, its ledger, and questions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import cast
@@ -23,17 +23,20 @@ from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
 from sfumato.plan.scalar import Estimate
 from sfumato.privacy.budget import Budget
+from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import Json
 from sfumato.privacy.unit import AddRemove, Relation
 from sfumato.query.account import Account
 from sfumato.query.answer import Answer
 from sfumato.query.choose import Planned, cheapest, plan_for_price, plans_for_target
+from sfumato.query.diagnose import checks
+from sfumato.query.diagnosis import Diagnosis, diagnosis
 from sfumato.query.frame import Frame, frame
-from sfumato.query.pipeline import UNPREPARED
+from sfumato.query.pipeline import UNPREPARED, compile_plan
 from sfumato.query.preview import Preview
 from sfumato.query.release import Asker, release
 from sfumato.query.request import price
-from sfumato.query.steps import Foreseen, Paid, Rehearsed, Step, resolved
+from sfumato.query.steps import Alone, Foreseen, Paid, Rehearsed, Step, resolved
 from sfumato.query.table import parts_from_json
 from sfumato.query.target import Reference, wanted
 from sfumato.sql.bind import Parameters
@@ -134,9 +137,39 @@ class Session:
         first = Rehearsed(self._planned)
         step = resolved(sql, parameters, asked, self.dataset, first)
         if first.plans:
-            self._require_all(first, self._planned(step))
+            self._require_all([*first.plans, (step, self._planned(step))])
             step = resolved(sql, parameters, asked, self.dataset, Paid(self._answered))
         return self._answered(step, key or "")
+
+    def diagnose(
+        self,
+        sql: str | exp.Select,
+        *,
+        parameters: Parameters | None = None,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+    ) -> Diagnosis:
+        """How much of the data clipping and bounding touch in a question: the bias beside its intervals.
+
+        Asks how many units have more than a limit allows, which share of the values lies beyond
+        the declared bounds, and which share of the rows is in no group: at most two questions,
+        which share the price and are charged, stored and answered like any other. The question
+        itself is not asked.
+
+        Raises:
+            Refused: as ``query``; nothing in the question is clipped or bounded; a sub-query or a
+                limit that would have to be answered first. Free.
+            EngineFailed: the cost stays spent.
+        """
+        asked = price(epsilon=epsilon, rho=rho)
+        step = resolved(sql, parameters, asked, self.dataset, Alone())
+        norm = Norm.L1 if asked.epsilon is not None else Norm.L2
+        found = checks(step.question, compile_plan(step.question.raw, step.dataset, norm))
+        share = asked.scaled(Fraction(1, len(found)))
+        # a prepared layout holds clipped codes, which cannot tell what was clipped
+        planned = [plan_for_price(check.question, step.dataset, share) for check in found]
+        self._require_all([(step, each) for each in planned])
+        return diagnosis(found, [Answer(release(each, self._asker, self._engine, self._ledger)) for each in planned])
 
     def table(self, name: str) -> Frame:
         """A question about a table without SQL: ``where``, ``join``, ``group_by``, ``agg``, then ``query``."""
@@ -163,14 +196,12 @@ class Session:
     def __repr__(self) -> str:
         return f"Session of {self.dataset.name!r}: {', '.join(self.dataset.tables)}\n{self.budget!r}"
 
-    def _require_all(self, first: Rehearsed, last: Planned) -> None:
-        """Refuses, while it is free, a question whose first part could be paid and the rest not."""
-        keys = [self._asker.about(step.dataset).question_key(planned) for step, planned in first.plans]
-        stored = [self._ledger.answer(key) is not None for key in keys]
-        if not all(stored):
-            new = [planned for (_, planned), known in zip(first.plans, stored, strict=True) if not known]
-            whole = sum((planned.charge for planned in (*new, last)), NOTHING)
-            self._ledger.balance(self.dataset.name).require(whole)
+    def _require_all(self, plans: Sequence[tuple[Step, Planned]]) -> None:
+        """Refuses, while it is free, questions of which the first could be paid and the rest not."""
+        keys = [self._asker.about(step.dataset).question_key(planned) for step, planned in plans]
+        new = [planned for key, (_, planned) in zip(keys, plans, strict=True) if self._ledger.answer(key) is None]
+        if len(new) > 1:
+            self._ledger.balance(self.dataset.name).require(sum((each.charge for each in new), NOTHING))
 
     def _planned(self, step: Step) -> Planned:
         """The plan of a step: the cheapest of those that there are."""

@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 
 from sqlglot import exp
 
-from sfumato.errors import MissingDeclaration, WrongUse
+from sfumato.errors import MissingDeclaration, UnsupportedSql, WrongUse
 from sfumato.exact.rational import to_fraction
 from sfumato.metadata.dataset import Dataset
 from sfumato.query.answer import Answer
@@ -59,6 +59,22 @@ class Foreseen:
         raise MissingDeclaration(
             f"{name} of table {step.question.table!r} is sf.AUTO: query learns it, preview is free and does not.",
             remedy=f"Declare {name}= with a number, or ask with query.",
+        )
+
+
+class Alone:
+    """Of a diagnosis: nothing may have to come first, for it is not the question that is asked."""
+
+    def scalar(self, step: Step) -> tuple[Scalar, str]:
+        raise UnsupportedSql(
+            f"A diagnosis of a question with a sub-query that is an answer of its own: {step.question.text}.",
+            remedy="Ask the sub-query first, and write its number, or a parameter, in its place.",
+        )
+
+    def limit(self, name: str, step: Step, groups: int | None) -> tuple[int, str]:
+        raise MissingDeclaration(
+            f"{name} of table {step.question.table!r} is sf.AUTO: there is no limit yet whose effect could be told.",
+            remedy=f"Declare {name}= with a number.",
         )
 
 
