@@ -35,10 +35,10 @@ from sfumato.query.frame import Frame, frame
 from sfumato.query.pipeline import UNPREPARED, compile_plan
 from sfumato.query.preview import Preview
 from sfumato.query.release import Asker, release
-from sfumato.query.request import price
+from sfumato.query.request import Wish, price
 from sfumato.query.steps import Alone, Foreseen, Paid, Rehearsed, Step, resolved
 from sfumato.query.table import parts_from_json
-from sfumato.query.target import Reference, wanted
+from sfumato.query.target import Reference, typical_size, wanted
 from sfumato.sql.bind import Parameters
 from sfumato.sql.lower import Question
 
@@ -93,7 +93,7 @@ class Session:
         epsilon: Number | None = None,
         rho: Number | None = None,
         delta: Number | None = None,
-        error: Number | None = None,
+        error: Wish | None = None,
         max_epsilon: Number | None = None,
     ) -> Preview:
         """Cost and expected error of a question, free; the data is not touched."""
@@ -110,7 +110,7 @@ class Session:
         epsilon: Number | None = None,
         rho: Number | None = None,
         delta: Number | None = None,
-        error: Number | None = None,
+        error: Wish | None = None,
         max_epsilon: Number | None = None,
         key: str | None = None,
     ) -> Answer:
@@ -118,7 +118,8 @@ class Session:
 
         Exactly one of: ``epsilon`` (pure DP, discrete Laplace), ``rho`` (zCDP, discrete
         Gaussian), or ``error`` with ``max_epsilon``: the cheapest cost whose 95% half-width
-        is at most ``error``, absolute or such as "5%" of a public reference. ``delta`` pays,
+        is at most ``error`` in every cell, or on average with ``sf.OnAverage(error)``; absolute
+        or such as "5%" of a public reference. ``delta`` pays,
         beside ``epsilon`` or ``rho``, for groups that are not public. ``parameters`` are the
         values of ``$1``, ``?`` or ``:name`` in the text.
 
@@ -239,8 +240,9 @@ class Session:
             if not any(each.index == index for each in reads) or not part.values or part.noise is None:
                 continue
             points = [abs(part.point(group)) for group in range(len(part.values))]
-            size = min(sum(values) for values in part.values) * part.reading.unit
-            found[index] = Reference(answer.charge_id[:12], sum(points, Fraction(0)) / len(points), Fraction(size))
+            sizes = [sum(values) * part.reading.unit for values in part.values]
+            mean = sum(points, Fraction(0)) / len(points)
+            found[index] = Reference(answer.charge_id[:12], mean, min(sizes), typical_size(sizes))
         return found
 
 
