@@ -137,6 +137,8 @@ class Session:
         asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
         first = Rehearsed(self._planned)
         step = resolved(sql, parameters, asked, self.dataset, first)
+        if first.doubtful:
+            self._planned(resolved(sql, parameters, asked, self.dataset, Rehearsed(self._planned, nulls=True)))
         if first.plans:
             self._require_all([*first.plans, (step, self._planned(step))])
             step = resolved(sql, parameters, asked, self.dataset, Paid(self._answered))

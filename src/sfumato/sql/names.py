@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the names of a statement mean: tables and sub-queries in FROM, and their columns."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -9,7 +9,7 @@ from sqlglot import exp
 from sfumato.errors import UnknownName, UnsupportedSql
 from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.scalar import Field
+from sfumato.plan.scalar import Field, Scalar, children
 from sfumato.sql.reject import reject, require_only
 from sfumato.sql.typed import Person, Typed, Words
 
@@ -19,11 +19,15 @@ _MOST_TABLES = 50
 
 @dataclass(slots=True)
 class Context:
-    """What the whole statement shares: the declarations, the names given so far, the notes."""
+    """What the whole statement shares: the declarations, the names given so far, the notes.
+
+    ``answered``: the tests in which the answer of a sub-query stands.
+    """
 
     dataset: Dataset
     notes: list[str] = field(default_factory=list)
     units_read: dict[str, Column] = field(default_factory=dict)
+    answered: set[Scalar] = field(default_factory=set)
     _taken: set[str] = field(default_factory=set)
     _tables: int = 0
 
@@ -86,6 +90,15 @@ class Scope:
     def note(self, words: str) -> None:
         """Tells the reader of the answer something."""
         self._context.note(words)
+
+    def answered(self, test: Scalar) -> None:
+        """Notes that the answer of a sub-query stands in a test."""
+        self._context.answered.add(test)
+
+    def written(self, tests: Iterable[Scalar]) -> tuple[Scalar, ...]:
+        """Those of some tests that the statement itself decides, without the answer of a sub-query."""
+        known = self._context.answered
+        return tuple(each for each in tests if not known or known.isdisjoint(_inside(each)))
 
     def column(self, node: exp.Column) -> Typed:
         """What a column means; lists the declared ones if there is none."""
@@ -151,3 +164,10 @@ class Scope:
             allowed=", ".join(allowed) or "none: no column is declared",
             remedy="Use one of these, or declare the column in columns= with its values or bounds.",
         )
+
+
+def _inside(expression: Scalar) -> Iterator[Scalar]:
+    """An expression and all that it is made of."""
+    yield expression
+    for each in children(expression):
+        yield from _inside(each)
