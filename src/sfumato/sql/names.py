@@ -29,6 +29,7 @@ class Context:
     units_read: dict[str, Column] = field(default_factory=dict)
     answered: set[Scalar] = field(default_factory=set)
     _taken: set[str] = field(default_factory=set)
+    _counts: dict[str, int] = field(default_factory=dict)
     _tables: int = 0
 
     def note(self, words: str) -> None:
@@ -53,10 +54,11 @@ class Context:
 
     def name(self, wanted: str) -> str:
         """A name for a computed column that is not yet taken."""
-        count, chosen = 1, wanted
+        count, chosen = self._counts.get(wanted, 1), wanted
         while chosen in self._taken:
             count += 1
             chosen = f"{wanted}{count}"
+        self._counts[wanted] = count
         self._taken.add(chosen)
         return chosen
 
