@@ -94,4 +94,7 @@ def test_the_whole_text_names_noise_and_cost(*, gaussian: bool, words: str) -> N
     plan, declared = planned(EVERY, gaussian=gaussian)
     text = explain(plan, declared)
     assert text.count(words) == 3
-    assert f"Cost: {plan.cost}; the pure gate books {plan.cost.epsilon}, the zCDP gate {plan.cost.rho}." in text
+    pure = "Gaussian noise closes the pure gate" if gaussian else f"the pure gate books {plan.cost.epsilon}"
+    booked = f"the zCDP gate books {plan.cost.rho}" if gaussian else f"the zCDP gate {plan.cost.rho}"
+    assert f"Cost: {plan.cost}; {pure}, {booked}." in text
+    assert "unbounded" not in text

@@ -71,8 +71,7 @@ class Diagnosis:
         }
 
     def __repr__(self) -> str:
-        costs = [f"cost {answer.cost}, charge {answer.charge_id[:12]}" for answer in self.answers]
-        return "\n".join([*map(str, self.findings), *costs])
+        return "\n".join([*map(str, self.findings), *(answer.receipt() for answer in self.answers)])
 
 
 def diagnosis(checks: Sequence[Check], answers: Sequence[Answer]) -> Diagnosis:

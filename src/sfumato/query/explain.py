@@ -181,5 +181,8 @@ def explain(planned: Planned, dataset: Dataset) -> str:
     lines += [f"Bounded: {line}" for line in bounding(bounded)]
     lines += [f"Bias: {line}" for line in bias(bounded)]
     lines += [f"Note: {line}" for line in planned.notes]
-    lines.append(f"Cost: {planned.cost}; the pure gate books {planned.cost.epsilon}, the zCDP gate {planned.cost.rho}.")
+    gates = f"the pure gate books {planned.cost.epsilon}, the zCDP gate {planned.cost.rho}"
+    if planned.cost.epsilon == "unbounded":
+        gates = f"Gaussian noise closes the pure gate, the zCDP gate books {planned.cost.rho}"
+    lines.append(f"Cost: {planned.cost}; {gates}.")
     return "\n".join(lines)

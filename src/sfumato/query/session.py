@@ -172,7 +172,7 @@ class Session:
         # a prepared layout holds clipped codes, which cannot tell what was clipped
         planned = [plan_for_price(check.question, step.dataset, share) for check in found]
         self._require_all([(step, each) for each in planned])
-        return diagnosis(found, [Answer(release(each, self._asker, self._engine, self._ledger)) for each in planned])
+        return diagnosis(found, [self._released(each, self._asker) for each in planned])
 
     def table(self, name: str) -> Frame:
         """A question about a table without SQL: ``where``, ``join``, ``group_by``, ``agg``, then ``query``."""
@@ -218,7 +218,12 @@ class Session:
         if len(plans) > 1:
             stored = [plan for plan in plans if self._ledger.answer(asker.question_key(plan)) is not None]
             plans = stored[:1] or [cheapest(plans, self._ledger.balance(self.dataset.name))]
-        return Answer(release(plans[0], asker, self._engine, self._ledger, key=key))
+        return self._released(plans[0], asker, key)
+
+    def _released(self, planned: Planned, asker: Asker, key: str = "") -> Answer:
+        """The answer to a planned question, and whether it was there before."""
+        recalled = self._ledger.answer(asker.question_key(planned)) is not None
+        return Answer(release(planned, asker, self._engine, self._ledger, key=key), recalled=recalled)
 
     def _plans(self, step: Step) -> list[Planned]:
         if step.price.target is None:

@@ -159,13 +159,39 @@ class Scope:
             )
         named = [each for each in self.sources if prefix in ("", each.name.lower())]
         allowed = [column for each in named for column in each.shown]
+        remedy = "Use one of these, or declare the column in columns= with its values or bounds."
+        written = {name.lower(): name for each in named for name in (*each.parts, *each.shown)}
+        meant = next((written[each] for each in _hyphenated(node) if each in written), None)
+        if meant is not None:
+            remedy = f'A name with a hyphen stands in double quotes: "{meant}". Without them it is a subtraction.'
+        elif isinstance(node.this, exp.Identifier) and node.this.quoted:
+            text = exp.Literal.string(node.name).sql(dialect="duckdb")
+            remedy = f"A text stands in single quotes: {text}. Double quotes name a column."
         where = named[0].known if len(named) == 1 else "No table here"
         has = "has no declared column" if len(named) == 1 else "has a declared column"
         return UnknownName(
             f"{where} {has} {node.name!r}.",
             allowed=", ".join(allowed) or "none: no column is declared",
-            remedy="Use one of these, or declare the column in columns= with its values or bounds.",
+            remedy=remedy,
         )
+
+
+def _hyphenated(node: exp.Column) -> Iterator[str]:
+    """The names that subtractions around a column spell, a-b-c: the longest first, in small letters."""
+    top: exp.Expr = node
+    while isinstance(top.parent, exp.Sub):
+        top = top.parent
+    terms: list[exp.Expr] = []
+    while isinstance(top, exp.Sub):
+        terms.insert(0, top.expression)
+        top = top.this
+    while isinstance(top, exp.Binary):
+        # of 1 + a - b the first word is a
+        top = top.expression
+    words = [each.name.lower() if isinstance(each, exp.Column | exp.Literal) else "" for each in (top, *terms)]
+    for size in range(len(words), 1, -1):
+        for start in range(len(words) - size + 1):
+            yield "-".join(words[start : start + size])
 
 
 def _inside(expression: Scalar) -> Iterator[Scalar]:
