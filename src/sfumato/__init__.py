@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from sfumato.query.frame import count as count
     from sfumato.query.load import load as load
     from sfumato.query.preview import Preview as Preview
+    from sfumato.query.request import OnAverage as OnAverage
     from sfumato.query.session import Session as Session
     from sfumato.query.session import connect as connect
 
@@ -48,6 +49,7 @@ _HOME = {
     "Date": "metadata.column",
     "Integer": "metadata.column",
     "Local": "engines.local",
+    "OnAverage": "query.request",
     "Preview": "query.preview",
     "Real": "metadata.column",
     "ReplaceOne": "privacy.unit",

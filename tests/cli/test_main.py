@@ -17,6 +17,7 @@ COMMANDS = (
     "prepare",
     "preview",
     "query",
+    "diagnose",
     "budget",
     "explain-epsilon",
     "ledger",

@@ -9,8 +9,10 @@ from pathlib import Path
 import click
 import pytest
 
-from sfumato.cli.options import as_json, emit, priced
+from sfumato.cli.options import as_json, asked, emit, priced
+from sfumato.errors import WrongUse
 from sfumato.query.answer import Answer
+from sfumato.query.request import OnAverage
 from tests.contracts.people import session
 
 
@@ -23,15 +25,29 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> Answer:
 
 
 def test_a_priced_command_takes_each_price_as_the_text_that_was_written() -> None:
-    seen: dict[str, str | None] = {}
+    seen: dict[str, object] = {}
 
     @click.command()
     @priced
-    def command(**price: str | None) -> None:
+    def command(**price: object) -> None:
         seen.update(price)
 
     command.main(["--epsilon", "0.10", "--max-epsilon", "1/3"], standalone_mode=False)
-    assert seen == {"epsilon": "0.10", "rho": None, "delta": None, "error": None, "max_epsilon": "1/3"}
+    assert seen == {
+        "epsilon": "0.10",
+        "rho": None,
+        "delta": None,
+        "error": None,
+        "max_epsilon": "1/3",
+        "on_average": False,
+    }
+
+
+def test_an_error_is_asked_on_average_where_the_option_says_so() -> None:
+    assert asked(on_average=False, error="5", max_epsilon="1") == {"error": "5", "max_epsilon": "1"}
+    assert asked(on_average=True, error="5%", max_epsilon="1") == {"error": OnAverage("5%"), "max_epsilon": "1"}
+    with pytest.raises(WrongUse, match="without an error"):
+        asked(on_average=True, error=None, epsilon="1")
 
 
 def test_json_is_indented_and_keeps_every_letter() -> None:

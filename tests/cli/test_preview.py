@@ -28,6 +28,14 @@ def test_the_statement_is_shown_on_request_only(shell: Shell) -> None:
     assert 'FROM "people"' in shell.run("preview", COUNT, "--epsilon", "1", "--statement").out
 
 
+def test_an_error_on_average_costs_less_than_one_in_every_cell(shell: Shell) -> None:
+    cap = ("--error", "5", "--max-epsilon", "10", "--format", "json")
+    costs = [
+        json.loads(shell.run("preview", BY_SEX, *cap, *more).out)["cost"]["rho"] for more in ((), ("--on-average",))
+    ]
+    assert float(costs[1]) < float(costs[0])
+
+
 def test_it_refuses_what_query_refuses(shell: Shell) -> None:
     assert shell.run("preview", "SELECT * FROM people", "--epsilon", "1").code == 1
     assert shell.run("preview", COUNT).code == 2

@@ -35,7 +35,7 @@ def test_clipping_and_lattice_are_named_once_a_column() -> None:
     plan, _ = planned("SELECT SUM(age), AVG(age), AVG(hours), AVG(smoker) FROM people")
     assert bounding(plan.bounded) == [
         "age was clipped to its declared [0, 99] and rounded to steps of 1.",
-        "hours was clipped to its declared [0, 10] and rounded to steps of 0.25.",
+        "hours was clipped to its declared [0, 10] and rounded to steps of 0.25, which moves a value by at most 0.125.",
     ]
 
 
@@ -94,4 +94,7 @@ def test_the_whole_text_names_noise_and_cost(*, gaussian: bool, words: str) -> N
     plan, declared = planned(EVERY, gaussian=gaussian)
     text = explain(plan, declared)
     assert text.count(words) == 3
-    assert f"Cost: {plan.cost}; the pure gate books {plan.cost.epsilon}, the zCDP gate {plan.cost.rho}." in text
+    pure = "Gaussian noise closes the pure gate" if gaussian else f"the pure gate books {plan.cost.epsilon}"
+    booked = f"the zCDP gate books {plan.cost.rho}" if gaussian else f"the zCDP gate {plan.cost.rho}"
+    assert f"Cost: {plan.cost}; {pure}, {booked}." in text
+    assert "unbounded" not in text

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import InvalidNumber, SfumatoError, WrongUse
-from sfumato.query.request import Price, price
+from sfumato.query.request import OnAverage, Price, Target, price
 
 BAD = [
     0, -1, -0.1, math.nan, math.inf, -math.inf, 1e-400, "1e-400", "0", "-0.1", "nan", "inf", "abc", "", "1/0", True, False,
@@ -41,6 +41,17 @@ def test_a_bad_cap_is_refused(value: object) -> None:
 def test_a_bad_error_is_refused(value: object) -> None:
     with pytest.raises(InvalidNumber, match="error"):
         price(error=value, max_epsilon=1)
+
+
+@pytest.mark.parametrize("value", [0, -1, "abc", "0%", True, None], ids=repr)
+def test_a_bad_error_on_average_is_refused(value: object) -> None:
+    with pytest.raises(InvalidNumber, match="error"):
+        price(error=OnAverage(value), max_epsilon=1)
+
+
+def test_an_error_on_average_is_told_apart() -> None:
+    assert price(error=OnAverage("5%"), max_epsilon=1).target == Target(Fraction(1, 20), relative=True, average=True)
+    assert price(error="5%", max_epsilon=1).target == Target(Fraction(1, 20), relative=True)
 
 
 def test_a_float_that_is_zero_says_that_it_was_written_too_small() -> None:

@@ -21,6 +21,7 @@ from sfumato.errors import (
     Refused,
     WrongUse,
 )
+from sfumato.query.answer import Answer
 from tests.contracts.people import EXACTLY, FRAME, session, table
 
 COUNT = "SELECT COUNT(*) AS n FROM people"
@@ -210,8 +211,39 @@ def test_the_account_is_exact_and_shows_both_gates(tmp_path: Path) -> None:
     assert form["spent"] == {"epsilon": "unbounded", "rho": "0.01"}
     assert Fraction(form["left"]["rho"]) == account.left_rho == Fraction(form["gates"]["zcdp"]) - Fraction(1, 100)
     assert account.left**2 / 2 <= account.left_rho < (account.left + Fraction(1, 10**12)) ** 2 / 2
-    assert "pure gate" in repr(account)
-    assert "zCDP gate" in repr(account)
+    # what is not counted any more is not shown as if it were beyond its limit
+    assert repr(account).splitlines()[1].startswith("spent     rho 0.01 of ")
+    assert "no epsilon is added up since Gaussian noise was bought" in repr(account)
+    assert "unbounded" not in repr(account)
+
+
+def test_a_pure_account_shows_what_its_gate_has_booked(tmp_path: Path) -> None:
+    for budget, gates in ((3, 0), 1), ((3, "1e-6"), 2):
+        folder = tmp_path / str(gates)
+        folder.mkdir()
+        with session(folder, budget=budget) as opened:
+            opened.query(COUNT, epsilon="0.5")
+            lines = repr(opened.budget).splitlines()
+        assert lines[1] == "spent     epsilon 0.5 of 3 (pure gate)"
+        assert len(lines) == 2 + gates
+
+
+def test_an_answer_that_was_stored_says_that_it_was_paid_before(tmp_path: Path) -> None:
+    with session(tmp_path) as opened:
+        first, again = (opened.query(COUNT, epsilon=1) for _ in range(2))
+        other = opened.query(COUNT, epsilon=2)
+    assert (first.recalled, again.recalled, other.recalled) == (False, True, False)
+    assert first.bytes == again.bytes
+    for shown in (repr, Answer._repr_html_, Answer.explain):
+        assert "paid before" not in shown(first)
+        assert "epsilon = 1 (paid before, nothing now)" in shown(again)
+        assert "paid before" in shown(again.consistent())
+    assert again.to_json() == first.to_json()
+
+
+def test_what_is_answered_by_an_error_asked_again_was_paid_before(tmp_path: Path) -> None:
+    with session(tmp_path) as opened:
+        assert [opened.query(COUNT, error=10, max_epsilon=5).recalled for _ in range(2)] == [False, True]
 
 
 def test_a_pure_account_has_no_second_gate(tmp_path: Path) -> None:

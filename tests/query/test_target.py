@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.accounting.account import account
 from sfumato.errors import BudgetExceeded, NoReference, TargetUnreachable, UnsupportedSql
 from sfumato.query.answer import Answer
-from sfumato.query.request import Target
+from sfumato.query.request import OnAverage, Target
 from sfumato.query.session import Session
-from sfumato.query.target import Reference, wanted
+from sfumato.query.target import Reference, typical_size, wanted
 from sfumato.sql.lower import understand
 from tests.contracts.people import dataset, session
 
@@ -141,8 +142,113 @@ def test_a_reference_that_is_not_positive_is_none() -> None:
     for magnitude in (Fraction(0), Fraction(-3)):
         with pytest.raises(NoReference):
             wanted(
-                question, declared, Target(Fraction(1, 20), relative=True), {0: Reference("c", magnitude, Fraction(1))}
+                question,
+                declared,
+                Target(Fraction(1, 20), relative=True),
+                {0: Reference("c", magnitude, Fraction(1), Fraction(1))},
             )
+
+
+# --- on average over the cells ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sql", "error"),
+    [(COUNT, 7), (BY_SEX, 7), ("SELECT SUM(age) AS s FROM people", 50), ("SELECT SUM(hours) AS s FROM people", "2.5")],
+)
+@pytest.mark.parametrize("budget", [(10**6, 0), (10**6, "1e-6")])
+def test_an_error_on_average_is_the_root_of_the_mean_square(
+    tmp_path: Path, sql: str, error: object, budget: object
+) -> None:
+    with session(tmp_path, budget=budget) as opened:
+        planned = opened.preview(sql, error=OnAverage(error), max_epsilon=100).planned
+        everywhere = opened.preview(sql, error=error, max_epsilon=100).planned
+    (part,), (mechanism,) = planned.bounded.parts, planned.mechanisms
+    step = Fraction(1) if "hours" not in sql else Fraction(1, 4)
+    wanted_square = (Fraction(error) * planned.bounded.refinement / step) ** 2
+    square = second_moment(mechanism.noise)
+    # met, and hardly more than met: a hundredth less noise variance costs more than the grid
+    assert square <= wanted_square <= square * Fraction(101, 100)
+    assert Fraction(planned.cost.rho) < Fraction(everywhere.cost.rho)
+    assert part.distance.value > 0
+
+
+def second_moment(noise: object) -> Fraction:
+    """E X^2 by adding up the law, far enough that what is left out is below 1e-9."""
+    far = 60 * int(noise.half_width(Fraction(1, 2)) + 1)
+    return 2 * sum((Fraction(noise.pmf(x).lower) * x * x for x in range(1, far)), Fraction(0))
+
+
+def test_the_second_moment_notices_a_noise_that_is_too_large(tmp_path: Path) -> None:
+    with session(tmp_path, budget=(10**6, 0)) as opened:
+        per_cell = opened.preview(COUNT, error=20, max_epsilon=100).planned
+        on_average = opened.preview(COUNT, error=OnAverage(20), max_epsilon=100).planned
+    assert second_moment(on_average.mechanisms[0].noise) <= 400
+    assert second_moment(per_cell.mechanisms[0].noise) < 100
+    assert on_average.mechanisms[0].noise.tail(20).upper > Fraction(5, 100)
+
+
+def test_a_mean_by_groups_is_held_to_its_typical_group(tmp_path: Path) -> None:
+    sql = "SELECT age > 20 AS g, AVG(hours) AS m FROM people GROUP BY g"
+    with session(tmp_path) as opened:
+        opened.query(sql, epsilon=2000)
+        # groups of 2 and of 38: the mean of 1/n^2 is that of two groups of 2.82
+        one = opened.preview(sql, error=1, max_epsilon=100).planned
+        both = opened.preview(sql, error=OnAverage(1), max_epsilon=100).planned
+    far = Fraction(both.mechanisms[0].noise.variance.upper)
+    sizes = [Fraction(2), Fraction(38)]
+    step, fine = Fraction(1, 4), both.bounded.refinement
+    error = sum(far * (step / size / fine) ** 2 for size in sizes) / 2
+    assert error <= 1
+    assert error > Fraction(1, 2)
+    # the first question has a release that is exact enough, so neither would be charged
+    assert account(both.event).rho < account(one.event).rho
+    assert (one.cost.rho, both.cost.rho) == ("0", "0")
+
+
+def test_the_typical_size_has_the_same_mean_square() -> None:
+    found = typical_size([Fraction(2), Fraction(38)])
+    assert abs(2 / found**2 - (Fraction(1, 4) + Fraction(1, 1444))) < Fraction(1, 10**9)
+    assert typical_size([Fraction(5), Fraction(0)]) == 0
+
+
+def test_an_error_on_average_is_named_in_the_notes(tmp_path: Path) -> None:
+    with session(tmp_path) as opened:
+        answer = opened.query(BY_SEX, error=OnAverage(7), max_epsilon=100)
+        assert any("root of the mean squared error" in note for note in answer.notes)
+        plain = opened.query(BY_SEX, error=7, max_epsilon=100)
+        assert not any("mean squared" in note for note in plain.notes)
+
+
+def test_a_percentage_on_average(tmp_path: Path) -> None:
+    with session(tmp_path, size=1000) as opened:
+        answer = opened.preview(COUNT, error=OnAverage("5%"), max_epsilon=10)
+    assert answer.planned.notes[0] == "5% of the declared size 1,000 of the table."
+
+
+# --- what cannot be had ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("error", "unit"), [(1, ""), ("0.1%", "%"), (OnAverage(1), "")])
+def test_a_refusal_says_the_smallest_error_that_can_be_had(tmp_path: Path, error: object, unit: str) -> None:
+    with session(tmp_path, size=1000) as opened:
+        with pytest.raises(TargetUnreachable, match=r"The smallest that it buys is about") as refused:
+            opened.query(COUNT, error=error, max_epsilon="0.05")
+        shown = refused.value.problem.rsplit("about ", 1)[1].removesuffix(".")
+        assert shown.endswith("%") == bool(unit)
+        enough = shown if unit else Fraction(shown)
+        less = f"{Fraction(shown[:-1]) * 4 / 5}%" if unit else Fraction(shown) * 4 / 5
+        again = (lambda value: OnAverage(value)) if isinstance(error, OnAverage) else (lambda value: value)
+        opened.preview(COUNT, error=again(enough), max_epsilon="0.05")
+        with pytest.raises(TargetUnreachable):
+            opened.preview(COUNT, error=again(less), max_epsilon="0.05")
+        assert opened.budget.spent == "0"
+
+
+def test_where_nothing_can_be_had_no_error_is_named(tmp_path: Path) -> None:
+    with session(tmp_path) as opened, pytest.raises(TargetUnreachable) as refused:
+        opened.query(COUNT, error=1, max_epsilon="1e-7")
+    assert "smallest" not in str(refused.value)
 
 
 def test_the_reach_of_a_sum_is_in_lattice_steps() -> None:

@@ -3,8 +3,11 @@
 
 import decimal
 import logging
+from contextlib import closing
+from pathlib import Path
 
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -135,3 +138,58 @@ def test_a_frame_that_arrow_cannot_read_leaves_no_value_in_the_error():
         DuckDB({"t": sf.Table(mixed, columns={"x": sf.Integer(0, 9)})})
     assert "private" not in str(caught.value)
     assert caught.value.__context__ is None
+
+
+# --- two columns of one name: DuckDB renames the second, and a declaration would mean either ---------
+
+
+def twice(names: list[str]) -> pa.Table:
+    return pa.table([pa.array([place]) for place in range(len(names))], names=names)
+
+
+def sources(folder: Path, names: list[str]) -> dict[str, object]:
+    """The same columns in every form that can hold them."""
+    table = twice(names)
+    (folder / "files").mkdir()
+    for place in (folder / "one.parquet", folder / "files" / "one.parquet"):
+        pq.write_table(table, place)
+    (folder / "one.csv").write_text(f"{','.join(names)}\n{','.join('1' * len(names))}\n", encoding="utf-8")
+    frame = pd.DataFrame([range(len(names))], columns=names)
+    forms = {"arrow": table, "parquet": folder / "one.parquet", "folder": folder / "files", "csv": folder / "one.csv"}
+    return {**forms, "reader": table.to_reader(), "pandas": frame}
+
+
+@pytest.mark.parametrize(
+    ("names", "named"), [(["a", "a"], "'a'"), (["b", "a", "B"], "'B'"), (["a", "a_1", "A"], "'A'")]
+)
+def test_a_column_that_is_there_twice_is_refused_by_name(tmp_path, names, named):
+    for form, source in sources(tmp_path, names).items():
+        with pytest.raises(InvalidSource, match=f"has the column {named} twice"):
+            DuckDB({"t": sf.Table(source, columns={"a": sf.Integer(0, 9)})})
+        assert form
+
+
+def test_a_polars_frame_with_names_that_differ_in_their_case_is_refused():
+    with pytest.raises(InvalidSource, match="has the column 'A' twice"):
+        DuckDB({"t": sf.Table(pl.DataFrame({"a": [1], "A": [2]}), columns={"a": sf.Integer(0, 9)})})
+
+
+def test_names_inside_a_column_are_not_those_of_columns(tmp_path):
+    nested = pa.table({"s": [{"a": 1, "b": {"a": 2}}], "l": [[{"a": 3}]], "a": [4]})
+    pq.write_table(nested, tmp_path / "nested.parquet")
+    for source in (nested, tmp_path / "nested.parquet"):
+        with closing(DuckDB({"t": sf.Table(source, columns={"a": sf.Integer(0, 9)})})):
+            pass
+    twice_after = pa.table([nested["s"], nested["a"], nested["a"]], names=["s", "a", "a"])
+    pq.write_table(twice_after, tmp_path / "after.parquet")
+    with pytest.raises(InvalidSource, match="has the column 'a' twice"):
+        DuckDB({"t": sf.Table(tmp_path / "after.parquet", columns={"a": sf.Integer(0, 9)})})
+
+
+@pytest.mark.parametrize(("separator", "shown"), [(";", "';'"), ("\t", r"'\\t'"), ("|", r"'\|'")])
+@pytest.mark.parametrize("value", ["1", "1,5"])
+def test_another_separator_than_the_comma_is_named(tmp_path, separator, shown, value):
+    path = tmp_path / "data.csv"
+    path.write_text(f"a{separator}b\n{value}{separator}2\n", encoding="utf-8")
+    with pytest.raises(sf.SfumatoError, match=f"separated by {shown}: write the file with commas"):
+        DuckDB({"t": sf.Table(path, columns={"a": sf.Integer(0, 9)})})

@@ -93,6 +93,52 @@ def test_a_name_of_two_tables_is_refused_with_both(ask):
     assert ask(f"SELECT COUNT(p.product), COUNT(DISTINCT user_id) FROM {joined}").raw.aggregates
 
 
+HYPHENS = {each: sf.Integer(0, 9) for each in ("blood-pressure", "a-b-c", "a")}
+STUDY = Dataset(
+    "study",
+    {"t": sf.Table("t.csv", unit=sf.Unit("p-id", max_rows=1), columns={**HYPHENS, "sex": sf.Category("F", "M")})},
+)
+
+
+@pytest.mark.parametrize(
+    ("sql", "meant"),
+    [
+        ("SELECT AVG(blood-pressure) FROM t", "blood-pressure"),
+        ("SELECT AVG(t.Blood-Pressure) FROM t", "blood-pressure"),
+        ("SELECT AVG(1 + a-b-c) FROM t", "a-b-c"),
+        ("SELECT COUNT(*) FROM t WHERE blood-pressure > 3", "blood-pressure"),
+        ("SELECT COUNT(DISTINCT p-id) FROM t", "p-id"),
+        ("SELECT sex, COUNT(*) FROM t GROUP BY sex ORDER BY 2 - blood-pressure", "blood-pressure"),
+    ],
+)
+def test_a_name_with_a_hyphen_is_told_from_a_subtraction(sql, meant):
+    with pytest.raises(UnknownName) as refusal:
+        understand(sql, STUDY)
+    assert refusal.value.remedy.startswith(f'A name with a hyphen stands in double quotes: "{meant}".')
+    understand('SELECT AVG("blood-pressure"), AVG("a-b-c"), COUNT(DISTINCT "p-id") FROM t', STUDY)
+
+
+def test_a_subtraction_of_what_is_not_there_is_no_name_with_a_hyphen():
+    with pytest.raises(UnknownName) as refusal:
+        understand("SELECT AVG(a - wage) FROM t", STUDY)
+    assert refusal.value.remedy.startswith("Use one of these")
+
+
+@pytest.mark.parametrize(
+    ("test", "written"),
+    [
+        ('sex = "F"', "'F'"),
+        ('sex IN ("F", "M")', "'F'"),
+        ('sex = "it\'s"', "'it''s'"),
+        ('CASE WHEN sex = "M" THEN TRUE END', "'M'"),
+    ],
+)
+def test_a_text_in_double_quotes_is_told_to_be_written_in_single_ones(test, written):
+    with pytest.raises(UnknownName) as refusal:
+        understand(f"SELECT COUNT(*) FROM t WHERE {test}", STUDY)
+    assert refusal.value.remedy == f"A text stands in single quotes: {written}. Double quotes name a column."
+
+
 def test_no_column_is_declared_is_said_so():
     bare = Dataset("bare", {"t": sf.Table("t.csv")})
     with pytest.raises(UnknownName) as refusal:

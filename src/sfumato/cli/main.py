@@ -14,6 +14,7 @@ _COMMANDS = {
     "prepare": ("prepare", "Write layouts of the data that make questions fast."),
     "preview": ("preview", "Cost and expected error of a question; free."),
     "query": ("query", "Ask a question; it is charged."),
+    "diagnose": ("diagnose", "How much clipping and bounding touch; it is charged."),
     "budget": ("budget", "What is spent and what is left."),
     "explain-epsilon": ("explain_epsilon", "What an epsilon means; free."),
     "ledger": ("ledger", "Accounts, audit, export and report of the ledger."),

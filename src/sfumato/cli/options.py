@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -15,6 +15,7 @@ from sfumato.errors import InvalidNumber, WrongUse
 from sfumato.exact.rational import Number, to_fraction
 from sfumato.privacy.event import Json
 from sfumato.query.answer import Answer
+from sfumato.query.request import OnAverage
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -30,16 +31,27 @@ _PRICES = (
     ("--epsilon", "The cost in pure differential privacy (discrete Laplace noise)."),
     ("--rho", "The cost in zCDP (discrete Gaussian noise)."),
     ("--delta", "What showing groups that are not public may cost, beside --epsilon or --rho."),
-    ("--error", "The 95% half-width wanted: 100, or 5% of a public reference."),
+    ("--error", "The 95% half-width wanted in every cell: 100, or 5% of a public reference."),
     ("--max-epsilon", "The most that --error may cost."),
 )
 
 
 def priced(command: F) -> F:
-    """Adds the options that say what a question may cost."""
+    """Adds the options that say what a question may cost; ``asked`` makes a price of them."""
+    command = click.option("--on-average", is_flag=True, help="--error is wanted on average over the cells.")(command)
     for name, text in reversed(_PRICES):
         command = click.option(name, help=text)(command)
     return command
+
+
+def asked(*, on_average: bool, **price: str | None) -> dict[str, Any]:
+    """What the options say, as a session takes it."""
+    if not on_average:
+        return dict(price)
+    error = price["error"]
+    if error is None:
+        raise WrongUse("--on-average without an error.", remedy="--error 100 --on-average --max-epsilon 0.5")
+    return {**price, "error": OnAverage(error)}
 
 
 parameters = click.option(

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """``sfumato preview``: what a question would cost, and how exact it would be."""
 
+from typing import Any
+
 import click
 
-from sfumato.cli.options import as_json, config, named, parameters, priced
+from sfumato.cli.options import as_json, asked, config, named, parameters, priced
 from sfumato.query.load import load
 
 
@@ -14,12 +16,10 @@ from sfumato.query.load import load
 @parameters
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option("--statement", is_flag=True, help="Show the SQL that would run on the data.")
-def command(
-    sql: str, config: str, parameters: tuple[str, ...], form: str, statement: bool, **price: str | None
-) -> None:
+def command(sql: str, config: str, parameters: tuple[str, ...], form: str, statement: bool, **price: Any) -> None:
     """Cost and expected error of SQL, from the declarations alone; nothing is charged."""
     with load(config) as session:
-        preview = session.preview(sql, parameters=named(parameters), **price)
+        preview = session.preview(sql, parameters=named(parameters), **asked(**price))
         if form == "json":
             click.echo(
                 as_json({"cost": preview.cost.to_json(), "errors": preview.error(), "statement": preview.statement})

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """``sfumato query``: ask, be charged, get the answer."""
 
+from typing import Any
+
 import click
 from rich.console import Console
 
-from sfumato.cli.options import config, emit, named, parameters, priced, require_folders, write_file
+from sfumato.cli.options import asked, config, emit, named, parameters, priced, require_folders, write_file
 from sfumato.query.load import load
 
 
@@ -25,7 +27,7 @@ def command(
     form: str,
     output: str | None,
     save_plot: str | None,
-    **price: str | None,
+    **price: Any,
 ) -> None:
     """Answer SQL privately, charging the account of the dataset.
 
@@ -34,7 +36,7 @@ def command(
     require_folders(output, save_plot)
     with load(config) as session:
         with Console(stderr=True).status("asking the data"):
-            answer = session.query(sql, parameters=named(parameters), **price)
+            answer = session.query(sql, parameters=named(parameters), **asked(**price))
         emit(answer, form, output)
         if save_plot:
             write_file(save_plot, answer.plot().svg.encode())

@@ -22,7 +22,7 @@ import duckdb
 
 from sfumato.engines.base import Codes, Exact, tidy
 from sfumato.engines.emit import gather, statements
-from sfumato.engines.files import unreadable
+from sfumato.engines.files import unreadable, with_commas
 from sfumato.engines.layout import layout_statements
 from sfumato.engines.local import Local
 from sfumato.engines.prepared import Prepared
@@ -294,7 +294,7 @@ def _require_readable(table: str, source: Source, column: str, kind: ColumnType)
         raise InvalidDeclaration(
             f"Table {table!r} has no column {column!r}.",
             allowed=", ".join(source.types),
-            remedy="Names are case-sensitive here.",
+            remedy=with_commas(list(source.types)) or "Names are case-sensitive here.",
         )
     family = source.family(column)
     fits: tuple[str, ...]

@@ -4,6 +4,7 @@
 import csv
 import logging
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import duckdb
@@ -30,6 +31,7 @@ def from_file(connection: duckdb.DuckDBPyConnection, name: str, path: Path) -> s
         raise InvalidSource(f"Table {name!r}: no file {str(path)!r}.", remedy="Check the path.")
     suffix = path.suffix.lower()
     if suffix == ".parquet":
+        require_parquet_names(connection, name, path)
         return f"read_parquet({text(str(path))}, hive_partitioning = false)"
     if suffix != ".csv":
         raise InvalidSource(
@@ -41,7 +43,8 @@ def from_file(connection: duckdb.DuckDBPyConnection, name: str, path: Path) -> s
         raise InvalidSource(
             f"Table {name!r}: {path.name!r} is not well-formed CSV.",
             allowed="UTF-8, commas, one kind of line end, as many fields in each line as in the first, RFC 4180 quotes",
-            remedy="'sfumato check' and the log 'sfumato.owner' have the line. Write the file again, or as Parquet.",
+            remedy=with_commas(header)
+            or "'sfumato check' and the log 'sfumato.owner' have the line. Write the file again, or as Parquet.",
         )
     return _csv(path, header)
 
@@ -52,6 +55,53 @@ def unreadable(name: str, source: object, kind: str) -> InvalidSource:
         f"Table {name!r}: {str(source)[:200]!r} cannot be read ({kind}).",
         allowed="an intact Parquet or CSV (UTF-8) file, or an Arrow, pandas or polars table",
     )
+
+
+def with_commas(columns: Sequence[str]) -> str:
+    """What to do about a file whose only column has a name with another separator in it.
+
+    >>> with_commas(["age;sex"])
+    "Its first line is separated by ';': write the file with commas, or as Parquet."
+    """
+    found = next((each for each in ";\t|" if len(columns) == 1 and each in columns[0]), "")
+    return f"Its first line is separated by {found!r}: write the file with commas, or as Parquet." if found else ""
+
+
+def require_names(name: str, source: object, columns: Sequence[str]) -> None:
+    """Refuses a source in which two columns have one name: which of them a declaration means is not said."""
+    seen: dict[str, str] = {}
+    for column in columns:
+        other = seen.get(column.lower())
+        seen[column.lower()] = column
+        if other is not None:
+            raise InvalidSource(
+                f"Table {name!r}: {str(source)[:200]!r} has the column {column!r} twice"
+                f"{'' if other == column else f' (also as {other!r})'}.",
+                allowed="a name for each column, small and capital letters being the same",
+                remedy="Rename one of them, or leave it out.",
+            )
+
+
+def require_parquet_names(connection: duckdb.DuckDBPyConnection, name: str, path: Path) -> None:
+    """Refuses a Parquet file in which two columns have one name."""
+    rows: list[tuple[str, int | None]] = []
+    failed = ""
+    try:
+        rows = connection.execute(f"SELECT name, num_children FROM parquet_schema({text(str(path))})").fetchall()
+    except (duckdb.Error, RuntimeError) as failure:
+        failed = type(failure).__name__
+    if failed:
+        raise unreadable(name, path, failed)
+    # the schema lists what a column holds after the column: the first row is the file itself
+    names, inside = [], [rows[0][1] or 0] if rows else []
+    for column, children in rows[1:]:
+        while not inside[-1]:
+            inside.pop()
+        if len(inside) == 1:
+            names.append(column)
+        inside[-1] -= 1
+        inside.append(children or 0)
+    require_names(name, path.name, names)
 
 
 def _is_well_formed(connection: duckdb.DuckDBPyConnection, path: Path, header: list[str]) -> bool:
@@ -86,6 +136,7 @@ def _header(name: str, path: Path) -> list[str]:
         header = next(csv.reader([line]), [])
     except (OSError, UnicodeDecodeError, csv.Error) as failure:
         raise unreadable(name, path, type(failure).__name__) from None
-    if not header or len(set(header)) != len(header) or "" in header:
-        raise InvalidSource(f"Table {name!r}: the first line of {path.name!r} does not name each column once.")
+    if not header or "" in header:
+        raise InvalidSource(f"Table {name!r}: the first line of {path.name!r} does not name each column.")
+    require_names(name, path.name, header)
     return header

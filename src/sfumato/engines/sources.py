@@ -12,7 +12,7 @@ from pathlib import Path
 
 import duckdb
 
-from sfumato.engines.files import from_file, unreadable
+from sfumato.engines.files import from_file, require_names, require_parquet_names, unreadable
 from sfumato.engines.reading import quote, text
 from sfumato.errors import InvalidSource
 from sfumato.metadata.table import Table
@@ -109,6 +109,7 @@ def _keys(file: Path) -> tuple[str, ...]:
 
 def _schema(connection: duckdb.DuckDBPyConnection, name: str, file: Path) -> dict[str, str]:
     """The columns of one file."""
+    require_parquet_names(connection, name, file)
     return _described(connection, name, file, f"read_parquet({text(str(file))}, hive_partitioning = false)")
 
 
@@ -176,14 +177,20 @@ def _plain_tables(connection: duckdb.DuckDBPyConnection, alias: str) -> list[str
 
 
 def _from_frame(connection: duckdb.DuckDBPyConnection, name: str, source: object) -> str:
-    failed = ""
+    failed, kind = "", type(source).__name__
+    # those of an Arrow table are no names; Arrow itself would refuse a pandas frame without naming the column
+    require_names(name, kind, [each for each in getattr(source, "columns", ()) if isinstance(each, str)])
+    names: list[str] = []
     try:
         import pyarrow  # an Arrow frame needs it, a file does not
 
-        connection.register(f"source_{name}", pyarrow.table(source))
+        table = pyarrow.table(source)
+        names = table.column_names
+        connection.register(f"source_{name}", table)
     except Exception as failure:
         failed = type(failure).__name__
     if failed:
         # outside the handler: Arrow quotes the value that it stumbled over
-        raise unreadable(name, type(source).__name__, failed)
+        raise unreadable(name, kind, failed)
+    require_names(name, kind, names)
     return quote(f"source_{name}")

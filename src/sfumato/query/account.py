@@ -62,12 +62,14 @@ class Account:
 
     def __repr__(self) -> str:
         gates = self.balance.gates
-        lines = [
-            f"limit     {self.limit}",
-            f"spent     epsilon {self.spent} of {units_text(gates.epsilon)} (pure gate)",
-        ]
+        spent = []
+        if self.balance.spent.epsilon is not None:
+            spent.append(f"epsilon {self.spent} of {units_text(gates.epsilon)} (pure gate)")
         if gates.rho is not None:
-            lines.append(f"          rho {self.spent_rho} of {units_text(gates.rho)} (zCDP gate)")
+            spent.append(f"rho {self.spent_rho} of {units_text(gates.rho)} (zCDP gate)")
+        if self.balance.spent.epsilon is None:
+            spent.append("no epsilon is added up since Gaussian noise was bought: the zCDP gate alone counts")
+        lines = [f"limit     {self.limit}", f"spent     {spent[0]}", *(f"          {line}" for line in spent[1:])]
         lines.append(f"left      one question of epsilon up to {decimal_text(self.left)}")
         if self.left_rho:
             lines[-1] += f", or of rho up to {decimal_text(self.left_rho)}"

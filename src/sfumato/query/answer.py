@@ -36,10 +36,12 @@ class Answer:
         notes: what a reader should know (chosen mechanism, unsupported cells).
         bias: what the intervals do not hold: the effect of clipping and bounding.
         bytes: the stored JSON; the same question always gives the same bytes.
+        recalled: it was stored before, so that asking cost nothing this time.
     """
 
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: bytes, *, recalled: bool = False) -> None:
         form = load_body(body)
+        self.recalled = recalled
         self.bytes = body
         self.charge_id = str(form["charge_id"])
         self.dataset = str(form["dataset"])
@@ -94,7 +96,7 @@ class Answer:
         notes: list[Json] = [*self.notes, note()]
         errors = _cut(cast(list[Json], self.form["errors"]), rows, output, parts)
         form = {**self.form, "rows": cast(Json, rows), "errors": errors, "notes": notes, "consistent": True}
-        return Answer(canonical_json(form).encode())
+        return Answer(canonical_json(form).encode(), recalled=self.recalled)
 
     def _released(self) -> tuple[Output, list[Released]]:
         """What was released, and what was made of it."""
@@ -172,7 +174,7 @@ class Answer:
         lines += [f"Bounded: {line}" for line in self.bounded]
         lines += [f"Bias: {line}" for line in self.bias]
         lines += [f"Note: {line}" for line in self.notes]
-        return "\n".join([*lines, f"Cost: {self.cost}. Charge: {self.charge_id}."])
+        return "\n".join([*lines, f"Cost: {self.cost}{self._paid()}. Charge: {self.charge_id}."])
 
     def plot(self, column: str | None = None) -> Figure:
         """Bars with 95% intervals of one released column (default: the first).
@@ -210,15 +212,22 @@ class Answer:
             for value, is_date in zip(row, dates, strict=True)
         ]
 
+    def receipt(self) -> str:
+        """What it cost, whether that was paid before, and which charge paid it."""
+        return f"cost {self.cost}{self._paid()}, charge {self.charge_id[:12]}"
+
+    def _paid(self) -> str:
+        return " (paid before, nothing now)" if self.recalled else ""
+
     def __repr__(self) -> str:
         header, body = cells(self.columns, self.form["rows"], self.form["errors"])
-        lines = [text_table(header, body), f"cost {self.cost}, charge {self.charge_id[:12]}"]
+        lines = [text_table(header, body), self.receipt()]
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes), *(f"bias: {line}" for line in self.bias)])
 
     def _repr_html_(self) -> str:
         header, body = cells(self.columns, self.form["rows"], self.form["errors"])
         notes = "".join(f"<li>{html.escape(line)}</li>" for line in (*self.notes, *self.bias))
-        cost = html.escape(f"{self.cost}, charge {self.charge_id[:12]}")
+        cost = html.escape(self.receipt().removeprefix("cost "))
         return f"{html_table(header, body)}<p>{cost}</p>" + (f"<ul>{notes}</ul>" if notes else "")
 
 

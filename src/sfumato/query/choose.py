@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which mechanism, and how the cost is split among the parts of a question."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TypeAlias
@@ -32,9 +33,10 @@ from sfumato.sql.lower import Question
 
 Mechanism: TypeAlias = AdditiveMechanism | GridQuantiles | ThresholdMechanism
 
-CONFIDENCE = Fraction(95, 100)
 # A solved cost is a multiple of these, so that it reads well and the search is short.
 _EPSILON_GRID, _RHO_GRID = Fraction(1, 10**6), Fraction(1, 10**9)
+# How many times, in 64ths, an error that cannot be had is enlarged to find one that can.
+_FARTHEST = 2**46
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,26 +199,63 @@ def plans_for_target(
             "error= of quantiles, or of groups that are not public.",
             remedy="Ask with epsilon= or rho=; sfumato preview shows the error that it buys.",
         )
+    norms = (Norm.L1, Norm.L2) if concentrated else (Norm.L1,)
+    candidates = [compile_plan(question.raw, dataset, norm, kept) for norm in norms]
     plans = []
-    for norm, grid, most in ((Norm.L1, _EPSILON_GRID, price.most), (Norm.L2, _RHO_GRID, price.most**2 / 2)):
-        if norm is Norm.L2 and not concentrated:
-            continue
-        bounded = compile_plan(question.raw, dataset, norm, kept)
-        reaches = [wanted.reach(index, part, bounded.refinement) for index, part in enumerate(bounded.parts)]
-        costs = [_least(part, norm, grid, most, reach) for part, reach in zip(bounded.parts, reaches, strict=True)]
-        known = [cost for cost in costs if cost is not None]
-        if len(known) == len(costs) and sum(known) <= most:
+    for bounded in candidates:
+        costs = _costs(bounded, wanted, price.most)
+        if costs is not None:
             mechanisms = tuple(
-                _mechanism(part, bounded, cost, None) for part, cost in zip(bounded.parts, known, strict=True)
+                _mechanism(part, bounded, cost, None) for part, cost in zip(bounded.parts, costs, strict=True)
             )
             notes = (*question.notes, *wanted.notes, *layout_notes(bounded, kept))
             plans.append(Planned(question, bounded, mechanisms, notes))
     if not plans:
-        raise TargetUnreachable(
-            f"No mechanism reaches this error with max_epsilon = {decimal_text(price.most)}.",
-            remedy="Allow a larger error= or a larger max_epsilon=; sfumato preview shows what an epsilon buys.",
-        )
+        raise _unreachable(candidates, wanted, price)
     return plans
+
+
+def _costs(bounded: Bounded, wanted: Wanted, max_epsilon: Fraction) -> list[Fraction] | None:
+    """What each part costs at least to meet its error; None where all of them cost too much."""
+    pure = bounded.norm is Norm.L1
+    grid, most = (_EPSILON_GRID, max_epsilon) if pure else (_RHO_GRID, max_epsilon**2 / 2)
+    costs = []
+    for index, part in enumerate(bounded.parts):
+        cost = _least(part, bounded.norm, grid, most, _within(wanted, wanted.reach(index, part, bounded.refinement)))
+        if cost is None:
+            return None
+        costs.append(cost)
+    return costs if sum(costs) <= most else None
+
+
+def _within(wanted: Wanted, reach: int) -> Callable[[Noise], bool]:
+    return lambda noise: reach >= 0 and wanted.meets(noise, reach)
+
+
+def _unreachable(candidates: Sequence[Bounded], wanted: Wanted, price: Price) -> TargetUnreachable:
+    """The refusal of an error, with the smallest one that max_epsilon buys, to two digits."""
+    most, target = price.most, price.target
+    assert most is not None and target is not None, "asked of a target"
+
+    def buys(steps: int) -> bool:
+        times = wanted.times(Fraction(steps, 64))
+        return any(_costs(bounded, times, most) is not None for bounded in candidates)
+
+    smallest_one = ""
+    if most >= _EPSILON_GRID * len(wanted.amounts) and buys(_FARTHEST):
+        factor = Fraction(smallest(lambda steps: steps > 0 and buys(steps), below=64), 64)
+        shown = _two_digits(target.amount * factor * (100 if target.relative else 1))
+        smallest_one = f" The smallest that it buys is about {shown}{'%' if target.relative else ''}."
+    return TargetUnreachable(
+        f"No mechanism reaches this error with max_epsilon = {decimal_text(most)}.{smallest_one}",
+        remedy="Allow a larger error= or a larger max_epsilon=; sfumato preview shows what an epsilon buys.",
+    )
+
+
+def _two_digits(number: Fraction) -> str:
+    """A number rounded up to two digits, so that what it says is enough."""
+    place = Fraction(10) ** (math.floor(math.log10(number)) - 1)
+    return decimal_text(math.ceil(number / place) * place)
 
 
 def cheapest(plans: Sequence[Planned], balance: Balance) -> Planned:
@@ -248,8 +287,8 @@ def _name(plan: Planned) -> str:
     return "Laplace" if plan.bounded.norm is Norm.L1 else "Gaussian"
 
 
-def _least(part: Part, norm: Norm, grid: Fraction, most: Fraction, reach: int) -> Fraction | None:
-    """The least cost on the grid whose noise stays within ``reach`` 95 times in 100."""
+def _least(part: Part, norm: Norm, grid: Fraction, most: Fraction, meets: Callable[[Noise], bool]) -> Fraction | None:
+    """The least cost on the grid whose noise meets the error."""
 
     def noise(cost: Fraction) -> Noise:
         if norm is Norm.L1:
@@ -257,9 +296,9 @@ def _least(part: Part, norm: Norm, grid: Fraction, most: Fraction, reach: int) -
         return DiscreteGaussian(sigma_squared=part.distance.value / (2 * cost))
 
     def enough(steps: int) -> bool:
-        return steps > 0 and noise(steps * grid).tail(reach).upper <= 1 - CONFIDENCE
+        return steps > 0 and meets(noise(steps * grid))
 
-    if reach < 0 or most < grid or not enough(int(most / grid)):
+    if most < grid or not enough(int(most / grid)):
         return None
     # never asked beyond ``most``, which is enough
     return grid * smallest(lambda steps: steps >= most / grid or enough(steps), below=1)

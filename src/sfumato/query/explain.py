@@ -40,9 +40,10 @@ def bounding(bounded: Bounded) -> list[str]:
         kind = column.type
         if isinstance(kind, Integer | Real):
             low, high = (decimal_text(code * kind.step) for code in (kind.lower_code, kind.upper_code))
+            moved = f", which moves a value by at most {decimal_text(kind.step / 2)}" if isinstance(kind, Real) else ""
             lines.append(
                 f"{column.name} was clipped to its declared [{low}, {high}] and rounded to steps of "
-                f"{decimal_text(kind.step)}."
+                f"{decimal_text(kind.step)}{moved}."
             )
     return list(dict.fromkeys([*lines, *_unit_bounding(bounded)]))
 
@@ -180,5 +181,8 @@ def explain(planned: Planned, dataset: Dataset) -> str:
     lines += [f"Bounded: {line}" for line in bounding(bounded)]
     lines += [f"Bias: {line}" for line in bias(bounded)]
     lines += [f"Note: {line}" for line in planned.notes]
-    lines.append(f"Cost: {planned.cost}; the pure gate books {planned.cost.epsilon}, the zCDP gate {planned.cost.rho}.")
+    gates = f"the pure gate books {planned.cost.epsilon}, the zCDP gate {planned.cost.rho}"
+    if planned.cost.epsilon == "unbounded":
+        gates = f"Gaussian noise closes the pure gate, the zCDP gate books {planned.cost.rho}"
+    lines.append(f"Cost: {planned.cost}; {gates}.")
     return "\n".join(lines)

@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from sfumato.errors import WrongUse
 from sfumato.exact.rational import Number, decimal_text, to_fraction
+from sfumato.query.request import Wish
 
 if TYPE_CHECKING:
     from sfumato.query.answer import Answer
@@ -212,11 +213,11 @@ class Frame:
         """The same question as SQL."""
         return self.select.sql(dialect="duckdb")
 
-    def query(self, **price: Number) -> "Answer":
+    def query(self, **price: Wish) -> "Answer":
         """The private answer, at a price as of ``Session.query``."""
         return self.ask(self.select, **price)
 
-    def preview(self, **price: Number) -> "Preview":
+    def preview(self, **price: Wish) -> "Preview":
         """Cost and expected error, free."""
         return self.foresee(self.select, **price)
 

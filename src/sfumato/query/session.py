@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The front door: a dataset, its budget, its ledger, and questions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import cast
@@ -23,20 +23,23 @@ from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
 from sfumato.plan.scalar import Estimate
 from sfumato.privacy.budget import Budget
+from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import Json
 from sfumato.privacy.unit import AddRemove, Relation
 from sfumato.query.account import Account
 from sfumato.query.answer import Answer
 from sfumato.query.choose import Planned, cheapest, plan_for_price, plans_for_target
+from sfumato.query.diagnose import checks
+from sfumato.query.diagnosis import Diagnosis, diagnosis
 from sfumato.query.frame import Frame, frame
-from sfumato.query.pipeline import UNPREPARED
+from sfumato.query.pipeline import UNPREPARED, compile_plan
 from sfumato.query.preview import Preview
 from sfumato.query.release import Asker, release
-from sfumato.query.request import price
+from sfumato.query.request import Wish, price
 from sfumato.query.reuse import reuse
-from sfumato.query.steps import Foreseen, Paid, Rehearsed, Step, resolved
+from sfumato.query.steps import Alone, Foreseen, Paid, Rehearsed, Step, resolved
 from sfumato.query.table import parts_from_json
-from sfumato.query.target import Reference, wanted
+from sfumato.query.target import Reference, typical_size, wanted
 from sfumato.sql.bind import Parameters
 from sfumato.sql.lower import Question
 
@@ -91,7 +94,7 @@ class Session:
         epsilon: Number | None = None,
         rho: Number | None = None,
         delta: Number | None = None,
-        error: Number | None = None,
+        error: Wish | None = None,
         max_epsilon: Number | None = None,
     ) -> Preview:
         """Cost and expected error of a question, free; the data is not touched."""
@@ -108,7 +111,7 @@ class Session:
         epsilon: Number | None = None,
         rho: Number | None = None,
         delta: Number | None = None,
-        error: Number | None = None,
+        error: Wish | None = None,
         max_epsilon: Number | None = None,
         key: str | None = None,
     ) -> Answer:
@@ -116,7 +119,8 @@ class Session:
 
         Exactly one of: ``epsilon`` (pure DP, discrete Laplace), ``rho`` (zCDP, discrete
         Gaussian), or ``error`` with ``max_epsilon``: the cheapest cost whose 95% half-width
-        is at most ``error``, absolute or such as "5%" of a public reference. ``delta`` pays,
+        is at most ``error`` in every cell, or on average with ``sf.OnAverage(error)``; absolute
+        or such as "5%" of a public reference. ``delta`` pays,
         beside ``epsilon`` or ``rho``, for groups that are not public. ``parameters`` are the
         values of ``$1``, ``?`` or ``:name`` in the text.
 
@@ -134,10 +138,42 @@ class Session:
         asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
         first = Rehearsed(self._planned)
         step = resolved(sql, parameters, asked, self.dataset, first)
+        if first.doubtful:
+            self._planned(resolved(sql, parameters, asked, self.dataset, Rehearsed(self._planned, nulls=True)))
         if first.plans:
-            self._require_all(first, self._planned(step))
+            self._require_all([*first.plans, (step, self._planned(step))])
             step = resolved(sql, parameters, asked, self.dataset, Paid(self._answered))
         return self._answered(step, key or "")
+
+    def diagnose(
+        self,
+        sql: str | exp.Select,
+        *,
+        parameters: Parameters | None = None,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+    ) -> Diagnosis:
+        """How much of the data clipping and bounding touch in a question: the bias beside its intervals.
+
+        Asks how many units have more than a limit allows, which share of the values lies beyond
+        the declared bounds, and which share of the rows is in no group: at most two questions,
+        which share the price and are charged, stored and answered like any other. The question
+        itself is not asked.
+
+        Raises:
+            Refused: as ``query``; nothing in the question is clipped or bounded; a sub-query or a
+                limit that would have to be answered first. Free.
+            EngineFailed: the cost stays spent.
+        """
+        asked = price(epsilon=epsilon, rho=rho)
+        step = resolved(sql, parameters, asked, self.dataset, Alone())
+        norm = Norm.L1 if asked.epsilon is not None else Norm.L2
+        found = checks(step.question, compile_plan(step.question.raw, step.dataset, norm))
+        share = asked.scaled(Fraction(1, len(found)))
+        # a prepared layout holds clipped codes, which cannot tell what was clipped
+        planned = [plan_for_price(check.question, step.dataset, share) for check in found]
+        self._require_all([(step, each) for each in planned])
+        return diagnosis(found, [self._released(each, self._asker) for each in planned])
 
     def table(self, name: str) -> Frame:
         """A question about a table without SQL: ``where``, ``join``, ``group_by``, ``agg``, then ``query``."""
@@ -164,14 +200,12 @@ class Session:
     def __repr__(self) -> str:
         return f"Session of {self.dataset.name!r}: {', '.join(self.dataset.tables)}\n{self.budget!r}"
 
-    def _require_all(self, first: Rehearsed, last: Planned) -> None:
-        """Refuses, while it is free, a question whose first part could be paid and the rest not."""
-        keys = [self._asker.about(step.dataset).question_key(planned) for step, planned in first.plans]
-        stored = [self._ledger.answer(key) is not None for key in keys]
-        if not all(stored):
-            new = [planned for (_, planned), known in zip(first.plans, stored, strict=True) if not known]
-            whole = sum((planned.charge for planned in (*new, last)), NOTHING)
-            self._ledger.balance(self.dataset.name).require(whole)
+    def _require_all(self, plans: Sequence[tuple[Step, Planned]]) -> None:
+        """Refuses, while it is free, questions of which the first could be paid and the rest not."""
+        keys = [self._asker.about(step.dataset).question_key(planned) for step, planned in plans]
+        new = [planned for key, (_, planned) in zip(keys, plans, strict=True) if self._ledger.answer(key) is None]
+        if len(new) > 1:
+            self._ledger.balance(self.dataset.name).require(sum((each.charge for each in new), NOTHING))
 
     def _planned(self, step: Step) -> Planned:
         """The plan of a step: the cheapest of those that there are."""
@@ -187,7 +221,12 @@ class Session:
         asker = self._asker.about(step.dataset)
         known = [plan for plan in plans if self._ledger.answer(asker.question_key(plan)) is not None]
         planned = known[0] if known else self._cheapest([reuse(plan, asker, self._ledger) for plan in plans])
-        return Answer(release(planned, asker, self._engine, self._ledger, key=key))
+        return self._released(planned, asker, key)
+
+    def _released(self, planned: Planned, asker: Asker, key: str = "") -> Answer:
+        """The answer to a planned question, and whether it was there before."""
+        recalled = planned.fresh is None or self._ledger.answer(asker.question_key(planned)) is not None
+        return Answer(release(planned, asker, self._engine, self._ledger, key=key), recalled=recalled)
 
     def _plans(self, step: Step) -> list[Planned]:
         if step.price.target is None:
@@ -211,8 +250,9 @@ class Session:
             if not any(each.index == index for each in reads) or not part.values or part.noise is None:
                 continue
             points = [abs(part.point(group)) for group in range(len(part.values))]
-            size = min(sum(values) for values in part.values) * part.reading.unit
-            found[index] = Reference(answer.charge_id[:12], sum(points, Fraction(0)) / len(points), Fraction(size))
+            sizes = [sum(values) * part.reading.unit for values in part.values]
+            mean = sum(points, Fraction(0)) / len(points)
+            found[index] = Reference(answer.charge_id[:12], mean, min(sizes), typical_size(sizes))
         return found
 
 

@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 
 from sqlglot import exp
 
-from sfumato.errors import MissingDeclaration, WrongUse
+from sfumato.errors import MissingDeclaration, UnsupportedSql
 from sfumato.exact.rational import to_fraction
 from sfumato.metadata.dataset import Dataset
 from sfumato.query.answer import Answer
@@ -21,10 +21,11 @@ from sfumato.query.automatic import SHARE, automatic, declared_groups, learnt_li
 from sfumato.query.choose import Planned
 from sfumato.query.request import Price
 from sfumato.sql.bind import Parameters, scalar_queries
-from sfumato.sql.lower import Question, stand_in, understand
+from sfumato.sql.lower import Question, may_be_null, stand_in, understand
 from sfumato.sql.parse import parse
 
-Scalar: TypeAlias = Fraction | datetime.date
+# The value of a sub-query; None: it is NULL.
+Scalar: TypeAlias = Fraction | datetime.date | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +63,39 @@ class Foreseen:
         )
 
 
-class Rehearsed:
-    """Stand-ins for everything; ``plans`` are what would be charged first."""
+class Alone:
+    """Of a diagnosis: nothing may have to come first, for it is not the question that is asked."""
 
-    def __init__(self, plan: Callable[[Step], Planned]) -> None:
+    def scalar(self, step: Step) -> tuple[Scalar, str]:
+        raise UnsupportedSql(
+            f"A diagnosis of a question with a sub-query that is an answer of its own: {step.question.text}.",
+            remedy="Ask the sub-query first, and write its number, or a parameter, in its place.",
+        )
+
+    def limit(self, name: str, step: Step, groups: int | None) -> tuple[int, str]:
+        raise MissingDeclaration(
+            f"{name} of table {step.question.table!r} is sf.AUTO: there is no limit yet whose effect could be told.",
+            remedy=f"Declare {name}= with a number.",
+        )
+
+
+class Rehearsed:
+    """Stand-ins for everything; ``plans`` are what would be charged first.
+
+    ``nulls``: what may turn out to be NULL is. ``doubtful``: there is such a sub-query.
+    """
+
+    def __init__(self, plan: Callable[[Step], Planned], *, nulls: bool = False) -> None:
         self._plan = plan
+        self._nulls = nulls
         self.plans: list[tuple[Step, Planned]] = []
+        self.doubtful = False
 
     def scalar(self, step: Step) -> tuple[Scalar, str]:
         self.plans.append((step, self._plan(step)))
-        return stand_in(step.question), ""
+        value, doubtful = stand_in(step.question), may_be_null(step.question.output.items[0].expression)
+        self.doubtful |= doubtful
+        return None if doubtful and self._nulls else value, ""
 
     def limit(self, name: str, step: Step, groups: int | None) -> tuple[int, str]:
         self.plans.append((step, self._plan(step)))
@@ -87,7 +111,8 @@ class Paid:
     def scalar(self, step: Step) -> tuple[Scalar, str]:
         answer = self._answer(step)
         value = _constant(answer)
-        return value, f"{step.question.text} = {_only(answer)} was answered first (charge {answer.charge_id[:12]})."
+        shown = "NULL" if value is None else _only(answer)
+        return value, f"{step.question.text} = {shown} was answered first (charge {answer.charge_id[:12]})."
 
     def limit(self, name: str, step: Step, groups: int | None) -> tuple[int, str]:
         answer = self._answer(step)
@@ -139,7 +164,7 @@ def _only(answer: Answer) -> str:
 def _constant(answer: Answer) -> Scalar:
     """The one number of an answer, to be used in another question."""
     if answer.rows[0][0] is None:
-        raise WrongUse("The answer of a sub-query is NULL.", remedy="Ask it alone; its answer is stored, and free.")
+        return None
     if answer.columns[0]["type"] == "date":
         return datetime.date.fromisoformat(_only(answer))
     return to_fraction("The answer of a sub-query", _only(answer))

@@ -6,13 +6,15 @@ the table, or the first estimate already stored for the same question. Never to 
 value.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sfumato.errors import NoReference, UnsupportedSql
 from sfumato.exact.rational import decimal_text
+from sfumato.exact.rounding import sqrt_down
 from sfumato.metadata.dataset import Dataset
+from sfumato.noise import Noise
 from sfumato.plan.aggregate import Aggregate, CountRows, Mean, Sum, Variance
 from sfumato.plan.relation import Scan
 from sfumato.plan.scalar import Estimate, Key, Scalar
@@ -22,26 +24,37 @@ from sfumato.plan.status import Part
 from sfumato.query.request import Target
 from sfumato.sql.lower import Question
 
+CONFIDENCE = Fraction(95, 100)
+
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What an answer stored earlier says of a part: a mean estimate, and the rows behind it."""
+    """What an answer stored earlier says of a part: a mean estimate, and the rows behind it.
+
+    ``size``: of the smallest group; ``typical``: the size of the groups that all being alike
+    would have the same mean squared error.
+    """
 
     charge: str
     magnitude: Fraction
     size: Fraction
+    typical: Fraction
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Half-widths in the units of the answer, and the group size where a mean needs one."""
+    """Errors in the units of the answer, and the group size where a mean needs one.
+
+    Half-widths at 95%, or with ``average`` roots of mean squares.
+    """
 
     amounts: tuple[Fraction, ...]
     sizes: tuple[Fraction, ...]
     notes: tuple[str, ...]
+    average: bool = False
 
     def reach(self, index: int, part: Part, fine: int) -> int:
-        """The largest noise, in the integers of a part, that keeps its half-width."""
+        """The largest noise, in the integers of a part, that keeps its error."""
         amount = self.amounts[index]
         match part.aggregate:
             case Sum(value):
@@ -51,6 +64,16 @@ class Wanted:
                 return int(amount / value.step * self.sizes[index] * fine) - 1
             case _:
                 return int(amount * fine)
+
+    def meets(self, noise: Noise, reach: int) -> bool:
+        """Whether a noise keeps within ``reach``: 95 times in 100, or in the root of its mean square."""
+        if self.average:
+            return Fraction(noise.variance.upper) <= reach * reach
+        return noise.tail(reach).upper <= 1 - CONFIDENCE
+
+    def times(self, factor: Fraction) -> "Wanted":
+        """The same with every error so many times as large."""
+        return replace(self, amounts=tuple(amount * factor for amount in self.amounts))
 
 
 def wanted(question: Question, dataset: Dataset, target: Target, stored: Mapping[int, Reference]) -> Wanted:
@@ -77,13 +100,27 @@ def wanted(question: Question, dataset: Dataset, target: Target, stored: Mapping
         reference = stored.get(index)
         amount, note = _amount(aggregate, target, size, reference)
         amounts.append(amount)
-        sizes.append(_size(aggregate, size, reference, counted=dataset.tables[question.table].unit is None))
+        counted = size if dataset.tables[question.table].unit is None else None
+        sizes.append(_size(aggregate, counted, reference, average=target.average))
         notes += [note] if note else []
         if isinstance(aggregate, Mean) and reference is None:
             notes.append(
                 f"{title(aggregate)}: the error holds as far as none of the declared {size or 0:,} values is missing."
             )
-    return Wanted(tuple(amounts), tuple(sizes), tuple(notes))
+    if target.average:
+        notes.append("The error is the root of the mean squared error over the cells of a column, not of every cell.")
+    return Wanted(tuple(amounts), tuple(sizes), tuple(notes), target.average)
+
+
+def typical_size(sizes: Sequence[Fraction]) -> Fraction:
+    """The size of equal groups whose means have the mean squared error of these; 0 where one has no size.
+
+    >>> typical_size([Fraction(10), Fraction(10)])
+    Fraction(10, 1)
+    """
+    if min(sizes) <= 0:
+        return Fraction(0)
+    return sqrt_down(len(sizes) / sum((1 / (size * size) for size in sizes), Fraction(0)))
 
 
 def _declared_size(question: Question, dataset: Dataset) -> int | None:
@@ -112,14 +149,14 @@ def _amount(aggregate: Aggregate, target: Target, size: int | None, stored: Refe
     )
 
 
-def _size(aggregate: Aggregate, size: int | None, stored: Reference | None, *, counted: bool) -> Fraction:
-    """The rows behind a mean; ``counted``: every row is its own unit, so the declared size is theirs."""
+def _size(aggregate: Aggregate, size: int | None, stored: Reference | None, *, average: bool) -> Fraction:
+    """The rows behind a mean: the declared size where every row is its own unit, or what is stored."""
     if not isinstance(aggregate, Mean):
         return Fraction(0)
-    if size is not None and counted:
+    if size is not None:
         return Fraction(size)
     if stored is not None and stored.size > 0:
-        return stored.size
+        return stored.typical if average else stored.size
     raise NoReference(
         f"The error of {title(aggregate)} depends on how many rows a group has, which is not public.",
         allowed="a declared size= of the table, or an answer already stored for the same question",

@@ -19,7 +19,8 @@ from sfumato.sql.reject import refuse, require_few
 
 Parameter: TypeAlias = int | float | str | bool | Decimal | Fraction | datetime.date
 Parameters: TypeAlias = Mapping[str, Parameter] | Sequence[Parameter]
-Scalars: TypeAlias = Callable[[exp.Select], Fraction | datetime.date]
+Answered: TypeAlias = Fraction | datetime.date | None
+Scalars: TypeAlias = Callable[[exp.Select], Answered]
 
 # Where a sub-query stands for rows, or for a number that has to be written.
 _ROWS = (exp.From, exp.Join, exp.In, exp.Limit, exp.Offset, exp.SetOperation, exp.Subquery, exp.Any, exp.All, exp.CTE)
@@ -76,7 +77,7 @@ def scalar_queries(select: exp.Select) -> list[exp.Select]:
     return [_standing_alone(node) for node in _places(select)]
 
 
-def with_scalars(select: exp.Select, scalars: Scalars | Mapping[str, Fraction | datetime.date] | None) -> exp.Select:
+def with_scalars(select: exp.Select, scalars: Scalars | Mapping[str, Answered] | None) -> exp.Select:
     """The statement with the answers of its scalar sub-queries in their places (``literal.answered``).
 
     ``scalars`` answers a sub-query, in which those that came before it are answered already; or
@@ -92,7 +93,7 @@ def with_scalars(select: exp.Select, scalars: Scalars | Mapping[str, Fraction | 
                 "or give the cost of both to session.query.",
             )
         answer = scalars[text] if isinstance(scalars, Mapping) else scalars(_standing_alone(node))
-        node.set("this", constant("The answer of a sub-query", answer).unnest())
+        node.set("this", _null() if answer is None else constant("The answer of a sub-query", answer).unnest())
     return select
 
 
@@ -116,6 +117,11 @@ def constant(name: str, value: object) -> exp.Expr:
     exact = to_fraction(name, value)
     written = exp.Literal.number(str(abs(exact)))
     return exp.Paren(this=exp.Neg(this=written)) if exact < 0 else written
+
+
+def _null() -> exp.Expr:
+    """A number that is NULL; NULL itself would be refused, as one does not write it."""
+    return exp.Nullif(this=exp.Literal.number("1"), expression=exp.Literal.number("1"))
 
 
 def _by_name(parameters: Parameters | None) -> dict[str, Parameter]:

@@ -9,7 +9,7 @@ from sqlglot import exp
 from sfumato.errors import UnsupportedSql
 from sfumato.plan.scalar import Like, Not
 from sfumato.sql import arithmetic, dates, labels
-from sfumato.sql.literal import answered, literal, whole
+from sfumato.sql.literal import is_answered, literal, whole
 from sfumato.sql.reject import reject, require_only
 from sfumato.sql.rows import (
     Functions,
@@ -33,7 +33,7 @@ def _add(rows: Rows, node: exp.Expr) -> Typed:
     moment = dates.as_day(one) if isinstance(one, Day) or isinstance(other, Interval) else None
     later = dates.as_day(other) if isinstance(other, Day) or isinstance(one, Day) else None
     days = [each for typed, each in ((one, node.this), (other, node.expression)) if isinstance(typed, Number)]
-    if (moment is not None or later is not None) and any(map(_is_answered, days)):
+    if (moment is not None or later is not None) and any(map(is_answered, days)):
         raise UnsupportedSql(
             "A date plus or minus the answer of a sub-query, which may be no whole number of days.",
             remedy="Compare with a date: day > (SELECT MEDIAN(day) FROM ...), or write the number of days.",
@@ -58,13 +58,13 @@ def _divide(rows: Rows, node: exp.Expr) -> Typed:
         divisor = divisor.this
     skips = isinstance(divisor, exp.Nullif) and literal(divisor.expression) == 0
     below = rows.number(divisor.this if skips else divisor)
-    if not skips and known(below) is not None and _is_answered(node.expression):
+    if not skips and known(below) is not None and is_answered(node.expression):
         raise arithmetic.may_be_zero()
     return arithmetic.divide(rows.number(node.this), below, skips_zero=skips)
 
 
 def _modulo(rows: Rows, node: exp.Expr) -> Typed:
-    if _is_answered(node.expression):
+    if is_answered(node.expression):
         raise UnsupportedSql("MOD by the answer of a sub-query, which may not be positive.", remedy="MOD(column, 7)")
     return arithmetic.remainder(rows.number(node.this), rows.number(node.expression))
 
@@ -93,7 +93,7 @@ def _of_number(function: Callable[[Number], Number]) -> Callable[[Rows, exp.Expr
 def _bucket(rows: Rows, node: exp.Expr) -> Typed:
     require_only(node, "this", "min_value", "max_value", "num_buckets")
     bounds = [node.args.get(each) for each in ("min_value", "max_value")]
-    low, high = (None if each is None or _is_answered(each) else known(rows.value(each)) for each in bounds)
+    low, high = (None if each is None or is_answered(each) else known(rows.value(each)) for each in bounds)
     if not isinstance(low, Fraction) or not isinstance(high, Fraction) or low >= high:
         raise UnsupportedSql("WIDTH_BUCKET without constant bounds.", remedy="WIDTH_BUCKET(column, 0, 200, 20)")
     count = whole(node.args.get("num_buckets"), "WIDTH_BUCKET: a number of buckets", 1, 99_998)
@@ -110,7 +110,8 @@ def _coalesce(rows: Rows, node: exp.Expr) -> Typed:
 
 
 def _nullif(rows: Rows, node: exp.Expr) -> Typed:
-    return null_where_equal(rows.value(node.this), rows.value(node.expression))
+    one, other = rows.comparable(node.this, node.expression)
+    return null_where_equal(one, other)
 
 
 def _cast(rows: Rows, node: exp.Expr) -> Typed:
@@ -236,11 +237,6 @@ def _contains(rows: Rows, node: exp.Expr) -> Typed:
         (lambda label: label.startswith(wanted)) if starts else (lambda label: wanted in label)
     )
     return labels.matching(rows.label(node.this), test)
-
-
-def _is_answered(node: exp.Expr | None) -> bool:
-    """Whether the answer of a sub-query stands in an expression: then nothing may be refused for its size."""
-    return node is not None and any(answered(each) is not None for each in node.walk())
 
 
 def _text(node: exp.Expr | None) -> str:

@@ -51,7 +51,7 @@ def grouped(select: exp.Select, scope: Scope, rows: Rows, relation: Relation) ->
     values: list[Typed] = []
     keys: list[GroupKey] = []
     places: dict[int, int] = {}
-    absent, tests = frozenset(_absent(relation)), tuple(holding(relation))
+    absent, tests = frozenset(_absent(relation)), scope.written(holding(relation))
     wanted = dict.fromkeys(each for chosen in sets for each in chosen)
     require_few(len(wanted), "keys of GROUP BY")
     for node in wanted:

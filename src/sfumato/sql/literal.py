@@ -22,6 +22,11 @@ def answered(node: exp.Expr | None) -> exp.Expr | None:
     return inner if isinstance(inner, exp.Expr) and not isinstance(inner, exp.Query) else None
 
 
+def is_answered(node: exp.Expr | None) -> bool:
+    """Whether the answer of a sub-query stands in an expression: then nothing may be refused for its size."""
+    return node is not None and any(answered(each) is not None for each in node.walk())
+
+
 def literal(node: exp.Expr | None) -> Literal | None:
     """The number, text or truth that a node writes; None if it is no constant."""
     match node:

@@ -13,10 +13,28 @@ from sfumato.metadata.column import Date
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import Quantiles
 from sfumato.plan.output import Output
-from sfumato.plan.scalar import And, Case, Compare, Constant, Estimate, IsNull, Like, Member, Not, Or, Scalar
+from sfumato.plan.scalar import (
+    And,
+    Arithmetic,
+    Case,
+    Coalesce,
+    Compare,
+    Constant,
+    Estimate,
+    IsNull,
+    Like,
+    Lookup,
+    Member,
+    Not,
+    Operation,
+    Or,
+    Quotient,
+    Scalar,
+    children,
+)
 from sfumato.plan.status import Raw
 from sfumato.sql.aggregates import Aggregates, shared
-from sfumato.sql.bind import Parameters, Scalars, with_parameters, with_scalars, with_today
+from sfumato.sql.bind import Answered, Parameters, Scalars, with_parameters, with_scalars, with_today
 from sfumato.sql.calls import calls
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.group import grouped, require_linear
@@ -53,7 +71,7 @@ def understand(
     *,
     parameters: Parameters | None = None,
     today: datetime.date | None = None,
-    scalars: Scalars | Mapping[str, Fraction | datetime.date] | None = None,
+    scalars: Scalars | Mapping[str, Answered] | None = None,
 ) -> Question:
     """The question that a statement asks of a dataset.
 
@@ -116,6 +134,28 @@ def stand_in(question: Question) -> Fraction | datetime.date:
             remedy="Let it give one number, (SELECT AVG(x) FROM t), and compare outside.",
         )
     return Fraction(1)
+
+
+def may_be_null(expression: Scalar) -> bool:
+    """Whether an expression over released numbers can be NULL.
+
+    >>> may_be_null(Estimate(0)), may_be_null(Constant(None))
+    (False, True)
+    """
+    inner = [may_be_null(each) for each in children(expression)]
+    match expression:
+        case Constant(value):
+            return value is None
+        case Arithmetic(Operation.DIVIDE, _, right):
+            return any(inner) or not (isinstance(right, Constant) and right.value)
+        case Coalesce():
+            return all(inner)
+        case Case(branches, otherwise):
+            return any(may_be_null(each) for each in (otherwise, *(result for _, result in branches)))
+        case Quotient() | Lookup():
+            return True
+        case _:
+            return any(inner)
 
 
 def _is_number(expression: Scalar) -> bool:

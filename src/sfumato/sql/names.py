@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the names of a statement mean: tables and sub-queries in FROM, and their columns."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -9,7 +9,7 @@ from sqlglot import exp
 from sfumato.errors import UnknownName, UnsupportedSql
 from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.scalar import Field
+from sfumato.plan.scalar import Field, Scalar, children
 from sfumato.sql.reject import reject, require_only
 from sfumato.sql.typed import Person, Typed, Words
 
@@ -19,12 +19,17 @@ _MOST_TABLES = 50
 
 @dataclass(slots=True)
 class Context:
-    """What the whole statement shares: the declarations, the names given so far, the notes."""
+    """What the whole statement shares: the declarations, the names given so far, the notes.
+
+    ``answered``: the tests in which the answer of a sub-query stands.
+    """
 
     dataset: Dataset
     notes: list[str] = field(default_factory=list)
     units_read: dict[str, Column] = field(default_factory=dict)
+    answered: set[Scalar] = field(default_factory=set)
     _taken: set[str] = field(default_factory=set)
+    _counts: dict[str, int] = field(default_factory=dict)
     _tables: int = 0
 
     def note(self, words: str) -> None:
@@ -49,10 +54,11 @@ class Context:
 
     def name(self, wanted: str) -> str:
         """A name for a computed column that is not yet taken."""
-        count, chosen = 1, wanted
+        count, chosen = self._counts.get(wanted, 1), wanted
         while chosen in self._taken:
             count += 1
             chosen = f"{wanted}{count}"
+        self._counts[wanted] = count
         self._taken.add(chosen)
         return chosen
 
@@ -86,6 +92,15 @@ class Scope:
     def note(self, words: str) -> None:
         """Tells the reader of the answer something."""
         self._context.note(words)
+
+    def answered(self, test: Scalar) -> None:
+        """Notes that the answer of a sub-query stands in a test."""
+        self._context.answered.add(test)
+
+    def written(self, tests: Iterable[Scalar]) -> tuple[Scalar, ...]:
+        """Those of some tests that the statement itself decides, without the answer of a sub-query."""
+        known = self._context.answered
+        return tuple(each for each in tests if not known or known.isdisjoint(_inside(each)))
 
     def column(self, node: exp.Column) -> Typed:
         """What a column means; lists the declared ones if there is none."""
@@ -144,10 +159,43 @@ class Scope:
             )
         named = [each for each in self.sources if prefix in ("", each.name.lower())]
         allowed = [column for each in named for column in each.shown]
+        remedy = "Use one of these, or declare the column in columns= with its values or bounds."
+        written = {name.lower(): name for each in named for name in (*each.parts, *each.shown)}
+        meant = next((written[each] for each in _hyphenated(node) if each in written), None)
+        if meant is not None:
+            remedy = f'A name with a hyphen stands in double quotes: "{meant}". Without them it is a subtraction.'
+        elif isinstance(node.this, exp.Identifier) and node.this.quoted:
+            text = exp.Literal.string(node.name).sql(dialect="duckdb")
+            remedy = f"A text stands in single quotes: {text}. Double quotes name a column."
         where = named[0].known if len(named) == 1 else "No table here"
         has = "has no declared column" if len(named) == 1 else "has a declared column"
         return UnknownName(
             f"{where} {has} {node.name!r}.",
             allowed=", ".join(allowed) or "none: no column is declared",
-            remedy="Use one of these, or declare the column in columns= with its values or bounds.",
+            remedy=remedy,
         )
+
+
+def _hyphenated(node: exp.Column) -> Iterator[str]:
+    """The names that subtractions around a column spell, a-b-c: the longest first, in small letters."""
+    top: exp.Expr = node
+    while isinstance(top.parent, exp.Sub):
+        top = top.parent
+    terms: list[exp.Expr] = []
+    while isinstance(top, exp.Sub):
+        terms.insert(0, top.expression)
+        top = top.this
+    while isinstance(top, exp.Binary):
+        # of 1 + a - b the first word is a
+        top = top.expression
+    words = [each.name.lower() if isinstance(each, exp.Column | exp.Literal) else "" for each in (top, *terms)]
+    for size in range(len(words), 1, -1):
+        for start in range(len(words) - size + 1):
+            yield "-".join(words[start : start + size])
+
+
+def _inside(expression: Scalar) -> Iterator[Scalar]:
+    """An expression and all that it is made of."""
+    yield expression
+    for each in children(expression):
+        yield from _inside(each)

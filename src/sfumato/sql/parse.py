@@ -11,7 +11,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sfumato.errors import SqlSyntaxError, UnsupportedSql
-from sfumato.sql.reject import NOT_A_QUERY, refuse, reject
+from sfumato.sql.reject import NOT_A_QUERY, refuse, reject, require_few
 
 # sqlglot warns on the console about statements that we refuse anyway.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
@@ -44,6 +44,8 @@ def checked(statement: exp.Expr) -> exp.Select:
     if not isinstance(statement, exp.Select):
         word = statement.name if isinstance(statement, exp.Command) else statement.key
         raise refuse(f"The statement {word.upper()}", NOT_A_QUERY)
+    for clause in statement.find_all(exp.With):
+        require_few(len(clause.expressions), "names in WITH")
     if _depth(statement, {}) > _DEEPEST:
         raise _too_deep()
     return statement

@@ -215,6 +215,10 @@ class _KeyNames:
     def reads(self, person: Person) -> None:
         """The unit's own column is below the grouping, and not seen from here."""
 
+    def answered(self, test: Scalar) -> None:
+        """Notes that the answer of a sub-query stands in a test."""
+        self._scope.answered(test)
+
     def column(self, node: exp.Column) -> Typed:
         """The key that a name means."""
         if not node.table and node.name.lower() in self._aliases:

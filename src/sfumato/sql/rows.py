@@ -11,7 +11,7 @@ from sfumato.errors import MissingDeclaration, UnsupportedSql
 from sfumato.plan.scalar import And, Case, Coalesce, Comparison, Constant, Extreme, Field, IsNull, Not, Or, Scalar
 from sfumato.sql import arithmetic, compare, dates
 from sfumato.sql.lattice import aligned
-from sfumato.sql.literal import answered, literal
+from sfumato.sql.literal import answered, is_answered, literal
 from sfumato.sql.reject import NESTED_AGGREGATE, UNIT_TEST, refuse, refuse_node, reject, require_only
 from sfumato.sql.typed import (
     Day,
@@ -53,6 +53,9 @@ class Names(Protocol):
     def reads(self, person: Person) -> None:
         """Lets a test see the unit's own column."""
 
+    def answered(self, test: Scalar) -> None:
+        """Notes that the answer of a sub-query stands in a test."""
+
 
 Functions = Mapping[type[exp.Expr], Callable[["Rows", exp.Expr], Typed]]
 
@@ -75,6 +78,8 @@ class Rows:
             return found
         typed = self._lowered(node)
         require_small(typed)
+        if isinstance(typed, Truth) and is_answered(node):
+            self._names.answered(typed.test)
         return typed
 
     def test(self, node: exp.Expr) -> Scalar:
@@ -106,6 +111,16 @@ class Rows:
         """An expression that must be one of declared texts."""
         return as_label(self.value(node), node)
 
+    def comparable(self, one: exp.Expr, other: exp.Expr) -> tuple[Typed, Typed]:
+        """Two values that are to be compared; whether they can be must not depend on an answer."""
+        left, right = self._tested(one), self._tested(other)
+        if (isinstance(left, Label) and is_answered(other)) or (isinstance(right, Label) and is_answered(one)):
+            raise UnsupportedSql(
+                "A text is compared with the answer of a sub-query, which is a number.",
+                remedy="Compare a column declared as sf.Integer or sf.Real with it, or write the text.",
+            )
+        return left, right
+
     def _lowered(self, node: exp.Expr) -> Typed:
         match node:
             case exp.Paren():
@@ -131,8 +146,7 @@ class Rows:
             case exp.If():
                 return self._choice([(node.this, node.args["true"])], node.args.get("false"))
             case _ if type(node) in COMPARISONS:
-                left, right = self._tested(node.this), self._tested(node.expression)
-                return Truth(compare.compare(COMPARISONS[type(node)], left, right))
+                return Truth(compare.compare(COMPARISONS[type(node)], *self.comparable(node.this, node.expression)))
             case _ if type(node) in self._functions:
                 return self._functions[type(node)](self, node)
             case _:
@@ -175,8 +189,7 @@ class Rows:
         branches = [(each.this, each.args["true"]) for each in node.args["ifs"]]
         if node.this is None:
             return self._choice(branches, node.args.get("default"))
-        operand = self.value(node.this)
-        tests = [compare.compare(Comparison.EQ, operand, self.value(test)) for test, _ in branches]
+        tests = [compare.compare(Comparison.EQ, *self.comparable(node.this, test)) for test, _ in branches]
         return self._chosen(tests, [result for _, result in branches], node.args.get("default"))
 
     def _choice(self, branches: Sequence[tuple[exp.Expr, exp.Expr]], default: exp.Expr | None) -> Typed:

@@ -21,7 +21,7 @@ def union(context: Context, arms: Sequence[From], name: str) -> From:
     head = arms[0].sources[0]
     named: dict[str, Typed] = {}
     columns: list[Column] = []
-    rows: list[tuple[Scalar, ...]] = [() for _ in arms]
+    rows: list[list[Scalar]] = [[] for _ in arms]
     for place, column in enumerate(head.shown):
         if column.lower() in head.parts:
             named[column.lower()] = Person(column, None)
@@ -29,11 +29,12 @@ def union(context: Context, arms: Sequence[From], name: str) -> From:
         typed, codes = _column([_at(each, place) for each in arms], column)
         made = Column(context.name("union.column"), typed.type)
         columns.append(made)
-        rows = [(*row, code) for row, code in zip(rows, codes, strict=True)]
+        for row, code in zip(rows, codes, strict=True):
+            row.append(code)
         named[column.lower()] = read(made)
     limits = [each.limit for each in arms]
     return replace(
-        arms[0].over(Union(tuple(each.relation for each in arms), tuple(rows), tuple(columns))),
+        arms[0].over(Union(tuple(each.relation for each in arms), tuple(map(tuple, rows)), tuple(columns))),
         sources=(Source(name, named, head.shown, head.parts, f"The sub-query {name!r}"),),
         limit=None if None in limits else sum(each for each in limits if each is not None),
         once=False,

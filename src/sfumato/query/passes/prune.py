@@ -56,9 +56,10 @@ def _cut(relation: Relation, read: set[str]) -> Relation:
             return replace(relation, source=_cut(source, read), units=_cut(units, read))
         case Ranked(source, _, ties):
             kept = _cut(source, read)
-            fields = [Field(column) for column in provided(kept) if column.name in read]
-            known = [each for each in ties if each in fields]
-            return replace(relation, source=kept, ties=(*known, *(each for each in fields if each not in known)))
+            fields = {column.name: Field(column) for column in provided(kept) if column.name in read}
+            known = {each.column.name: each for each in ties if isinstance(each, Field) and each.column.name in fields}
+            known = {name: each for name, each in known.items() if each == fields[name]}
+            return replace(relation, source=kept, ties=tuple((known | fields).values()))
         case Union(sources):
             return replace(relation, sources=tuple(_cut(each, read) for each in sources))
 

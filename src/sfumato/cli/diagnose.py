@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``sfumato diagnose``: how much of the data clipping and bounding touch in a question."""
+
+import click
+from rich.console import Console
+
+from sfumato.cli.options import as_json, config, named, parameters
+from sfumato.query.load import load
+
+
+@click.command("diagnose")
+@click.argument("sql")
+@config
+@click.option("--epsilon", help="The cost in pure differential privacy (discrete Laplace noise).")
+@click.option("--rho", help="The cost in zCDP (discrete Gaussian noise).")
+@parameters
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def command(
+    sql: str, config: str, epsilon: str | None, rho: str | None, parameters: tuple[str, ...], form: str
+) -> None:
+    """How many units, and which share of the values, clipping and bounding touch in SQL; it is charged."""
+    with load(config) as session:
+        with Console(stderr=True).status("asking the data"):
+            found = session.diagnose(sql, parameters=named(parameters), epsilon=epsilon, rho=rho)
+        click.echo(as_json(found.to_json()) if form == "json" else repr(found))
