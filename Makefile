@@ -7,7 +7,7 @@ SOURCES := $(shell find src -name '*.py')
 NUMBERS := tests/exact tests/noise tests/privacy tests/accounting tests/mechanisms tests/audit tests/benchmarks
 NOISE_PEERS := diffprivlib opendp python-dp
 ACCOUNTING_PEERS := autodp dp-accounting opacus opendp prv-accountant
-ENGINE_PEERS := opendp-polars
+ENGINE_PEERS := opendp-polars smartnoise pipelinedp tumult
 
 .PHONY: demo demo-hospitals test test-numbers test-others coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-ledger figures
 
@@ -83,7 +83,7 @@ bench-accounting: $(VENV)/.run $(ACCOUNTING_PEERS:%=.bench/%/.done)
 bench-query: $(VENV)/.run
 	$(BIN)/python -m benchmarks.query $(ONLY)
 
-# 1M and 10M rows; ONLY=100M for the largest.
+# 1M and 10M rows, and 100,000 for the peers that take long; ONLY=100M for the largest.
 bench-engines: $(VENV)/.run $(ENGINE_PEERS:%=.bench/%/.done)
 	$(BIN)/python -m benchmarks.engines $(ONLY)
 
@@ -96,6 +96,7 @@ bench-ledger: $(VENV)/.run
 figures: $(VENV)/.run
 	$(BIN)/python -m benchmarks.figures
 	$(BIN)/python -m benchmarks.figures_accounting
+	$(BIN)/python -m benchmarks.figures_engines
 	$(BIN)/python -m benchmarks.table_accounting
 
 clean:

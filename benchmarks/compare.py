@@ -11,10 +11,11 @@ REPETITIONS = 7
 
 
 class Kind(Enum):
-    """What is taken of a call: its seconds, the bytes it holds at most, or the number that it gives."""
+    """What is taken of a call: its seconds, its bytes, those of its whole process at their most, or what it gives."""
 
     TIME = "time"
     MEMORY = "memory"
+    PROCESS = "process"
     VALUE = "value"
 
 
@@ -112,7 +113,10 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One comparison. ``ratio`` is how many times as much as ours the peer takes; None: not measured."""
+    """One comparison. ``ratio`` is how many times as much as ours the peer takes; None: not measured.
+
+    ``repetitions``: of how many the numbers are the medians.
+    """
 
     case: str
     metric: str
@@ -123,36 +127,26 @@ class Row:
     cpu_ratio: float | None
     bar: str | None
     holds: bool | None
+    repetitions: int
 
 
 def rows(case: Case, samples: Mapping[Work, Sequence[Sample]]) -> list[Row]:
     """The rows of a case, from the repetitions of each of its works; a peer without any stays empty."""
-    ours = case.unit.tell(median(each.value for each in samples[case.ours]), case.ours)
+    ours, taken = case.unit.tell(median(each.value for each in samples[case.ours]), case.ours), len(samples[case.ours])
+    named = case.name, case.unit.name, ours
     found = []
     if case.bar is not None:
-        found.append(
-            Row(case.name, case.unit.name, ours, None, None, None, None, case.bar.text, case.bar.holds(ours, ours))
-        )
+        found.append(Row(*named, None, None, None, None, case.bar.text, case.bar.holds(ours, ours), taken))
     for peer in case.peers:
         text = peer.bar.text if peer.bar else None
         theirs = samples.get(peer.work)
         if not theirs:
-            found.append(Row(case.name, case.unit.name, ours, None, peer.name, None, None, text, None))
+            found.append(Row(*named, None, peer.name, None, None, text, None, taken))
             continue
         value = case.unit.tell(median(each.value for each in theirs), peer.work)
-        found.append(
-            Row(
-                case.name,
-                case.unit.name,
-                ours,
-                value,
-                peer.name,
-                rounded(value / ours),
-                _cpu_ratio(case, samples[case.ours], theirs, peer.work),
-                text,
-                peer.bar.holds(ours, value) if peer.bar else None,
-            )
-        )
+        ratios = rounded(value / ours), _cpu_ratio(case, samples[case.ours], theirs, peer.work)
+        holds = peer.bar.holds(ours, value) if peer.bar else None
+        found.append(Row(*named, value, peer.name, *ratios, text, holds, taken))
     return found
 
 

@@ -9,13 +9,13 @@ import json
 import os
 import platform
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.compare import HEAD, REPETITIONS, Case, Kind, Row, line, rows
-from benchmarks.driver import OURS, Worker, measure, start
+from benchmarks.compare import HEAD, Case, Kind, Row, Work, line, rows
+from benchmarks.driver import OURS, Samples, Unavailable, Worker, measure, start
 
 
 def run(chosen: Sequence[Case], workers: dict[str, Worker], skipped: dict[str, str]) -> Iterator[Row]:
@@ -24,16 +24,30 @@ def run(chosen: Sequence[Case], workers: dict[str, Worker], skipped: dict[str, s
         if case.ours.system in skipped:
             skipped[case.name] = skipped[case.ours.system]
             continue
-        if case.unit.kind is Kind.MEMORY:
-            # the memory of processes that have done nothing yet
-            fresh, _ = start([work.system for work in case.works if work.system in workers])
-            samples, failed = measure(replace(case, repetitions=1), fresh)
-            for each in fresh.values():
-                each.close()
-        else:
-            samples, failed = measure(case, workers)
+        memory = case.unit.kind in (Kind.MEMORY, Kind.PROCESS)
+        samples, failed = apart(case, workers) if memory else measure(case, workers)
         skipped.update({f"{work.system}: {work.name}, {work.scale:g}": why for work, why in failed.items()})
         yield from rows(case, samples)
+
+
+def apart(case: Case, workers: Mapping[str, Worker]) -> tuple[Samples, dict[Work, str]]:
+    """Each work once, in a process that has done nothing else."""
+    samples: Samples = {}
+    failed: dict[Work, str] = {}
+    for work in case.works:
+        if work.system not in workers:
+            continue
+        fresh, _ = start([work.system])
+        try:
+            samples |= measure(replace(case, ours=work, peers=(), repetitions=1), fresh)[0]
+        except Unavailable as reason:
+            if work == case.ours:
+                raise
+            failed[work] = str(reason)
+        finally:
+            for each in fresh.values():
+                each.close()
+    return samples, failed
 
 
 def machine() -> dict[str, str | int]:
@@ -55,7 +69,6 @@ def document(found: Sequence[Row], versions: dict[str, dict[str, str]], skipped:
         "machine": machine() | {"load": round(os.getloadavg()[0], 2)},
         "versions": versions,
         "skipped": skipped,
-        "repetitions": REPETITIONS,
     }
     lines = ",\n".join(f"    {json.dumps(asdict(row))}" for row in found)
     return json.dumps(head, indent=2)[:-2] + f',\n  "rows": [\n{lines}\n  ]\n}}\n'

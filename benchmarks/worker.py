@@ -6,6 +6,7 @@ the seconds of a call, its bytes, or the number that it gave. What a system cann
 """
 
 import json
+import resource
 import sys
 import time
 import tracemalloc
@@ -17,6 +18,8 @@ from typing import Any, TextIO
 from benchmarks.compare import Kind
 from benchmarks.systems import Call
 
+# what ru_maxrss counts
+_UNIT = 1 if sys.platform == "darwin" else 1024
 # a repetition is so many calls that it lasts at least so many seconds
 _LONG = 0.02
 
@@ -49,6 +52,9 @@ def measured(call: Call, calls: int, kind: Kind) -> Reply:
         return {"value": float(call()), "cpu": None}  # type: ignore[arg-type]
     if kind is Kind.MEMORY:
         return {"value": peak(call), "cpu": None}
+    if kind is Kind.PROCESS:
+        call()
+        return {"value": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _UNIT, "cpu": None}
     value, cpu = duration(call, calls)
     return {"value": value, "cpu": cpu}
 

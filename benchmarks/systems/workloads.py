@@ -17,6 +17,7 @@ import sfumato as sf
 from benchmarks.events import REGIONS, events
 from benchmarks.systems import Call, Make
 from benchmarks.systems.questions import FOLDER, tables
+from sfumato.errors import InvalidSource
 
 PACKAGES = ("sfumato", "duckdb")
 _FRESH = count(1)
@@ -84,6 +85,22 @@ def _session(rows: int) -> sf.Session:
 
 
 @cache
+def _prepared(rows: int) -> sf.Session:
+    """The same of a prepared layout, which is made where there is none that is current."""
+    place, ledger = events(FOLDER, rows), tempfile.mkdtemp(prefix="sfumato-bench-")
+    declared, budget, name = tables(place), sf.Budget(10**6, "0.1"), f"bench-{rows}"
+
+    def opened() -> sf.Session:
+        return sf.connect(declared, dataset=name, budget=budget, ledger=f"{ledger}/l.db", prepared=place / "layouts")
+
+    try:
+        return opened()
+    except InvalidSource:
+        sf.prepare(declared, dataset=name, folder=place / "layouts")
+        return opened()
+
+
+@cache
 def _connection(rows: int) -> duckdb.DuckDBPyConnection:
     opened, place = duckdb.connect(), events(FOLDER, rows)
     for name in ("events", "users"):
@@ -101,8 +118,8 @@ def _few() -> str:
     return _FEW.format(region=number % REGIONS, least=150 + number % 40, number=number)
 
 
-def _private(name: str, scale: float, n: int) -> Call:
-    session, pays = _session(n), {"delta": Fraction(1, 10**6)} if name == "W3" else {}
+def _private(name: str, scale: float, n: int, of: Callable[[int], sf.Session] = _session) -> Call:
+    session, pays = of(n), {"delta": Fraction(1, 10**6)} if name == "W3" else {}
     return lambda: session.query(QUESTIONS[name], **_price(), **pays)  # type: ignore[arg-type]
 
 
@@ -111,8 +128,8 @@ def _sql(text: str, scale: float, n: int) -> Call:
     return lambda: connection.execute(text).fetchall()
 
 
-def _private_few(scale: float, n: int) -> Call:
-    session = _session(n)
+def _private_few(scale: float, n: int, of: Callable[[int], sf.Session] = _session) -> Call:
+    session = of(n)
     return lambda: session.query(_few(), epsilon=Fraction(1, 1000))
 
 
@@ -140,9 +157,14 @@ def _error_of_p50(scale: float, n: int) -> Call:
 
 
 def _works() -> dict[str, Make]:
-    made: dict[str, Callable[[float, int], Call]] = {"W7": _private_few, "W7 plain": _plain_few}
+    made: dict[str, Callable[[float, int], Call]] = {
+        "W7": _private_few,
+        "W7 prepared": partial(_private_few, of=_prepared),
+        "W7 plain": _plain_few,
+    }
     for name, question in QUESTIONS.items():
         made[name] = partial(_private, name)
+        made[f"{name} prepared"] = partial(_private, name, of=_prepared)
         made[f"{name} plain"] = partial(_sql, question)
     made |= {f"{name} by hand": partial(_sql, text) for name, text in BY_HAND.items()}
     return made | {"W5 error of p50": _error_of_p50}

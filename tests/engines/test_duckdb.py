@@ -3,6 +3,7 @@
 
 import logging
 import os
+import signal
 import stat
 import threading
 from contextlib import closing
@@ -19,7 +20,9 @@ import sfumato as sf
 from sfumato.engines.duckdb import PASSED, DuckDB
 from sfumato.engines.emit import Statement
 from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource, SfumatoError
+from sfumato.ledger.store.base import FORFEITED
 from sfumato.plan.aggregate import CountRows, CountUnits, CountValues
+from tests.contracts.charges import charges
 from tests.contracts.world import by
 from tests.engines.conftest import flat
 
@@ -342,6 +345,8 @@ def test_an_engine_failure_is_one_constant_message(asker, tmp_path, caplog, monk
 @pytest.mark.parametrize("failure", [MemoryError, OSError, RuntimeError, duckdb.OutOfMemoryException])
 def test_a_resource_failure_is_the_same_message(asker, engine, caplog, failure):
     class Connection:
+        interrupt = query_progress = staticmethod(float)
+
         def execute(self, sql):
             raise failure(CANARY)
 
@@ -375,9 +380,24 @@ def test_a_run_that_takes_too_long_is_ended(asker, tmp_path, caplog, monkeypatch
     (tmp_path / "data.csv").write_bytes(b"a,b\n1,x\n")
     # two statements: the second one is ended too
     monkeypatch.setattr("sfumato.engines.duckdb.statements", lambda *_: (Statement(ENDLESS, (0,)),) * 2)
-    with closing(DuckDB({"people": sf.Table(tmp_path / "data.csv", columns=COLUMNS)}, time_limit=0.001)) as opened:
+    with closing(
+        DuckDB({"people": sf.Table(tmp_path / "data.csv", columns=COLUMNS)}, limits=sf.Local(time_limit=0.001))
+    ) as opened:
         said, logged = failure_of(asker, opened, caplog)
     assert (said, "InterruptException" in logged) == (str(EngineFailed()), True)
+
+
+def test_ctrl_c_ends_the_statement_and_stays_what_it_is(tmp_path, monkeypatch):
+    monkeypatch.setattr("sfumato.engines.duckdb.statements", lambda *_: (Statement(ENDLESS, (0,)),))
+    limits = sf.Local(progress=lambda share: os.kill(os.getpid(), signal.SIGINT))
+    table, ledger = sf.Table(pa.table({"a": [1]}), columns={"a": sf.Integer(0, 9)}), tmp_path / "l.db"
+    with sf.connect({"t": table}, dataset="d", budget=sf.Budget(1), ledger=ledger, engine=limits) as session:
+        with pytest.raises(KeyboardInterrupt):
+            session.query("SELECT SUM(a) AS s FROM t", epsilon=1)
+        # the charge is forfeited, and nothing can be asked for it again
+        assert session.budget.left == 0
+        (row,) = charges(session._ledger)
+        assert (row.state, row.reason) == (FORFEITED, "interrupted")
 
 
 def test_a_run_ends_its_watcher(asker, engine):
@@ -390,7 +410,9 @@ def test_memory_has_a_limit(asker, tmp_path, caplog, monkeypatch):
     (tmp_path / "data.csv").write_bytes(b"a,b\n1,x\n")
     heavy = "SELECT list(range) FROM range(100000000)"
     monkeypatch.setattr("sfumato.engines.duckdb.statements", lambda *_: (Statement(heavy, (0,)),))
-    with closing(DuckDB({"people": sf.Table(tmp_path / "data.csv", columns=COLUMNS)}, memory_limit="20MB")) as opened:
+    with closing(
+        DuckDB({"people": sf.Table(tmp_path / "data.csv", columns=COLUMNS)}, limits=sf.Local(memory_limit="20MB"))
+    ) as opened:
         said, logged = failure_of(asker, opened, caplog)
     assert (said, "OutOfMemoryException" in logged) == (str(EngineFailed()), True)
 
@@ -398,14 +420,14 @@ def test_memory_has_a_limit(asker, tmp_path, caplog, monkeypatch):
 @pytest.mark.parametrize("limit", [0, -1, True, "1", float("nan"), float("inf"), None])
 def test_a_time_limit_is_a_number_of_seconds(limit):
     with pytest.raises(InvalidDeclaration, match="time_limit") as refusal:
-        DuckDB({}, time_limit=limit)
+        DuckDB({}, limits=sf.Local(time_limit=limit))
     assert "seconds" in refusal.value.allowed
 
 
 @pytest.mark.parametrize("limit", ["much", "", 5, "8GB; SELECT 1", "-1GB"])
 def test_a_memory_limit_is_a_size(limit):
     with pytest.raises(InvalidDeclaration, match="memory_limit") as refusal:
-        DuckDB({}, memory_limit=limit)
+        DuckDB({}, limits=sf.Local(memory_limit=limit))
     assert "8GB" in refusal.value.allowed
 
 

@@ -51,14 +51,15 @@ def changed(name, cut, put=""):
 _weight, _kept, _in_group, _clipped = emit._weight, emit._kept, emit._in_group, emit.clipped
 OTHER = {Norm.L1: Norm.L2, Norm.L2: Norm.L1}
 MUTANTS = {
-    "no weight": ("_weight", lambda plan, norm: f"{plan.refinement}::HUGEINT"),
+    "one group for each unit": ("_is_spread", lambda plan: False),
+    "no weight": ("_weight", lambda plan, norm: f"{plan.refinement}::BIGINT"),
     "the weight of the other norm": ("_weight", lambda plan, norm: _weight(plan, OTHER[norm])),
     "a weight rounded up": ("_weight", lambda plan, norm: f"({_weight(plan, norm)} + 1)"),
     "one group more": ("_kept", lambda plan: None if _kept(plan) is None else _kept(plan) + 1),
     "an order without the key": ("_hash", lambda key, names, unit: f"md5({' || '.join(names)} || {unit})"),
     "an order by chance": ("_hash", lambda key, names, unit: "random()"),
     "a tie for two groups": changed("_order", "NULLS FIRST", "NULLS LAST"),
-    "groups of all units together": changed("_weighed", "PARTITION BY unit", ""),
+    "groups of all units together": changed("_placed", "PARTITION BY unit", ""),
     "rows counted before they are cut": changed("_weighed", "sum(least(n, 2))", "sum(n)"),
     "values of all groups together": changed("_distinct", "PARTITION BY unit, k0", "PARTITION BY unit"),
     "values that are not distinct": changed("_distinct", "count(DISTINCT v0)", "count(v0)"),
@@ -67,10 +68,10 @@ MUTANTS = {
     "light units as they are": changed("_leaves", f"weight < {FINE}", "FALSE"),
     "rows that are in no group": ("_in_group", lambda key, name: ""),
     "NULL in every group": ("_in_group", lambda key, name: f"({name} IS NULL OR {_in_group(key, name) or 'TRUE'})"),
-    "sums that are not clipped": ("clipped", lambda aggregate, names, limit: _clipped(aggregate, names, None)),
+    "sums that are not clipped": ("clipped", lambda aggregate, names, limit, narrow: _clipped(aggregate, names, None)),
     "a row limit of one more": (
         "clipped",
-        lambda aggregate, names, limit: _clipped(aggregate, names, limit and limit + 1),
+        lambda aggregate, names, limit, narrow: _clipped(aggregate, names, limit and limit + 1, narrow=narrow),
     ),
 }
 

@@ -43,7 +43,7 @@ def test_the_limits_are_those_of_the_connection(tmp_path):
     with session(tmp_path, Local(memory_limit="200MB", threads=3, time_limit=60)) as asked:
         read = asked._engine._connection.execute("SELECT current_setting('threads'), current_setting('memory_limit')")
         assert read.fetchall() == [(3, "190.7 MiB")]
-        assert asked._engine._time_limit == 60
+        assert asked._engine._limits.time_limit == 60
 
 
 @pytest.mark.parametrize("engine", ["duckdb", Local, 5])

@@ -17,9 +17,10 @@ from sfumato.plan.relation import (
     Summary,
     Union,
     UnitJoin,
+    first,
 )
 from sfumato.plan.scalar import Arithmetic, Constant, Estimate, Field, IsNull, Operation
-from sfumato.plan.scope import expressions, introduced, nodes, provided, read_of
+from sfumato.plan.scope import expressions, introduced, nodes, provided, read_of, same_in_unit
 from sfumato.plan.value import Value
 from tests.plan.expressions import NAME, X, Y
 
@@ -67,6 +68,25 @@ def test_every_node_says_what_it_provides_brings_and_reads(name):
 def test_nodes_are_all_that_belongs_to_units():
     tree = Semi(UnitJoin(VISITS, SINGLE), PEOPLE)
     assert list(nodes(tree)) == [tree, UnitJoin(VISITS, SINGLE), VISITS, SINGLE, PEOPLE, PEOPLE]
+
+
+OLDEST = first(VISITS, (Sort(Field(X)),), (Field(NAME),), RANK.name)
+SAME = {
+    "rows of a unit": (VISITS, ()),
+    "one row a unit": (SINGLE, (TOTAL,)),
+    "the first row": (OLDEST, provided(OLDEST)),
+    "joined to one row": (Filter(UnitJoin(VISITS, SINGLE), TEST), (TOTAL,)),
+    "joined and chosen from": (Semi(Ranked(UnitJoin(VISITS, SINGLE), (), (), RANK), PEOPLE), (TOTAL,)),
+    "beside a public table": (PublicJoin(UnitJoin(VISITS, SINGLE), DRUGS, Field(X), KEY), (TOTAL,)),
+    "groups of a unit": (SUMMED, ()),
+    "a union of single rows": (Union((SINGLE, SINGLE), ((Field(TOTAL),),) * 2, (BOTH,)), ()),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_what_a_unit_has_one_row_of_is_the_same_in_all_its_rows(name):
+    relation, columns = SAME[name]
+    assert same_in_unit(relation) == frozenset(columns)
 
 
 def test_what_a_semi_join_tests_cannot_be_read_above_it():

@@ -70,9 +70,10 @@ def test_the_interval_is_the_set_that_the_test_does_not_exclude(a: int, b: int, 
         assert low <= kept[0] + 1e-9
         assert high >= kept[-1] - 1e-9
     if kept and min(a, b) >= 0:
-        # and nothing more than the grid can see
-        assert low >= kept[0] - 1 / 400 - 1e-9
-        assert high <= kept[-1] + 1 / 400 + 1e-9
+        # and nothing more than the grid can see, and the places that are told
+        more = 1 / 400 + 2**-12 * (kept[-1] - kept[0] + 2 / 400) + 1e-9
+        assert low >= kept[0] - more
+        assert high <= kept[-1] + more
 
 
 @pytest.mark.parametrize("noise", [DiscreteLaplace(2), DiscreteGaussian(2)], ids=str)

@@ -4,9 +4,9 @@
 from typing import Any
 
 import click
-from rich.console import Console
 
 from sfumato.cli.options import asked, config, emit, named, parameters, priced, require_folders, write_file
+from sfumato.cli.waiting import waiting
 from sfumato.query.load import load
 
 
@@ -34,11 +34,11 @@ def command(
     The same question at the same price is answered from the ledger, at no cost.
     """
     require_folders(output, save_plot)
-    with load(config) as session:
-        with Console(stderr=True).status("asking the data"):
-            answer = session.query(sql, parameters=named(parameters), **asked(**price))
-        emit(answer, form, output)
-        if save_plot:
-            write_file(save_plot, answer.plot().svg.encode())
-        if form == "table" and output is None:
-            click.echo(repr(session.budget))
+    with waiting() as engine, load(config, engine=engine) as session:
+        answer = session.query(sql, parameters=named(parameters), **asked(**price))
+        budget = repr(session.budget)
+    emit(answer, form, output)
+    if save_plot:
+        write_file(save_plot, answer.plot().svg.encode())
+    if form == "table" and output is None:
+        click.echo(budget)

@@ -13,8 +13,7 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from sfumato.engines.prepared import Prepared
 from sfumato.engines.reading import Source, column_text, quote, text
 from sfumato.engines.relation import Tables
 from sfumato.engines.sources import opened
+from sfumato.engines.watch import Watch
 from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.table import Table
@@ -41,13 +41,12 @@ PASSED = ("2.0.0",)
 _OWNER = logging.getLogger("sfumato.owner")
 # Without a handler of the owner nothing is printed: stderr may be what the analyst sees.
 _OWNER.addHandler(logging.NullHandler())
-_HOUR = 3600.0
 
 
 class DuckDB:
     """The engine over declared tables.
 
-    ``memory_limit``, ``threads`` and ``time_limit``: see ``Local``; what needs more fails.
+    ``limits``: what it may use, and who is told how far it is; what needs more fails.
     ``prepared``: layouts that plans may read in place of their table. ``spill``: the folder in
     which it makes its own for what does not fit into memory.
 
@@ -58,23 +57,19 @@ class DuckDB:
     Raises:
         InvalidSource: a file or frame that cannot be read, or a version of DuckDB that has
             not passed the conformance suite.
-        InvalidDeclaration: a declared column that the data does not have, or cannot hold; a
-            limit that is none.
+        InvalidDeclaration: a declared column that the data does not have, or cannot hold.
     """
 
     def __init__(
         self,
         tables: Mapping[str, Table],
         *,
-        memory_limit: str | None = None,
-        threads: int | None = None,
-        time_limit: float = _HOUR,
+        limits: Local | None = None,
         prepared: Prepared | None = None,
         spill: Path | None = None,
     ) -> None:
         _require_passed()
-        limits = Local(memory_limit, threads, time_limit)
-        self._time_limit = limits.time_limit
+        self._limits = limits or Local()
         # spilled rows are personal data: a folder of our own, closed to others, gone with us
         self._spill = tempfile.mkdtemp(prefix="sfumato-", dir=spill)
         self._process = os.getpid()
@@ -85,7 +80,7 @@ class DuckDB:
         self._prepared = prepared
         self._paths: list[Path] = []
         try:
-            self._limit(limits)
+            self._limit(self._limits)
             self._sources = {name: self._open(name, table) for name, table in tables.items()}
             self._require_owners(tables)
             layouts = [] if prepared is None else [prepared.path(table) for table in prepared.layouts]
@@ -168,12 +163,22 @@ class DuckDB:
         return False
 
     def _rows(self, texts: list[str]) -> list[list[tuple[Any, ...]]] | None:
+        stopped = False
         try:
-            with self._lock, self._watched():
-                return [self._connection.execute(each).fetchall() for each in texts]
+            with self._lock, self._watched(len(texts)) as watch:
+                found = []
+                for each in texts:
+                    found.append(self._connection.execute(each).fetchall())
+                    watch.next()
+                return found
         except (duckdb.Error, MemoryError, OSError, RuntimeError) as failure:
-            _OWNER.error("the engine failed: %s", type(failure).__name__)
-            return None
+            # DuckDB swallows the signal of Ctrl-C and raises this for it
+            stopped = type(failure) is RuntimeError and str(failure) == "Query interrupted"
+            if not stopped:
+                _OWNER.error("the engine failed: %s", type(failure).__name__)
+        if stopped:
+            raise KeyboardInterrupt
+        return None
 
     def write_layout(self, scan: Scan, key: str, most: int) -> Path:
         """The layout of a table (see ``layout``), as a file in the engine's own folder.
@@ -190,24 +195,15 @@ class DuckDB:
             )
         return path
 
-    @contextmanager
-    def _watched(self) -> Iterator[None]:
-        """Interrupts what runs inside for too long."""
-        done = threading.Event()
-        watcher = threading.Thread(target=self._watch, args=(done,), daemon=True)
-        watcher.start()
-        try:
-            yield
-        finally:
-            done.set()
-            watcher.join()
-
-    def _watch(self, done: threading.Event) -> None:
-        limit = self._time_limit
-        while not done.wait(limit):
-            # again and again: one that falls between two statements is lost
-            self._connection.interrupt()
-            limit = 0.05
+    def _watched(self, statements: int) -> Watch:
+        connection, limits = self._connection, self._limits
+        return Watch(
+            limits.time_limit,
+            connection.interrupt,
+            percent=connection.query_progress,
+            told=limits.progress,
+            statements=statements,
+        )
 
     def _limit(self, limits: Local) -> None:
         if limits.memory_limit is not None:
@@ -246,7 +242,9 @@ class DuckDB:
             "SET autoload_known_extensions = false",
             "SET allow_community_extensions = false",
             "SET enable_external_access = false",
-            "SET enable_progress_bar = false",
+            # without it DuckDB does not know how far it is; nothing is ever printed
+            f"SET enable_progress_bar = {'false' if self._limits.progress is None else 'true'}",
+            "SET enable_progress_bar_print = false",
             "SET lock_configuration = true",
         ):
             self._connection.execute(setting)

@@ -15,12 +15,14 @@ from typing import Any
 from sfumato.engines.base import Codes
 from sfumato.engines.expression import typed
 from sfumato.engines.layout import key_alone
-from sfumato.engines.linear import clipped, integers, sums
+from sfumato.engines.linear import clipped, fits, integers, sums
 from sfumato.engines.reading import Source, text
 from sfumato.engines.relation import Tables, rows
+from sfumato.engines.skip import names_read, split
 from sfumato.metadata.column import Text
 from sfumato.plan.aggregate import CountDistinct, CountUnits, Quantiles, read_value, width
-from sfumato.plan.scalar import Scalar
+from sfumato.plan.scalar import Field, Scalar, leaves
+from sfumato.plan.scope import same_in_unit
 from sfumato.plan.status import Bounded
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Norm
@@ -42,8 +44,14 @@ def statements(plan: Bounded, sources: Mapping[str, Source], sampling_key: str) 
         the engine gives the integers of the reference
     """
     found, linear = [], []
+    tracked = plan.tracked
+    # what can be asked of stored values is asked there, and is no test of the rows any more
+    relation, tests = split(tracked.raw.relation, sources)
+    raw = replace(tracked.raw, relation=relation)
+    plan = replace(plan, tracked=replace(tracked, raw=raw))
+    stored = replace(Tables.of(relation, sources), tests=tests, read=names_read(raw))
     for place, part in enumerate(plan.parts):
-        tables = _tables(plan, place, sources)
+        tables = _tables(plan, place, stored)
         match part.aggregate:
             case CountUnits() if plan.tracked.kept is not None:
                 found.append(Statement(_units(plan, tables), (place,)))
@@ -54,15 +62,14 @@ def statements(plan: Bounded, sources: Mapping[str, Source], sampling_key: str) 
             case _:
                 linear.append(place)
     if linear:
-        tables = _tables(plan, linear[0], sources)
+        tables = _tables(plan, linear[0], stored)
         found.insert(0, Statement(_linear(plan, tables, linear, sampling_key), tuple(linear)))
     return tuple(found)
 
 
-def _tables(plan: Bounded, place: int, sources: Mapping[str, Source]) -> Tables:
+def _tables(plan: Bounded, place: int, tables: Tables) -> Tables:
     """The tables as a part reads them; all that is linear in the rows reads as many rows of a unit."""
     tracked, aggregate = plan.tracked, plan.parts[place].aggregate
-    tables = Tables.of(tracked.raw.relation, sources)
     if tracked.kept is None:
         return tables
     first = key_alone(tracked.raw) if isinstance(aggregate, CountUnits) else None
@@ -152,25 +159,30 @@ def _read(plan: Bounded, places: Sequence[int]) -> dict[Scalar, Value]:
 
 def _linear(plan: Bounded, tables: Tables, places: Sequence[int], sampling_key: str) -> str:
     """Rows to (unit, group), each clipped to its row limit; then the groups of a unit weighed."""
-    aggregates, values = [plan.parts[place].aggregate for place in places], _read(plan, places)
+    aggregates, limit = [plan.parts[place].aggregate for place in places], plan.tracked.limits.rows
+    values = _read(plan, places)
     names = {expression: f"v{index}" for index, expression in enumerate(values)}
     read = {names[expression]: typed(each) for expression, each in values.items()}
-    summed = dict.fromkeys(f"{sql} AS {name}" for each in aggregates for name, sql in sums(each, names).items())
+    narrow = not _is_plain(plan) and all(fits(each, limit) for each in aggregates)
+    needed = [sums(each, names, narrow=narrow) for each in aggregates]
+    summed = dict.fromkeys(f"{sql} AS {name}" for each in needed for name, sql in each.items())
     pairs = _select([*_by_unit(plan), "count(*) AS n", *summed], _rows(plan, tables, read), _by_unit(plan))
     if _is_plain(plan):
         found = [f"({each}) * {plan.refinement}" for aggregate in aggregates for each in integers(aggregate, names)]
         return _select([*_keys(plan), *found], pairs)
     counted = any(isinstance(each, CountUnits) for each in aggregates)
-    weighed = _weighed(plan, pairs, sampling_key, plan.norm, counted=counted)
+    pairs = _placed(plan, pairs, sampling_key, counted=counted)
+    if not all(isinstance(each, CountUnits) for each in aggregates):
+        pairs = _weighed(plan, pairs, plan.norm)
     released = []
     for aggregate in aggregates:
         if isinstance(aggregate, CountUnits):
             first = f" FILTER (WHERE place <= {_kept(plan)})" if _is_placed(plan, counted=True) else ""
             released.append(f"count(*){first} * {plan.refinement}")
         else:
-            terms = clipped(aggregate, names, plan.tracked.limits.rows)
-            released += [f"coalesce(sum(({term}) * weight), 0)" for term in terms]
-    return _select([*_keys(plan), *released], weighed, _keys(plan))
+            terms = clipped(aggregate, names, limit, narrow=narrow)
+            released += [f"coalesce(sum(({term}){'' if narrow else '::HUGEINT'} * weight), 0)" for term in terms]
+    return _select([*_keys(plan), *released], pairs, _keys(plan))
 
 
 # --- limits of a unit ----------------------------------------------------------------------
@@ -185,43 +197,68 @@ def _kept(plan: Bounded) -> int | None:
 def _is_placed(plan: Bounded, *, counted: bool) -> bool:
     """Whether the groups of a unit have to be put in order."""
     raw = plan.tracked.raw
-    return bool(raw.keys) and _kept(plan) is not None and (raw.is_open or counted)
+    return _is_spread(plan) and _kept(plan) is not None and (raw.is_open or counted)
 
 
-def _weighed(plan: Bounded, pairs: str, sampling_key: str, norm: Norm, *, counted: bool) -> str:
-    """(unit, group) rows with their ``weight``; of open keys only those within the limit of groups."""
-    limits, raw = plan.tracked.limits, plan.tracked.raw
+def _is_spread(plan: Bounded) -> bool:
+    """Whether a unit can be in several groups."""
+    raw = plan.tracked.raw
+    read = {leaf.column for key in raw.keys for leaf in leaves(key.value.expression) if isinstance(leaf, Field)}
+    return not read <= same_in_unit(raw.relation)
+
+
+def _placed(plan: Bounded, pairs: str, sampling_key: str, *, counted: bool) -> str:
+    """(unit, group) rows with their ``place``, where it is asked for; of open keys only those within the limit."""
+    if not _is_placed(plan, counted=counted):
+        return pairs
+    place = f"row_number() OVER (PARTITION BY unit ORDER BY {_order(plan, sampling_key)}) AS place"
+    found = _select(["*", place], pairs)
+    return f"{_select(['*'], found)} WHERE place <= {_kept(plan)}" if plan.tracked.raw.is_open else found
+
+
+def _weighed(plan: Bounded, pairs: str, norm: Norm) -> str:
+    """(unit, group) rows with their ``weight``, which is that of the unit.
+
+    What it depends on is added up by unit and joined: cheaper than a window, which sorts.
+    """
+    limits = plan.tracked.limits
     size = "n" if limits.rows is None else f"least(n, {limits.rows})"
-    over = "OVER (PARTITION BY unit)"
-    total = f"TRY_CAST(sum({size}) {over} AS BIGINT) AS total" if raw.keys else f"{size} AS total"
-    late = raw.is_open and _kept(plan) is not None
-    windows = []
-    if _is_placed(plan, counted=counted):
-        windows.append(f"row_number() OVER (PARTITION BY unit ORDER BY {_order(plan, sampling_key)}) AS place")
-    if limits.groups is not None and raw.keys and not raw.is_open:
-        windows.append(f"count(*) {over} AS touched")
-    if limits.total is not None and not late:
-        windows.append(total)
-    found = _select(["*", *windows], pairs) if windows else pairs
-    if late:
-        found = _select(["*", *([] if limits.total is None else [total])], found) + f" WHERE place <= {_kept(plan)}"
-    return _select(["*", f"{_weight(plan, norm)} AS weight"], found)
+    weight = f"{_weight(plan, norm)} AS weight"
+    if len(_terms(plan, norm)) == 1:
+        return _select(["*", weight], pairs)
+    if not _is_spread(plan):
+        return _select(["*", weight], _select(["*", f"{size} AS total"], pairs))
+    held = ["count(*) AS touched", f"TRY_CAST(sum({size}) AS BIGINT) AS total"]
+    units = _select(["unit", weight], _select(["unit", *held], "SELECT * FROM pairs", ["unit"]))
+    return f"WITH pairs AS MATERIALIZED ({pairs})\nSELECT pairs.*, weight FROM pairs JOIN ({units}) AS u ON pairs.unit = u.unit"
+
+
+def _terms(plan: Bounded, norm: Norm) -> list[str]:
+    """The weight before its root is taken: the smallest of these."""
+    limits, raw = plan.tracked.limits, plan.tracked.raw
+    scale = plan.refinement if norm is Norm.L1 else plan.refinement**2
+    terms = [f"{scale}::BIGINT"]
+    if limits.groups is not None and _is_spread(plan) and not raw.is_open:
+        terms.append(f"{_whole(scale * limits.groups)} // touched")
+    if limits.total is not None:
+        terms.append(f"{_whole(scale * limits.total)} // total")
+    return terms
 
 
 def _weight(plan: Bounded, norm: Norm) -> str:
     """floor(refinement * weight), weight = min(1, G/touched, T/total), or its root (RULES 13)."""
-    limits, raw = plan.tracked.limits, plan.tracked.raw
-    scale = plan.refinement if norm is Norm.L1 else plan.refinement**2
-    terms = [f"{scale}::BIGINT"]
-    if limits.groups is not None and raw.keys and not raw.is_open:
-        terms.append(f"{scale * limits.groups}::HUGEINT // touched")
-    if limits.total is not None:
-        terms.append(f"{scale * limits.total}::HUGEINT // total")
+    terms = _terms(plan, norm)
     if len(terms) == 1:
-        return f"{plan.refinement}::HUGEINT"
+        return f"{plan.refinement}::BIGINT"
     smallest = f"least({', '.join(terms)})"
     # refinement^2 <= 2^40, where the floor of a correctly rounded root is the integer root
-    return smallest if norm is Norm.L1 else f"TRY_CAST(floor(sqrt(TRY_CAST({smallest} AS DOUBLE))) AS HUGEINT)"
+    root = smallest if norm is Norm.L1 else f"floor(sqrt(TRY_CAST({smallest} AS DOUBLE)))"
+    return f"TRY_CAST({root} AS BIGINT)"
+
+
+def _whole(number: int) -> str:
+    """An integer in the type that holds it."""
+    return f"{number}::{'BIGINT' if number < 2**63 else 'HUGEINT'}"
 
 
 def _order(plan: Bounded, sampling_key: str) -> str:
@@ -294,7 +331,7 @@ def _leaves(plan: Bounded, tables: Tables, aggregate: Quantiles, sampling_key: s
     cells = _select([*by_unit, "leaf", "count(*) AS m"], found, [*by_unit, "leaf"])
     present = "coalesce(sum(m) FILTER (WHERE leaf IS NOT NULL), 0) AS held"
     pairs = _select([*by_unit, "TRY_CAST(sum(m) AS BIGINT) AS n", present], "SELECT * FROM cells", by_unit)
-    weighed = _weighed(plan, pairs, sampling_key, Norm.L1, counted=False)
+    weighed = _weighed(plan, _placed(plan, pairs, sampling_key, counted=False), Norm.L1)
     few = "held" if limit is None else f"least(held, {limit})"
     # a unit within its limits adds its rows as they are, and is not looked up
     bound = f"weight < {fine}" + ("" if limit is None else f" OR held > {limit}")

@@ -3,7 +3,8 @@
 
 ``n`` is the number of its rows; of a value ``v0``, ``m_v0`` is the number of those that are
 not NULL, ``s_v0`` their sum; of its levels for a variance, ``t_...`` their sum, ``q_...``
-that of their squares. Aggregates of one value share them. Proof: linear.proof.md.
+that of their squares. Aggregates of one value share them. ``narrow``: 64 bits hold all that is
+computed, whatever the rows (``fits``); else sums are HUGEINT. Proof: linear.proof.md.
 """
 
 from collections.abc import Mapping
@@ -13,25 +14,44 @@ from sfumato.plan.scalar import Scalar
 
 Names = Mapping[Scalar, str]
 
+# A unit has fewer rows in a group.
+_ROWS = 2**36
 
-def sums(aggregate: Aggregate, names: Names) -> dict[str, str]:
-    """What an aggregate needs of the rows of a group: names, and SQL over the values.
 
-    Sums are HUGEINT.
-    """
+def fits(aggregate: Aggregate, limit: int | None) -> bool:
+    """Whether 64 bits hold every intermediate result of a unit in a group."""
+    if limit is None:
+        return False
+    match aggregate:
+        case CountRows() | CountUnits() | CountValues():
+            return True
+        case Sum(read) | Mean(read):
+            low, high = read.numeric.lower_code, read.numeric.upper_code
+            return max(abs(low), abs(high), high - low) * limit * _ROWS < 2**62
+        case Variance():
+            return 4 * levels(aggregate) ** 2 * limit * _ROWS < 2**62
+        case _:
+            raise TypeError(f"{type(aggregate).__name__} is not linear")
+
+
+def sums(aggregate: Aggregate, names: Names, *, narrow: bool = False) -> dict[str, str]:
+    """What an aggregate needs of the rows of a group: names, and SQL over the values."""
     match aggregate:
         case CountRows() | CountUnits():
             return {}
         case CountValues(read):
             return _count(names[read.expression])
         case Sum(read):
-            return _sum(names[read.expression])
+            return _sum(names[read.expression], narrow=narrow)
         case Mean(read):
-            return _count(names[read.expression]) | _sum(names[read.expression])
+            return _count(names[read.expression]) | _sum(names[read.expression], narrow=narrow)
         case Variance(read):
             name, scale = names[read.expression], _scale(aggregate, names)
             level = f"(({name} - ({read.numeric.lower_code})) // {aggregate.coarse})"
-            found = {f"t_{scale}": f"coalesce(sum({level}), 0)", f"q_{scale}": f"coalesce(sum({level} * {level}), 0)"}
+            found = {
+                f"t_{scale}": _added(level, narrow=narrow),
+                f"q_{scale}": _added(f"{level} * {level}", narrow=narrow),
+            }
             return _count(name) | found
         case _:
             raise TypeError(f"{type(aggregate).__name__} is not linear")
@@ -41,8 +61,13 @@ def _count(name: str) -> dict[str, str]:
     return {f"m_{name}": f"count({name})"}
 
 
-def _sum(name: str) -> dict[str, str]:
-    return {f"s_{name}": f"coalesce(sum({name}), 0)"}
+def _sum(name: str, *, narrow: bool) -> dict[str, str]:
+    return {f"s_{name}": _added(name, narrow=narrow)}
+
+
+def _added(read: str, *, narrow: bool) -> str:
+    """A sum is HUGEINT; without any row it is 0."""
+    return f"coalesce(TRY_CAST(sum({read}) AS BIGINT), 0)" if narrow else f"coalesce(sum({read}), 0)"
 
 
 def _scale(aggregate: Variance, names: Names) -> str:
@@ -51,8 +76,9 @@ def _scale(aggregate: Variance, names: Names) -> str:
     return f"{names[aggregate.value.expression]}_{'below' if low < 0 else 'from'}{abs(low)}_{aggregate.coarse}"
 
 
-def integers(aggregate: Aggregate, names: Names) -> list[str]:
+def integers(aggregate: Aggregate, names: Names, *, narrow: bool = False) -> list[str]:
     """The integers of an aggregate, from its sums."""
+    wide = "" if narrow else "::HUGEINT"
     match aggregate:
         case CountRows() | CountUnits():
             return ["n"]
@@ -63,8 +89,8 @@ def integers(aggregate: Aggregate, names: Names) -> list[str]:
         case Mean(read):
             count, total, kind = f"m_{names[read.expression]}", f"s_{names[read.expression]}", read.numeric
             return [
-                f"{total} - ({kind.lower_code}) * {count}::HUGEINT",
-                f"({kind.upper_code}) * {count}::HUGEINT - {total}",
+                f"{total} - ({kind.lower_code}) * {count}{wide}" if kind.lower_code else total,
+                f"({kind.upper_code}) * {count}{wide} - {total}",
             ]
         case Variance(read):
             count, scale, top = f"m_{names[read.expression]}", _scale(aggregate, names), levels(aggregate)
@@ -72,15 +98,15 @@ def integers(aggregate: Aggregate, names: Names) -> list[str]:
             return [
                 square,
                 f"2 * ({top} * {once} - {square})",
-                f"{count}::HUGEINT * {top * top} - {2 * top} * {once} + {square}",
+                f"{count}{wide} * {top * top} - {2 * top} * {once} + {square}",
             ]
         case _:
             raise TypeError(f"{type(aggregate).__name__} is not linear")
 
 
-def clipped(aggregate: Aggregate, names: Names, limit: int | None) -> list[str]:
+def clipped(aggregate: Aggregate, names: Names, limit: int | None, *, narrow: bool = False) -> list[str]:
     """The same, as if the group had at most ``limit`` rows of the unit."""
-    whole = integers(aggregate, names)
+    whole = integers(aggregate, names, narrow=narrow)
     match aggregate:
         case _ if limit is None:
             return [f"({each})::HUGEINT" for each in whole]

@@ -2,8 +2,9 @@
 """What DuckDB may use of this machine."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from sfumato.engines.watch import Progress
 from sfumato.errors import InvalidDeclaration
 
 _HOUR = 3600.0
@@ -12,12 +13,16 @@ _SIZE = re.compile(r"[1-9][0-9]{0,5} ?[KMGT]i?B", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """DuckDB in this process, and its limits: for ``sf.connect(..., engine=sf.Local(memory_limit="8GB"))``.
+    """DuckDB in this process, its limits, and who is told how far it is: for ``sf.connect(..., engine=sf.Local(memory_limit="8GB"))``.
 
     ``memory_limit`` as DuckDB writes it (by default 80% of the machine's; what does not fit is
     spilled), ``threads`` (by default one a core) and ``time_limit`` in seconds for one question
     (by default an hour). A question that needs more memory than there is, with what can be
     spilled, or more time, fails, and its cost stays spent. No limit changes an answer.
+
+    ``progress`` is called now and then while a statement runs, in a thread of its own, with the
+    share that is done, from 0 to 1. It depends on the data: it is for the owner's eyes, and must
+    not reach whoever gets the answers (RULES 24).
 
     Raises:
         InvalidDeclaration: a limit that is none.
@@ -29,6 +34,7 @@ class Local:
     memory_limit: str | None = None
     threads: int | None = None
     time_limit: float = _HOUR
+    progress: Progress | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         size, threads, seconds = self.memory_limit, self.threads, self.time_limit
@@ -40,3 +46,5 @@ class Local:
             raise InvalidDeclaration(f"threads={threads!r}.", allowed="an integer from 1 to 1024")
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < 1e9:
             raise InvalidDeclaration(f"time_limit={seconds!r}.", allowed="seconds, more than 0")
+        if self.progress is not None and not callable(self.progress):
+            raise InvalidDeclaration(f"progress={self.progress!r}.", allowed="a function of the share that is done")

@@ -73,14 +73,7 @@ def prepare(
     place = _own_folder(Path(folder).absolute())
     old = _known(place)
     _remove(place, keep=old)
-    limits_of = engine or Local(time_limit=_YEARS)
-    duckdb = DuckDB(
-        declared.tables,
-        memory_limit=limits_of.memory_limit,
-        threads=limits_of.threads,
-        time_limit=limits_of.time_limit,
-        spill=place,
-    )
+    duckdb = DuckDB(declared.tables, limits=engine or Local(time_limit=_YEARS), spill=place)
     try:
         key, layouts = token(), {}
         for name, most in limits.items():

@@ -122,8 +122,13 @@ def code(kind: ColumnType, value: str, *, short: bool) -> str:
 
 
 def listed(kind: Category | Boolean) -> str:
-    """The declared texts with their codes, each text once."""
-    return ", ".join(f"({text(each)}, {number}::BIGINT)" for each, number in kind.texts())
+    """The declared texts with their codes, each text once, as a FROM item.
+
+    Two lists are read and bound several times as fast as as many rows.
+    """
+    texts = ", ".join(text(each) for each, _ in kind.texts())
+    codes = ", ".join(str(number) for _, number in kind.texts())
+    return f"(SELECT unnest([{texts}]) AS text, unnest([{codes}]::BIGINT[]) AS code)"
 
 
 def _raw(column: str, family: str) -> str:

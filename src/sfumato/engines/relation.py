@@ -5,8 +5,8 @@ Each relation is one SELECT; its columns are named by ``alias``, the unit is ``u
 rows of a public table, and those that are units themselves, have no ``unit``.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from sfumato.engines.expression import alias, truth, typed, value
 from sfumato.engines.reading import Source, code, listed, named, quote, reading
@@ -38,13 +38,16 @@ class Tables:
 
     ``numbered``: units are whole numbers (BIGINT), else texts. ``kept``: how many rows of a
     unit are read of a prepared layout; with ``first`` only those that are the first of their
-    unit to have their value of that column.
+    unit to have their value of that column. ``tests`` are asked of stored values, by the name of
+    the column that they read; ``read`` are the names of the columns that anybody reads, None: all.
     """
 
     sources: Mapping[str, Source]
     numbered: bool
     kept: int = 0
     first: Column | None = None
+    tests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    read: frozenset[str] | None = None
 
     @classmethod
     def of(cls, relation: Relation, sources: Mapping[str, Source]) -> "Tables":
@@ -52,6 +55,10 @@ class Tables:
         private = [scan for scan in scans(relation) if not sources[scan.table].coded]
         owners = [(scan.table, scan.owner) for scan in private if scan.owner is not None]
         return cls(sources, all(_is_numbered(table, owner, sources) for table, owner in owners))
+
+    def shown(self, columns: Sequence[Column]) -> list[Column]:
+        """Those columns that anybody reads."""
+        return [column for column in columns if self.read is None or column.name in self.read]
 
 
 def _is_numbered(table: str, owner: Owner, sources: Mapping[str, Source]) -> bool:
@@ -74,7 +81,7 @@ def rows(relation: Relation, tables: Tables) -> str:
         case PublicJoin():
             return _public_join(relation, tables)
         case UnitJoin(source, other, outer):
-            joined = "".join(f", r.{alias(column)}" for column in provided(other))
+            joined = "".join(f", r.{alias(column)}" for column in tables.shown(provided(other)))
             return (
                 f"SELECT l.*{joined} FROM ({rows(source, tables)}) AS l "
                 f"{_join(outer=outer)} ({rows(other, tables)}) AS r ON l.unit = r.unit"
@@ -124,17 +131,19 @@ def _scan(scan: Scan, tables: Tables) -> str:
         first = "" if tables.first is None else f" AND {first_in_layout(scan, tables.first)}"
         return f"SELECT {_items([*codes, 'unit'])} FROM {source.sql} WHERE place <= {tables.kept}{first}"
     readings, codes, joins = [], [], []
-    for index, column in enumerate(scan.columns):
+    for index, column in enumerate(tables.shown(scan.columns)):
         name, kind, shown = column.name.removeprefix(scan.prefix), column.type, alias(column)
         readings.append(f"{reading(name, kind, source)} AS {shown}")
         if isinstance(kind, Category | Boolean):
             codes.append(f"d{index}.code AS {shown}")
-            joins.append(f" LEFT JOIN (VALUES {listed(kind)}) AS d{index}(text, code) ON s.{shown} = d{index}.text")
+            joins.append(f" LEFT JOIN {listed(kind)} AS d{index} ON s.{shown} = d{index}.text")
         else:
             codes.append(f"{code(kind, f's.{shown}', short=source.is_short(name))} AS {shown}")
+    tests = [test for column in scan.columns for test in tables.tests.get(column.name, ())]
+    stored = f"{source.sql} WHERE {' AND '.join(tests)}" if tests else source.sql
     if scan.owner is None:
-        return f"SELECT {_items(codes)} FROM (SELECT {_items(readings)} FROM {source.sql}) AS s{''.join(joins)}"
-    owned = _owned(readings, scan.owner, source, tables)
+        return f"SELECT {_items(codes)} FROM (SELECT {_items(readings)} FROM {stored}) AS s{''.join(joins)}"
+    owned = _owned(readings, scan.owner, replace(source, sql=stored), tables)
     return f"SELECT {_items([*codes, 's.unit'])} FROM ({owned}) AS s{''.join(joins)} WHERE s.unit IS NOT NULL"
 
 

@@ -85,7 +85,9 @@ class DiscreteLaplace:
     def half_width(self, confidence: Number) -> int:
         """The smallest h with P(|X| <= h) >= confidence, certain not to be too small."""
         miss = 1 - open_unit("confidence", confidence)
-        return half_width_of(self.tail, confidence, guess=int(self.scale * log_up(2 / miss)) + 1)
+        # where 2 exp(-(h+1)/scale) / (1 + g) is miss
+        guess = int(self.scale * log_up(2 / (miss * (1 + self._ratio()[1]))))
+        return half_width_of(self.tail, confidence, guess=max(guess, 0))
 
     @property
     def variance(self) -> Bracket:

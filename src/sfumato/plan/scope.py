@@ -15,6 +15,7 @@ from sfumato.plan.relation import (
     Union,
     UnitJoin,
     below,
+    is_single,
 )
 from sfumato.plan.scalar import Field, Scalar, leaves
 
@@ -49,6 +50,25 @@ def provided(relation: Relation) -> tuple[Column, ...]:
             return (*provided(source), column)
         case Union(_, _, columns):
             return columns
+
+
+def same_in_unit(relation: Relation) -> frozenset[Column]:
+    """Columns that have one value in all rows of a unit, by construction: what it has one row of.
+
+    >>> from sfumato.metadata.column import Integer
+    >>> people = Scan("people", columns=(Column("age", Integer(0, 120)),))
+    >>> same_in_unit(people), same_in_unit(UnitJoin(people, PerUnit(people, (), ())))
+    (frozenset(), frozenset())
+    """
+    if is_single(relation):
+        return frozenset(provided(relation))
+    match relation:
+        case UnitJoin(source, other):
+            return same_in_unit(source) | frozenset(provided(other))
+        case Filter(source, _) | PublicJoin(source) | Semi(source) | Ranked(source):
+            return same_in_unit(source)
+        case _:
+            return frozenset()
 
 
 def introduced(relation: Relation) -> tuple[Column, ...]:

@@ -16,7 +16,7 @@ from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
 
 # Slack for libm's exp and erfc; it only widens the interval.
 _SLACK = 1 + 1e-9
-_FINEST = 2.0**-40
+_FINEST, _PLACES = 2.0**-40, 2.0**-13
 
 
 def share_interval(a: int, b: int, noise: Noise, miss: Fraction) -> tuple[float, float]:
@@ -37,19 +37,23 @@ def share_interval(a: int, b: int, noise: Noise, miss: Fraction) -> tuple[float,
         def whole(start: float, end: float) -> bool:
             # T is linear in m and the noise largest at an end (it falls towards 1/2)
             reach = min(sign * (a - start * (a + b)), sign * (a - end * (a + b))) * (1 - 1e-12)
-            return reach > 0 and max(p_value(reach, start), p_value(reach, end)) <= allowed
+            return reach > 0 and p_value(reach, start) <= allowed and p_value(reach, end) <= allowed
 
         return whole
 
-    low = _march(0.0, 1.0, excluded(1))
-    high = _march(1.0, 0.0, excluded(-1))
+    middle = min(max(a / (a + b), 0.0), 1.0) if a + b > 0 else 0.5
+    low = _march(0.0, 1.0, middle, excluded(1))
+    high = _march(1.0, 0.0, middle, excluded(-1))
     return min(low, high), max(low, high)
 
 
-def _march(start: float, end: float, whole: Callable[[float, float], bool]) -> float:
-    """How far from ``start`` towards ``end`` the points are all excluded, step by step."""
-    point, step = start, (end - start) / 64
-    while abs(step) > _FINEST and point != end:
+def _march(start: float, end: float, middle: float, whole: Callable[[float, float], bool]) -> float:
+    """How far from ``start`` towards ``end`` the points are all excluded, step by step.
+
+    ``middle`` is where none is; how far it is from there is told to so many places only.
+    """
+    point, step = start, (middle - start) / 2
+    while abs(step) > max(_FINEST, abs(middle - point) * _PLACES) and point != end:
         beyond = min(max(point + step, 0.0), 1.0)
         if whole(point, beyond):
             point = beyond

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sfumato.engines.local import Local
 from sfumato.errors import InvalidConfig, SfumatoError
 from sfumato.ledger.store.open import SERVERS
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
@@ -21,8 +22,8 @@ _TYPES = ("integer", "real", "category", "boolean", "date", "text")
 _LIMITS = ("max_rows", "max_groups", "max_rows_total")
 
 
-def load(path: str | Path = "sfumato.toml", *, analyst: str = "owner") -> Session:
-    """The session that a file declares; paths in it are relative to the file.
+def load(path: str | Path = "sfumato.toml", *, analyst: str = "owner", engine: Local | None = None) -> Session:
+    """The session that a file declares; paths in it are relative to the file. ``engine``: as ``connect``.
 
     Raises:
         InvalidConfig: no such file, not TOML, or a key that is missing, unknown or wrong.
@@ -44,6 +45,7 @@ def load(path: str | Path = "sfumato.toml", *, analyst: str = "owner") -> Sessio
         version=declared.dataset.version,
         analyst=analyst,
         prepared=declared.prepared,
+        engine=engine,
     )
 
 

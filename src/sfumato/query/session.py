@@ -282,7 +282,7 @@ def connect(
         analyst: who asks; answers are not shared between analysts unless the owner's policy says so.
         purpose: what for; the analyst's account lies below it.
         prepared: the folder of ``sf.prepare``; its layouts are read where a question permits.
-        engine: what DuckDB may use: ``sf.Local(memory_limit="8GB", threads=4)``.
+        engine: what DuckDB may use, and who is told how far it is: ``sf.Local(memory_limit="8GB", threads=4)``.
 
     Raises:
         InvalidDeclaration, InvalidSource: a table that is not as declared; a layout that is stale.
@@ -320,11 +320,4 @@ def _engine(tables: Mapping[str, Table], engine: Local | None, layouts: Prepared
     """The one engine that reads all the tables."""
     if engine is not None and not isinstance(engine, Local):
         raise WrongUse(f"engine={engine!r}.", allowed="sf.Local(threads=4), or None")
-    limits = engine or Local()
-    return DuckDB(
-        tables,
-        memory_limit=limits.memory_limit,
-        threads=limits.threads,
-        time_limit=limits.time_limit,
-        prepared=layouts,
-    )
+    return DuckDB(tables, limits=engine, prepared=layouts)

@@ -7,7 +7,7 @@ SELECT COUNT(*) FROM events
 --   add-remove: L1 10 under epsilon, L2 sqrt(100) under rho
 --   replace-one: L1 10 under epsilon, L2 sqrt(100) under rho
 -- SELECT coalesce(sum((least(n, 10)) * weight), 0)
--- FROM (SELECT *, 1::HUGEINT AS weight
+-- FROM (SELECT *, 1::BIGINT AS weight
 -- FROM (SELECT unit, count(*) AS n
 -- FROM (SELECT unit FROM (SELECT s.unit FROM (SELECT CAST("user_id" AS VARCHAR) AS unit FROM "events") AS s WHERE s.unit IS NOT NULL))
 -- GROUP BY unit))

@@ -7,7 +7,6 @@ SELECT COUNT(DISTINCT user_id) FROM events
 --   add-remove: L1 1 under epsilon, L2 sqrt(1) under rho
 --   replace-one: L1 1 under epsilon, L2 sqrt(1) under rho
 -- SELECT count(*) * 1
--- FROM (SELECT *, 1::HUGEINT AS weight
 -- FROM (SELECT unit, count(*) AS n
 -- FROM (SELECT unit FROM (SELECT s.unit FROM (SELECT CAST("user_id" AS VARCHAR) AS unit FROM "events") AS s WHERE s.unit IS NOT NULL))
--- GROUP BY unit))
+-- GROUP BY unit)

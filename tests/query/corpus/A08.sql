@@ -7,7 +7,7 @@ SELECT product, COUNT(*) AS n FROM events GROUP BY product ORDER BY n DESC LIMIT
 --   add-remove: L1 50 under epsilon, L2 sqrt(500) under rho
 --   replace-one: L1 100 under epsilon, L2 sqrt(1000) under rho
 -- SELECT k0, coalesce(sum((least(n, 10)) * weight), 0)
--- FROM (SELECT *, 1::HUGEINT AS weight
+-- FROM (SELECT *, 1::BIGINT AS weight
 -- FROM (SELECT *
 -- FROM (SELECT *, row_number() OVER (PARTITION BY unit ORDER BY md5('<sampling key>' || '|' || coalesce(CAST(k0 AS VARCHAR), 'N') || '|' || CAST(unit AS VARCHAR)), k0 NULLS FIRST) AS place
 -- FROM (SELECT unit, k0, count(*) AS n

@@ -7,7 +7,7 @@ SELECT COUNT(*) FROM (SELECT user_id FROM events WHERE amount > 100 GROUP BY use
 --   add-remove: L1 1 under epsilon, L2 sqrt(1) under rho
 --   replace-one: L1 1 under epsilon, L2 sqrt(1) under rho
 -- SELECT coalesce(sum((least(n, 1)) * weight), 0)
--- FROM (SELECT *, 1::HUGEINT AS weight
+-- FROM (SELECT *, 1::BIGINT AS weight
 -- FROM (SELECT unit, count(*) AS n
 -- FROM (SELECT unit FROM (SELECT * FROM (SELECT unit, CASE WHEN "c_per_unit.count" < 1 THEN 1 WHEN "c_per_unit.count" > 50 THEN 50 ELSE TRY_CAST("c_per_unit.count" AS BIGINT) END AS "c_per_unit.count" FROM (SELECT unit, count(*) AS "c_per_unit.count" FROM (SELECT unit FROM (SELECT * FROM (SELECT CASE WHEN s."c_amount" <= 0 THEN 0 WHEN s."c_amount" >= 2048000 THEN 2048000 WHEN s."c_amount" IS NOT NULL THEN TRY_CAST((s."c_amount" + 6755399441055744.0::DOUBLE) - 6755399441055744.0::DOUBLE AS BIGINT) END AS "c_amount", s.unit FROM (SELECT nullif(TRY_CAST(TRY("amount") AS DOUBLE), 'nan'::DOUBLE) / 0.000244140625::DOUBLE AS "c_amount", CAST("user_id" AS VARCHAR) AS unit FROM "events") AS s WHERE s.unit IS NOT NULL) WHERE ("c_amount" > 409600::BIGINT))) GROUP BY unit)) WHERE ("c_per_unit.count" >= 3::BIGINT)))
 -- GROUP BY unit))

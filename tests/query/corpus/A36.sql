@@ -12,7 +12,7 @@ SELECT MIN(amount), MAX(amount) FROM events
 -- FROM (SELECT unit, ("c_amount" - (0)) // 2001 AS leaf FROM (SELECT CASE WHEN s."c_amount" <= 0 THEN 0 WHEN s."c_amount" >= 2048000 THEN 2048000 WHEN s."c_amount" IS NOT NULL THEN TRY_CAST((s."c_amount" + 6755399441055744.0::DOUBLE) - 6755399441055744.0::DOUBLE AS BIGINT) END AS "c_amount", s.unit FROM (SELECT nullif(TRY_CAST(TRY("amount") AS DOUBLE), 'nan'::DOUBLE) / 0.000244140625::DOUBLE AS "c_amount", CAST("user_id" AS VARCHAR) AS unit FROM "events") AS s WHERE s.unit IS NOT NULL))
 -- GROUP BY unit, leaf)
 -- SELECT leaf, sum(CASE WHEN p.unit IS NULL THEN m::HUGEINT * 1048576 ELSE (m::HUGEINT * weight * least(held, 10)) // nullif(held, 0) END) FROM cells AS c LEFT JOIN (SELECT *
--- FROM (SELECT *, 1048576::HUGEINT AS weight
+-- FROM (SELECT *, 1048576::BIGINT AS weight
 -- FROM (SELECT unit, TRY_CAST(sum(m) AS BIGINT) AS n, coalesce(sum(m) FILTER (WHERE leaf IS NOT NULL), 0) AS held
 -- FROM (SELECT * FROM cells)
 -- GROUP BY unit)) WHERE weight < 1048576 OR held > 10) AS p ON c.unit = p.unit
