@@ -71,9 +71,10 @@ def test_the_interval_is_the_set_that_the_test_does_not_exclude(a: int, b: int, 
         assert low <= kept[0] + 1e-9
         assert high >= kept[-1] - 1e-9
     if kept and min(a, b) >= 0:
-        # and nothing more than the grid can see
-        assert low >= kept[0] - 1 / 400 - 1e-9
-        assert high <= kept[-1] + 1 / 400 + 1e-9
+        # and nothing more than the grid can see, and the part of its width to which an end is found
+        spare = 1 / 400 + (high - low) / 4096 + 1e-9
+        assert low >= kept[0] - spare
+        assert high <= kept[-1] + spare
 
 
 @pytest.mark.parametrize("noise", [DiscreteLaplace(2), DiscreteGaussian(2)], ids=str)
