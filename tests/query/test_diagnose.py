@@ -182,6 +182,17 @@ def test_a_test_that_reads_clipped_values_is_noticed(monkeypatch: pytest.MonkeyP
     assert integers(found(BY_WARD, declared())[0], declared(), rows) != of_rows(rows)
 
 
+FIRST = "SELECT AVG(cost) FROM (SELECT cost, ROW_NUMBER() OVER (PARTITION BY patient ORDER BY drug) AS r FROM visits) WHERE r = 1"
+
+
+def test_it_looks_at_the_rows_that_the_answer_takes() -> None:
+    # nothing reads the ward, so of the two rows the one of the smaller cost is the first
+    rows = [{"patient": "p", "ward": ward, "cost": cost, "drug": "x"} for ward, cost in (("a", 9), ("b", 1))]
+    dataset = declared(max_rows=2)
+    assert integers(found(FIRST, dataset)[0], dataset, rows) == [(0, 1), (0, 1)]
+    assert integers(found(FIRST, dataset)[0], dataset, rows[:1]) == [(0, 1), (1, 0)]
+
+
 # --- neighbours ---------------------------------------------------------------------------------------
 
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from sfumato.query import interval
 from sfumato.query.interval import _gaussian_tail, _laplace_tail, share_interval
 from sfumato.testing import assert_at_most
 from tests.contracts.tails import exact_tail
@@ -70,10 +71,10 @@ def test_the_interval_is_the_set_that_the_test_does_not_exclude(a: int, b: int, 
         assert low <= kept[0] + 1e-9
         assert high >= kept[-1] - 1e-9
     if kept and min(a, b) >= 0:
-        # and nothing more than the grid can see, and the places that are told
-        more = 1 / 400 + 2**-12 * (kept[-1] - kept[0] + 2 / 400) + 1e-9
-        assert low >= kept[0] - more
-        assert high <= kept[-1] + more
+        # and nothing more than the grid can see, and the part of its width to which an end is found
+        spare = 1 / 400 + (high - low) / 4096 + 1e-9
+        assert low >= kept[0] - spare
+        assert high <= kept[-1] + spare
 
 
 @pytest.mark.parametrize("noise", [DiscreteLaplace(2), DiscreteGaussian(2)], ids=str)
@@ -102,6 +103,110 @@ def test_an_interval_does_not_care_which_side_is_counted(a: int, b: int, noise: 
     (low, high), (other_low, other_high) = share_interval(a, b, noise, MISS), share_interval(b, a, noise, MISS)
     assert abs(low - (1 - other_high)) < 1e-9
     assert abs(high - (1 - other_low)) < 1e-9
+
+
+# --- against the plain way: a march of small steps, each of which is excluded whole --------------
+
+LARGE = [DiscreteLaplace(10**6), DiscreteGaussian(10**6), *NOISES]
+
+
+def marched(a: int, b: int, noise: Noise, miss: Fraction) -> tuple[float, float]:
+    """The interval by steps from both ends, halved where a step is not excluded from end to end."""
+    bound, allowed = tail_bound(noise), float(miss)
+
+    def whole(sign: int, start: float, end: float) -> bool:
+        reach = min(sign * (a - start * (a + b)), sign * (a - end * (a + b))) * (1 - 1e-12)
+        return reach > 0 and max(bound(reach, start), bound(reach, end)) <= allowed
+
+    def march(start: float, end: float, sign: int) -> float:
+        point, step = start, (end - start) / 64
+        while abs(step) > 2.0**-40 and point != end:
+            beyond = min(max(point + step, 0.0), 1.0)
+            if whole(sign, point, beyond):
+                point = beyond
+            else:
+                step /= 2
+        return point
+
+    low, high = march(0.0, 1.0, 1), march(1.0, 0.0, -1)
+    return min(low, high), max(low, high)
+
+
+ENTRY = st.one_of(st.integers(-40, 400), st.integers(-3 * 10**6, 10**9), st.integers(0, 10**15))
+MISSES = st.sampled_from([Fraction(1, 20), Fraction(1, 3), Fraction(1, 10**9)])
+
+
+@given(ENTRY, ENTRY, st.sampled_from(LARGE), MISSES)
+def test_it_is_the_marched_interval_and_hardly_wider(a: int, b: int, noise: Noise, miss: Fraction) -> None:
+    (low, high), (far_low, far_high) = marched(a, b, noise, miss), share_interval(a, b, noise, miss)
+    assert far_low <= low + 1e-11
+    assert far_high >= high - 1e-11
+    if min(a, b) >= 0:
+        assert (far_high - far_low) - (high - low) <= (high - low) / 1000 + 1e-11
+
+
+def is_sound(a: int, b: int, noise: Noise, miss: Fraction) -> bool:
+    """Whether every share that is left out is excluded by its own test."""
+    bound, (low, high) = tail_bound(noise), share_interval(a, b, noise, miss)
+    steps = [(part / 50) ** 4 for part in range(51)]
+    outside = [low * (1 - step) for step in steps] + [high + (1 - high) * step for step in steps]
+    left_out = [m for m in outside if m < low or m > high]
+    return all(bound(abs((1 - m) * a - m * b), m) <= float(miss) * (1 + 1e-6) for m in left_out)
+
+
+@given(ENTRY, ENTRY, st.sampled_from(LARGE), MISSES)
+def test_every_share_that_is_left_out_is_excluded(a: int, b: int, noise: Noise, miss: Fraction) -> None:
+    assert is_sound(a, b, noise, miss)
+
+
+@given(ENTRY, ENTRY, st.sampled_from(LARGE), st.floats(0, 1))
+def test_a_bad_guess_costs_time_and_nothing_else(a: int, b: int, noise: Noise, guess: float) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        good = share_interval(a, b, noise, MISS)
+        patch.setattr(interval._Test, "guess", lambda self, one, whole: guess)
+        assert is_sound(a, b, noise, MISS)
+        low, high = share_interval(a, b, noise, MISS)
+    assert abs(low - good[0]) + abs(high - good[1]) <= (good[1] - good[0]) / 1000 + 1e-11
+
+
+def test_an_end_that_is_moved_inwards_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = [(300, 200, noise) for noise in NOISES[1:3]] + [(300, 200, NOISES[4])]
+    assert all(is_sound(a, b, noise, MISS) for a, b, noise in cases)
+    whole = interval._too_small
+    monkeypatch.setattr(interval, "_too_small", lambda a, b, test: whole(a, b, test) * 1.001)
+    assert not any(is_sound(a, b, noise, MISS) for a, b, noise in cases)
+
+
+def evaluations(monkeypatch: pytest.MonkeyPatch, make: str, noise: Noise) -> int:
+    """How many tails 200 intervals of one noise take, what is remembered included."""
+    seen = [0]
+    tail = getattr(interval, make)
+
+    def counted(*arguments: object) -> Callable[[float, float], float]:
+        bound = tail(*arguments)
+
+        def count(t: float, m: float) -> float:
+            seen[0] += 1
+            return bound(t, m)
+
+        return count
+
+    monkeypatch.setattr(interval, make, counted)
+    interval._test.cache_clear()
+    for row in range(200):
+        share_interval(40 * (row % 20) + 7, 3000 + 11 * row, noise, MISS)
+    interval._test.cache_clear()
+    return seen[0]
+
+
+@pytest.mark.parametrize(
+    ("make", "noise"), [("_laplace_tail", DiscreteLaplace(9)), ("_gaussian_tail", DiscreteGaussian(9))], ids=str
+)
+def test_an_interval_takes_few_evaluations(monkeypatch: pytest.MonkeyPatch, make: str, noise: Noise) -> None:
+    # the march takes more than 200 each
+    assert evaluations(monkeypatch, make, noise) < 200 * 15
+    monkeypatch.setattr(interval._Test, "guess", lambda self, a, whole: 0.5)
+    assert evaluations(monkeypatch, make, noise) > 200 * 15
 
 
 # --- coverage (RULES 23): failures of 10,000 releases, one-sided ------------------------------

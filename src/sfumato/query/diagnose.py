@@ -63,11 +63,13 @@ def checks(question: Question, bounded: Bounded) -> tuple[Check, ...]:
         UnsupportedSql: nothing in the question is clipped or bounded.
     """
     made = []
-    limits = tuple(_limits(question.raw, bounded.tracked))
+    # as the answer is computed: which of several rows is first depends on the columns that are read
+    raw = bounded.tracked.raw
+    limits = tuple(_limits(raw, bounded.tracked))
     if limits:
-        relation = _contributions(question.raw, limits)
+        relation = _contributions(raw, limits)
         made.append(_check(question, "limits", relation, [each.exceeded for each in limits], units=True))
-    relation, values = _beyond(question.raw)
+    relation, values = _beyond(raw)
     # where units alone are counted, nothing may bound their rows
     if values and (bounded.tracked.unit is None or bounded.tracked.limits.rows is not None):
         made.append(_check(question, "bounds", relation, values, units=False))
