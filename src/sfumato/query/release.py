@@ -45,9 +45,8 @@ class Asker:
 
     def request(self, planned: Planned, key: str = "") -> Request:
         """What the ledger is asked for; ``key`` is the caller's idempotency key."""
-        facts = self._question(planned)
-        question, shared = self._key(*facts), replace(self, analyst="")._key(*facts)
-        statement = self.statement_key(planned.question)
+        question, statement = self.question_key(planned), self.statement_key(planned.question)
+        shared = replace(self, analyst="").question_key(planned)
         names = (self.dataset.name, self.analyst, question, statement, planned.event)
         return Request(*names, purpose=self.purpose, shared=shared, key=key)
 
@@ -57,10 +56,7 @@ class Asker:
 
     def question_key(self, planned: Planned) -> str:
         """The key of one answer (RULES 21): plan, constants, bounds, mechanism, version, asker."""
-        return self._key(*self._question(planned))
-
-    def _question(self, planned: Planned) -> tuple[Json, Json, Json]:
-        return canonical(planned.bounded), canonical(planned.question.output), event_to_json(planned.event)
+        return self._key(canonical(planned.bounded), canonical(planned.question.output), event_to_json(planned.event))
 
     def statement_key(self, question: Question) -> str:
         """The key of a statement whatever it was paid for."""
