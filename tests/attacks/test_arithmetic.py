@@ -84,7 +84,9 @@ def test_the_order_of_a_sum_does_not_matter(monkeypatch):
     monkeypatch.setattr(
         linear,
         "_sum",
-        lambda name: dict.fromkeys(honest(name), f"TRY_CAST(coalesce(sum(CAST({name} AS FLOAT)), 0) AS HUGEINT)"),
+        lambda name, *, narrow: dict.fromkeys(
+            honest(name, narrow=narrow), f"TRY_CAST(coalesce(sum(CAST({name} AS FLOAT)), 0) AS HUGEINT)"
+        ),
     )
     assert apart() != [0, 0]
 

@@ -172,7 +172,9 @@ def halved(monkeypatch: pytest.MonkeyPatch) -> None:
 def one_row_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine that clips each group to one row more than the plan says."""
     honest = emit.clipped
-    monkeypatch.setattr(emit, "clipped", lambda aggregate, names, limit: honest(aggregate, names, limit and limit + 1))
+    monkeypatch.setattr(
+        emit, "clipped", lambda *given, narrow: honest(*given[:2], given[2] and given[2] + 1, narrow=narrow)
+    )
 
 
 def no_weight(monkeypatch: pytest.MonkeyPatch) -> None:

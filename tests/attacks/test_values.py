@@ -127,10 +127,10 @@ def test_groups_that_come_from_the_data_are_seen(tmp_path, monkeypatch):
 def test_a_log_of_how_many_rows_were_read_is_seen(tmp_path, monkeypatch):
     honest = DuckDB._rows
 
-    def rows(engine, texts):
+    def rows(engine, *asked):
         count = engine._connection.execute("SELECT count(*) FROM source_orders").fetchone()
         duckdb._OWNER.info("%s rows", count)
-        return honest(engine, texts)
+        return honest(engine, *asked)
 
     monkeypatch.setattr(DuckDB, "_rows", rows)
     assert different(tmp_path, NUMBERS) == COUNTED

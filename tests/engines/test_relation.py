@@ -6,11 +6,13 @@ import pytest
 from sfumato.engines import relation
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.reading import Source
-from sfumato.engines.relation import Tables, rows
+from sfumato.engines.relation import Tables, rows, stored_columns
 from sfumato.plan.owner import Owner
-from sfumato.plan.relation import Scan, Union
+from sfumato.plan.relation import PublicJoin, Scan, Semi, Union
+from sfumato.plan.scalar import Field
 from tests.contracts.conformance import differs
 from tests.contracts.examples import EXAMPLES
+from tests.contracts.world import scan
 
 
 def test_every_relation_has_the_rows_of_the_reference():
@@ -77,3 +79,16 @@ def test_units_are_numbers_only_where_every_table_holds_them_so(owners, numbered
 
 def test_rows_that_are_units_have_no_unit():
     assert "unit" not in rows(Scan("s"), Tables({"s": SHORT}, numbered=False))
+
+
+def test_what_is_read_of_each_table_leads_to_its_units_too():
+    notes, drugs = scan("notes", "n."), scan("drugs", "d.")
+    read = Scan("notes", "n.", notes.columns[:1], notes.owner)
+    joined = PublicJoin(read, Scan("drugs", "d.", drugs.columns[1:2]), Field(notes.columns[0]), drugs.columns[0])
+    assert stored_columns(Semi(joined, Scan("days", "", (), scan("days").owner))) == {
+        "notes": {"n", "stay"},
+        "stays": {"id", "patient"},
+        "people": {"who"},
+        "drugs": {"n", "x"},
+        "days": {"who", "when"},
+    }

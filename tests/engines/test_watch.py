@@ -74,6 +74,11 @@ def test_what_the_owner_s_function_raises_ends_the_telling_alone(caplog):
     assert "a private value" not in caplog.text
 
 
+def test_what_is_no_statement_can_see_whether_the_time_is_over():
+    assert not Watch(1e6, lambda: None).is_over
+    assert Watch(-1.0, lambda: None).is_over
+
+
 def test_a_watch_ends_with_what_it_watches():
     before = threading.active_count()
     with Watch(60, lambda: None):

@@ -6,6 +6,7 @@ import re
 import duckdb
 import pytest
 
+from sfumato.metadata.column import Date
 from sfumato.query import stability
 from tests.contracts.corpus import DATASET, FOLDER, statements
 from tools import corpus
@@ -87,8 +88,9 @@ def test_the_sql_that_is_shown_runs(name):
     assert parts
     connection = duckdb.connect()
     for table, declared in DATASET.tables.items():
-        columns = dict.fromkeys([*(declared.unit.columns if declared.unit else ()), *declared.columns])
-        connection.execute(f"CREATE TABLE {table} ({', '.join(f'{column} VARCHAR' for column in columns)})")
+        columns = dict.fromkeys([*(declared.unit.columns if declared.unit else ()), *declared.columns], "VARCHAR")
+        columns |= {name: "DATE" for name, kind in declared.columns.items() if isinstance(kind, Date)}
+        connection.execute(f"CREATE TABLE {table} ({', '.join(f'{name} {kind}' for name, kind in columns.items())})")
     for each in sql.split(";\n"):
         assert connection.execute(each).fetchall() is not None
     connection.close()

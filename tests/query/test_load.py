@@ -8,6 +8,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import InvalidConfig, InvalidDeclaration, InvalidNumber, WrongUse
+from sfumato.metadata.server import Server
 from sfumato.query.load import load, read_declarations
 
 EXAMPLE = """\
@@ -166,6 +167,12 @@ def test_paths_are_relative_to_the_file(folder: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(folder.parent)
     load(path.relative_to(folder.parent)).close()
     assert (folder / "ledger.db").exists()
+
+
+def test_an_address_is_no_path(folder: Path) -> None:
+    path = written(folder, source='source = "postgresql://ada@db.example/clinic"\ntable = "people"')
+    people = read_declarations(path).dataset.tables["people"]
+    assert (people.source, people.table) == (Server("postgresql://ada@db.example/clinic"), "people")
 
 
 WRONG = {

@@ -13,9 +13,10 @@ from sfumato.errors import WrongUse
 from sfumato.ledger.archive import lines, load
 from sfumato.ledger.report import page
 from sfumato.ledger.store.base import Rows
-from sfumato.ledger.store.open import SERVERS, open_store
+from sfumato.ledger.store.open import open_store
 from sfumato.ledger.summary import summary
 from sfumato.ledger.words import LANGUAGES
+from sfumato.metadata.server import SERVERS
 from sfumato.query.load import read_declarations
 
 

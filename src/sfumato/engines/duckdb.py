@@ -13,7 +13,8 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,10 @@ from sfumato.engines.emit import gather, statements
 from sfumato.engines.files import unreadable, with_commas
 from sfumato.engines.layout import layout_statements
 from sfumato.engines.local import Local
+from sfumato.engines.postgres import Served, fill
 from sfumato.engines.prepared import Prepared
 from sfumato.engines.reading import Source, column_text, quote, text
-from sfumato.engines.relation import Tables
+from sfumato.engines.relation import Tables, stored_columns
 from sfumato.engines.sources import opened
 from sfumato.engines.watch import Watch
 from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource
@@ -78,6 +80,7 @@ class DuckDB:
         self._connection = duckdb.connect(":memory:")
         self._declared = _declared_sources(tables)
         self._prepared = prepared
+        self._served: dict[str, Served] = {}
         self._paths: list[Path] = []
         try:
             self._limit(self._limits)
@@ -105,7 +108,7 @@ class DuckDB:
             source = self._sources[name]
             for column in dict.fromkeys([*table.columns, *_owner_columns(tables, name)]):
                 item = f"SELECT count(*) FROM {source.sql} WHERE length({column_text(column, source)}) < 0"
-                if self._rows([item]) is None:
+                if self._rows([item], {name: {column}}) is None:
                     raise InvalidSource(
                         f"Table {name!r}: column {column!r} cannot be read to its end.",
                         remedy="Write the file again. Until then a question about the column fails, and is charged.",
@@ -129,7 +132,7 @@ class DuckDB:
     def run(self, plan: Bounded, sampling_key: str) -> Exact:
         """The exact integers of a plan."""
         emitted = statements(plan, self._sources_of(plan), sampling_key)
-        found = self._rows([each.sql for each in emitted])
+        found = self._rows([each.sql for each in emitted], stored_columns(plan.tracked.raw.relation))
         if found is None or not self._is_unchanged(plan):
             # outside the handler, so that not even the context of our error holds its text
             raise EngineFailed()
@@ -162,10 +165,12 @@ class DuckDB:
         _OWNER.error("the data of table %s, or its prepared layout, changed while it was read", kept)
         return False
 
-    def _rows(self, texts: list[str]) -> list[list[tuple[Any, ...]]] | None:
+    def _rows(
+        self, texts: list[str], asked: Mapping[str, Collection[str]] | None = None
+    ) -> list[list[tuple[Any, ...]]] | None:
         stopped = False
         try:
-            with self._lock, self._watched(len(texts)) as watch:
+            with self._lock, self._watched(len(texts)) as watch, self._copied(asked or {}, watch):
                 found = []
                 for each in texts:
                     found.append(self._connection.execute(each).fetchall())
@@ -195,6 +200,17 @@ class DuckDB:
             )
         return path
 
+    @contextmanager
+    def _copied(self, asked: Mapping[str, Collection[str]], watch: Watch) -> Iterator[None]:
+        """Tables of servers are there while they are read, and then they are not."""
+        copied = [(self._served[name], columns) for name, columns in asked.items() if name in self._served]
+        try:
+            fill(self._connection, copied, lambda: not watch.is_over)
+            yield
+        finally:
+            for table, _ in copied:
+                self._connection.execute(table.empty)
+
     def _watched(self, statements: int) -> Watch:
         connection, limits = self._connection, self._limits
         return Watch(
@@ -214,6 +230,8 @@ class DuckDB:
     def _open(self, name: str, table: Table) -> Source:
         item = opened(self._connection, name, table)
         self._paths += item.paths
+        if item.served is not None:
+            self._served[name] = item.served
         described, failed = [], ""
         try:
             described = self._connection.execute(f"DESCRIBE SELECT * FROM {item.sql}").fetchall()

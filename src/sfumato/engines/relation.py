@@ -5,6 +5,7 @@ Each relation is one SELECT; its columns are named by ``alias``, the unit is ``u
 rows of a public table, and those that are units themselves, have no ``unit``.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -27,7 +28,7 @@ from sfumato.plan.relation import (
     scans,
 )
 from sfumato.plan.scalar import Scalar
-from sfumato.plan.scope import provided
+from sfumato.plan.scope import nodes, provided
 from sfumato.plan.span import is_text
 from sfumato.plan.value import Value
 
@@ -65,6 +66,25 @@ def _is_numbered(table: str, owner: Owner, sources: Mapping[str, Source]) -> boo
     if owner.via is not None and owner.owner is not None:
         return _is_numbered(owner.via, owner.owner, sources)
     return len(owner.columns) == 1 and sources[table].is_short(owner.columns[0])
+
+
+def stored_columns(relation: Relation) -> dict[str, set[str]]:
+    """The columns that a relation reads of each table, with those that lead to its units."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for each in nodes(relation):
+        if isinstance(each, PublicJoin):
+            columns = (*each.table.columns, each.right)
+            found[each.table.table] |= {column.name.removeprefix(each.table.prefix) for column in columns}
+        if isinstance(each, Scan):
+            found[each.table] |= {column.name.removeprefix(each.prefix) for column in each.columns}
+            table, owner = each.table, each.owner
+            while owner is not None:
+                found[table] |= set(owner.columns)
+                if owner.via is None:
+                    break
+                found[owner.via] |= set(owner.keys)
+                table, owner = owner.via, owner.owner
+    return dict(found)
 
 
 def rows(relation: Relation, tables: Tables) -> str:

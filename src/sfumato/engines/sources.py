@@ -13,8 +13,10 @@ from pathlib import Path
 import duckdb
 
 from sfumato.engines.files import from_file, require_names, require_parquet_names, unreadable
+from sfumato.engines.postgres import Served, served
 from sfumato.engines.reading import quote, text
 from sfumato.errors import InvalidSource
+from sfumato.metadata.server import Server
 from sfumato.metadata.table import Table
 
 _PATTERN = set("*?[")
@@ -22,10 +24,14 @@ _PATTERN = set("*?[")
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A FROM item of DuckDB, and the files that it may read when it is asked."""
+    """A FROM item of DuckDB, and the files that it may read when it is asked.
+
+    ``served``: the table of a server, which is copied there when it is asked.
+    """
 
     sql: str
     paths: tuple[Path, ...] = ()
+    served: Served | None = None
 
 
 def opened(connection: duckdb.DuckDBPyConnection, name: str, table: Table) -> Opened:
@@ -34,6 +40,10 @@ def opened(connection: duckdb.DuckDBPyConnection, name: str, table: Table) -> Op
     Raises:
         InvalidSource: there is none, it cannot be read, or its files do not fit together.
     """
+    if isinstance(table.source, Server):
+        found = served(name, table)
+        connection.execute(found.empty)
+        return Opened(found.sql, served=found)
     if not isinstance(table.source, str | Path):
         return Opened(_from_frame(connection, name, table.source))
     path = Path(table.source).absolute()
@@ -41,10 +51,10 @@ def opened(connection: duckdb.DuckDBPyConnection, name: str, table: Table) -> Op
         return Opened(_from_database(connection, name, path, table.table))
     if path.suffix.lower() == ".duckdb" and path.is_file():
         raise InvalidSource(f"Table {name!r}: {path.name!r} is a database.", remedy='Name its table: table="events".')
-    found = files_of(path)
-    if found is None:
+    files = files_of(path)
+    if files is None:
         return Opened(from_file(connection, name, path), (path,))
-    return Opened(_from_files(connection, name, path, found), tuple(found))
+    return Opened(_from_files(connection, name, path, files), tuple(files))
 
 
 def files_of(path: Path) -> list[Path] | None:

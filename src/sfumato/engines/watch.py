@@ -36,11 +36,17 @@ class Watch:
         told: Progress | None = None,
         statements: int = 1,
     ) -> None:
-        self._limit, self._interrupt = limit, interrupt
+        self._interrupt = interrupt
         self._percent, self._told = percent, told
         self._statements, self._finished, self._share = statements, 0, 0.0
+        self._ends = time.monotonic() + limit
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is: what is no statement looks for itself."""
+        return time.monotonic() >= self._ends
 
     def next(self) -> None:
         """A statement has ended."""
@@ -57,16 +63,15 @@ class Watch:
         self._thread.join()
 
     def _run(self) -> None:
-        ends = time.monotonic() + self._limit
-        while not self._done.wait(self._pause(ends)):
-            if time.monotonic() >= ends:
+        while not self._done.wait(self._pause()):
+            if self.is_over:
                 # again and again: one that falls between two statements is lost
                 self._interrupt()
             elif self._told is not None:
                 self._tell(self._told)
 
-    def _pause(self, ends: float) -> float:
-        left = ends - time.monotonic()
+    def _pause(self) -> float:
+        left = self._ends - time.monotonic()
         if left <= 0:
             return AGAIN
         return left if self._told is None else min(left, TICK)

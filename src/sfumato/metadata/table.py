@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sfumato.errors import InvalidDeclaration
 from sfumato.metadata.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
+from sfumato.metadata.server import SERVERS, Server
 from sfumato.privacy.unit import Unit
 
 
@@ -17,14 +18,15 @@ class Table:
     Args:
         source: a path to a Parquet or CSV file, to a folder of Parquet files or to those that a
             pattern means ("events/2024-*.parquet"), or anything that Arrow can read (a pyarrow,
-            pandas or polars table, a DuckDB relation). CSV is read as text and cast by the
+            pandas or polars table, a DuckDB relation), or the address of a PostgreSQL server
+            ("postgresql://host/clinic"), which is never shown with its password. CSV is read as text and cast by the
             declaration, as is what Hive-style folders are called ("year=2024").
         unit: who is protected; None: each row is one person.
         columns: the declared columns. A column left out does not exist for questions.
         size: the number of rows, where it is public; a reference for relative errors.
         public: the table is about nobody (a list of products, a calendar): it can be joined,
             and is not protected; a question may show what is in it.
-        table: the name of the table in a DuckDB file, where the source is the path of one.
+        table: the name of the table in a DuckDB file or on a server, where the source is one.
 
     >>> Table("adult.parquet", columns={"age": Integer(17, 90)}).column("age")
     Column(name='age', type=Integer(17, 90))
@@ -63,11 +65,15 @@ class Table:
         object.__setattr__(self, "columns", dict(self.columns))
 
     def _require_path(self) -> None:
+        if isinstance(self.source, str) and self.source.startswith(SERVERS):
+            object.__setattr__(self, "source", Server(self.source))
         if self.table is None:
+            if isinstance(self.source, Server):
+                raise InvalidDeclaration("A server without the name of a table.", allowed='table="patients"')
             return
         if not isinstance(self.table, str) or not self.table:
             raise InvalidDeclaration(f"table={self.table!r}.", allowed="the name of a table in a DuckDB file")
-        if not isinstance(self.source, str | Path):
+        if not isinstance(self.source, str | Path | Server):
             raise InvalidDeclaration(
                 f"table={self.table!r} of a source that is no path.",
                 allowed='sf.Table("events.duckdb", table="events")',

@@ -10,9 +10,9 @@ from typing import Any
 
 from sfumato.engines.local import Local
 from sfumato.errors import InvalidConfig, SfumatoError
-from sfumato.ledger.store.open import SERVERS
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.dataset import Dataset
+from sfumato.metadata.server import SERVERS
 from sfumato.metadata.table import Table
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.unit import AUTO, Relation, Unit
@@ -95,7 +95,8 @@ def _table(name: str, form: object, folder: Path) -> Table:
         column: _column(f"{where}.columns.{column}", declared)
         for column, declared in _require_mapping(table.get("columns", {}), f"{where}.columns").items()
     }
-    source = folder / _text(table, "source")
+    named = _text(table, "source")
+    source = named if named.startswith(SERVERS) else folder / named
     unit = None if "unit" not in table else _unit(f"{where}.unit", table["unit"])
     with _placed(where):
         return Table(source, unit, columns, table.get("size"), table.get("public", False), table.get("table"))

@@ -54,10 +54,10 @@ class Asker:
 
     def request(self, planned: Planned, fresh: Planned, key: str = "") -> Request:
         """What the ledger is asked for: ``fresh`` of a question; ``key`` is the caller's idempotency key."""
-        facts = self._question(planned)
+        question, statement = self.question_key(planned), self.statement_key(planned.question)
         # an answer of which a part was paid for elsewhere is not to be had for the price of the rest
-        shared = "" if planned.stored else replace(self, analyst="")._key(*facts)
-        names = (self.dataset.name, self.analyst, self._key(*facts), self.statement_key(planned.question), fresh.event)
+        shared = "" if planned.stored else replace(self, analyst="").question_key(planned)
+        names = (self.dataset.name, self.analyst, question, statement, fresh.event)
         return Request(*names, purpose=self.purpose, shared=shared, key=key)
 
     def about(self, dataset: Dataset) -> "Asker":
@@ -66,10 +66,7 @@ class Asker:
 
     def question_key(self, planned: Planned) -> str:
         """The key of one answer (RULES 21): plan, constants, bounds, mechanism, version, asker."""
-        return self._key(*self._question(planned))
-
-    def _question(self, planned: Planned) -> tuple[Json, Json, Json]:
-        return canonical(planned.bounded), canonical(planned.question.output), event_to_json(planned.event)
+        return self._key(canonical(planned.bounded), canonical(planned.question.output), event_to_json(planned.event))
 
     def part_keys(self, planned: Planned) -> list[str]:
         """By its place, the key of each part whatever else is asked beside it; empty where it is none of its own."""

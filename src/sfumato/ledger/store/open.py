@@ -6,8 +6,7 @@ from pathlib import Path
 from sfumato.errors import LedgerUnavailable
 from sfumato.ledger.store.base import Store
 from sfumato.ledger.store.sqlite import SQLite
-
-SERVERS = ("postgresql://", "postgres://")
+from sfumato.metadata.server import SERVERS
 
 
 def open_store(place: str | Path, *, create: bool = True) -> Store:

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of a PostgreSQL server: for one question copied into DuckDB, batch by batch, as they are at one moment.
+
+All tables of one server are read in one transaction, REPEATABLE READ and READ ONLY: one snapshot.
+Each column is read by an expression that no row can make fail: bounds of the calendar are cut, numbers
+without bounds are their text. Whatever the server says when it fails stays with it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from sfumato.engines.reading import quote
+from sfumato.errors import InvalidSource
+from sfumato.metadata.server import Server
+from sfumato.metadata.table import Table
+
+if TYPE_CHECKING:
+    import psycopg
+
+BATCH = 50_000
+_DAYS = "least(greatest({0}, DATE '0001-01-01'), DATE '9999-12-31')"
+_MOMENTS = "least(greatest({0}, TIMESTAMP '0001-01-01'), TIMESTAMP '9999-12-31 23:59:59.999999')"
+_TEXT = "{0}::text"
+# how a type is read, and what DuckDB holds then; least and greatest skip NULL, so they are asked of values only
+_READ = {
+    **dict.fromkeys(("int2", "int4", "int8"), ("{0}::bigint", "BIGINT")),
+    **dict.fromkeys(("float4", "float8"), ("{0}::double precision", "DOUBLE")),
+    **dict.fromkeys(("text", "varchar", "bpchar", "uuid"), (_TEXT, "VARCHAR")),
+    "numeric": ("regexp_replace({0}::text, '\\.0+$', '')", "VARCHAR"),
+    "bool": ("{0}", "BOOLEAN"),
+    "date": (f"CASE WHEN {{0}} IS NOT NULL THEN {_DAYS} END", "DATE"),
+    "timestamp": (f"CASE WHEN {{0}} IS NOT NULL THEN {_MOMENTS} END", "TIMESTAMP"),
+}
+_COLUMNS = """
+    SELECT attname, CASE typtype WHEN 'e' THEN 'text' WHEN 'b' THEN typname END
+    FROM pg_catalog.pg_attribute JOIN pg_catalog.pg_type ON pg_type.oid = atttypid
+    WHERE attrelid = pg_catalog.to_regclass(%s) AND attnum > 0 AND NOT attisdropped ORDER BY attnum
+"""
+_KIND = "SELECT relkind::text FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass(%s)"
+# ordinary, partitioned, a materialized view: what stores its rows
+_STORED = ("r", "p", "m")
+_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+
+
+class ServerFailed(OSError):
+    """The server is gone, or refuses; why is in no message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A table of a server: where it is, and the columns that can be read, by what expression, as what type."""
+
+    name: str
+    server: Server
+    relation: str
+    columns: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+    @property
+    def sql(self) -> str:
+        """The table that holds its rows while a question is asked."""
+        return quote(f"server {self.name}")
+
+    @property
+    def empty(self) -> str:
+        """The statement that makes this table, without rows. Of a question without columns only their number counts."""
+        listed = [f"{quote(column)} {held}" for column, (_, held) in self.columns.items()]
+        return f"CREATE OR REPLACE TEMP TABLE {self.sql} ({', '.join([*listed, f'{quote(_ROW)} BOOLEAN'])})"
+
+
+_ROW = "a row of the server"
+
+
+def served(name: str, table: Table) -> Served:
+    """A declared table of a server, as its catalogue describes it.
+
+    Raises:
+        InvalidSource: psycopg is missing, the server is not reached, or has no such table.
+    """
+    server, relation = table.source, ".".join(quote(part) for part in str(table.table).split(".", 1))
+    assert isinstance(server, Server), "asked of tables of servers only"
+    found: list[tuple[Any, ...]] = []
+    kind, failed = "", False
+    try:
+        with _connected(server) as connection:
+            kind = "".join(row[0] for row in connection.execute(_KIND, (relation,)).fetchall())
+            found = connection.execute(_COLUMNS, (relation,)).fetchall()
+            if kind in _STORED:
+                connection.execute(f"SELECT * FROM {relation} LIMIT 0".encode())
+    except ServerFailed:
+        failed = True
+    if failed:
+        raise InvalidSource(
+            f"Table {name!r}: {server!r} cannot be read.",
+            allowed="a PostgreSQL database in UTF-8 that lets this user read the table, without row-level security",
+            remedy="Check address, user and rights; PGPASSWORD or a .pgpass file can hold the password.",
+        )
+    if kind not in _STORED:
+        raise InvalidSource(
+            f"Table {name!r}: {server!r} has no table {table.table!r}.",
+            allowed='a table, or a materialized view: "patients", or "clinic.patients" with its schema',
+            remedy="Other views are not read: what is computed while it is read could fail on a row.",
+        )
+    columns = {}
+    for column, stored in found:
+        # what cannot be read has a type that no declaration fits
+        expression, held = _READ.get(stored, ("NULL", "INTERVAL"))
+        columns[column] = expression.format(quote(column)), held
+    return Served(name, server, relation, columns)
+
+
+def fill(
+    connection: duckdb.DuckDBPyConnection,
+    tables: Sequence[tuple[Served, Iterable[str]]],
+    going: Callable[[], bool] = lambda: True,
+) -> None:
+    """Copies the wanted columns of tables, all of one server from one snapshot, as long as ``going`` says so.
+
+    Raises:
+        ServerFailed: the server is gone, or a table is no longer what it was.
+    """
+    for server in dict.fromkeys(table.server for table, _ in tables):
+        with _connected(server) as source:
+            source.execute(_SNAPSHOT)
+            for table, columns in tables:
+                if table.server == server:
+                    _copy(source, connection, table, list(columns), going)
+
+
+def _copy(
+    source: "psycopg.Connection[Any]",
+    connection: duckdb.DuckDBPyConnection,
+    table: Served,
+    columns: list[str],
+    going: Callable[[], bool],
+) -> None:
+    import pyarrow  # frames need it, files do not
+
+    held = {"BIGINT": pyarrow.int64(), "DOUBLE": pyarrow.float64(), "VARCHAR": pyarrow.string()}
+    held |= {"BOOLEAN": pyarrow.bool_(), "DATE": pyarrow.date32(), "TIMESTAMP": pyarrow.timestamp("us")}
+    kinds = [*(held[table.columns[column][1]] for column in columns), pyarrow.bool_()]
+    read = ", ".join([*(table.columns[column][0] for column in columns), "TRUE"])
+    names = ", ".join(map(quote, [*columns, _ROW]))
+    with source.cursor(name="rows", binary=True) as cursor:
+        cursor.execute(f"SELECT {read} FROM {table.relation}".encode())
+        while rows := cursor.fetchmany(BATCH):
+            if not going():
+                raise ServerFailed
+            arrays = [pyarrow.array(cells, kind) for cells, kind in zip(zip(*rows, strict=True), kinds, strict=True)]
+            batch = pyarrow.table(arrays, [str(place) for place in range(len(kinds))])
+            connection.register("batch", batch)
+            try:
+                connection.execute(f"INSERT INTO {table.sql} ({names}) SELECT * FROM batch")
+            finally:
+                connection.unregister("batch")
+
+
+@contextmanager
+def _connected(server: Server) -> Iterator["psycopg.Connection[Any]"]:
+    """A connection that changes nothing, and sees every row of a table or fails."""
+    try:
+        import psycopg  # an extra
+    except ImportError:
+        raise InvalidSource(
+            "A table of a PostgreSQL server needs the package psycopg.", remedy="pip install 'sfumato[postgres]'"
+        ) from None
+    failed = False
+    try:
+        with psycopg.connect(server.url, autocommit=True) as connection:
+            # elsewhere a text could hold what cannot be decoded
+            if connection.info.parameter_status("server_encoding") != "UTF8":
+                raise ServerFailed
+            for setting in ("client_encoding = 'UTF8'", "row_security = off", "default_transaction_read_only = on"):
+                connection.execute(f"SET {setting}".encode())
+            yield connection
+    except (psycopg.Error, UnicodeError):
+        failed = True
+    if failed:
+        # outside the handler: what the server says may quote a value
+        raise ServerFailed

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The address of a database server, which may hold a password and never shows it."""
+
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+SERVERS = ("postgresql://", "postgres://")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Server:
+    """Where a server is reached; shown without user, password and options.
+
+    >>> Server("postgresql://ada:secret@db.example:5432/clinic?sslmode=require")
+    postgresql://db.example/clinic
+    """
+
+    url: str = field(repr=False)
+
+    def __repr__(self) -> str:
+        try:
+            parts = urlsplit(self.url)
+            return f"postgresql://{parts.hostname or ''}{parts.path}"
+        except ValueError:
+            return "postgresql://"

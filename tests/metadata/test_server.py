@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An address is shown without what opens the door."""
+
+import pytest
+
+from sfumato.metadata.server import Server
+
+SHOWN = {
+    "postgresql://ada:secret@db.example:5432/clinic?sslmode=require&password=secret": "postgresql://db.example/clinic",
+    "postgres://db.example": "postgresql://db.example",
+    "postgresql:///clinic?host=/run/secret": "postgresql:///clinic",
+    "postgresql://[secret": "postgresql://",
+}
+
+
+@pytest.mark.parametrize("url", SHOWN)
+def test_an_address_is_shown_without_user_password_and_options(url):
+    server = Server(url)
+    assert repr(server) == str(server) == f"{server}" == SHOWN[url]
+    assert server.url == url
