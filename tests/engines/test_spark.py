@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spark passes the conformance suite, in an application whose settings are against it; and how it fails.
-
-Everything that needs Spark is in this file, so that one test run starts one of it.
-"""
-
-import os
+"""Spark passes the conformance suite, in an application whose settings are against it; and how it fails."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,54 +8,8 @@ from hypothesis import strategies as st
 from sfumato.engines.spark import SparkEngine
 from tests.contracts import world
 from tests.contracts.conformance import EngineContract
-from tests.contracts.require import program
 
 CANARY = "canary-4711"
-# What an application may be set to, and what no statement of ours may depend on.
-HOSTILE = {
-    "spark.sql.ansi.enabled": "false",
-    "spark.sql.session.timeZone": "Pacific/Auckland",
-    "spark.sql.caseSensitive": "false",
-    "spark.sql.decimalOperations.allowPrecisionLoss": "false",
-    "spark.sql.parser.escapedStringLiterals": "true",
-    "spark.sql.legacy.timeParserPolicy": "LEGACY",
-}
-QUICK = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss16m",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.sql.adaptive.enabled": "false",
-}
-
-
-@pytest.fixture(scope="module")
-def errors(tmp_path_factory):
-    """Where Java writes what others see as stderr."""
-    return tmp_path_factory.mktemp("java") / "stderr"
-
-
-@pytest.fixture(scope="module")
-def spark(errors):
-    """One application for all, its tasks tried up to four times."""
-    program("java")
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.master("local[2,4]")
-    for name, value in (HOSTILE | QUICK).items():
-        builder = builder.config(name, value)
-    before = os.dup(2)
-    with errors.open("wb") as file:
-        os.dup2(file.fileno(), 2)
-    try:
-        session = builder.getOrCreate()
-    finally:
-        os.dup2(before, 2)
-        os.close(before)
-    yield session
-    session.stop()
 
 
 def interpreted(engine):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.engines.base import Codes, Exact, tidy
 from sfumato.engines.emit import gather, statements
-from sfumato.engines.spark_frame import frame_of, require_repeatable
+from sfumato.engines.spark_frame import frame_of, require_plain
 from sfumato.engines.spark_kind import identifier
 from sfumato.engines.spark_source import Read, declared, read
 from sfumato.engines.spark_statement import translated
@@ -33,23 +33,42 @@ if TYPE_CHECKING:
 
 # The versions on which tests/contracts/conformance.py passed; what another one computes is not known.
 PASSED = ("4.3.0",)
-# What a statement means must not depend on how an application is set up.
+# What a statement means must not depend on how an application is set up: these are ours ...
 _MEANING = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.timestampType": "TIMESTAMP_NTZ",
     "spark.sql.caseSensitive": "true",
     "spark.sql.variable.substitute": "false",
-    "spark.sql.parser.escapedStringLiterals": "false",
-    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     # it looks at a branch inside a branch twice, and so at a deep expression for ever
     "spark.sql.subexpressionElimination.enabled": "false",
 }
+# ... these change how long it takes, and all else has Spark's default.
+_SPEED = (
+    "spark.sql.adaptive.",
+    "spark.sql.autoBroadcastJoinThreshold",
+    "spark.sql.broadcastTimeout",
+    "spark.sql.codegen.",
+    "spark.sql.files.maxPartition",
+    "spark.sql.files.minPartition",
+    "spark.sql.leafNodeDefaultParallelism",
+    "spark.sql.shuffle.partitions",
+)
+# For an application of our own: Spark's parser goes as deep as an expression does, and what
+# Spark shows of its work, row counts and now and then a value, is shown to nobody.
+_QUIET = {
+    "spark.driver.extraJavaOptions": "-Xss16m",
+    "spark.executor.extraJavaOptions": "-Xss16m",
+    "spark.log.level": "OFF",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
 # PySpark prints the text of a failure, which may quote values, through these.
 _PRINTERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-# Spark's parser goes as deep as an expression does.
-_DEEP = {"spark.driver.extraJavaOptions": "-Xss16m", "spark.executor.extraJavaOptions": "-Xss16m"}
+_ASKING = threading.local()
 _OWNER = logging.getLogger("sfumato.owner")
 _OWNER.addHandler(logging.NullHandler())
 _HOUR = 3600.0
@@ -82,30 +101,33 @@ class Spark:
         """The engine over declared tables, in an application of its own.
 
         Raises:
-            InvalidSource: Spark cannot be started, or runs already, elsewhere; and as ``SparkEngine``.
+            InvalidSource: Spark cannot be started, or runs in this process already; and as ``SparkEngine``.
         """
-        session, failed = None, ""
+        session, failed, running = None, "", False
         try:
+            from pyspark import SparkContext
             from pyspark.sql import SparkSession
 
-            builder = SparkSession.builder.master(self.master).config("spark.ui.showConsoleProgress", "false")
-            for name, value in (_DEEP | dict(self.options)).items():
-                builder = builder.config(name, value)
-            own = SparkSession.getActiveSession() is None
-            session = builder.getOrCreate()
+            running = SparkContext._active_spark_context is not None
+            if not running:
+                builder = SparkSession.builder.master(self.master)
+                for name, value in (_QUIET | dict(self.options)).items():
+                    builder = builder.config(name, value)
+                session = builder.getOrCreate()
         except Exception as failure:
             failed = type(failure).__name__
+        if running:
+            raise InvalidSource(
+                "This process runs Spark already.",
+                allowed="one application a process",
+                remedy="Hand in its tables, sf.Table(spark.table(...)), without engine=; or end it.",
+            )
         if session is None:
             raise InvalidSource(
                 f"Spark at {self.master!r} cannot be started ({failed}).",
                 remedy="It needs sfumato[spark], Java 17 or later, and the address of a master that answers.",
             )
-        if session.sparkContext.master != self.master:
-            raise InvalidSource(
-                f"This process runs Spark at {session.sparkContext.master!r} already.",
-                remedy="Hand in its tables: sf.Table(spark.table(...)), without engine=.",
-            )
-        return SparkEngine(tables, session, time_limit=self.time_limit, own=own)
+        return SparkEngine(tables, session, time_limit=self.time_limit, own=True)
 
 
 class SparkEngine:
@@ -129,15 +151,17 @@ class SparkEngine:
         self, tables: Mapping[str, Table], session: "SparkSession", *, time_limit: float = _HOUR, own: bool = False
     ) -> None:
         _require_limit(time_limit)
-        _require_passed(session)
         self._time_limit, self._own, self._process = time_limit, own, os.getpid()
+        self._session = session
         self._lock = threading.Lock()
         self._views: list[str] = []
         self._declared = {name: declared(tables, name) for name in tables}
-        self._session = session.newSession()
         try:
-            self._settle()
-            self._reads = {name: self._open(tables, name) for name in tables}
+            _require_passed(session)
+            with _quiet():
+                self._session = session.newSession()
+                self._settle()
+                self._reads = {name: self._open(tables, name) for name in tables}
         except BaseException:
             self.close()
             raise
@@ -175,14 +199,16 @@ class SparkEngine:
     def _settle(self) -> None:
         """What statements mean, whatever the application is set to."""
         self._session.sparkContext.setLogLevel("OFF")
-        for name in [name for name in self._session.conf.getAll if name.startswith("spark.sql.legacy.")]:
-            self._session.conf.unset(name)
+        settings = self._session.conf
+        for name in [name for name in settings.getAll if not name.startswith(_SPEED)]:
+            if settings.isModifiable(name):
+                settings.unset(name)
         for name, value in _MEANING.items():
-            self._session.conf.set(name, value)
+            settings.set(name, value)
 
     def _open(self, tables: Mapping[str, Table], name: str) -> Read:
         frame = frame_of(self._session, name, tables[name])
-        require_repeatable(name, frame)
+        require_plain(name, frame)
         view = f"sfumato_{secrets.token_hex(16)}"
         frame.createGlobalTempView(view)
         self._views.append(view)
@@ -225,6 +251,9 @@ class SparkEngine:
 
 def _texts(plan: Bounded, reads: Mapping[str, Read], sampling_key: str) -> list[str]:
     """The statements of a plan on Spark."""
+    if plan.tracked.kept is not None:
+        # without it each row would count by itself, and nothing would bound a unit
+        raise TypeError("a plan of a prepared layout, which Spark does not read")
     emitted = statements(plan, {name: each.source for name, each in reads.items()}, sampling_key)
     rows, narrow = {name: each.rows for name, each in reads.items()}, _largest(plan) < _NARROW
     return [translated(each.sql, rows, narrow=narrow) for each in emitted]
@@ -250,16 +279,21 @@ def _largest(node: object) -> int:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """PySpark prints no failure while it lasts."""
-    printers = [logging.getLogger(name) for name in _PRINTERS]
-    before = [each.disabled for each in printers]
-    for each in printers:
-        each.disabled = True
+    """PySpark prints no failure of this thread while it lasts."""
+    from pyspark.logger import PySparkLogger
+
+    for name in _PRINTERS:
+        PySparkLogger.getLogger(name).addFilter(_may_be_printed)
+    _ASKING.now = True
     try:
         yield
     finally:
-        for each, disabled in zip(printers, before, strict=True):
-            each.disabled = disabled
+        _ASKING.now = False
+
+
+def _may_be_printed(_: logging.LogRecord) -> bool:
+    """Whether a failure in Spark is one of somebody else's questions."""
+    return not getattr(_ASKING, "now", False)
 
 
 def _require_limit(time_limit: object) -> None:

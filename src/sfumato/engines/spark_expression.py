@@ -110,7 +110,7 @@ class Scope:
 
     def column(self, relation: str, name: str) -> Kind:
         """The type of a column; TypeError if there is none, or more than one."""
-        inside = [self.relations[relation]] if relation else self.relations.values()
+        inside = [self.relations.get(relation, {})] if relation else self.relations.values()
         found = [columns[name] for columns in inside if name in columns]
         if len(found) != 1:
             raise TypeError(f"{len(found)} columns of one name")

@@ -16,8 +16,14 @@ if TYPE_CHECKING:
 
 # What is sent to Spark from here travels in its messages.
 _MOST_BYTES = 64 * 2**20
-# Of these, Spark may keep other rows each time.
-_UNSTABLE = {"GlobalLimit", "LocalLimit", "Tail", "Offset", "Sample", "Deduplicate", "DeduplicateWithinWatermark"}
+# What finds the same rows each time, whatever the rows are; of others that is not known.
+_STABLE = set(
+    "Filter HiveTableRelation Join LocalRelation LogicalRDD LogicalRelation DataSourceV2Relation OneRowRelation "
+    "Project Range RepartitionByExpression Repartition ResolvedHint Sort SubqueryAlias Union View".split()
+)
+# What fails on no row.
+_TESTS = set("EqualTo EqualNullSafe GreaterThan GreaterThanOrEqual LessThan LessThanOrEqual In InSet".split())
+_TOTAL = _TESTS | set("Alias And AttributeReference CaseWhen Coalesce If IsNotNull IsNull Literal Not Or SortOrder".split())
 
 
 def is_frame(source: object) -> bool:
@@ -122,22 +128,53 @@ def _too_large(name: str) -> InvalidSource:
     )
 
 
-def require_repeatable(name: str, frame: "DataFrame") -> None:
-    """Every read of the frame must find the same rows: bounds are proved for one table.
+def require_plain(name: str, frame: "DataFrame") -> None:
+    """What the frame does with its rows fails on none, and every read of it finds the same ones.
+
+    A row on which it failed would be told by the failure; bounds are proved for one table. Whatever is
+    not known to be so is refused. The rows of an RDD are taken at their word.
 
     Raises:
-        InvalidSource: a stream, something random, or something that keeps rows by their place.
+        InvalidSource: a stream, something random, something that keeps rows by their place, that
+            computes or aggregates.
     """
+    jvm = frame.sparkSession.sparkContext._jvm
     waiting = [frame._jdf.queryExecution().analyzed()]
-    stable = not frame.isStreaming and waiting[0].deterministic()
-    while waiting and stable:
+    while waiting:
         node = waiting.pop()
-        stable = node.nodeName() not in _UNSTABLE
-        for inner in (node.children(), node.subqueries()):
-            waiting += [inner.apply(place) for place in range(inner.size())]
-    if not stable:
-        raise InvalidSource(
-            f"Table {name!r}: another read of the DataFrame may find other rows.",
-            allowed="tables and files; columns, filters, joins, unions and sums of them",
-            remedy="Write it to a table first, without LIMIT, samples, DISTINCT of some columns and random numbers.",
-        )
+        odd = [] if _kind(node) in _STABLE else [_kind(node)]
+        odd += [each for expression in _all(node.expressions()) for each in _partial(expression, jvm)]
+        if odd or frame.isStreaming:
+            raise InvalidSource(
+                f"Table {name!r}: its DataFrame has {odd[0] if odd else 'a stream'}: another read may find other "
+                "rows, or fail on one.",
+                allowed="tables and files; their columns, casts that cannot fail, tests but of fractions, joins, unions",
+                remedy="Write it to a table first, or ask for the rest in SQL.",
+            )
+        waiting += _all(node.children())
+
+
+def _partial(expression: Any, jvm: Any) -> list[str]:
+    """What in an expression may fail on a row, or be asked of a file that says nothing of NaN."""
+    waiting, found = [expression], []
+    while waiting:
+        node = waiting.pop()
+        kind, inside = _kind(node), _all(node.children())
+        fraction = any(each.dataType().simpleString() in ("float", "double") for each in inside)
+        if kind == "Cast":
+            casts = jvm.org.apache.spark.sql.catalyst.expressions.Cast
+            total = node.evalMode().toString() != "ANSI" or casts.canUpCast(inside[0].dataType(), node.dataType())
+        else:
+            total = kind in _TOTAL and not (kind in _TESTS and fraction)
+        found += [] if total else [kind]
+        waiting += inside
+    return found
+
+
+def _kind(node: Any) -> str:
+    return str(node.getClass().getSimpleName())
+
+
+def _all(sequence: Any) -> list[Any]:
+    """A sequence of Scala."""
+    return [sequence.apply(place) for place in range(sequence.size())]

@@ -60,7 +60,8 @@ def _replaced(node: exp.RegexpReplace, write: Writer) -> Typed:
     if (node.expression.this, node.args["replacement"].this) != (r"\.0+$", ""):
         raise TypeError("a pattern that was not compared")
     value = required(write(node.this), Kind.VARCHAR)
-    return Typed(f"regexp_replace({value}, {literal(node.expression.this)}, '')", Kind.VARCHAR)
+    # to Java, $ is before a last line end too
+    return Typed(f"regexp_replace({value}, {literal(node.expression.this[:-1] + chr(92) + 'z')}, '')", Kind.VARCHAR)
 
 
 # --- days ----------------------------------------------------------------------------------

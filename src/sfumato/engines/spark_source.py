@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.engines.codes import text_of
+from sfumato.engines.duckdb import owner_columns
 from sfumato.engines.reading import Source, quote
 from sfumato.engines.spark_kind import Kind, identifier, literal
 from sfumato.engines.spark_statement import Rows
@@ -52,16 +53,6 @@ class Read:
 
     source: Source
     rows: Rows
-
-
-def owner_columns(tables: Mapping[str, Table], name: str) -> list[str]:
-    """The columns of a table that name its units, or by which units of other tables are looked up."""
-    unit = tables[name].unit
-    columns = [] if unit is None else list(unit.columns)
-    for other in tables.values():
-        if other.unit is not None and other.unit.via is not None and other.unit.key is not None:
-            columns += [other.unit.key] * (other.unit.via.partition(".")[0] == name)
-    return columns
 
 
 def read(tables: Mapping[str, Table], name: str, view: str, schema: Iterable[Any]) -> Read:
@@ -115,10 +106,20 @@ def _readable(table: str, column: str, physical: str, kinds: list[ColumnType]) -
         if found not in fits:
             raise _unheld(table, column, physical, kind)
     if found == "VARCHAR":
-        return found, f"CAST({raw} AS STRING)" if family != physical else raw
+        # bytes that are no text are missing: they have no code points to be compared by
+        return found, f"try_validate_utf8({f'CAST({raw} AS STRING)' if family != physical else raw})"
     if found == "DOUBLE":
-        return _double(f"CAST({raw} AS DOUBLE)", kinds[0])
+        return _double(_opaque(f"CAST({raw} AS DOUBLE)"), kinds[0])
     return found, f"CAST({raw} AS BIGINT)" if found == "BIGINT" else raw
+
+
+def _opaque(raw: str) -> str:
+    """A double as it is, so that nothing is asked of the file that it lies in.
+
+    A file states the least and the greatest number of a column without regard to NaN. Where Spark
+    hands it a comparison, rows are left out by that, and one row decides what another one is.
+    """
+    return f"nanvl({raw}, CAST('NaN' AS DOUBLE))"
 
 
 def _unheld(table: str, column: str, physical: str, kind: ColumnType) -> InvalidDeclaration:
