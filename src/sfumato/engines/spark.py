@@ -12,7 +12,7 @@ import os
 import secrets
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +68,7 @@ _QUIET = {
 }
 # PySpark prints the text of a failure, which may quote values, through these.
 _PRINTERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+_TALKERS = ("py4j.clientserver", "py4j.java_gateway")
 _ASKING = threading.local()
 _OWNER = logging.getLogger("sfumato.owner")
 _OWNER.addHandler(logging.NullHandler())
@@ -228,25 +229,30 @@ class SparkEngine:
     def _watched(self) -> Iterator[None]:
         """Interrupts what runs inside for too long, or when its caller is interrupted."""
         tag, done = f"sfumato_{secrets.token_hex(16)}", threading.Event()
-        watcher = threading.Thread(target=self._watch, args=(tag, done), daemon=True)
-        self._session.addTag(tag)
+        watcher = threading.Thread(target=self._watch, args=(tag, done), name=tag, daemon=True)
+        self._session.sparkContext.addJobTag(tag)
         watcher.start()
         try:
             yield
         except KeyboardInterrupt:
-            self._session.interruptTag(tag)
+            self._interrupt(tag)
             raise
         finally:
             done.set()
             watcher.join()
-            self._session.removeTag(tag)
+            self._session.sparkContext.removeJobTag(tag)
 
     def _watch(self, tag: str, done: threading.Event) -> None:
         limit = self._time_limit
         while not done.wait(limit):
             # again and again: one that falls between two jobs is lost
-            self._session.interruptTag(tag)
+            self._interrupt(tag)
             limit = 0.2
+
+    def _interrupt(self, tag: str) -> None:
+        with suppress(Exception):
+            # an application that is gone has nothing to interrupt
+            self._session.sparkContext.cancelJobsWithTag(tag)
 
 
 def _texts(plan: Bounded, reads: Mapping[str, Read], sampling_key: str) -> list[str]:
@@ -282,8 +288,8 @@ def _quiet() -> Iterator[None]:
     """PySpark prints no failure of this thread while it lasts."""
     from pyspark.logger import PySparkLogger
 
-    for name in _PRINTERS:
-        PySparkLogger.getLogger(name).addFilter(_may_be_printed)
+    for each in (*map(PySparkLogger.getLogger, _PRINTERS), *map(logging.getLogger, _TALKERS)):
+        each.addFilter(_may_be_printed)
     _ASKING.now = True
     try:
         yield

@@ -16,11 +16,16 @@ if TYPE_CHECKING:
 
 # What is sent to Spark from here travels in its messages.
 _MOST_BYTES = 64 * 2**20
+# What Spark does not take from Arrow, and what holds the same values.
+_TAKEN = {"string_view": "string", "halffloat": "float", "date64[ms]": "date32"}
+_TAKEN |= dict.fromkeys(("uint8", "uint16", "uint32"), "int64")
 # What finds the same rows each time, whatever the rows are; of others that is not known.
 _STABLE = set(
     "Filter HiveTableRelation Join LocalRelation LogicalRDD LogicalRelation DataSourceV2Relation OneRowRelation "
     "Project Range RepartitionByExpression Repartition ResolvedHint Sort SubqueryAlias Union View".split()
 )
+# Formats of which one row can change what another one means.
+_LOOSE = {"csv", "json", "text", "xml"}
 # What fails on no row.
 _TESTS = set("EqualTo EqualNullSafe GreaterThan GreaterThanOrEqual LessThan LessThanOrEqual In InSet".split())
 _TOTAL = _TESTS | set("Alias And AttributeReference CaseWhen Coalesce If IsNotNull IsNull Literal Not Or SortOrder".split())
@@ -101,7 +106,8 @@ def _parquet(session: "SparkSession", name: str, path: str) -> "DataFrame":
             allowed="Parquet",
             remedy="Write it as Parquet, or leave engine= out.",
         )
-    return session.read.parquet(path)
+    # the columns of all files, so that two that do not fit together show now
+    return session.read.option("mergeSchema", "true").parquet(path)
 
 
 def _arrow(name: str, source: object) -> Any:
@@ -113,11 +119,22 @@ def _arrow(name: str, source: object) -> Any:
         if path.stat().st_size > _MOST_BYTES:
             raise _too_large(name)
         with duckdb.connect() as connection:
-            return connection.execute(f"SELECT * FROM {from_file(connection, name, path)}").to_arrow_table()
+            item = from_file(connection, name, path)
+        with duckdb.connect() as connection:
+            return connection.sql(f"SELECT * FROM {item}").to_arrow_table()
     found = pyarrow.table(source)
     if found.nbytes > _MOST_BYTES:
         raise _too_large(name)
-    return found
+    return found.cast(pyarrow.schema([(field.name, _taken(field.type)) for field in found.schema]))
+
+
+def _taken(kind: Any) -> Any:
+    """A type that Spark takes from Arrow, with the same values."""
+    import pyarrow
+
+    if str(kind) == "uint64":
+        return pyarrow.decimal128(20, 0)
+    return pyarrow.type_for_alias(_TAKEN[str(kind)]) if str(kind) in _TAKEN else kind
 
 
 def _too_large(name: str) -> InvalidSource:
@@ -142,7 +159,7 @@ def require_plain(name: str, frame: "DataFrame") -> None:
     waiting = [frame._jdf.queryExecution().analyzed()]
     while waiting:
         node = waiting.pop()
-        odd = [] if _kind(node) in _STABLE else [_kind(node)]
+        odd = [] if _is_stable(node) else [_kind(node)]
         odd += [each for expression in _all(node.expressions()) for each in _partial(expression, jvm)]
         if odd or frame.isStreaming:
             raise InvalidSource(
@@ -154,21 +171,30 @@ def require_plain(name: str, frame: "DataFrame") -> None:
         waiting += _all(node.children())
 
 
+def _is_stable(node: Any) -> bool:
+    """Whether every read finds the same rows."""
+    kind = _kind(node)
+    return kind in _STABLE and not (kind == "LogicalRelation" and node.relation().toString().lower() in _LOOSE)
+
+
 def _partial(expression: Any, jvm: Any) -> list[str]:
     """What in an expression may fail on a row, or be asked of a file that says nothing of NaN."""
     waiting, found = [expression], []
     while waiting:
         node = waiting.pop()
         kind, inside = _kind(node), _all(node.children())
-        fraction = any(each.dataType().simpleString() in ("float", "double") for each in inside)
         if kind == "Cast":
             casts = jvm.org.apache.spark.sql.catalyst.expressions.Cast
             total = node.evalMode().toString() != "ANSI" or casts.canUpCast(inside[0].dataType(), node.dataType())
         else:
-            total = kind in _TOTAL and not (kind in _TESTS and fraction)
+            total = kind in _TOTAL and not (kind in _TESTS and any(map(_is_fraction, inside)))
         found += [] if total else [kind]
         waiting += inside
     return found
+
+
+def _is_fraction(node: Any) -> bool:
+    return node.dataType().simpleString() in ("float", "double")
 
 
 def _kind(node: Any) -> str:
