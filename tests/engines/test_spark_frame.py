@@ -55,8 +55,9 @@ def test_every_kind_of_source_gives_the_same_integers(spark, tmp_path):
     pq.write_table(pa.table(FRAME), folder / "part.parquet")
     (folder / "_SUCCESS").touch()
     sources = [
-        pa.table(FRAME), pd.DataFrame(FRAME), pl.DataFrame(FRAME), FRAME, tmp_path / "it's.parquet", str(tmp_path / "it's.parquet"),
-        tmp_path / "hive", f"{tmp_path}/hive/*/*.parquet", spark.createDataFrame(pa.table(FRAME)),
+        pa.table(FRAME), pd.DataFrame(FRAME), pl.DataFrame(FRAME), FRAME, tmp_path / "it's.parquet",
+        str(tmp_path / "it's.parquet"), tmp_path / "hive", f"{tmp_path}/hive/*/*.parquet",
+        spark.createDataFrame(pa.table(FRAME)),
     ]  # fmt: skip
     assert [asked(spark, each) for each in sources] == [(3, 2, 2, 3)] * len(sources)
 
@@ -143,7 +144,9 @@ PLAIN = {
     "a file": lambda spark, frame: frame,
     "columns": lambda spark, frame: frame.select(frame.a, frame.b.alias("c")),
     "a test": lambda spark, frame: frame.filter("a > 1 AND b IN ('x', 'y') OR b IS NULL OR NOT a <=> 2"),
-    "a choice": lambda spark, frame: frame.selectExpr("CASE WHEN a > 1 THEN coalesce(b, 'z') ELSE if(a = 1, 'u', 'v') END AS b"),
+    "a choice": lambda spark, frame: frame.selectExpr(
+        "CASE WHEN a > 1 THEN coalesce(b, 'z') ELSE if(a = 1, 'u', 'v') END AS b"
+    ),
     "a cast that is tried": lambda spark, frame: frame.selectExpr("try_cast(b AS INT) AS a"),
     "a cast to a wider type": lambda spark, frame: frame.selectExpr("CAST(CAST(a AS STRING) AS STRING) AS b"),
     "a join": lambda spark, frame: frame.join(frame.selectExpr("a AS k"), frame.a == 2, "left"),

@@ -10,8 +10,11 @@ from sfumato.engines.reading import text
 from sfumato.engines.spark_kind import Kind, Typed
 from sfumato.engines.spark_statement import translated
 
-WORDS = ["", "a", "A", "ab", "a\nb", "a\\b", "a%", "空b", "e\u0301", "👩‍👧", " 1 ", "1.50", "1.", ".5e3", "+1E-2", "1e", "12\n",
-         "2024-02-29", "2024-2-9", "0000-01-01", "0001-01-01", "99999-01-01", "1.0", "1.00", "10", "1.0\n", "٣", None]  # fmt: skip
+WORDS = [
+             "", "a", "A", "ab", "a\nb", "a\\b", "a%", "空b", "e\u0301", "👩‍👧", " 1 ", "1.50", "1.", ".5e3", "+1E-2",
+             "1e", "12\n", "2024-02-29", "2024-2-9", "0000-01-01", "0001-01-01", "99999-01-01", "1.0", "1.00", "10",
+             "1.0\n", "٣", None,
+         ]  # fmt: skip
 NUMBERS = [-(2**62), -8, -7, -1, 0, 1, 2, 6, 7, 2**62, None]
 DAYS = [-719162, -719156, -141427, -1, 0, 58, 59, 60, 364, 789, 11016, 19782, 2932896, None]
 
@@ -50,7 +53,10 @@ OF_NUMBERS = [
 DAY = "(DATE '1970-01-01' + TRY_CAST(x AS INTEGER))"
 OF_DAYS = [
     *(f"date_part('{part}', {DAY})" for part in ("year", "quarter", "month", "week", "day", "isodow")),
-    *(f"date_diff('day', DATE '1970-01-01', date_trunc('{part}', {DAY}))" for part in ("year", "quarter", "month", "week")),
+    *(
+        f"date_diff('day', DATE '1970-01-01', date_trunc('{part}', {DAY}))"
+        for part in ("year", "quarter", "month", "week")
+    ),
     DAY,
 ]
 AGGREGATES = [
@@ -88,12 +94,14 @@ def test_a_mutant_function_is_noticed(both, monkeypatch, node, mutant):
 
 
 UNLISTED = [
-    "upper('a')", "random()", "hash('a')", "regexp_full_match('a', 'a+')", "regexp_replace('a', 'b', 'c')", "'a' LIKE 'b' || 'c'",
-    "avg(1)", "median(1)", "stddev(1)", "first(1)", "arg_max(1, 2)", "date_part('epoch', DATE '1970-01-01')",
-    "date_trunc('decade', DATE '1970-01-01')", "date_diff('month', DATE '1970-01-01', DATE '1970-01-01')", "rank() OVER (PARTITION BY 1)",
-    "sum(1) OVER (ORDER BY 1 ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)", "list_filter([1], lambda x: x > 0)[1]", "TRY(1 + 1)",
-    "now()", "CURRENT_DATE", "sha256('a')", "length(1)", "md5(1)", "1 || 'a'", "list_sum([1])", "any_value(1)", "'a' ILIKE 'A'",
-    "mode(1)", "sum('a')", "sum(DISTINCT 1)", "strlen('a')", "lower('a')", "abs(1)", "x -> x", "lag(1) OVER (PARTITION BY 1)",
+    "upper('a')", "random()", "hash('a')", "regexp_full_match('a', 'a+')", "regexp_replace('a', 'b', 'c')",
+    "'a' LIKE 'b' || 'c'", "avg(1)", "median(1)", "stddev(1)", "first(1)", "arg_max(1, 2)",
+    "date_part('epoch', DATE '1970-01-01')", "date_trunc('decade', DATE '1970-01-01')",
+    "date_diff('month', DATE '1970-01-01', DATE '1970-01-01')", "rank() OVER (PARTITION BY 1)",
+    "sum(1) OVER (ORDER BY 1 ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)", "list_filter([1], lambda x: x > 0)[1]",
+    "TRY(1 + 1)", "now()", "CURRENT_DATE", "sha256('a')", "length(1)", "md5(1)", "1 || 'a'", "list_sum([1])",
+    "any_value(1)", "'a' ILIKE 'A'", "mode(1)", "sum('a')", "sum(DISTINCT 1)", "strlen('a')", "lower('a')", "abs(1)",
+    "x -> x", "lag(1) OVER (PARTITION BY 1)",
 ]  # fmt: skip
 
 

@@ -7,8 +7,10 @@ from sqlglot import parse_one
 from sfumato.engines import spark_kind as module
 from sfumato.engines.spark_kind import Kind, Typed, alike, common, identifier, literal, required, widened
 
-ODD = ["", "a", "it's", 'say "hi"', "back\\slash", "\\'", "a`b", "`", "${x}", "$", "\\u0041", "a\nb\tc\r", "\x00\x01\x7f",
-       "空", "👩‍👧", "e\u0301", "\u2028", "--", "/*", "%_", "{{x}}", "a;b", "\\", "\\\\n"]  # fmt: skip
+ODD = [
+           "", "a", "it's", 'say "hi"', "back\\slash", "\\'", "a`b", "`", "${x}", "$", "\\u0041", "a\nb\tc\r",
+           "\x00\x01\x7f", "空", "👩‍👧", "e\u0301", "\u2028", "--", "/*", "%_", "{{x}}", "a;b", "\\", "\\\\n",
+       ]  # fmt: skip
 
 
 def test_a_text_arrives_as_it_is(both):
@@ -45,7 +47,8 @@ def test_the_type_that_holds_them_all(kinds, widest):
 
 
 @pytest.mark.parametrize(
-    "kinds", [(Kind.VARCHAR, Kind.BIGINT), (Kind.BOOLEAN, Kind.BIGINT), (Kind.DECIMAL, Kind.BIGINT), (Kind.DATE, Kind.VARCHAR)]
+    "kinds",
+    [(Kind.VARCHAR, Kind.BIGINT), (Kind.BOOLEAN, Kind.BIGINT), (Kind.DECIMAL, Kind.BIGINT), (Kind.DATE, Kind.VARCHAR)],
 )
 def test_what_no_type_holds_is_refused(kinds):
     with pytest.raises(TypeError, match="several types"):

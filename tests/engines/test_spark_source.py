@@ -47,14 +47,36 @@ DAYS = [2932896, -719162, -141427, -2, -1, 0, 1, None]
 CELLS = {
     "text": pa.array([*EDGES, "1970-01-01", "true", None]),
     "double": pa.array(
-        [math.nan, math.inf, -math.inf, 5e-324, 1.8e308, -0.0, 0.1, 0.5, 1.5, 2.0, 0.125, 2.0**63, 2.0**52 + 0.5, -1e-5, None]
+        [
+            math.nan,
+            math.inf,
+            -math.inf,
+            5e-324,
+            1.8e308,
+            -0.0,
+            0.1,
+            0.5,
+            1.5,
+            2.0,
+            0.125,
+            2.0**63,
+            2.0**52 + 0.5,
+            -1e-5,
+            None,
+        ]
     ),
     "float": pa.array([math.nan, math.inf, -math.inf, 1e-45, 3.4e38, -0.0, 0.1, 1.5, 2.0, 7.0, None], pa.float32()),
     "bigint": pa.array([2**63 - 1, -(2**63), 2**53 + 1, -1, 0, 1, 2, 9, None]),
     "tinyint": pa.array([127, -128, -1, 0, 2, None], pa.int8()),
-    "huge decimal": pa.array([Decimal("9" * 38), Decimal("-" + "9" * 38), Decimal(0), Decimal(2), None], pa.decimal128(38, 0)),
-    "decimal": pa.array([Decimal("99.99999999"), Decimal("-0.00000001"), Decimal("1.5"), Decimal(2), None], pa.decimal128(10, 8)),
-    "fraction": pa.array([Decimal("0." + "9" * 38), Decimal("0." + "0" * 37 + "1"), Decimal(0), None], pa.decimal128(38, 38)),
+    "huge decimal": pa.array(
+        [Decimal("9" * 38), Decimal("-" + "9" * 38), Decimal(0), Decimal(2), None], pa.decimal128(38, 0)
+    ),
+    "decimal": pa.array(
+        [Decimal("99.99999999"), Decimal("-0.00000001"), Decimal("1.5"), Decimal(2), None], pa.decimal128(10, 8)
+    ),
+    "fraction": pa.array(
+        [Decimal("0." + "9" * 38), Decimal("0." + "0" * 37 + "1"), Decimal(0), None], pa.decimal128(38, 38)
+    ),
     "nothing": pa.array([None, None], pa.null()),
     "boolean": pa.array([True, False, None]),
     "date": pa.array(DAYS, pa.int32()).cast(pa.date32()),
@@ -91,7 +113,9 @@ def odd(spark, physical):
     codes = [Value(each.name, numbers(each.type), Field(each)) for each in columns[1:] if each not in texts]
     shown = [(each.name, aggregate) for each in codes for aggregate in (Sum(each), CountValues(each))]
     found = []
-    with closing(interpreted(SparkEngine({"t": sf.Table(source, columns={c.name: c.type for c in columns})}, spark))) as engine:
+    with closing(
+        interpreted(SparkEngine({"t": sf.Table(source, columns={c.name: c.type for c in columns})}, spark))
+    ) as engine:
         try:
             for each in texts:
                 bounded = plan(scan, CountRows(), keys=(*keys, GroupKey(Value.of(each), None, True)))
@@ -120,7 +144,9 @@ def test_no_value_can_make_a_reading_fail(spark):
     for unit in (sf.Unit("who"), sf.Unit(["who", "x"])):
         tables = {"t": sf.Table(source, unit=unit, columns={"x": sf.Text()})}
         scan = Scan("t", "", (Column("x", sf.Text()),), owner_of(Dataset("d", tables), "t"))
-        bounded = plan(scan, CountUnits(), CountRows(), keys=(GroupKey(value, None, True),), limits=(2, 2, None), fine=2**20)
+        bounded = plan(
+            scan, CountUnits(), CountRows(), keys=(GroupKey(value, None, True),), limits=(2, 2, None), fine=2**20
+        )
         with closing(interpreted(SparkEngine(tables, spark))) as engine:
             assert engine.run(bounded, "key") == Reference({"t": source.to_pylist()}).run(bounded, "key")
 
@@ -198,7 +224,10 @@ def texts(spark):
     with closing(interpreted(SparkEngine(tables, spark))) as engine:
         scan = Scan("t", "", columns)
         keys = [GroupKey(Value.of(each), None, True) for each in columns]
-        found = [flat(bounded, engine.run(bounded, "key")) for bounded in (plan(scan, CountRows(), keys=(key,)) for key in keys)]
+        found = [
+            flat(bounded, engine.run(bounded, "key"))
+            for bounded in (plan(scan, CountRows(), keys=(key,)) for key in keys)
+        ]
     spark.sql("DROP TABLE odd_texts")
     return found
 

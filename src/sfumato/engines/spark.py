@@ -45,6 +45,8 @@ _MEANING = {
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     # it looks at a branch inside a branch twice, and so at a deep expression for ever
     "spark.sql.subexpressionElimination.enabled": "false",
+    # of a union below a window it makes a plan that cannot be resolved (Spark 4.3.0)
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.RemoveRedundantAliases",
 }
 # ... these change how long it takes, and all else has Spark's default.
 _SPEED = (

@@ -20,15 +20,43 @@ _MOST_BYTES = 64 * 2**20
 _TAKEN = {"string_view": "string", "halffloat": "float", "date64[ms]": "date32"}
 _TAKEN |= dict.fromkeys(("uint8", "uint16", "uint32"), "int64")
 # What finds the same rows each time, whatever the rows are; of others that is not known.
-_STABLE = set(
-    "Filter HiveTableRelation Join LocalRelation LogicalRDD LogicalRelation DataSourceV2Relation OneRowRelation "
-    "Project Range RepartitionByExpression Repartition ResolvedHint Sort SubqueryAlias Union View".split()
-)
+_STABLE = {
+    "Filter",
+    "HiveTableRelation",
+    "Join",
+    "LocalRelation",
+    "LogicalRDD",
+    "LogicalRelation",
+    "DataSourceV2Relation",
+    "OneRowRelation",
+    "Project",
+    "Range",
+    "RepartitionByExpression",
+    "Repartition",
+    "ResolvedHint",
+    "Sort",
+    "SubqueryAlias",
+    "Union",
+    "View",
+}
 # Formats of which one row can change what another one means.
 _LOOSE = {"csv", "json", "text", "xml"}
 # What fails on no row.
-_TESTS = set("EqualTo EqualNullSafe GreaterThan GreaterThanOrEqual LessThan LessThanOrEqual In InSet".split())
-_TOTAL = _TESTS | set("Alias And AttributeReference CaseWhen Coalesce If IsNotNull IsNull Literal Not Or SortOrder".split())
+_TESTS = {"EqualTo", "EqualNullSafe", "GreaterThan", "GreaterThanOrEqual", "LessThan", "LessThanOrEqual", "In", "InSet"}
+_TOTAL = _TESTS | {
+    "Alias",
+    "And",
+    "AttributeReference",
+    "CaseWhen",
+    "Coalesce",
+    "If",
+    "IsNotNull",
+    "IsNull",
+    "Literal",
+    "Not",
+    "Or",
+    "SortOrder",
+}
 
 
 def is_frame(source: object) -> bool:
