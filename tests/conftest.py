@@ -3,5 +3,6 @@
 
 from tests.contracts.places import place
 from tests.contracts.postgres import database, postgres
+from tests.contracts.spark import both, java_errors, spark
 
-__all__ = ["database", "place", "postgres"]
+__all__ = ["both", "database", "java_errors", "place", "postgres", "spark"]

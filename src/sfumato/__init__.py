@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sfumato.engines.local import Local as Local
     from sfumato.engines.prepare import prepare as prepare
+    from sfumato.engines.spark import Spark as Spark
     from sfumato.errors import SfumatoError as SfumatoError
     from sfumato.metadata.column import Boolean as Boolean
     from sfumato.metadata.column import Category as Category
@@ -55,6 +56,7 @@ _HOME = {
     "ReplaceOne": "privacy.unit",
     "Session": "query.session",
     "SfumatoError": "errors",
+    "Spark": "engines.spark",
     "Table": "metadata.table",
     "Text": "metadata.column",
     "Unit": "privacy.unit",

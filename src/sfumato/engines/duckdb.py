@@ -106,7 +106,7 @@ class DuckDB:
         """
         for name, table in tables.items():
             source = self._sources[name]
-            for column in dict.fromkeys([*table.columns, *_owner_columns(tables, name)]):
+            for column in dict.fromkeys([*table.columns, *owner_columns(tables, name)]):
                 item = f"SELECT count(*) FROM {source.sql} WHERE length({column_text(column, source)}) < 0"
                 if self._rows([item], {name: {column}}) is None:
                     raise InvalidSource(
@@ -247,7 +247,7 @@ class DuckDB:
     def _require_owners(self, tables: Mapping[str, Table]) -> None:
         """The columns that name units, and the keys on the way to them, can be read as text."""
         for name in tables:
-            for column in _owner_columns(tables, name):
+            for column in owner_columns(tables, name):
                 _require_readable(name, self._sources[name], column, Text())
 
     def _lock_down(self, sources: list[Path]) -> None:
@@ -283,7 +283,7 @@ def _require_passed() -> None:
         )
 
 
-def _owner_columns(tables: Mapping[str, Table], name: str) -> list[str]:
+def owner_columns(tables: Mapping[str, Table], name: str) -> list[str]:
     """The columns of a table that name its units, or by which units of other tables are looked up."""
     unit = tables[name].unit
     columns = [] if unit is None else list(unit.columns)
@@ -297,7 +297,7 @@ def _declared_sources(tables: Mapping[str, Table]) -> dict[str, Source]:
     """The physical types that fit the declarations best."""
     sources = {}
     for name, table in tables.items():
-        types = dict.fromkeys(_owner_columns(tables, name), "VARCHAR")
+        types = dict.fromkeys(owner_columns(tables, name), "VARCHAR")
         for column, kind in table.columns.items():
             number = isinstance(kind, Integer | Real)
             types[column] = "DOUBLE" if number else "DATE" if isinstance(kind, Date) else "VARCHAR"

@@ -103,7 +103,7 @@ def reading(column: str, kind: ColumnType, source: Source) -> str:
 
 
 def code(kind: ColumnType, value: str, *, short: bool) -> str:
-    """The code of a reading (of a whole number as it is, if ``short``); NULL for what is missing or not declared.
+    """The code of a reading (of an ``Integer`` a whole number as it is, if ``short``); NULL for what is missing or not declared.
 
     A category's reading is its code already: see ``listed``.
 
@@ -112,7 +112,7 @@ def code(kind: ColumnType, value: str, *, short: bool) -> str:
     """
     match kind:
         case Integer() | Real():
-            inside = f"TRY_CAST({value} AS BIGINT)" if short else _half_even(value, kind)
+            inside = f"TRY_CAST({value} AS BIGINT)" if short and isinstance(kind, Integer) else _half_even(value, kind)
             return _clipped(value, str(kind.lower_code), str(kind.upper_code), kind, inside)
         case Date():
             low, high = (f"DATE '{kind.decode(bound)}'" for bound in (kind.lower_code, kind.upper_code))

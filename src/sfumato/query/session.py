@@ -13,6 +13,8 @@ from sfumato.engines.base import Engine
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.local import Local
 from sfumato.engines.prepared import Prepared
+from sfumato.engines.spark import Spark, SparkEngine
+from sfumato.engines.spark_frame import shared_session
 from sfumato.errors import InvalidDeclaration, UnknownName, WrongUse
 from sfumato.exact.rational import Number
 from sfumato.ledger.spend import Ledger
@@ -188,7 +190,7 @@ class Session:
     def close(self) -> None:
         """Lets go of the ledger and of the data."""
         self._ledger.close()
-        if isinstance(self._engine, DuckDB):
+        if isinstance(self._engine, DuckDB | SparkEngine):
             self._engine.close()
 
     def __enter__(self) -> "Session":
@@ -267,7 +269,7 @@ def connect(
     analyst: str = "owner",
     purpose: str = UNSTATED,
     prepared: str | Path | None = None,
-    engine: Local | None = None,
+    engine: Spark | Local | None = None,
 ) -> Session:
     """A session over declared tables.
 
@@ -282,7 +284,9 @@ def connect(
         analyst: who asks; answers are not shared between analysts unless the owner's policy says so.
         purpose: what for; the analyst's account lies below it.
         prepared: the folder of ``sf.prepare``; its layouts are read where a question permits.
-        engine: what DuckDB may use, and who is told how far it is: ``sf.Local(memory_limit="8GB", threads=4)``.
+        engine: ``sf.Spark("spark://host:7077")`` has Spark read the paths; DataFrames of Spark
+            are asked where they are without it; all else is DuckDB's, here, within the
+            limits of ``sf.Local(memory_limit="8GB", threads=4)``, which may also tell how far it is.
 
     Raises:
         InvalidDeclaration, InvalidSource: a table that is not as declared; a layout that is stale.
@@ -316,8 +320,19 @@ def connect(
         raise
 
 
-def _engine(tables: Mapping[str, Table], engine: Local | None, layouts: Prepared | None) -> DuckDB:
+def _engine(
+    tables: Mapping[str, Table], engine: Spark | Local | None, layouts: Prepared | None
+) -> DuckDB | SparkEngine:
     """The one engine that reads all the tables."""
-    if engine is not None and not isinstance(engine, Local):
-        raise WrongUse(f"engine={engine!r}.", allowed="sf.Local(threads=4), or None")
+    if engine is not None and not isinstance(engine, Spark | Local):
+        raise WrongUse(f"engine={engine!r}.", allowed='sf.Spark("spark://host:7077"), sf.Local(threads=4), or None')
+    session = shared_session(tables)
+    if layouts is not None and (isinstance(engine, Spark) or session is not None):
+        raise WrongUse("A prepared layout, and Spark.", allowed="one of them", remedy="Leave prepared= out.")
+    if isinstance(engine, Spark):
+        return engine.open(tables)
+    if session is not None:
+        if engine is not None:
+            raise WrongUse("DataFrames of Spark, and sf.Local.", allowed="one of them", remedy="Leave engine= out.")
+        return SparkEngine(tables, session)
     return DuckDB(tables, limits=engine, prepared=layouts)

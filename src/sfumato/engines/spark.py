@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spark: the same plans and the same integers, where the data outgrows one machine.
+
+It runs the SQL of ``emit``, translated construct by construct (``spark_statement``), in a
+session of our own in the Spark application, so that no setting of anybody else's changes
+what a statement means. The integers are collected once; no noise is ever in Spark.
+Whatever goes wrong reaches the analyst as one constant message (RULES 24).
+"""
+
+import logging
+import os
+import secrets
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+from sfumato.engines.base import Codes, Exact, tidy
+from sfumato.engines.emit import gather, statements
+from sfumato.engines.spark_frame import frame_of, require_plain
+from sfumato.engines.spark_kind import identifier
+from sfumato.engines.spark_source import Read, declared, read
+from sfumato.engines.spark_statement import translated
+from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource
+from sfumato.metadata.column import Boolean, Category, Date, Integer, Real
+from sfumato.metadata.table import Table
+from sfumato.plan.aggregate import Variance, levels
+from sfumato.plan.status import Bounded
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# The versions on which tests/contracts/conformance.py passed; what another one computes is not known.
+PASSED = ("4.3.0",)
+# What a statement means must not depend on how an application is set up: these are ours ...
+_MEANING = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    # it looks at a branch inside a branch twice, and so at a deep expression for ever
+    "spark.sql.subexpressionElimination.enabled": "false",
+    # of a union below a window it makes a plan that cannot be resolved (Spark 4.3.0)
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.RemoveRedundantAliases",
+}
+# ... these change how long it takes, and all else has Spark's default.
+_SPEED = (
+    "spark.sql.adaptive.",
+    "spark.sql.autoBroadcastJoinThreshold",
+    "spark.sql.broadcastTimeout",
+    "spark.sql.codegen.",
+    "spark.sql.files.maxPartition",
+    "spark.sql.files.minPartition",
+    "spark.sql.leafNodeDefaultParallelism",
+    "spark.sql.shuffle.partitions",
+)
+# For an application of our own: Spark's parser goes as deep as an expression does, and what
+# Spark shows of its work, row counts and now and then a value, is shown to nobody.
+_QUIET = {
+    "spark.driver.extraJavaOptions": "-Xss16m",
+    "spark.executor.extraJavaOptions": "-Xss16m",
+    "spark.log.level": "OFF",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+# PySpark prints the text of a failure, which may quote values, through these.
+_PRINTERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+_TALKERS = ("py4j.clientserver", "py4j.java_gateway")
+_ASKING = threading.local()
+_OWNER = logging.getLogger("sfumato.owner")
+_OWNER.addHandler(logging.NullHandler())
+_HOUR = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Spark:
+    """Where Spark runs: for ``sf.connect(..., engine=sf.Spark("spark://host:7077"))``.
+
+    ``options`` are settings of the application, such as ``{"spark.executor.memory": "8g"}``;
+    ``time_limit``, in seconds, is for one question. The application ends with the session.
+
+    Raises:
+        InvalidDeclaration: no address, or a limit that is none.
+
+    >>> Spark("local[2]").master
+    'local[2]'
+    """
+
+    master: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    time_limit: float = _HOUR
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.master, str) or not self.master:
+            raise InvalidDeclaration(f"sf.Spark({self.master!r}).", allowed='"spark://host:7077", "local[2]"')
+        _require_limit(self.time_limit)
+
+    def open(self, tables: Mapping[str, Table]) -> "SparkEngine":
+        """The engine over declared tables, in an application of its own.
+
+        Raises:
+            InvalidSource: Spark cannot be started, or runs in this process already; and as ``SparkEngine``.
+        """
+        session, failed, running = None, "", False
+        try:
+            from pyspark import SparkContext
+            from pyspark.sql import SparkSession
+
+            running = SparkContext._active_spark_context is not None
+            if not running:
+                builder = SparkSession.builder.master(self.master)
+                for name, value in (_QUIET | dict(self.options)).items():
+                    builder = builder.config(name, value)
+                session = builder.getOrCreate()
+        except Exception as failure:
+            failed = type(failure).__name__
+        if running:
+            raise InvalidSource(
+                "This process runs Spark already.",
+                allowed="one application a process",
+                remedy="Hand in its tables, sf.Table(spark.table(...)), without engine=; or end it.",
+            )
+        if session is None:
+            raise InvalidSource(
+                f"Spark at {self.master!r} cannot be started ({failed}).",
+                remedy="It needs sfumato[spark], Java 17 or later, and the address of a master that answers.",
+            )
+        return SparkEngine(tables, session, time_limit=self.time_limit, own=True)
+
+
+class SparkEngine:
+    """The engine over declared tables, in the application of a session that is handed in.
+
+    The settings of that session stay as they are, but for the application's log, which is
+    switched off: Spark quotes values in it. ``own``: the application ends with the engine.
+
+    Guarantees:
+        an engine failure is one constant message
+        a version that has not passed is refused
+        a lost task changes nothing
+
+    Raises:
+        InvalidSource: a source that cannot be read, or whose rows another read may not find
+            again; a version of Spark that has not passed the conformance suite.
+        InvalidDeclaration: a declared column that the data does not have, or cannot hold.
+    """
+
+    def __init__(
+        self, tables: Mapping[str, Table], session: "SparkSession", *, time_limit: float = _HOUR, own: bool = False
+    ) -> None:
+        _require_limit(time_limit)
+        self._time_limit, self._own, self._process = time_limit, own, os.getpid()
+        self._session = session
+        self._lock = threading.Lock()
+        self._views: list[str] = []
+        self._declared = {name: declared(tables, name) for name in tables}
+        try:
+            _require_passed(session)
+            with _quiet():
+                self._session = session.newSession()
+                self._settle()
+                self._reads = {name: self._open(tables, name) for name in tables}
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Forgets the tables; ends the application if it is the engine's own."""
+        if os.getpid() != self._process:
+            return
+        try:
+            for view in self._views:
+                self._session.catalog.dropGlobalTempView(view)
+            self._views.clear()
+            if self._own:
+                self._session.sparkContext.stop()
+        except Exception as failure:
+            # an application that is gone has no views
+            _OWNER.warning("Spark did not close: %s", type(failure).__name__)
+
+    def statement(self, plan: Bounded) -> str:
+        """The SQL of a plan as the declarations alone make it: the same on any data (RULES 22)."""
+        return ";\n\n".join(_texts(plan, self._declared, "<sampling key>"))
+
+    def run(self, plan: Bounded, sampling_key: str) -> Exact:
+        """The exact integers of a plan."""
+        emitted = statements(plan, {name: each.source for name, each in self._reads.items()}, sampling_key)
+        found = self._rows(_texts(plan, self._reads, sampling_key))
+        if found is None:
+            # outside the handler, so that not even the context of our error holds its text
+            raise EngineFailed()
+        parts: dict[int, Mapping[Codes, tuple[int, ...]]] = {}
+        for each, rows in zip(emitted, found, strict=True):
+            parts |= gather(plan, each, rows)
+        return tuple(tidy(parts[place]) for place in range(len(plan.parts)))
+
+    def _settle(self) -> None:
+        """What statements mean, whatever the application is set to."""
+        self._session.sparkContext.setLogLevel("OFF")
+        settings = self._session.conf
+        for name in [name for name in settings.getAll if not name.startswith(_SPEED)]:
+            if settings.isModifiable(name):
+                settings.unset(name)
+        for name, value in _MEANING.items():
+            settings.set(name, value)
+
+    def _open(self, tables: Mapping[str, Table], name: str) -> Read:
+        frame = frame_of(self._session, name, tables[name])
+        require_plain(name, frame)
+        view = f"sfumato_{secrets.token_hex(16)}"
+        frame.createGlobalTempView(view)
+        self._views.append(view)
+        folder = self._session.conf.get("spark.sql.globalTempDatabase")
+        return read(tables, name, f"{folder}.{identifier(view)}", frame.schema)
+
+    def _rows(self, texts: list[str]) -> list[list[tuple[Any, ...]]] | None:
+        try:
+            with self._lock, _quiet(), self._watched():
+                self._session.sparkContext.setLogLevel("OFF")
+                return [[tuple(row) for row in self._session.sql(each).collect()] for each in texts]
+        except Exception as failure:
+            _OWNER.error("the engine failed: %s", type(failure).__name__)
+            return None
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Interrupts what runs inside for too long, or when its caller is interrupted."""
+        tag, done = f"sfumato_{secrets.token_hex(16)}", threading.Event()
+        watcher = threading.Thread(target=self._watch, args=(tag, done), name=tag, daemon=True)
+        self._session.sparkContext.addJobTag(tag)
+        watcher.start()
+        try:
+            yield
+        except KeyboardInterrupt:
+            self._interrupt(tag)
+            raise
+        finally:
+            done.set()
+            watcher.join()
+            self._session.sparkContext.removeJobTag(tag)
+
+    def _watch(self, tag: str, done: threading.Event) -> None:
+        limit = self._time_limit
+        while not done.wait(limit):
+            # again and again: one that falls between two jobs is lost
+            self._interrupt(tag)
+            limit = 0.2
+
+    def _interrupt(self, tag: str) -> None:
+        with suppress(Exception):
+            # an application that is gone has nothing to interrupt
+            self._session.sparkContext.cancelJobsWithTag(tag)
+
+
+def _texts(plan: Bounded, reads: Mapping[str, Read], sampling_key: str) -> list[str]:
+    """The statements of a plan on Spark."""
+    if plan.tracked.kept is not None:
+        # without it each row would count by itself, and nothing would bound a unit
+        raise TypeError("a plan of a prepared layout, which Spark does not read")
+    emitted = statements(plan, {name: each.source for name, each in reads.items()}, sampling_key)
+    rows, narrow = {name: each.rows for name, each in reads.items()}, _largest(plan) < _NARROW
+    return [translated(each.sql, rows, narrow=narrow) for each in emitted]
+
+
+# 2^40 rows, as many as a table may have, of numbers below 2^22 add up to less than 2^62.
+_NARROW = 2**22
+
+
+def _largest(node: object) -> int:
+    """The largest number of a row that a plan adds up: codes, and squares of levels."""
+    match node:
+        case tuple():
+            return max(map(_largest, node), default=0)
+        case Integer() | Real() | Date() | Category() | Boolean():
+            return max(abs(node.lower_code), abs(node.upper_code))
+        case _ if is_dataclass(node):
+            inner = _largest(tuple(getattr(node, each.name) for each in fields(node)))
+            return max(inner, levels(node) ** 2) if isinstance(node, Variance) else inner
+        case _:
+            return 0
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """PySpark prints no failure of this thread while it lasts."""
+    from pyspark.logger import PySparkLogger
+
+    for each in (*map(PySparkLogger.getLogger, _PRINTERS), *map(logging.getLogger, _TALKERS)):
+        each.addFilter(_may_be_printed)
+    _ASKING.now = True
+    try:
+        yield
+    finally:
+        _ASKING.now = False
+
+
+def _may_be_printed(_: logging.LogRecord) -> bool:
+    """Whether a failure in Spark is one of somebody else's questions."""
+    return not getattr(_ASKING, "now", False)
+
+
+def _require_limit(time_limit: object) -> None:
+    if isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or not 0 < time_limit < 1e9:
+        raise InvalidDeclaration(f"time_limit={time_limit!r}.", allowed="seconds, more than 0")
+
+
+def _require_passed(session: "SparkSession") -> None:
+    if session.version not in PASSED:
+        raise InvalidSource(
+            f"Spark {session.version} has not passed the conformance suite: what it computes is not known.",
+            allowed=f"Spark {', '.join(PASSED)}",
+        )

@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Expressions of the emitted SQL as Spark SQL, node by node. Proof: spark_expression.proof.md.
+
+Deny by default: a node, an argument of a node, a cast or a pattern that is not listed
+raises TypeError. Every expression has its type, so that nothing is cast in silence:
+HUGEINT is DECIMAL(38,0), ``//`` truncates exactly, and what may raise is never written.
+What is read is text that ``emit`` wrote, nothing of an analyst's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from sfumato.engines.spark_function import FUNCTIONS
+from sfumato.engines.spark_kind import (
+    NUMBERS,
+    TRUTHS,
+    WHOLE,
+    Kind,
+    Rules,
+    Typed,
+    Writer,
+    alike,
+    common,
+    identifier,
+    literal,
+    required,
+    widened,
+)
+
+Columns: TypeAlias = Mapping[str, Kind]
+
+# What is no longer than this may be written twice: a text stays linear in what it translates.
+_SHORT_TEXT = 500
+_TYPE = exp.DataType.Type
+_NAMED = {
+    _TYPE.INT: Kind.INTEGER,
+    _TYPE.BIGINT: Kind.BIGINT,
+    _TYPE.INT128: Kind.HUGEINT,
+    _TYPE.DOUBLE: Kind.DOUBLE,
+    _TYPE.TEXT: Kind.VARCHAR,
+    _TYPE.BOOLEAN: Kind.BOOLEAN,
+    _TYPE.DATE: Kind.DATE,
+    _TYPE.ARRAY: Kind.LIST,
+}
+# From what a value may be cast: each pair means the same on both engines, for every value.
+_CASTS = {
+    Kind.INTEGER: {Kind.BIGINT},
+    Kind.BIGINT: {Kind.NULL, *WHOLE},
+    Kind.HUGEINT: {*WHOLE},
+    Kind.DOUBLE: {Kind.NULL, *NUMBERS, Kind.DECIMAL, Kind.BOOLEAN, Kind.VARCHAR},
+    Kind.VARCHAR: {Kind.NULL, *WHOLE, Kind.DECIMAL, Kind.VARCHAR, Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP},
+    Kind.BOOLEAN: {Kind.NULL},
+    Kind.DATE: {Kind.NULL, Kind.VARCHAR, Kind.DATE, Kind.TIMESTAMP},
+    Kind.LIST: {Kind.LIST},
+}
+_SIGNS = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Mod: "%",
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.NullSafeEQ: "<=>",
+    exp.And: "AND",
+    exp.Or: "OR",
+    exp.Coalesce: "coalesce",
+    exp.Greatest: "greatest",
+    exp.Least: "least",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where an expression stands: the columns of what is in FROM, by name."""
+
+    relations: Mapping[str, Columns]
+    narrow: bool
+    _written: dict[int, Typed] = field(default_factory=dict, repr=False, compare=False)
+
+    def __call__(self, node: exp.Expr) -> Typed:
+        """An expression on Spark.
+
+        Guarantees:
+            what is not listed has no meaning on spark
+
+        Raises:
+            TypeError: a node, an argument or a type that is not listed.
+        """
+        if id(node) not in self._written:
+            # operands first: an expression may be deeper than Python's stack
+            inside = [each for each in node.walk(prune=_is_lambda) if type(each) in _RULES or type(each) in FUNCTIONS]
+            for each in reversed(inside):
+                self._written[id(each)] = self._write(each)
+            self._written.setdefault(id(node), self._write(node))
+        return self._written[id(node)]
+
+    def _write(self, node: exp.Expr) -> Typed:
+        rule, arguments = _RULES.get(type(node)) or FUNCTIONS.get(type(node)) or (None, "")
+        given = {name for name, value in node.args.items() if value is not None and value is not False and value != []}
+        if rule is None or not given <= {*arguments.split()}:
+            raise TypeError(f"{type(node).__name__} with {', '.join(sorted(given))} has no meaning on Spark")
+        return rule(node, self)
+
+    def column(self, relation: str, name: str) -> Kind:
+        """The type of a column; TypeError if there is none, or more than one."""
+        inside = [self.relations.get(relation, {})] if relation else self.relations.values()
+        found = [columns[name] for columns in inside if name in columns]
+        if len(found) != 1:
+            raise TypeError(f"{len(found)} columns of one name")
+        return found[0]
+
+
+def _is_lambda(node: exp.Expr) -> bool:
+    """What only its function can read."""
+    return isinstance(node, exp.Lambda)
+
+
+# --- leaves and casts ----------------------------------------------------------------------
+
+
+def _literal(node: exp.Literal, _: Writer) -> Typed:
+    if node.is_string:
+        return Typed(literal(node.this), Kind.VARCHAR)
+    if not node.this.isdigit():
+        return Typed(f"CAST({literal(node.this)} AS DOUBLE)", Kind.DOUBLE)
+    return Typed(f"{node.this}L", Kind.BIGINT) if int(node.this) < 2**63 else Typed(f"{node.this}BD", Kind.HUGEINT)
+
+
+def _null(_: exp.Null, __: Writer) -> Typed:
+    return Typed("NULL", Kind.NULL)
+
+
+def _boolean(node: exp.Boolean, _: Writer) -> Typed:
+    return Typed("TRUE" if node.this else "FALSE", Kind.BOOLEAN)
+
+
+def _column(node: exp.Column, write: Writer) -> Typed:
+    if not isinstance(node.this, exp.Identifier):
+        raise TypeError("a star among expressions")
+    relation = f"{identifier(node.table)}." if node.table else ""
+    return Typed(f"{relation}{identifier(node.name)}", write.column(node.table, node.name))
+
+
+def _paren(node: exp.Paren, write: Writer) -> Typed:
+    return write(node.this)
+
+
+def _cast(node: exp.Cast, write: Writer) -> Typed:
+    """A cast that cannot fail, or TRY_CAST."""
+    kind, value = _NAMED.get(node.to.this), write(node.this)
+    tried = isinstance(node, exp.TryCast)
+    whole = tried and value.kind is Kind.DOUBLE and kind in (Kind.BIGINT, Kind.HUGEINT) and _is_rounded(node.this)
+    if kind is None or not (whole or value.kind in _CASTS[kind]) or (kind is Kind.LIST and not _is_of_bigint(node.to)):
+        raise TypeError(f"a cast of {value.kind.name} to {node.to.sql()}")
+    if value.kind is kind:
+        return value
+    if value.kind is Kind.VARCHAR and not tried and not isinstance(node.this, exp.Literal):
+        raise TypeError("a cast that may fail")
+    return Typed(f"{'try_cast' if tried else 'CAST'}({value.sql} AS {kind.value})", kind)
+
+
+def _is_of_bigint(kind: exp.DataType) -> bool:
+    return [each.this for each in kind.expressions] == [_TYPE.BIGINT]
+
+
+def _is_rounded(node: exp.Expr) -> bool:
+    """Whether a double has no fraction: a cast of others rounds on DuckDB and truncates on Spark."""
+    if isinstance(node, exp.Sub):
+        added = node.this.unnest()
+        return isinstance(added, exp.Add) and added.expression == node.expression
+    return isinstance(node, exp.Floor)
+
+
+# --- arithmetic ----------------------------------------------------------------------------
+
+
+def _arithmetic(node: exp.Binary, write: Writer) -> Typed:
+    left, right = write(node.this), write(node.expression)
+    if isinstance(node, exp.Add) and left.kind is Kind.DATE and right.kind is Kind.INTEGER:
+        return Typed(f"date_add({left.sql}, {right.sql})", Kind.DATE)
+    kind = common((left.kind, right.kind, Kind.BIGINT))
+    if kind is Kind.DOUBLE and isinstance(node, exp.Mod):
+        raise TypeError("a remainder of doubles")
+    return Typed(f"({widened(left, kind)} {_SIGNS[type(node)]} {widened(right, kind)})", kind)
+
+
+def _negative(node: exp.Neg, write: Writer) -> Typed:
+    value = write(node.this)
+    return Typed(f"(-{required(value, *NUMBERS)})", value.kind)
+
+
+def _divide(node: exp.Div, write: Writer) -> Typed:
+    left, right = (required(write(each), Kind.DOUBLE) for each in (node.this, node.expression))
+    return Typed(f"({left} / {right})", Kind.DOUBLE)
+
+
+def _truncated(node: exp.IntDiv, write: Writer) -> Typed:
+    """``//``; of decimals: first the remainder is taken away, so that the division leaves none."""
+    (left, right), kind = alike((node.this, node.expression), write)
+    if kind is Kind.BIGINT:
+        return Typed(f"({left} div {right})", kind)
+    required(Typed("", kind), Kind.HUGEINT)
+    if len(left) <= _SHORT_TEXT:
+        return Typed(f"CAST(({left} - {left} % {right}) / {right} AS {kind.value})", kind)
+    return Typed(f"get(transform(array({left}), a -> CAST((a - a % {right}) / {right} AS {kind.value})), 0)", kind)
+
+
+def _floor(node: exp.Floor, write: Writer) -> Typed:
+    return Typed(f"CAST(floor({required(write(node.this), Kind.DOUBLE)}) AS DOUBLE)", Kind.DOUBLE)
+
+
+def _root(node: exp.Sqrt, write: Writer) -> Typed:
+    return Typed(f"sqrt({required(write(node.this), Kind.DOUBLE)})", Kind.DOUBLE)
+
+
+# --- tests and choices ---------------------------------------------------------------------
+
+
+def _compare(node: exp.Binary, write: Writer) -> Typed:
+    (left, right), _ = alike((node.this, node.expression), write)
+    return Typed(f"({left} {_SIGNS[type(node)]} {right})", Kind.BOOLEAN)
+
+
+def _between(node: exp.Between, write: Writer) -> Typed:
+    (value, low, high), _ = alike((node.this, node.args["low"], node.args["high"]), write)
+    return Typed(f"({value} BETWEEN {low} AND {high})", Kind.BOOLEAN)
+
+
+def _member(node: exp.In, write: Writer) -> Typed:
+    (value, *values), _ = alike((node.this, *node.expressions), write)
+    return Typed(f"({value} IN ({', '.join(values)}))", Kind.BOOLEAN)
+
+
+def _is_null(node: exp.Is, write: Writer) -> Typed:
+    if not isinstance(node.expression, exp.Null):
+        raise TypeError("IS without NULL")
+    return Typed(f"({write(node.this).sql} IS NULL)", Kind.BOOLEAN)
+
+
+def _connect(node: exp.Connector, write: Writer) -> Typed:
+    sides = [required(write(each), *TRUTHS) for each in node.flatten()]
+    return Typed("(" + f" {_SIGNS[type(node)]} ".join(sides) + ")", Kind.BOOLEAN)
+
+
+def _not(node: exp.Not, write: Writer) -> Typed:
+    return Typed(f"(NOT {required(write(node.this), *TRUTHS)})", Kind.BOOLEAN)
+
+
+def _case(node: exp.Case, write: Writer) -> Typed:
+    branches = node.args["ifs"]
+    tests = [required(write(each.this), *TRUTHS) for each in branches]
+    results = [*(each.args["true"] for each in branches), node.args.get("default") or exp.Null()]
+    (*found, otherwise), kind = alike(results, write)
+    written = " ".join(f"WHEN {test} THEN {result}" for test, result in zip(tests, found, strict=True))
+    return Typed(f"(CASE {written} ELSE {otherwise} END)", kind)
+
+
+def _chosen(node: exp.Func, write: Writer) -> Typed:
+    """COALESCE; GREATEST and LEAST, which skip NULL on both engines."""
+    values, kind = alike((node.this, *node.expressions), write)
+    return Typed(f"{_SIGNS[type(node)]}({', '.join(values)})" if len(values) > 1 else values[0], kind)
+
+
+def _null_if(node: exp.Nullif, write: Writer) -> Typed:
+    (value, other), kind = alike((node.this, node.expression), write)
+    return Typed(f"nullif({value}, {other})", kind)
+
+
+_RULES: Rules = {
+    exp.Literal: (_literal, "this is_string"),
+    exp.Null: (_null, ""),
+    exp.Boolean: (_boolean, "this"),
+    exp.Column: (_column, "this table"),
+    exp.Paren: (_paren, "this"),
+    exp.Cast: (_cast, "this to"),
+    exp.TryCast: (_cast, "this to safe"),
+    exp.Neg: (_negative, "this"),
+    exp.Div: (_divide, "this expression"),
+    exp.IntDiv: (_truncated, "this expression"),
+    exp.Floor: (_floor, "this"),
+    exp.Sqrt: (_root, "this"),
+    exp.Between: (_between, "this low high"),
+    exp.In: (_member, "this expressions"),
+    exp.Is: (_is_null, "this expression"),
+    exp.Not: (_not, "this"),
+    exp.Case: (_case, "ifs default"),
+    exp.Coalesce: (_chosen, "this expressions"),
+    exp.Nullif: (_null_if, "this expression"),
+    **dict.fromkeys((exp.Add, exp.Sub, exp.Mul, exp.Mod), (_arithmetic, "this expression")),
+    **dict.fromkeys((exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ), (_compare, "this expression")),
+    **dict.fromkeys((exp.And, exp.Or), (_connect, "this expression")),
+    **dict.fromkeys((exp.Greatest, exp.Least), (_chosen, "this expressions ignore_nulls")),
+}

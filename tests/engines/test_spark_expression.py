@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An expression of the emitted SQL means on Spark what it means on DuckDB; what is not listed means nothing."""
+
+import pytest
+from sqlglot import exp, parse_one
+
+from sfumato.engines import spark_expression
+from sfumato.engines.spark_expression import Scope
+from sfumato.engines.spark_kind import Kind, Typed
+from sfumato.engines.spark_statement import translated
+
+WHOLE = [-(2**62), -9, -8, -1, 0, 1, 2, 9, 2**31, 2**62, None]
+REAL = [
+            "-1e308", "-2.5", "-1.5", "-0.5", "-0.0", "0.0", "0.49999999999999994", "0.5", "1.5", "2.5",
+            "4503599627370497.5", "9.3e18", "1e308", "NULL",
+        ]  # fmt: skip
+TEXTS = ["'1'", "' 2.5 '", "'-1e400'", "'abc'", "''", "'1970-01-02'", "'0001-01-01'", "'2023-02-29'", "NULL"]
+ROUNDER = "6755399441055744.0::DOUBLE"
+
+OF_WHOLE = [
+    "x::HUGEINT", "TRY_CAST(x AS BIGINT)", "TRY_CAST(x::HUGEINT * 4 AS BIGINT)", "TRY_CAST(x AS INTEGER)",
+    "CAST(x AS VARCHAR)", "TRY_CAST(x AS DOUBLE)", "x // 3", "x // (-3)", "x // nullif(x, 0)", "x::HUGEINT // 3",
+    "x::HUGEINT // (-3)", "(x::HUGEINT * 1048576) // nullif(x, 0)",
+    "(x::HUGEINT + 9223372036854775808::HUGEINT) // 7::HUGEINT - 3", "x % 7", "x::HUGEINT % 7", "-(x // 2)",
+    "(x // 2) + 1 - 2 * 3", "x = 0", "x <> 0", "x < 1", "x <= 1::HUGEINT", "x > TRY_CAST(x AS DOUBLE)", "x >= 0",
+    "x IS NOT DISTINCT FROM NULL", "x IS NULL", "x IS NOT NULL", "NOT (x > 0)", "x BETWEEN -1 AND 9", "x IN (0, 9)",
+    "x NOT IN (0, 1)", "x > 0 AND x < 9 AND NULL", "x > 0 OR x < -7 OR NULL", "coalesce(x, 0)", "nullif(x, 1)",
+    "greatest(x, 1, NULL)", "least(x, 0)", "CASE WHEN x > 0 THEN 1 WHEN x IS NULL THEN NULL ELSE x END",
+    "CASE WHEN x > 0 THEN x::HUGEINT ELSE 1 END", "CASE WHEN FALSE THEN NULL ELSE x END",
+    "sqrt(TRY_CAST(1099511627776 AS DOUBLE))", "TRY_CAST(floor(sqrt(TRY_CAST(x % 9 + 8 AS DOUBLE))) AS HUGEINT)",
+    "TRUE", "NULL", "'a'", "0.5::DOUBLE",
+]  # fmt: skip
+OF_REAL = [
+    "x + 1", "x / 0.25::DOUBLE", "x = 0", "x <= -8", "x * 2", "nullif(x, 'nan'::DOUBLE)",
+    f"TRY_CAST((x + {ROUNDER}) - {ROUNDER} AS BIGINT)",
+    "CASE WHEN x > -9e15 AND x < 9e15 THEN TRY_CAST(floor(x) AS BIGINT) END",
+    "CASE WHEN x > -9e15 AND x < 9e15 THEN (x - floor(x)) > 0.5 END",
+    "CASE WHEN x > -9e15 AND x < 9e15 THEN (x - floor(x)) = 0.5 END", "greatest(x, 0.5)",
+    "x IS NOT DISTINCT FROM 0.5",
+]  # fmt: skip
+OF_TEXT = [
+    "TRY_CAST(x AS DOUBLE)", "TRY_CAST(x AS DATE)", "CAST(x AS VARCHAR)", "x = 'abc'", "x < 'b'", "x IN ('1', '')",
+    "coalesce(x, 'N')", "TRY_CAST(x AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'",
+    "TRY_CAST(TRY_CAST(x AS DATE) AS VARCHAR)", "nullif(x, 'abc')",
+]  # fmt: skip
+
+
+def values(kind, cells):
+    listed = ", ".join(
+        f"({place}::BIGINT, {'NULL' if each is None else each}::{kind})" for place, each in enumerate(cells)
+    )
+    return f"(VALUES {listed}) AS t(place, x)"
+
+
+def odd(both):
+    """The expressions that differ between the engines."""
+    found = both.odd(OF_WHOLE, values("BIGINT", WHOLE)) + both.odd(OF_REAL, values("DOUBLE", REAL))
+    return found + both.odd(OF_TEXT, values("VARCHAR", TEXTS))
+
+
+def test_an_expression_means_what_it_means_on_duckdb(both):
+    assert odd(both) == []
+
+
+def test_a_long_operand_of_a_division_is_written_once(both):
+    long = " + ".join(f"x::HUGEINT * {each}" for each in range(1, 60))
+    assert len(long) > 500
+    table = values("BIGINT", [-(2**40), -1, 0, 5, None])
+    assert both.odd([f"({long}) // 7", f"({long}) // nullif(x, 0)"], table) == []
+
+
+MUTANTS = {
+    exp.IntDiv: lambda node, write: Typed(
+        f"CAST({write(node.this).sql} / {write(node.expression).sql} AS BIGINT)", Kind.BIGINT
+    ),
+    exp.NullSafeEQ: lambda node, write: Typed(f"({write(node.this).sql} = {write(node.expression).sql})", Kind.BOOLEAN),
+    exp.Floor: lambda node, write: Typed(f"CAST(CAST({write(node.this).sql} AS BIGINT) AS DOUBLE)", Kind.DOUBLE),
+}
+
+
+@pytest.mark.parametrize("node", MUTANTS)
+def test_a_mutant_expression_is_noticed(both, monkeypatch, node):
+    monkeypatch.setitem(spark_expression._RULES, node, (MUTANTS[node], "this expression"))
+    try:
+        found = odd(both)
+    except Exception:
+        found = [node]  # it fails on a row
+    assert found
+
+
+UNLISTED = [
+    "1 | 2", "1 & 2", "1 ^ 2", "~1", "x ** 2", "CAST(x AS TINYINT)", "CAST('a' || 'b' AS DOUBLE)",
+    "CAST(0.5 AS BIGINT)", "TRY_CAST(0.5 AS BIGINT)", "TRY_CAST('a' AS BIGINT)", "CAST(x AS DECIMAL(9,2))",
+    "CAST(x AS TIMESTAMP)", "TRY_CAST(x AS DATE)", "x / 2", "0.5 // 2", "0.5 % 2", "x + 'a'", "x = 'a'", "x IN ('a')",
+    "x IN (SELECT 1)", "(SELECT 1)", "EXISTS (SELECT 1)", "x IS TRUE", "coalesce(x, 'a')", "CASE x WHEN 1 THEN 2 END",
+    "CASE WHEN x THEN 1 END", "NOT x", "x AND TRUE", "floor(x)", "sqrt(x)", "y", "t.y", "other.x", "COLUMNS(*)", "$1",
+    "?", "x::INTEGER[]", "INTERVAL 1 DAY", "DATE '1970-01-01' + x", "{'a': 1}", "x SIMILAR TO 'a'",
+    "x COLLATE nocase", "TRY_CAST(CAST('a' AS VARCHAR) AS VARCHAR[])", "-('a')", "x::BIGINT[1]", "IF(x > 0, 1, 2)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", UNLISTED)
+def test_what_is_not_listed_has_no_meaning_on_spark(expression):
+    with pytest.raises(TypeError):
+        translated(f"SELECT {expression} AS z FROM (VALUES (1::BIGINT)) AS t(x)", {}, narrow=False)
+
+
+def test_a_scope_that_reads_no_arguments_is_noticed(monkeypatch):
+    # the window frame is an argument that only the list of arguments keeps out
+    framed = parse_one("sum(x) OVER (PARTITION BY x ORDER BY x ROWS 1 PRECEDING)", dialect="duckdb")
+    scope = Scope({"t": {"x": Kind.BIGINT}}, False)
+    with pytest.raises(TypeError, match="Window"):
+        scope(framed)
+    monkeypatch.setattr(
+        Scope,
+        "_write",
+        lambda self, node: (spark_expression._RULES | spark_expression.FUNCTIONS)[type(node)][0](node, self),
+    )
+    assert "ROWS" not in Scope({"t": {"x": Kind.BIGINT}}, False)(framed).sql
+
+
+def test_a_column_of_two_tables_needs_its_table():
+    scope = Scope({"l": {"x": Kind.BIGINT}, "r": {"x": Kind.VARCHAR}}, False)
+    assert scope(parse_one("r.x")).kind is Kind.VARCHAR
+    with pytest.raises(TypeError, match="2 columns"):
+        scope(parse_one("x"))
+
+
+def test_an_expression_may_be_deeper_than_the_stack_of_python():
+    deep = parse_one("x")
+    for _ in range(5_000):
+        deep = exp.Paren(this=exp.Neg(this=deep))
+    scope = Scope({"t": {"x": Kind.BIGINT}}, False)
+    assert scope(deep).sql.count("-") == 5_000

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A function of the emitted SQL means on Spark what it means on DuckDB; one that is not listed means nothing."""
+
+import pytest
+from sqlglot import exp
+
+from sfumato.engines import spark_function
+from sfumato.engines.codes import DATE_PATTERN, NUMBER_PATTERN
+from sfumato.engines.reading import text
+from sfumato.engines.spark_kind import Kind, Typed
+from sfumato.engines.spark_statement import translated
+
+WORDS = [
+             "", "a", "A", "ab", "a\nb", "a\\b", "a%", "空b", "e\u0301", "👩‍👧", " 1 ", "1.50", "1.", ".5e3", "+1E-2",
+             "1e", "12\n", "2024-02-29", "2024-2-9", "0000-01-01", "0001-01-01", "99999-01-01", "1.0", "1.00", "10",
+             "1.0\n", "٣", None,
+         ]  # fmt: skip
+NUMBERS = [-(2**62), -8, -7, -1, 0, 1, 2, 6, 7, 2**62, None]
+DAYS = [-719162, -719156, -141427, -1, 0, 58, 59, 60, 364, 789, 11016, 19782, 2932896, None]
+
+
+def values(kind, cells):
+    """Numbered cells as a table of one column x."""
+    written = ["NULL" if each is None else text(each) if isinstance(each, str) else str(each) for each in cells]
+    listed = ", ".join(f"({place}::BIGINT, {each}::{kind})" for place, each in enumerate(written))
+    return f"(VALUES {listed}) AS t(place, x)"
+
+
+OF_TEXTS = [
+    "length(x)",
+    "md5('key' || '|' || coalesce(x, 'N') || '|' || 'é')",
+    "md5(x)",
+    "x || ':'",
+    f"regexp_full_match(x, {text(NUMBER_PATTERN)})",
+    f"regexp_full_match(x, {text(DATE_PATTERN)})",
+    "regexp_replace(x, '\\.0+$', '')",
+    *(f"x LIKE {text(pattern)}" for pattern in ("%", "_", "a%", "%b", "a\\%", "%\\%", "_%_", "__", "空_", "[a]")),
+    "TRY(x)",
+]
+OF_NUMBERS = [
+    "TRY(x)",
+    "[x, 7, x]::BIGINT[]",
+    "([5, NULL, 7]::BIGINT[])[greatest(least(x, 9::BIGINT), 1::BIGINT)]",
+    "list_sort([x, 0, NULL]::BIGINT[], 'ASC', 'NULLS FIRST')[1]",
+    "list_sort([x, 0]::BIGINT[], 'DESC', 'NULLS FIRST')[1]",
+    "list_filter([x], lambda x: x <> 0)[1]",
+    "row_number() OVER (PARTITION BY x > 0 ORDER BY x DESC NULLS FIRST)",
+    "row_number() OVER (PARTITION BY x > 0 ORDER BY x % 2 NULLS LAST, x ASC NULLS FIRST)",
+    "dense_rank() OVER (PARTITION BY x IS NULL ORDER BY x % 3 NULLS FIRST)",
+    "count(*) OVER (PARTITION BY x > 0)",
+    "sum(x // 8) OVER (PARTITION BY x > 0)",
+]
+DAY = "(DATE '1970-01-01' + TRY_CAST(x AS INTEGER))"
+OF_DAYS = [
+    *(f"date_part('{part}', {DAY})" for part in ("year", "quarter", "month", "week", "day", "isodow")),
+    *(
+        f"date_diff('day', DATE '1970-01-01', date_trunc('{part}', {DAY}))"
+        for part in ("year", "quarter", "month", "week")
+    ),
+    DAY,
+]
+AGGREGATES = [
+    "count(*)", "count(x)", "count(DISTINCT x)", "sum(x // 8)", "min(x)", "max(x)", "min_by(x, CAST(x AS VARCHAR))",
+    "count(*) FILTER (WHERE x > 0)", "sum(x // 8) FILTER (WHERE x > 0)",
+]  # fmt: skip
+
+
+def odd(both):
+    """The functions that differ between the engines."""
+    found = both.odd(OF_TEXTS, values("VARCHAR", WORDS)) + both.odd(OF_NUMBERS, values("BIGINT", NUMBERS))
+    found += both.odd(OF_DAYS, values("BIGINT", DAYS))
+    for narrow in (False, True):
+        one, other = both.rows(f"SELECT {', '.join(AGGREGATES)} FROM {values('BIGINT', NUMBERS)}", narrow=narrow)
+        found += [] if one == other else AGGREGATES
+    return found
+
+
+def test_a_function_means_what_it_means_on_duckdb(both):
+    assert odd(both) == []
+
+
+@pytest.mark.parametrize(
+    ("node", "mutant"),
+    [
+        (exp.Like, lambda node, write: Typed(f"({write(node.this).sql} LIKE '%')", Kind.BOOLEAN)),
+        (exp.MD5, lambda node, write: Typed(f"md5(CAST(upper({write(node.this).sql}) AS BINARY))", Kind.VARCHAR)),
+        (exp.Bracket, lambda node, write: Typed(f"get({write(node.this).sql}, 0)", Kind.BIGINT)),
+    ],
+)
+def test_a_mutant_function_is_noticed(both, monkeypatch, node, mutant):
+    _, arguments = spark_function.FUNCTIONS[node]
+    monkeypatch.setitem(spark_function.FUNCTIONS, node, (mutant, arguments))
+    assert odd(both)
+
+
+UNLISTED = [
+    "upper('a')", "random()", "hash('a')", "regexp_full_match('a', 'a+')", "regexp_replace('a', 'b', 'c')",
+    "'a' LIKE 'b' || 'c'", "avg(1)", "median(1)", "stddev(1)", "first(1)", "arg_max(1, 2)",
+    "date_part('epoch', DATE '1970-01-01')", "date_trunc('decade', DATE '1970-01-01')",
+    "date_diff('month', DATE '1970-01-01', DATE '1970-01-01')", "rank() OVER (PARTITION BY 1)",
+    "sum(1) OVER (ORDER BY 1 ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)", "list_filter([1], lambda x: x > 0)[1]",
+    "TRY(1 + 1)", "now()", "CURRENT_DATE", "sha256('a')", "length(1)", "md5(1)", "1 || 'a'", "list_sum([1])",
+    "any_value(1)", "'a' ILIKE 'A'", "mode(1)", "sum('a')", "sum(DISTINCT 1)", "strlen('a')", "lower('a')", "abs(1)",
+    "x -> x", "lag(1) OVER (PARTITION BY 1)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", UNLISTED)
+def test_a_function_that_is_not_listed_has_no_meaning(expression):
+    with pytest.raises(TypeError):
+        translated(f"SELECT {expression} AS y FROM (VALUES (1::BIGINT)) AS t(x)", {}, narrow=False)

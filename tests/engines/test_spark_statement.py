@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A statement of the emitted SQL gives on Spark what it gives on DuckDB; one of another form gives nothing."""
+
+import pytest
+from sqlglot import exp
+
+from sfumato.engines import spark_statement
+from sfumato.engines.spark_kind import Kind
+from sfumato.engines.spark_statement import Rows, translated
+
+T = "(VALUES (1::BIGINT, 'a'), (2::BIGINT, 'b'), (2::BIGINT, NULL), (NULL::BIGINT, 'a')) AS t(x, \"c_Y\")"
+U = "(VALUES (2::BIGINT, TRUE), (3::BIGINT, FALSE), (NULL::BIGINT, NULL::BOOLEAN)) AS u(x, z)"
+STATEMENTS = [
+    f"SELECT * FROM {T}", f'SELECT t.x, t."c_Y" AS "say ""hi""" FROM {T} WHERE "c_Y" IS NOT NULL',
+    f"SELECT 1 FROM {T}", f'SELECT * EXCLUDE (x) FROM {T}', f"SELECT count(*), count(x), sum(x) FROM {T}",
+    f'SELECT "c_Y", count(*) AS n FROM {T} GROUP BY "c_Y"',
+    f"SELECT x // 2, min(x) FROM (SELECT x, x // 2 AS h FROM {T}) GROUP BY x // 2",
+    f"SELECT l.*, r.z FROM (SELECT * FROM {T}) AS l JOIN (SELECT * FROM {U}) AS r ON l.x = r.x",
+    f"SELECT l.* EXCLUDE (x), r.x FROM (SELECT * FROM {T}) AS l LEFT JOIN (SELECT * FROM {U}) AS r ON l.x = r.x",
+    f"SELECT l.x FROM (SELECT * FROM {T}) AS l JOIN (SELECT * FROM {U}) AS r ON l.x IS NOT DISTINCT FROM r.x AND r.z IS NULL",
+    f"SELECT l.* FROM (SELECT * FROM {T}) AS l SEMI JOIN (SELECT * FROM {U}) AS r ON l.x = r.x",
+    f"SELECT l.* FROM (SELECT * FROM {T}) AS l ANTI JOIN (SELECT * FROM {U}) AS r ON l.x = r.x",
+    f'SELECT * FROM {T} QUALIFY row_number() OVER (PARTITION BY x ORDER BY "c_Y" NULLS FIRST) = 1',
+    f'SELECT * FROM {T} WHERE x IS NOT NULL QUALIFY dense_rank() OVER (PARTITION BY "c_Y" IS NULL ORDER BY x NULLS FIRST) <= 1',
+    f"(SELECT x FROM {T}) UNION ALL (SELECT x FROM {U}) UNION ALL (SELECT 7::BIGINT AS x FROM {U})",
+    f"SELECT * FROM ((SELECT x, NULL AS z FROM {T}) UNION ALL (SELECT x, z FROM {U}))",
+    f"WITH c AS MATERIALIZED (SELECT x, count(*) AS n FROM {T} GROUP BY x) SELECT l.x, l.n FROM c AS l JOIN c AS r ON l.x = r.x",
+    f"SELECT t.x, d.code FROM {T} LEFT JOIN (VALUES ('a', 5::BIGINT), ('z', 6::BIGINT)) AS d(text, code) ON t.\"c_Y\" = d.text",
+]  # fmt: skip
+
+
+def odd(both):
+    """The statements whose rows differ between the engines."""
+    found = []
+    for each in STATEMENTS:
+        one, other = both.rows(each)
+        found += [] if one == other else [each]
+    return found
+
+
+def test_a_statement_gives_what_it_gives_on_duckdb(both):
+    assert odd(both) == []
+
+
+def test_a_mutant_statement_is_noticed(both, monkeypatch):
+    def all_kept(node, source, scope):
+        (columns,) = scope.relations.values()
+        return Rows(f"SELECT * FROM {source}", columns)
+
+    monkeypatch.setattr(spark_statement, "_qualified", all_kept)
+    assert len(odd(both)) == 2
+
+
+OTHER = [
+    "SELECT * FROM {t} ORDER BY x", "SELECT * FROM {t} LIMIT 1", "SELECT DISTINCT x FROM {t}",
+    "SELECT x FROM {t} GROUP BY x HAVING x > 1", "SELECT x FROM {t} GROUP BY ALL",
+    "SELECT x FROM {t} GROUP BY GROUPING SETS ((x), ())", "SELECT x FROM {t} UNION SELECT x FROM {u}",
+    "SELECT x FROM {t} EXCEPT SELECT x FROM {u}", "SELECT x FROM {t} UNION ALL BY NAME SELECT x FROM {u}",
+    "SELECT t.x FROM {t} RIGHT JOIN {u} ON t.x = u.x", "SELECT t.x FROM {t} FULL JOIN {u} ON t.x = u.x",
+    "SELECT t.x FROM {t}, {u}", "SELECT t.x FROM {t} NATURAL JOIN {u}", "SELECT t.x FROM {t} JOIN {u} USING (x)",
+    "SELECT t.x FROM {t} JOIN (SELECT * FROM {u}) AS t ON TRUE", "SELECT x AS a, x AS a FROM {t}",
+    "SELECT * REPLACE (1 AS x) FROM {t}", "SELECT * FROM range(3)", "SELECT * FROM read_parquet('a')",
+    "SELECT * FROM {t} USING SAMPLE 1", "SELECT * FROM {t} TABLESAMPLE 1%",
+    "SELECT x FROM {t} QUALIFY row_number() OVER () = 1", "SELECT * FROM {t} QUALIFY x = 1",
+    "SELECT * FROM {t} QUALIFY row_number() OVER (PARTITION BY x) > 1", "DELETE FROM t", "INSERT INTO t VALUES (1)",
+    "COPY t TO 'a'", "WITH a AS (SELECT 1), b AS (SELECT 2) SELECT * FROM a",
+    "WITH RECURSIVE a AS (SELECT 1) SELECT * FROM a", "SELECT x FROM {t} WHERE x",
+    "SELECT * FROM {t} WINDOW w AS (PARTITION BY x)", "FROM {t}", "PIVOT t ON x", "SELECT x FROM nosuch",
+    "SELECT * FROM (SELECT * FROM {t}) AS other(a, b)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("sql", OTHER)
+def test_a_statement_of_another_form_has_no_meaning(sql):
+    sql = sql.format(t=T, u=U)
+    if sql.startswith("FROM"):
+        sql += " SELECT DISTINCT *"  # DuckDB reads the rest as SELECT *
+    with pytest.raises((TypeError, KeyError, ValueError)):
+        translated(sql, {}, narrow=False)
+
+
+def test_an_argument_that_is_not_read_is_noticed(monkeypatch):
+    monkeypatch.setattr(
+        spark_statement, "_given", lambda node, allowed: {name: each for name, each in node.args.items() if each}
+    )
+    assert "LIMIT" not in translated(f"SELECT * FROM {T} LIMIT 1", {}, narrow=False)
+
+
+def test_a_table_stands_where_it_is_named(both):
+    table = Rows("(SELECT 3L AS `x`)", {"x": Kind.BIGINT})
+    assert both.on_spark('SELECT t.x, x + 1 FROM "Say ""hi""" AS t', {'Say "hi"': table}) == [(3, 4)]
+
+
+def test_sums_are_narrow_where_they_can_be(both):
+    sql = f"SELECT sum(x) FROM {T}"
+    assert "sum(`x`)" in translated(sql, {}, narrow=True)
+    assert "DECIMAL" in translated(sql, {}, narrow=False).partition("sum(")[2]
+    for narrow in (False, True):
+        assert both.rows(sql, narrow=narrow) == ([("5",)], [("5",)])
+
+
+def test_places_of_lists_stay_as_they_are_written():
+    assert isinstance(spark_statement.parse_one("x[1]", dialect=spark_statement._Emitted), exp.Bracket)
+    assert "- 1L" in translated("SELECT ([7]::BIGINT[])[1] AS y FROM (VALUES (1::BIGINT)) AS t(x)", {}, narrow=False)
