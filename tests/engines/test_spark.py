@@ -261,6 +261,13 @@ def test_an_address_is_a_text(master):
         Spark(master)
 
 
+@pytest.mark.parametrize("options", [{"spark.executor.cores": 2}, {2: "x"}, {"x": None}])
+def test_options_are_texts(options):
+    with pytest.raises(InvalidDeclaration, match="options=") as refusal:
+        Spark("local[2]", options=options)
+    assert "spark.executor.memory" in refusal.value.allowed
+
+
 def test_a_version_that_has_not_passed_is_refused(spark, monkeypatch):
     assert spark.version in PASSED
     monkeypatch.setattr(module, "PASSED", ("4.2.9",))

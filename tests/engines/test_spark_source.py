@@ -35,6 +35,7 @@ KINDS = (
     sf.Integer(0, 2, missing=("-1", "0.5", "")),
     sf.Integer(-(2**52), 2**52),
     sf.Real(-1, 2, step="0.25"),
+    sf.Real(-8, 8, step=2),
     sf.Real("-0.1", 7, missing=("nan", "7", "inf")),
     sf.Real(0, 10**15, step="0.25"),
     sf.Date("1969-12-30", "1970-01-02", missing="1970-01-01"),

@@ -85,7 +85,7 @@ class Spark:
     ``time_limit``, in seconds, is for one question. The application ends with the session.
 
     Raises:
-        InvalidDeclaration: no address, or a limit that is none.
+        InvalidDeclaration: no address, an option that is no text, or a limit that is none.
 
     >>> Spark("local[2]").master
     'local[2]'
@@ -98,6 +98,10 @@ class Spark:
     def __post_init__(self) -> None:
         if not isinstance(self.master, str) or not self.master:
             raise InvalidDeclaration(f"sf.Spark({self.master!r}).", allowed='"spark://host:7077", "local[2]"')
+        if not all(isinstance(each, str) for pair in self.options.items() for each in pair):
+            raise InvalidDeclaration(
+                f"options={dict(self.options)!r}.", allowed='texts: {"spark.executor.memory": "8g"}'
+            )
         _require_limit(self.time_limit)
 
     def open(self, tables: Mapping[str, Table]) -> "SparkEngine":
