@@ -189,17 +189,16 @@ def test_small_cases_are_the_same_with_fewer_charges():
 
 
 def test_a_slow_disk_flushes_in_milliseconds_and_the_same_system_does_so_without():
-    assert slow_disk.works()
     slow = driver.Worker(f"{ledger.NAIVE}{driver.SLOW_DISK}")
     try:
-        assert slow.ask(Work(slow, "one fdatasync", 3), Kind.VALUE).value >= 3.5e-3
+        assert slow.ask(Work(slow, "one fdatasync", 3), Kind.VALUE).value >= 4e-3
         assert slow.versions.keys() == {"apsw", "python"}
     finally:
         slow.close()
 
 
 def test_where_flushes_cannot_be_held_back_the_cases_are_skipped_by_name(monkeypatch):
-    monkeypatch.setattr(slow_disk, "works", lambda: False)
+    monkeypatch.setattr(slow_disk, "slow_disk", lambda: None)
     workers, missing = driver.start([f"{driver.OURS}{driver.SLOW_DISK}"])
     assert (workers, list(missing)) == ({}, ["sfumato on a slow disk"])
     case = Case("slow", EACH, Work("sfumato on a slow disk", "charges"))
