@@ -4,7 +4,7 @@
 A charge is reserved, marked executing and committed with its answer: three durable steps, for
 ours and for the naive ledgers alike. The time of one flush of the bare disk stands beside each
 figure, since it decides most of them; so charges are counted twice, on this disk as it is and
-where each flush is held back until it takes 4 ms. ``small`` among the words makes all of it
+where each flush is made to take 4 ms. ``small`` among the words makes all of it
 smaller, and writes nothing.
 """
 

@@ -1,25 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A disk whose flushes take 4 ms, as on many a machine: strace holds each one back, and nothing else."""
+"""A disk whose flushes take 4 ms, as on many a machine: ``slow_disk.c``, loaded before the C library.
 
+Nothing else of a program is slowed down, as a tracer would, and its children inherit it.
+"""
+
+import atexit
 import shutil
 import subprocess
+import sys
+import tempfile
 from functools import cache
+from pathlib import Path
 
-# what strace itself needs for a flush comes on top, some tenths of a millisecond
-_HELD_BACK_US = 3500
-_SYNCS = "fdatasync,fsync"
-
-
-def slowed() -> tuple[str, ...]:
-    """What stands before a command whose flushes, and those of all its children, are held back."""
-    held_back = f"inject={_SYNCS}:delay_enter={_HELD_BACK_US}"
-    # all other calls of the system pass the filter without a stop
-    return ("strace", "-D", "-f", "--seccomp-bpf", "-e", f"trace={_SYNCS}", "-e", held_back, "-o", "/dev/null")
+_SOURCE = Path(__file__).with_suffix(".c")
 
 
 @cache
-def works() -> bool:
-    """Whether there is a strace that may do this here."""
-    if shutil.which("strace") is None:
-        return False
-    return subprocess.run([*slowed(), "true"], capture_output=True).returncode == 0  # noqa: S603 - our own words
+def slow_disk() -> dict[str, str] | None:
+    """What to add to the environment of a program; None where there is no C compiler, or another system."""
+    compiler = shutil.which("cc")
+    if compiler is None or sys.platform != "linux":
+        return None
+    folder = Path(tempfile.mkdtemp(prefix="sfumato-slow-disk-"))
+    atexit.register(shutil.rmtree, folder)
+    # the user of the server has to read it
+    folder.chmod(0o755)
+    library = folder / "slow_disk.so"
+    command = [compiler, "-shared", "-fPIC", "-O2", "-o", str(library), str(_SOURCE), "-ldl"]
+    made = subprocess.run(command, capture_output=True).returncode == 0  # noqa: S603 - our own source
+    return {"LD_PRELOAD": str(library)} if made else None

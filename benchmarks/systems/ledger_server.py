@@ -38,6 +38,8 @@ PACKAGES = ("psycopg",)
 _BUDGET = Budget(10**6)
 _EVENT = AdditiveNoise(DiscreteLaplace(100), Distance(Norm.L1, Fraction(1)))
 _FRESH = count(1)
+# charges after which each statement is prepared on its connection
+_WARM = 6
 _FOUND = programs()
 if _FOUND is None:
     raise ImportError("PostgreSQL (initdb, postgres) is not installed")
@@ -77,14 +79,22 @@ def _charge(ledger: Ledger, caller: int, many: int, tag: str) -> None:
 
 
 def _threads(url: str, store: str, callers: int, each: int) -> float:
-    """The callers are threads of this process; the seconds that they take."""
+    """The callers are threads of this process, each with a connection when the clock is started."""
     ledger, tag = Ledger(_STORES[store](url)), str(next(_FRESH))
-    for caller in range(callers):
-        _charge(ledger, caller, 1, f"{tag} warm")
-    workers = [threading.Thread(target=_charge, args=(ledger, caller, each, tag)) for caller in range(callers)]
-    before = time.perf_counter()
+    ready, begun = threading.Barrier(callers + 1), threading.Barrier(callers + 1)
+
+    def call(caller: int) -> None:
+        ready.wait()
+        _charge(ledger, caller, _WARM, f"{tag} warm")
+        begun.wait()
+        _charge(ledger, caller, each, tag)
+
+    workers = [threading.Thread(target=call, args=(caller,)) for caller in range(callers)]
     for worker in workers:
         worker.start()
+    ready.wait()
+    begun.wait()
+    before = time.perf_counter()
     for worker in workers:
         worker.join()
     taken = time.perf_counter() - before
@@ -124,7 +134,7 @@ def _be_caller() -> None:
     for line in sys.stdin:
         url, store, caller, each, tag = json.loads(line)
         ledger = Ledger(_STORES[store](url))
-        _charge(ledger, caller, 1, f"{tag} warm")
+        _charge(ledger, caller, _WARM, f"{tag} warm")
         print("ready", flush=True)
         sys.stdin.readline()
         _charge(ledger, caller, each, tag)

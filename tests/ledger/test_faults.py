@@ -2,6 +2,7 @@
 """What the medium does to a ledger: disks, clocks, wires and servers that fail in the middle of a charge."""
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +23,7 @@ from tests.contracts.disks import SYNC, WRITE, Trouble, troubled
 from tests.contracts.kill_points import LEFT
 from tests.contracts.postgres import Cluster
 from tests.contracts.proxy import Cut, Wire
+from tests.contracts.server_disks import BROKEN, FULL, failing, logs, recovered
 from tests.contracts.servers import crash_under_callers
 
 STEPS = ["reserve", "execute", "commit"]
@@ -214,3 +216,43 @@ def test_a_wire_that_is_cut_at_a_step_is_no_answer_and_pays_once(
 
 def test_a_server_that_crashes_under_its_callers_loses_nothing(postgres: Cluster, database: str) -> None:
     assert crash_under_callers(postgres, database, rounds=3) > 0
+
+
+@pytest.mark.parametrize("how", [FULL, BROKEN])
+@pytest.mark.parametrize("step", STEPS)
+def test_a_servers_disk_that_fails_is_no_answer_and_loses_nothing(
+    postgres: Cluster, database: str, step: str, how: str
+) -> None:
+    ledger = opened(database, lease_ms=0)
+    with ExitStack() as disk, pytest.raises(LedgerUnavailable):
+        lived(ledger, lambda name: disk.enter_context(failing(postgres, how)) if name == step else None)
+    recovered(database)
+    before = LEFT[STEPS[STEPS.index(step) - 1]] if step != "reserve" else "none"
+    state, body = found(ledger)
+    assert state in {LEFT[step], before}
+    assert body == (b"answer" if state == COMMITTED else None)
+    # and the next question is served
+    ask(ledger, pure("0.1", "another"), lambda *_: None, Mutant.NONE)
+    ledger.close()
+
+
+def test_a_ledger_that_answers_before_the_servers_disk_did_is_caught(
+    postgres: Cluster, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mutant: nobody waits for the log."""
+    ledger = opened(database, lease_ms=0)
+    monkeypatch.setattr(postgres_store, "_FLUSH", "SELECT set_config('synchronous_commit', $1, true)")
+    charge = ledger.reserve(pure("0.1"))
+    ledger.execute(charge)
+    with failing(postgres, FULL, *logs(postgres)):
+        ledger.commit(charge, b"answer")
+        monkeypatch.undo()
+        with pytest.raises(LedgerUnavailable):
+            ledger.reserve(pure("0.1", "another"))
+    released = b"answer"
+    recovered(database)
+    while ledger.sweep():
+        pass
+    stored = ledger.store.read(lambda rows: rows.answer("q"))
+    assert stored is None or stored.body != released
+    ledger.close()
