@@ -9,7 +9,7 @@ from sqlglot import exp, parse_one
 from sqlglot.dialects.duckdb import DuckDB
 
 from sfumato.engines.spark_expression import Columns, Scope
-from sfumato.engines.spark_kind import TRUTHS, Kind, common, identifier, required
+from sfumato.engines.spark_kind import TRUTHS, WHOLE, Kind, Typed, common, identifier, required
 
 
 class _Emitted(DuckDB):
@@ -173,11 +173,37 @@ def _relation(node: exp.Expr, context: _Context) -> tuple[str, str, Columns]:
         _given(given["alias"], "this")
     if isinstance(node, exp.Table):
         table = context.tables[node.name]
-        return f"{table.sql}{after}", alias, table.columns
+        # without an alias it is known by its own name
+        return f"{table.sql}{after}", alias or node.name, table.columns
     if not isinstance(node, exp.Subquery):
         raise TypeError(f"{type(node).__name__} stands in FROM")
+    if isinstance(node.this, exp.Select) and node.this.args.get("from_") is None:
+        return _lists(node, context)
     inner = _query(node.this, context)
     return f"({inner.sql}){after}", alias, inner.columns
+
+
+def _lists(node: exp.Subquery, context: _Context) -> tuple[str, str, Columns]:
+    """Lists of constants side by side, ``SELECT unnest([...]) AS a, unnest([...]) AS b``, as rows of them."""
+    columns = {}
+    for each in _given(node.this, "expressions")["expressions"]:
+        columns[_given(each, "this alias")["alias"].name] = _list(_given(each.this, "this")["this"], context)
+    kinds = {name: common(value.kind for value in column) for name, column in columns.items()}
+    rows = ", ".join(f"({', '.join(value.sql for value in row)})" for row in zip(*columns.values(), strict=True))
+    alias = f"{identifier(node.alias)}({', '.join(map(identifier, columns))})"
+    return f"(VALUES {rows}) AS {alias}", node.alias, kinds
+
+
+def _list(node: exp.Expr, context: _Context) -> list[Typed]:
+    """The values of a list of constants, or of one that is cast to BIGINT[]."""
+    scope = Scope({}, context.narrow)
+    if isinstance(node, exp.Cast):
+        if node.to.sql(dialect="duckdb") != "BIGINT[]":
+            raise TypeError(f"a list of {node.to.sql(dialect='duckdb')}")
+        return [Typed(f"CAST({required(each, *WHOLE)} AS BIGINT)", Kind.BIGINT) for each in _list(node.this, context)]
+    if not isinstance(node, exp.Array) or not all(isinstance(each, exp.Literal | exp.Neg) for each in node.expressions):
+        raise TypeError(f"unnest of {type(node).__name__}, which is no list of constants")
+    return [scope(each) for each in node.expressions]
 
 
 def _values(node: exp.Values, context: _Context) -> tuple[str, str, Columns]:
