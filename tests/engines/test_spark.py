@@ -135,7 +135,8 @@ def test_an_application_whose_settings_are_believed_is_noticed(spark, monkeypatc
 
 
 def ranked_union(spark):
-    """A plan over a union below a window, of which a rule of Spark's optimiser makes nonsense."""
+    """A plan over a union below a window. Of one such statement a rule of Spark's optimiser (excluded in
+    ``_MEANING``) made nonsense; as it is emitted now the rule leaves it alone."""
     days = [scan("days", f"T{place}.") for place in range(2)]
     one = PerUnit(
         days[0], (), (Computed(Column("n", sf.Integer(0, 1)), Summary.COUNT_DISTINCT, read(days[0], "T0.n")),)
@@ -150,12 +151,6 @@ def ranked_union(spark):
 
 def test_a_union_may_stand_below_a_window(spark):
     assert ranked_union(spark)
-
-
-def test_a_rule_that_makes_nonsense_of_it_is_noticed(spark, monkeypatch):
-    monkeypatch.delitem(module._MEANING, "spark.sql.optimizer.excludedRules")
-    with pytest.raises(EngineFailed):
-        ranked_union(spark)
 
 
 # --- failures ----------------------------------------------------------------------------------
