@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from benchmarks.accounting import AUTODP, GOOGLE, OPACUS, OPENDP, PRV, RESULTS
 from benchmarks.driver import ROOT
+from benchmarks.page import cells, measured_on, rewritten
 
 PAGE = ROOT / "docs" / "accounting.md"
 BEGIN, END = "<!-- peers: written by make figures -->", "<!-- peers: end -->"
@@ -22,31 +23,21 @@ Row: TypeAlias = Mapping[str, Any]
 
 def block(results: Mapping[str, Any]) -> str:
     """The table with its marks, and what it was measured on."""
-    machine, versions = results["machine"], results["versions"]
+    versions = results["versions"]
     measured = ", ".join(f"{LIBRARIES[each]} {versions[each][each]}" for each in LIBRARIES if each in versions)
-    told = f"{machine['processor']}, {machine['cores']} cores, load {machine['load']:g}; {results['date']}; {measured}."
-    return "\n".join((BEGIN, *_table(results["rows"]), "", told, END))
-
-
-def rewritten(page: str, results: Mapping[str, Any]) -> str:
-    """The page with the table of these results; a page without both marks raises."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"No {BEGIN} followed by {END} in the page.")
-    return before + block(results) + after
+    return "\n".join((BEGIN, *_table(results["rows"]), "", f"{measured_on(results)}; {measured}.", END))
 
 
 def _table(rows: Sequence[Row]) -> Iterator[str]:
-    yield _cells("plan", "measure", "sfumato", *LIBRARIES.values(), "asked")
-    yield _cells(*["---"] * 2, *["---:"] * (1 + len(LIBRARIES)), "---")
+    yield cells("plan", "measure", "sfumato", *LIBRARIES.values(), "asked")
+    yield cells(*["---"] * 2, *["---:"] * (1 + len(LIBRARIES)), "---")
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row["case"], row["metric"]), []).append(row)
     for (case, metric), group in groups.items():
         truth = _proved(case, groups) if metric == "epsilon" else 0.0
         theirs = [", ".join(_peer(row, truth) for row in group if _library(row) == each) for each in LIBRARIES]
-        yield _cells(case, metric, _short(group[0]["ours"]), *theirs, ", ".join(_asked(group)))
+        yield cells(case, metric, _short(group[0]["ours"]), *theirs, ", ".join(_asked(group)))
 
 
 def _proved(case: str, groups: Mapping[tuple[str, str], Sequence[Row]]) -> float:
@@ -76,10 +67,6 @@ def _asked(group: Sequence[Row]) -> Iterator[str]:
                 yield "missed"
 
 
-def _cells(*cells: str) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
 def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.7g}"
 
@@ -87,7 +74,7 @@ def _short(value: float) -> str:
 def main() -> None:
     """Rewrites the table in the page."""
     results = json.loads(RESULTS.read_text(encoding="utf-8"))
-    PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8"), results), encoding="utf-8")
+    PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8"), BEGIN, block(results), END), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -73,16 +73,21 @@ def test_a_peer_below_the_proved_lower_end_is_marked(theirs, low):
         assert "below" not in tables.block(results(*rows))
 
 
+def again(page, found):
+    """The page with a table written anew."""
+    return tables.rewritten(page, tables.BEGIN, tables.block(found), tables.END)
+
+
 def test_only_what_is_between_the_marks_changes():
     page = f"before\n{tables.BEGIN}\nold\n{tables.END}\nafter\n"
-    once = tables.rewritten(page, results(row("ms", 1.0)))
+    once = again(page, results(row("ms", 1.0)))
     assert once.startswith("before\n") and once.endswith("\nafter\n") and "old" not in once
-    assert tables.rewritten(once, results(row("ms", 1.0))) == once
+    assert again(once, results(row("ms", 1.0))) == once
     for broken in ("no marks", tables.BEGIN, f"{tables.END} {tables.BEGIN}"):
         with pytest.raises(ValueError, match="followed by"):
-            tables.rewritten(broken, results())
+            again(broken, results())
 
 
 def test_the_page_has_the_table_of_the_last_results():
     page, found = tables.PAGE.read_text("utf-8"), json.loads(tables.RESULTS.read_text("utf-8"))
-    assert tables.rewritten(page, found) == page, "run make figures"
+    assert again(page, found) == page, "run make figures"

@@ -21,8 +21,8 @@ from sfumato.engines.relation import Tables, rows
 from sfumato.engines.skip import names_read, split
 from sfumato.metadata.column import Text
 from sfumato.plan.aggregate import CountDistinct, CountUnits, Quantiles, read_value, width
-from sfumato.plan.scalar import Field, Scalar, leaves
-from sfumato.plan.scope import same_in_unit
+from sfumato.plan.scalar import Scalar
+from sfumato.plan.scope import is_one_group
 from sfumato.plan.status import Bounded
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Norm
@@ -203,8 +203,7 @@ def _is_placed(plan: Bounded, *, counted: bool) -> bool:
 def _is_spread(plan: Bounded) -> bool:
     """Whether a unit can be in several groups."""
     raw = plan.tracked.raw
-    read = {leaf.column for key in raw.keys for leaf in leaves(key.value.expression) if isinstance(leaf, Field)}
-    return not read <= same_in_unit(raw.relation)
+    return not is_one_group(raw.relation, [key.value.expression for key in raw.keys])
 
 
 def _placed(plan: Bounded, pairs: str, sampling_key: str, *, counted: bool) -> str:

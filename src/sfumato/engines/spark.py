@@ -9,7 +9,6 @@ Whatever goes wrong reaches the analyst as one constant message (RULES 24).
 
 import logging
 import os
-import secrets
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -25,6 +24,7 @@ from sfumato.engines.spark_statement import translated
 from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource
 from sfumato.metadata.column import Boolean, Category, Date, Integer, Real
 from sfumato.metadata.table import Table
+from sfumato.noise.entropy import token
 from sfumato.plan.aggregate import Variance, levels
 from sfumato.plan.status import Bounded
 
@@ -216,7 +216,7 @@ class SparkEngine:
     def _open(self, tables: Mapping[str, Table], name: str) -> Read:
         frame = frame_of(self._session, name, tables[name])
         require_plain(name, frame)
-        view = f"sfumato_{secrets.token_hex(16)}"
+        view = f"sfumato_{token()}"
         frame.createGlobalTempView(view)
         self._views.append(view)
         folder = self._session.conf.get("spark.sql.globalTempDatabase")
@@ -234,7 +234,7 @@ class SparkEngine:
     @contextmanager
     def _watched(self) -> Iterator[None]:
         """Interrupts what runs inside for too long, or when its caller is interrupted."""
-        tag, done = f"sfumato_{secrets.token_hex(16)}", threading.Event()
+        tag, done = f"sfumato_{token()}", threading.Event()
         watcher = threading.Thread(target=self._watch, args=(tag, done), name=tag, daemon=True)
         self._session.sparkContext.addJobTag(tag)
         watcher.start()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which columns a relation provides, and which an expression may read of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from sfumato.metadata.column import Column
 from sfumato.plan.relation import (
@@ -69,6 +69,12 @@ def same_in_unit(relation: Relation) -> frozenset[Column]:
             return same_in_unit(source)
         case _:
             return frozenset()
+
+
+def is_one_group(relation: Relation, keys: Iterable[Scalar]) -> bool:
+    """Whether the keys have one value in all rows of a unit, by construction."""
+    read = {leaf.column for key in keys for leaf in leaves(key) if isinstance(leaf, Field)}
+    return read <= same_in_unit(relation)
 
 
 def introduced(relation: Relation) -> tuple[Column, ...]:

@@ -20,6 +20,7 @@ from sfumato.plan.aggregate import (
     width,
 )
 from sfumato.plan.relation import is_single
+from sfumato.plan.scope import is_one_group
 from sfumato.plan.status import Tracked
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.unit import Relation
@@ -34,8 +35,10 @@ def refinement(plan: Tracked) -> int:
         # one row a unit, or each by itself: every weight is one
         return 1
     limits = plan.limits
-    # of an open key the groups beyond the limit are dropped, not weighed
-    weighs = limits.total is not None or (limits.groups is not None and plan.groups is not None)
+    # of an open key the groups beyond the limit are dropped, not weighed; one group alone is counted whole
+    spread = limits.groups is not None and plan.groups is not None
+    spread = spread and not is_one_group(plan.raw.relation, [key.value.expression for key in plan.raw.keys])
+    weighs = limits.total is not None or spread
     linear = any(not isinstance(each, CountUnits | CountDistinct) for each in plan.raw.aggregates)
     # the rows of a unit beyond the limit weigh less each: a leaf would lose its part of one
     shared = any(isinstance(each, Quantiles) for each in plan.raw.aggregates)

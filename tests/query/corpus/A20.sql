@@ -4,8 +4,8 @@ SELECT u.age_band, AVG(e.amount) FROM events e JOIN users u ON e.user_id = u.use
 
 -- bounded:
 -- AVG(amount)
---   add-remove: L1 81920000 under epsilon, L2 sqrt(1677721600000000) under rho
---   replace-one: L1 163840000 under epsilon, L2 sqrt(3355443200000000) under rho
+--   add-remove: L1 20480000 under epsilon, L2 sqrt(419430400000000) under rho
+--   replace-one: L1 40960000 under epsilon, L2 sqrt(838860800000000) under rho
 -- SELECT k0, coalesce(sum((CASE WHEN m_v0 > 10 THEN ((s_v0) * 10) // nullif(m_v0, 0) ELSE s_v0 END) * weight), 0), coalesce(sum((CASE WHEN m_v0 > 10 THEN (((2048000) * m_v0 - s_v0) * 10) // nullif(m_v0, 0) ELSE (2048000) * m_v0 - s_v0 END) * weight), 0)
 -- FROM (SELECT *, 1::BIGINT AS weight
 -- FROM (SELECT unit, k0, count(*) AS n, count(v0) AS m_v0, coalesce(TRY_CAST(sum(v0) AS BIGINT), 0) AS s_v0

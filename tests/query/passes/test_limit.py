@@ -12,12 +12,13 @@ from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits
 from sfumato.plan.owner import Owner
-from sfumato.plan.relation import Scan
+from sfumato.plan.relation import Computed, PerUnit, Scan, Summary, UnitJoin
 from sfumato.plan.status import Bounded, Limits, Part, Raw, Tracked
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.query.passes import Context
 from sfumato.query.passes.limit import limit
+from sfumato.query.stability import distance, refinement
 
 CONTEXT = Context(Dataset("data", {"people": sf.Table("nowhere.csv")}), Norm.L1)
 LETTER = Column("letter", sf.Category(*"abcd"))
@@ -46,6 +47,33 @@ def test_limits_that_bind_are_kept():
 
 def test_one_group_needs_no_group_limit():
     assert limited((2, None, None), groups=1) == Limits(2, None, None)
+
+
+def attributes(keys, limits=(2, None, None)):
+    """Visits, each with the town and the letter of its person, who has one row; grouped by some of them."""
+    town, visit = Column("town", sf.Category(*"xyz")), Column("visit", sf.Category(*"abcd"))
+    owner = Owner(("person",))
+    people = PerUnit(Scan("people", "p.", (town,), owner), (), (Computed(town, Summary.MINIMUM, Value.of(town)),))
+    joined = UnitJoin(Scan("visits", "v.", (visit,), owner), people)
+    known = {"town": town, "visit": visit}
+    groups = tuple(GroupKey(Value.of(known[key]), (0, 1, 2)) for key in keys)
+    return Tracked(Raw(joined, groups, ROWS), "person", Limits(*limits), 3 ** len(keys))
+
+
+def test_keys_that_say_something_of_the_unit_need_no_group_limit_and_one_group_is_enough():
+    assert limit(attributes(["town"]), CONTEXT).limits == Limits(2, 1, None)
+    assert limit(attributes(["town"], (2, 3, None)), CONTEXT).limits == Limits(2, 1, None)
+    for keys in (["visit"], ["town", "visit"]):
+        assert limit(attributes(keys, (2, 2, None)), CONTEXT).limits == Limits(2, 2, None)
+        with pytest.raises(MissingDeclaration, match="max_groups"):
+            limit(attributes(keys), CONTEXT)
+
+
+def test_a_unit_in_one_group_is_counted_whole():
+    plan = limit(attributes(["town"], (2, 3, None)), CONTEXT)
+    assert refinement(plan) == 1
+    assert refinement(limit(attributes(["visit"], (2, 2, None)), CONTEXT)) > 1
+    assert distance(CountRows(), plan, Norm.L1, sf.AddRemove, 1).value == 2
 
 
 def test_a_group_limit_beyond_the_declared_groups_does_not_bind():

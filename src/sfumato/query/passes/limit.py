@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from sfumato.errors import MissingDeclaration
 from sfumato.plan.aggregate import CountUnits
+from sfumato.plan.scope import is_one_group
 from sfumato.plan.status import Limits, Tracked
 from sfumato.query.passes import Context
 
@@ -13,8 +14,8 @@ def limit(plan: Tracked, context: Context) -> Tracked:
     """Fills in what a limit implies of another, and drops what cannot bind.
 
     A unit with at most T rows has at most T in a group and is in at most T groups; a unit
-    is in at most as many groups as there are. Where the groups are not public, the limit of
-    groups always binds.
+    is in at most as many groups as there are, and in one where the keys say something of the
+    unit itself. Where the groups are not public, the limit of groups always binds.
 
     Raises:
         MissingDeclaration: a limit that the proof needs is not declared.
@@ -24,7 +25,7 @@ def limit(plan: Tracked, context: Context) -> Tracked:
     declared = plan.limits
     rows = _smaller(declared.rows, declared.total)
     groups = _smaller(declared.groups, declared.total)
-    if plan.groups == 1:
+    if plan.groups == 1 or is_one_group(plan.raw.relation, [key.value.expression for key in plan.raw.keys]):
         groups = 1
     if groups is None:
         raise _missing(plan, "max_groups", "how many groups one of them can be in")

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of docs/engines.md and docs/ledger.md, from their results: ``make figures``.
+
+Each stands between two marks and is rewritten whole; the rest of the page is left as it is.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks import engines, ledger
+from benchmarks.driver import ROOT
+from benchmarks.page import cells, measured_on, rewritten
+
+PAGES: Mapping[Path, Path] = {
+    ROOT / "docs" / "engines.md": engines.RESULTS,
+    ROOT / "docs" / "ledger.md": ledger.RESULTS,
+}
+BEGIN, END = "<!-- measured: written by make figures -->", "<!-- measured: end -->"
+
+
+def block(results: Mapping[str, Any]) -> str:
+    """The table, what it was measured on, and what could not be."""
+    lines = [BEGIN, *_table(results["rows"]), "", f"{measured_on(results)}."]
+    skipped = sorted(name.partition(":")[0] for name in results["skipped"])
+    if skipped:
+        lines += ["", f"Not measured here: {', '.join(dict.fromkeys(skipped))}."]
+    return "\n".join((*lines, END))
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield cells("case", "measure", "sfumato", "beside", "its figure", "its / ours", "asked")
+    yield cells("---", "---", "---:", "---", "---:", "---:", "---")
+    for row in rows:
+        asked = "" if not row["bar"] else f"{row['bar']}: {'holds' if row['holds'] else 'missed'}"
+        peer = ("", "", "") if row["peer"] is None else (row["peer_name"], _short(row["peer"]), _short(row["ratio"]))
+        yield cells(row["case"], row["metric"], _short(row["ours"]), *peer, asked)
+
+
+def _short(value: float | None) -> str:
+    return "" if value is None else f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def main() -> None:
+    """Rewrites the tables of the pages."""
+    for page, path in PAGES.items():
+        results = json.loads(path.read_text(encoding="utf-8"))
+        text = rewritten(page.read_text(encoding="utf-8"), BEGIN, block(results), END)
+        page.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
