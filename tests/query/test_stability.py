@@ -383,7 +383,7 @@ def test_a_step_is_cut_only_where_a_weight_can_be_below_one():
         ((CountUnits(), CountRows()), Limits(2, None, 3), 4, FINE),
         ((MEDIAN,), free, 4, FINE),
     ):
-        raw = Raw(Scan("people"), (), aggregates)
+        raw = Raw(Scan("people"), (GroupKey(Value.of(LETTERS), (0, 1, 2, 3)),), aggregates)
         assert stability.refinement(Tracked(raw, "person", limits, known)) == cut
         assert stability.refinement(Tracked(raw, None, Limits(None, None, None), known)) == 1
 
