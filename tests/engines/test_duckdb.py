@@ -23,6 +23,7 @@ from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource, Sfum
 from sfumato.ledger.store.base import FORFEITED
 from sfumato.plan.aggregate import CountRows, CountUnits, CountValues
 from tests.contracts.charges import charges
+from tests.contracts.interrupts import heard
 from tests.contracts.world import by
 from tests.engines.conftest import flat
 
@@ -389,10 +390,10 @@ def test_a_run_that_takes_too_long_is_ended(asker, tmp_path, caplog, monkeypatch
 
 def test_ctrl_c_ends_the_statement_and_stays_what_it_is(tmp_path, monkeypatch):
     monkeypatch.setattr("sfumato.engines.duckdb.statements", lambda *_: (Statement(ENDLESS, (0,)),))
-    limits = sf.Local(progress=lambda share: os.kill(os.getpid(), signal.SIGINT))
+    limits = sf.Local(progress=lambda share: os.kill(os.getpid(), signal.SIGINT), time_limit=60)
     table, ledger = sf.Table(pa.table({"a": [1]}), columns={"a": sf.Integer(0, 9)}), tmp_path / "l.db"
     with sf.connect({"t": table}, dataset="d", budget=sf.Budget(1), ledger=ledger, engine=limits) as session:
-        with pytest.raises(KeyboardInterrupt):
+        with heard(), pytest.raises(KeyboardInterrupt):
             session.query("SELECT SUM(a) AS s FROM t", epsilon=1)
         # the charge is forfeited, and nothing can be asked for it again
         assert session.budget.left == 0

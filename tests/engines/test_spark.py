@@ -34,6 +34,7 @@ from sfumato.query.pipeline import compile_plan
 from tests.contracts import world
 from tests.contracts.conformance import EngineContract, differs
 from tests.contracts.corpus import DATASET, FOLDER, statements
+from tests.contracts.interrupts import heard
 from tests.contracts.spark import interpreted
 from tests.contracts.world import by, content, plan, read, scan
 from tools import corpus
@@ -389,7 +390,7 @@ def test_an_interrupted_run_ends_its_jobs(spark, tmp_path):
 
     frame = spark.createDataFrame(spark.sparkContext.parallelize([(1, "x")], 1).mapPartitions(waits), "a INT, b STRING")
     ended = threading.Event()
-    with closing(SparkEngine({"t": sf.Table(frame, columns=COLUMNS)}, spark)) as engine:
+    with heard(), closing(SparkEngine({"t": sf.Table(frame, columns=COLUMNS)}, spark)) as engine:
         other = threading.Thread(target=interrupt)
         other.start()
         with pytest.raises(KeyboardInterrupt):
