@@ -221,8 +221,8 @@ def test_data_that_changes_while_it_is_read_fails_the_run(tmp_path, clinic, monk
     with closing(DuckDB(clinic, prepared=opened(tmp_path, clinic))) as engine:
         honest = engine._rows
 
-        def rows(texts):
-            found = honest(texts)
+        def rows(*given):
+            found = honest(*given)
             touched(next(tmp_path.glob(file)))
             return found
 
