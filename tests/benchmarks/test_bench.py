@@ -402,7 +402,7 @@ def test_the_document_is_json_with_a_row_a_line():
     assert len([each for each in text.splitlines() if '"case"' in each]) == len(found)
 
 
-@pytest.mark.parametrize("benchmark", [noise, accounting], ids=["noise", "accounting"])
+@pytest.mark.parametrize("benchmark", [noise, accounting, ledger], ids=["noise", "accounting", "ledger"])
 def test_the_results_are_of_these_cases_and_judged_by_these_bars(benchmark):
     read = json.loads(benchmark.RESULTS.read_text())
     assert {"date", "machine", "versions", "skipped", "rows"} == set(read)
