@@ -20,7 +20,7 @@ from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.plan.status import Bounded
 from sfumato.privacy.budget import Budget
 from sfumato.query.choose import Planned, plan_for_price
-from sfumato.query.release import Asker, release
+from sfumato.query.release import Asked, Asker, release
 from sfumato.query.request import price
 from sfumato.sql.lower import understand
 from tests.contracts.charges import charges
@@ -104,7 +104,7 @@ def steps(log: list[str]) -> list[str]:
 
 def carried_out(log: list[str], ledger: Ledger) -> list[str]:
     """The steps of one release, in the order in which they happened."""
-    release(planned(), who(), Recording(log, ledger), ledger)
+    release(Asked.of(planned(), who()), Recording(log, ledger), ledger)
     log.append("return")
     return steps(log)
 
@@ -115,7 +115,7 @@ def test_the_debit_comes_before_the_noise_and_the_noise_before_the_read(log: lis
 
 def test_the_read_finds_its_charge_marked_executing(log: list[str], ledger: Ledger) -> None:
     engine = Recording(log, ledger)
-    release(planned(), who(), engine, ledger)
+    release(Asked.of(planned(), who()), engine, ledger)
     assert engine.found == ["executing"]
 
 
@@ -162,7 +162,7 @@ def test_a_release_in_another_order_is_caught(
 
 
 def test_the_answer_is_stored_before_it_is_returned(log: list[str], ledger: Ledger) -> None:
-    body = release(planned(), who(), Recording(log, ledger), ledger)
+    body = release(Asked.of(planned(), who()), Recording(log, ledger), ledger)
     assert ledger.answer(who().question_key(planned())) == body
     (row,) = charges(ledger)
     assert row.state == COMMITTED
@@ -171,9 +171,9 @@ def test_the_answer_is_stored_before_it_is_returned(log: list[str], ledger: Ledg
 
 def test_the_same_question_gives_the_same_bytes(log: list[str], ledger: Ledger) -> None:
     engine = Recording(log, ledger)
-    first = release(planned(), who(), engine, ledger)
+    first = release(Asked.of(planned(), who()), engine, ledger)
     del log[:]
-    assert release(planned(), who(), engine, ledger) == first
+    assert release(Asked.of(planned(), who()), engine, ledger) == first
     assert log == []
 
 
@@ -191,7 +191,7 @@ FAILURES = [
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda each: type(each).__name__)
 def test_a_failure_after_the_read_is_forfeited(log: list[str], ledger: Ledger, failure: Exception) -> None:
     with pytest.raises(EngineFailed) as caught:
-        release(planned(), who(), Failing(log, ledger, failure), ledger)
+        release(Asked.of(planned(), who()), Failing(log, ledger, failure), ledger)
     assert str(caught.value) == str(EngineFailed())
     assert SECRET not in "".join(traceback.format_exception(caught.value))
     assert caught.value.__context__ is None
@@ -205,7 +205,7 @@ def test_integers_that_are_not_of_the_plan_are_a_failure_of_the_engine(log: list
     engine = Recording(log, ledger)
     engine.run = lambda plan, key: {(0,): (1,), (1,): ()}
     with pytest.raises(EngineFailed):
-        release(planned(), who(), engine, ledger)
+        release(Asked.of(planned(), who()), engine, ledger)
     assert [row.state for row in charges(ledger)] == [FORFEITED]
 
 
@@ -214,7 +214,7 @@ def test_an_interruption_is_forfeited_and_raised_again(
     log: list[str], ledger: Ledger, interruption: BaseException
 ) -> None:
     with pytest.raises(type(interruption)):
-        release(planned(), who(), Failing(log, ledger, interruption), ledger)
+        release(Asked.of(planned(), who()), Failing(log, ledger, interruption), ledger)
     (row,) = charges(ledger)
     assert (row.state, row.reason) == (FORFEITED, "interrupted")
     assert ledger.balance("tiny").spent.epsilon == 10**12
@@ -229,7 +229,7 @@ def test_a_failure_before_the_mark_is_voided(
 
     monkeypatch.setattr(AdditiveMechanism, "draw", fails)
     with pytest.raises(type(failure)):
-        release(planned(), who(), Recording(log, ledger), ledger)
+        release(Asked.of(planned(), who()), Recording(log, ledger), ledger)
     assert [row.state for row in charges(ledger)] == [VOIDED]
     assert "run" not in log
     assert ledger.balance("tiny").taken.epsilon == 0
@@ -238,11 +238,11 @@ def test_a_failure_before_the_mark_is_voided(
 def test_three_failing_reads_freeze_the_analyst(log: list[str], ledger: Ledger) -> None:
     for index in range(3):
         with pytest.raises(EngineFailed):
-            release(planned(epsilon=1 + index), who(), Failing(log, ledger, ValueError()), ledger)
+            release(Asked.of(planned(epsilon=1 + index), who()), Failing(log, ledger, ValueError()), ledger)
     with pytest.raises(AccountFrozen):
-        release(planned(), who(), Recording(log, ledger), ledger)
+        release(Asked.of(planned(), who()), Recording(log, ledger), ledger)
     ledger.thaw("tiny")
-    release(planned(), who(), Recording(log, ledger), ledger)
+    release(Asked.of(planned(), who()), Recording(log, ledger), ledger)
 
 
 def test_noise_is_added_to_every_declared_group_alike(log: list[str], ledger: Ledger) -> None:
@@ -257,7 +257,7 @@ def test_noise_is_added_to_every_declared_group_alike(log: list[str], ledger: Le
     engine.run = lambda plan, key: ({}, {})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(AdditiveMechanism, "draw", draw)
-        release(planned(), who(), engine, ledger)
+        release(Asked.of(planned(), who()), engine, ledger)
     assert drawn == [2, 4]
 
 
@@ -334,5 +334,5 @@ def test_the_log_of_the_owner_never_quotes_a_value(
     log: list[str], ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.DEBUG), pytest.raises(EngineFailed):
-        release(planned(), who(), Failing(log, ledger, ValueError(SECRET)), ledger)
+        release(Asked.of(planned(), who()), Failing(log, ledger, ValueError(SECRET)), ledger)
     assert "Secret" not in caplog.text

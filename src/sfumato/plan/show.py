@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plan as canonical JSON (for keys) and as text (for people)."""
 
+from collections.abc import Hashable
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import cast
 
 from sfumato.exact.rational import decimal_text
 from sfumato.metadata.column import Column
@@ -38,18 +40,25 @@ def canonical(node: object) -> Json:
     """
     if isinstance(node, Enum):
         return {"enum": type(node).__name__, "value": str(node.value)}
-    if isinstance(node, Column):
-        return _column(node)
-    if is_dataclass(node) and not isinstance(node, type):
-        inner = {field.name: canonical(getattr(node, field.name)) for field in fields(node) if field.compare}
-        return {"node": type(node).__name__, **inner}
-    if isinstance(node, tuple | list):
-        return [canonical(each) for each in node]
-    if isinstance(node, Fraction):
-        return {"fraction": str(node)}
     if node is None or isinstance(node, bool | int | str):
         return node
+    if isinstance(node, tuple | list):
+        return [canonical(each) for each in node]
+    if isinstance(node, Column):
+        return _column(node)
+    # mypy takes the __hash__ of a class for that of its instances
+    names = _compared(cast(Hashable, type(node)))
+    if names is not None:
+        return {"node": type(node).__name__, **{name: canonical(getattr(node, name)) for name in names}}
+    if isinstance(node, Fraction):
+        return {"fraction": str(node)}
     raise TypeError(f"a plan holds {type(node).__name__}, which has no canonical form")
+
+
+@cache
+def _compared(kind: Hashable) -> tuple[str, ...] | None:
+    """The fields of a dataclass that count when its instances are compared; None: it is none."""
+    return tuple(field.name for field in fields(kind) if field.compare) if is_dataclass(kind) else None
 
 
 @lru_cache(maxsize=4096)

@@ -44,7 +44,7 @@ def automatic(question: Question, dataset: Dataset) -> Iterator[tuple[str, Quest
 def with_limits(dataset: Dataset, table: str, learnt: dict[str, int]) -> Dataset:
     """The dataset with the limits of a table as learnt; those that the question does not need are left out."""
     unit = dataset.tables[table].unit
-    if unit is None:
+    if unit is None or all(getattr(unit, name) is not AUTO for name in _LIMITS):
         return dataset
     limits = {name: learnt.get(name) if getattr(unit, name) is AUTO else getattr(unit, name) for name in _LIMITS}
     declared = replace(dataset.tables[table], unit=unit.limited(**limits))

@@ -52,14 +52,6 @@ class Asker:
     analyst: str
     purpose: str = UNSTATED
 
-    def request(self, planned: Planned, fresh: Planned, key: str = "") -> Request:
-        """What the ledger is asked for: ``fresh`` of a question; ``key`` is the caller's idempotency key."""
-        question, statement = self.question_key(planned), self.statement_key(planned.question)
-        # an answer of which a part was paid for elsewhere is not to be had for the price of the rest
-        shared = "" if planned.stored else replace(self, analyst="").question_key(planned)
-        names = (self.dataset.name, self.analyst, question, statement, fresh.event)
-        return Request(*names, purpose=self.purpose, shared=shared, key=key)
-
     def about(self, dataset: Dataset) -> "Asker":
         """The same asker about the same data under other limits."""
         return replace(self, dataset=dataset)
@@ -102,7 +94,39 @@ class Asker:
         return hashlib.sha256(canonical_json(facts).encode()).hexdigest()
 
 
-def release(planned: Planned, asker: Asker, engine: Engine, ledger: Ledger, *, key: str = "") -> bytes:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A planned question of somebody, and the keys under which its answer and its parts are stored."""
+
+    planned: Planned
+    asker: Asker
+    question: str
+    parts: tuple[str, ...]
+
+    @classmethod
+    def of(cls, planned: Planned, asker: Asker) -> "Asked":
+        """With its keys, each computed once."""
+        return cls(planned, asker, asker.question_key(planned), tuple(asker.part_keys(planned)))
+
+    @property
+    def new(self) -> list[str]:
+        """The keys of the parts that are released by this question."""
+        # the rows of grouping sets are sums: their parts are none that could be read again
+        if self.planned.question.output.sets:
+            return []
+        return [key for place, key in enumerate(self.parts) if key and place not in self.planned.stored]
+
+    def request(self, key: str = "") -> Request:
+        """What the ledger is asked for, of what is not stored; ``key`` is the caller's idempotency key."""
+        planned, asker = self.planned, self.asker
+        # an answer of which a part was paid for elsewhere is not to be had for the price of the rest
+        shared = "" if planned.stored else replace(asker, analyst="").question_key(planned)
+        event = (planned.fresh or planned).event
+        names = (asker.dataset.name, asker.analyst, self.question, asker.statement_key(planned.question), event)
+        return Request(*names, purpose=asker.purpose, shared=shared, key=key)
+
+
+def release(asked: Asked, engine: Engine, ledger: Ledger, *, key: str = "") -> bytes:
     """The stored answer to a planned question, charged once.
 
     Guarantees:
@@ -117,23 +141,21 @@ def release(planned: Planned, asker: Asker, engine: Engine, ledger: Ledger, *, k
         KeyUsed: the idempotency key is bound to something else; nothing was charged.
         EngineFailed: the charge is forfeited.
     """
-    fresh = planned.fresh
-    request = asker.request(planned, fresh or planned, key)
+    fresh, request = asked.planned.fresh, asked.request(key)
     with ledger.one_at_a_time():
         stored = ledger.recall(request)
         if stored is not None:
             return stored
         if fresh is None:
-            groups = every_group(planned.bounded.tracked.raw.keys)
-            return _body(planned.stored[0].charge, planned, asker, groups, [])
+            groups = every_group(asked.planned.bounded.tracked.raw.keys)
+            return _body(asked.planned.stored[0].charge, asked, groups, [])
         # what cannot be emitted fails here, while it is free
         engine.statement(fresh.bounded)
-        return _charged((planned, fresh), asker, engine, ledger, request)
+        return _charged(asked, fresh, engine, ledger, request)
 
 
-def _charged(asked: tuple[Planned, Planned], asker: Asker, engine: Engine, ledger: Ledger, request: Request) -> bytes:
-    """Reserve, draw, execute, read, commit: in this order. ``asked``: the question, and what of it is new."""
-    planned, fresh = asked
+def _charged(asked: Asked, fresh: Planned, engine: Engine, ledger: Ledger, request: Request) -> bytes:
+    """Reserve, draw, execute, read, commit: in this order. ``fresh`` is what of the question is new."""
     charge = ledger.reserve(request)
     try:
         noise = drawn_before(fresh)
@@ -146,7 +168,7 @@ def _charged(asked: tuple[Planned, Planned], asker: Asker, engine: Engine, ledge
     try:
         exact = engine.run(fresh.bounded, sampling_key)
         groups, parts = noisy(fresh, exact, noise)
-        body = _body(charge, planned, asker, groups, parts)
+        body = _body(charge, asked, groups, parts)
         del exact
     except Exception:
         ledger.forfeit(charge, "engine")
@@ -156,14 +178,13 @@ def _charged(asked: tuple[Planned, Planned], asker: Asker, engine: Engine, ledge
     if body is None:
         # raised outside the handler: whatever it was, its text could quote a value
         raise EngineFailed()
-    # the rows of grouping sets are sums: their parts are none that could be read again
-    whole = not planned.question.output.sets
-    ledger.commit(charge, body, released=[key for key in asker.part_keys(fresh) if key] if whole else [])
+    ledger.commit(charge, body, released=asked.new)
     return body
 
 
-def _body(charge: str, planned: Planned, asker: Asker, groups: Sequence[Codes], released: Sequence[Released]) -> bytes:
+def _body(charge: str, asked: Asked, groups: Sequence[Codes], released: Sequence[Released]) -> bytes:
     """The bytes of an answer: parts ``released`` now, and those that are stored."""
+    planned, asker = asked.planned, asked.asker
     bounded, output, new = planned.bounded, planned.question.output, iter(released)
     parts = [
         planned.stored[place].released if place in planned.stored else next(new) for place in range(len(bounded.parts))
@@ -178,7 +199,7 @@ def _body(charge: str, planned: Planned, asker: Asker, groups: Sequence[Codes], 
         "bounded": list[Json](bounding(bounded)),
         "bias": list[Json](bias(bounded)),
         "notes": list[Json](planned.notes),
-        "parts": [] if output.sets else list[Json](asker.part_keys(planned)),
+        "parts": [] if output.sets else list[Json](asked.parts),
     }
     rows = merged(output, parts, groups)
     types = [_key_type(key) for key in keys]

@@ -11,13 +11,13 @@ from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from sfumato.plan.show import title
 from sfumato.privacy.event import Json
 from sfumato.query.answer import Answer
-from sfumato.query.choose import Mechanism, Planned, Stored
+from sfumato.query.choose import Mechanism, Stored
 from sfumato.query.estimate import Released
-from sfumato.query.release import Asker
+from sfumato.query.release import Asked
 from sfumato.query.table import parts_from_json
 
 
-def reuse(planned: Planned, asker: Asker, ledger: Ledger) -> Planned:
+def reuse(asked: Asked, ledger: Ledger) -> Asked:
     """The same question with every part that is stored already, at least as exact as it would be bought.
 
     Of several the earliest, so that the same question goes on to have the same answer.
@@ -26,7 +26,7 @@ def reuse(planned: Planned, asker: Asker, ledger: Ledger) -> Planned:
         a stored part has no more noise than was asked for
         a part under other bounds is not reused
     """
-    keys = asker.part_keys(planned)
+    planned, keys = asked.planned, asked.parts
     found = ledger.released([key for key in keys if key])
     stored: dict[int, Stored] = {}
     for place, (key, mechanism) in enumerate(zip(keys, planned.mechanisms, strict=True)):
@@ -39,7 +39,9 @@ def reuse(planned: Planned, asker: Asker, ledger: Ledger) -> Planned:
         "and is read again, at no cost."
         for place, each in stored.items()
     )
-    return replace(planned, stored=stored, notes=(*planned.notes, *notes)) if stored else planned
+    if not stored:
+        return asked
+    return replace(asked, planned=replace(planned, stored=stored, notes=(*planned.notes, *notes)))
 
 
 def is_as_exact(released: Released, mechanism: Mechanism) -> bool:

@@ -2,6 +2,7 @@
 """The front door: a dataset, its budget, its ledger, and questions."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import cast
@@ -36,7 +37,7 @@ from sfumato.query.diagnosis import Diagnosis, diagnosis
 from sfumato.query.frame import Frame, frame
 from sfumato.query.pipeline import UNPREPARED, compile_plan
 from sfumato.query.preview import Preview
-from sfumato.query.release import Asker, release
+from sfumato.query.release import Asked, Asker, release
 from sfumato.query.request import Wish, price
 from sfumato.query.reuse import reuse
 from sfumato.query.steps import Alone, Foreseen, Paid, Rehearsed, Step, resolved
@@ -175,7 +176,7 @@ class Session:
         # a prepared layout holds clipped codes, which cannot tell what was clipped
         planned = [plan_for_price(check.question, step.dataset, share) for check in found]
         self._require_all([(step, each) for each in planned])
-        return diagnosis(found, [self._released(each, self._asker) for each in planned])
+        return diagnosis(found, [self._released(Asked.of(each, self._asker)) for each in planned])
 
     def table(self, name: str) -> Frame:
         """A question about a table without SQL: ``where``, ``join``, ``group_by``, ``agg``, then ``query``."""
@@ -211,24 +212,31 @@ class Session:
 
     def _planned(self, step: Step) -> Planned:
         """The plan of a step: the cheapest of those that there are."""
-        asker = self._asker.about(step.dataset)
-        return self._cheapest([reuse(plan, asker, self._ledger) for plan in self._plans(step)])
+        return self._cheapest([reuse(each, self._ledger) for each in self._asked(step)]).planned
 
-    def _cheapest(self, plans: list[Planned]) -> Planned:
-        return plans[0] if len(plans) == 1 else cheapest(plans, self._ledger.balance(self.dataset.name))
+    def _asked(self, step: Step) -> list[Asked]:
+        asker = self._asker.about(step.dataset)
+        return [Asked.of(plan, asker) for plan in self._plans(step)]
+
+    def _cheapest(self, asked: list[Asked]) -> Asked:
+        if len(asked) == 1:
+            return asked[0]
+        best = cheapest([each.planned for each in asked], self._ledger.balance(self.dataset.name))
+        return next(replace(each, planned=best) for each in asked if each.planned.bounded is best.bounded)
 
     def _answered(self, step: Step, key: str = "") -> Answer:
         """The stored answer of a step, charged if it is new."""
-        plans = self._plans(step)
-        asker = self._asker.about(step.dataset)
-        known = [plan for plan in plans if self._ledger.answer(asker.question_key(plan)) is not None]
-        planned = known[0] if known else self._cheapest([reuse(plan, asker, self._ledger) for plan in plans])
-        return self._released(planned, asker, key)
+        plans = self._asked(step)
+        known = next((each for each in plans if self._is_known(each)), None)
+        return self._released(known or self._cheapest([reuse(each, self._ledger) for each in plans]), key)
 
-    def _released(self, planned: Planned, asker: Asker, key: str = "") -> Answer:
+    def _is_known(self, asked: Asked) -> bool:
+        return self._ledger.answer(asked.question) is not None
+
+    def _released(self, asked: Asked, key: str = "") -> Answer:
         """The answer to a planned question, and whether it was there before."""
-        recalled = planned.fresh is None or self._ledger.answer(asker.question_key(planned)) is not None
-        return Answer(release(planned, asker, self._engine, self._ledger, key=key), recalled=recalled)
+        recalled = asked.planned.fresh is None or self._is_known(asked)
+        return Answer(release(asked, self._engine, self._ledger, key=key), recalled=recalled)
 
     def _plans(self, step: Step) -> list[Planned]:
         if step.price.target is None:

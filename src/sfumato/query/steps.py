@@ -21,8 +21,7 @@ from sfumato.query.automatic import SHARE, automatic, declared_groups, learnt_li
 from sfumato.query.choose import Planned
 from sfumato.query.request import Price
 from sfumato.sql.bind import Parameters, scalar_queries
-from sfumato.sql.lower import Question, may_be_null, stand_in, understand
-from sfumato.sql.parse import parse
+from sfumato.sql.lower import Question, may_be_null, question_of, stand_in, text_of, tree
 
 # The value of a sub-query; None: it is NULL.
 Scalar: TypeAlias = Fraction | datetime.date | None
@@ -124,7 +123,7 @@ def resolved(
     sql: str | exp.Select, parameters: Parameters | None, price: Price, dataset: Dataset, first: First
 ) -> Step:
     """The question as it is asked once all that comes first is there, with its share of the price."""
-    select = parse(sql) if isinstance(sql, str) else sql.copy()
+    select = tree(sql)
     share = price.scaled(Fraction(1, len(scalar_queries(select)) + 1))
     notes: list[str] = []
 
@@ -135,9 +134,8 @@ def resolved(
         return value
 
     today = datetime.datetime.now(datetime.UTC).date()
-    question = understand(select, dataset, parameters=parameters, today=today, scalars=scalar)
-    shown = sql if isinstance(sql, str) else sql.sql(dialect="duckdb")
-    question = replace(question, text=shown, notes=(*question.notes, *filter(None, notes)))
+    question = question_of(select, dataset, parameters=parameters, today=today, scalars=scalar)
+    question = replace(question, text=text_of(sql), notes=(*question.notes, *filter(None, notes)))
     return _limited(Step(question, dataset, share), first)
 
 

@@ -94,11 +94,32 @@ def understand(
     >>> understand("SELECT AVG(age) FROM people WHERE age > $1", data, parameters=[17]).output.items[0].name
     'AVG(age)'
     """
-    select = built(statement) if isinstance(statement, exp.Expr) else parse(statement)
+    question = question_of(tree(statement), dataset, parameters=parameters, today=today, scalars=scalars)
+    return replace(question, text=text_of(statement))
+
+
+def tree(statement: str | exp.Select) -> exp.Select:
+    """The syntax tree of a statement, which nobody else holds."""
+    return built(statement) if isinstance(statement, exp.Expr) else parse(statement)
+
+
+def text_of(statement: str | exp.Select) -> str:
+    """The text of a statement that is understood: another tree may have none."""
+    return statement if isinstance(statement, str) else statement.sql(dialect="duckdb")
+
+
+def question_of(
+    select: exp.Select,
+    dataset: Dataset,
+    *,
+    parameters: Parameters | None = None,
+    today: datetime.date | None = None,
+    scalars: Scalars | Mapping[str, Answered] | None = None,
+) -> Question:
+    """``understand`` of what ``tree`` gave, which is used up; without its text."""
     select = with_parameters(select, parameters)
     select, notes = with_today(select, today or datetime.datetime.now().astimezone().date())
-    question = _lowered(with_scalars(select, scalars), dataset, notes)
-    return replace(question, text=statement if isinstance(statement, str) else statement.sql(dialect="duckdb"))
+    return _lowered(with_scalars(select, scalars), dataset, notes)
 
 
 def _lowered(select: exp.Select, dataset: Dataset, notes: tuple[str, ...]) -> Question:
