@@ -176,7 +176,8 @@ class Session:
         # a prepared layout holds clipped codes, which cannot tell what was clipped
         planned = [plan_for_price(check.question, step.dataset, share) for check in found]
         self._require_all([(step, each) for each in planned])
-        return diagnosis(found, [self._released(Asked.of(each, self._asker)) for each in planned])
+        ready = [Asked.of(each, self._asker) for each in planned]
+        return diagnosis(found, [self._released(each, recalled=self._is_known(each)) for each in ready])
 
     def table(self, name: str) -> Frame:
         """A question about a table without SQL: ``where``, ``join``, ``group_by``, ``agg``, then ``query``."""
@@ -228,14 +229,16 @@ class Session:
         """The stored answer of a step, charged if it is new."""
         plans = self._asked(step)
         known = next((each for each in plans if self._is_known(each)), None)
-        return self._released(known or self._cheapest([reuse(each, self._ledger) for each in plans]), key)
+        if known is not None:
+            return self._released(known, key, recalled=True)
+        chosen = self._cheapest([reuse(each, self._ledger) for each in plans])
+        return self._released(chosen, key, recalled=chosen.planned.fresh is None)
 
     def _is_known(self, asked: Asked) -> bool:
         return self._ledger.answer(asked.question) is not None
 
-    def _released(self, asked: Asked, key: str = "") -> Answer:
-        """The answer to a planned question, and whether it was there before."""
-        recalled = asked.planned.fresh is None or self._is_known(asked)
+    def _released(self, asked: Asked, key: str = "", *, recalled: bool) -> Answer:
+        """The answer to a planned question; ``recalled``: it was there before."""
         return Answer(release(asked, self._engine, self._ledger, key=key), recalled=recalled)
 
     def _plans(self, step: Step) -> list[Planned]:
