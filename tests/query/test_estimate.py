@@ -17,7 +17,7 @@ from sfumato.plan.aggregate import CountRows, Mean, Quantiles, Sum, Variance
 from sfumato.plan.scalar import Arithmetic, Constant, Estimate, IsNull, Key, Operation, Scalar
 from sfumato.plan.statistic import Statistic
 from sfumato.plan.value import Value
-from sfumato.query.estimate import Kind, Range, Reading, Released, range_of, reading_of, value_of
+from sfumato.query.estimate import Kind, Range, Reading, Released, ranges_of, reading_of, value_of
 from sfumato.testing import assert_at_most
 from tests.contracts.released import means, numbers, variances
 
@@ -74,7 +74,7 @@ def test_the_range_holds_the_image_of_every_point(
     expression: Scalar, intervals: list[Range], places: list[Fraction]
 ) -> None:
     parts = [fixed(low, high) for low, high in intervals]
-    found = range_of(expression, parts, 0, MISS)
+    found = ranges_of(expression, parts, [0], MISS)[0]
     points = [
         count(1, DiscreteLaplace(1), within(interval, place)) for interval, place in zip(intervals, places, strict=True)
     ]
@@ -89,12 +89,12 @@ def test_the_range_holds_the_image_of_every_point(
 def test_a_divisor_that_may_be_zero_has_no_interval(divisor: tuple[int, int]) -> None:
     low, high = (Fraction(each) for each in divisor)
     parts = [fixed(ONE, Fraction(2)), fixed(low, high)]
-    assert range_of(Arithmetic(Operation.DIVIDE, Estimate(0), Estimate(1)), parts, 0, MISS) is None
+    assert ranges_of(Arithmetic(Operation.DIVIDE, Estimate(0), Estimate(1)), parts, [0], MISS)[0] is None
 
 
 @pytest.mark.parametrize("expression", [Key(0), Constant(3), IsNull(Estimate(0)), Constant("text")])
 def test_what_is_no_released_number_has_no_interval(expression: Scalar) -> None:
-    assert range_of(expression, [count(1, DiscreteLaplace(1))], 0, MISS) is None
+    assert ranges_of(expression, [count(1, DiscreteLaplace(1))], [0], MISS)[0] is None
 
 
 def test_the_miss_is_shared_among_different_releases_and_not_among_uses_of_one() -> None:
@@ -102,11 +102,11 @@ def test_the_miss_is_shared_among_different_releases_and_not_among_uses_of_one()
     parts = [count(100, noise), count(50, noise)]
     alone = noise.half_width(Fraction(95, 100))
     shared = noise.half_width(1 - MISS / 2)
-    assert range_of(Estimate(0), parts, 0, MISS) == (100 - alone, 100 + alone)
+    assert ranges_of(Estimate(0), parts, [0], MISS)[0] == (100 - alone, 100 + alone)
     twice = Arithmetic(Operation.ADD, Estimate(0), Estimate(0))
-    assert range_of(twice, parts, 0, MISS) == (200 - 2 * alone, 200 + 2 * alone)
+    assert ranges_of(twice, parts, [0], MISS)[0] == (200 - 2 * alone, 200 + 2 * alone)
     both = Arithmetic(Operation.SUBTRACT, Estimate(0), Estimate(1))
-    assert range_of(both, parts, 0, MISS) == (50 - 2 * shared, 50 + 2 * shared)
+    assert ranges_of(both, parts, [0], MISS)[0] == (50 - 2 * shared, 50 + 2 * shared)
 
 
 # --- points ------------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ def test_sum_over_count_of_one_release_is_its_mean() -> None:
     (part, _) = exact(ROWS)
     ratio = Arithmetic(Operation.DIVIDE, Estimate(0, Statistic.SUM), Estimate(0, Statistic.COUNT))
     noisy = replace(part, noise=DiscreteLaplace(2))
-    assert range_of(ratio, [noisy], 0, MISS) == noisy.interval(0, MISS, Statistic.MEAN)
+    assert ranges_of(ratio, [noisy], [0], MISS)[0] == noisy.interval(0, MISS, Statistic.MEAN)
 
 
 def test_a_division_by_zero_is_null() -> None:
@@ -255,7 +255,7 @@ def missed(expression: Scalar, truth: list[int], noises: list[Noise], exact: Fra
             Moved("n", Reading(Kind.NUMBER, ONE), noise, ((t + x,),), (1,))
             for t, x, noise in zip(truth, draws, noises, strict=True)
         ]
-        interval = range_of(expression, parts, 0, MISS)
+        interval = ranges_of(expression, parts, [0], MISS)[0]
         if interval is None:
             continue
         middle, half = (interval[0] + interval[1]) / 2, (interval[1] - interval[0]) / 2 * shrink

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeAlias
 
 from sfumato.exact.rounding import sqrt_down, sqrt_up
@@ -117,7 +118,7 @@ class Released:
         if statistic is Statistic.COUNT:
             return sum(values) * read.unit
         if statistic is Statistic.SUM:
-            return _weighed(values, self._sum_coefficients())
+            return _weighed(values, self._sum_coefficients)
         if statistic in _SPREAD:
             return self._spread_point(values, statistic)
         share = _mean_share(values) if sum(values) > 0 else Fraction(1, 2)
@@ -140,7 +141,7 @@ class Released:
         if statistic is Statistic.COUNT:
             return self._around(row, (read.unit,) * len(values), miss)
         if statistic is Statistic.SUM:
-            return self._around(row, self._sum_coefficients(), miss)
+            return self._around(row, self._sum_coefficients, miss)
         if statistic in _SPREAD:
             return self._spread_interval(row, statistic, miss)
         low, high = self._mean_shares(row, miss)
@@ -156,11 +157,10 @@ class Released:
         far = reach(self.noise, miss, coefficients, self.copies[row])
         return middle - far, middle + far
 
+    @property
     def _sum_coefficients(self) -> tuple[Fraction, ...]:
-        """What each integer adds to the sum: rows at ``lower``, and shares of ``span``."""
-        places = len(self.values[0]) - 1 if self.values else 1
-        shares = [Fraction(places - place, places) for place in range(places + 1)]
-        return tuple(self.reading.unit * (self.reading.lower + self.reading.span * share) for share in shares)
+        """What each integer adds to the sum."""
+        return _sum_coefficients(self.reading, len(self.values[0]) - 1 if self.values else 1)
 
     def _box(self, row: int, miss: Fraction) -> list[tuple[int, int]]:
         """Ends of the true integers, all at once."""
@@ -205,6 +205,13 @@ class Released:
         return sqrt_down(low) if low else low, sqrt_up(high) if high else high
 
 
+@lru_cache(maxsize=64)
+def _sum_coefficients(reading: Reading, places: int) -> tuple[Fraction, ...]:
+    """Rows at ``lower``, and shares of ``span``."""
+    shares = [Fraction(places - place, places) for place in range(places + 1)]
+    return tuple(reading.unit * (reading.lower + reading.span * share) for share in shares)
+
+
 def _mean_share(values: Sequence[int]) -> Fraction:
     """The mean share of amounts that add up to one a row (bernstein)."""
     places = len(values) - 1
@@ -226,8 +233,8 @@ def value_of(expression: Scalar, parts: Sequence[Released], row: int, codes: Seq
     return evaluate(expression, lookup)
 
 
-def range_of(expression: Scalar, parts: Sequence[Released], row: int, miss: Fraction) -> Range | None:
-    """An interval of an output expression; None where it is unbounded or not a number.
+def ranges_of(expression: Scalar, parts: Sequence[Released], rows: Sequence[int], miss: Fraction) -> list[Range | None]:
+    """An interval of an output expression in each row; None where it is unbounded or not a number.
 
     The miss is shared among the different releases in the expression (union bound), so the
     interval covers whatever they do together.
@@ -238,9 +245,15 @@ def range_of(expression: Scalar, parts: Sequence[Released], row: int, miss: Frac
     expression = _simplified(expression)
     used = {leaf for leaf in leaves(expression) if isinstance(leaf, Estimate)}
     if not used:
-        return None
-    intervals = {leaf: parts[leaf.index].interval(row, miss / len(used), leaf.statistic, leaf.place) for leaf in used}
-    return _range(expression, intervals.__getitem__)
+        return [None] * len(rows)
+    share = miss / len(used)
+
+    def interval(leaf: Estimate, row: int) -> Range:
+        return parts[leaf.index].interval(row, share, leaf.statistic, leaf.place)
+
+    if isinstance(expression, Estimate):
+        return [interval(expression, row) for row in rows]
+    return [_range(expression, {leaf: interval(leaf, row) for leaf in used}.__getitem__) for row in rows]
 
 
 def _simplified(expression: Scalar) -> Scalar:

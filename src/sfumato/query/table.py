@@ -33,7 +33,7 @@ from sfumato.plan.scalar import (
 from sfumato.plan.show import canonical
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import AdditiveNoise, Json, event_from_json, event_to_json
-from sfumato.query.estimate import Kind, Reading, Released, range_of, value_of
+from sfumato.query.estimate import Kind, Reading, Released, ranges_of, value_of
 
 FORMAT = 2
 _DEFAULT_MISS = Fraction(5, 100)
@@ -85,7 +85,8 @@ def _column(item: Item, parts: Sequence[Released], key_types: Sequence[str]) -> 
 
 def error_rows(output: Output, parts: Sequence[Released], order: Sequence[int], miss: Fraction) -> list[Json]:
     """For each row, each column's interval at confidence 1 - miss; null for a key."""
-    return [[_error(item.expression, parts, row, miss) for item in output.items] for row in order]
+    columns = [_errors(item.expression, parts, order, miss) for item in output.items]
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
 def parts_from_json(forms: Json) -> list[Released]:
@@ -172,24 +173,29 @@ def _type(expression: Scalar, parts: Sequence[Released], key_types: Sequence[str
             return "real"
 
 
-def _error(expression: Scalar, parts: Sequence[Released], row: int, miss: Fraction) -> Json:
+def _errors(expression: Scalar, parts: Sequence[Released], rows: Sequence[int], miss: Fraction) -> list[Json]:
     if not any(isinstance(leaf, Estimate) for leaf in leaves(expression)):
-        return None
-    found = range_of(expression, parts, row, miss)
-    ranks = _rank_error(expression, parts, miss)
-    if found is None:
-        return {"low": None, "high": None, "half_width": None, **ranks}
-    low, high = found
-    if _is_date(expression, parts):
-        ends: dict[str, Json] = {"low": day(math.floor(low)).isoformat(), "high": day(math.ceil(high)).isoformat()}
-        return {**ends, "half_width": None, **ranks}
-    point = value_of(expression, parts, row, [])
+        return [None] * len(rows)
+    is_date, ranks = _is_date(expression, parts), _rank_error(expression, parts, miss)
+    found: list[Json] = []
+    for row, interval in zip(rows, ranges_of(expression, parts, rows, miss), strict=True):
+        if interval is None:
+            ends: dict[str, Json] = {"low": None, "high": None, "half_width": None}
+        elif is_date:
+            first, last = day(math.floor(interval[0])), day(math.ceil(interval[1]))
+            ends = {"low": first.isoformat(), "high": last.isoformat(), "half_width": None}
+        else:
+            ends = _ends(*interval, value_of(expression, parts, row, []))
+        found.append({**ends, **ranks})
+    return found
+
+
+def _ends(low: Fraction, high: Fraction, point: Value) -> dict[str, Json]:
     middle = point if isinstance(point, Fraction | int) else low
     return {
         "low": _outward(low, up=False),
         "high": _outward(high, up=True),
         "half_width": _outward(max(high - middle, middle - low), up=True),
-        **ranks,
     }
 
 
