@@ -19,6 +19,7 @@ from sfumato.query.answer import Answer
 from sfumato.query.estimate import Kind, Reading, Released
 from sfumato.query.reuse import is_as_exact
 from sfumato.query.session import Session
+from sfumato.query.table import load_body
 from tests.contracts.people import session
 
 ROOM = sys.modules["sfumato.query.reuse"]
@@ -205,7 +206,7 @@ def test_an_index_that_lies_leads_nowhere(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_reader_that_believes_the_index_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = ROOM._part
-    monkeypatch.setattr(ROOM, "_part", lambda answer, key: honest(answer, answer.form["parts"][0]))
+    monkeypatch.setattr(ROOM, "_part", lambda body, key: honest(body, load_body(body)["parts"][0]))
     with pytest.raises((AssertionError, IndexError)):
         test_an_index_that_lies_leads_nowhere(tmp_path, monkeypatch)
 
@@ -216,3 +217,20 @@ def test_groups_that_are_not_public_are_paid_for_each_time(tmp_path: Path) -> No
         first = asked.query(sql, epsilon=1, delta="1e-7")
         assert asked.query(sql.replace("AS n", "AS k"), epsilon=1, delta="1e-7").charge_id != first.charge_id
         assert first.form["parts"] == ["", ""][: len(first.cost.items)]
+
+
+def test_what_was_told_before_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[bytes] = []
+    honest = ROOM._part
+    monkeypatch.setattr(ROOM, "_part", lambda body, key: read.append(body) or honest(body, key))
+    with session(tmp_path) as asked:
+        charges = {asked.query(COUNTED, epsilon=f"0.{price}").charge_id for price in range(10, 20)}
+    assert len(charges) == 10
+    assert len(read) == len(set(read)) == 9
+    # as many as were forgotten are read again
+    monkeypatch.setattr(ROOM, "_REMEMBERED", 1)
+    del read[:]
+    with session(tmp_path) as asked:
+        asked.query(COUNTED, epsilon="0.3")
+        asked.query(COUNTED, epsilon="0.4")
+    assert len(read) == 10 + 11

@@ -219,7 +219,8 @@ def _mean_share(values: Sequence[int]) -> Fraction:
 
 
 def _weighed(values: Sequence[int], coefficients: Sequence[Fraction]) -> Fraction:
-    return sum((value * each for value, each in zip(values, coefficients, strict=True)), Fraction(0))
+    first, *rest = (value * each for value, each in zip(values, coefficients, strict=True))
+    return sum(rest, first)
 
 
 def value_of(expression: Scalar, parts: Sequence[Released], row: int, codes: Sequence[int | str | None]) -> Value:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts of a question that earlier answers have released: read again, at no cost. Proof: reuse.proof.md."""
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -10,14 +12,55 @@ from sfumato.mechanisms.grid import GridQuantiles
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from sfumato.plan.show import title
 from sfumato.privacy.event import Json
-from sfumato.query.answer import Answer
 from sfumato.query.choose import Mechanism, Stored
 from sfumato.query.estimate import Released
 from sfumato.query.release import Asked
-from sfumato.query.table import parts_from_json
+from sfumato.query.table import load_body, parts_from_json
+
+# So many parts are remembered; beyond, all are forgotten and looked at again.
+_REMEMBERED = 2**14
 
 
-def reuse(asked: Asked, ledger: Ledger) -> Asked:
+class Shelf:
+    """The parts that the answers of a ledger hold.
+
+    Answers never change, so how exact each of their parts is is remembered: a question that is
+    asked again and again, at a higher price each time, does not read all that it was told before.
+    """
+
+    __slots__ = ("_laws", "_ledger")
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._laws: dict[tuple[bytes, str], Released | None] = {}
+
+    def first(self, keys: Sequence[str], mechanisms: Sequence[Mechanism]) -> dict[int, Stored]:
+        """By its place, of each part the earliest release with no more noise than its mechanism adds."""
+        found = self._ledger.released([key for key in keys if key])
+        first = {}
+        for place, (key, mechanism) in enumerate(zip(keys, mechanisms, strict=True)):
+            body = next((body for body in found.get(key, ()) if self._fits(body, key, mechanism)), None)
+            stored = None if body is None else _part(body, key)
+            if stored is not None:
+                first[place] = stored
+        return first
+
+    def _fits(self, body: bytes, key: str, mechanism: Mechanism) -> bool:
+        law = self._law(body, key)
+        return law is not None and is_as_exact(law, mechanism)
+
+    def _law(self, body: bytes, key: str) -> Released | None:
+        """A part without its numbers."""
+        name = hashlib.sha256(body).digest(), key
+        if name not in self._laws:
+            if len(self._laws) >= _REMEMBERED:
+                self._laws.clear()
+            part = _part(body, key)
+            self._laws[name] = None if part is None else replace(part.released, values=(), copies=())
+        return self._laws[name]
+
+
+def reuse(asked: Asked, shelf: Shelf) -> Asked:
     """The same question with every part that is stored already, at least as exact as it would be bought.
 
     Of several the earliest, so that the same question goes on to have the same answer.
@@ -26,21 +69,15 @@ def reuse(asked: Asked, ledger: Ledger) -> Asked:
         a stored part has no more noise than was asked for
         a part under other bounds is not reused
     """
-    planned, keys = asked.planned, asked.parts
-    found = ledger.released([key for key in keys if key])
-    stored: dict[int, Stored] = {}
-    for place, (key, mechanism) in enumerate(zip(keys, planned.mechanisms, strict=True)):
-        fitting = (_part(Answer(body), key) for body in found.get(key, ()))
-        first = next((each for each in fitting if each and is_as_exact(each.released, mechanism)), None)
-        if first is not None:
-            stored[place] = first
+    planned = asked.planned
+    stored = shelf.first(asked.parts, planned.mechanisms)
+    if not stored:
+        return asked
     notes = tuple(
         f"{title(planned.bounded.parts[place].aggregate)} was released before (charge {each.charge[:12]}) "
         "and is read again, at no cost."
         for place, each in stored.items()
     )
-    if not stored:
-        return asked
     return replace(asked, planned=replace(planned, stored=stored, notes=(*planned.notes, *notes)))
 
 
@@ -63,10 +100,12 @@ def _is_narrower(one: Noise, other: Noise) -> bool:
             return False
 
 
-def _part(answer: Answer, key: str) -> Stored | None:
+def _part(body: bytes, key: str) -> Stored | None:
     """The part of an answer that has a key; the answer itself says which, whatever led to it."""
-    keys = cast(list[Json], answer.form.get("parts", []))
+    form = load_body(body)
+    keys = cast(list[Json], form.get("parts", []))
     if key not in keys:
         return None
-    released = cast(dict[str, Json], answer.form["released"])
-    return Stored(answer.charge_id, parts_from_json(released["parts"])[keys.index(key)])
+    parts = cast(list[Json], cast(dict[str, Json], form["released"])["parts"])
+    (released,) = parts_from_json([parts[keys.index(key)]])
+    return Stored(str(form["charge_id"]), released)

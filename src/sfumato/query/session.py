@@ -39,7 +39,7 @@ from sfumato.query.pipeline import UNPREPARED, compile_plan
 from sfumato.query.preview import Preview
 from sfumato.query.release import Asked, Asker, release
 from sfumato.query.request import Wish, price
-from sfumato.query.reuse import reuse
+from sfumato.query.reuse import Shelf, reuse
 from sfumato.query.steps import Alone, Foreseen, Paid, Rehearsed, Step, resolved
 from sfumato.query.table import parts_from_json
 from sfumato.query.target import Reference, typical_size, wanted
@@ -75,6 +75,7 @@ class Session:
         self._engine = engine
         self._kept = kept
         self._ledger = ledger
+        self._shelf = Shelf(ledger)
         self._limit = budget
         self._asker = Asker(dataset, Contract.of(dataset, budget), analyst, purpose)
         ledger.adopt(self._asker.contract, budget)
@@ -213,7 +214,7 @@ class Session:
 
     def _planned(self, step: Step) -> Planned:
         """The plan of a step: the cheapest of those that there are."""
-        return self._cheapest([reuse(each, self._ledger) for each in self._asked(step)]).planned
+        return self._cheapest([reuse(each, self._shelf) for each in self._asked(step)]).planned
 
     def _asked(self, step: Step) -> list[Asked]:
         asker = self._asker.about(step.dataset)
@@ -231,7 +232,7 @@ class Session:
         known = next((each for each in plans if self._is_known(each)), None)
         if known is not None:
             return self._released(known, key, recalled=True)
-        chosen = self._cheapest([reuse(each, self._ledger) for each in plans])
+        chosen = self._cheapest([reuse(each, self._shelf) for each in plans])
         return self._released(chosen, key, recalled=chosen.planned.fresh is None)
 
     def _is_known(self, asked: Asked) -> bool:
