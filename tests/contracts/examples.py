@@ -62,7 +62,16 @@ TWELVE = content(people=[{"who": who, "t": word} for who in "pq" for word in "ab
 NUMBERED = content(
     people=[
         {"who": sign * 2**bits - off, "c": letter, "t": word, "n": "1"}
-        for bits, sign, off in ((63, 1, 1), (63, -1, 0), (22, 1, 0), (22, 1, 1), (44, -1, 0), (44, 1, 1), (0, 1, 1), (0, 1, 2))
+        for bits, sign, off in (
+            (63, 1, 1),
+            (63, -1, 0),
+            (22, 1, 0),
+            (22, 1, 1),
+            (44, -1, 0),
+            (44, 1, 1),
+            (0, 1, 1),
+            (0, 1, 2),
+        )
         for letter in ("a", "b", "空", "")
         for word in ("x", "y", None, "a|b")
     ]

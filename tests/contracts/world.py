@@ -86,7 +86,9 @@ def arrow(table: str, rows: Rows) -> pa.Table:
     """The rows as an engine reads them."""
     types = {name: kind for name, (kind, _) in _CELLS.items()}
     names = [*_LINKS[table], *types]
-    return pa.table({name: pa.array([row[name] for row in rows], types.get(name) or _link(name, rows)) for name in names})
+    return pa.table(
+        {name: pa.array([row[name] for row in rows], types.get(name) or _link(name, rows)) for name in names}
+    )
 
 
 def _link(name: str, rows: Rows) -> pa.DataType:

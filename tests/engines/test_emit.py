@@ -60,7 +60,10 @@ MUTANTS = {
     "one group more": ("_kept", lambda plan: None if _kept(plan) is None else _kept(plan) + 1),
     "groups in order of the keys": changed("_by", "h, "),
     "a tie for two groups": ("_by", lambda plan: "h % 2, k0 NULLS LAST"),
-    "other groups than the first": ("_first", lambda plan, tables, places, order: _first(plan, tables, places, OTHER_ORDER)),
+    "other groups than the first": (
+        "_first",
+        lambda plan, tables, places, order: _first(plan, tables, places, OTHER_ORDER),
+    ),
     "rows of a unit that are not cut": changed("_first", "least(n, 2)", "n"),
     "groups of all units together": changed("_placed", "PARTITION BY unit", ""),
     "rows counted before they are cut": changed("_weighed", "sum(least(n, 2))", "sum(n)"),

@@ -42,10 +42,18 @@ OF_REAL = [
     "x IS NOT DISTINCT FROM 0.5",
 ]  # fmt: skip
 OF_TEXT = [
-    "TRY_CAST(x AS DOUBLE)", "TRY_CAST(x AS DATE)", "CAST(x AS VARCHAR)", "x = 'abc'", "x < 'b'", "x IN ('1', '')",
-    "coalesce(x, 'N')", "TRY_CAST(x AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'",
-    "TRY_CAST(TRY_CAST(x AS DATE) AS VARCHAR)", "nullif(x, 'abc')",
-    "TRY_CAST('0x' || substr(md5(x), 1, 8) AS BIGINT)", "TRY_CAST('0x' || substr(md5(x), 9, 15) AS BIGINT)",
+    "TRY_CAST(x AS DOUBLE)",
+    "TRY_CAST(x AS DATE)",
+    "CAST(x AS VARCHAR)",
+    "x = 'abc'",
+    "x < 'b'",
+    "x IN ('1', '')",
+    "coalesce(x, 'N')",
+    "TRY_CAST(x AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'",
+    "TRY_CAST(TRY_CAST(x AS DATE) AS VARCHAR)",
+    "nullif(x, 'abc')",
+    "TRY_CAST('0x' || substr(md5(x), 1, 8) AS BIGINT)",
+    "TRY_CAST('0x' || substr(md5(x), 9, 15) AS BIGINT)",
 ]
 OF_NUMERALS = [f"CASE WHEN regexp_full_match(x, '{WHOLE_PATTERN}') THEN TRY_CAST(x AS BIGINT) END"]  # fmt: skip
 
@@ -97,7 +105,8 @@ def test_a_mutant_expression_is_noticed(both, monkeypatch, node):
 UNLISTED = [
     "1 | 2", "x & 0.5", "x & 'a'", "x >> x", "x >> 64", "x << 1", "TRY_CAST('0x' || 'ff' AS BIGINT)",
     "TRY_CAST('0x' || substr('ff', 1, 16) AS BIGINT)", "CAST('0x' || substr('ff', 1, 2) AS BIGINT)",
-    "CASE WHEN regexp_full_match('1', '0|-?[1-9][0-9]{0,18}') THEN TRY_CAST('2' AS BIGINT) END", "1 ^ 2", "~1", "x ** 2", "CAST(x AS TINYINT)", "CAST('a' || 'b' AS DOUBLE)",
+    "CASE WHEN regexp_full_match('1', '0|-?[1-9][0-9]{0,18}') THEN TRY_CAST('2' AS BIGINT) END",
+    "1 ^ 2", "~1", "x ** 2", "CAST(x AS TINYINT)", "CAST('a' || 'b' AS DOUBLE)",
     "CAST(0.5 AS BIGINT)", "TRY_CAST(0.5 AS BIGINT)", "TRY_CAST('a' AS BIGINT)", "CAST(x AS DECIMAL(9,2))",
     "CAST(x AS TIMESTAMP)", "TRY_CAST(x AS DATE)", "x / 2", "0.5 // 2", "0.5 % 2", "x + 'a'", "x = 'a'", "x IN ('a')",
     "x IN (SELECT 1)", "(SELECT 1)", "EXISTS (SELECT 1)", "x IS TRUE", "coalesce(x, 'a')", "CASE x WHEN 1 THEN 2 END",

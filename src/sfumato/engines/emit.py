@@ -342,7 +342,9 @@ def _distinct(plan: Bounded, tables: Tables, read: Value, order: Order) -> str:
     most = min((each for each in (limits.rows, limits.total) if each is not None), default=None)
     if most is not None:
         shown = ["unit", *keys, "v0"]
-        valued = order.placed(f"{_select(shown, found)} WHERE v0 IS NOT NULL", [*keys, "v0"], nullable=_is_nullable(plan))
+        valued = order.placed(
+            f"{_select(shown, found)} WHERE v0 IS NOT NULL", [*keys, "v0"], nullable=_is_nullable(plan)
+        )
         place = f"row_number() OVER (PARTITION BY {', '.join(['unit', *keys])} ORDER BY h, v0)"
         found = f"{_select(['*'], valued)} QUALIFY {place} <= {most}"
     return _select(counted, found, keys)

@@ -46,7 +46,7 @@ class Order:
         """Of each unit the first groups: how many units keep one (``units``), and the sum of an amount of theirs.
 
         A few are kept of all as they come by, which is far cheaper than to sort them. An amount is
-        from 0 to 2^31 - 1; where it is empty, so is the sum.
+        from 0 to 2^31 - 1, of columns that are not names; where it is empty, so is the sum.
 
         Guarantees:
             a unit keeps its first groups

@@ -189,9 +189,7 @@ def _is_of_bigint(kind: exp.DataType) -> bool:
 def _is_printed(node: exp.Cast) -> bool:
     """Whether a text is cast only where it is a whole number as it is printed: of others engines read more or less."""
     test = node.parent.this if isinstance(node.parent, exp.If) else None
-    return (
-        isinstance(test, exp.RegexpFullMatch) and test.this == node.this and test.expression.this == WHOLE_PATTERN
-    )
+    return isinstance(test, exp.RegexpFullMatch) and test.this == node.this and test.expression.this == WHOLE_PATTERN
 
 
 def _is_rounded(node: exp.Expr) -> bool:

@@ -37,10 +37,10 @@ def _hash(node: exp.MD5, write: Writer) -> Typed:
 
 def _part(node: exp.Substring, write: Writer) -> Typed:
     """From a constant place on, so many letters."""
-    places = (node.args["start"], node.args.get("length"))
-    if not all(isinstance(each, exp.Literal) and each.this.isdigit() and int(each.this) > 0 for each in places):
+    places = [each.this for name in ("start", "length") if isinstance(each := node.args.get(name), exp.Literal)]
+    if len(places) != 2 or not all(each.isdigit() and int(each) > 0 for each in places):
         raise TypeError("a part of a text at no constant place")
-    start, length = (int(each.this) for each in places)
+    start, length = map(int, places)
     return Typed(f"substring({required(write(node.this), Kind.VARCHAR)}, {start}, {length})", Kind.VARCHAR)
 
 

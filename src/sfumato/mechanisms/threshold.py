@@ -91,7 +91,8 @@ class ThresholdMechanism:
         there = [(key, int(units)) for key, units in counts.items() if units >= 1 and _has_place(key)]
         noise = self.noise.sample(len(there), entropy).tolist()
         noisy = {key: units + extra for (key, units), extra in zip(there, noise, strict=True)}
-        return {key: noisy[key] for key in sorted(noisy, key=_rank) if noisy[key] >= self.threshold}
+        shown = [key for key, units in noisy.items() if units >= self.threshold]
+        return {key: noisy[key] for key in sorted(shown, key=_rank)}
 
     def shown(self, units: int) -> Bracket:
         """The probability that a key of so many units is shown."""
