@@ -57,6 +57,25 @@ FIVE = content(
     ]
 )
 WORDS = content(people=[{"who": who, "t": word} for who in "pqrs" for word in ("x", "y", "z", "N", "a|b", None)])
+TWELVE = content(people=[{"who": who, "t": word} for who in "pq" for word in "abcdefghijkl" * 3])
+# at the ends of 64 bits, and where the pieces of a number meet
+NUMBERED = content(
+    people=[
+        {"who": sign * 2**bits - off, "c": letter, "t": word, "n": "1"}
+        for bits, sign, off in (
+            (63, 1, 1),
+            (63, -1, 0),
+            (22, 1, 0),
+            (22, 1, 1),
+            (44, -1, 0),
+            (44, 1, 1),
+            (0, 1, 1),
+            (0, 1, 2),
+        )
+        for letter in ("a", "b", "空", "")
+        for word in ("x", "y", None, "a|b")
+    ]
+)
 LINKED = content(
     people=person("p", "1", "2") + person("q", "3") + person("z", "4") + person(None, "4"),
     stays=[
@@ -121,6 +140,22 @@ EXAMPLES: dict[str, tuple[Bounded, dict[str, Rows]]] = {
         content(people=person("p", "N", None, name="t")),
     ),
     "first groups": (plan(PEOPLE, CountUnits(), keys=(_OPEN,), limits=(None, 2, None)), WORDS),
+    "rows of first groups": (
+        plan(PEOPLE, CountRows(), CountUnits(), keys=(_OPEN,), limits=(2, 2, None), fine=FINE),
+        content(people=[{"who": who, "t": word} for who in "pqrst" for word in ("x", "y", "z", None) * 3]),
+    ),
+    "first groups of some": (plan(PEOPLE, CountUnits(), keys=(_LETTERS,), limits=(None, 1, None)), FIVE),
+    "first groups of many": (plan(PEOPLE, CountRows(), CountUnits(), keys=(_OPEN,), limits=(2, 9, None)), TWELVE),
+    "units that are numbers": (plan(PEOPLE, CountUnits(), keys=(_LETTERS, _OPEN), limits=(None, 3, None)), NUMBERED),
+    "units that are printed numbers": (
+        plan(PEOPLE, CountUnits(), keys=(_LETTERS, _OPEN), limits=(None, 3, None)),
+        {**NUMBERED, "people": [{**row, "who": str(row["who"])} for row in NUMBERED["people"]]},
+    ),
+    "numbers of all rows": (plan(PEOPLE, CountRows(), Sum(N), CountUnits(), keys=(_OPEN,), limits=(1, 3, 2)), NUMBERED),
+    "values of one unit": (
+        plan(PEOPLE, CountDistinct(TEXTS), limits=(2, None, None)),
+        content(people=[{"who": "p", "t": word} for word in "vwxyz"]),
+    ),
     "distinct values": (plan(PEOPLE, CountDistinct(TEXTS), limits=(2, None, None)), WORDS),
     "distinct values of each group": (plan(PEOPLE, CountDistinct(N), keys=(_LETTERS,), limits=(1, None, None)), FIVE),
     "distinct values of first groups": (plan(PEOPLE, CountDistinct(N), keys=(_LETTERS,), limits=(1, 1, None)), FIVE),

@@ -86,11 +86,15 @@ def arrow(table: str, rows: Rows) -> pa.Table:
     """The rows as an engine reads them."""
     types = {name: kind for name, (kind, _) in _CELLS.items()}
     names = [*_LINKS[table], *types]
-    columns = {
-        name: pa.array([row[name] for row in rows], types.get(name, pa.int64() if name == "when" else pa.string()))
-        for name in names
-    }
-    return pa.table(columns)
+    return pa.table(
+        {name: pa.array([row[name] for row in rows], types.get(name) or _link(name, rows)) for name in names}
+    )
+
+
+def _link(name: str, rows: Rows) -> pa.DataType:
+    """Units and keys are numbers where a row says so, else texts."""
+    whole = name == "when" or any(isinstance(row[name], int) for row in rows)
+    return pa.int64() if whole else pa.string()
 
 
 def declared(content: Mapping[str, Rows]) -> dict[str, sf.Table]:

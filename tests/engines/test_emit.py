@@ -10,6 +10,7 @@ import sfumato as sf
 from sfumato.engines import emit
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.emit import gather, statements
+from sfumato.engines.order import Order
 from sfumato.engines.reading import Source
 from sfumato.errors import EngineFailed
 from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, CountValues, Mean, Quantiles, Sum
@@ -49,6 +50,7 @@ def changed(name, cut, put=""):
 
 
 _weight, _kept, _in_group, _clipped = emit._weight, emit._kept, emit._in_group, emit.clipped
+_first, OTHER_ORDER = emit._first, Order("another key", numbered=False)
 OTHER = {Norm.L1: Norm.L2, Norm.L2: Norm.L1}
 MUTANTS = {
     "one group for each unit": ("_is_spread", lambda plan: False),
@@ -56,9 +58,13 @@ MUTANTS = {
     "the weight of the other norm": ("_weight", lambda plan, norm: _weight(plan, OTHER[norm])),
     "a weight rounded up": ("_weight", lambda plan, norm: f"({_weight(plan, norm)} + 1)"),
     "one group more": ("_kept", lambda plan: None if _kept(plan) is None else _kept(plan) + 1),
-    "an order without the key": ("_hash", lambda key, names, unit: f"md5({' || '.join(names)} || {unit})"),
-    "an order by chance": ("_hash", lambda key, names, unit: "random()"),
-    "a tie for two groups": changed("_order", "NULLS FIRST", "NULLS LAST"),
+    "groups in order of the keys": changed("_by", "h, "),
+    "a tie for two groups": ("_by", lambda plan: "h % 2, k0 NULLS LAST"),
+    "other groups than the first": (
+        "_first",
+        lambda plan, tables, places, order: _first(plan, tables, places, OTHER_ORDER),
+    ),
+    "rows of a unit that are not cut": changed("_first", "least(n, 2)", "n"),
     "groups of all units together": changed("_placed", "PARTITION BY unit", ""),
     "rows counted before they are cut": changed("_weighed", "sum(least(n, 2))", "sum(n)"),
     "values of all groups together": changed("_distinct", "PARTITION BY unit, k0", "PARTITION BY unit"),
@@ -95,9 +101,7 @@ def test_there_is_no_window_where_no_limit_can_bind(name):
     texts = [each.sql for each in statements(SILENT[name], SOURCES, "key")]
     ordered = [text for text in texts if "OVER" in text]
     # the values of a unit are put in order, its groups are not
-    assert all(
-        "row_number() OVER (PARTITION BY unit ORDER BY md5('key' || '|' || coalesce(CAST(v0" in text for text in ordered
-    )
+    assert all("row_number() OVER (PARTITION BY unit ORDER BY h, v0)" in text for text in ordered)
     assert len(ordered) == (name == "no group")
 
 

@@ -3,6 +3,7 @@
 
 import hashlib
 import math
+import struct
 from fractions import Fraction
 
 import pandas as pd
@@ -52,9 +53,25 @@ def person(name, letters, numbers, words=None):
     ]
 
 
-def first(kept, groups, *rest):
-    """The groups that come first by keyed hash."""
-    return sorted(groups, key=lambda group: hashlib.md5("|".join([KEY, str(group), *rest]).encode()).hexdigest())[:kept]
+def words(text):
+    """md5 of a text as four numbers of 32 bits."""
+    return struct.unpack(">4I", hashlib.md5(text.encode()).digest())
+
+
+def place(unit, held, key=KEY):
+    """Where what a unit holds stands, from the numbers of the sampling key, of the unit and of what is held."""
+    (constant, *factors), (a, b, _, _) = words(key), words(f"{key}|{held}")
+    low, middle, high = (unit % 2**64 // 2**shift % 2**22 for shift in (0, 22, 44))
+    # the last piece of a number below zero has its sign
+    high += (unit < 0) * (2**22 - 2**20)
+    y = constant + factors[0] * low + factors[1] * middle + factors[2] * high
+    return (a * y + b) % (2**31 - 1)
+
+
+def first(kept, groups, name):
+    """The groups that come first in the order of a unit."""
+    unit = int.from_bytes(hashlib.md5(name.encode()).digest(), "big") >> 68
+    return sorted(groups, key=lambda group: place(unit, group))[:kept]
 
 
 def test_rows_as_units_are_added_up():
@@ -147,6 +164,22 @@ def test_a_distinct_count_keeps_the_first_values_by_keyed_hash():
     for word in "xyz":
         more = rows + person("r", "a", [1], [word])
         assert ask(more, OWNED, CountDistinct(WORDS), limits=(2, None, 5)) == {(): (2 + (word not in kept),)}
+
+
+@pytest.mark.parametrize("unit", [0, 1, -1, 2**22 - 1, 2**22, 2**44, -(2**44), 2**63 - 1, -(2**63), 1_000_003])
+def test_a_unit_that_is_a_number_is_that_number(unit):
+    rows = person(str(unit), "abcd", [1, 1, 1, 1])
+    expected = sorted(sorted(range(4), key=lambda group: place(unit, group))[:2])
+    assert ask(rows, OWNED, CountUnits(), keys=(by(OWNED, "letter"),), limits=(None, 2, None)) == {
+        (code,): (1,) for code in expected
+    }
+
+
+@pytest.mark.parametrize("name", ["01", "+1", "-0", "1.0", "", " 1", "٣", str(2**63), str(-(2**63) - 1), "1e3"])
+def test_any_other_unit_is_what_its_text_makes_it(name):
+    rows = person(name, "abcd", [1, 1, 1, 1])
+    found = ask(rows, OWNED, CountUnits(), keys=(by(OWNED, "letter"),), limits=(None, 2, None))
+    assert found == {(code,): (1,) for code in sorted(first(2, range(4), name))}
 
 
 def test_a_distinct_count_is_of_the_first_groups():

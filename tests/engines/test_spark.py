@@ -238,7 +238,7 @@ def test_a_run_that_takes_too_long_is_ended(spark, caplog, monkeypatch):
     endless = "SELECT sum(id % 7) FROM range(1000000000000000)"
     with closing(SparkEngine({}, spark, time_limit=0.001)) as engine, monkeypatch.context() as patch:
         patch.setattr(module, "_texts", lambda *_: [endless] * 2)
-        patch.setattr(module, "statements", lambda *_: ())
+        patch.setattr(module, "statements", lambda *_, **__: ())
         said, _ = failure_of(engine, caplog)
     assert said == str(EngineFailed())
     assert not [each.name for each in threading.enumerate() if each.name.startswith("sfumato")]

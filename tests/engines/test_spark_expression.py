@@ -5,6 +5,7 @@ import pytest
 from sqlglot import exp, parse_one
 
 from sfumato.engines import spark_expression
+from sfumato.engines.codes import WHOLE_PATTERN
 from sfumato.engines.spark_expression import Scope
 from sfumato.engines.spark_kind import Kind, Typed
 from sfumato.engines.spark_statement import translated
@@ -14,6 +15,8 @@ REAL = [
             "-1e308", "-2.5", "-1.5", "-0.5", "-0.0", "0.0", "0.49999999999999994", "0.5", "1.5", "2.5",
             "4503599627370497.5", "9.3e18", "1e308", "NULL",
         ]  # fmt: skip
+NUMERALS = ["'0'", "'01'", "'-7'", "'-0'", "'+1'", f"'{2**63 - 1}'", f"'{2**63}'", "'-9223372036854775808'", "'٣'",
+            "'1_0'", "'1\n'", "'1e3'", "' 1'", "''", "NULL"]  # fmt: skip
 TEXTS = ["'1'", "' 2.5 '", "'-1e400'", "'abc'", "''", "'1970-01-02'", "'0001-01-01'", "'2023-02-29'", "NULL"]
 ROUNDER = "6755399441055744.0::DOUBLE"
 
@@ -28,7 +31,7 @@ OF_WHOLE = [
     "greatest(x, 1, NULL)", "least(x, 0)", "CASE WHEN x > 0 THEN 1 WHEN x IS NULL THEN NULL ELSE x END",
     "CASE WHEN x > 0 THEN x::HUGEINT ELSE 1 END", "CASE WHEN FALSE THEN NULL ELSE x END",
     "sqrt(TRY_CAST(1099511627776 AS DOUBLE))", "TRY_CAST(floor(sqrt(TRY_CAST(x % 9 + 8 AS DOUBLE))) AS HUGEINT)",
-    "TRUE", "NULL", "'a'", "0.5::DOUBLE",
+    "TRUE", "NULL", "'a'", "0.5::DOUBLE", "x & 4194303", "(x >> 0) & 4194303", "(x >> 44) & 4194303", "x >> 63",
 ]  # fmt: skip
 OF_REAL = [
     "x + 1", "x / 0.25::DOUBLE", "x = 0", "x <= -8", "x * 2", "nullif(x, 'nan'::DOUBLE)",
@@ -39,10 +42,20 @@ OF_REAL = [
     "x IS NOT DISTINCT FROM 0.5",
 ]  # fmt: skip
 OF_TEXT = [
-    "TRY_CAST(x AS DOUBLE)", "TRY_CAST(x AS DATE)", "CAST(x AS VARCHAR)", "x = 'abc'", "x < 'b'", "x IN ('1', '')",
-    "coalesce(x, 'N')", "TRY_CAST(x AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'",
-    "TRY_CAST(TRY_CAST(x AS DATE) AS VARCHAR)", "nullif(x, 'abc')",
-]  # fmt: skip
+    "TRY_CAST(x AS DOUBLE)",
+    "TRY_CAST(x AS DATE)",
+    "CAST(x AS VARCHAR)",
+    "x = 'abc'",
+    "x < 'b'",
+    "x IN ('1', '')",
+    "coalesce(x, 'N')",
+    "TRY_CAST(x AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'",
+    "TRY_CAST(TRY_CAST(x AS DATE) AS VARCHAR)",
+    "nullif(x, 'abc')",
+    "TRY_CAST('0x' || substr(md5(x), 1, 8) AS BIGINT)",
+    "TRY_CAST('0x' || substr(md5(x), 9, 15) AS BIGINT)",
+]
+OF_NUMERALS = [f"CASE WHEN regexp_full_match(x, '{WHOLE_PATTERN}') THEN TRY_CAST(x AS BIGINT) END"]  # fmt: skip
 
 
 def values(kind, cells):
@@ -55,6 +68,7 @@ def values(kind, cells):
 def odd(both):
     """The expressions that differ between the engines."""
     found = both.odd(OF_WHOLE, values("BIGINT", WHOLE)) + both.odd(OF_REAL, values("DOUBLE", REAL))
+    found += both.odd(OF_NUMERALS, values("VARCHAR", NUMERALS))
     return found + both.odd(OF_TEXT, values("VARCHAR", TEXTS))
 
 
@@ -89,7 +103,10 @@ def test_a_mutant_expression_is_noticed(both, monkeypatch, node):
 
 
 UNLISTED = [
-    "1 | 2", "1 & 2", "1 ^ 2", "~1", "x ** 2", "CAST(x AS TINYINT)", "CAST('a' || 'b' AS DOUBLE)",
+    "1 | 2", "x & 0.5", "x & 'a'", "x >> x", "x >> 64", "x << 1", "TRY_CAST('0x' || 'ff' AS BIGINT)",
+    "TRY_CAST('0x' || substr('ff', 1, 16) AS BIGINT)", "CAST('0x' || substr('ff', 1, 2) AS BIGINT)",
+    "CASE WHEN regexp_full_match('1', '0|-?[1-9][0-9]{0,18}') THEN TRY_CAST('2' AS BIGINT) END",
+    "1 ^ 2", "~1", "x ** 2", "CAST(x AS TINYINT)", "CAST('a' || 'b' AS DOUBLE)",
     "CAST(0.5 AS BIGINT)", "TRY_CAST(0.5 AS BIGINT)", "TRY_CAST('a' AS BIGINT)", "CAST(x AS DECIMAL(9,2))",
     "CAST(x AS TIMESTAMP)", "TRY_CAST(x AS DATE)", "x / 2", "0.5 // 2", "0.5 % 2", "x + 'a'", "x = 'a'", "x IN ('a')",
     "x IN (SELECT 1)", "(SELECT 1)", "EXISTS (SELECT 1)", "x IS TRUE", "coalesce(x, 'a')", "CASE x WHEN 1 THEN 2 END",

@@ -5,7 +5,7 @@ import pytest
 from sqlglot import exp
 
 from sfumato.engines import spark_function
-from sfumato.engines.codes import DATE_PATTERN, NUMBER_PATTERN
+from sfumato.engines.codes import DATE_PATTERN, NUMBER_PATTERN, WHOLE_PATTERN
 from sfumato.engines.reading import text
 from sfumato.engines.spark_kind import Kind, Typed
 from sfumato.engines.spark_statement import translated
@@ -33,6 +33,9 @@ OF_TEXTS = [
     "x || ':'",
     f"regexp_full_match(x, {text(NUMBER_PATTERN)})",
     f"regexp_full_match(x, {text(DATE_PATTERN)})",
+    f"regexp_full_match(x, {text(WHOLE_PATTERN)})",
+    "substr(x, 1, 2)",
+    "substr(md5(x), 9, 8)",
     "regexp_replace(x, '\\.0+$', '')",
     *(f"x LIKE {text(pattern)}" for pattern in ("%", "_", "a%", "%b", "a\\%", "%\\%", "_%_", "__", "空_", "[a]")),
     "TRY(x)",
@@ -94,7 +97,8 @@ def test_a_mutant_function_is_noticed(both, monkeypatch, node, mutant):
 
 
 UNLISTED = [
-    "upper('a')", "random()", "hash('a')", "regexp_full_match('a', 'a+')", "regexp_replace('a', 'b', 'c')",
+    "upper('a')", "random()", "substr('a', 0, 1)", "substr('a', 1)", "substr('a', -1, 1)", "substr('a', x, 1)",
+    "hash('a')", "regexp_full_match('a', 'a+')", "regexp_replace('a', 'b', 'c')",
     "'a' LIKE 'b' || 'c'", "avg(1)", "median(1)", "stddev(1)", "first(1)", "arg_max(1, 2)",
     "date_part('epoch', DATE '1970-01-01')", "date_trunc('decade', DATE '1970-01-01')",
     "date_diff('month', DATE '1970-01-01', DATE '1970-01-01')", "rank() OVER (PARTITION BY 1)",

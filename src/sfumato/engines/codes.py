@@ -13,6 +13,8 @@ from decimal import Decimal
 from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real, Text, date_code
 
 NUMBER_PATTERN = r"[ \t\n\f\r]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t\n\f\r]*"
+# a whole number as it is printed, of up to 19 digits
+WHOLE_PATTERN = r"0|-?[1-9][0-9]{0,18}"
 DATE_PATTERN = r"([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-[0-9]{2}-[0-9]{2}"
 
 

@@ -16,11 +16,12 @@ from sfumato.engines.base import Codes
 from sfumato.engines.expression import typed
 from sfumato.engines.layout import key_alone
 from sfumato.engines.linear import clipped, fits, integers, sums
-from sfumato.engines.reading import Source, text
+from sfumato.engines.order import Order
+from sfumato.engines.reading import Source
 from sfumato.engines.relation import Tables, rows
 from sfumato.engines.skip import names_read, split
 from sfumato.metadata.column import Text
-from sfumato.plan.aggregate import CountDistinct, CountUnits, Quantiles, read_value, width
+from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, Quantiles, read_value, width
 from sfumato.plan.scalar import Scalar
 from sfumato.plan.scope import is_one_group
 from sfumato.plan.status import Bounded
@@ -36,8 +37,14 @@ class Statement:
     places: tuple[int, ...]
 
 
-def statements(plan: Bounded, sources: Mapping[str, Source], sampling_key: str) -> tuple[Statement, ...]:
-    """The statements that together give the integers of a plan.
+# So many groups of a unit are kept while they come by; more are put in order.
+_FEW = 8
+
+
+def statements(
+    plan: Bounded, sources: Mapping[str, Source], sampling_key: str, *, few: int = _FEW
+) -> tuple[Statement, ...]:
+    """The statements that together give the integers of a plan; with ``few`` = 0 in SQL that Spark has, too.
 
     Guarantees:
         no row can make a statement fail
@@ -50,20 +57,26 @@ def statements(plan: Bounded, sources: Mapping[str, Source], sampling_key: str) 
     raw = replace(tracked.raw, relation=relation)
     plan = replace(plan, tracked=replace(tracked, raw=raw))
     stored = replace(Tables.of(relation, sources), tests=tests, read=names_read(raw))
+    order = Order(sampling_key, stored.numbered)
     for place, part in enumerate(plan.parts):
         tables = _tables(plan, place, stored)
         match part.aggregate:
             case CountUnits() if plan.tracked.kept is not None:
                 found.append(Statement(_units(plan, tables), (place,)))
             case CountDistinct(read):
-                found.append(Statement(_distinct(plan, tables, read, sampling_key), (place,)))
+                found.append(Statement(_distinct(plan, tables, read, order), (place,)))
             case Quantiles():
-                found.append(Statement(_leaves(plan, tables, part.aggregate, sampling_key), (place,)))
+                found.append(Statement(_leaves(plan, tables, part.aggregate, order), (place,)))
             case _:
                 linear.append(place)
     if linear:
         tables = _tables(plan, linear[0], stored)
-        found.insert(0, Statement(_linear(plan, tables, linear, sampling_key), tuple(linear)))
+        kept = _kept(plan)
+        if kept is not None and kept <= few and _is_of_first(plan, linear):
+            sql = _first(plan, tables, linear, order)
+        else:
+            sql = _linear(plan, tables, linear, order)
+        found.insert(0, Statement(sql, tuple(linear)))
     return tuple(found)
 
 
@@ -92,7 +105,10 @@ def gather(
                 cells[row[:keys]][row[keys]] = int(row[keys + 1])
             parts[place] = {group: tuple(leaves) for group, leaves in cells.items()}
         else:
-            parts[place] = {row[:keys]: tuple(int(each) for each in row[start : start + size]) for row in found}
+            if size == 1:
+                parts[place] = {row[:keys]: (int(row[start]),) for row in found}
+            else:
+                parts[place] = {row[:keys]: tuple(int(each) for each in row[start : start + size]) for row in found}
             start += size
     return dict(parts)
 
@@ -157,7 +173,7 @@ def _read(plan: Bounded, places: Sequence[int]) -> dict[Scalar, Value]:
 # --- counts and sums -----------------------------------------------------------------------
 
 
-def _linear(plan: Bounded, tables: Tables, places: Sequence[int], sampling_key: str) -> str:
+def _linear(plan: Bounded, tables: Tables, places: Sequence[int], order: Order) -> str:
     """Rows to (unit, group), each clipped to its row limit; then the groups of a unit weighed."""
     aggregates, limit = [plan.parts[place].aggregate for place in places], plan.tracked.limits.rows
     values = _read(plan, places)
@@ -171,7 +187,7 @@ def _linear(plan: Bounded, tables: Tables, places: Sequence[int], sampling_key: 
         found = [f"({each}) * {plan.refinement}" for aggregate in aggregates for each in integers(aggregate, names)]
         return _select([*_keys(plan), *found], pairs)
     counted = any(isinstance(each, CountUnits) for each in aggregates)
-    pairs = _placed(plan, pairs, sampling_key, counted=counted)
+    pairs = _placed(plan, pairs, order, counted=counted)
     if not all(isinstance(each, CountUnits) for each in aggregates):
         pairs = _weighed(plan, pairs, plan.norm)
     released = []
@@ -183,6 +199,28 @@ def _linear(plan: Bounded, tables: Tables, places: Sequence[int], sampling_key: 
             terms = clipped(aggregate, names, limit, narrow=narrow)
             released += [f"coalesce(sum(({term}){'' if narrow else '::HUGEINT'} * weight), 0)" for term in terms]
     return _select([*_keys(plan), *released], pairs, _keys(plan))
+
+
+def _is_of_first(plan: Bounded, places: Sequence[int]) -> bool:
+    """Whether all that counts is which groups a unit keeps, and how many rows it has there."""
+    limits, aggregates = plan.tracked.limits, [plan.parts[place].aggregate for place in places]
+    if _is_plain(plan) or not _is_placed(plan, counted=True):
+        return False
+    if all(isinstance(each, CountUnits) for each in aggregates):
+        return True
+    known = limits.total is None and limits.rows is not None and limits.rows < 2**31
+    return plan.tracked.raw.is_open and known and all(isinstance(each, CountUnits | CountRows) for each in aggregates)
+
+
+def _first(plan: Bounded, tables: Tables, places: Sequence[int], order: Order) -> str:
+    """Units, and their rows, in the groups that they keep."""
+    keys, kept = _keys(plan), _kept(plan)
+    assert kept is not None, "a unit keeps some of its groups"
+    counted = any(isinstance(plan.parts[place].aggregate, CountRows) for place in places)
+    pairs = _select(["unit", *keys, *["count(*) AS n"] * counted], _rows(plan, tables, {}), ["unit", *keys])
+    first = order.first(pairs, keys, kept, f"least(n, {plan.tracked.limits.rows})" if counted else "")
+    read = ["units" if isinstance(plan.parts[place].aggregate, CountUnits) else "amount" for place in places]
+    return _select([*keys, *(f"{each} * {plan.refinement}" for each in read)], first)
 
 
 # --- limits of a unit ----------------------------------------------------------------------
@@ -206,12 +244,12 @@ def _is_spread(plan: Bounded) -> bool:
     return not is_one_group(raw.relation, [key.value.expression for key in raw.keys])
 
 
-def _placed(plan: Bounded, pairs: str, sampling_key: str, *, counted: bool) -> str:
+def _placed(plan: Bounded, pairs: str, order: Order, *, counted: bool) -> str:
     """(unit, group) rows with their ``place``, where it is asked for; of open keys only those within the limit."""
     if not _is_placed(plan, counted=counted):
         return pairs
-    place = f"row_number() OVER (PARTITION BY unit ORDER BY {_order(plan, sampling_key)}) AS place"
-    found = _select(["*", place], pairs)
+    place = f"row_number() OVER (PARTITION BY unit ORDER BY {_by(plan)}) AS place"
+    found = _select(["*", place], _in_order(plan, pairs, order))
     return f"{_select(['*'], found)} WHERE place <= {_kept(plan)}" if plan.tracked.raw.is_open else found
 
 
@@ -260,21 +298,18 @@ def _whole(number: int) -> str:
     return f"{number}::{'BIGINT' if number < 2**63 else 'HUGEINT'}"
 
 
-def _order(plan: Bounded, sampling_key: str) -> str:
-    """The sampling order of the groups of a unit."""
-    keys = _keys(plan)
-    return ", ".join([_hash(sampling_key, keys, "unit"), *(f"{key} NULLS FIRST" for key in keys)])
+def _in_order(plan: Bounded, rows: str, order: Order) -> str:
+    """Rows of units with the place ``h`` of their group."""
+    return order.placed(rows, _keys(plan), nullable=_is_nullable(plan))
 
 
-def _hash(sampling_key: str, names: Sequence[str], unit: str) -> str:
-    """A keyed hash that every engine computes alike (md5 of text)."""
-    parts = [
-        text(sampling_key),
-        *(f"coalesce(CAST({name} AS VARCHAR), 'N')" for name in names),
-        f"CAST({unit} AS VARCHAR)",
-    ]
-    joined = " || '|' || ".join(parts)
-    return f"md5({joined})"
+def _is_nullable(plan: Bounded) -> bool:
+    return any(key.missing for key in plan.tracked.raw.keys)
+
+
+def _by(plan: Bounded) -> str:
+    """The sampling order of the groups of a unit: no two are alike in it."""
+    return ", ".join(["h", *(f"{key} NULLS FIRST" for key in _keys(plan))])
 
 
 # --- units of a prepared layout ------------------------------------------------------------
@@ -292,7 +327,7 @@ def _units(plan: Bounded, tables: Tables) -> str:
 # --- distinct values -----------------------------------------------------------------------
 
 
-def _distinct(plan: Bounded, tables: Tables, read: Value, sampling_key: str) -> str:
+def _distinct(plan: Bounded, tables: Tables, read: Value, order: Order) -> str:
     """The first groups of each unit, the first values of it there, and how many they are together."""
     keys, fine = _keys(plan), plan.refinement
     counted = [*keys, f"count(DISTINCT v0) * {fine}"]
@@ -301,22 +336,24 @@ def _distinct(plan: Bounded, tables: Tables, read: Value, sampling_key: str) -> 
         return _select(counted, found, keys)
     found = _select(["unit", *keys, "v0"], found, ["unit", *keys, "v0"])
     if _is_placed(plan, counted=True):
-        order = _order(plan, sampling_key)
-        place = f"dense_rank() OVER (PARTITION BY unit ORDER BY {order})"
-        found = f"{_select(['*'], found)} QUALIFY {place} <= {_kept(plan)}"
+        place = f"dense_rank() OVER (PARTITION BY unit ORDER BY {_by(plan)})"
+        found = f"{_select(['*'], _in_order(plan, found, order))} QUALIFY {place} <= {_kept(plan)}"
     limits = plan.tracked.limits
     most = min((each for each in (limits.rows, limits.total) if each is not None), default=None)
     if most is not None:
-        order = f"{_hash(sampling_key, [*keys, 'v0'], 'unit')}, v0"
-        place = f"row_number() OVER (PARTITION BY {', '.join(['unit', *keys])} ORDER BY {order})"
-        found = f"{_select(['*'], found)} WHERE v0 IS NOT NULL QUALIFY {place} <= {most}"
+        shown = ["unit", *keys, "v0"]
+        valued = order.placed(
+            f"{_select(shown, found)} WHERE v0 IS NOT NULL", [*keys, "v0"], nullable=_is_nullable(plan)
+        )
+        place = f"row_number() OVER (PARTITION BY {', '.join(['unit', *keys])} ORDER BY h, v0)"
+        found = f"{_select(['*'], valued)} QUALIFY {place} <= {most}"
     return _select(counted, found, keys)
 
 
 # --- quantiles -----------------------------------------------------------------------------
 
 
-def _leaves(plan: Bounded, tables: Tables, aggregate: Quantiles, sampling_key: str) -> str:
+def _leaves(plan: Bounded, tables: Tables, aggregate: Quantiles, order: Order) -> str:
     """The weight of the rows in each leaf of each group, leaf by leaf."""
     kind, keys, fine = aggregate.value.type, _keys(plan), plan.refinement
     assert not isinstance(kind, Text), "a text has no leaf"
@@ -330,7 +367,7 @@ def _leaves(plan: Bounded, tables: Tables, aggregate: Quantiles, sampling_key: s
     cells = _select([*by_unit, "leaf", "count(*) AS m"], found, [*by_unit, "leaf"])
     present = "coalesce(sum(m) FILTER (WHERE leaf IS NOT NULL), 0) AS held"
     pairs = _select([*by_unit, "TRY_CAST(sum(m) AS BIGINT) AS n", present], "SELECT * FROM cells", by_unit)
-    weighed = _weighed(plan, _placed(plan, pairs, sampling_key, counted=False), Norm.L1)
+    weighed = _weighed(plan, _placed(plan, pairs, order, counted=False), Norm.L1)
     few = "held" if limit is None else f"least(held, {limit})"
     # a unit within its limits adds its rows as they are, and is not looked up
     bound = f"weight < {fine}" + ("" if limit is None else f" OR held > {limit}")

@@ -6,12 +6,14 @@ proof: what neighbours can differ by is checked on it, row by row.
 """
 
 import hashlib
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isqrt
 
 from sfumato.engines.base import Codes, Exact, nulls_first, tidy
+from sfumato.engines.codes import WHOLE_PATTERN
 from sfumato.engines.reference_rows import Row, Tables, rows
 from sfumato.metadata.column import Text
 from sfumato.plan.aggregate import (
@@ -32,6 +34,7 @@ from sfumato.plan.status import Bounded
 from sfumato.plan.value import Value
 from sfumato.privacy.distance import Norm
 
+_PRIME = 2**31 - 1
 # The rows of one unit, by group.
 Held = Mapping[Codes, list[Row]]
 
@@ -180,7 +183,7 @@ class _Unit:
         """Orders the groups of a unit, and drops those beyond the limit where keys are open."""
         limits = plan.tracked.limits
         order = sorted(
-            held, key=lambda group: (_hash(sampling_key, *group, name), [nulls_first(code) for code in group])
+            held, key=lambda group: (_place(sampling_key, *group, name), [nulls_first(code) for code in group])
         )
         first = tuple(order[: _smaller(limits.groups, limits.total)])
         shown = {group: held[group] for group in first} if plan.tracked.raw.is_open else held
@@ -220,8 +223,8 @@ class _Unit:
         limits = self.plan.tracked.limits
         values = set(_codes(aggregate.value, self.shown[group]))
 
-        def order(value: int | str) -> tuple[str, tuple[bool, int, str]]:
-            return _hash(self.sampling_key, *group, value, self.name), nulls_first(value)
+        def order(value: int | str) -> tuple[int, tuple[bool, int, str]]:
+            return _place(self.sampling_key, *group, value, self.name), nulls_first(value)
 
         return set(sorted(values, key=order)[: _smaller(limits.rows, limits.total)])
 
@@ -275,8 +278,29 @@ def _numbers(value: Value, inside: Iterable[Row]) -> list[int]:
     return [code for code in _codes(value, inside) if isinstance(code, int)]
 
 
+def _place(key: str, *held: int | str | None) -> int:
+    """Where a group, or a value, stands in the sampling order of a unit, which is named last: a y + b modulo a prime."""
+    *codes, unit = held
+    a, b, *_ = _quarters(_hash(key, *codes))
+    first, *times = _quarters(_hash(key))
+    number, mask = _number(str(unit)), 2**22 - 1
+    y = (first + sum(times[each] * (number >> 22 * each & mask) for each in range(3))) % _PRIME
+    return (a * y + b) % _PRIME
+
+
+def _quarters(digits: str) -> list[int]:
+    return [int(digits[start : start + 8], 16) for start in range(0, 32, 8)]
+
+
+def _number(unit: str) -> int:
+    """A unit as a number of 64 bits: itself where it is one, else made from its text."""
+    if re.fullmatch(WHOLE_PATTERN, unit) and -(2**63) <= int(unit) < 2**63:
+        return int(unit)
+    return int(_hash(unit)[:15], 16)
+
+
 def _hash(*parts: int | str | None) -> str:
-    """md5 of the parts' texts: an order that every engine computes alike."""
+    """md5 of the parts' texts, which every engine computes alike."""
     text = "|".join("N" if part is None else str(part) for part in parts)
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 

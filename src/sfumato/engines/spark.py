@@ -193,7 +193,7 @@ class SparkEngine:
 
     def run(self, plan: Bounded, sampling_key: str) -> Exact:
         """The exact integers of a plan."""
-        emitted = statements(plan, {name: each.source for name, each in self._reads.items()}, sampling_key)
+        emitted = statements(plan, {name: each.source for name, each in self._reads.items()}, sampling_key, few=0)
         found = self._rows(_texts(plan, self._reads, sampling_key))
         if found is None:
             # outside the handler, so that not even the context of our error holds its text
@@ -266,7 +266,7 @@ def _texts(plan: Bounded, reads: Mapping[str, Read], sampling_key: str) -> list[
     if plan.tracked.kept is not None:
         # without it each row would count by itself, and nothing would bound a unit
         raise TypeError("a plan of a prepared layout, which Spark does not read")
-    emitted = statements(plan, {name: each.source for name, each in reads.items()}, sampling_key)
+    emitted = statements(plan, {name: each.source for name, each in reads.items()}, sampling_key, few=0)
     rows, narrow = {name: each.rows for name, each in reads.items()}, _largest(plan) < _NARROW
     return [translated(each.sql, rows, narrow=narrow) for each in emitted]
 

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
+from sfumato.engines.codes import WHOLE_PATTERN
 from sfumato.engines.spark_function import FUNCTIONS
 from sfumato.engines.spark_kind import (
     NUMBERS,
@@ -34,6 +35,8 @@ Columns: TypeAlias = Mapping[str, Kind]
 
 # What is no longer than this may be written twice: a text stays linear in what it translates.
 _SHORT_TEXT = 500
+# So many hexadecimal digits are below 2^60.
+_MOST_DIGITS = 15
 _TYPE = exp.DataType.Type
 _NAMED = {
     _TYPE.INT: Kind.INTEGER,
@@ -156,7 +159,10 @@ def _cast(node: exp.Cast, write: Writer) -> Typed:
     """A cast that cannot fail, or TRY_CAST."""
     kind, value = _NAMED.get(node.to.this), write(node.this)
     tried = isinstance(node, exp.TryCast)
+    if kind is Kind.BIGINT and tried and (digits := _hexadecimal(node.this)) is not None:
+        return Typed(f"try_cast(conv({required(write(digits), Kind.VARCHAR)}, 16, 10) AS BIGINT)", kind)
     whole = tried and value.kind is Kind.DOUBLE and kind in (Kind.BIGINT, Kind.HUGEINT) and _is_rounded(node.this)
+    whole = whole or (tried and value.kind is Kind.VARCHAR and kind is Kind.BIGINT and _is_printed(node))
     if kind is None or not (whole or value.kind in _CASTS[kind]) or (kind is Kind.LIST and not _is_of_bigint(node.to)):
         raise TypeError(f"a cast of {value.kind.name} to {node.to.sql()}")
     if value.kind is kind:
@@ -166,8 +172,24 @@ def _cast(node: exp.Cast, write: Writer) -> Typed:
     return Typed(f"{'try_cast' if tried else 'CAST'}({value.sql} AS {kind.value})", kind)
 
 
+def _hexadecimal(node: exp.Expr) -> exp.Expr | None:
+    """The first digits of md5, where it is said that they are hexadecimal."""
+    if not isinstance(node, exp.DPipe) or node.this != exp.Literal.string("0x"):
+        return None
+    digits = node.expression
+    if not isinstance(digits, exp.Substring) or int(digits.args["length"].this) > _MOST_DIGITS:
+        raise TypeError("a hexadecimal number that may not fit")
+    return digits
+
+
 def _is_of_bigint(kind: exp.DataType) -> bool:
     return [each.this for each in kind.expressions] == [_TYPE.BIGINT]
+
+
+def _is_printed(node: exp.Cast) -> bool:
+    """Whether a text is cast only where it is a whole number as it is printed: of others engines read more or less."""
+    test = node.parent.this if isinstance(node.parent, exp.If) else None
+    return isinstance(test, exp.RegexpFullMatch) and test.this == node.this and test.expression.this == WHOLE_PATTERN
 
 
 def _is_rounded(node: exp.Expr) -> bool:
@@ -189,6 +211,19 @@ def _arithmetic(node: exp.Binary, write: Writer) -> Typed:
     if kind is Kind.DOUBLE and isinstance(node, exp.Mod):
         raise TypeError("a remainder of doubles")
     return Typed(f"({widened(left, kind)} {_SIGNS[type(node)]} {widened(right, kind)})", kind)
+
+
+def _bits(node: exp.BitwiseAnd, write: Writer) -> Typed:
+    left, right = (required(write(each), Kind.BIGINT) for each in (node.this, node.expression))
+    return Typed(f"({left} & {right})", Kind.BIGINT)
+
+
+def _shifted(node: exp.BitwiseRightShift, write: Writer) -> Typed:
+    """By less than 64 places; what is below zero stays so on both."""
+    places = node.expression
+    if not (isinstance(places, exp.Literal) and places.this.isdigit() and int(places.this) < 64):
+        raise TypeError("a shift by no constant")
+    return Typed(f"shiftright({required(write(node.this), Kind.BIGINT)}, {int(places.this)})", Kind.BIGINT)
 
 
 def _negative(node: exp.Neg, write: Writer) -> Typed:
@@ -284,6 +319,8 @@ _RULES: Rules = {
     exp.Neg: (_negative, "this"),
     exp.Div: (_divide, "this expression"),
     exp.IntDiv: (_truncated, "this expression"),
+    exp.BitwiseAnd: (_bits, "this expression"),
+    exp.BitwiseRightShift: (_shifted, "this expression"),
     exp.Floor: (_floor, "this"),
     exp.Sqrt: (_root, "this"),
     exp.Between: (_between, "this low high"),

@@ -3,7 +3,7 @@
 
 from sqlglot import exp
 
-from sfumato.engines.codes import DATE_PATTERN, NUMBER_PATTERN
+from sfumato.engines.codes import DATE_PATTERN, NUMBER_PATTERN, WHOLE_PATTERN
 from sfumato.engines.spark_kind import TRUTHS, WHOLE, Kind, Rules, Typed, Writer, literal, required, widened
 
 _PARTS = {
@@ -35,6 +35,15 @@ def _hash(node: exp.MD5, write: Writer) -> Typed:
     return Typed(f"md5(CAST({required(write(node.this), Kind.VARCHAR)} AS BINARY))", Kind.VARCHAR)
 
 
+def _part(node: exp.Substring, write: Writer) -> Typed:
+    """From a constant place on, so many letters."""
+    places = [each.this for name in ("start", "length") if isinstance(each := node.args.get(name), exp.Literal)]
+    if len(places) != 2 or not all(each.isdigit() and int(each) > 0 for each in places):
+        raise TypeError("a part of a text at no constant place")
+    start, length = map(int, places)
+    return Typed(f"substring({required(write(node.this), Kind.VARCHAR)}, {start}, {length})", Kind.VARCHAR)
+
+
 def _length(node: exp.Length, write: Writer) -> Typed:
     return Typed(f"CAST(length({required(write(node.this), Kind.VARCHAR)}) AS BIGINT)", Kind.BIGINT)
 
@@ -49,8 +58,8 @@ def _like(node: exp.Like, write: Writer) -> Typed:
 
 
 def _matched(node: exp.RegexpFullMatch, write: Writer) -> Typed:
-    """The two patterns mean the same to Java: ASCII classes, repeats, no anchor; here they get theirs."""
-    if node.expression.this not in (NUMBER_PATTERN, DATE_PATTERN):
+    """These patterns mean the same to Java: ASCII classes, repeats, no anchor; here they get theirs."""
+    if node.expression.this not in (NUMBER_PATTERN, DATE_PATTERN, WHOLE_PATTERN):
         raise TypeError("a pattern that was not compared")
     whole = literal(rf"\A(?:{node.expression.this})\z")
     return Typed(f"({required(write(node.this), Kind.VARCHAR)} RLIKE {whole})", Kind.BOOLEAN)
@@ -177,6 +186,7 @@ FUNCTIONS: Rules = {
     exp.Try: (_tried, "this"),
     exp.DPipe: (_joined, "this expression safe"),
     exp.MD5: (_hash, "this"),
+    exp.Substring: (_part, "this start length"),
     exp.Length: (_length, "this"),
     exp.Like: (_like, "this expression"),
     exp.RegexpFullMatch: (_matched, "this expression"),

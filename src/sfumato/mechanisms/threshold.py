@@ -6,6 +6,7 @@ Source: Korolova, Kenthapadi, Mishra, Ntoulas, "Releasing Search Queries and Cli
 (PETS 2022). Proof: threshold.proof.md.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,7 +17,8 @@ import numpy as np
 from sfumato.accounting.account import account
 from sfumato.errors import InvalidDeclaration, InvalidNumber
 from sfumato.exact.bracket import Bracket
-from sfumato.exact.rational import Number, positive
+from sfumato.exact.rational import Number, decimal_text, positive
+from sfumato.exact.rounding import log_up
 from sfumato.mechanisms.selection import count
 from sfumato.noise import SYSTEM, DiscreteGaussian, DiscreteLaplace, Entropy, Noise
 from sfumato.noise.law import open_unit
@@ -30,6 +32,8 @@ Key: TypeAlias = "int | str | bytes | tuple[Key, ...] | None"
 K = TypeVar("K", bound=Key)
 
 _ORDER = (int | np.integer, str, bytes, tuple)
+# The usual kinds of keys, told at once.
+_PLAIN = frozenset({int, str, bytes, type(None)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,8 @@ class ThresholdMechanism:
         there = [(key, int(units)) for key, units in counts.items() if units >= 1 and _has_place(key)]
         noise = self.noise.sample(len(there), entropy).tolist()
         noisy = {key: units + extra for (key, units), extra in zip(there, noise, strict=True)}
-        return {key: noisy[key] for key in sorted(noisy, key=_rank) if noisy[key] >= self.threshold}
+        shown = [key for key, units in noisy.items() if units >= self.threshold]
+        return {key: noisy[key] for key in sorted(shown, key=_rank)}
 
     def shown(self, units: int) -> Bracket:
         """The probability that a key of so many units is shown."""
@@ -112,14 +117,24 @@ class ThresholdMechanism:
 
 def threshold_laplace(keys: int, epsilon: Number, delta: Number, relation: Relation) -> ThresholdMechanism:
     """Discrete Laplace noise of scale keys / epsilon (replace-one: 2 keys), and the smallest threshold for delta."""
-    noise = DiscreteLaplace(_touched(keys, relation) / positive("epsilon", epsilon))
-    return _calibrated(lambda threshold: ThresholdMechanism(noise, threshold, keys), delta, relation)
+    touched, cap = _touched(keys, relation), _delta(delta)
+    noise = DiscreteLaplace(touched / positive("epsilon", epsilon))
+    tail = touched / cap * (noise.scale + 1) / (2 * noise.scale + 1)
+    return _calibrated(
+        lambda threshold: ThresholdMechanism(noise, threshold, keys),
+        noise,
+        cap,
+        relation,
+        int(noise.scale * log_up(tail)),
+    )
 
 
 def threshold_gaussian(keys: int, rho: Number, delta: Number, relation: Relation) -> ThresholdMechanism:
     """Discrete Gaussian noise of sigma^2 = keys / (2 rho) (replace-one: 2 keys), and the smallest threshold."""
-    noise = DiscreteGaussian(sigma_squared=_touched(keys, relation) / (2 * positive("rho", rho)))
-    return _calibrated(lambda threshold: ThresholdMechanism(noise, threshold, keys), delta, relation)
+    touched, cap = _touched(keys, relation), _delta(delta)
+    noise = DiscreteGaussian(sigma_squared=touched / (2 * positive("rho", rho)))
+    guess = math.isqrt(int(2 * noise.sigma_squared * log_up(touched / cap)))
+    return _calibrated(lambda threshold: ThresholdMechanism(noise, threshold, keys), noise, cap, relation, guess)
 
 
 def threshold_geometric(keys: int, epsilon: Number, delta: Number, relation: Relation) -> ThresholdMechanism:
@@ -131,27 +146,41 @@ def threshold_geometric(keys: int, epsilon: Number, delta: Number, relation: Rel
     >>> [make(1, "0.1", "1e-6", Relation.ADD_REMOVE).threshold for make in (threshold_laplace, threshold_geometric)]
     [133, 110]
     """
-    noise = DiscreteLaplace(_touched(keys, relation) / positive("epsilon", epsilon))
+    touched, cap = _touched(keys, relation), _delta(delta)
+    noise = DiscreteLaplace(touched / positive("epsilon", epsilon))
     return _calibrated(
         lambda threshold: ThresholdMechanism(Truncated(noise, 1 - threshold, threshold - 1), threshold, keys),
-        delta,
+        noise,
+        cap,
         relation,
+        int(noise.scale * log_up(touched / cap / (2 * noise.scale + 1))),
     )
 
 
-def _calibrated(build: Callable[[int], ThresholdMechanism], delta: Number, relation: Relation) -> ThresholdMechanism:
-    """The mechanism of the smallest threshold whose event costs at most ``delta``."""
-    cap, one = positive("delta", delta, at_most=Fraction(1, 2)), Distance(Norm.LINF, Fraction(1), relation)
+def _delta(delta: Number) -> Fraction:
+    return positive("delta", delta, at_most=Fraction(1, 2))
+
+
+def _calibrated(
+    build: Callable[[int], ThresholdMechanism],
+    noise: DiscreteLaplace | DiscreteGaussian,
+    cap: Fraction,
+    relation: Relation,
+    guess: int,
+) -> ThresholdMechanism:
+    """The mechanism of the smallest threshold whose event costs at most ``cap``; ``guess`` is of no effect on it."""
+    one = Distance(Norm.LINF, Fraction(1), relation)
 
     def pays(threshold: int) -> bool:
         return threshold >= 1 and account(build(threshold).event(one)).delta <= cap
 
-    far = 100 * (build(2**40).error("0.999") + 2)
+    far = 100 * (noise.half_width("0.999") + 2)
     if not pays(far):
         raise InvalidNumber(
-            f"delta = {delta} is below what this noise can be shown to keep.", allowed="a larger delta, or other noise"
+            f"delta = {decimal_text(cap)} is below what this noise can be shown to keep.",
+            allowed="a larger delta, or other noise",
         )
-    return build(smallest(pays, below=1))
+    return build(smallest(pays, below=min(max(guess, 1), far)))
 
 
 def _touched(keys: int, relation: Relation) -> int:
@@ -169,6 +198,8 @@ def _rank(key: object) -> tuple[object, ...]:
 
 def _has_place(key: object, depth: int = 16) -> bool:
     """Whether ``_rank`` can tell where a key stands."""
+    if type(key) is tuple and _PLAIN.issuperset(map(type, key)):
+        return depth > 0
     if isinstance(key, tuple):
         return depth > 0 and all(_has_place(part, depth - 1) for part in key)
     return key is None or isinstance(key, _ORDER)

@@ -6,11 +6,12 @@ SELECT region, product, COUNT(*) FROM events GROUP BY region, product
 -- COUNT(*)
 --   add-remove: L1 50 under epsilon, L2 sqrt(500) under rho
 --   replace-one: L1 100 under epsilon, L2 sqrt(1000) under rho
--- SELECT k0, k1, coalesce(sum((least(n, 10)) * weight), 0)
--- FROM (SELECT *, 1::BIGINT AS weight
--- FROM (SELECT *
--- FROM (SELECT *, row_number() OVER (PARTITION BY unit ORDER BY md5('<sampling key>' || '|' || coalesce(CAST(k0 AS VARCHAR), 'N') || '|' || coalesce(CAST(k1 AS VARCHAR), 'N') || '|' || CAST(unit AS VARCHAR)), k0 NULLS FIRST, k1 NULLS FIRST) AS place
--- FROM (SELECT unit, k0, k1, count(*) AS n
+-- SELECT k0, k1, amount * 1
+-- FROM (WITH found AS MATERIALIZED (SELECT unit, k0, k1, count(*) AS n
 -- FROM (SELECT * FROM (SELECT unit, "c_region" AS k0, "c_product" AS k1 FROM (SELECT d0.code AS "c_region", s."c_product" AS "c_product", s.unit FROM (SELECT CASE WHEN CAST("region" AS VARCHAR) NOT IN ('N') THEN CAST("region" AS VARCHAR) END AS "c_region", CAST("product" AS VARCHAR) AS "c_product", CAST("user_id" AS VARCHAR) AS unit FROM "events") AS s LEFT JOIN (SELECT unnest(['R01', 'R02', 'R03']) AS text, unnest([0, 1, 2]::BIGINT[]) AS code) AS d0 ON s."c_region" = d0.text WHERE s.unit IS NOT NULL)) WHERE k1 IS NOT NULL)
--- GROUP BY unit, k0, k1)) WHERE place <= 5))
--- GROUP BY k0, k1
+-- GROUP BY unit, k0, k1),
+-- o AS MATERIALIZED (SELECT *, row_number() OVER (ORDER BY k0 NULLS FIRST, k1 NULLS FIRST) AS r FROM (SELECT k0, k1, TRY_CAST('0x' || substr(m, 1, 8) AS BIGINT) AS a, TRY_CAST('0x' || substr(m, 9, 8) AS BIGINT) AS b FROM (SELECT k0, k1, md5('<sampling key>' || '|' || coalesce(CAST(k0 AS VARCHAR), 'N') || '|' || coalesce(CAST(k1 AS VARCHAR), 'N')) AS m FROM (SELECT k0, k1 FROM found GROUP BY k0, k1)))),
+-- placed AS (SELECT found.unit, r, least(n, 10) AS amount, (a * y + b) % 2147483647 AS h FROM found JOIN o ON found.k0 IS NOT DISTINCT FROM o.k0 AND found.k1 IS NOT DISTINCT FROM o.k1 JOIN (SELECT unit, ((1025440144 + 3379553291 * ((id >> 0) & 4194303) + 4170336341 * ((id >> 22) & 4194303) + 2733530035 * ((id >> 44) & 4194303)) % 2147483647) AS y FROM (SELECT unit, coalesce(CASE WHEN regexp_full_match(unit, '0|-?[1-9][0-9]{0,18}') THEN TRY_CAST(unit AS BIGINT) END, TRY_CAST('0x' || substr(md5(unit), 1, 15) AS BIGINT)) AS id FROM (SELECT unit FROM found GROUP BY unit))) AS u ON found.unit = u.unit),
+-- kept AS (SELECT unnest(min_by(r * 2147483648 + amount, p, 5)) AS q FROM (SELECT *, h * 2147483648 + r AS p FROM placed) GROUP BY unit),
+-- c AS (SELECT r, count(*) AS units, sum(amount) AS amount FROM (SELECT q // 2147483648 AS r, q % 2147483648 AS amount FROM kept) GROUP BY r)
+-- SELECT k0, k1, units, amount FROM c JOIN o ON c.r = o.r)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sampling order as DuckDB SQL: where a group, or a value, stands among those of a unit.
+
+Each has two numbers of its own, a and b, made by md5 from the sampling key and what it is; a unit
+has y, made from the sampling key and its number. It stands at (a y + b) modulo the prime
+2^31 - 1, ties by what it is. So md5 is asked once for each group, not for each unit in it, and
+still the groups of a unit are in an order like any other, and those of two units in orders that
+have nothing to do with each other. Every engine can compute it: order.proof.md.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sfumato.engines.codes import WHOLE_PATTERN
+from sfumato.engines.reading import text
+
+PRIME = 2**31 - 1
+# a number of 64 bits in three pieces
+_PIECE = 22
+# two numbers below it fit into one of 64 bits
+_HALF = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The order that a sampling key makes; ``numbered``: units are whole numbers (BIGINT), else texts."""
+
+    key: str
+    numbered: bool
+
+    def placed(self, rows: str, names: Sequence[str], *, nullable: bool) -> str:
+        """Rows of units with ``h``, the place of what the names hold among that of the unit; NULL only if so said.
+
+        Guarantees:
+            the order is that of the reference
+        """
+        same = " AND ".join(f"found.{name} {'IS NOT DISTINCT FROM' if nullable else '='} o.{name}" for name in names)
+        return (
+            f"WITH found AS MATERIALIZED ({rows})\n"
+            f"SELECT found.*, {self.place} AS h FROM found JOIN ({self.numbers('found', names)}) AS o ON {same}"
+            f"{self.units('found')}"
+        )
+
+    def first(self, rows: str, names: Sequence[str], most: int, amount: str) -> str:
+        """Of each unit the first groups: how many units keep one (``units``), and the sum of an amount of theirs.
+
+        A few are kept of all as they come by, which is far cheaper than to sort them. An amount is
+        from 0 to 2^31 - 1, of columns that are not names; where it is empty, so is the sum.
+
+        Guarantees:
+            a unit keeps its first groups
+        """
+        shown, by = ", ".join(names), ", ".join(f"{name} NULLS FIRST" for name in names)
+        same = " AND ".join(f"found.{name} IS NOT DISTINCT FROM o.{name}" for name in names)
+        place, kept, read = f"h * {_HALF} + r", f"min(p, {most})", f"q % {_HALF} AS r"
+        if amount:
+            kept, read = f"min_by(r * {_HALF} + amount, p, {most})", f"q // {_HALF} AS r, q % {_HALF} AS amount"
+        summed = ", sum(amount) AS amount" if amount else ""
+        carried = f", {amount} AS amount" if amount else ""
+        return (
+            f"WITH found AS MATERIALIZED ({rows}),\n"
+            f"o AS MATERIALIZED (SELECT *, row_number() OVER (ORDER BY {by}) AS r FROM ({self.numbers('found', names)})),\n"
+            f"placed AS (SELECT found.unit, r{carried}, {self.place} AS h FROM found JOIN o ON {same}{self.units('found')}),\n"
+            f"kept AS (SELECT unnest({kept}) AS q FROM (SELECT *, {place} AS p FROM placed) GROUP BY unit),\n"
+            f"c AS (SELECT r, count(*) AS units{summed} FROM (SELECT {read} FROM kept) GROUP BY r)\n"
+            f"SELECT {shown}, units{', amount' if amount else ''} FROM c JOIN o ON c.r = o.r"
+        )
+
+    @property
+    def place(self) -> str:
+        """Where a row stands, from the numbers a and b of its group."""
+        return f"(a * {self._y('unit') if self.numbered else 'y'} + b) % {PRIME}"
+
+    def numbers(self, rows: str, names: Sequence[str]) -> str:
+        """One row for each of what the names hold, with its numbers a and b."""
+        shown = ", ".join(names)
+        parts = [text(self.key), *(f"coalesce(CAST({name} AS VARCHAR), 'N')" for name in names)]
+        joined = " || '|' || ".join(parts)
+        return (
+            f"SELECT {shown}, {_hexadecimal('m', 1, 8)} AS a, {_hexadecimal('m', 9, 8)} AS b FROM "
+            f"(SELECT {shown}, md5({joined}) AS m FROM (SELECT {shown} FROM {rows} GROUP BY {shown}))"
+        )
+
+    def units(self, rows: str) -> str:
+        """Where units are texts: a join to their y, which is made once for each."""
+        if self.numbered:
+            return ""
+        number = (
+            f"coalesce(CASE WHEN regexp_full_match(unit, {text(WHOLE_PATTERN)}) THEN TRY_CAST(unit AS BIGINT) END, "
+            f"{_hexadecimal('md5(unit)', 1, 15)})"
+        )
+        every = f"SELECT unit, {number} AS id FROM (SELECT unit FROM {rows} GROUP BY unit)"
+        return f" JOIN (SELECT unit, {self._y('id')} AS y FROM ({every})) AS u ON {rows}.unit = u.unit"
+
+    def _y(self, name: str) -> str:
+        """The number of a unit mixed: linear in its pieces modulo the prime."""
+        digits = hashlib.md5(self.key.encode(), usedforsecurity=False).hexdigest()
+        first, *times = (int(digits[start : start + 8], 16) for start in range(0, 32, 8))
+        pieces = [
+            f"{each} * (({name} >> {shift}) & {2**_PIECE - 1})"
+            for each, shift in zip(times, range(0, 64, _PIECE), strict=True)
+        ]
+        return f"(({' + '.join([str(first), *pieces])}) % {PRIME})"
+
+
+def _hexadecimal(digits: str, start: int, length: int) -> str:
+    return f"TRY_CAST('0x' || substr({digits}, {start}, {length}) AS BIGINT)"
