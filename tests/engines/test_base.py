@@ -32,7 +32,7 @@ MODULES = [base, codes, duckdb, emit, expression, files, linear, reading, refere
 
 
 @pytest.mark.parametrize("engine", [DuckDB, Reference])
-@pytest.mark.parametrize("name", ["run", "statement"])
+@pytest.mark.parametrize("name", ["ready", "statement"])
 def test_an_engine_has_the_signatures_of_the_protocol(engine, name):
     promised, kept = (inspect.signature(getattr(each, name)) for each in (Engine, engine))
     assert list(promised.parameters) == list(kept.parameters)

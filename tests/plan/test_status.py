@@ -25,7 +25,7 @@ BOUNDED = Bounded(TRACKED, Norm.L1, 1, (Part(CountRows(), Distance(Norm.L1, Frac
 
 @pytest.mark.parametrize("engine", [Engine, DuckDB, Reference])
 def test_an_engine_takes_bounded_plans_only(engine):
-    assert get_type_hints(engine.run)["plan"] is Bounded
+    assert get_type_hints(engine.ready)["plan"] is Bounded
     assert get_type_hints(engine.statement)["plan"] is Bounded
 
 

@@ -43,6 +43,9 @@ class Recording:
     def statement(self, plan: Bounded) -> str:
         return self._inner.statement(plan)
 
+    def ready(self, plan: Bounded, sampling_key: str) -> Callable[[], Mapping[Codes, tuple[int, ...]]]:
+        return lambda: self.run(plan, sampling_key)
+
     def run(self, plan: Bounded, sampling_key: str) -> Mapping[Codes, tuple[int, ...]]:
         self._log.append("run")
         self.found = [row.state for row in charges(self._ledger)]
@@ -122,13 +125,13 @@ def test_the_read_finds_its_charge_marked_executing(log: list[str], ledger: Ledg
 RESERVE, EXECUTE, RUN, COMMIT = (
     "    charge = ledger.reserve(request)\n",
     "    ledger.execute(charge)\n",
-    "        exact = engine.run(fresh.bounded, sampling_key)\n",
+    "        exact = read()\n",
     "    ledger.commit(charge, body, released=",
 )
 START = "    body: bytes | None = None\n    try:\n"
 REDRAW = "        noise = [each.draw(len(old)) for each, old in zip(fresh.mechanisms, noise, strict=True)]\n"
 MUTANTS = {
-    "reads before it reserves": (RESERVE, "    engine.run(fresh.bounded, 'early')\n" + RESERVE),
+    "reads before it reserves": (RESERVE, "    read()\n" + RESERVE),
     "draws after the read": (RUN, RUN + REDRAW),
     "marks executing after the read": (EXECUTE + START + RUN, START + RUN + "    " + EXECUTE),
     "never commits": (COMMIT, "    dict(released="),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every engine promises."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol, TypeAlias
 
 from sfumato.plan.status import Bounded
@@ -15,8 +15,10 @@ Exact: TypeAlias = tuple[Mapping[Codes, tuple[int, ...]], ...]
 class Engine(Protocol):
     """Runs bounded plans over the tables that it was opened with."""
 
-    def run(self, plan: Bounded, sampling_key: str) -> Exact:
-        """The exact integers of a plan, part by part.
+    def ready(self, plan: Bounded, sampling_key: str) -> Callable[[], Exact]:
+        """What computes the exact integers of a plan, part by part; nothing is read before it is called.
+
+        What can be known to fail before the data is read fails here.
 
         Groups come in ascending order, and one that is all zeros is absent: which rows there
         were, and in what order, shows in nothing but the integers.

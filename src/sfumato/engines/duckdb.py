@@ -13,15 +13,16 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from sfumato.engines.base import Codes, Exact, tidy
-from sfumato.engines.emit import gather, statements
+from sfumato.engines.emit import Statement, gather, statements
 from sfumato.engines.files import unreadable, with_commas
 from sfumato.engines.layout import layout_statements
 from sfumato.engines.local import Local
@@ -123,15 +124,26 @@ class DuckDB:
         Raises:
             InvalidSource: a prepared layout that the plan reads is stale.
         """
+        self._require_current(plan)
         kept, sources = self._kept_table(plan), self._declared
-        if kept is not None and self._prepared is not None:
-            self._prepared.require_current(kept)
+        if kept is not None:
             sources = sources | {kept: Source(quote(f"{kept} prepared"), {}, coded=True)}
         return ";\n\n".join(each.sql for each in statements(plan, sources, "<sampling key>"))
 
+    def ready(self, plan: Bounded, sampling_key: str) -> Callable[[], Exact]:
+        """What computes the exact integers of a plan, once it is called.
+
+        Raises:
+            InvalidSource: a prepared layout that the plan reads is stale.
+        """
+        self._require_current(plan)
+        return partial(self._run, plan, statements(plan, self._sources_of(plan), sampling_key))
+
     def run(self, plan: Bounded, sampling_key: str) -> Exact:
         """The exact integers of a plan."""
-        emitted = statements(plan, self._sources_of(plan), sampling_key)
+        return self.ready(plan, sampling_key)()
+
+    def _run(self, plan: Bounded, emitted: Sequence[Statement]) -> Exact:
         found = self._rows([each.sql for each in emitted], stored_columns(plan.tracked.raw.relation))
         if found is None or not self._is_unchanged(plan):
             # outside the handler, so that not even the context of our error holds its text
@@ -156,6 +168,11 @@ class DuckDB:
         if self._prepared is None:
             raise TypeError("a plan of a prepared layout, on an engine that was opened without one")
         return self._sources | {kept: self._prepared.source(kept)}
+
+    def _require_current(self, plan: Bounded) -> None:
+        kept = self._kept_table(plan)
+        if kept is not None and self._prepared is not None:
+            self._prepared.require_current(kept)
 
     def _is_unchanged(self, plan: Bounded) -> bool:
         """Whether a layout is, after it was read, still the one that the plan was made for."""

@@ -8,8 +8,9 @@ proof: what neighbours can differ by is checked on it, row by row.
 import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import isqrt
 
 from sfumato.engines.base import Codes, Exact, nulls_first, tidy
@@ -57,6 +58,10 @@ class Reference:
     def statement(self, plan: Bounded) -> str:
         """What it would run."""
         return f"plain Python over {', '.join(sorted({scan.table for scan in scans(plan.tracked.raw.relation)}))}"
+
+    def ready(self, plan: Bounded, sampling_key: str) -> Callable[[], Exact]:
+        """What computes the exact integers of a plan, once it is called."""
+        return partial(self.run, plan, sampling_key)
 
     def run(self, plan: Bounded, sampling_key: str) -> Exact:
         """The exact integers of a plan.

@@ -10,13 +10,14 @@ Whatever goes wrong reaches the analyst as one constant message (RULES 24).
 import logging
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, is_dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engines.base import Codes, Exact, tidy
-from sfumato.engines.emit import gather, statements
+from sfumato.engines.emit import Statement, gather, statements
 from sfumato.engines.spark_frame import frame_of, require_plain
 from sfumato.engines.spark_kind import identifier
 from sfumato.engines.spark_source import Read, declared, read
@@ -191,10 +192,17 @@ class SparkEngine:
         """The SQL of a plan as the declarations alone make it: the same on any data (RULES 22)."""
         return ";\n\n".join(_texts(plan, self._declared, "<sampling key>"))
 
+    def ready(self, plan: Bounded, sampling_key: str) -> Callable[[], Exact]:
+        """What computes the exact integers of a plan, once it is called."""
+        emitted = statements(plan, {name: each.source for name, each in self._reads.items()}, sampling_key, few=0)
+        return partial(self._run, plan, emitted, _texts(plan, self._reads, sampling_key))
+
     def run(self, plan: Bounded, sampling_key: str) -> Exact:
         """The exact integers of a plan."""
-        emitted = statements(plan, {name: each.source for name, each in self._reads.items()}, sampling_key, few=0)
-        found = self._rows(_texts(plan, self._reads, sampling_key))
+        return self.ready(plan, sampling_key)()
+
+    def _run(self, plan: Bounded, emitted: Sequence[Statement], texts: list[str]) -> Exact:
+        found = self._rows(texts)
         if found is None:
             # outside the handler, so that not even the context of our error holds its text
             raise EngineFailed()

@@ -7,10 +7,10 @@ read, add, commit the bytes (durable), return them. Proof: release.proof.md.
 
 import datetime
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from sfumato.engines.base import Codes, Engine
+from sfumato.engines.base import Codes, Engine, Exact
 from sfumato.errors import EngineFailed
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.request import Request
@@ -58,7 +58,12 @@ class Asker:
 
     def question_key(self, planned: Planned) -> str:
         """The key of one answer (RULES 21): plan, constants, bounds, mechanism, version, asker."""
-        return self._key(canonical(planned.bounded), canonical(planned.question.output), event_to_json(planned.event))
+        return self.question_keys(planned)[0]
+
+    def question_keys(self, planned: Planned) -> tuple[str, str]:
+        """The key of one answer, and that of the same answer whoever asks."""
+        question = canonical(planned.bounded), canonical(planned.question.output), event_to_json(planned.event)
+        return self._key(*question), replace(self, analyst="")._key(*question)
 
     def part_keys(self, planned: Planned) -> list[str]:
         """By its place, the key of each part whatever else is asked beside it; empty where it is none of its own."""
@@ -96,17 +101,21 @@ class Asker:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A planned question of somebody, and the keys under which its answer and its parts are stored."""
+    """A planned question of somebody, and the keys under which its answer and its parts are stored.
+
+    ``shared`` is the key of its answer whoever asks.
+    """
 
     planned: Planned
     asker: Asker
     question: str
+    shared: str
     parts: tuple[str, ...]
 
     @classmethod
     def of(cls, planned: Planned, asker: Asker) -> "Asked":
         """With its keys, each computed once."""
-        return cls(planned, asker, asker.question_key(planned), tuple(asker.part_keys(planned)))
+        return cls(planned, asker, *asker.question_keys(planned), tuple(asker.part_keys(planned)))
 
     @property
     def new(self) -> list[str]:
@@ -120,7 +129,7 @@ class Asked:
         """What the ledger is asked for, of what is not stored; ``key`` is the caller's idempotency key."""
         planned, asker = self.planned, self.asker
         # an answer of which a part was paid for elsewhere is not to be had for the price of the rest
-        shared = "" if planned.stored else replace(asker, analyst="").question_key(planned)
+        shared = "" if planned.stored else self.shared
         event = (planned.fresh or planned).event
         names = (asker.dataset.name, asker.analyst, self.question, asker.statement_key(planned.question), event)
         return Request(*names, purpose=asker.purpose, shared=shared, key=key)
@@ -150,23 +159,22 @@ def release(asked: Asked, engine: Engine, ledger: Ledger, *, key: str = "") -> b
             groups = every_group(asked.planned.bounded.tracked.raw.keys)
             return _body(asked.planned.stored[0].charge, asked, groups, [])
         # what cannot be emitted fails here, while it is free
-        engine.statement(fresh.bounded)
-        return _charged(asked, fresh, engine, ledger, request)
+        read = engine.ready(fresh.bounded, token())
+        return _charged(asked, fresh, read, ledger, request)
 
 
-def _charged(asked: Asked, fresh: Planned, engine: Engine, ledger: Ledger, request: Request) -> bytes:
+def _charged(asked: Asked, fresh: Planned, read: Callable[[], Exact], ledger: Ledger, request: Request) -> bytes:
     """Reserve, draw, execute, read, commit: in this order. ``fresh`` is what of the question is new."""
     charge = ledger.reserve(request)
     try:
         noise = drawn_before(fresh)
-        sampling_key = token()
     except BaseException:
         ledger.void(charge)
         raise
     ledger.execute(charge)
     body: bytes | None = None
     try:
-        exact = engine.run(fresh.bounded, sampling_key)
+        exact = read()
         groups, parts = noisy(fresh, exact, noise)
         body = _body(charge, asked, groups, parts)
         del exact
