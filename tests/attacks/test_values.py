@@ -111,14 +111,14 @@ def test_a_cast_that_fails_on_a_value_is_seen(tmp_path, monkeypatch):
 
 def test_groups_that_come_from_the_data_are_seen(tmp_path, monkeypatch):
     occurring: list[tuple[object, ...]] = []
-    honest = DuckDB.run
+    honest = DuckDB._run
 
-    def run(engine, plan, key):
-        exact = honest(engine, plan, key)
+    def run(engine, plan, emitted):
+        exact = honest(engine, plan, emitted)
         occurring[:] = list(exact[0])
         return exact
 
-    monkeypatch.setattr(DuckDB, "run", run)
+    monkeypatch.setattr(DuckDB, "_run", run)
     monkeypatch.setattr(release, "drawn_before", lambda planned: [None] * len(planned.mechanisms))
     monkeypatch.setattr(noisy, "every_group", lambda keys: list(occurring) if keys else [()])
     assert different(tmp_path, NUMBERS) == COUNTED[:1]
@@ -137,15 +137,15 @@ def test_a_log_of_how_many_rows_were_read_is_seen(tmp_path, monkeypatch):
 
 
 def test_a_failure_where_nothing_was_found_is_seen(tmp_path, monkeypatch):
-    honest = DuckDB.run
+    honest = DuckDB._run
 
-    def run(engine, plan, key):
-        exact = honest(engine, plan, key)
+    def run(engine, plan, emitted):
+        exact = honest(engine, plan, emitted)
         if not any(exact):
             raise sf.SfumatoError("nothing found")
         return exact
 
-    monkeypatch.setattr(DuckDB, "run", run)
+    monkeypatch.setattr(DuckDB, "_run", run)
     assert different(tmp_path, NUMBERS) == COUNTED[:1]
 
 

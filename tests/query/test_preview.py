@@ -41,7 +41,7 @@ def test_a_preview_is_identical_on_other_data(tmp_path: Path, other: str) -> Non
 
 def test_a_preview_touches_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with session(tmp_path) as opened:
-        monkeypatch.setattr(type(opened._engine), "run", None)
+        monkeypatch.setattr(type(opened._engine), "_run", None)
         before, account = opened.verify(), repr(opened.budget)
         for sql in QUESTIONS:
             opened.preview(sql, epsilon=1)

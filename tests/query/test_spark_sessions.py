@@ -41,8 +41,8 @@ def test_dataframes_are_asked_where_they_are(visits, tmp_path):
 
 def test_what_was_drawn_once_is_not_drawn_again(visits, tmp_path, monkeypatch):
     runs = []
-    run = SparkEngine.run
-    monkeypatch.setattr(SparkEngine, "run", lambda self, *arguments: runs.append(arguments) or run(self, *arguments))
+    run = SparkEngine._run
+    monkeypatch.setattr(SparkEngine, "_run", lambda self, *arguments: runs.append(arguments) or run(self, *arguments))
     answers = []
     for _ in range(2):
         with session({"visits": visits}, tmp_path) as asked:
