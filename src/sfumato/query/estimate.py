@@ -235,6 +235,8 @@ def range_of(expression: Scalar, parts: Sequence[Released], row: int, miss: Frac
     Guarantees:
         an expression of releases covers at least as often as stated
     """
+    if isinstance(expression, Estimate):
+        return parts[expression.index].interval(row, miss, expression.statistic, expression.place)
     expression = _simplified(expression)
     used = {leaf for leaf in leaves(expression) if isinstance(leaf, Estimate)}
     if not used:
