@@ -11,7 +11,7 @@ import pytest
 
 from sfumato.engines import emit, order, reference
 from sfumato.engines.duckdb import DuckDB
-from sfumato.engines.order import Order
+from sfumato.engines.order import LARGEST, Order
 from sfumato.engines.reading import text
 from tests.contracts.conformance import differs
 from tests.contracts.examples import EXAMPLES
@@ -62,7 +62,7 @@ class _Largest:
 def test_a_unit_keeps_its_first_groups():
     for kind, most in itertools.product(("BIGINT", "VARCHAR"), (1, 2, 5, 6, 8)):
         units = ENDS if kind == "BIGINT" else [*TEXTS, *map(str, ENDS)]
-        amount = f"least({2**31 - 1}, n)"
+        declared = f"SELECT DISTINCT k0, k1 FROM ({rows_of(['p'], 'VARCHAR')})"
         firsts = Order("key", kind == "BIGINT")
         expected = {}
         for unit in units:
@@ -71,10 +71,12 @@ def test_a_unit_keeps_its_first_groups():
                 counted, summed = expected.get(group, (0, 0))
                 expected[group] = (counted + 1, summed + len(str(unit)))
         with closing(duckdb.connect()) as connection:
-            both = connection.execute(firsts.first(rows_of(units, kind), ["k0", "k1"], most, amount)).fetchall()
-            alone = connection.execute(firsts.first(rows_of(units, kind), ["k0", "k1"], most, "")).fetchall()
+            both = connection.execute(
+                firsts.first(rows_of(units, kind), ["k0", "k1"], most, f"least(n, {LARGEST})")
+            ).fetchall()
+            alone = connection.execute(firsts.first(rows_of(units, kind), ["k0", "k1"], most, "0", declared)).fetchall()
         assert {row[:2]: row[2:] for row in both} == expected
-        assert {row[:2]: row[2] for row in alone} == {group: found[0] for group, found in expected.items()}
+        assert {row[:2]: row[2:] for row in alone} == {group: (found[0], 0) for group, found in expected.items()}
 
 
 def changed(name, cut, put):
@@ -90,8 +92,9 @@ def changed(name, cut, put):
 
 MUTANTS = {
     "ties by any number": changed("first", "ORDER BY k0 NULLS FIRST", "ORDER BY k0 DESC"),
+    "amounts of another place": changed("first", "sum(p % 256)", "sum(p % 512)"),
     "one group more": changed("first", ", 2)", ", 3)"),
-    "the last groups": changed("first", "min_by(", "max_by("),
+    "the last groups": changed("first", "min(p", "max(p"),
     "NULL in no group": changed("numbers", "FROM found GROUP BY k0", "FROM found WHERE k0 IS NOT NULL GROUP BY k0"),
     "a group of each row": changed("numbers", " GROUP BY k0", ""),
 }
@@ -101,7 +104,7 @@ MUTANTS = {
 def test_a_mutant_of_the_order_is_noticed(monkeypatch, mutant):
     if "ties" in mutant:
         # every group is tied with every other
-        monkeypatch.setattr(Order, "place", property(lambda self: "0"))
+        monkeypatch.setattr(Order, "place", property(lambda self: "a - a"))
         monkeypatch.setattr(reference, "_place", lambda key, *held: 0)
         assert not differs(DuckDB, "first groups")
     monkeypatch.setattr(Order, *MUTANTS[mutant])

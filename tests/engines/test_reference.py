@@ -65,7 +65,7 @@ def place(unit, held, key=KEY):
     # the last piece of a number below zero has its sign
     high += (unit < 0) * (2**22 - 2**20)
     y = constant + factors[0] * low + factors[1] * middle + factors[2] * high
-    return (a * y + b) % (2**31 - 1)
+    return (a * y + b) % (2**31 - 1) >> 7
 
 
 def first(kept, groups, name):

@@ -16,7 +16,7 @@ from sfumato.engines.base import Codes
 from sfumato.engines.expression import typed
 from sfumato.engines.layout import key_alone
 from sfumato.engines.linear import clipped, fits, integers, sums
-from sfumato.engines.order import Order
+from sfumato.engines.order import LARGEST, Order
 from sfumato.engines.reading import Source
 from sfumato.engines.relation import Tables, rows
 from sfumato.engines.skip import names_read, split
@@ -39,6 +39,8 @@ class Statement:
 
 # So many groups of a unit are kept while they come by; more are put in order.
 _FEW = 8
+# So many declared groups are listed in a statement.
+_LISTED = 2**12
 
 
 def statements(
@@ -208,7 +210,7 @@ def _is_of_first(plan: Bounded, places: Sequence[int]) -> bool:
         return False
     if all(isinstance(each, CountUnits) for each in aggregates):
         return True
-    known = limits.total is None and limits.rows is not None and limits.rows < 2**31
+    known = limits.total is None and limits.rows is not None and limits.rows <= LARGEST
     return plan.tracked.raw.is_open and known and all(isinstance(each, CountUnits | CountRows) for each in aggregates)
 
 
@@ -218,9 +220,22 @@ def _first(plan: Bounded, tables: Tables, places: Sequence[int], order: Order) -
     assert kept is not None, "a unit keeps some of its groups"
     counted = any(isinstance(plan.parts[place].aggregate, CountRows) for place in places)
     pairs = _select(["unit", *keys, *["count(*) AS n"] * counted], _rows(plan, tables, {}), ["unit", *keys])
-    first = order.first(pairs, keys, kept, f"least(n, {plan.tracked.limits.rows})" if counted else "")
+    amount = f"least(n, {plan.tracked.limits.rows})" if counted else "0"
+    first = order.first(pairs, keys, kept, amount, _every_group(plan))
     read = ["units" if isinstance(plan.parts[place].aggregate, CountUnits) else "amount" for place in places]
     return _select([*keys, *(f"{each} * {plan.refinement}" for each in read)], first)
+
+
+def _every_group(plan: Bounded) -> str:
+    """The declared groups as a SELECT; empty: they are too many to be listed, or not declared."""
+    listed, size = [], 1
+    for key, name in zip(plan.tracked.raw.keys, _keys(plan), strict=True):
+        if key.codes is None:
+            return ""
+        codes = [*map(str, key.codes), *["NULL"] * key.missing]
+        size *= len(codes)
+        listed.append(f"(SELECT unnest([{', '.join(codes)}]::BIGINT[]) AS {name})")
+    return f"SELECT * FROM {' CROSS JOIN '.join(listed)}" if size <= _LISTED else ""
 
 
 # --- limits of a unit ----------------------------------------------------------------------

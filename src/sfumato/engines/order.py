@@ -2,8 +2,8 @@
 """The sampling order as DuckDB SQL: where a group, or a value, stands among those of a unit.
 
 Each has two numbers of its own, a and b, made by md5 from the sampling key and what it is; a unit
-has y, made from the sampling key and its number. It stands at (a y + b) modulo the prime
-2^31 - 1, ties by what it is. So md5 is asked once for each group, not for each unit in it, and
+has y, made from the sampling key and its number. It stands at the upper 24 bits of (a y + b) modulo
+the prime 2^31 - 1, ties by what it is. So md5 is asked once for each group, not for each unit in it, and
 still the groups of a unit are in an order like any other, and those of two units in orders that
 have nothing to do with each other. Every engine can compute it: order.proof.md.
 """
@@ -18,8 +18,10 @@ from sfumato.engines.reading import text
 PRIME = 2**31 - 1
 # a number of 64 bits in three pieces
 _PIECE = 22
-# two numbers below it fit into one of 64 bits
-_HALF = 2**31
+# a place of 24 bits, the number of a group and an amount fit into 63 bits
+_COARSE = 2**7
+_GROUPS = 2**31
+LARGEST = 2**8 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,35 +44,34 @@ class Order:
             f"{self.units('found')}"
         )
 
-    def first(self, rows: str, names: Sequence[str], most: int, amount: str) -> str:
-        """Of each unit the first groups: how many units keep one (``units``), and the sum of an amount of theirs.
+    def first(self, rows: str, names: Sequence[str], most: int, amount: str, groups: str = "") -> str:
+        """Of each unit the first groups: how many units keep one (``units``), and the sum of an ``amount`` of theirs.
 
-        A few are kept of all as they come by, which is far cheaper than to sort them. An amount is
-        from 0 to 2^31 - 1, of columns that are not names; where it is empty, so is the sum.
+        The few are kept while all come by, which is far cheaper than to sort them. An amount is from 0
+        to LARGEST, of columns that are not names. ``groups``: a SELECT of all that the names can
+        hold, each once, if that is known; it saves reading the rows twice.
 
         Guarantees:
             a unit keeps its first groups
         """
         shown, by = ", ".join(names), ", ".join(f"{name} NULLS FIRST" for name in names)
         same = " AND ".join(f"found.{name} IS NOT DISTINCT FROM o.{name}" for name in names)
-        place, kept, read = f"h * {_HALF} + r", f"min(p, {most})", f"q % {_HALF} AS r"
-        if amount:
-            kept, read = f"min_by(r * {_HALF} + amount, p, {most})", f"q // {_HALF} AS r, q % {_HALF} AS amount"
-        summed = ", sum(amount) AS amount" if amount else ""
-        carried = f", {amount} AS amount" if amount else ""
+        every = f"({groups})" if groups else "found"
         return (
-            f"WITH found AS MATERIALIZED ({rows}),\n"
-            f"o AS MATERIALIZED (SELECT *, row_number() OVER (ORDER BY {by}) AS r FROM ({self.numbers('found', names)})),\n"
-            f"placed AS (SELECT found.unit, r{carried}, {self.place} AS h FROM found JOIN o ON {same}{self.units('found')}),\n"
-            f"kept AS (SELECT unnest({kept}) AS q FROM (SELECT *, {place} AS p FROM placed) GROUP BY unit),\n"
-            f"c AS (SELECT r, count(*) AS units{summed} FROM (SELECT {read} FROM kept) GROUP BY r)\n"
-            f"SELECT {shown}, units{', amount' if amount else ''} FROM c JOIN o ON c.r = o.r"
+            f"WITH found AS {'' if groups else 'MATERIALIZED '}({rows}),\n"
+            f"o AS MATERIALIZED (SELECT *, row_number() OVER (ORDER BY {by}) AS r FROM ({self.numbers(every, names)})),\n"
+            f"placed AS (SELECT found.unit, (({self.place}) * {_GROUPS} + r) * {LARGEST + 1} + {amount} AS p\n"
+            f"FROM found JOIN o ON {same}{self.units('found')}),\n"
+            f"kept AS (SELECT unnest(min(p, {most})) AS p FROM placed GROUP BY unit),\n"
+            f"c AS (SELECT p // {LARGEST + 1} % {_GROUPS} AS r, count(*) AS units, sum(p % {LARGEST + 1}) AS amount "
+            "FROM kept GROUP BY r)\n"
+            f"SELECT {shown}, units, amount FROM c JOIN o ON c.r = o.r"
         )
 
     @property
     def place(self) -> str:
         """Where a row stands, from the numbers a and b of its group."""
-        return f"(a * {self._y('unit') if self.numbered else 'y'} + b) % {PRIME}"
+        return f"(a * {self._y('unit') if self.numbered else 'y'} + b) % {PRIME} // {_COARSE}"
 
     def numbers(self, rows: str, names: Sequence[str]) -> str:
         """One row for each of what the names hold, with its numbers a and b."""

@@ -284,13 +284,13 @@ def _numbers(value: Value, inside: Iterable[Row]) -> list[int]:
 
 
 def _place(key: str, *held: int | str | None) -> int:
-    """Where a group, or a value, stands in the sampling order of a unit, which is named last: a y + b modulo a prime."""
+    """Where a group, or a value, stands among those of a unit, which is named last: the upper bits of a y + b modulo a prime."""
     *codes, unit = held
     a, b, *_ = _quarters(_hash(key, *codes))
     first, *times = _quarters(_hash(key))
     number, mask = _number(str(unit)), 2**22 - 1
     y = (first + sum(times[each] * (number >> 22 * each & mask) for each in range(3))) % _PRIME
-    return (a * y + b) % _PRIME
+    return (a * y + b) % _PRIME // 2**7
 
 
 def _quarters(digits: str) -> list[int]:

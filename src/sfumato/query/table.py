@@ -37,6 +37,8 @@ from sfumato.query.estimate import Kind, Reading, Released, ranges_of, value_of
 
 FORMAT = 2
 _DEFAULT_MISS = Fraction(5, 100)
+# A float could hold what is smaller.
+_LARGEST = 10**300
 
 Group: TypeAlias = Sequence[int | str | None]
 
@@ -79,14 +81,19 @@ def answer_body(
 
 def _column(item: Item, parts: Sequence[Released], key_types: Sequence[str]) -> Json:
     """A column of the answer; ``released``: its cells carry noise and an interval."""
-    released = any(isinstance(leaf, Estimate) for leaf in leaves(item.expression))
-    return {"name": item.name, "type": _type(item.expression, parts, key_types), "released": released}
+    kind = _type(item.expression, parts, key_types)
+    return {"name": item.name, "type": kind, "released": _is_released(item.expression)}
 
 
 def error_rows(output: Output, parts: Sequence[Released], order: Sequence[int], miss: Fraction) -> list[Json]:
     """For each row, each column's interval at confidence 1 - miss; null for a key."""
     columns = [_errors(item.expression, parts, order, miss) for item in output.items]
     return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _is_released(expression: Scalar) -> bool:
+    """Whether an expression carries noise."""
+    return any(isinstance(leaf, Estimate) for leaf in leaves(expression))
 
 
 def parts_from_json(forms: Json) -> list[Released]:
@@ -145,7 +152,7 @@ def _number(value: Value) -> Json:
 
 def _is_whole(value: Fraction) -> bool:
     """Whether a number is shown as an integer: one that a float could hold, too."""
-    return value.denominator == 1 and abs(value) < 10**300
+    return value.denominator == 1 and abs(value.numerator) < _LARGEST
 
 
 def _finite(value: float) -> float:
@@ -174,7 +181,7 @@ def _type(expression: Scalar, parts: Sequence[Released], key_types: Sequence[str
 
 
 def _errors(expression: Scalar, parts: Sequence[Released], rows: Sequence[int], miss: Fraction) -> list[Json]:
-    if not any(isinstance(leaf, Estimate) for leaf in leaves(expression)):
+    if not _is_released(expression):
         return [None] * len(rows)
     is_date, ranks = _is_date(expression, parts), _rank_error(expression, parts, miss)
     found: list[Json] = []
