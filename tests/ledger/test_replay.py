@@ -139,18 +139,18 @@ def test_the_digest_of_an_answer_is_of_its_keys_too(ledger: Ledger) -> None:
     assert isinstance(answer, AnswerRow)
     assert len(answer_digest(row, answer)) == len(answer_digest(row, None)) == DIGEST
     for change in ({"question": "x"}, {"statement": "x"}, {"shared": "x"}, {"charge": "x"}, {"body": b"x"}):
-        assert answer_digest(row, replace(answer, **change)) != answer_digest(row, answer)
+        assert answer_digest(row, answer._replace(**change)) != answer_digest(row, answer)
 
 
 def test_digests_differ_with_every_field(ledger: Ledger) -> None:
     row = charges(ledger)[0]
-    for name in row.__slots__:
+    for name in row._fields:
         if name != "lease_until":
             value = getattr(row, name)
-            changed = replace(row, **{name: value + 1 if isinstance(value, int) else value + "x"})
+            changed = row._replace(**{name: value + 1 if isinstance(value, int) else value + "x"})
             assert stored_digest(changed) != stored_digest(row), name
     key = KeyRow("a", "k", "r", "c", "d", 1)
-    digests = {key_digest(replace(key, **{name: "x" if name != "seq" else 2})) for name in key.__slots__}
+    digests = {key_digest(key._replace(**{name: "x" if name != "seq" else 2})) for name in key._fields}
     assert len({key_digest(key), *digests}) == 7
 
 
