@@ -9,6 +9,7 @@ books.proof.md.
 import json
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from sfumato.accounting.filter import NOTHING, Charge
 from sfumato.errors import AccountFrozen, BudgetExceeded, ContractMismatch, LedgerUnavailable
@@ -57,7 +58,7 @@ class Books:
 
     def require_relation(self, relations: Collection[str]) -> None:
         """Refuses what was proved for other neighbours than the dataset's (RULES 2)."""
-        relation = json.loads(self.root.contract)["relation"]
+        relation = _relation(self.root.contract)
         for other in sorted(set(relations) - {relation}):
             raise ContractMismatch(
                 f"A cost for {other} neighbours cannot be charged to {self.root.id!r}.",
@@ -143,9 +144,16 @@ def balance_of(row: AccountRow) -> Balance:
     return Balance(gates_from_text(row.gates), charge_from_text(row.spent), held_from_text(row.held).charge)
 
 
+@lru_cache(maxsize=64)
 def iso_time(milliseconds: int) -> str:
     """A moment of the store's clock, as text."""
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+@lru_cache(maxsize=64)
+def _relation(contract: str) -> str:
+    """The neighbours that a stored contract names."""
+    return str(json.loads(contract)["relation"])
 
 
 def unknown_account(account_id: str) -> LedgerUnavailable:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sfumato.accounting.account import account, relations_of
 from sfumato.accounting.filter import NOTHING, Charge, charge_for
 from sfumato.errors import InvalidNumber, WrongUse
-from sfumato.ledger.balance import charge_to_json
+from sfumato.ledger.balance import charge_text, charge_to_json
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.store.base import RESERVED, ChargeRow
 from sfumato.ledger.tree import LONGEST_KEY, UNSTATED, Scope, require_storable
@@ -71,9 +71,9 @@ class Ready:
         cost = charge_for(account(request.event))
         if cost == NOTHING:
             raise InvalidNumber("A charge of nothing.", allowed="an event with a cost above 0")
-        scope = request.scope
+        lineage = request.scope.lineage
         form: dict[str, Json] = {
-            "account": scope.id,
+            "account": lineage[-1],
             "question": request.question,
             "statement": request.statement,
             "shared": request.shared,
@@ -84,14 +84,14 @@ class Ready:
         asked: dict[str, Json] = {name: form[name] for name in ("account", "question", "statement")}
         digest = hashlib.sha256(canonical_json(asked).encode()).hexdigest() if request.key else ""
         relations = frozenset(each.value for each in relations_of(request.event))
-        return cls(request, scope.id, scope.root, cost, relations, form, digest)
+        return cls(request, lineage[-1], lineage[0], cost, relations, form, digest)
 
     def row(self, charge_id: str, seq: int) -> ChargeRow:
         """The charge, reserved by entry ``seq``; its lease is the ledger's to say."""
         asked, root = self.request, self.dataset
         return ChargeRow(
             *(charge_id, root, seq, root, self.account, asked.analyst, RESERVED, asked.question, asked.statement),
-            *(asked.shared, canonical_json(self.form["cost"]), "", "", 0),
+            *(asked.shared, charge_text(self.cost), "", "", 0),
         )
 
     def body(self, charge_id: str, **more: Json) -> dict[str, Json]:
