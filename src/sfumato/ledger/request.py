@@ -3,6 +3,7 @@
 
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sfumato.accounting.account import account, relations_of
 from sfumato.accounting.filter import NOTHING, Charge, charge_for
@@ -68,7 +69,7 @@ class Ready:
         Raises:
             InvalidNumber: an event that costs nothing, which no noise does.
         """
-        cost = charge_for(account(request.event))
+        cost, relations = _priced(request.event)
         if cost == NOTHING:
             raise InvalidNumber("A charge of nothing.", allowed="an event with a cost above 0")
         lineage = request.scope.lineage
@@ -83,7 +84,6 @@ class Ready:
         # not of the cost: a part may have been paid for by the time that the same request comes again
         asked: dict[str, Json] = {name: form[name] for name in ("account", "question", "statement")}
         digest = hashlib.sha256(canonical_json(asked).encode()).hexdigest() if request.key else ""
-        relations = frozenset(each.value for each in relations_of(request.event))
         return cls(request, lineage[-1], lineage[0], cost, relations, form, digest)
 
     def row(self, charge_id: str, seq: int) -> ChargeRow:
@@ -98,3 +98,10 @@ class Ready:
         """What the journal says of the charge."""
         bound: dict[str, Json] = {"key": self.request.key, "request": self.hash} if self.request.key else {}
         return {**self.form, **bound, **more, "charge": charge_id}
+
+
+# an analyst asks few kinds of questions, many times
+@lru_cache(maxsize=1024)
+def _priced(event: Event) -> tuple[Charge, frozenset[str]]:
+    """What an event costs, and the neighbours for which that was proved."""
+    return charge_for(account(event)), frozenset(each.value for each in relations_of(event))

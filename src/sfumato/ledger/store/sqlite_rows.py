@@ -10,6 +10,7 @@ the process go first.
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from heapq import nsmallest
 from operator import attrgetter
 from typing import Any
 
@@ -88,8 +89,7 @@ class SQLiteRows(SqlRows):
         return self._epoch + time.monotonic_ns() // 10**6
 
     def lock(self, ids: Iterable[str], ahead: Callable[[], object] | None = None) -> dict[str, AccountRow]:
-        found = {each: self.account(each) for each in ids}
-        return {each: row for each, row in found.items() if row is not None}
+        return {each: row for each in ids if (row := self.account(each)) is not None}
 
     def account(self, account_id: str) -> AccountRow | None:
         known = self.held.get(account_id)
@@ -131,11 +131,11 @@ class SQLiteRows(SqlRows):
             and (until is None or row.lease_until <= until)
             and (dataset is None or row.dataset == dataset)
         ]
-        return sorted(found, key=lambda row: (row.lease_until, row.id))[:limit]
+        return nsmallest(limit, found, key=lambda row: (row.lease_until, row.id))
 
     def failures(self, dataset: str) -> list[ChargeRow]:
-        live = [row for row in self._charges.values() if _is_live(row) and row.state == FORFEITED]
-        return sorted((row for row in live if row.dataset == dataset), key=lambda row: (row.chain, row.seq))
+        found = [row for row in self._charges.values() if _is_unseen(row) and row.dataset == dataset]
+        return sorted(found, key=lambda row: (row.chain, row.seq))
 
     def answer(self, question: str) -> AnswerRow | None:
         return self._answers.get(question) or self._tables.answer(question)
@@ -227,4 +227,8 @@ def _for_many(sql: str, count: int) -> str:
 
 def _is_live(row: ChargeRow) -> bool:
     """Whether every question may ask for it: under way, or a failure that nobody has acknowledged."""
-    return row.state in _OPEN or (row.state == FORFEITED and not row.acknowledged)
+    return row.state in _OPEN or _is_unseen(row)
+
+
+def _is_unseen(row: ChargeRow) -> bool:
+    return row.state == FORFEITED and not row.acknowledged
