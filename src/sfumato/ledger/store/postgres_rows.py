@@ -84,7 +84,7 @@ class PostgresRows(SqlRows):
                 ahead()
             finally:
                 self._looks_ahead = False
-        return {row[0]: AccountRow(*row) for row in rows.fetchall()}
+        return {row[0]: AccountRow._make(row) for row in rows.fetchall()}
 
     def _run(self, sql: str, values: tuple[Cell, ...] = ()) -> None:
         if sql in self._writes:

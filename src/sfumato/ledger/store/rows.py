@@ -99,24 +99,24 @@ class SqlRows(ABC):
 
     def account(self, account_id: str) -> AccountRow | None:
         row = self._one(f"{ACCOUNTS} WHERE id = ?", (account_id,))
-        return AccountRow(*row) if row else None
+        return AccountRow._make(row) if row else None
 
     def accounts(self) -> Iterator[AccountRow]:
-        return (AccountRow(*row) for row in self._stream(f"{ACCOUNTS} ORDER BY id"))
+        return (AccountRow._make(row) for row in self._stream(f"{ACCOUNTS} ORDER BY id"))
 
     def put_account(self, row: AccountRow) -> None:
         self._run(PUT_ACCOUNT, row)
 
     def charge(self, charge_id: str) -> ChargeRow | None:
         row = self._one(f"{_CHARGES} WHERE id = ?", (charge_id,))
-        return ChargeRow(*row) if row else None
+        return ChargeRow._make(row) if row else None
 
     def put_charge(self, row: ChargeRow) -> None:
         self._run(_PUT_CHARGE, row)
 
     def under_way(self, question: str) -> ChargeRow | None:
         row = self._one(f"{_CHARGES} WHERE question = ? AND {_OPEN}", (question,))
-        return ChargeRow(*row) if row else None
+        return ChargeRow._make(row) if row else None
 
     def overdue(self, until: int | None, limit: int, dataset: str | None = None) -> list[ChargeRow]:
         conditions: list[tuple[str, Cell]] = []
@@ -126,11 +126,11 @@ class SqlRows(ABC):
             conditions.append((" AND dataset = ?", dataset))
         where, values = "".join(text for text, _ in conditions), tuple(value for _, value in conditions)
         rows = self._all(f"{_CHARGES} WHERE {_OPEN}{where} ORDER BY lease_until, id LIMIT ?", (*values, limit))
-        return [ChargeRow(*row) for row in rows]
+        return [ChargeRow._make(row) for row in rows]
 
     def failures(self, dataset: str) -> list[ChargeRow]:
         rows = self._all(f"{_CHARGES} WHERE dataset = ? AND {_UNSEEN} ORDER BY chain, seq", (dataset,))
-        return [ChargeRow(*row) for row in rows]
+        return [ChargeRow._make(row) for row in rows]
 
     def answer(self, question: str) -> AnswerRow | None:
         return self._answer("question = ?", question)
@@ -143,14 +143,14 @@ class SqlRows(ABC):
 
     def _answer(self, condition: str, value: str) -> AnswerRow | None:
         row = self._one(f"{_ANSWERS} WHERE {condition} ORDER BY rowid LIMIT 1", (value,))
-        return AnswerRow(*row) if row else None
+        return AnswerRow._make(row) if row else None
 
     def put_answer(self, row: AnswerRow) -> None:
         self._run(_PUT_ANSWER, row)
 
     def key(self, account: str, key: str) -> KeyRow | None:
         row = self._one(f"{_KEYS} WHERE account = ? AND key = ?", (account, key))
-        return KeyRow(*row) if row else None
+        return KeyRow._make(row) if row else None
 
     def put_key(self, row: KeyRow) -> None:
         self._run(_PUT_KEY, row)
@@ -160,7 +160,7 @@ class SqlRows(ABC):
             self._run(PUT_PART, row)
 
     def released(self, part: str) -> list[AnswerRow]:
-        return [AnswerRow(*row) for row in self._all(_RELEASED, (part,))]
+        return [AnswerRow._make(row) for row in self._all(_RELEASED, (part,))]
 
     def append(self, entry: Entry) -> None:
         self._run(_APPEND, entry)
@@ -183,14 +183,14 @@ class SqlRows(ABC):
     def history(self) -> Iterator[tuple[ChargeRow, AnswerRow | None]]:
         width = len(_CHARGE)
         for row in self._stream(_HISTORY):
-            answer = AnswerRow(*row[width:]) if row[width] is not None else None
-            yield ChargeRow(*row[:width]), answer
+            answer = AnswerRow._make(row[width:]) if row[width] is not None else None
+            yield ChargeRow._make(row[:width]), answer
 
     def keys(self) -> Iterator[KeyRow]:
-        return (KeyRow(*row) for row in self._stream(f"{_KEYS} ORDER BY chain, seq"))
+        return (KeyRow._make(row) for row in self._stream(f"{_KEYS} ORDER BY chain, seq"))
 
     def parts(self) -> Iterator[PartRow]:
-        return (PartRow(*row) for row in self._stream(f"{_PARTS} ORDER BY chain, seq, part"))
+        return (PartRow._make(row) for row in self._stream(f"{_PARTS} ORDER BY chain, seq, part"))
 
     def counts(self) -> Counts:
         return Counts(*self._all(_COUNTS)[0])
