@@ -69,7 +69,7 @@ class Ready:
         Raises:
             InvalidNumber: an event that costs nothing, which no noise does.
         """
-        cost, relations = _priced(request.event)
+        cost, relations, event = _priced(request.event)
         if cost == NOTHING:
             raise InvalidNumber("A charge of nothing.", allowed="an event with a cost above 0")
         lineage = request.scope.lineage
@@ -79,7 +79,7 @@ class Ready:
             "statement": request.statement,
             "shared": request.shared,
             "cost": charge_to_json(cost),
-            "event": event_to_json(request.event),
+            "event": event,
         }
         # not of the cost: a part may have been paid for by the time that the same request comes again
         asked: dict[str, Json] = {name: form[name] for name in ("account", "question", "statement")}
@@ -102,6 +102,7 @@ class Ready:
 
 # an analyst asks few kinds of questions, many times
 @lru_cache(maxsize=1024)
-def _priced(event: Event) -> tuple[Charge, frozenset[str]]:
-    """What an event costs, and the neighbours for which that was proved."""
-    return charge_for(account(event)), frozenset(each.value for each in relations_of(event))
+def _priced(event: Event) -> tuple[Charge, frozenset[str], Json]:
+    """What an event costs, the neighbours for which that was proved, and its stored form."""
+    relations = frozenset(each.value for each in relations_of(event))
+    return charge_for(account(event)), relations, event_to_json(event)

@@ -131,11 +131,11 @@ class SQLiteRows(SqlRows):
             and (until is None or row.lease_until <= until)
             and (dataset is None or row.dataset == dataset)
         ]
-        return nsmallest(limit, found, key=lambda row: (row.lease_until, row.id))
+        return nsmallest(limit, found, key=attrgetter("lease_until", "id"))
 
     def failures(self, dataset: str) -> list[ChargeRow]:
-        found = [row for row in self._charges.values() if _is_unseen(row) and row.dataset == dataset]
-        return sorted(found, key=lambda row: (row.chain, row.seq))
+        failed = [row for row in self._charges.values() if row.state == FORFEITED and row.dataset == dataset]
+        return sorted((row for row in failed if not row.acknowledged), key=attrgetter("chain", "seq"))
 
     def answer(self, question: str) -> AnswerRow | None:
         return self._answers.get(question) or self._tables.answer(question)
@@ -227,8 +227,4 @@ def _for_many(sql: str, count: int) -> str:
 
 def _is_live(row: ChargeRow) -> bool:
     """Whether every question may ask for it: under way, or a failure that nobody has acknowledged."""
-    return row.state in _OPEN or _is_unseen(row)
-
-
-def _is_unseen(row: ChargeRow) -> bool:
-    return row.state == FORFEITED and not row.acknowledged
+    return row.state in _OPEN or (row.state == FORFEITED and not row.acknowledged)
