@@ -3,8 +3,8 @@
 
 The same three durable steps, one hash chain, three accounts to move and an answer to store, on the
 same SQLite with the same settings; whoever finds the file locked waits as SQLite itself does. It
-does less than ours, which is in its favour: it prices no event, its rows are half as wide and have
-fewer indexes, it has no leases, limits, sharing or keys. Beside it the bare disk: a page is
+does less than ours, which is in its favour: it prices no event, its rows are narrower and have fewer
+indexes, it has no leases, limits, sharing or keys. Beside it the bare disk: a page is
 overwritten and flushed.
 """
 

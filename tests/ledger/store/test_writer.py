@@ -187,7 +187,7 @@ def test_nobody_waits_at_a_closed_door(recorder: Recorder) -> None:
 def test_those_who_are_answered_together_are_served_together_again(
     recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_PATIENCE", 1e9)
+    monkeypatch.setattr(module, "_patience", lambda took: 1e6)
     owner, enough = Owner(), threading.Event()
 
     def run(tasks: Sequence[Task]) -> None:
@@ -213,7 +213,7 @@ def test_those_who_are_answered_together_are_served_together_again(
 
 
 def test_nobody_is_waited_for_where_one_asks_alone(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_PATIENCE", 1e9)
+    monkeypatch.setattr(module, "_patience", lambda took: 1e6)
     owner = Owner()
     writer = Writer(recorder.run, recorder.ended.set, owner)
     assert [writer.do(lambda number=number: number, writes=True) for number in range(5)] == list(range(5))
@@ -227,6 +227,11 @@ def test_who_does_not_come_back_is_not_waited_for_long(recorder: Recorder) -> No
     together(8, lambda number: writer.do(lambda: number, writes=True))
     assert writer.do(lambda: "one", writes=True) == "one"
     writer.close()
+
+
+def test_the_wait_is_half_as_long_as_a_flush_and_never_long() -> None:
+    assert module._patience(0.004) == 0.002
+    assert module._patience(60) == 0.01
 
 
 def test_an_owner_may_come_to_its_end_under_the_lock_of_the_queue() -> None:

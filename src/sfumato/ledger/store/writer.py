@@ -4,7 +4,7 @@
 A caller waits until the batch with its unit is on disk. While the disk works on one batch,
 the next gathers: the more callers, the larger the batch, and the flushes stay as many. Those
 who were answered last are often soon back with their next step. The next batch waits for them
-up to half as long as the last one took (PostgreSQL's manual, 30.5, advises half a flush for its
+up to half as long as the last one took, 10 ms at the most (PostgreSQL's manual, 30.5, advises half a flush for its
 ``commit_delay``), or callers would be served in two halves, each with a flush of its own.
 A caller who is alone is never made to wait.
 """
@@ -21,8 +21,8 @@ T = TypeVar("T")
 
 # More in one batch would only make its first callers wait for its last.
 _LARGEST_BATCH = 256
-# How long a batch waits for those who were answered last, as a part of the time that this took.
-_PATIENCE = 0.5
+# In seconds: whoever has just verified a large ledger, say, is not waited for as long as half of that.
+_LONGEST_WAIT = 0.01
 
 
 class Task:
@@ -157,7 +157,12 @@ def _loop(inbox: _Inbox, run: Callable[[Sequence[Task]], None], end: Callable[[]
         tasks = [task for task in batch if not task.dropped]
         if tasks:
             run(tasks)
-        returning, patience = len(tasks), (time.perf_counter() - begun) * _PATIENCE
+        returning, patience = len(tasks), _patience(time.perf_counter() - begun)
         # a caller's result must not live on in this thread while it waits
         del batch, tasks
     end()
+
+
+def _patience(took: float) -> float:
+    """How long a batch waits for those who were answered by one that took so long."""
+    return min(took / 2, _LONGEST_WAIT)
