@@ -27,7 +27,7 @@ from sfumato.ledger.store.base import AccountRow, Rows
 from sfumato.ledger.store.postgres import Postgres
 from sfumato.ledger.store.postgres_rows import CLOCK, Connection, PostgresRows, placed
 from sfumato.ledger.store.postgres_schema import PATH
-from sfumato.ledger.store.rows import PUT_ACCOUNT, Cell, account_cells
+from sfumato.ledger.store.rows import PUT_ACCOUNT, Cell
 from sfumato.metadata.contract import Contract
 from sfumato.noise import DiscreteLaplace
 from sfumato.privacy import AdditiveNoise, Budget, Distance, Norm
@@ -50,7 +50,7 @@ class PlainRows(PostgresRows):
     """Each statement is sent as it comes."""
 
     def put_account(self, row: AccountRow) -> None:
-        self._connection.execute(placed(PUT_ACCOUNT), account_cells(row))
+        self._connection.execute(placed(PUT_ACCOUNT), row)
 
     def _run(self, sql: str, values: tuple[Cell, ...] = ()) -> None:
         self._connection.execute(placed(sql), values)

@@ -4,7 +4,6 @@
 import random
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import pytest
 
@@ -41,8 +40,8 @@ class Boom(Exception):
 
 def another(number: int, state: str = RESERVED, **changes: object) -> ChargeRow:
     """A charge with names and an entry of its own."""
-    fresh = replace(CHARGE, id=f"c{number}", seq=number + 1, question=f"q{number}", state=state)
-    return replace(fresh, **changes)
+    fresh = CHARGE._replace(id=f"c{number}", seq=number + 1, question=f"q{number}", state=state)
+    return fresh._replace(**changes)
 
 
 def chain_of(name: str, length: int) -> list[Entry]:
@@ -111,10 +110,10 @@ class LedgerStoreContract:
         assert store.peek("d") is None
 
     def test_rows_come_back_as_they_went_in(self, store: Store) -> None:
-        put(store, BELOW, replace(CHARGE, state=COMMITTED), ANSWER, KEY)
+        put(store, BELOW, CHARGE._replace(state=COMMITTED), ANSWER, KEY)
         assert store.peek("d") == store.read(lambda rows: rows.account("d")) == ACCOUNT
         assert store.read(lambda rows: list(rows.accounts())) == [ACCOUNT, BELOW]
-        paid = replace(CHARGE, state=COMMITTED)
+        paid = CHARGE._replace(state=COMMITTED)
         assert store.read(lambda rows: rows.charge("c1")) == paid
         assert store.read(lambda rows: list(rows.history())) == [(paid, ANSWER)]
         assert store.read(lambda rows: rows.key("d/p/a", "k")) == KEY
@@ -123,8 +122,8 @@ class LedgerStoreContract:
 
     def test_parts_lead_to_the_answers_that_released_them_in_their_order(self, store: Store) -> None:
         others = [another(number, COMMITTED) for number in (2, 3)]
-        put(store, replace(CHARGE, state=COMMITTED), *others, ANSWER)
-        put(store, *(replace(ANSWER, question=each.question, charge=each.id) for each in others))
+        put(store, CHARGE._replace(state=COMMITTED), *others, ANSWER)
+        put(store, *(ANSWER._replace(question=each.question, charge=each.id) for each in others))
         named = (("空", "c3", "d", 9), ("空", "c1", "d", 5), ("q", "c1", "d", 5), ("空", "c2", "e", 1))
         rows = [PartRow(*each) for each in named]
         store.write(lambda target: target.put_parts(rows))
@@ -140,9 +139,9 @@ class LedgerStoreContract:
 
     def test_names_and_numbers_of_every_kind_are_kept(self, store: Store) -> None:
         odd = "数据/%2F \U0001f4d6 'quoted\" \\ ;--"
-        put(store, replace(ACCOUNT, id=odd, spent=str(2**200)), another(2, account=odd, lease_until=2**62))
+        put(store, ACCOUNT._replace(id=odd, spent=str(2**200)), another(2, account=odd, lease_until=2**62))
         put(store, AnswerRow("q2", odd, odd, "c2", bytes(range(256))))
-        assert store.peek(odd) == replace(ACCOUNT, id=odd, spent=str(2**200))
+        assert store.peek(odd) == ACCOUNT._replace(id=odd, spent=str(2**200))
         assert store.read(lambda rows: rows.charge("c2")) == another(2, account=odd, lease_until=2**62)
         assert store.read(lambda rows: rows.first_answer(odd)) == AnswerRow("q2", odd, odd, "c2", bytes(range(256)))
 
@@ -150,12 +149,12 @@ class LedgerStoreContract:
         dice = random.Random(7)
         # nothing that a store could compress: the three longest names, quoted, and the longest keys
         name, key, *asked = ("".join(map(chr, dice.choices(range(33, 127), k=k))) for k in (1802, *[255] * 4))
-        put(store, replace(BELOW, id=name), another(2, account=name, dataset=name, chain=name[:600]))
-        put(store, AnswerRow(*asked, "c2", b""), replace(KEY, account=name, key=key, chain=name[:600]))
+        put(store, BELOW._replace(id=name), another(2, account=name, dataset=name, chain=name[:600]))
+        put(store, AnswerRow(*asked, "c2", b""), KEY._replace(account=name, key=key, chain=name[:600]))
         put(store, chain_of(name[:600], 1)[0])
         assert store.read(lambda rows: rows.key(name, key)).chain == name[:600]
         assert store.read(lambda rows: [each and each.charge for each in map(rows.answer, asked)]) == ["c2", None, None]
-        assert store.peek(name) == replace(BELOW, id=name)
+        assert store.peek(name) == BELOW._replace(id=name)
 
     def test_an_account_put_again_changes_all_but_its_place(self, store: Store) -> None:
         changed = AccountRow("d", "", *("cc", "ll", "gg", "ss", "hh", "ff", "pp", "ee"), 7, "hash")
@@ -164,13 +163,13 @@ class LedgerStoreContract:
         assert store.read(lambda rows: next(rows.accounts())) == changed
 
     def test_a_charge_put_again_changes_its_state_and_nothing_else(self, store: Store) -> None:
-        put(store, replace(CHARGE, state=FORFEITED, reason="engine", lease_until=5, acknowledged=1, cost="x", seq=9))
-        expected = replace(CHARGE, state=FORFEITED, reason="engine", lease_until=5, acknowledged=1)
+        put(store, CHARGE._replace(state=FORFEITED, reason="engine", lease_until=5, acknowledged=1, cost="x", seq=9))
+        expected = CHARGE._replace(state=FORFEITED, reason="engine", lease_until=5, acknowledged=1)
         assert store.read(lambda rows: rows.charge("c1")) == expected
 
     def test_accounts_and_chains_come_by_code_points(self, store: Store) -> None:
         names = ["d/p", "d-p", "D", "é", "数", "d/p/a", "d.", "\U0001f4d6", "e"]
-        put(store, *(replace(BELOW, id=name) for name in names), *(chain_of(name, 1)[0] for name in names))
+        put(store, *(BELOW._replace(id=name) for name in names), *(chain_of(name, 1)[0] for name in names))
         assert store.read(lambda rows: [row.id for row in rows.accounts()]) == sorted([*names, "d"])
         assert store.read(lambda rows: rows.chains()) == sorted(names)
 
@@ -178,12 +177,12 @@ class LedgerStoreContract:
         def unit(rows: Rows) -> None:
             held = rows.lock(["d", "d/p"])
             assert held == {"d": ACCOUNT}
-            rows.put_account(replace(ACCOUNT, spent="more"))
+            rows.put_account(ACCOUNT._replace(spent="more"))
             rows.put_account(BELOW)
             rows.put_charge(another(2, EXECUTING))
             rows.append(chain_of("d", 1)[0])
-            assert rows.account("d") == replace(ACCOUNT, spent="more")
-            assert rows.lock(["d/p", "d"]) == {"d": replace(ACCOUNT, spent="more"), "d/p": BELOW}
+            assert rows.account("d") == ACCOUNT._replace(spent="more")
+            assert rows.lock(["d/p", "d"]) == {"d": ACCOUNT._replace(spent="more"), "d/p": BELOW}
             assert [row.id for row in rows.accounts()] == ["d", "d/p"]
             assert rows.under_way("q2") == rows.charge("c2") == another(2, EXECUTING)
             assert rows.last_entry("d") == chain_of("d", 1)[0]
@@ -200,11 +199,11 @@ class LedgerStoreContract:
                 assert rows.lock(ids, ahead) == {"d": ACCOUNT}
                 assert (rows.charge("c1"), rows.answer("q1"), rows.key("d/p/a", "k")) == (CHARGE, None, None)
             rows.lock(["d"], ahead)
-            rows.put_charge(replace(CHARGE, state=FORFEITED))
+            rows.put_charge(CHARGE._replace(state=FORFEITED))
             rows.put_answer(ANSWER)
             rows.put_key(KEY)
-            assert (rows.charge("c1"), rows.answer("q1")) == (replace(CHARGE, state=FORFEITED), ANSWER)
-            assert (rows.key("d/p/a", "k"), rows.failures("d")) == (KEY, [replace(CHARGE, state=FORFEITED)])
+            assert (rows.charge("c1"), rows.answer("q1")) == (CHARGE._replace(state=FORFEITED), ANSWER)
+            assert (rows.key("d/p/a", "k"), rows.failures("d")) == (KEY, [CHARGE._replace(state=FORFEITED)])
 
         store.write(unit)
 
@@ -233,8 +232,8 @@ class LedgerStoreContract:
     def test_a_unit_that_fails_leaves_nothing_and_its_error_comes_out(self, store: Store) -> None:
         def unit(rows: Rows) -> None:
             rows.lock(["d"])
-            rows.put_account(replace(ACCOUNT, spent="lost"))
-            rows.put_account(replace(BELOW, id="lost"))
+            rows.put_account(ACCOUNT._replace(spent="lost"))
+            rows.put_account(BELOW._replace(id="lost"))
             rows.put_charge(another(2))
             rows.put_answer(ANSWER)
             rows.put_key(KEY)
@@ -249,7 +248,7 @@ class LedgerStoreContract:
     def test_a_unit_may_fail_after_it_has_scanned_what_it_wrote(self, store: Store) -> None:
         def unit(rows: Rows) -> None:
             rows.lock(["d"])
-            rows.put_account(replace(ACCOUNT, spent="lost"))
+            rows.put_account(ACCOUNT._replace(spent="lost"))
             assert [row.spent for row in rows.accounts()] == ["lost"]
             raise Boom
 
@@ -264,7 +263,7 @@ class LedgerStoreContract:
         def run(number: int) -> None:
             def unit(rows: Rows) -> None:
                 row = rows.lock(["d"])["d"]
-                rows.put_account(replace(row, spent=str(int(row.spent if row.spent.isdigit() else 0) + 1)))
+                rows.put_account(row._replace(spent=str(int(row.spent if row.spent.isdigit() else 0) + 1)))
                 rows.put_charge(another(number))
                 if late:
                     # what it wrote so far has reached the tables
@@ -293,7 +292,7 @@ class LedgerStoreContract:
         def run(number: int) -> None:
             def unit(rows: Rows) -> None:
                 row = rows.lock(["d"])["d"]
-                rows.put_account(replace(row, seq=row.seq + 1))
+                rows.put_account(row._replace(seq=row.seq + 1))
                 # the same place in the chain for two of them each
                 rows.put_charge(another(number, chain="e", seq=number // 2))
 
@@ -351,15 +350,15 @@ class LedgerStoreContract:
         assert store.read(lambda rows: (rows.first_answer("s1"), rows.shared_answer("any1"))) == (ANSWER, ANSWER)
 
     def test_an_answer_that_may_not_be_shared_is_not_found_as_one(self, store: Store) -> None:
-        put(store, replace(ANSWER, shared=""))
+        put(store, ANSWER._replace(shared=""))
         assert store.read(lambda rows: rows.shared_answer("")) is None
 
     @pytest.mark.parametrize(
         "second",
         [
-            replace(ANSWER, charge="c2"),
-            replace(ANSWER, question="q2"),
-            replace(KEY, request="other", seq=3),
+            ANSWER._replace(charge="c2"),
+            ANSWER._replace(question="q2"),
+            KEY._replace(request="other", seq=3),
             chain_of("d", 1)[0],
         ],
     )
@@ -375,7 +374,7 @@ class LedgerStoreContract:
         assert found == [("c2", None), ("c1", None), ("c4", b"4"), ("c9", None)]
 
     def test_keys_come_by_their_entries(self, store: Store) -> None:
-        put(store, replace(KEY, key="z", seq=7), replace(KEY, chain="c", key="y", seq=9), KEY)
+        put(store, KEY._replace(key="z", seq=7), KEY._replace(chain="c", key="y", seq=9), KEY)
         assert [row.key for row in store.read(lambda rows: list(rows.keys()))] == ["y", "k", "z"]
 
     def test_a_chain_is_kept_in_order(self, store: Store) -> None:

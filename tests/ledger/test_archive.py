@@ -46,7 +46,7 @@ def archive(ledger: Ledger) -> list[str]:
 
 def everything(rows: Rows) -> list[object]:
     """Every row, but for the leases, which mean nothing elsewhere."""
-    history = [(replace(row, lease_until=0), answer) for row, answer in rows.history()]
+    history = [(row._replace(lease_until=0), answer) for row, answer in rows.history()]
     return [
         *rows.accounts(),
         *history,

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sfumato.ledger.balance as module
 from sfumato.accounting.filter import NOTHING, Charge, Gates
 from sfumato.errors import BudgetExceeded
 from sfumato.ledger.balance import (
@@ -160,3 +161,28 @@ def test_stored_texts_are_canonical(charge: Charge, held: list[Charge]) -> None:
     for each in held:
         total = total.plus(each)
     assert held_text(total) == canonical_json(json.loads(held_text(total)))
+
+
+@given(charges)
+def test_what_is_remembered_of_a_text_is_what_it_says(charge: Charge) -> None:
+    text, held = charge_text(charge), held_text(Held().plus(charge))
+    remembered = charge_from_text(text), held_from_text(held)
+    module._CHARGES.clear(), module._HELD.clear()
+    assert remembered == (charge_from_text(text), held_from_text(held)) == (charge, Held().plus(charge))
+
+
+def test_what_reading_refuses_is_not_remembered() -> None:
+    for text, read in (
+        (charge_text(Charge(-1, 0, 0)), charge_from_text),
+        (charge_text(Charge(None, 0, -1)), charge_from_text),
+        (held_text(Held(unbounded=-1)), held_from_text),
+    ):
+        with pytest.raises(ValueError, match="not a stored number"):
+            read(text)
+
+
+def test_few_texts_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_KEPT", 3)
+    for number in range(10):
+        assert charge_from_text(charge_text(pure(number))) == pure(number)
+        assert len(module._CHARGES) <= 3

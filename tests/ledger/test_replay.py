@@ -12,7 +12,7 @@ import pytest
 
 from sfumato.ledger import Ledger
 from sfumato.ledger.journal import Entry, chained, genesis
-from sfumato.ledger.replay import DIGEST, Replay, answer_digest, key_digest, stored_digest
+from sfumato.ledger.replay import DIGEST, Replay, answer_digest, row_digest, stored_digest
 from sfumato.ledger.store.base import AnswerRow, KeyRow
 from sfumato.privacy import Budget
 from tests.contracts.charges import charges, entries, in_state, opened, paid, pure
@@ -44,7 +44,7 @@ def test_the_journal_implies_every_row(ledger: Ledger) -> None:
     history = ledger.store.read(lambda rows: list(rows.history()))
     said = [((row.chain, row.seq), stored_digest(row), answer_digest(row, answer)) for row, answer in history]
     assert list(replay.ended()) == said
-    assert replay.keys == b"".join(map(key_digest, ledger.store.read(lambda rows: list(rows.keys()))))
+    assert replay.keys == b"".join(map(row_digest, ledger.store.read(lambda rows: list(rows.keys()))))
     assert (replay.charges, replay.answers) == (4, 2)
 
 
@@ -139,19 +139,19 @@ def test_the_digest_of_an_answer_is_of_its_keys_too(ledger: Ledger) -> None:
     assert isinstance(answer, AnswerRow)
     assert len(answer_digest(row, answer)) == len(answer_digest(row, None)) == DIGEST
     for change in ({"question": "x"}, {"statement": "x"}, {"shared": "x"}, {"charge": "x"}, {"body": b"x"}):
-        assert answer_digest(row, replace(answer, **change)) != answer_digest(row, answer)
+        assert answer_digest(row, answer._replace(**change)) != answer_digest(row, answer)
 
 
 def test_digests_differ_with_every_field(ledger: Ledger) -> None:
     row = charges(ledger)[0]
-    for name in row.__slots__:
+    for name in row._fields:
         if name != "lease_until":
             value = getattr(row, name)
-            changed = replace(row, **{name: value + 1 if isinstance(value, int) else value + "x"})
+            changed = row._replace(**{name: value + 1 if isinstance(value, int) else value + "x"})
             assert stored_digest(changed) != stored_digest(row), name
     key = KeyRow("a", "k", "r", "c", "d", 1)
-    digests = {key_digest(replace(key, **{name: "x" if name != "seq" else 2})) for name in key.__slots__}
-    assert len({key_digest(key), *digests}) == 7
+    digests = {row_digest(key._replace(**{name: "x" if name != "seq" else 2})) for name in key._fields}
+    assert len({row_digest(key), *digests}) == 7
 
 
 def test_a_limit_that_was_lowered_does_not_condemn_what_was_spent_before(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def test_a_frozen_dataset_and_sharing_stand_at_the_top(ledger: Ledger) -> None:
 
 def test_a_ledger_that_lies_is_told_in_capitals(ledger: Ledger) -> None:
     row = ledger.store.peek("d")
-    ledger.store.write(lambda rows: rows.put_account(replace(row, spent=row.held)))
+    ledger.store.write(lambda rows: rows.put_account(row._replace(spent=row.held)))
     html = page(summary(ledger, "d"))
     assert "THE LEDGER DOES NOT SAY WHAT HAPPENED" in text(html)
     assert '<p class="bad">' in html

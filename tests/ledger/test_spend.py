@@ -312,7 +312,7 @@ def test_of_32_threads_exactly_as_many_succeed_as_the_budget_pays(tmp_path: Path
 
 def test_a_row_that_is_no_longer_json_is_a_corrupt_ledger(ledger: Ledger) -> None:
     row = ledger.store.peek("d")
-    ledger.store.write(lambda rows: rows.put_account(replace(row, spent="not json")))
+    ledger.store.write(lambda rows: rows.put_account(row._replace(spent="not json")))
     with pytest.raises(LedgerCorrupt, match="cannot be read"):
         ledger.reserve(pure("0.1"))
 
@@ -397,7 +397,7 @@ def test_many_ended_leases_are_swept_in_many_units(tmp_path: Path) -> None:
     ledger._lease = 10**6
     for index in range(70):
         ledger.reserve(pure("0.001", f"q{index}", dataset="de"[index % 2]))
-    ledger.store.write(lambda rows: [rows.put_charge(replace(row, lease_until=0)) for row in rows.overdue(None, 99)])
+    ledger.store.write(lambda rows: [rows.put_charge(row._replace(lease_until=0)) for row in rows.overdue(None, 99)])
     assert ledger.sweep() == 70
     assert ledger.balance("d").taken.epsilon == ledger.balance("e").taken.epsilon == 0
 

@@ -59,7 +59,7 @@ def test_charges_are_counted_by_account(ledger: Ledger) -> None:
 def test_the_ledger_is_verified_on_the_way(ledger: Ledger) -> None:
     assert summary(ledger, "d").report.problems == ()
     row = ledger.store.peek("d")
-    ledger.store.write(lambda rows: rows.put_account(replace(row, frozen="x")))
+    ledger.store.write(lambda rows: rows.put_account(row._replace(frozen="x")))
     assert summary(ledger, "d").report.problems != ()
 
 

@@ -9,7 +9,6 @@ unit of work: a line that was edited, lost or moved leaves the store as empty as
 import base64
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from sfumato.errors import LedgerCorrupt, WrongUse
@@ -118,12 +117,12 @@ class _Filling:
         if entry.kind in ("reserve", "share"):
             row = opened_row(entry, body, canonical_json(body["cost"]))
             shared = entry.kind == "share"
-            self._rows.put_charge(replace(row, state=COMMITTED) if shared else row)
+            self._rows.put_charge(row._replace(state=COMMITTED) if shared else row)
             if shared:
                 self._answer(row, answer)
         elif entry.kind in _AFTER:
             row = self._charge(body["charge"])
-            self._rows.put_charge(replace(row, state=_AFTER[entry.kind], reason=body.get("reason", "")))
+            self._rows.put_charge(row._replace(state=_AFTER[entry.kind], reason=body.get("reason", "")))
             if entry.kind == "commit":
                 self._answer(row, answer)
                 parts = body.get("parts", ())
@@ -143,7 +142,7 @@ class _Filling:
         account = body["account"] if "account" in body else Scope(body["dataset"]).id
         for row in self._rows.failures(Scope.of(account).root):
             if account in Scope.of(row.account).lineage:
-                self._rows.put_charge(replace(row, acknowledged=1))
+                self._rows.put_charge(row._replace(acknowledged=1))
 
     def _charge(self, charge_id: str) -> ChargeRow:
         row = self._rows.charge(charge_id)

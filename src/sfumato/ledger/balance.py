@@ -6,11 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import TypeVar
 
 from sfumato.accounting.filter import NOTHING, Charge, Gates, Left
 from sfumato.errors import BudgetExceeded
 from sfumato.exact.rational import decimal_text
 from sfumato.privacy.event import Json
+
+T = TypeVar("T")
+
+_MOST_KEPT = 4096
+_CHARGES: dict[str, Charge] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,9 @@ class Held:
         if min(moved.epsilon, moved.rho, moved.delta, moved.unbounded) < 0:
             raise ValueError("less than nothing is held")
         return moved
+
+
+_HELD: dict[str, Held] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,25 +138,28 @@ def charge_from_json(form: Mapping[str, Json]) -> Charge:
 def charge_text(charge: Charge) -> str:
     """The stored text of a charge: the canonical JSON of ``charge_to_json``."""
     epsilon = "null" if charge.epsilon is None else f'"{charge.epsilon}"'
-    return f'{{"delta":"{charge.delta}","epsilon":{epsilon},"rho":"{charge.rho}"}}'
+    text = f'{{"delta":"{charge.delta}","epsilon":{epsilon},"rho":"{charge.rho}"}}'
+    if "-" not in text:
+        _keep(_CHARGES, text, charge)
+    return text
 
 
-@lru_cache(maxsize=4096)
 def charge_from_text(text: str) -> Charge:
-    """The charge of a stored text, which is most often the one that was written last."""
-    return charge_from_json(json.loads(text))
+    """The charge of a stored text."""
+    return _CHARGES.get(text) or _keep(_CHARGES, text, charge_from_json(json.loads(text)))
 
 
 def held_text(held: Held) -> str:
     """The stored text of what is held, canonical JSON too."""
-    return f'{{"delta":"{held.delta}","epsilon":"{held.epsilon}","rho":"{held.rho}","unbounded":"{held.unbounded}"}}'
+    text = f'{{"delta":"{held.delta}","epsilon":"{held.epsilon}","rho":"{held.rho}","unbounded":"{held.unbounded}"}}'
+    if "-" not in text:
+        _keep(_HELD, text, held)
+    return text
 
 
-@lru_cache(maxsize=4096)
 def held_from_text(text: str) -> Held:
     """What was held."""
-    form = json.loads(text)
-    return Held(*(_units(form[name]) for name in ("epsilon", "rho", "delta", "unbounded")))
+    return _HELD.get(text) or _keep(_HELD, text, _held_from_json(json.loads(text)))
 
 
 def gates_to_json(gates: Gates) -> dict[str, Json]:
@@ -175,6 +187,18 @@ def gates_from_json(form: Mapping[str, Json]) -> Gates:
 def gates_from_text(text: str) -> Gates:
     """The caps of a stored text, which hardly ever changes."""
     return gates_from_json(json.loads(text))
+
+
+def _held_from_json(form: Mapping[str, Json]) -> Held:
+    return Held(*(_units(form[name]) for name in ("epsilon", "rho", "delta", "unbounded")))
+
+
+def _keep(kept: dict[str, T], text: str, value: T) -> T:
+    """Remembers what a text says, but for one that reading refuses: what was written is soon read."""
+    if len(kept) >= _MOST_KEPT:
+        kept.clear()
+    kept[text] = value
+    return value
 
 
 def _units(text: Json) -> int:

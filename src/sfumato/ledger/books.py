@@ -8,8 +8,8 @@ books.proof.md.
 
 import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from sfumato.accounting.filter import NOTHING, Charge
 from sfumato.errors import AccountFrozen, BudgetExceeded, ContractMismatch, LedgerUnavailable
@@ -58,7 +58,7 @@ class Books:
 
     def require_relation(self, relations: Collection[str]) -> None:
         """Refuses what was proved for other neighbours than the dataset's (RULES 2)."""
-        relation = json.loads(self.root.contract)["relation"]
+        relation = _relation(self.root.contract)
         for other in sorted(set(relations) - {relation}):
             raise ContractMismatch(
                 f"A cost for {other} neighbours cannot be charged to {self.root.id!r}.",
@@ -92,24 +92,24 @@ class Books:
     def hold(self, cost: Charge) -> None:
         """Takes a cost from every account of the path."""
         for row in list(self.accounts.values()):
-            self.put(replace(row, held=held_text(held_from_text(row.held).plus(cost))))
+            self.put(row._replace(held=held_text(held_from_text(row.held).plus(cost))))
 
     def let_go(self, cost: Charge) -> None:
         """Gives a held cost back to every account of the path."""
         for row in list(self.accounts.values()):
-            self.put(replace(row, held=held_text(held_from_text(row.held).minus(cost))))
+            self.put(row._replace(held=held_text(held_from_text(row.held).minus(cost))))
 
     def settle(self, cost: Charge) -> None:
         """Turns a held cost into a spent one, on every account of the path."""
         for row in list(self.accounts.values()):
             held, spent = held_from_text(row.held).minus(cost), charge_from_text(row.spent) + cost
-            self.put(replace(row, held=held_text(held), spent=charge_text(spent)))
+            self.put(row._replace(held=held_text(held), spent=charge_text(spent)))
 
     def spend(self, cost: Charge, payers: Collection[str]) -> None:
         """Books a cost as spent, for ever."""
         for each in payers:
             row = self.accounts[each]
-            self.put(replace(row, spent=charge_text(charge_from_text(row.spent) + cost)))
+            self.put(row._replace(spent=charge_text(charge_from_text(row.spent) + cost)))
 
     def note(self, kind: str, body: Mapping[str, Json]) -> int:
         """Tells the dataset's chain of an act; the number of its entry."""
@@ -118,7 +118,7 @@ class Books:
             root.id, root.seq + 1, iso_time(self._rows.now()), kind, body, root.head if root.seq else genesis(root.id)
         )
         self._rows.append(entry)
-        self.put(replace(root, seq=entry.seq, head=entry.hash))
+        self.put(root._replace(seq=entry.seq, head=entry.hash))
         return entry.seq
 
     def put(self, row: AccountRow) -> None:
@@ -144,9 +144,16 @@ def balance_of(row: AccountRow) -> Balance:
     return Balance(gates_from_text(row.gates), charge_from_text(row.spent), held_from_text(row.held).charge)
 
 
+@lru_cache(maxsize=64)
 def iso_time(milliseconds: int) -> str:
     """A moment of the store's clock, as text."""
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+@lru_cache(maxsize=64)
+def _relation(contract: str) -> str:
+    """The neighbours that a stored contract names."""
+    return str(json.loads(contract)["relation"])
 
 
 def unknown_account(account_id: str) -> LedgerUnavailable:

@@ -15,6 +15,7 @@ from sfumato.privacy.event import Json
 
 LEGACY = ""
 _SCAN: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 _LEGACY_GENESIS = "0" * 64
 
 
@@ -63,7 +64,7 @@ def is_intact(entry: Entry, before: Entry | None) -> bool:
 
 def canonical_json(body: Json) -> str:
     """The same text for the same content, always."""
-    return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return _ENCODER.encode(body)
 
 
 def read_json(text: str) -> Any:

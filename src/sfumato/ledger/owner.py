@@ -3,7 +3,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TypeVar
 
 from sfumato.accounting.filter import NOTHING, Gates
@@ -40,7 +39,7 @@ class Owner:
             entry = chained(scope.id, 1, iso_time(rows.now()), "account", body, genesis(scope.id))
             rows.append(entry)
             row = child(scope.id)
-            row = replace(row, contract=canonical_json(form), policy="{}", seq=entry.seq, head=entry.hash)
+            row = row._replace(contract=canonical_json(form), policy="{}", seq=entry.seq, head=entry.hash)
             rows.put_account(_limited(row, limit, gates))
             return True
 
@@ -91,7 +90,7 @@ class Owner:
                 )
             closed = {"limit": json.loads(own.limit) if own.limit else None, "spent": json.loads(own.spent)}
             earlier = canonical_json([*json.loads(own.earlier), closed])
-            books.put(_limited(replace(own, spent=charge_text(NOTHING), earlier=earlier), limit, gates))
+            books.put(_limited(own._replace(spent=charge_text(NOTHING), earlier=earlier), limit, gates))
             books.note("refresh", {"account": scope.id, "limit": limit, "gates": gates, "reason": reason})
             books.save()
 
@@ -109,7 +108,7 @@ class Owner:
 
         def unit(rows: Rows) -> None:
             books = Books(rows, scope.id)
-            books.put(replace(books.own, frozen=reason))
+            books.put(books.own._replace(frozen=reason))
             books.note("freeze", {"account": scope.id, "reason": reason})
             books.save()
 
@@ -123,8 +122,8 @@ class Owner:
             books = Books(rows, scope.id)
             seen = [row for row in rows.failures(scope.root) if is_below(row, scope.id)]
             for row in seen:
-                rows.put_charge(replace(row, acknowledged=1))
-            books.put(replace(books.own, frozen=""))
+                rows.put_charge(row._replace(acknowledged=1))
+            books.put(books.own._replace(frozen=""))
             books.note("thaw", {"account": scope.id, "failures": len(seen)})
             books.save()
             return len(seen)
@@ -137,7 +136,7 @@ class Owner:
 
         def unit(rows: Rows) -> None:
             books = Books(rows, scope.id)
-            books.put(replace(books.root, policy=canonical_json({"sharing": allowed})))
+            books.put(books.root._replace(policy=canonical_json({"sharing": allowed})))
             books.note("policy", {"account": scope.id, "sharing": allowed})
             books.save()
 
@@ -177,8 +176,7 @@ def _limited(row: AccountRow, limit: Json, gates: Json) -> AccountRow:
     if contract:
         assert isinstance(limit, dict), "a dataset has a limit"
         contract = canonical_json({**json.loads(contract), **limit})
-    return replace(
-        row,
+    return row._replace(
         contract=contract,
         limit="" if limit is None else canonical_json(limit),
         gates="" if gates is None else canonical_json(gates),

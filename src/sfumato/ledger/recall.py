@@ -9,7 +9,6 @@ account.
 
 import hashlib
 import json
-from dataclasses import replace
 
 from sfumato.errors import KeyUsed, WrongUse
 from sfumato.ledger.balance import charge_to_json
@@ -94,7 +93,7 @@ def _share(rows: Rows, books: Books, ready: Ready, answer: tuple[str, AnswerRow]
     books.spend(ready.cost, payers)
     digest = hashlib.sha256(found.body).hexdigest()
     seq = books.note("share", ready.body(charge_id, source=source.id, answer=digest))
-    row = replace(ready.row(charge_id, seq), state=COMMITTED, source=source.id)
+    row = ready.row(charge_id, seq)._replace(state=COMMITTED, source=source.id)
     rows.put_charge(row)
     rows.put_answer(AnswerRow(row.question, row.statement, "", charge_id, found.body))
     bind(rows, ready, charge_id, seq)

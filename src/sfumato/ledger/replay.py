@@ -7,9 +7,13 @@ of sixteen bytes, its own and its answer's, so that millions fit into memory.
 
 import hashlib
 import json
+import marshal
 from array import array
+from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
+from functools import partial
+from operator import sub
 from typing import Any
 
 from sfumato.accounting.account import account
@@ -76,31 +80,33 @@ class Sum:
 
 @dataclass(slots=True)
 class Book:
-    """An account as the journal has it so far."""
+    """An account as the journal has it so far; ``taken`` is what is spent and what is held."""
 
     contract: str = ""
     limit: str = ""
     gates: str = ""
     spent: Sum = field(default_factory=Sum)
-    held: Sum = field(default_factory=Sum)
+    taken: Sum = field(default_factory=Sum)
     frozen: str = ""
     policy: str = ""
     earlier: list[Json] = field(default_factory=list)
 
+    @property
+    def held(self) -> Sum:
+        """What is taken and not spent."""
+        return Sum(*map(sub, astuple(self.taken), astuple(self.spent)))
+
     def row(self, account_id: str, seq: int, head: str) -> AccountRow:
         """The row that must be stored."""
-        held = Held(self.held.epsilon, self.held.rho, self.held.delta, self.held.unbounded)
         return AccountRow(
             *(account_id, Scope.of(account_id).parent, self.contract, self.limit, self.gates),
-            *(charge_text(self.spent.charge), held_text(held), self.frozen, self.policy),
+            *(charge_text(self.spent.charge), held_text(Held(*astuple(self.held))), self.frozen, self.policy),
             *(canonical_json(self.earlier), seq, head),
         )
 
     def is_beyond(self) -> bool:
         """Whether its gates do not allow what is spent and held."""
-        if not self.gates:
-            return False
-        return not gates_from_text(self.gates).admits(self.spent.charge + self.held.charge)
+        return bool(self.gates) and not gates_from_text(self.gates).admits(self.taken.charge)
 
 
 @dataclass(slots=True)
@@ -134,10 +140,10 @@ class Replay:
     parts: bytearray = field(default_factory=bytearray)
     answers: int = 0
     _ended: bytearray = field(default_factory=bytearray)
-    _opened_by: dict[str, "array[int]"] = field(default_factory=dict)
+    _opened_by: dict[str, "array[int]"] = field(default_factory=lambda: defaultdict(partial(array, "q")))
     # by place: the failures that nobody has acknowledged yet
     _failed: dict[int, Open] = field(default_factory=dict)
-    _costs: dict[str, tuple[Charge, dict[str, Json], str]] = field(default_factory=dict)
+    _costs: dict[bytes, tuple[Charge, dict[str, Json], str]] = field(default_factory=dict)
     # what shared answers refer to: by charge, whose it was, what it cost, its answer
     _sources: dict[str, tuple[str, str, str]] = field(default_factory=dict)
 
@@ -204,7 +210,7 @@ class Replay:
         found = self._opened(entry, body)
         for each in found.lineage:
             book = self.book(each)
-            book.held.move(found.cost, 1)
+            book.taken.move(found.cost, 1)
             if book.is_beyond():
                 self.problems.append(f"account {each!r} has spent beyond its gates at {_named(entry)}")
         if found.row.id in self.open:
@@ -224,15 +230,16 @@ class Replay:
         del self.open[found.row.id]
         for each in found.lineage:
             book = self.books[each]
-            book.held.move(found.cost, -1)
-            if after != VOIDED:
+            if after == VOIDED:
+                book.taken.move(found.cost, -1)
+            else:
                 book.spent.move(found.cost, 1)
         if after == FORFEITED:
             self._failed[found.place] = found
         answer = body["answer"] if after == COMMITTED else ""
         self._end(found, answer)
         for part in body.get("parts", ()):
-            self.parts += part_digest(PartRow(part, found.row.id, entry.chain, entry.seq))
+            self.parts += row_digest(PartRow(part, found.row.id, entry.chain, entry.seq))
         if answer and found.row.shared:
             self._sources[found.row.id] = (found.row.account, found.row.cost, answer)
 
@@ -245,6 +252,7 @@ class Replay:
             return
         for each in sharers(found.row.account, source):
             book = self.book(each)
+            book.taken.move(found.cost, 1)
             book.spent.move(found.cost, 1)
             if book.is_beyond():
                 self.problems.append(f"account {each!r} has spent beyond its gates at {_named(entry)}")
@@ -269,7 +277,7 @@ class Replay:
         book = self.book(body["account"])
         limit = json.loads(book.limit) if book.limit else None
         book.earlier.append({"limit": limit, "spent": charge_to_json(book.spent.charge)})
-        book.spent = Sum()
+        book.spent, book.taken = Sum(), book.held
         self.allocate(entry, body)
 
     def freeze(self, entry: Entry, body: dict[str, Any]) -> None:
@@ -292,14 +300,15 @@ class Replay:
     def _cost(self, entry: Entry, body: dict[str, Any]) -> tuple[Charge, dict[str, Json], str]:
         """What the event of an entry costs, which must be what the entry says."""
         event = body["event"]
-        text = repr(event)
-        known = self._costs.get(text)
+        # version 0: nothing in the bytes but the value
+        content = marshal.dumps(event, 0)
+        known = self._costs.get(content)
         if known is None:
             cost = charge_for(account(event_from_json(event)))
             form = charge_to_json(cost)
             known = cost, form, canonical_json(form)
             if len(self._costs) < _COSTS_KEPT:
-                self._costs[text] = known
+                self._costs[content] = known
         if known[1] != body["cost"]:
             self.problems.append(f"charge {body['charge']} does not cost what its event costs")
             return charge_from_json(body["cost"]), body["cost"], canonical_json(body["cost"])
@@ -314,7 +323,7 @@ class Replay:
             self.problems.append(f"{_named(entry)} is about an account of another chain")
         place = len(self._ended)
         self._ended += bytes(2 * DIGEST)
-        self._opened_by.setdefault(entry.chain, array("q")).append(entry.seq)
+        self._opened_by[entry.chain].append(entry.seq)
         if "key" in body:
             self._bind(entry, body)
         return Open(place, row, cost, lineage)
@@ -328,7 +337,7 @@ class Replay:
 
     def _bind(self, entry: Entry, body: dict[str, Any]) -> None:
         row = KeyRow(body["account"], body["key"], body["request"], body["charge"], entry.chain, entry.seq)
-        self.keys += key_digest(row)
+        self.keys += row_digest(row)
 
 
 def opened_row(entry: Entry, body: dict[str, Any], cost: str) -> ChargeRow:
@@ -347,7 +356,7 @@ def charge_digest(row: ChargeRow, state: str, reason: str, acknowledged: int) ->
         f"{row.id}\n{row.chain}\n{row.seq}\n{row.dataset}\n{row.account}\n{row.analyst}\n{state}\n{row.question}\n"
         f"{row.statement}\n{row.shared}\n{row.cost}\n{row.source}\n{reason}\n{acknowledged}"
     )
-    return hashlib.blake2b(text.encode(), digest_size=DIGEST).digest()
+    return hashlib.sha256(text.encode()).digest()[:DIGEST]
 
 
 def stored_digest(row: ChargeRow) -> bytes:
@@ -366,16 +375,9 @@ def answer_digest(row: ChargeRow, answer: AnswerRow | None) -> bytes:
     return hashlib.sha256(answer.body).digest()[:DIGEST]
 
 
-def key_digest(row: KeyRow) -> bytes:
-    """Everything that is stored of a key."""
-    text = f"{row.account}\n{row.key}\n{row.request}\n{row.charge}\n{row.chain}\n{row.seq}"
-    return hashlib.blake2b(text.encode(), digest_size=DIGEST).digest()
-
-
-def part_digest(row: PartRow) -> bytes:
-    """Everything that is stored of a part."""
-    text = f"{row.part}\n{row.charge}\n{row.chain}\n{row.seq}"
-    return hashlib.blake2b(text.encode(), digest_size=DIGEST).digest()
+def row_digest(row: KeyRow | PartRow) -> bytes:
+    """Everything that is stored of a key, or of a part."""
+    return hashlib.sha256("\n".join(map(str, row)).encode()).digest()[:DIGEST]
 
 
 def _named(entry: Entry) -> str:

@@ -3,11 +3,12 @@
 
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sfumato.accounting.account import account, relations_of
 from sfumato.accounting.filter import NOTHING, Charge, charge_for
 from sfumato.errors import InvalidNumber, WrongUse
-from sfumato.ledger.balance import charge_to_json
+from sfumato.ledger.balance import charge_text, charge_to_json
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.store.base import RESERVED, ChargeRow
 from sfumato.ledger.tree import LONGEST_KEY, UNSTATED, Scope, require_storable
@@ -68,33 +69,40 @@ class Ready:
         Raises:
             InvalidNumber: an event that costs nothing, which no noise does.
         """
-        cost = charge_for(account(request.event))
+        cost, relations, event = _priced(request.event)
         if cost == NOTHING:
             raise InvalidNumber("A charge of nothing.", allowed="an event with a cost above 0")
-        scope = request.scope
+        lineage = request.scope.lineage
         form: dict[str, Json] = {
-            "account": scope.id,
+            "account": lineage[-1],
             "question": request.question,
             "statement": request.statement,
             "shared": request.shared,
             "cost": charge_to_json(cost),
-            "event": event_to_json(request.event),
+            "event": event,
         }
         # not of the cost: a part may have been paid for by the time that the same request comes again
         asked: dict[str, Json] = {name: form[name] for name in ("account", "question", "statement")}
         digest = hashlib.sha256(canonical_json(asked).encode()).hexdigest() if request.key else ""
-        relations = frozenset(each.value for each in relations_of(request.event))
-        return cls(request, scope.id, scope.root, cost, relations, form, digest)
+        return cls(request, lineage[-1], lineage[0], cost, relations, form, digest)
 
     def row(self, charge_id: str, seq: int) -> ChargeRow:
         """The charge, reserved by entry ``seq``; its lease is the ledger's to say."""
         asked, root = self.request, self.dataset
         return ChargeRow(
             *(charge_id, root, seq, root, self.account, asked.analyst, RESERVED, asked.question, asked.statement),
-            *(asked.shared, canonical_json(self.form["cost"]), "", "", 0),
+            *(asked.shared, charge_text(self.cost), "", "", 0),
         )
 
     def body(self, charge_id: str, **more: Json) -> dict[str, Json]:
         """What the journal says of the charge."""
         bound: dict[str, Json] = {"key": self.request.key, "request": self.hash} if self.request.key else {}
         return {**self.form, **bound, **more, "charge": charge_id}
+
+
+# an analyst asks few kinds of questions, many times
+@lru_cache(maxsize=1024)
+def _priced(event: Event) -> tuple[Charge, frozenset[str], Json]:
+    """What an event costs, the neighbours for which that was proved, and its stored form."""
+    relations = frozenset(each.value for each in relations_of(event))
+    return charge_for(account(event)), relations, event_to_json(event)

@@ -12,7 +12,6 @@ import json
 import threading
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -195,7 +194,7 @@ class Ledger(Owner):
             except AccountFrozen as frozen:
                 _void(rows, books, row, "frozen")
                 return frozen
-            rows.put_charge(replace(row, state=EXECUTING, lease_until=rows.now() + self._lease))
+            rows.put_charge(row._replace(state=EXECUTING, lease_until=rows.now() + self._lease))
             books.note("execute", {"charge": charge_id})
             books.save()
             return None
@@ -213,7 +212,7 @@ class Ledger(Owner):
 
         def unit(rows: Rows) -> None:
             books, row = self._at(rows, charge_id, EXECUTING, COMMITTED)
-            rows.put_charge(replace(row, state=COMMITTED))
+            rows.put_charge(row._replace(state=COMMITTED))
             books.settle(charge_from_text(row.cost))
             rows.put_answer(AnswerRow(row.question, row.statement, row.shared, row.id, body))
             seq = books.note("commit", {"charge": charge_id, "answer": digest} | ({"parts": parts} if parts else {}))
@@ -278,7 +277,7 @@ class Ledger(Owner):
         books.require(ready.cost, books.lineage)
         books.hold(ready.cost)
         seq = books.note("reserve", ready.body(charge_id))
-        rows.put_charge(replace(ready.row(charge_id, seq), lease_until=rows.now() + self._lease))
+        rows.put_charge(ready.row(charge_id, seq)._replace(lease_until=rows.now() + self._lease))
         bind(rows, ready, charge_id, seq)
         books.save()
         return charge_id
@@ -337,7 +336,7 @@ def _close(until: Callable[[Rows], int | None], dataset: str, reason: str, rows:
 
 def _void(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
     """reserved -> voided: every account gets the cost back."""
-    rows.put_charge(replace(row, state=VOIDED, reason=reason))
+    rows.put_charge(row._replace(state=VOIDED, reason=reason))
     books.let_go(charge_from_text(row.cost))
     books.note("void", {"charge": row.id, "reason": reason} if reason else {"charge": row.id})
     books.save()
@@ -345,7 +344,7 @@ def _void(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
 
 def _forfeit(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
     """executing -> forfeited: every account has spent the cost."""
-    rows.put_charge(replace(row, state=FORFEITED, reason=reason))
+    rows.put_charge(row._replace(state=FORFEITED, reason=reason))
     books.settle(charge_from_text(row.cost))
     books.note("forfeit", {"charge": row.id, "reason": reason})
     books.save()

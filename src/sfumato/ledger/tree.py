@@ -60,8 +60,7 @@ class Scope:
     @property
     def lineage(self) -> tuple[str, ...]:
         """The ids from the dataset down to this account."""
-        quoted = [name.replace("%", "%25").replace("/", "%2F") for name in self.parts]
-        return tuple("/".join(quoted[: depth + 1]) for depth in range(len(quoted)))
+        return _lineage(self)
 
     @property
     def id(self) -> str:
@@ -90,6 +89,12 @@ def require_storable(what: str, text: str, longest: int) -> None:
     length = len(text.encode())
     if length > longest:
         raise WrongUse(f"The {what} has {length} bytes.", allowed=f"at most {longest} bytes in UTF-8")
+
+
+@lru_cache(maxsize=65536)
+def _lineage(scope: Scope) -> tuple[str, ...]:
+    quoted = [name.replace("%", "%25").replace("/", "%2F") for name in scope.parts]
+    return tuple("/".join(quoted[: depth + 1]) for depth in range(len(quoted)))
 
 
 scope_of = lru_cache(maxsize=65536)(Scope.of)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from sfumato.errors import SfumatoError
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, is_intact
-from sfumato.ledger.replay import DIGEST, Replay, answer_digest, key_digest, part_digest, stored_digest
+from sfumato.ledger.replay import DIGEST, Replay, answer_digest, row_digest, stored_digest
 from sfumato.ledger.seal import Head
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import AccountRow, AnswerRow, ChargeRow, Rows
@@ -139,13 +139,13 @@ def _charge_differences(row: ChargeRow, answer: AnswerRow | None, digest: bytes,
 
 
 def _compare_keys(rows: Rows, replay: Replay) -> None:
-    stored = map(key_digest, rows.keys())
+    stored = map(row_digest, rows.keys())
     if b"".join(stored) != replay.keys:
         replay.problems.append("the idempotency keys are not those of the journal")
 
 
 def _compare_parts(rows: Rows, replay: Replay) -> None:
-    stored = map(part_digest, rows.parts())
+    stored = map(row_digest, rows.parts())
     if b"".join(stored) != replay.parts:
         replay.problems.append("the parts of answers are not those of the journal")
 

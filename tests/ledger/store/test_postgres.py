@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from urllib.parse import quote
 
 import psycopg
@@ -53,7 +52,7 @@ class TestPostgres(LedgerStoreContract):
 def count_up(rows: Rows) -> int:
     """A unit that reads, decides and writes: a race would lose one."""
     row = rows.lock(["d"])["d"]
-    rows.put_account(replace(row, seq=row.seq + 1))
+    rows.put_account(row._replace(seq=row.seq + 1))
     return row.seq + 1
 
 
@@ -226,7 +225,7 @@ def test_a_unit_that_forgets_to_lock_loses_one(store: Postgres) -> None:
         row = rows.account("d")
         assert row is not None
         together.wait(10)
-        rows.put_account(replace(row, seq=row.seq + 1))
+        rows.put_account(row._replace(seq=row.seq + 1))
         return row.seq + 1
 
     with ThreadPoolExecutor(2) as threads:
@@ -234,7 +233,7 @@ def test_a_unit_that_forgets_to_lock_loses_one(store: Postgres) -> None:
 
 
 def test_a_deadlock_is_undone_and_run_again(postgres: Cluster, store: Postgres) -> None:
-    store.write(lambda rows: rows.put_account(replace(ACCOUNT, id="e")))
+    store.write(lambda rows: rows.put_account(ACCOUNT._replace(id="e")))
     impatient = Postgres(with_settings(store_url(postgres, store), deadlock_timeout="10ms"))
     together = threading.Barrier(2)
     runs: list[str] = []
@@ -246,7 +245,7 @@ def test_a_deadlock_is_undone_and_run_again(postgres: Cluster, store: Postgres) 
             if runs.count(first) == 1:
                 together.wait(10)
             row = rows.lock([second])[second]
-            rows.put_account(replace(row, seq=row.seq + 1))
+            rows.put_account(row._replace(seq=row.seq + 1))
 
         return unit
 
@@ -261,7 +260,7 @@ def test_only_one_can_create_an_account_that_is_not_there(store: Postgres) -> No
     def create(rows: Rows) -> bool:
         if "new" in rows.lock(["new"]):
             return False
-        rows.put_account(replace(ACCOUNT, id="new"))
+        rows.put_account(ACCOUNT._replace(id="new"))
         return True
 
     with ThreadPoolExecutor(8) as threads:
@@ -298,7 +297,7 @@ def test_a_wire_cut_before_the_commit_was_sent_is_mended(store: Postgres, postgr
         row = rows.lock(["d"])["d"]
         if len(runs) == 1:
             disconnect(store_url(postgres, store))
-        rows.put_account(replace(row, seq=row.seq + 1))
+        rows.put_account(row._replace(seq=row.seq + 1))
         return counted_in(rows)
 
     assert store.write(unit) == 1

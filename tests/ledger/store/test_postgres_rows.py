@@ -4,7 +4,6 @@
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import pytest
 
@@ -23,7 +22,7 @@ def store(database: str) -> Iterator[Postgres]:
 
     def fill(rows: Rows) -> None:
         for name in "gfedcba":
-            rows.put_account(replace(ACCOUNT, id=name))
+            rows.put_account(ACCOUNT._replace(id=name))
 
     opened.write(fill)
     yield opened
@@ -37,7 +36,7 @@ def test_accounts_named_in_any_order_are_locked_in_one(store: Postgres) -> None:
         def unit(rows: Rows) -> None:
             runs.append(first)
             for row in rows.lock([first, second]).values():
-                rows.put_account(replace(row, seq=row.seq + 1))
+                rows.put_account(row._replace(seq=row.seq + 1))
 
         for _ in range(25):
             store.write(unit)
@@ -85,7 +84,7 @@ def test_what_is_asked_ahead_is_read_after_the_locks(store: Postgres, ids: list[
         (row,) = rows.lock(["a"]).values()
         held.set()
         waiting.wait()
-        rows.put_account(replace(row, id="b", spent="told"))
+        rows.put_account(row._replace(id="b", spent="told"))
 
     def second(rows: Rows) -> object:
         rows.lock(ids, lambda: rows.account("b"))
@@ -124,11 +123,11 @@ def test_a_unit_happens_at_one_moment_and_a_later_one_not_before_it(store: Postg
 def test_a_reader_sees_one_state_whatever_is_written_meanwhile(store: Postgres) -> None:
     def unit(rows: Rows) -> list[int]:
         before = [row.seq for row in rows.accounts()]
-        store.write(lambda other: other.put_account(replace(ACCOUNT, id="a", seq=9)))
+        store.write(lambda other: other.put_account(ACCOUNT._replace(id="a", seq=9)))
         return [after.seq - seq for after, seq in zip(rows.accounts(), before, strict=True)]
 
     assert store.read(unit) == [0] * 7
-    assert store.peek("a") == replace(ACCOUNT, id="a", seq=9)
+    assert store.peek("a") == ACCOUNT._replace(id="a", seq=9)
 
 
 def test_the_sign_for_a_value_is_the_servers() -> None:

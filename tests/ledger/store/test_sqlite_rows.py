@@ -2,7 +2,6 @@
 """The rows in memory and the rows on disk never disagree."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import apsw
 import pytest
@@ -83,13 +82,13 @@ def test_memory_says_what_the_tables_say(steps: list[tuple[str, int, str, int, i
     rows = SQLiteRows(connection)
     for act, number, state, lease, seen in steps:
         if act == "account":
-            rows.put_account(replace(ACCOUNT, id=f"d{number}", spent=f"{lease}"))
+            rows.put_account(ACCOUNT._replace(id=f"d{number}", spent=f"{lease}"))
         elif act == "charge":
             rows.put_charge(another(number, state, lease_until=lease, acknowledged=seen, reason=str(lease)))
         elif act == "answer" and rows.answer(f"q{number}") is None:
-            rows.put_answer(replace(ANSWER, question=f"q{number}", charge=f"c{number}"))
+            rows.put_answer(ANSWER._replace(question=f"q{number}", charge=f"c{number}"))
         elif act == "key" and rows.key("d", f"k{number}") is None:
-            rows.put_key(replace(KEY, account="d", key=f"k{number}", seq=number))
+            rows.put_key(KEY._replace(account="d", key=f"k{number}", seq=number))
         elif act == "drop" and not rows.torn:
             rows.drop_unit()
         elif act == "read":
@@ -132,13 +131,13 @@ def test_what_is_live_is_loaded_when_a_ledger_is_opened(connection: apsw.Connect
 def test_a_batch_writes_an_account_once_however_often_it_moved(connection: apsw.Connection) -> None:
     rows = SQLiteRows(connection)
     for number in range(32):
-        rows.put_account(replace(ACCOUNT, seq=number))
+        rows.put_account(ACCOUNT._replace(seq=number))
         rows.end_unit()
     before = connection.total_changes()
     rows.end_batch()
     assert connection.total_changes() - before == 1
     found = connection.execute("SELECT * FROM account").fetchall()
-    assert [AccountRow(*row) for row in found] == [replace(ACCOUNT, seq=31)]
+    assert [AccountRow(*row) for row in found] == [ACCOUNT._replace(seq=31)]
 
 
 def test_a_unit_however_long_is_not_kept_in_memory(connection: apsw.Connection) -> None:
@@ -219,8 +218,8 @@ def test_a_charge_that_has_ended_is_seen_by_its_unit_and_by_the_next(connection:
     rows = SQLiteRows(connection)
     rows.put_charge(CHARGE)
     rows.end_unit()
-    rows.put_charge(replace(CHARGE, state=COMMITTED))
-    ended: ChargeRow = replace(CHARGE, state=COMMITTED)
+    rows.put_charge(CHARGE._replace(state=COMMITTED))
+    ended: ChargeRow = CHARGE._replace(state=COMMITTED)
     assert (rows.charge("c1"), rows.under_way("q1"), rows.torn) == (ended, None, False)
     rows.put_answer(ANSWER)
     rows.end_unit()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+import sfumato.ledger.store.writer as module
 from sfumato.errors import LedgerUnavailable
 from sfumato.ledger.store.writer import Task, Writer
 
@@ -181,3 +182,60 @@ def test_nobody_waits_at_a_closed_door(recorder: Recorder) -> None:
     closer.start()
     assert together(8, knock) == ["refused"] * 8
     closer.join()
+
+
+def test_those_who_are_answered_together_are_served_together_again(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_patience", lambda took: 1e6)
+    owner, enough = Owner(), threading.Event()
+
+    def run(tasks: Sequence[Task]) -> None:
+        recorder.run(tasks)
+        if recorder.batches.count(8) == 10:
+            enough.set()
+
+    writer = Writer(run, recorder.ended.set, owner)
+
+    def again(number: int) -> object:
+        try:
+            while True:
+                writer.do(lambda: number, writes=True)
+        except LedgerUnavailable:
+            return "refused"
+
+    closer = threading.Thread(target=lambda: (enough.wait(), writer.close()))
+    closer.start()
+    assert together(8, again) == ["refused"] * 8
+    closer.join()
+    served = recorder.batches[: recorder.batches.index(8) + 10]
+    assert served == sorted(served)
+
+
+def test_nobody_is_waited_for_where_one_asks_alone(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_patience", lambda took: 1e6)
+    owner = Owner()
+    writer = Writer(recorder.run, recorder.ended.set, owner)
+    assert [writer.do(lambda number=number: number, writes=True) for number in range(5)] == list(range(5))
+    assert recorder.batches == [1] * 5
+    writer.close()
+
+
+def test_who_does_not_come_back_is_not_waited_for_long(recorder: Recorder) -> None:
+    owner = Owner()
+    writer = Writer(recorder.run, recorder.ended.set, owner)
+    together(8, lambda number: writer.do(lambda: number, writes=True))
+    assert writer.do(lambda: "one", writes=True) == "one"
+    writer.close()
+
+
+def test_the_wait_is_half_as_long_as_a_flush_and_never_long() -> None:
+    assert module._patience(0.004) == 0.002
+    assert module._patience(60) == 0.01
+
+
+def test_an_owner_may_come_to_its_end_under_the_lock_of_the_queue() -> None:
+    inbox = module._Inbox()
+    with inbox._changed:
+        inbox.close()
+    assert inbox.take(5, 1e6) == []

@@ -6,12 +6,13 @@ keys, parts, journal entries), runs a *unit of work* over them as a whole or not
 tells anybody of a row that a crash could still take back. What a charge costs, whether an
 account admits it, and which steps exist is decided in ``spend``, the same for every store.
 
-One shared suite holds every store to this page: ``tests/contracts/ledger_store.py``.
+One shared suite holds every store to this page: ``tests/contracts/ledger_store.py``. Rows are
+tuples, in the order of their columns: a charge makes a dozen of them, and verify reads millions.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from sfumato.ledger.journal import Entry
 
@@ -22,8 +23,7 @@ T = TypeVar("T")
 RESERVED, EXECUTING, COMMITTED, FORFEITED, VOIDED = "reserved", "executing", "committed", "forfeited", "voided"
 
 
-@dataclass(frozen=True, slots=True)
-class AccountRow:
+class AccountRow(NamedTuple):
     """An account as stored. Texts are canonical JSON, or empty where there is none.
 
     ``id`` is its path (``dataset``, ``dataset/purpose``, ``dataset/purpose/analyst``) and
@@ -47,8 +47,7 @@ class AccountRow:
     head: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChargeRow:
+class ChargeRow(NamedTuple):
     """A charge as stored; its event is in the journal entry ``seq`` of ``chain``, which opened it.
 
     ``account`` is the analyst's, ``dataset`` the root above it. ``cost`` is canonical JSON.
@@ -73,8 +72,7 @@ class ChargeRow:
     acknowledged: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerRow:
+class AnswerRow(NamedTuple):
     """An answer as stored: its three keys, the charge that paid for it, its bytes."""
 
     question: str
@@ -84,8 +82,7 @@ class AnswerRow:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class KeyRow:
+class KeyRow(NamedTuple):
     """An idempotency key, bound for ever to the hash of one request by entry ``seq`` of ``chain``."""
 
     account: str
@@ -96,8 +93,7 @@ class KeyRow:
     seq: int
 
 
-@dataclass(frozen=True, slots=True)
-class PartRow:
+class PartRow(NamedTuple):
     """Part of an answer that may be asked for again by its own key: committed by entry ``seq`` of ``chain``."""
 
     part: str

@@ -43,8 +43,9 @@ class Layers(Generic[T]):
 
     def keep_unit(self) -> None:
         """The unit ended well: the batch has its rows."""
-        self._batch |= self._unit
-        self._unit = {}
+        if self._unit:
+            self._batch |= self._unit
+            self._unit = {}
 
     def drop_unit(self) -> None:
         """The unit failed."""

@@ -8,7 +8,6 @@ round trip, however much is read.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from itertools import count
 from typing import Any, TypeAlias
@@ -16,7 +15,7 @@ from typing import Any, TypeAlias
 import psycopg
 
 from sfumato.ledger.store.base import AccountRow, PartRow
-from sfumato.ledger.store.rows import ACCOUNTS, PUT_ACCOUNT, PUT_PART, Cell, SqlRows, account_cells, part_cells
+from sfumato.ledger.store.rows import ACCOUNTS, PUT_ACCOUNT, PUT_PART, Cell, SqlRows
 
 Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
 Cursor: TypeAlias = psycopg.Cursor[tuple[Any, ...]]
@@ -56,17 +55,17 @@ class PostgresRows(SqlRows):
 
     def put_account(self, row: AccountRow) -> None:
         earlier = self._accounts.get(row.id)
-        self._accounts[row.id] = replace(row, parent=earlier.parent) if earlier else row
+        self._accounts[row.id] = row._replace(parent=earlier.parent) if earlier else row
 
     def put_parts(self, rows: Sequence[PartRow]) -> None:
         # one statement, whatever their number: what waits may hold each text once
         if rows:
             _, _, one = PUT_PART.partition(" VALUES ")
-            self._run(PUT_PART + f", {one}" * (len(rows) - 1), tuple(cell for row in rows for cell in part_cells(row)))
+            self._run(PUT_PART + f", {one}" * (len(rows) - 1), tuple(cell for row in rows for cell in row))
 
     def send(self) -> None:
         """Sends what waits. It is in different tables, or different accounts: the order within is no matter."""
-        writes = [*self._writes.items(), *((PUT_ACCOUNT, account_cells(row)) for row in self._accounts.values())]
+        writes = [*self._writes.items(), *((PUT_ACCOUNT, row) for row in self._accounts.values())]
         self._writes, self._accounts = {}, {}
         if writes:
             self._ahead = {}
@@ -85,7 +84,7 @@ class PostgresRows(SqlRows):
                 ahead()
             finally:
                 self._looks_ahead = False
-        return {row[0]: AccountRow(*row) for row in rows.fetchall()}
+        return {row[0]: AccountRow._make(row) for row in rows.fetchall()}
 
     def _run(self, sql: str, values: tuple[Cell, ...] = ()) -> None:
         if sql in self._writes:

@@ -6,9 +6,7 @@ locks. ``?`` stands for a value, and nothing else in a statement is a question m
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields
-from operator import attrgetter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from sfumato.ledger.journal import Entry
@@ -29,7 +27,7 @@ Cell: TypeAlias = int | str | bytes
 
 def _columns(kind: type[AccountRow | ChargeRow | AnswerRow | KeyRow | PartRow]) -> list[str]:
     """The fields of a row in their order; ``limit`` is a word of SQL."""
-    return ['"limit"' if field.name == "limit" else field.name for field in fields(kind)]
+    return ['"limit"' if name == "limit" else name for name in kind._fields]
 
 
 def _add(table: str, columns: list[str], changed: Iterable[str] = ()) -> str:
@@ -39,14 +37,6 @@ def _add(table: str, columns: list[str], changed: Iterable[str] = ()) -> str:
     return f"{sql} ON CONFLICT (id) DO UPDATE SET {taken}" if taken else sql
 
 
-def _cells(kind: type[AccountRow | ChargeRow | AnswerRow | KeyRow | PartRow]) -> Callable[[Any], tuple[Cell, ...]]:
-    """The values of a row, for its columns."""
-    return attrgetter(*(field.name for field in fields(kind)))
-
-
-account_cells, _charge_cells, _answer_cells, _key_cells, part_cells = map(
-    _cells, (AccountRow, ChargeRow, AnswerRow, KeyRow, PartRow)
-)
 _ACCOUNT, _CHARGE, _ANSWER, _KEY, _PART = map(_columns, (AccountRow, ChargeRow, AnswerRow, KeyRow, PartRow))
 _ENTRY = list(Entry._fields)
 PUT_ACCOUNT = _add("account", _ACCOUNT, _ACCOUNT[2:])
@@ -109,24 +99,24 @@ class SqlRows(ABC):
 
     def account(self, account_id: str) -> AccountRow | None:
         row = self._one(f"{ACCOUNTS} WHERE id = ?", (account_id,))
-        return AccountRow(*row) if row else None
+        return AccountRow._make(row) if row else None
 
     def accounts(self) -> Iterator[AccountRow]:
-        return (AccountRow(*row) for row in self._stream(f"{ACCOUNTS} ORDER BY id"))
+        return (AccountRow._make(row) for row in self._stream(f"{ACCOUNTS} ORDER BY id"))
 
     def put_account(self, row: AccountRow) -> None:
-        self._run(PUT_ACCOUNT, account_cells(row))
+        self._run(PUT_ACCOUNT, row)
 
     def charge(self, charge_id: str) -> ChargeRow | None:
         row = self._one(f"{_CHARGES} WHERE id = ?", (charge_id,))
-        return ChargeRow(*row) if row else None
+        return ChargeRow._make(row) if row else None
 
     def put_charge(self, row: ChargeRow) -> None:
-        self._run(_PUT_CHARGE, _charge_cells(row))
+        self._run(_PUT_CHARGE, row)
 
     def under_way(self, question: str) -> ChargeRow | None:
         row = self._one(f"{_CHARGES} WHERE question = ? AND {_OPEN}", (question,))
-        return ChargeRow(*row) if row else None
+        return ChargeRow._make(row) if row else None
 
     def overdue(self, until: int | None, limit: int, dataset: str | None = None) -> list[ChargeRow]:
         conditions: list[tuple[str, Cell]] = []
@@ -136,11 +126,11 @@ class SqlRows(ABC):
             conditions.append((" AND dataset = ?", dataset))
         where, values = "".join(text for text, _ in conditions), tuple(value for _, value in conditions)
         rows = self._all(f"{_CHARGES} WHERE {_OPEN}{where} ORDER BY lease_until, id LIMIT ?", (*values, limit))
-        return [ChargeRow(*row) for row in rows]
+        return [ChargeRow._make(row) for row in rows]
 
     def failures(self, dataset: str) -> list[ChargeRow]:
         rows = self._all(f"{_CHARGES} WHERE dataset = ? AND {_UNSEEN} ORDER BY chain, seq", (dataset,))
-        return [ChargeRow(*row) for row in rows]
+        return [ChargeRow._make(row) for row in rows]
 
     def answer(self, question: str) -> AnswerRow | None:
         return self._answer("question = ?", question)
@@ -153,27 +143,27 @@ class SqlRows(ABC):
 
     def _answer(self, condition: str, value: str) -> AnswerRow | None:
         row = self._one(f"{_ANSWERS} WHERE {condition} ORDER BY rowid LIMIT 1", (value,))
-        return AnswerRow(*row) if row else None
+        return AnswerRow._make(row) if row else None
 
     def put_answer(self, row: AnswerRow) -> None:
-        self._run(_PUT_ANSWER, _answer_cells(row))
+        self._run(_PUT_ANSWER, row)
 
     def key(self, account: str, key: str) -> KeyRow | None:
         row = self._one(f"{_KEYS} WHERE account = ? AND key = ?", (account, key))
-        return KeyRow(*row) if row else None
+        return KeyRow._make(row) if row else None
 
     def put_key(self, row: KeyRow) -> None:
-        self._run(_PUT_KEY, _key_cells(row))
+        self._run(_PUT_KEY, row)
 
     def put_parts(self, rows: Sequence[PartRow]) -> None:
         for row in rows:
-            self._run(PUT_PART, part_cells(row))
+            self._run(PUT_PART, row)
 
     def released(self, part: str) -> list[AnswerRow]:
-        return [AnswerRow(*row) for row in self._all(_RELEASED, (part,))]
+        return [AnswerRow._make(row) for row in self._all(_RELEASED, (part,))]
 
     def append(self, entry: Entry) -> None:
-        self._run(_APPEND, tuple(entry))
+        self._run(_APPEND, entry)
 
     def last_entry(self, chain: str) -> Entry | None:
         row = self._one(f"{_ENTRIES} WHERE chain = ? ORDER BY seq DESC LIMIT 1", (chain,))
@@ -193,14 +183,14 @@ class SqlRows(ABC):
     def history(self) -> Iterator[tuple[ChargeRow, AnswerRow | None]]:
         width = len(_CHARGE)
         for row in self._stream(_HISTORY):
-            answer = AnswerRow(*row[width:]) if row[width] is not None else None
-            yield ChargeRow(*row[:width]), answer
+            answer = AnswerRow._make(row[width:]) if row[width] is not None else None
+            yield ChargeRow._make(row[:width]), answer
 
     def keys(self) -> Iterator[KeyRow]:
-        return (KeyRow(*row) for row in self._stream(f"{_KEYS} ORDER BY chain, seq"))
+        return (KeyRow._make(row) for row in self._stream(f"{_KEYS} ORDER BY chain, seq"))
 
     def parts(self) -> Iterator[PartRow]:
-        return (PartRow(*row) for row in self._stream(f"{_PARTS} ORDER BY chain, seq, part"))
+        return (PartRow._make(row) for row in self._stream(f"{_PARTS} ORDER BY chain, seq, part"))
 
     def counts(self) -> Counts:
         return Counts(*self._all(_COUNTS)[0])

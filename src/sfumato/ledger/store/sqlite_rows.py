@@ -9,8 +9,8 @@ the process go first.
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import fields, replace
 from functools import lru_cache
+from heapq import nsmallest
 from operator import attrgetter
 from typing import Any
 
@@ -18,7 +18,7 @@ import apsw
 
 from sfumato.ledger.store.base import EXECUTING, FORFEITED, RESERVED, AccountRow, AnswerRow, ChargeRow, Counts, KeyRow
 from sfumato.ledger.store.layers import Layers
-from sfumato.ledger.store.rows import CHANGEABLE, PUT_ACCOUNT, Cell, SqlRows, account_cells
+from sfumato.ledger.store.rows import CHANGEABLE, PUT_ACCOUNT, Cell, SqlRows
 
 _OPEN = (RESERVED, EXECUTING)
 # A power of two; SQLite takes 32,766 values in a statement.
@@ -26,7 +26,7 @@ _ROWS_AT_ONCE = 256
 # A unit that writes more than this (an import) does not keep it all in memory.
 _WRITES_KEPT = 8192
 
-_fixed = attrgetter(*(field.name for field in fields(ChargeRow) if field.name not in CHANGEABLE))
+_fixed = attrgetter(*(name for name in ChargeRow._fields if name not in CHANGEABLE))
 
 Write = tuple[str, tuple[Cell, ...]]
 
@@ -89,8 +89,7 @@ class SQLiteRows(SqlRows):
         return self._epoch + time.monotonic_ns() // 10**6
 
     def lock(self, ids: Iterable[str], ahead: Callable[[], object] | None = None) -> dict[str, AccountRow]:
-        found = {each: self.account(each) for each in ids}
-        return {each: row for each, row in found.items() if row is not None}
+        return {each: row for each in ids if (row := self.account(each)) is not None}
 
     def account(self, account_id: str) -> AccountRow | None:
         known = self.held.get(account_id)
@@ -117,7 +116,7 @@ class SQLiteRows(SqlRows):
     def put_charge(self, row: ChargeRow) -> None:
         known = self._charges.get(row.id)
         if known is not None and _fixed(known) != _fixed(row):
-            row = replace(known, **{name: getattr(row, name) for name in CHANGEABLE})
+            row = known._replace(**{name: getattr(row, name) for name in CHANGEABLE})
         self._charges.put(row.id, row)
         super().put_charge(row)
 
@@ -132,11 +131,11 @@ class SQLiteRows(SqlRows):
             and (until is None or row.lease_until <= until)
             and (dataset is None or row.dataset == dataset)
         ]
-        return sorted(found, key=lambda row: (row.lease_until, row.id))[:limit]
+        return nsmallest(limit, found, key=attrgetter("lease_until", "id"))
 
     def failures(self, dataset: str) -> list[ChargeRow]:
-        live = [row for row in self._charges.values() if _is_live(row) and row.state == FORFEITED]
-        return sorted((row for row in live if row.dataset == dataset), key=lambda row: (row.chain, row.seq))
+        failed = [row for row in self._charges.values() if row.state == FORFEITED and row.dataset == dataset]
+        return sorted((row for row in failed if not row.acknowledged), key=attrgetter("chain", "seq"))
 
     def answer(self, question: str) -> AnswerRow | None:
         return self._answers.get(question) or self._tables.answer(question)
@@ -163,7 +162,7 @@ class SQLiteRows(SqlRows):
             self._send_accounts()
 
     def _send_accounts(self) -> None:
-        self._tables.write([(PUT_ACCOUNT, account_cells(row)) for row in self.held.changed()])
+        self._tables.write([(PUT_ACCOUNT, row) for row in self.held.changed()])
 
     def _send(self) -> None:
         writes, self._batch = self._batch, []
