@@ -20,7 +20,7 @@ from sfumato.plan.scalar import And, Compare, Constant, Field, IsNull, Member, N
 from sfumato.plan.scope import expressions, nodes
 from sfumato.plan.status import Raw
 
-# A test of so few codes is evaluated at each of them.
+# A test that does more than compare is evaluated at each code, of so few.
 _FEW = 2**10
 # What is passed in more pieces than these is not asked of stored numbers.
 _PIECES = 8
@@ -141,16 +141,14 @@ def stored_test(test: Scalar, column: Column, scan: Scan, source: Source) -> str
 def passing(test: Scalar, kind: Integer | Date | Category | Boolean) -> list[Run] | None:
     """The runs of codes at which a test of one column is TRUE; None: too many to see, or it is TRUE of NULL."""
     low, high = kind.lower_code, kind.upper_code
+    turns = _turns(test)
+    if (turns is None and kind.size > _FEW) or _passes(test, None):
+        return None
     # between two neighbours of these the test is what it is at both
     seen: Sequence[int] = range(low, high + 1)
-    if kind.size > _FEW:
-        turns = _turns(test)
-        if turns is None:
-            return None
+    if turns is not None:
         near = {code + off for code in turns for off in (-1, 0, 1)}
         seen = sorted({low, high, *(code for code in near if low <= code <= high)})
-    if _passes(test, None):
-        return None
     runs: list[Run] = []
     for code, before in zip(seen, (None, *seen), strict=False):
         if not _passes(test, code):
