@@ -23,8 +23,10 @@ def cases() -> Iterator[Case]:
     yield Case(
         "text to emitted SQL, the widest statement", MEASURED, Work(QUESTIONS, "compile, widest"), (), at_most(10)
     )
-    plain = Peer("plain DuckDB", Work(QUESTIONS, "plain", n=10**6), at_most_more(10))
-    yield Case("one filtered count of 1,000,000 rows", MILLI, Work(QUESTIONS, "small query", n=10**6), (plain,))
+    for source, of in (("a DuckDB file", " of a stored table"), ("Parquet", "")):
+        plain = Peer("plain DuckDB", Work(QUESTIONS, f"plain{of}", n=10**6), at_most_more(10))
+        ours = Work(QUESTIONS, f"small query{of}", n=10**6)
+        yield Case(f"one filtered count of 1,000,000 rows, {source}", MILLI, ours, (plain,))
     yield Case("preview", MILLI, Work(QUESTIONS, "preview", n=10**6), (), at_most(5))
 
 

@@ -74,6 +74,27 @@ def _session(rows: int) -> sf.Session:
     return sf.connect(tables(events(FOLDER, rows)), dataset=f"bench-{rows}", budget=budget, ledger=f"{ledger}/l.db")
 
 
+def _stored(rows: int) -> str:
+    """The events and users as a DuckDB file, made once."""
+    place = events(FOLDER, rows)
+    stored = place / "events.duckdb"
+    if not stored.exists():
+        with duckdb.connect(stored.with_suffix(".part")) as made:
+            for name in ("events", "users"):
+                made.execute(f"CREATE TABLE {name} AS FROM '{place / name}.parquet'")
+        stored.with_suffix(".part").rename(stored)
+    return str(stored)
+
+
+@cache
+def _session_of_tables(rows: int) -> sf.Session:
+    ledger, declared = tempfile.mkdtemp(prefix="sfumato-bench-"), tables(events(FOLDER, rows)).items()
+    stored = {
+        name: sf.Table(_stored(rows), table=name, unit=each.unit, columns=each.columns) for name, each in declared
+    }
+    return sf.connect(stored, dataset="bench", budget=sf.Budget(10**6, "0.1"), ledger=f"{ledger}/l.db")
+
+
 def _compiled(sql: str) -> float:
     """Seconds from a text to the SQL of the engine; the least of five, all caches of constants warm."""
     engine, found = _session(10**6)._engine, []
@@ -99,9 +120,9 @@ def _filter() -> str:
     )
 
 
-def _small(scale: float, n: int) -> Call:
+def _small(scale: float, n: int, of: Callable[[int], sf.Session] = _session) -> Call:
     """One filtered count, answered, the three syncs of the ledger included."""
-    session = _session(n)
+    session = of(n)
     return lambda: session.query(f"SELECT COUNT(*) AS n FROM events WHERE {_filter()}", rho="1e-9")
 
 
@@ -109,6 +130,11 @@ def _plain(scale: float, n: int) -> Call:
     """The same count, as anyone would ask it."""
     connection, path = duckdb.connect(), events(FOLDER, n) / "events.parquet"
     return lambda: connection.execute(f"SELECT COUNT(*) FROM '{path}' WHERE {_filter()}").fetchall()
+
+
+def _plain_stored(scale: float, n: int) -> Call:
+    connection = duckdb.connect(_stored(n), read_only=True)
+    return lambda: connection.execute(f"SELECT COUNT(*) FROM events WHERE {_filter()}").fetchall()
 
 
 def _preview(scale: float, n: int) -> Call:
@@ -120,6 +146,8 @@ WORKS = {
     "compile, median": partial(_compile, statistics.median),
     "compile, widest": partial(_compile, max),
     "small query": _small,
+    "small query of a stored table": partial(_small, of=_session_of_tables),
     "plain": _plain,
+    "plain of a stored table": _plain_stored,
     "preview": _preview,
 }

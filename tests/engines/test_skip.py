@@ -38,6 +38,7 @@ from tests.contracts.conformance import differs
 from tests.contracts.examples import PEOPLE, STAYS, N
 from tests.contracts.world import content, plan, read, scan
 
+NAN, INF = float("nan"), float("inf")
 DAYS = [datetime.date(1969, 12, 31), datetime.date(1970, 1, 5), datetime.date(1970, 2, 1), datetime.date(2999, 1, 1)]
 # a declaration, and the values that are stored
 COLUMNS = {
@@ -58,6 +59,13 @@ COLUMNS = {
         )
         for width, bits in {pa.int8(): 7, pa.int32(): 31, pa.int64(): 63}.items()
     },
+    "real": (
+        sf.Real(-2, 3, step="0.5", missing="1.5"),
+        pa.array([-9.0, -2.0, -1.75, -1.5, -0.25, -0.0, 0.25, 0.75, 1.5, 2.5, 2.75, 3.0, 8.0, NAN, INF, -INF, None]),
+    ),
+    "single": (sf.Real(0, 1, step="0.1"), pa.array([0.05, 0.15, 0.25, 0.35, 0.95, 1.05, -1.0, None], pa.float32())),
+    "rounded": (sf.Integer(-(2**20), 2**20), pa.array([-(2.0**20), -1.5, -0.5, 0.5, 1.5, 2.5, 2.0**20, 1e300, NAN])),
+    "coarse": (sf.Real(-(2**52), 2**52, step=1), pa.array([-(2.0**52), -0.5, 0.5, 1.5, 2.0**52, None])),
     "wide": (sf.Integer(-(2**40), 2**40), pa.array([-(2**63), -(2**40), -7, 0, 2**40, 2**63 - 1, None], pa.int64())),
     "small": (sf.Integer(3, 300), pa.array([0, 3, 200, 255, None], pa.uint8())),
 }
@@ -139,6 +147,7 @@ def test_each_stored_type_is_asked_at_the_ends_of_its_range(ask):
 
 
 _between, _listed, _passing, column_text = skip._between, skip._listed, skip.passing, skip.column_text
+_rounded = skip._rounded
 MUTANTS = {
     "nothing beyond the bounds": ("_between", lambda run, kind, raw: f"{raw} BETWEEN {run[0]} AND {run[1]}"),
     "the lower end left out": ("_between", lambda run, *rest: _between((min(run[0] + 1, run[1]), run[1]), *rest)),
@@ -148,6 +157,9 @@ MUTANTS = {
         "_passes",
         lambda test, code: code is not None and evaluate(test, lambda leaf: code) is True,
     ),
+    "halves go up": ("_rounded", lambda run, *rest: _rounded(run, *rest).replace(">=", ">").replace(">", ">=")),
+    "halves go down": ("_rounded", lambda run, *rest: _rounded(run, *rest).replace("<=", "<").replace("<", "<=")),
+    "codes are not rounded": ("_rounded", lambda run, kind, read: f"{read} BETWEEN {run[0]} AND {run[1]}"),
     "turns forgotten": ("_turns", lambda test: set()),
 }
 
@@ -210,11 +222,22 @@ def test_tests_of_one_column_are_asked_of_the_table_and_others_stay():
     assert asked(Filter(PEOPLE, And((FEW, LETTER)))) == (PEOPLE, texts)
 
 
+@pytest.mark.parametrize("stored", ["DOUBLE", "VARCHAR", "DECIMAL(9,2)"])
 @pytest.mark.parametrize("name", ["x", "t"])
-def test_floats_and_texts_keep_their_tests(name):
+def test_texts_and_numbers_that_are_no_floats_keep_their_tests(name, stored):
     value = read(PEOPLE, f"people.{name}").expression
     whole = Filter(PEOPLE, Compare(Comparison.LE, value, Constant("a" if name == "t" else 1)))
-    assert asked(whole) == (whole, {})
+    sources = {"people": Source("people", {**PHYSICAL["people"].types, name: stored})}
+    rest, found = asked(whole, sources)
+    assert (rest, found) == (whole, {}) if name == "t" or stored != "DOUBLE" else (rest == PEOPLE and len(found) == 1)
+
+
+def test_a_float_is_asked_for_the_numbers_that_are_rounded_to_a_code():
+    value = read(PEOPLE, "people.x").expression
+    steps = f"nullif(TRY_CAST(TRY(\"x\") AS DOUBLE), 'nan'::DOUBLE) / {float(value.column.type.step)!r}::DOUBLE"
+    for code, test in ((2, f"{steps} <= 2.5::DOUBLE"), (3, f"{steps} < 3.5::DOUBLE")):
+        whole = Filter(PEOPLE, Compare(Comparison.LE, value, Constant(code)))
+        assert asked(whole) == (PEOPLE, {"people.x": [f"(({test}))"]})
 
 
 def test_codes_of_a_layout_keep_their_tests():

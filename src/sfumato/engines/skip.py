@@ -2,8 +2,7 @@
 """Tests of one column, asked of what is stored: DuckDB can then skip rows before it reads the rest of them.
 
 A test of a code is a test of the stored value, for the code is made from it alone: a category
-has the code of its text, a whole number or a day the nearest code within its range. Floats are
-left to their codes. Proof: skip.proof.md.
+has the code of its text, a number or a day the nearest code within its range. Proof: skip.proof.md.
 """
 
 import re
@@ -11,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from sfumato.engines.reading import Source, column_text, quote, text
+from sfumato.engines.reading import Source, column_text, quote, reading, text
 from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real, Text
 from sfumato.plan.aggregate import read_value
 from sfumato.plan.evaluate import evaluate
@@ -24,6 +23,8 @@ from sfumato.plan.status import Raw
 _FEW = 2**10
 # What is passed in more pieces than these is not asked of stored numbers.
 _PIECES = 8
+# Codes below this are in steps, and halves of them are floats.
+_EXACT = 2**51
 
 # A whole number as DuckDB prints it.
 _NUMBER = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
@@ -121,24 +122,29 @@ def _only_column(test: Scalar, scan: Scan) -> Column | None:
 def stored_test(test: Scalar, column: Column, scan: Scan, source: Source) -> str | None:
     """SQL over the stored column that is TRUE where the test of its code is; None: there is no simple one."""
     kind, name = column.type, column.name.removeprefix(scan.prefix)
-    if source.coded or isinstance(kind, Real | Text):
+    if source.coded or isinstance(kind, Text):
         return None
     runs = passing(test, kind)
     if runs is None:
         return None
     if isinstance(kind, Category | Boolean):
         return _listed([word for word, code in kind.texts() if _within(code, runs)], name, source)
+    if isinstance(kind, Integer | Real) and source.family(name) == "float":
+        exact = max(abs(kind.lower_code), abs(kind.upper_code)) < _EXACT and len(runs) <= _PIECES
+        return _any([_rounded(run, kind, reading(name, kind, source)) for run in runs]) if exact else None
+    if isinstance(kind, Real):
+        return None
     fits = source.is_short(name) if isinstance(kind, Integer) else source.types[name].upper() == "DATE"
     if not fits or len(runs) > _PIECES:
         return None
-    found = f"({' OR '.join(_between(run, kind, quote(name)) for run in runs)})" if runs else "FALSE"
+    found = _any([_between(run, kind, quote(name)) for run in runs])
     if not kind.missing:
         return found
     markers = ", ".join(text(marker) for marker in kind.missing)
     return f"({found} AND {column_text(name, source)} NOT IN ({markers}))"
 
 
-def passing(test: Scalar, kind: Integer | Date | Category | Boolean) -> list[Run] | None:
+def passing(test: Scalar, kind: Integer | Real | Date | Category | Boolean) -> list[Run] | None:
     """The runs of codes at which a test of one column is TRUE; None: too many to see, or it is TRUE of NULL."""
     low, high = kind.lower_code, kind.upper_code
     turns = _turns(test)
@@ -190,6 +196,18 @@ def _between(run: Run, kind: Integer | Date, raw: str) -> str:
     low, high = (f"DATE '{kind.decode(code)}'" if isinstance(kind, Date) else str(code) for code in run)
     tests = [f"{raw} >= {low}"] * (run[0] > kind.lower_code) + [f"{raw} <= {high}"] * (run[1] < kind.upper_code)
     return f"({' AND '.join(tests)})" if tests else f"{raw} IS NOT NULL"
+
+
+def _rounded(run: Run, kind: Integer | Real, read: str) -> str:
+    """A run of codes as the numbers that are rounded to them, half to even; of those beyond a bound see ``_between``."""
+    low, high = run
+    tests = [f"{read} {'>' if low % 2 else '>='} {low - 0.5!r}::DOUBLE"] * (low > kind.lower_code)
+    tests += [f"{read} {'<' if high % 2 else '<='} {high + 0.5!r}::DOUBLE"] * (high < kind.upper_code)
+    return f"({' AND '.join(tests)})" if tests else f"{read} IS NOT NULL"
+
+
+def _any(tests: Sequence[str]) -> str:
+    return f"({' OR '.join(tests)})" if tests else "FALSE"
 
 
 def _listed(words: Sequence[str], name: str, source: Source) -> str:
