@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import pytest
 
+import sfumato.ledger.request as module
 from sfumato.accounting.filter import Charge
 from sfumato.errors import BudgetExceeded, InvalidNumber, WrongUse
 from sfumato.ledger import Ledger, verify
@@ -152,3 +153,14 @@ def test_a_ledger_knows_nothing_of_a_request_that_was_only_built(tmp_path) -> No
     before = head(ledger)
     Ready.of(pure("0.1"))
     assert head(ledger) == before
+
+
+def test_an_event_is_priced_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    priced: list[object] = []
+    price = module.account
+    monkeypatch.setattr(module, "account", lambda event: priced.append(event) or price(event))
+    module._priced.cache_clear()
+    asked = [Ready.of(pure("0.07", f"q{number}")) for number in range(3)]
+    assert len(priced) == 1
+    assert {each.cost for each in asked} == {Charge(7 * 10**10, 245 * 10**7, 0)}
+    assert Ready.of(pure("0.08")).cost != asked[0].cost
