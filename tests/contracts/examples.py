@@ -76,6 +76,13 @@ NUMBERED = content(
         for word in ("x", "y", None, "a|b")
     ]
 )
+LEAST = content(
+    people=[
+        {"who": who, "c": letter, "t": word}
+        for who, held in (("p", "b空"), ("q", "空"), ("r", ""), ("s", "空ba"), ("t", "?"))
+        for letter, word in [(None, None), *((each, each) for each in held)]
+    ]
+)
 LINKED = content(
     people=person("p", "1", "2") + person("q", "3") + person("z", "4") + person(None, "4"),
     stays=[
@@ -192,6 +199,16 @@ EXAMPLES: dict[str, tuple[Bounded, dict[str, Rows]]] = {
     **{
         f"first row, descending {index}": (plan(each, Sum(read(each, "people.n")), CountRows()), FIVE)
         for index, each in enumerate(_FIRST_LETTERS)
+    },
+    **{
+        f"the least {name} of a unit": (
+            plan(each, CountRows(), CountUnits(), keys=(by(each, f"people.{name}", missing=True),)),
+            LEAST,
+        )
+        for name, each in (
+            (name, first(cut(PEOPLE, f"people.{name}"), (), (read(PEOPLE, f"people.{name}").expression,), "rank"))
+            for name in "ct"
+        )
     },
     "a union": (
         plan(

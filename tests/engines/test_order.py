@@ -34,7 +34,7 @@ def rows_of(units, kind):
 
 
 def placed(units, kind, key):
-    sql = Order(key, kind == "BIGINT").placed(rows_of(units, kind), ["k0", "k1"], nullable=True)
+    sql = Order(key, kind == "BIGINT").placed(rows_of(units, kind), ["k0", "k1"])
     with closing(duckdb.connect()) as connection:
         found = connection.execute(f"SELECT unit, k0, k1, h FROM ({sql})").fetchall()
     return {(str(unit), code, word): place for unit, code, word, place in found}

@@ -93,7 +93,7 @@ def test_the_statement_is_the_bounded_sql_without_its_sampling_key(tmp_path: Pat
     with session(tmp_path, unit=unit) as opened:
         preview = opened.preview("SELECT sex, COUNT(DISTINCT person) AS n FROM people GROUP BY sex", epsilon=1)
     assert "<sampling key>" in preview.statement
-    assert "GROUP BY unit" in preview.statement
+    assert "unnest(min(p, 1)) AS p FROM placed GROUP BY unit" in preview.statement
 
 
 def test_the_repr_says_that_it_was_free(tmp_path: Path) -> None:

@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sfumato.engines.apart import Apart, taken_apart
 from sfumato.engines.base import Codes
-from sfumato.engines.expression import typed
+from sfumato.engines.expression import truth, typed
 from sfumato.engines.layout import key_alone
 from sfumato.engines.linear import clipped, fits, integers, sums
-from sfumato.engines.order import LARGEST, Order
+from sfumato.engines.order import LARGEST, Order, every_group
 from sfumato.engines.reading import Source
 from sfumato.engines.relation import Tables, rows
 from sfumato.engines.skip import names_read, split
@@ -39,8 +40,6 @@ class Statement:
 
 # So many groups of a unit are kept while they come by; more are put in order.
 _FEW = 8
-# So many declared groups are listed in a statement.
-_LISTED = 2**12
 
 
 def statements(
@@ -73,12 +72,8 @@ def statements(
                 linear.append(place)
     if linear:
         tables = _tables(plan, linear[0], stored)
-        kept = _kept(plan)
-        if kept is not None and kept <= few and _is_of_first(plan, linear):
-            sql = _first(plan, tables, linear, order)
-        else:
-            sql = _linear(plan, tables, linear, order)
-        found.insert(0, Statement(sql, tuple(linear)))
+        write = _first if _is_of_first(plan, linear, few) else _linear
+        found.insert(0, Statement(write(plan, tables, linear, order), tuple(linear)))
     return tuple(found)
 
 
@@ -143,7 +138,24 @@ def _rows(plan: Bounded, tables: Tables, read: Mapping[str, str]) -> str:
     items += [f"{typed(key.value)} AS {name}" for key, name in zip(raw.keys, _keys(plan), strict=True)]
     items += [f"{expression} AS {name}" for name, expression in read.items()]
     source = f"SELECT {', '.join(items) or '1'} FROM ({rows(raw.relation, tables)})"
-    tests = [test for key, name in zip(raw.keys, _keys(plan), strict=True) if (test := _in_group(key, name))]
+    return _in_groups(plan, source)
+
+
+def _added_apart(plan: Bounded, tables: Tables, apart: Apart, added: tuple[Mapping[str, str], Sequence[str]]) -> str:
+    """(unit, group) rows where each unit is in one group: added up by unit, then joined to what the keys read."""
+    (read, summed), keys = added, [key.value for key in plan.tracked.raw.keys]
+    items = ["unit", *(f"{expression} AS {name}" for name, expression in read.items())]
+    units = _select(["unit", "count(*) AS n", *summed], _select(items, rows(apart.source, tables)), ["unit"])
+    shown = ", ".join(["l.*", *(f"{typed(key)} AS {name}" for key, name in zip(keys, _keys(plan), strict=True))])
+    tests = " AND ".join(truth(each) for each in apart.tests)
+    joined = f"SELECT {shown} FROM ({units}) AS l {'LEFT ' * apart.outer}JOIN ({rows(apart.other, tables)}) AS r ON l.unit = r.unit"
+    return _in_groups(plan, f"{joined} WHERE {tests}" if tests else joined)
+
+
+def _in_groups(plan: Bounded, source: str) -> str:
+    tests = [
+        test for key, name in zip(plan.tracked.raw.keys, _keys(plan), strict=True) if (test := _in_group(key, name))
+    ]
     return f"SELECT * FROM ({source}) WHERE {' AND '.join(tests)}" if tests else source
 
 
@@ -184,7 +196,11 @@ def _linear(plan: Bounded, tables: Tables, places: Sequence[int], order: Order) 
     narrow = not _is_plain(plan) and all(fits(each, limit) for each in aggregates)
     needed = [sums(each, names, narrow=narrow) for each in aggregates]
     summed = dict.fromkeys(f"{sql} AS {name}" for each in needed for name, sql in each.items())
-    pairs = _select([*_by_unit(plan), "count(*) AS n", *summed], _rows(plan, tables, read), _by_unit(plan))
+    apart = None if _is_plain(plan) else taken_apart(plan.tracked.raw, values.values())
+    if apart is None:
+        pairs = _select([*_by_unit(plan), "count(*) AS n", *summed], _rows(plan, tables, read), _by_unit(plan))
+    else:
+        pairs = _added_apart(plan, tables, apart, (read, [*summed]))
     if _is_plain(plan):
         found = [f"({each}) * {plan.refinement}" for aggregate in aggregates for each in integers(aggregate, names)]
         return _select([*_keys(plan), *found], pairs)
@@ -203,10 +219,10 @@ def _linear(plan: Bounded, tables: Tables, places: Sequence[int], order: Order) 
     return _select([*_keys(plan), *released], pairs, _keys(plan))
 
 
-def _is_of_first(plan: Bounded, places: Sequence[int]) -> bool:
-    """Whether all that counts is which groups a unit keeps, and how many rows it has there."""
+def _is_of_first(plan: Bounded, places: Sequence[int], few: int) -> bool:
+    """Whether all that counts is which groups, a few, a unit keeps, and how many rows it has there."""
     limits, aggregates = plan.tracked.limits, [plan.parts[place].aggregate for place in places]
-    if _is_plain(plan) or not _is_placed(plan, counted=True):
+    if _is_plain(plan) or not _is_placed(plan, counted=True) or (_kept(plan) or 0) > few:
         return False
     if all(isinstance(each, CountUnits) for each in aggregates):
         return True
@@ -221,21 +237,9 @@ def _first(plan: Bounded, tables: Tables, places: Sequence[int], order: Order) -
     counted = any(isinstance(plan.parts[place].aggregate, CountRows) for place in places)
     pairs = _select(["unit", *keys, *["count(*) AS n"] * counted], _rows(plan, tables, {}), ["unit", *keys])
     amount = f"least(n, {plan.tracked.limits.rows})" if counted else "0"
-    first = order.first(pairs, keys, kept, amount, _every_group(plan))
+    first = order.first(pairs, keys, kept, amount, every_group(plan.tracked.raw.keys, keys))
     read = ["units" if isinstance(plan.parts[place].aggregate, CountUnits) else "amount" for place in places]
     return _select([*keys, *(f"{each} * {plan.refinement}" for each in read)], first)
-
-
-def _every_group(plan: Bounded) -> str:
-    """The declared groups as a SELECT; empty: they are too many to be listed, or not declared."""
-    listed, size = [], 1
-    for key, name in zip(plan.tracked.raw.keys, _keys(plan), strict=True):
-        if key.codes is None:
-            return ""
-        codes = [*map(str, key.codes), *["NULL"] * key.missing]
-        size *= len(codes)
-        listed.append(f"(SELECT unnest([{', '.join(codes)}]::BIGINT[]) AS {name})")
-    return f"SELECT * FROM {' CROSS JOIN '.join(listed)}" if size <= _LISTED else ""
 
 
 # --- limits of a unit ----------------------------------------------------------------------
@@ -315,11 +319,7 @@ def _whole(number: int) -> str:
 
 def _in_order(plan: Bounded, rows: str, order: Order) -> str:
     """Rows of units with the place ``h`` of their group."""
-    return order.placed(rows, _keys(plan), nullable=_is_nullable(plan))
-
-
-def _is_nullable(plan: Bounded) -> bool:
-    return any(key.missing for key in plan.tracked.raw.keys)
+    return order.placed(rows, _keys(plan))
 
 
 def _by(plan: Bounded) -> str:
@@ -357,9 +357,7 @@ def _distinct(plan: Bounded, tables: Tables, read: Value, order: Order) -> str:
     most = min((each for each in (limits.rows, limits.total) if each is not None), default=None)
     if most is not None:
         shown = ["unit", *keys, "v0"]
-        valued = order.placed(
-            f"{_select(shown, found)} WHERE v0 IS NOT NULL", [*keys, "v0"], nullable=_is_nullable(plan)
-        )
+        valued = order.placed(f"{_select(shown, found)} WHERE v0 IS NOT NULL", [*keys, "v0"])
         place = f"row_number() OVER (PARTITION BY {', '.join(['unit', *keys])} ORDER BY h, v0)"
         found = f"{_select(['*'], valued)} QUALIFY {place} <= {most}"
     return _select(counted, found, keys)

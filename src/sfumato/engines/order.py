@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from sfumato.engines.codes import WHOLE_PATTERN
 from sfumato.engines.reading import text
+from sfumato.plan.value import GroupKey
 
 PRIME = 2**31 - 1
 # a number of 64 bits in three pieces
@@ -22,6 +23,8 @@ _PIECE = 22
 _COARSE = 2**7
 _GROUPS = 2**31
 LARGEST = 2**8 - 1
+# So many declared groups are listed in a statement.
+_LISTED = 2**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +34,15 @@ class Order:
     key: str
     numbered: bool
 
-    def placed(self, rows: str, names: Sequence[str], *, nullable: bool) -> str:
-        """Rows of units with ``h``, the place of what the names hold among that of the unit; NULL only if so said.
+    def placed(self, rows: str, names: Sequence[str]) -> str:
+        """Rows of units with ``h``, the place of what the names hold among that of the unit.
 
         Guarantees:
             the order is that of the reference
         """
-        same = " AND ".join(f"found.{name} {'IS NOT DISTINCT FROM' if nullable else '='} o.{name}" for name in names)
         return (
             f"WITH found AS MATERIALIZED ({rows})\n"
-            f"SELECT found.*, {self.place} AS h FROM found JOIN ({self.numbers('found', names)}) AS o ON {same}"
+            f"SELECT found.*, {self.place} AS h FROM found JOIN ({self.numbers('found', names)}) AS o ON {_same(names)}"
             f"{self.units('found')}"
         )
 
@@ -55,13 +57,12 @@ class Order:
             a unit keeps its first groups
         """
         shown, by = ", ".join(names), ", ".join(f"{name} NULLS FIRST" for name in names)
-        same = " AND ".join(f"found.{name} IS NOT DISTINCT FROM o.{name}" for name in names)
         every = f"({groups})" if groups else "found"
         return (
             f"WITH found AS {'' if groups else 'MATERIALIZED '}({rows}),\n"
             f"o AS MATERIALIZED (SELECT *, row_number() OVER (ORDER BY {by}) AS r FROM ({self.numbers(every, names)})),\n"
             f"placed AS (SELECT found.unit, (({self.place}) * {_GROUPS} + r) * {LARGEST + 1} + {amount} AS p\n"
-            f"FROM found JOIN o ON {same}{self.units('found')}),\n"
+            f"FROM found JOIN o ON {_same(names)}{self.units('found')}),\n"
             f"kept AS (SELECT unnest(min(p, {most})) AS p FROM placed GROUP BY unit),\n"
             f"c AS (SELECT p // {LARGEST + 1} % {_GROUPS} AS r, count(*) AS units, sum(p % {LARGEST + 1}) AS amount "
             "FROM kept GROUP BY r)\n"
@@ -103,6 +104,22 @@ class Order:
             for each, shift in zip(times, range(0, 64, _PIECE), strict=True)
         ]
         return f"(({' + '.join([str(first), *pieces])}) % {PRIME})"
+
+
+def _same(names: Sequence[str]) -> str:
+    return " AND ".join(f"found.{name} IS NOT DISTINCT FROM o.{name}" for name in names)
+
+
+def every_group(keys: Sequence[GroupKey], names: Sequence[str]) -> str:
+    """The declared groups as a SELECT; empty: they are too many to be listed, or not declared."""
+    listed, size = [], 1
+    for key, name in zip(keys, names, strict=True):
+        if key.codes is None:
+            return ""
+        codes = [*map(str, key.codes), *["NULL"] * key.missing]
+        size *= len(codes)
+        listed.append(f"(SELECT unnest([{', '.join(codes)}]::BIGINT[]) AS {name})")
+    return f"SELECT * FROM {' CROSS JOIN '.join(listed)}" if size <= _LISTED else ""
 
 
 def _hexadecimal(digits: str, start: int, length: int) -> str:

@@ -27,7 +27,7 @@ from sfumato.plan.relation import (
     UnitJoin,
     scans,
 )
-from sfumato.plan.scalar import Scalar
+from sfumato.plan.scalar import Field, Member, Scalar
 from sfumato.plan.scope import nodes, provided
 from sfumato.plan.span import is_text
 from sfumato.plan.value import Value
@@ -96,6 +96,8 @@ def rows(relation: Relation, tables: Tables) -> str:
     match relation:
         case Scan():
             return _scan(relation, tables)
+        case Filter(Ranked() as ranked, Member(Field(column), (1,))) if column == ranked.column:
+            return _first(ranked, tables)
         case Filter(source, predicate):
             return f"SELECT * FROM ({rows(source, tables)}) WHERE {truth(predicate)}"
         case PublicJoin():
@@ -250,6 +252,15 @@ def _cut(column: Column) -> str:
     assert not isinstance(column.type, Text), "a plan computes no text"
     name, low, high = alias(column), column.type.lower_code, column.type.upper_code
     return f"CASE WHEN {name} < {low} THEN {low} WHEN {name} > {high} THEN {high} ELSE TRY_CAST({name} AS BIGINT) END"
+
+
+def _first(relation: Ranked, tables: Tables) -> str:
+    """The first row of each unit; where it holds one column and is the least in it, without a window."""
+    number, tie = alias(relation.column), relation.ties[0] if len(relation.ties) == 1 else None
+    if not isinstance(tie, Field) or relation.order or tables.shown(provided(relation.source)) != [tie.column]:
+        return f"SELECT * FROM ({_ranked(relation, tables)}) WHERE {number} = 1"
+    least = alias(tie.column)
+    return f"SELECT unit, min({least}) AS {least}, 1::BIGINT AS {number} FROM ({rows(relation.source, tables)}) GROUP BY unit"
 
 
 def _ranked(relation: Ranked, tables: Tables) -> str:
