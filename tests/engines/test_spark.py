@@ -154,6 +154,18 @@ def test_a_union_may_stand_below_a_window(spark):
     assert ranked_union(spark)
 
 
+def test_weights_of_many_units_add_up_beyond_64_bits(spark):
+    units, top, letters = 1_100_000, 2**22 - 1, sf.Category("a", "b")
+    columns = {"n": sf.Integer(-top, top), "c": letters}
+    frame = spark.range(units).selectExpr("id AS who", f"-{top} AS n", "'a' AS c")
+    table = sf.Table(frame, unit=sf.Unit("who"), columns=columns)
+    source = Scan("t", "", tuple(Column(*each) for each in columns.items()), owner_of(Dataset("d", {"t": table}), "t"))
+    bounded = plan(source, Mean(read(source, "n")), keys=(by(source, "c"),), limits=(1, 1, None), fine=2**20)
+    with closing(SparkEngine({"t": table}, spark)) as engine:
+        assert engine.run(bounded, "key") == ({(0,): (0, units * 2 * top * 2**20)},)
+    assert units * 2 * top * 2**20 > 2**63
+
+
 # --- failures ----------------------------------------------------------------------------------
 
 

@@ -36,8 +36,12 @@ class Statement:
     places: tuple[int, ...]
 
 
-def statements(plan: Bounded, sources: Mapping[str, Source], sampling_key: str) -> tuple[Statement, ...]:
+def statements(
+    plan: Bounded, sources: Mapping[str, Source], sampling_key: str, *, windows: bool = False
+) -> tuple[Statement, ...]:
     """The statements that together give the integers of a plan.
+
+    ``windows``: see ``Tables``.
 
     Guarantees:
         no row can make a statement fail
@@ -49,7 +53,7 @@ def statements(plan: Bounded, sources: Mapping[str, Source], sampling_key: str) 
     relation, tests = split(tracked.raw.relation, sources)
     raw = replace(tracked.raw, relation=relation)
     plan = replace(plan, tracked=replace(tracked, raw=raw))
-    stored = replace(Tables.of(relation, sources), tests=tests, read=names_read(raw))
+    stored = replace(Tables.of(relation, sources), tests=tests, read=names_read(raw), windows=windows)
     for place, part in enumerate(plan.parts):
         tables = _tables(plan, place, stored)
         match part.aggregate:
@@ -173,7 +177,7 @@ def _linear(plan: Bounded, tables: Tables, places: Sequence[int], sampling_key: 
     counted = any(isinstance(each, CountUnits) for each in aggregates)
     pairs = _placed(plan, pairs, sampling_key, counted=counted)
     if not all(isinstance(each, CountUnits) for each in aggregates):
-        pairs = _weighed(plan, pairs, plan.norm)
+        pairs = _weighed(plan, pairs, plan.norm, windows=tables.windows)
     released = []
     for aggregate in aggregates:
         if isinstance(aggregate, CountUnits):
@@ -215,10 +219,10 @@ def _placed(plan: Bounded, pairs: str, sampling_key: str, *, counted: bool) -> s
     return f"{_select(['*'], found)} WHERE place <= {_kept(plan)}" if plan.tracked.raw.is_open else found
 
 
-def _weighed(plan: Bounded, pairs: str, norm: Norm) -> str:
+def _weighed(plan: Bounded, pairs: str, norm: Norm, *, windows: bool) -> str:
     """(unit, group) rows with their ``weight``, which is that of the unit.
 
-    What it depends on is added up by unit and joined: cheaper than a window, which sorts.
+    What it depends on is added up by unit, and joined or shown by windows.
     """
     limits = plan.tracked.limits
     size = "n" if limits.rows is None else f"least(n, {limits.rows})"
@@ -227,7 +231,10 @@ def _weighed(plan: Bounded, pairs: str, norm: Norm) -> str:
         return _select(["*", weight], pairs)
     if not _is_spread(plan):
         return _select(["*", weight], _select(["*", f"{size} AS total"], pairs))
-    held = ["count(*) AS touched", f"TRY_CAST(sum({size}) AS BIGINT) AS total"]
+    over = " OVER (PARTITION BY unit)" if windows else ""
+    held = [f"count(*){over} AS touched", f"TRY_CAST(sum({size}){over} AS BIGINT) AS total"]
+    if windows:
+        return _select(["*", weight], _select(["*", *held], pairs))
     units = _select(["unit", weight], _select(["unit", *held], "SELECT * FROM pairs", ["unit"]))
     return f"WITH pairs AS MATERIALIZED ({pairs})\nSELECT pairs.*, weight FROM pairs JOIN ({units}) AS u ON pairs.unit = u.unit"
 
@@ -330,7 +337,8 @@ def _leaves(plan: Bounded, tables: Tables, aggregate: Quantiles, sampling_key: s
     cells = _select([*by_unit, "leaf", "count(*) AS m"], found, [*by_unit, "leaf"])
     present = "coalesce(sum(m) FILTER (WHERE leaf IS NOT NULL), 0) AS held"
     pairs = _select([*by_unit, "TRY_CAST(sum(m) AS BIGINT) AS n", present], "SELECT * FROM cells", by_unit)
-    weighed = _weighed(plan, _placed(plan, pairs, sampling_key, counted=False), Norm.L1)
+    pairs = _placed(plan, pairs, sampling_key, counted=False)
+    weighed = _weighed(plan, pairs, Norm.L1, windows=tables.windows)
     few = "held" if limit is None else f"least(held, {limit})"
     # a unit within its limits adds its rows as they are, and is not looked up
     bound = f"weight < {fine}" + ("" if limit is None else f" OR held > {limit}")

@@ -25,7 +25,6 @@ from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource
 from sfumato.metadata.column import Boolean, Category, Date, Integer, Real
 from sfumato.metadata.table import Table
 from sfumato.noise.entropy import token
-from sfumato.plan.aggregate import Variance, levels
 from sfumato.plan.status import Bounded
 
 if TYPE_CHECKING:
@@ -266,7 +265,7 @@ def _texts(plan: Bounded, reads: Mapping[str, Read], sampling_key: str) -> list[
     if plan.tracked.kept is not None:
         # without it each row would count by itself, and nothing would bound a unit
         raise TypeError("a plan of a prepared layout, which Spark does not read")
-    emitted = statements(plan, {name: each.source for name, each in reads.items()}, sampling_key)
+    emitted = statements(plan, {name: each.source for name, each in reads.items()}, sampling_key, windows=True)
     rows, narrow = {name: each.rows for name, each in reads.items()}, _largest(plan) < _NARROW
     return [translated(each.sql, rows, narrow=narrow) for each in emitted]
 
@@ -276,15 +275,14 @@ _NARROW = 2**22
 
 
 def _largest(node: object) -> int:
-    """The largest number of a row that a plan adds up: codes, and squares of levels."""
+    """The largest code of a plan."""
     match node:
         case tuple():
             return max(map(_largest, node), default=0)
         case Integer() | Real() | Date() | Category() | Boolean():
             return max(abs(node.lower_code), abs(node.upper_code))
         case _ if is_dataclass(node):
-            inner = _largest(tuple(getattr(node, each.name) for each in fields(node)))
-            return max(inner, levels(node) ** 2) if isinstance(node, Variance) else inner
+            return _largest(tuple(getattr(node, each.name) for each in fields(node)))
         case _:
             return 0
 
