@@ -311,6 +311,17 @@ def test_the_statement_hides_the_sampling_key_and_the_data(engine, spark):
     assert "global_temp" not in shown
 
 
+def test_rows_are_gathered_where_a_unit_has_few_in_a_group_by_declaration(spark):
+    tables = {"t": sf.Table({"c": ["a"], "who": ["p"]}, unit=sf.Unit("who"), columns={"c": LETTERS})}
+    source = Scan("t", "", (Column("c", LETTERS),), owner_of(Dataset("d", tables), "t"))
+    with closing(SparkEngine(tables, spark)) as opened:
+        shown = [
+            opened.statement(plan(source, CountRows(), keys=(by(source, "c"),), limits=(most, 2, None)))
+            for most in (16, 17, None)
+        ]
+    assert ["REPARTITION" in each for each in shown] == [True, False, False]
+
+
 def test_nothing_is_left_of_a_closed_engine(spark):
     engine = SparkEngine({"t": sf.Table({"a": [1], "b": ["x"]}, columns=COLUMNS)}, spark)
     names = set(engine._views)

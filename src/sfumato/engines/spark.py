@@ -266,10 +266,13 @@ def _texts(plan: Bounded, reads: Mapping[str, Read], sampling_key: str) -> list[
         # without it each row would count by itself, and nothing would bound a unit
         raise TypeError("a plan of a prepared layout, which Spark does not read")
     emitted = statements(plan, {name: each.source for name, each in reads.items()}, sampling_key, windows=True)
-    rows, narrow = {name: each.rows for name, each in reads.items()}, _largest(plan) < _NARROW
-    return [translated(each.sql, rows, narrow=narrow) for each in emitted]
+    rows, limit = {name: each.rows for name, each in reads.items()}, plan.tracked.limits.rows
+    narrow, gathered = _largest(plan) < _NARROW, limit is not None and limit <= _FEW
+    return [translated(each.sql, rows, narrow=narrow, gathered=gathered) for each in emitted]
 
 
+# Of so few rows of a unit in a group it does not pay to add them up before they are sent.
+_FEW = 16
 # 2^40 rows, as many as a table may have, of numbers below 2^22 add up to less than 2^62.
 _NARROW = 2**22
 
