@@ -52,10 +52,10 @@ class TestSpark(EngineContract):
     def open_engine(self, tables):
         return self.prepared(SparkEngine(tables, self.spark))
 
-    # to shrink an example takes Spark minutes
+    # an example takes a second or two, most of it for Spark to understand its statements; to shrink one takes minutes
     @settings(
         deadline=None,
-        max_examples=5,
+        max_examples=25,
         suppress_health_check=list(HealthCheck),
         phases=(Phase.explicit, Phase.reuse, Phase.generate),
     )
