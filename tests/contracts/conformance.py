@@ -202,8 +202,9 @@ class EngineContract:
         parts = [CountRows(), CountUnits(), *map(CountValues, columns.values())]
         parts += [kind(each) for each in numbers for kind in (Sum, Mean)]
         parts += [Quantiles(columns["x"], MEDIAN), CountDistinct(columns["t"]), CountDistinct(columns["Big"])]
-        for key in (world.by(PEOPLE, "people.c", missing=True), world.by(PEOPLE, "people.t", missing=True)):
-            bounded = plan(PEOPLE, *parts, keys=(key,), limits=(2, 2, 5), fine=world.FINE)
+        words, letters = (world.by(PEOPLE, f"people.{name}", missing=True) for name in "tc")
+        for key, asked in ((letters, parts), (words, parts[:2])):
+            bounded = plan(PEOPLE, *asked, keys=(key,), limits=(2, 2, 5), fine=world.FINE)
             found, expected = self.both(tables, bounded)
             assert found == expected
             assert all(expected)

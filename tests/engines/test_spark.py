@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.engines import spark as module
 from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.emit import Statement
 from sfumato.engines.reference import Reference
 from sfumato.engines.spark import PASSED, Spark, SparkEngine
 from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource
@@ -211,7 +212,7 @@ def test_an_engine_failure_is_one_constant_message(engine, tmp_path, caplog, cap
             if broken is None:
                 (tmp_path / "data.parquet").unlink()
             else:
-                patch.setattr(module, "_texts", lambda *_, sql=broken: [sql])
+                patch.setattr(module, "_statements", lambda *_, sql=broken: [Statement(sql, (0,))])
             said, logged = failure_of(engine, caplog)
         seen.add(said)
         assert CANARY not in said + logged
@@ -223,7 +224,7 @@ def test_an_engine_failure_is_one_constant_message(engine, tmp_path, caplog, cap
 
 def test_a_failure_that_is_printed_is_noticed(engine, caplog, monkeypatch):
     monkeypatch.setattr(module, "_may_be_printed", lambda record: True)
-    monkeypatch.setattr(module, "_texts", lambda *_: [BROKEN[0]])
+    monkeypatch.setattr(module, "_statements", lambda *_: [Statement(BROKEN[0], (0,))])
     for name in (*module._PRINTERS, *module._TALKERS):
         logger = logging.getLogger(name)
         monkeypatch.setattr(logger, "filters", [])
@@ -241,7 +242,7 @@ def test_failures_of_others_are_printed_as_before(spark, engine, caplog):
 
 def test_a_failure_does_not_end_the_engine(engine, monkeypatch, caplog):
     with monkeypatch.context() as patch:
-        patch.setattr(module, "_texts", lambda *_: [BROKEN[1]])
+        patch.setattr(module, "_statements", lambda *_: [Statement(BROKEN[1], (0,))])
         failure_of(engine, caplog)
     assert engine.run(counts(), "key") == ({(): (3,)},)
 
@@ -249,8 +250,7 @@ def test_a_failure_does_not_end_the_engine(engine, monkeypatch, caplog):
 def test_a_run_that_takes_too_long_is_ended(spark, caplog, monkeypatch):
     endless = "SELECT sum(id % 7) FROM range(1000000000000000)"
     with closing(SparkEngine({}, spark, time_limit=0.001)) as engine, monkeypatch.context() as patch:
-        patch.setattr(module, "_texts", lambda *_: [endless] * 2)
-        patch.setattr(module, "statements", lambda *_: ())
+        patch.setattr(module, "_statements", lambda *_: [Statement(endless, (0,))] * 2)
         said, _ = failure_of(engine, caplog)
     assert said == str(EngineFailed())
     assert not [each.name for each in threading.enumerate() if each.name.startswith("sfumato")]

@@ -12,11 +12,11 @@ import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engines.base import Codes, Exact, tidy
-from sfumato.engines.emit import gather, statements
+from sfumato.engines.emit import Statement, gather, statements
 from sfumato.engines.spark_frame import frame_of, require_plain
 from sfumato.engines.spark_kind import identifier
 from sfumato.engines.spark_source import Read, declared, read
@@ -188,17 +188,17 @@ class SparkEngine:
 
     def statement(self, plan: Bounded) -> str:
         """The SQL of a plan as the declarations alone make it: the same on any data (RULES 22)."""
-        return ";\n\n".join(_texts(plan, self._declared, "<sampling key>"))
+        return ";\n\n".join(each.sql for each in _statements(plan, self._declared, "<sampling key>"))
 
     def run(self, plan: Bounded, sampling_key: str) -> Exact:
         """The exact integers of a plan."""
-        emitted = statements(plan, {name: each.source for name, each in self._reads.items()}, sampling_key)
-        found = self._rows(_texts(plan, self._reads, sampling_key))
+        asked = _statements(plan, self._reads, sampling_key)
+        found = self._rows([each.sql for each in asked])
         if found is None:
             # outside the handler, so that not even the context of our error holds its text
             raise EngineFailed()
         parts: dict[int, Mapping[Codes, tuple[int, ...]]] = {}
-        for each, rows in zip(emitted, found, strict=True):
+        for each, rows in zip(asked, found, strict=True):
             parts |= gather(plan, each, rows)
         return tuple(tidy(parts[place]) for place in range(len(plan.parts)))
 
@@ -260,15 +260,17 @@ class SparkEngine:
             self._session.sparkContext.cancelJobsWithTag(tag)
 
 
-def _texts(plan: Bounded, reads: Mapping[str, Read], sampling_key: str) -> list[str]:
+def _statements(plan: Bounded, reads: Mapping[str, Read], sampling_key: str) -> list[Statement]:
     """The statements of a plan on Spark."""
     if plan.tracked.kept is not None:
         # without it each row would count by itself, and nothing would bound a unit
         raise TypeError("a plan of a prepared layout, which Spark does not read")
-    emitted = statements(plan, {name: each.source for name, each in reads.items()}, sampling_key, windows=True)
     rows, limit = {name: each.rows for name, each in reads.items()}, plan.tracked.limits.rows
     narrow, gathered = _largest(plan) < _NARROW, limit is not None and limit <= _FEW
-    return [translated(each.sql, rows, narrow=narrow, gathered=gathered) for each in emitted]
+    return [
+        replace(each, sql=translated(each.sql, rows, narrow=narrow, gathered=gathered))
+        for each in statements(plan, {name: read.source for name, read in reads.items()}, sampling_key, windows=True)
+    ]
 
 
 # Of so few rows of a unit in a group it does not pay to add them up before they are sent.
