@@ -14,7 +14,7 @@ from benchmarks.driver import ROOT
 from benchmarks.report import bench
 
 RESULTS = ROOT / "benchmarks" / "results" / "engines.json"
-OURS = "workloads"
+OURS, SPARK = "workloads", "on-spark"
 OPENDP, SMARTNOISE, PIPELINEDP, TUMULT = "opendp-polars", "smartnoise", "pipelinedp", "tumult"
 PEERS = (OPENDP, SMARTNOISE, PIPELINEDP, TUMULT)
 
@@ -31,7 +31,7 @@ TITLES = {
     "W5": "quantiles by region",
     "W6": "a mean over a join",
 }
-PLAIN, BY_HAND = "plain DuckDB", "SQL by hand, no noise"
+PLAIN, BY_HAND, BY_UNIT = "plain DuckDB", "SQL by hand, no noise", "plain Spark by (unit, key)"
 FEW = "a small filtered count"
 # of a prepared layout, as many times as plain DuckDB
 _PREPARED = {"W1": 12, "W2": 12, "W3": 40, "W4": 12, "W5": 40, "W6": 20}
@@ -58,6 +58,7 @@ def cases(sizes: dict[str, int]) -> Iterator[Case]:
         prepared = Work(OURS, "W7 prepared", n=n)
         yield Case(f"{size}: W7 {FEW}, prepared", MILLI, prepared, (Peer(PLAIN, plain, at_most_more(6)),))
         yield from _memory(size, n)
+    yield from _on_spark(sizes)
     if "1M" in sizes:
         n = sizes["1M"]
         for system, (title, times, asked) in _THEIRS.items():
@@ -78,6 +79,18 @@ def _cases(name: str, title: str, n: int) -> Iterator[Case]:
     yield Case(f"{title}, prepared", SECONDS, Work(OURS, f"{name} prepared", n=n), (times,), bar, repetitions=5)
 
 
+def _on_spark(sizes: dict[str, int]) -> Iterator[Case]:
+    """Spark on two cores, beside a plain aggregate by user and key in the same application."""
+    if "10M" not in sizes:
+        return
+    n = sizes["10M"]
+    for name in ("W1", "W2", "W3", "W4"):
+        plain = Peer(BY_UNIT, Work(SPARK, f"{name} plain", n=n), at_most_times(Fraction(3, 2)))
+        yield Case(f"Spark, 10M: {name} {TITLES[name]}", SECONDS, Work(SPARK, name, n=n), (plain,), repetitions=3)
+    plain = Peer("plain Spark", Work(SPARK, "W7 plain", n=n))
+    yield Case(f"Spark, 10M: W7 {FEW}", SECONDS, Work(SPARK, "W7", n=n), (plain,), repetitions=3)
+
+
 def _memory(size: str, n: int) -> Iterator[Case]:
     """The whole process, with Python and what it imports, after one question."""
     for name in ("W2", "W5"):
@@ -88,7 +101,7 @@ def _memory(size: str, n: int) -> Iterator[Case]:
 
 def main(words: Sequence[str]) -> None:
     """The usual sizes, or the largest where it is asked for."""
-    bench(words, list(cases(LARGEST if "100M" in words else SIZES)), (OURS, *PEERS), RESULTS)
+    bench(words, list(cases(LARGEST if "100M" in words else SIZES)), (OURS, SPARK, *PEERS), RESULTS)
 
 
 if __name__ == "__main__":

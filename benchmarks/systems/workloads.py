@@ -108,19 +108,20 @@ def _connection(rows: int) -> duckdb.DuckDBPyConnection:
     return opened
 
 
-def _price() -> dict[str, object]:
+def price() -> dict[str, object]:
     """An epsilon of 1, and never the same, so that no answer is one that is stored."""
     return {"epsilon": 1 + Fraction(next(_FRESH), 10**9)}
 
 
-def _few() -> str:
+def few() -> str:
+    """A count of a few rows, never the same."""
     number = next(_FRESH)
     return _FEW.format(region=number % REGIONS, least=150 + number % 40, number=number)
 
 
 def _private(name: str, scale: float, n: int, of: Callable[[int], sf.Session] = _session) -> Call:
     session, pays = of(n), {"delta": Fraction(1, 10**6)} if name == "W3" else {}
-    return lambda: session.query(QUESTIONS[name], **_price(), **pays)  # type: ignore[arg-type]
+    return lambda: session.query(QUESTIONS[name], **price(), **pays)  # type: ignore[arg-type]
 
 
 def _sql(text: str, scale: float, n: int) -> Call:
@@ -130,12 +131,12 @@ def _sql(text: str, scale: float, n: int) -> Call:
 
 def _private_few(scale: float, n: int, of: Callable[[int], sf.Session] = _session) -> Call:
     session = of(n)
-    return lambda: session.query(_few(), epsilon=Fraction(1, 1000))
+    return lambda: session.query(few(), epsilon=Fraction(1, 1000))
 
 
 def _plain_few(scale: float, n: int) -> Call:
     connection = _connection(n)
-    return lambda: connection.execute(_few()).fetchall()
+    return lambda: connection.execute(few()).fetchall()
 
 
 def _error_of_p50(scale: float, n: int) -> Call:
@@ -149,7 +150,7 @@ def _error_of_p50(scale: float, n: int) -> Call:
     )
 
     def call() -> float:
-        told = session.query(QUESTIONS["W5"], **_price())  # type: ignore[arg-type]
+        told = session.query(QUESTIONS["W5"], **price())  # type: ignore[arg-type]
         errors = sorted(abs(p50 - exact[region]) / exact[region] for region, p50, _ in told.rows)
         return 100 * float(errors[len(errors) // 2])
 

@@ -2,7 +2,7 @@
 """The arithmetic of the benchmarks, who is asked when, and the form of the results. Nothing is timed."""
 
 import json
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from fractions import Fraction
 from importlib import import_module
 from xml.etree import ElementTree
@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sfumato as sf
 from benchmarks import accounting, driver, engines, figures, figures_engines, ledger, noise, report, slow_disk, worker
 from benchmarks.compare import (
     Case,
@@ -29,9 +30,11 @@ from benchmarks.compare import (
     rows,
 )
 from benchmarks.driver import Unavailable, measure
+from benchmarks.events import events
 from benchmarks.systems import workloads
 from benchmarks.systems.fresh import fresh
 from benchmarks.systems.problems import mix
+from benchmarks.systems.questions import tables
 from tests.contracts.require import missing, program
 from tools.postgres import programs
 
@@ -305,6 +308,7 @@ def test_the_bars_of_the_engines_are_those_of_the_issue():
             asked[f"{size}: {name} {title}, prepared", "plain DuckDB"] for name, title in engines.TITLES.items()
         ]
         assert prepared == ["<= 1.2x", "<= 1.2x", "<= 4x", "<= 1.2x", "<= 4x", "<= 2x"]
+    assert asked["Spark, 10M: W2 by 50 regions", "plain Spark by (unit, key)"] == "<= 1.5x"
     assert asked["1M: W2 by 50 regions", "OpenDP"] == ">= 15x" and ("10M: W2 by 50 regions", "OpenDP") not in asked
     assert {peer: bar for (_, peer), bar in asked.items() if bar.startswith(">=")} == {
         "OpenDP": ">= 15x",
@@ -379,6 +383,22 @@ def test_every_work_of_the_engines_is_there_and_gives_an_answer(few_events):
     assert set(works) == set(workloads.WORKS)
     for name, make in workloads.WORKS.items():
         assert make(1, few_events)() is not None, name
+
+
+def test_every_work_on_spark_is_there_and_gives_an_answer(few_events, spark, tmp_path, monkeypatch):
+    from benchmarks.systems import on_spark
+
+    asked = {work.name for case in engines.cases({"10M": 10**7}) for work in case.works if work.system == engines.SPARK}
+    assert asked == set(on_spark.WORKS)
+    frame = spark.read.parquet(str(events(tmp_path, few_events) / "events.parquet"))
+    frame.createOrReplaceTempView(f"events_{few_events}")
+    declared = {"events": replace(tables(tmp_path)["events"], source=frame)}
+    with sf.connect(declared, dataset="few", budget=sf.Budget(10**6, "0.1"), ledger=tmp_path / "l.db") as session:
+        monkeypatch.setattr(on_spark, "_session", lambda rows: session)
+        for name, make in on_spark.WORKS.items():
+            assert make(1, few_events)() is not None, name
+    assert on_spark.clock() > 0
+    assert sum(row[1] for row in on_spark.WORKS["W3 plain"](1, few_events)()) == frame.count()
 
 
 @pytest.mark.parametrize(("name", "column"), [("W1", 0), ("W2", 2), ("W3", 2), ("W4", 1)])

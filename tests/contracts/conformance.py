@@ -17,10 +17,7 @@ import sfumato as sf
 from sfumato.engines.base import Engine, Exact
 from sfumato.engines.reference import Reference
 from sfumato.metadata.column import Column, Date, Integer
-from sfumato.plan.aggregate import (
-    CountValues,
-    Sum,
-)
+from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, CountValues, Mean, Quantiles, Sum
 from sfumato.plan.evaluate import FIRST_DAY, LAST_DAY, day
 from sfumato.plan.scalar import (
     And,
@@ -50,7 +47,7 @@ from sfumato.plan.span import span
 from sfumato.plan.status import Bounded
 from sfumato.plan.value import GroupKey, Value
 from tests.contracts import plans, world
-from tests.contracts.examples import EXAMPLES
+from tests.contracts.examples import EXAMPLES, MEDIAN, PEOPLE
 from tests.contracts.world import Rows, Scan, declared, plan
 
 KEY = "key"
@@ -196,6 +193,21 @@ class EngineContract:
         assert found == expected
         assert [list(part) for part in found] == [list(part) for part in expected], "in one order"
         assert any(expected), "an example in which there is something"
+
+    def test_the_values_at_the_edges_mean_what_they_mean_to_the_reference(self) -> None:
+        # NULL, NaN, infinities, texts beyond ASCII, days before 1970, integers of 64 bits, groups without a row
+        tables = declared(world.edges())
+        columns = {name: world.read(PEOPLE, f"people.{name}") for name in world.KINDS}
+        numbers = [columns[name] for name in ("n", "x", "Big")]
+        parts = [CountRows(), CountUnits(), *map(CountValues, columns.values())]
+        parts += [kind(each) for each in numbers for kind in (Sum, Mean)]
+        parts += [Quantiles(columns["x"], MEDIAN), CountDistinct(columns["t"]), CountDistinct(columns["Big"])]
+        words, letters = (world.by(PEOPLE, f"people.{name}", missing=True) for name in "tc")
+        for key, asked in ((letters, parts), (words, parts[:2])):
+            bounded = plan(PEOPLE, *asked, keys=(key,), limits=(2, 2, 5), fine=world.FINE)
+            found, expected = self.both(tables, bounded)
+            assert found == expected
+            assert all(expected)
 
     @settings(deadline=None, max_examples=15, suppress_health_check=list(HealthCheck))
     @given(st.data(), world.data(), st.text(max_size=3))

@@ -100,9 +100,10 @@ class Both:
         assert not differ[0], "the rows are numbered"
         return [each for each, odd in zip(expressions, differ[1:], strict=True) if odd]
 
-    def on_spark(self, sql: str, tables: Mapping[str, Rows]) -> list[Any]:
+    def on_spark(self, sql: str, tables: Mapping[str, Rows], *, gathered: bool = False) -> list[Any]:
         """What a statement over tables gives on Spark."""
-        return [tuple(row) for row in self.session.sql(translated(sql, tables, narrow=False)).collect()]
+        text = translated(sql, tables, narrow=False, gathered=gathered)
+        return [tuple(row) for row in self.session.sql(text).collect()]
 
 
 def _plain(value: object) -> object:

@@ -55,14 +55,14 @@ _LINKS: Mapping[str, Mapping[str, st.SearchStrategy[object]]] = {
     "rows": {},
     "drugs": {},
 }
-_CELLS: Mapping[str, tuple[pa.DataType, st.SearchStrategy[object]]] = {
-    "n": (pa.string(), st.sampled_from(["-9", "-3", "-1", "0", "1", "2.5", "4", "N", "nan", "x", "1e400", "", None])),
-    "x": (pa.float64(), st.sampled_from([-1.0, -0.125, 0.0, 0.375, 2.0, 7.5, float("nan"), float("inf"), None])),
-    "d": (pa.string(), st.sampled_from(["1969-12-25", "1969-12-31", "1970-01-01", "1970-02-29", "1970-03-31", None])),
-    "c": (pa.string(), st.sampled_from(["a", "b", "空", "?", "", None])),
-    "b": (pa.bool_(), st.sampled_from([True, False, None])),
-    "t": (pa.string(), st.sampled_from(["", "N", "a", "ab", "a\\b", "空b", "a|b", "A%", None])),
-    "Big": (pa.int64(), st.sampled_from([-(2**63), -(2**52), -1, 0, 3, 2**52 - 1, 2**63 - 1, None])),
+_CELLS: Mapping[str, tuple[pa.DataType, list[object]]] = {
+    "n": (pa.string(), ["-9", "-3", "-1", "0", "1", "2.5", "4", "N", "nan", "x", "1e400", "", None]),
+    "x": (pa.float64(), [-1.0, -0.125, 0.0, 0.375, 2.0, 7.5, float("nan"), float("inf"), float("-inf"), None]),
+    "d": (pa.string(), ["1969-12-25", "1969-12-31", "1970-01-01", "1970-02-29", "1970-03-31", None]),
+    "c": (pa.string(), ["a", "b", "空", "?", "", None]),
+    "b": (pa.bool_(), [True, False, None]),
+    "t": (pa.string(), ["", "N", "a", "ab", "a\\b", "空b", "a|b", "A%", None]),
+    "Big": (pa.int64(), [-(2**63), -(2**52), -1, 0, 3, 2**52 - 1, 2**63 - 1, None]),
 }
 
 
@@ -78,8 +78,19 @@ def data(draw: st.DrawFn, most: int = 9) -> dict[str, Rows]:
 
 def rows(table: str) -> st.SearchStrategy[dict[str, object]]:
     """A row of a table."""
-    cells = {name: values for name, (_, values) in _CELLS.items()}
+    cells = {name: st.sampled_from(values) for name, (_, values) in _CELLS.items()}
     return st.fixed_dictionaries({**_LINKS[table], **cells})
+
+
+def edges() -> dict[str, Rows]:
+    """People with every value of every column, of several units and of nobody."""
+    return content(
+        people=[
+            {"who": ["p", "q", "Ü", None][place % 4]}
+            | {name: values[place % len(values)] for name, (_, values) in _CELLS.items()}
+            for place in range(5 * max(len(values) for _, values in _CELLS.values()))
+        ]
+    )
 
 
 def arrow(table: str, rows: Rows) -> pa.Table:

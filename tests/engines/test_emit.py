@@ -2,12 +2,13 @@
 """The integers of the reference, bit for bit; each limit that can be forgotten is noticed."""
 
 from contextlib import closing
+from functools import partial
 
 import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.engines import emit
+from sfumato.engines import duckdb, emit
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.emit import gather, statements
 from sfumato.engines.order import Order
@@ -24,6 +25,24 @@ LETTERS = by(PEOPLE, "people.c")
 
 def test_the_engine_gives_the_integers_of_the_reference():
     assert not [name for name in EXAMPLES if differs(DuckDB, name)]
+
+
+def odd_by_windows(monkeypatch):
+    """The examples of which windows make something else of the weights than the reference does."""
+    monkeypatch.setattr(duckdb, "statements", partial(statements, windows=True))
+    return [name for name in EXAMPLES if differs(DuckDB, name)]
+
+
+def test_windows_give_the_weights_that_a_join_gives(monkeypatch):
+    assert not odd_by_windows(monkeypatch)
+    limited = plan(PEOPLE, CountRows(), keys=(LETTERS,), limits=(2, 1, 3), fine=FINE)
+    (shown,) = statements(limited, SOURCES, "key", windows=True)
+    assert "OVER (PARTITION BY unit) AS touched" in shown.sql
+
+
+def test_a_window_over_all_units_is_noticed(monkeypatch):
+    monkeypatch.setattr(emit, *changed("_weighed", "PARTITION BY unit"))
+    assert odd_by_windows(monkeypatch)
 
 
 def test_no_row_can_make_a_statement_fail():

@@ -218,6 +218,28 @@ def test_a_type_that_no_declaration_fits_is_refused_where_it_is_declared(url, ki
         DuckDB({"t": sf.Table(url, columns={"v": sf.Text()}, table="t")})
 
 
+def test_a_type_is_known_by_more_than_its_name(url):
+    # a type of somebody's own that is called int4: what writes it as a text is theirs too
+    turned = "LANGUAGE internal IMMUTABLE STRICT"
+    execute(
+        url,
+        "DROP SCHEMA IF EXISTS theirs CASCADE",
+        "CREATE SCHEMA theirs",
+        "CREATE TYPE theirs.int4",
+        f"CREATE FUNCTION theirs.read(cstring) RETURNS theirs.int4 {turned} AS 'int4in'",
+        f"CREATE FUNCTION theirs.write(theirs.int4) RETURNS cstring {turned} AS 'int4out'",
+        "CREATE TYPE theirs.int4 (INPUT = theirs.read, OUTPUT = theirs.write, LIKE = pg_catalog.int4)",
+        "CREATE TABLE t (v theirs.int4, w int4, x int GENERATED ALWAYS AS (7) STORED)",
+    )
+    try:
+        known = {each: sf.Integer(0, 9) for each in "wx"}
+        DuckDB({"t": sf.Table(url, columns=known, table="t")}).close()
+        with pytest.raises(InvalidDeclaration, match="is declared as"):
+            DuckDB({"t": sf.Table(url, columns={"v": sf.Integer(0, 9)}, table="t")})
+    finally:
+        execute(url, "DROP SCHEMA theirs CASCADE")
+
+
 def test_rows_that_a_policy_hides_are_refused_not_left_out(url):
     execute(
         url,

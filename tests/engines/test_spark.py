@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.engines import spark as module
 from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.emit import Statement
 from sfumato.engines.reference import Reference
 from sfumato.engines.spark import PASSED, Spark, SparkEngine
 from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource
@@ -52,10 +53,10 @@ class TestSpark(EngineContract):
     def open_engine(self, tables):
         return self.prepared(SparkEngine(tables, self.spark))
 
-    # to shrink an example takes Spark minutes
+    # an example takes a second or two, most of it for Spark to understand its statements; to shrink one takes minutes
     @settings(
         deadline=None,
-        max_examples=5,
+        max_examples=25,
         suppress_health_check=list(HealthCheck),
         phases=(Phase.explicit, Phase.reuse, Phase.generate),
     )
@@ -154,6 +155,18 @@ def test_a_union_may_stand_below_a_window(spark):
     assert ranked_union(spark)
 
 
+def test_weights_of_many_units_add_up_beyond_64_bits(spark):
+    units, top, letters = 1_100_000, 2**22 - 1, sf.Category("a", "b")
+    columns = {"n": sf.Integer(-top, top), "c": letters}
+    frame = spark.range(units).selectExpr("id AS who", f"-{top} AS n", "'a' AS c")
+    table = sf.Table(frame, unit=sf.Unit("who"), columns=columns)
+    source = Scan("t", "", tuple(Column(*each) for each in columns.items()), owner_of(Dataset("d", {"t": table}), "t"))
+    bounded = plan(source, Mean(read(source, "n")), keys=(by(source, "c"),), limits=(1, 1, None), fine=2**20)
+    with closing(SparkEngine({"t": table}, spark)) as engine:
+        assert engine.run(bounded, "key") == ({(0,): (0, units * 2 * top * 2**20)},)
+    assert units * 2 * top * 2**20 > 2**63
+
+
 # --- failures ----------------------------------------------------------------------------------
 
 
@@ -199,7 +212,7 @@ def test_an_engine_failure_is_one_constant_message(engine, tmp_path, caplog, cap
             if broken is None:
                 (tmp_path / "data.parquet").unlink()
             else:
-                patch.setattr(module, "_texts", lambda *_, sql=broken: [sql])
+                patch.setattr(module, "_statements", lambda *_, sql=broken: [Statement(sql, (0,))])
             said, logged = failure_of(engine, caplog)
         seen.add(said)
         assert CANARY not in said + logged
@@ -211,7 +224,7 @@ def test_an_engine_failure_is_one_constant_message(engine, tmp_path, caplog, cap
 
 def test_a_failure_that_is_printed_is_noticed(engine, caplog, monkeypatch):
     monkeypatch.setattr(module, "_may_be_printed", lambda record: True)
-    monkeypatch.setattr(module, "_texts", lambda *_: [BROKEN[0]])
+    monkeypatch.setattr(module, "_statements", lambda *_: [Statement(BROKEN[0], (0,))])
     for name in (*module._PRINTERS, *module._TALKERS):
         logger = logging.getLogger(name)
         monkeypatch.setattr(logger, "filters", [])
@@ -229,7 +242,7 @@ def test_failures_of_others_are_printed_as_before(spark, engine, caplog):
 
 def test_a_failure_does_not_end_the_engine(engine, monkeypatch, caplog):
     with monkeypatch.context() as patch:
-        patch.setattr(module, "_texts", lambda *_: [BROKEN[1]])
+        patch.setattr(module, "_statements", lambda *_: [Statement(BROKEN[1], (0,))])
         failure_of(engine, caplog)
     assert engine.run(counts(), "key") == ({(): (3,)},)
 
@@ -237,8 +250,7 @@ def test_a_failure_does_not_end_the_engine(engine, monkeypatch, caplog):
 def test_a_run_that_takes_too_long_is_ended(spark, caplog, monkeypatch):
     endless = "SELECT sum(id % 7) FROM range(1000000000000000)"
     with closing(SparkEngine({}, spark, time_limit=0.001)) as engine, monkeypatch.context() as patch:
-        patch.setattr(module, "_texts", lambda *_: [endless] * 2)
-        patch.setattr(module, "statements", lambda *_, **__: ())
+        patch.setattr(module, "_statements", lambda *_: [Statement(endless, (0,))] * 2)
         said, _ = failure_of(engine, caplog)
     assert said == str(EngineFailed())
     assert not [each.name for each in threading.enumerate() if each.name.startswith("sfumato")]
@@ -297,6 +309,17 @@ def test_the_statement_hides_the_sampling_key_and_the_data(engine, spark):
     assert "<sampling key>" in shown
     assert "`t`" in shown
     assert "global_temp" not in shown
+
+
+def test_rows_are_gathered_where_a_unit_has_few_in_a_group_by_declaration(spark):
+    tables = {"t": sf.Table({"c": ["a"], "who": ["p"]}, unit=sf.Unit("who"), columns={"c": LETTERS})}
+    source = Scan("t", "", (Column("c", LETTERS),), owner_of(Dataset("d", tables), "t"))
+    with closing(SparkEngine(tables, spark)) as opened:
+        shown = [
+            opened.statement(plan(source, CountRows(), keys=(by(source, "c"),), limits=(most, 2, None)))
+            for most in (16, 17, None)
+        ]
+    assert ["REPARTITION" in each for each in shown] == [True, False, False]
 
 
 def test_nothing_is_left_of_a_closed_engine(spark):

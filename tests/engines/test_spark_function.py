@@ -64,7 +64,9 @@ OF_DAYS = [
 ]
 AGGREGATES = [
     "count(*)", "count(x)", "count(DISTINCT x)", "sum(x // 8)", "min(x)", "max(x)", "min_by(x, CAST(x AS VARCHAR))",
-    "count(*) FILTER (WHERE x > 0)", "sum(x // 8) FILTER (WHERE x > 0)",
+    "count(*) FILTER (WHERE x > 0)", "sum(x // 8) FILTER (WHERE x > 0)", "sum((x - x + 4611686018427387904) * 1)",
+    "sum((x - x - 4611686018427387904) * 2)", "sum((x // 8) * 3) FILTER (WHERE x < 0)", "sum(x * 1) FILTER (WHERE x > x)",
+    "sum(x * 0 - 1)",
 ]  # fmt: skip
 
 

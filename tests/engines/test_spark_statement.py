@@ -99,6 +99,25 @@ def test_sums_are_narrow_where_they_can_be(both):
         assert both.rows(sql, narrow=narrow) == ([("5",)], [("5",)])
 
 
+def test_rows_are_gathered_by_unit_where_that_is_asked(both):
+    rows = f'SELECT x AS unit, "c_Y" AS k0 FROM {T}'
+    sql = f"SELECT unit, k0, count(*) AS n FROM ({rows}) WHERE unit > 0 GROUP BY unit, k0"
+    expected, _ = both.rows(sql)
+    assert translated(sql, {}, narrow=True).count("REPARTITION") == 0
+    gathered = translated(sql, {}, narrow=True, gathered=True)
+    assert gathered.count("FROM (SELECT /*+ REPARTITION(`unit`) */ * FROM (SELECT") == 1
+    assert sorted(map(repr, both.on_spark(sql, {}, gathered=True))) == sorted(
+        f"({unit}, {key}, {n})" for unit, key, n in expected
+    )
+    (plan,) = both.session.sql(f"EXPLAIN {gathered}").collect()[0]
+    assert "hashpartitioning(unit" in plan
+    assert plan.count("Exchange") == 1
+    for other in ("unit", "k0, unit", "k0"):
+        assert "REPARTITION" not in translated(
+            f"SELECT count(*) AS n FROM ({rows}) GROUP BY {other}", {}, narrow=True, gathered=True
+        )
+
+
 def test_places_of_lists_stay_as_they_are_written():
     assert isinstance(spark_statement.parse_one("x[1]", dialect=spark_statement._Emitted), exp.Bracket)
     assert "- 1L" in translated("SELECT ([7]::BIGINT[])[1] AS y FROM (VALUES (1::BIGINT)) AS t(x)", {}, narrow=False)

@@ -43,9 +43,11 @@ _FEW = 8
 
 
 def statements(
-    plan: Bounded, sources: Mapping[str, Source], sampling_key: str, *, few: int = _FEW
+    plan: Bounded, sources: Mapping[str, Source], sampling_key: str, *, windows: bool = False
 ) -> tuple[Statement, ...]:
-    """The statements that together give the integers of a plan; with ``few`` = 0 in SQL that Spark has, too.
+    """The statements that together give the integers of a plan.
+
+    ``windows``: in SQL that Spark has, too; see ``Tables``.
 
     Guarantees:
         no row can make a statement fail
@@ -57,7 +59,7 @@ def statements(
     relation, tests = split(tracked.raw.relation, sources)
     raw = replace(tracked.raw, relation=relation)
     plan = replace(plan, tracked=replace(tracked, raw=raw))
-    stored = replace(Tables.of(relation, sources), tests=tests, read=names_read(raw))
+    stored = replace(Tables.of(relation, sources), tests=tests, read=names_read(raw), windows=windows)
     order = Order(sampling_key, stored.numbered)
     for place, part in enumerate(plan.parts):
         tables = _tables(plan, place, stored)
@@ -72,7 +74,7 @@ def statements(
                 linear.append(place)
     if linear:
         tables = _tables(plan, linear[0], stored)
-        write = _first if _is_of_first(plan, linear, few) else _linear
+        write = _first if _is_of_first(plan, linear) and not windows else _linear
         found.insert(0, Statement(write(plan, tables, linear, order), tuple(linear)))
     return tuple(found)
 
@@ -207,7 +209,7 @@ def _linear(plan: Bounded, tables: Tables, places: Sequence[int], order: Order) 
     counted = any(isinstance(each, CountUnits) for each in aggregates)
     pairs = _placed(plan, pairs, order, counted=counted)
     if not all(isinstance(each, CountUnits) for each in aggregates):
-        pairs = _weighed(plan, pairs, plan.norm)
+        pairs = _weighed(plan, pairs, plan.norm, windows=tables.windows)
     released = []
     for aggregate in aggregates:
         if isinstance(aggregate, CountUnits):
@@ -219,10 +221,10 @@ def _linear(plan: Bounded, tables: Tables, places: Sequence[int], order: Order) 
     return _select([*_keys(plan), *released], pairs, _keys(plan))
 
 
-def _is_of_first(plan: Bounded, places: Sequence[int], few: int) -> bool:
+def _is_of_first(plan: Bounded, places: Sequence[int]) -> bool:
     """Whether all that counts is which groups, a few, a unit keeps, and how many rows it has there."""
     limits, aggregates = plan.tracked.limits, [plan.parts[place].aggregate for place in places]
-    if _is_plain(plan) or not _is_placed(plan, counted=True) or (_kept(plan) or 0) > few:
+    if _is_plain(plan) or not _is_placed(plan, counted=True) or (_kept(plan) or 0) > _FEW:
         return False
     if all(isinstance(each, CountUnits) for each in aggregates):
         return True
@@ -272,10 +274,10 @@ def _placed(plan: Bounded, pairs: str, order: Order, *, counted: bool) -> str:
     return f"{_select(['*'], found)} WHERE place <= {_kept(plan)}" if plan.tracked.raw.is_open else found
 
 
-def _weighed(plan: Bounded, pairs: str, norm: Norm) -> str:
+def _weighed(plan: Bounded, pairs: str, norm: Norm, *, windows: bool) -> str:
     """(unit, group) rows with their ``weight``, which is that of the unit.
 
-    What it depends on is added up by unit and joined: cheaper than a window, which sorts.
+    What it depends on is added up by unit, and joined or shown by windows.
     """
     limits = plan.tracked.limits
     size = "n" if limits.rows is None else f"least(n, {limits.rows})"
@@ -284,7 +286,10 @@ def _weighed(plan: Bounded, pairs: str, norm: Norm) -> str:
         return _select(["*", weight], pairs)
     if not _is_spread(plan):
         return _select(["*", weight], _select(["*", f"{size} AS total"], pairs))
-    held = ["count(*) AS touched", f"TRY_CAST(sum({size}) AS BIGINT) AS total"]
+    over = " OVER (PARTITION BY unit)" if windows else ""
+    held = [f"count(*){over} AS touched", f"TRY_CAST(sum({size}){over} AS BIGINT) AS total"]
+    if windows:
+        return _select(["*", weight], _select(["*", *held], pairs))
     units = _select(["unit", weight], _select(["unit", *held], "SELECT * FROM pairs", ["unit"]))
     return f"WITH pairs AS MATERIALIZED ({pairs})\nSELECT pairs.*, weight FROM pairs JOIN ({units}) AS u ON pairs.unit = u.unit"
 
@@ -380,7 +385,8 @@ def _leaves(plan: Bounded, tables: Tables, aggregate: Quantiles, order: Order) -
     cells = _select([*by_unit, "leaf", "count(*) AS m"], found, [*by_unit, "leaf"])
     present = "coalesce(sum(m) FILTER (WHERE leaf IS NOT NULL), 0) AS held"
     pairs = _select([*by_unit, "TRY_CAST(sum(m) AS BIGINT) AS n", present], "SELECT * FROM cells", by_unit)
-    weighed = _weighed(plan, _placed(plan, pairs, order, counted=False), Norm.L1)
+    pairs = _placed(plan, pairs, order, counted=False)
+    weighed = _weighed(plan, pairs, Norm.L1, windows=tables.windows)
     few = "held" if limit is None else f"least(held, {limit})"
     # a unit within its limits adds its rows as they are, and is not looked up
     bound = f"weight < {fine}" + ("" if limit is None else f" OR held > {limit}")

@@ -30,13 +30,18 @@ _READ = {
     **dict.fromkeys(("int2", "int4", "int8"), ("{0}::bigint", "BIGINT")),
     **dict.fromkeys(("float4", "float8"), ("{0}::double precision", "DOUBLE")),
     **dict.fromkeys(("text", "varchar", "bpchar", "uuid"), (_TEXT, "VARCHAR")),
-    "numeric": ("regexp_replace({0}::text, '\\.0+$', '')", "VARCHAR"),
+    "numeric": ("pg_catalog.regexp_replace({0}::text, '\\.0+$', '')", "VARCHAR"),
     "bool": ("{0}", "BOOLEAN"),
     "date": (f"CASE WHEN {{0}} IS NOT NULL THEN {_DAYS} END", "DATE"),
     "timestamp": (f"CASE WHEN {{0}} IS NOT NULL THEN {_MOMENTS} END", "TIMESTAMP"),
 }
+# types of PostgreSQL itself, and enumerations; what is computed while it is read could fail on a row
 _COLUMNS = """
-    SELECT attname, CASE typtype WHEN 'e' THEN 'text' WHEN 'b' THEN typname END
+    SELECT attname, CASE
+        WHEN attgenerated NOT IN ('', 's') THEN NULL
+        WHEN typtype = 'e' THEN 'text'
+        WHEN typtype = 'b' AND typnamespace = 'pg_catalog'::pg_catalog.regnamespace THEN typname
+    END
     FROM pg_catalog.pg_attribute JOIN pg_catalog.pg_type ON pg_type.oid = atttypid
     WHERE attrelid = pg_catalog.to_regclass(%s) AND attnum > 0 AND NOT attisdropped ORDER BY attnum
 """

@@ -41,6 +41,8 @@ class Tables:
     unit are read of a prepared layout; with ``first`` only those that are the first of their
     unit to have their value of that column. ``tests`` are asked of stored values, by the name of
     the column that they read; ``read`` are the names of the columns that anybody reads, None: all.
+    ``windows``: what a unit has in all is shown by windows; else it is added up and joined, which
+    is cheaper where what is joined is not computed twice.
     """
 
     sources: Mapping[str, Source]
@@ -49,6 +51,7 @@ class Tables:
     first: Column | None = None
     tests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     read: frozenset[str] | None = None
+    windows: bool = False
 
     @classmethod
     def of(cls, relation: Relation, sources: Mapping[str, Source]) -> "Tables":

@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,6 @@ from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource
 from sfumato.metadata.column import Boolean, Category, Date, Integer, Real
 from sfumato.metadata.table import Table
 from sfumato.noise.entropy import token
-from sfumato.plan.aggregate import Variance, levels
 from sfumato.plan.status import Bounded
 
 if TYPE_CHECKING:
@@ -190,24 +189,23 @@ class SparkEngine:
 
     def statement(self, plan: Bounded) -> str:
         """The SQL of a plan as the declarations alone make it: the same on any data (RULES 22)."""
-        return ";\n\n".join(_texts(plan, self._declared, "<sampling key>"))
+        return ";\n\n".join(each.sql for each in _statements(plan, self._declared, "<sampling key>"))
 
     def ready(self, plan: Bounded, sampling_key: str) -> Callable[[], Exact]:
         """What computes the exact integers of a plan, once it is called."""
-        emitted = statements(plan, {name: each.source for name, each in self._reads.items()}, sampling_key, few=0)
-        return partial(self._run, plan, emitted, _texts(plan, self._reads, sampling_key))
+        return partial(self._run, plan, _statements(plan, self._reads, sampling_key))
 
     def run(self, plan: Bounded, sampling_key: str) -> Exact:
         """The exact integers of a plan."""
         return self.ready(plan, sampling_key)()
 
-    def _run(self, plan: Bounded, emitted: Sequence[Statement], texts: list[str]) -> Exact:
-        found = self._rows(texts)
+    def _run(self, plan: Bounded, asked: Sequence[Statement]) -> Exact:
+        found = self._rows([each.sql for each in asked])
         if found is None:
             # outside the handler, so that not even the context of our error holds its text
             raise EngineFailed()
         parts: dict[int, Mapping[Codes, tuple[int, ...]]] = {}
-        for each, rows in zip(emitted, found, strict=True):
+        for each, rows in zip(asked, found, strict=True):
             parts |= gather(plan, each, rows)
         return tuple(tidy(parts[place]) for place in range(len(plan.parts)))
 
@@ -269,30 +267,34 @@ class SparkEngine:
             self._session.sparkContext.cancelJobsWithTag(tag)
 
 
-def _texts(plan: Bounded, reads: Mapping[str, Read], sampling_key: str) -> list[str]:
+def _statements(plan: Bounded, reads: Mapping[str, Read], sampling_key: str) -> list[Statement]:
     """The statements of a plan on Spark."""
     if plan.tracked.kept is not None:
         # without it each row would count by itself, and nothing would bound a unit
         raise TypeError("a plan of a prepared layout, which Spark does not read")
-    emitted = statements(plan, {name: each.source for name, each in reads.items()}, sampling_key, few=0)
-    rows, narrow = {name: each.rows for name, each in reads.items()}, _largest(plan) < _NARROW
-    return [translated(each.sql, rows, narrow=narrow) for each in emitted]
+    rows, limit = {name: each.rows for name, each in reads.items()}, plan.tracked.limits.rows
+    narrow, gathered = _largest(plan) < _NARROW, limit is not None and limit <= _FEW
+    return [
+        replace(each, sql=translated(each.sql, rows, narrow=narrow, gathered=gathered))
+        for each in statements(plan, {name: read.source for name, read in reads.items()}, sampling_key, windows=True)
+    ]
 
 
+# Of so few rows of a unit in a group it does not pay to add them up before they are sent.
+_FEW = 16
 # 2^40 rows, as many as a table may have, of numbers below 2^22 add up to less than 2^62.
 _NARROW = 2**22
 
 
 def _largest(node: object) -> int:
-    """The largest number of a row that a plan adds up: codes, and squares of levels."""
+    """The largest code of a plan."""
     match node:
         case tuple():
             return max(map(_largest, node), default=0)
         case Integer() | Real() | Date() | Category() | Boolean():
             return max(abs(node.lower_code), abs(node.upper_code))
         case _ if is_dataclass(node):
-            inner = _largest(tuple(getattr(node, each.name) for each in fields(node)))
-            return max(inner, levels(node) ** 2) if isinstance(node, Variance) else inner
+            return _largest(tuple(getattr(node, each.name) for each in fields(node)))
         case _:
             return 0
 

@@ -14,6 +14,8 @@ _PARTS = {
     "day": "day({})",
     "isodow": "(weekday({}) + 1)",
 }
+# 2^40 numbers below this add up to less than 2^62.
+_PART = 2**22
 
 
 def _tried(node: exp.Try, write: Writer) -> Typed:
@@ -139,11 +141,7 @@ def _aggregate(node: exp.Expr, write: Writer, after: str = "") -> Typed:
         case exp.Count():
             return Typed(f"count({_counted(node.this, write)}){after}", Kind.BIGINT)
         case exp.Sum():
-            value = write(node.this)
-            required(value, *WHOLE)
-            if write.narrow and value.kind is not Kind.HUGEINT:
-                return Typed(f"CAST(sum({value.sql}){after} AS {Kind.HUGEINT.value})", Kind.HUGEINT)
-            return Typed(f"sum({widened(value, Kind.HUGEINT)}){after}", Kind.HUGEINT)
+            return Typed(_added(node.this, write, after), Kind.HUGEINT)
         case exp.Min() | exp.Max():
             value = write(node.this)
             return Typed(f"{'min' if isinstance(node, exp.Min) else 'max'}({value.sql}){after}", value.kind)
@@ -152,6 +150,19 @@ def _aggregate(node: exp.Expr, write: Writer, after: str = "") -> Typed:
             return Typed(f"min_by({value.sql}, {write(node.expression).sql}){after}", value.kind)
         case _:
             raise TypeError(f"{type(node).__name__} is no aggregate")
+
+
+def _added(node: exp.Expr, write: Writer, after: str) -> str:
+    """A sum, which on Spark has the type of what is added: of 64 bits the parts of 22 bits are added apart."""
+    value = write(node)
+    if required(value, *WHOLE) and value.kind is Kind.HUGEINT:
+        return f"sum({value.sql}){after}"
+    whole, huge = widened(value, Kind.BIGINT), Kind.HUGEINT.value
+    if write.narrow and node.find(exp.Mul) is None:
+        return f"CAST(sum({whole}){after} AS {huge})"
+    parts = (f"shiftright({whole}, 44)", f"shiftright({whole}, 22) & {_PART - 1}L", f"{whole} & {_PART - 1}L")
+    high, middle, low = (f"CAST(sum({each}){after} AS {huge})" for each in parts)
+    return f"(({high} * {_PART}BD + {middle}) * {_PART}BD + {low})"
 
 
 def _counted(node: exp.Expr, write: Writer) -> str:

@@ -40,7 +40,7 @@ class Typed(NamedTuple):
 class Writer(Protocol):
     """Writes an expression where it stands; a column is read from what stands in FROM there.
 
-    ``narrow``: no sum of the statement leaves 64 bits, so that sums need no decimals.
+    ``narrow``: no sum of what is not a product leaves 64 bits.
     """
 
     @property

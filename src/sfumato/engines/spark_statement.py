@@ -2,7 +2,7 @@
 """An emitted DuckDB statement as Spark SQL: SELECT by SELECT, with the type of every column."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot import exp, parse_one
@@ -18,6 +18,9 @@ class _Emitted(DuckDB):
     INDEX_OFFSET = 0
 
 
+_UNIT = identifier("unit")
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
     """Something to select from, as it stands in FROM, and the types of its columns in order."""
@@ -26,10 +29,12 @@ class Rows:
     columns: Columns
 
 
-def translated(sql: str, tables: Mapping[str, Rows], *, narrow: bool) -> str:
+def translated(sql: str, tables: Mapping[str, Rows], *, narrow: bool, gathered: bool = False) -> str:
     """A statement on Spark.
 
-    ``tables``: what stands for each table of the statement. ``narrow``: see ``Scope``.
+    ``tables``: what stands for each table of the statement. ``narrow``: see ``Writer``.
+    ``gathered``: rows are sent to where all of their unit are before they are added up by unit and
+    group; else what a task has added up is sent, and again where something is asked of the whole unit.
 
     Raises:
         TypeError: something of which it is not known that Spark means the same.
@@ -38,15 +43,16 @@ def translated(sql: str, tables: Mapping[str, Rows], *, narrow: bool) -> str:
     >>> translated('SELECT sum(age) // 2 FROM (SELECT age FROM "t")', {"t": people}, narrow=True)
     'SELECT ...'
     """
-    return _query(parse_one(sql, dialect=_Emitted), _Context(tables, narrow)).sql
+    return _query(parse_one(sql, dialect=_Emitted), _Context(tables, narrow, gathered)).sql
 
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """The tables that can be named, and whether sums are narrow."""
+    """The tables that can be named, whether sums are narrow, whether rows are gathered."""
 
     tables: Mapping[str, Rows]
     narrow: bool
+    gathered: bool
 
 
 def _given(node: exp.Expr, allowed: str) -> dict[str, Any]:
@@ -84,7 +90,7 @@ def _select(node: exp.Select, context: _Context) -> Rows:
         inner = _query(named.this, context)
         before = f"WITH {identifier(named.alias)} AS ({inner.sql}) "
         tables = {**context.tables, named.alias: Rows(identifier(named.alias), inner.columns)}
-        context = _Context(tables, context.narrow)
+        context = replace(context, tables=tables)
     source, relations = _from(given, context)
     scope = Scope(relations, context.narrow)
     if "where" in given:
@@ -97,8 +103,11 @@ def _select(node: exp.Select, context: _Context) -> Rows:
         raise TypeError("a name twice")
     listed = ", ".join(f"{sql} AS {identifier(name)}" for (sql, _, _), name in zip(items, names, strict=True))
     if "group" in given:
-        keys = [scope(each).sql for each in _given(given["group"], "expressions")["expressions"]]
-        source += f" GROUP BY {', '.join(keys)}"
+        first, *others = [scope(each).sql for each in _given(given["group"], "expressions")["expressions"]]
+        if context.gathered and (first, [*relations]) == (_UNIT, [""]) and others:
+            # of a hint that is not heeded the rows are the same
+            source = f"(SELECT /*+ REPARTITION({_UNIT}) */ * FROM {source})"
+        source += f" GROUP BY {', '.join([first, *others])}"
     return Rows(f"{before}SELECT {listed} FROM {source}", names)
 
 
