@@ -104,10 +104,7 @@ def gather(
                 cells[row[:keys]][row[keys]] = int(row[keys + 1])
             parts[place] = {group: tuple(leaves) for group, leaves in cells.items()}
         else:
-            if size == 1:
-                parts[place] = {row[:keys]: (int(row[start]),) for row in found}
-            else:
-                parts[place] = {row[:keys]: tuple(int(each) for each in row[start : start + size]) for row in found}
+            parts[place] = {row[:keys]: tuple(map(int, row[start : start + size])) for row in found}
             start += size
     return dict(parts)
 
@@ -155,9 +152,8 @@ def _added_apart(plan: Bounded, tables: Tables, apart: Apart, added: tuple[Mappi
 
 
 def _in_groups(plan: Bounded, source: str) -> str:
-    tests = [
-        test for key, name in zip(plan.tracked.raw.keys, _keys(plan), strict=True) if (test := _in_group(key, name))
-    ]
+    keys = zip(plan.tracked.raw.keys, _keys(plan), strict=True)
+    tests = [test for key, name in keys if (test := _in_group(key, name))]
     return f"SELECT * FROM ({source}) WHERE {' AND '.join(tests)}" if tests else source
 
 
