@@ -33,8 +33,8 @@ def rows_of(units, kind):
     return f"SELECT *, length(CAST(unit AS VARCHAR)) AS n FROM (VALUES {listed}) AS t(unit, k0, k1)"
 
 
-def placed(units, kind, key):
-    sql = Order(key, kind == "BIGINT").placed(rows_of(units, kind), ["k0", "k1"])
+def placed(units, kind, key, *, by_row=False):
+    sql = Order(key, kind == "BIGINT", by_row=by_row).placed(rows_of(units, kind), ["k0", "k1"])
     with closing(duckdb.connect()) as connection:
         found = connection.execute(f"SELECT unit, k0, k1, h FROM ({sql})").fetchall()
     return {(str(unit), code, word): place for unit, code, word, place in found}
@@ -44,14 +44,16 @@ def placed(units, kind, key):
 def test_the_order_is_that_of_the_reference(units, kind):
     for key in ("key", "it's", "Ü|"):
         expected = {(str(unit), *group): reference._place(key, *group, str(unit)) for unit in units for group in GROUPS}
-        assert placed(units, kind, key) == expected
+        assert placed(units, kind, key) == placed(units, kind, key, by_row=True) == expected
 
 
 def test_no_number_can_overflow(monkeypatch):
     # the largest numbers that md5 can give
     monkeypatch.setattr(order.hashlib, "md5", lambda *_, **__: _Largest())
     monkeypatch.setattr(order, "_hexadecimal", lambda *_: f"{2**32 - 1}::BIGINT")
-    assert len(placed(ENDS, "BIGINT", "key")) == len(placed([str(each) for each in ENDS], "VARCHAR", "key")) == 72
+    for by_row in (False, True):
+        assert len(placed(ENDS, "BIGINT", "key", by_row=by_row)) == 72
+        assert len(placed([str(each) for each in ENDS], "VARCHAR", "key", by_row=by_row)) == 72
 
 
 class _Largest:

@@ -60,7 +60,7 @@ def statements(
     raw = replace(tracked.raw, relation=relation)
     plan = replace(plan, tracked=replace(tracked, raw=raw))
     stored = replace(Tables.of(relation, sources), tests=tests, read=names_read(raw), windows=windows)
-    order = Order(sampling_key, stored.numbered)
+    order = Order(sampling_key, stored.numbered, by_row=windows)
     for place, part in enumerate(plan.parts):
         tables = _tables(plan, place, stored)
         match part.aggregate:

@@ -29,10 +29,15 @@ _LISTED = 2**12
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The order that a sampling key makes; ``numbered``: units are whole numbers (BIGINT), else texts."""
+    """The order that a sampling key makes.
+
+    ``numbered``: units are whole numbers (BIGINT), else texts. ``by_row``: md5 is asked of each row,
+    where the rows would be computed again to be joined with the numbers of their groups.
+    """
 
     key: str
     numbered: bool
+    by_row: bool = False
 
     def placed(self, rows: str, names: Sequence[str]) -> str:
         """Rows of units with ``h``, the place of what the names hold among that of the unit.
@@ -40,6 +45,13 @@ class Order:
         Guarantees:
             the order is that of the reference
         """
+        if self.by_row:
+            unit = "unit" if self.numbered else _NUMBER
+            named = f"SELECT *, md5({self._words(names)}) AS o_m, {unit} AS o_id FROM ({rows})"
+            numbers = (
+                f"{_hexadecimal('o_m', 1, 8)} AS o_a, {_hexadecimal('o_m', 9, 8)} AS o_b, {self._y('o_id')} AS o_y"
+            )
+            return f"SELECT *, {_place('o_a', 'o_y', 'o_b')} AS h FROM (SELECT *, {numbers} FROM ({named}))"
         return (
             f"WITH found AS MATERIALIZED ({rows})\n"
             f"SELECT found.*, {self.place} AS h FROM found JOIN ({self.numbers('found', names)}) AS o ON {_same(names)}"
@@ -72,27 +84,25 @@ class Order:
     @property
     def place(self) -> str:
         """Where a row stands, from the numbers a and b of its group."""
-        return f"(a * {self._y('unit') if self.numbered else 'y'} + b) % {PRIME} // {_COARSE}"
+        return _place("a", self._y("unit") if self.numbered else "y", "b")
 
     def numbers(self, rows: str, names: Sequence[str]) -> str:
         """One row for each of what the names hold, with its numbers a and b."""
         shown = ", ".join(names)
-        parts = [text(self.key), *(f"coalesce(CAST({name} AS VARCHAR), 'N')" for name in names)]
-        joined = " || '|' || ".join(parts)
         return (
             f"SELECT {shown}, {_hexadecimal('m', 1, 8)} AS a, {_hexadecimal('m', 9, 8)} AS b FROM "
-            f"(SELECT {shown}, md5({joined}) AS m FROM (SELECT {shown} FROM {rows} GROUP BY {shown}))"
+            f"(SELECT {shown}, md5({self._words(names)}) AS m FROM (SELECT {shown} FROM {rows} GROUP BY {shown}))"
         )
+
+    def _words(self, names: Sequence[str]) -> str:
+        """The text of which md5 is asked."""
+        return " || '|' || ".join([text(self.key), *(f"coalesce(CAST({name} AS VARCHAR), 'N')" for name in names)])
 
     def units(self, rows: str) -> str:
         """Where units are texts: a join to their y, which is made once for each."""
         if self.numbered:
             return ""
-        number = (
-            f"coalesce(CASE WHEN regexp_full_match(unit, {text(WHOLE_PATTERN)}) THEN TRY_CAST(unit AS BIGINT) END, "
-            f"{_hexadecimal('md5(unit)', 1, 15)})"
-        )
-        every = f"SELECT unit, {number} AS id FROM (SELECT unit FROM {rows} GROUP BY unit)"
+        every = f"SELECT unit, {_NUMBER} AS id FROM (SELECT unit FROM {rows} GROUP BY unit)"
         return f" JOIN (SELECT unit, {self._y('id')} AS y FROM ({every})) AS u ON {rows}.unit = u.unit"
 
     def _y(self, name: str) -> str:
@@ -122,5 +132,16 @@ def every_group(keys: Sequence[GroupKey], names: Sequence[str]) -> str:
     return f"SELECT * FROM {' CROSS JOIN '.join(listed)}" if size <= _LISTED else ""
 
 
+def _place(a: str, y: str, b: str) -> str:
+    return f"({a} * {y} + {b}) % {PRIME} // {_COARSE}"
+
+
 def _hexadecimal(digits: str, start: int, length: int) -> str:
     return f"TRY_CAST('0x' || substr({digits}, {start}, {length}) AS BIGINT)"
+
+
+# the number of a unit that is named by a text
+_NUMBER = (
+    f"coalesce(CASE WHEN regexp_full_match(unit, {text(WHOLE_PATTERN)}) THEN TRY_CAST(unit AS BIGINT) END, "
+    f"{_hexadecimal('md5(unit)', 1, 15)})"
+)
