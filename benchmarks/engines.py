@@ -85,7 +85,8 @@ def _on_spark(sizes: dict[str, int]) -> Iterator[Case]:
         return
     n = sizes["10M"]
     for name in ("W1", "W2", "W3", "W4"):
-        plain = Peer(BY_UNIT, Work(SPARK, f"{name} plain", n=n), at_most_times(Fraction(3, 2)))
+        bar = at_most_times(Fraction(3, 2)) if name == "W2" else None
+        plain = Peer(BY_UNIT, Work(SPARK, f"{name} plain", n=n), bar)
         yield Case(f"Spark, 10M: {name} {TITLES[name]}", SECONDS, Work(SPARK, name, n=n), (plain,), repetitions=3)
     plain = Peer("plain Spark", Work(SPARK, "W7 plain", n=n))
     yield Case(f"Spark, 10M: W7 {FEW}", SECONDS, Work(SPARK, "W7", n=n), (plain,), repetitions=3)

@@ -4,8 +4,7 @@
 A charge is reserved, marked executing and committed with its answer: three durable steps, for
 ours and for the naive ledgers alike. The time of one flush of the bare disk stands beside each
 figure, since it decides most of them; so charges are counted twice, on this disk as it is and
-where each flush is made to take 4 ms. What is asked of a comparison is asked there: where a flush
-costs next to nothing, there is little to share. ``small`` among the words makes all of it
+where each flush is made to take 4 ms. ``small`` among the words makes all of it
 smaller, and writes nothing.
 """
 
@@ -58,7 +57,7 @@ def _in_a_file(disk: str, part: int) -> Iterator[Case]:
     flush = Peer("one fdatasync", Work(theirs, "fdatasync", 1, 50))
     for callers, (n, bar) in _CALLERS.items():
         many = max(n // part, callers)
-        naive = Peer("naive SQLite", Work(theirs, "charges", callers, many), bar if disk else None)
+        naive = Peer("naive SQLite", Work(theirs, "charges", callers, many), bar)
         alone: Bar | None = _RATE if bar and disk else None
         name = f"SQLite{on}, {callers} caller{'s' if callers > 1 else ''}"
         yield Case(name, CHARGE, Work(ours, "charges", callers, many), (naive, flush), alone, _REPETITIONS)
@@ -72,7 +71,7 @@ def _on_a_server(disk: str, part: int) -> Iterator[Case]:
     n = _SERVER_CHARGES // part
     for kind in ("processes", "threads"):
         ours, naive = (Work(f"{SERVER}{disk}", f"{store}, {kind}", _SERVED, n) for store in ("ours", "one chain"))
-        peers = (Peer("one global chain", naive, faster(3) if disk else None), _flush(disk))
+        peers = (Peer("one global chain", naive, faster(3)), _flush(disk))
         yield Case(f"PostgreSQL{_on(disk)}, {_SERVED} {kind}", ROUND, ours, peers, None, _REPETITIONS)
 
 
