@@ -2,6 +2,7 @@
 """How far answers are off: worked out by hand."""
 
 import pytest
+
 from benchmarks.systems import truth
 
 
