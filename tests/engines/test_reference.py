@@ -199,8 +199,9 @@ def test_a_distinct_count_is_of_the_first_groups():
 
 def test_leaves_are_weighed_and_cut():
     rows = person("p", "aaab", [-5, 3, 3, "N"])
-    # weight 2/3, for two rows of the three within the row limit; of three values two count: floor(m (2f/3) 2 / 3)
-    leaves = [2 * FINE // 3 * 2 // 3, 0, 0, 0, 0, 0, 0, 0, 2 * (2 * FINE // 3) * 2 // 3]
+    # weight 2/3, for two rows of the three within the row limit; of three values two count: each floor((2f/3) 2 / 3)
+    share = 2 * FINE // 3 * 2 // 3
+    leaves = [share, 0, 0, 0, 0, 0, 0, 0, 2 * share]
     for norm in (Norm.L1, Norm.L2):
         found = ask(
             rows, OWNED, Quantiles(VALUE, (Fraction(1, 2),)), keys=(by(OWNED, "letter"),), limits=(2, 1, None), norm=norm, fine=FINE

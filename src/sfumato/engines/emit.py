@@ -370,30 +370,25 @@ def _leaves(plan: Bounded, tables: Tables, aggregate: Quantiles, order: Order) -
     """The weight of the rows in each leaf of each group, leaf by leaf."""
     kind, keys, fine = aggregate.value.type, _keys(plan), plan.refinement
     assert not isinstance(kind, Text), "a text has no leaf"
-    leaf = f"({typed(aggregate.value)} - ({kind.lower_code})) // {aggregate.coarse}"
+    leaf = f"TRY_CAST(({typed(aggregate.value)} - ({kind.lower_code})) // {aggregate.coarse} AS SMALLINT)"
     found = _rows(plan, tables, {"leaf": leaf})
     if _is_plain(plan):
         return _select(
             [*keys, "leaf", f"count(*) * {fine}"], f"{_select(['*'], found)} WHERE leaf IS NOT NULL", [*keys, "leaf"]
         )
     by_unit, limit = ["unit", *keys], plan.tracked.limits.rows
-    cells = _select([*by_unit, "leaf", "count(*) AS m"], found, [*by_unit, "leaf"])
-    present = "coalesce(sum(m) FILTER (WHERE leaf IS NOT NULL), 0) AS held"
-    pairs = _select([*by_unit, "TRY_CAST(sum(m) AS BIGINT) AS n", present], "SELECT * FROM cells", by_unit)
+    pairs = _select([*by_unit, "count(*) AS n", "count(leaf) AS held"], "SELECT * FROM found", by_unit)
     pairs = _placed(plan, pairs, order, counted=False)
-    weighed = _weighed(plan, pairs, Norm.L1, windows=tables.windows)
     few = "held" if limit is None else f"least(held, {limit})"
     # a unit within its limits adds its rows as they are, and is not looked up
     bound = f"weight < {fine}" + ("" if limit is None else f" OR held > {limit}")
-    joined = "JOIN" if plan.tracked.raw.is_open else "LEFT JOIN"
-    limited = weighed if plan.tracked.raw.is_open else f"{_select(['*'], weighed)} WHERE {bound}"
-    same = " AND ".join(["c.unit = p.unit", *(f"c.{key} IS NOT DISTINCT FROM p.{key}" for key in keys)])
-    amount = (
-        f"CASE WHEN p.unit IS NULL THEN m::HUGEINT * {fine} ELSE (m::HUGEINT * weight * {few}) // nullif(held, 0) END"
-    )
-    by = ", ".join([*(f"c.{key}" for key in keys), "leaf"])
+    joined, where = ("JOIN", "") if plan.tracked.raw.is_open else ("LEFT JOIN", f" WHERE {bound}")
+    weighed = _weighed(plan, pairs, Norm.L1, windows=tables.windows)
+    shares = f"{_select([*by_unit, f'weight * {few} // nullif(held, 0) AS share'], weighed)}{where}"
+    same = " AND ".join(["f.unit = p.unit", *(f"f.{key} IS NOT DISTINCT FROM p.{key}" for key in keys)])
+    by = ", ".join([*(f"f.{key}" for key in keys), "leaf"])
     return (
-        f"WITH cells AS MATERIALIZED ({cells})\n"
-        f"SELECT {by}, sum({amount}) FROM cells AS c {joined} ({limited}) AS p ON {same}\n"
+        f"WITH found AS MATERIALIZED ({found})\n"
+        f"SELECT {by}, sum(coalesce(share, {fine})) FROM found AS f {joined} ({shares}) AS p ON {same}\n"
         f"WHERE leaf IS NOT NULL GROUP BY {by}"
     )

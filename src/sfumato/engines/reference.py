@@ -201,12 +201,9 @@ class _Unit:
             case CountUnits():
                 return [self.plan.refinement if group in self.first else 0]
             case Quantiles(value):
-                weight, count, leaves = self.weight(Norm.L1), len(_codes(value, own)), _leaves(aggregate, own)
-                rows_kept = _at_most(count, limit)
-                return [
-                    leaves[leaf] * weight * rows_kept // count if leaves[leaf] else 0
-                    for leaf in range(aggregate.leaves)
-                ]
+                count, leaves = len(_codes(value, own)), _leaves(aggregate, own)
+                share = self.weight(Norm.L1) * _at_most(count, limit) // max(count, 1)
+                return [leaves[leaf] * share for leaf in range(aggregate.leaves)]
             case _:
                 return [integer * self.weight(self.plan.norm) for integer in _linear(aggregate, own, limit)]
 
