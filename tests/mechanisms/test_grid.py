@@ -32,7 +32,9 @@ def rank_error(weights, level, leaf):
 @given(WEIGHTS, st.sampled_from(LEVELS))
 def test_scores_are_the_rank_errors_in_whole_numbers(weights, level):
     expected = [-level.denominator * rank_error(weights, level, leaf) for leaf in range(len(weights))]
-    assert rank_scores(weights, level) == expected
+    assert rank_scores(weights, level).tolist() == expected
+    huge = [2**80 * weight for weight in weights]
+    assert rank_scores(huge, level).tolist() == [2**80 * each for each in expected]
 
 
 def moves(scores, weights, level, amount):

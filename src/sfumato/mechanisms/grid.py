@@ -9,7 +9,10 @@ Proof: grid.proof.md.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.errors import InvalidDeclaration, InvalidNumber
 from sfumato.exact.rational import Number, positive, to_fraction
@@ -22,6 +25,7 @@ from sfumato.privacy.event import Composed, Repeated, Rule, Selection
 from sfumato.privacy.unit import Relation
 
 _FINEST = 10**6
+_ADDABLE = 2**61
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,17 +113,18 @@ def concentrated_grid_quantiles(
     return GridQuantiles(wanted, sqrt_down(positive("rho", rho) / each))
 
 
-def rank_scores(weights: Sequence[int], level: Fraction) -> list[int]:
+def rank_scores(weights: Sequence[int], level: Fraction) -> NDArray[Any]:
     """Minus the rank error of each leaf, times the denominator of the level: integers.
 
-    >>> rank_scores([1, 2, 1], Fraction(1, 2))
+    >>> rank_scores([1, 2, 1], Fraction(1, 2)).tolist()
     [-2, 0, -2]
     """
-    part, whole = level.numerator, level.denominator
-    ends = list(accumulate(weights))
-    total = ends[-1]
-    aim = part * total
-    return [-max(0, whole * (end - weight) - aim, aim - whole * end) for weight, end in zip(weights, ends, strict=True)]
+    part, whole, total = level.numerator, level.denominator, sum(weights)
+    # 64 bits where they hold every difference, else integers of any size
+    held = np.array(weights, np.int64 if whole * total < _ADDABLE else object)
+    ends, aim = whole * np.cumsum(held), part * total
+    errors: NDArray[Any] = np.maximum(np.maximum(ends - whole * held - aim, aim - ends), 0)
+    return -errors
 
 
 def _moved_by(distance: Distance, groups: int, levels: Sequence[Fraction]) -> Fraction:
