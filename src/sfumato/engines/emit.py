@@ -303,10 +303,11 @@ def _most(plan: Bounded) -> int | None:
 
 def _weight(plan: Bounded, norm: Norm, most: int) -> str:
     """floor(f min(1, most / total)), of squares floor(f sqrt(min(1, R most / total))) (RULES 13)."""
-    fine, limit = plan.refinement, plan.tracked.limits.rows
+    fine, rows = plan.refinement, plan.tracked.limits.in_group
+    assert rows is not None, "what bounds all rows bounds those of a group"
     if norm is Norm.L1:
         return f"TRY_CAST(least({fine}::BIGINT, {_whole(fine * most)} // total) AS BIGINT)"
-    squares = min((most if limit is None else limit) * most, _UTMOST)
+    squares = min(rows * most, _UTMOST)
     # f^2 <= 2^40, where the floor of a correctly rounded root is the integer root
     smallest = f"least({fine**2}::BIGINT, {_whole(fine**2 * squares)} // total)"
     return f"TRY_CAST(floor(sqrt(TRY_CAST({smallest} AS DOUBLE))) AS BIGINT)"
@@ -370,7 +371,7 @@ def _leaves(plan: Bounded, tables: Tables, aggregate: Quantiles, order: Order) -
     """The weight of the rows in each leaf of each group, leaf by leaf."""
     kind, keys, fine = aggregate.value.type, _keys(plan), plan.refinement
     assert not isinstance(kind, Text), "a text has no leaf"
-    leaf = f"TRY_CAST(({typed(aggregate.value)} - ({kind.lower_code})) // {aggregate.coarse} AS SMALLINT)"
+    leaf = f"({typed(aggregate.value)} - ({kind.lower_code})) // {aggregate.coarse}"
     found = _rows(plan, tables, {"leaf": leaf})
     if _is_plain(plan):
         return _select(
