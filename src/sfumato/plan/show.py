@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plan as canonical JSON (for keys) and as text (for people)."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
@@ -38,21 +38,25 @@ def canonical(node: object) -> Json:
     >>> canonical(CountRows())
     {'node': 'CountRows'}
     """
-    if isinstance(node, Enum):
-        return {"enum": type(node).__name__, "value": str(node.value)}
-    if node is None or isinstance(node, bool | int | str):
-        return node
-    if isinstance(node, tuple | list):
-        return [canonical(each) for each in node]
+    kind = type(node)
+    if kind in _PLAIN:
+        return cast(Json, node)
+    if kind is tuple or kind is list:
+        return [canonical(each) for each in cast(Sequence[object], node)]
     if isinstance(node, Column):
         return _column(node)
     # mypy takes the __hash__ of a class for that of its instances
-    names = _compared(cast(Hashable, type(node)))
+    names = _compared(cast(Hashable, kind))
     if names is not None:
-        return {"node": type(node).__name__, **{name: canonical(getattr(node, name)) for name in names}}
+        return {"node": kind.__name__, **{name: canonical(getattr(node, name)) for name in names}}
+    if isinstance(node, Enum):
+        return {"enum": kind.__name__, "value": str(node.value)}
     if isinstance(node, Fraction):
         return {"fraction": str(node)}
-    raise TypeError(f"a plan holds {type(node).__name__}, which has no canonical form")
+    raise TypeError(f"a plan holds {kind.__name__}, which has no canonical form")
+
+
+_PLAIN = frozenset({bool, int, str, type(None)})
 
 
 @cache

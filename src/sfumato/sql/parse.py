@@ -4,7 +4,6 @@
 import logging
 from collections.abc import Mapping, Sequence
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
@@ -80,7 +79,7 @@ def _statements(text: str) -> list[exp.Expr]:
     try:
         text.encode()
         return [
-            each for each in sqlglot.parse(_numbered(text), read="duckdb") if not isinstance(each, exp.Semicolon | None)
+            each for each in _DIALECT.parse(_numbered(text)) if not isinstance(each, exp.Semicolon | None)
         ]
     except SqlglotError as error:
         raise _syntax_error(error, text) from None
