@@ -22,7 +22,7 @@ from sfumato.metadata.dataset import Dataset
 from sfumato.noise.entropy import token
 from sfumato.plan.relation import Filter, Scan, Semi, UnitJoin
 from sfumato.plan.scope import nodes
-from sfumato.plan.show import canonical
+from sfumato.plan.show import form
 from sfumato.plan.status import Bounded
 from sfumato.plan.value import GroupKey
 from sfumato.privacy.event import Json, event_to_json
@@ -144,11 +144,6 @@ class Asked:
         event = (planned.fresh or planned).event
         names = (asker.dataset.name, asker.analyst, self.question, asker.statement_key(planned.question), event)
         return Request(*names, purpose=asker.purpose, shared=shared, key=key)
-
-
-def form(node: object) -> str:
-    """A plan as it stands in a key."""
-    return canonical_json(canonical(node))
 
 
 def release(asked: Asked, engine: Engine, ledger: Ledger, *, key: str = "") -> bytes:
