@@ -268,6 +268,8 @@ class DuckDB:
             "SET autoload_known_extensions = false",
             "SET allow_community_extensions = false",
             "SET enable_external_access = false",
+            # declared files lie on this machine, whose system reads ahead already
+            "SET disable_parquet_prefetching = true",
             # without it DuckDB does not know how far it is; nothing is ever printed
             f"SET enable_progress_bar = {'false' if self._limits.progress is None else 'true'}",
             "SET enable_progress_bar_print = false",
