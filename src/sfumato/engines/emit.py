@@ -138,8 +138,8 @@ def _rows(plan: Bounded, tables: Tables, read: Mapping[str, str]) -> str:
     items = [] if _is_plain(plan) else ["unit"]
     items += [f"{typed(key.value)} AS {name}" for key, name in zip(raw.keys, _keys(plan), strict=True)]
     items += [f"{expression} AS {name}" for name, expression in read.items()]
-    source = f"SELECT {', '.join(items) or '1'} FROM ({rows(raw.relation, tables)})"
-    return _in_groups(plan, source)
+    found = rows(raw.relation, tables)
+    return found if items == ["unit"] else _in_groups(plan, f"SELECT {', '.join(items) or '1'} FROM ({found})")
 
 
 def _added_apart(plan: Bounded, tables: Tables, apart: Apart, added: tuple[Mapping[str, str], Sequence[str]]) -> str:
