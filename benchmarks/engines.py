@@ -69,15 +69,20 @@ def cases(sizes: dict[str, int]) -> Iterator[Case]:
         yield from _memory(size, n)
     yield from _on_spark(sizes)
     if "1M" in sizes:
-        n = sizes["1M"]
-        for system, (title, times, asked) in _THEIRS.items():
-            for name in asked:
-                peer = Peer(title, Work(system, name, n=n), faster(times))
-                yield Case(f"1M: {name} {TITLES[name]}", SECONDS, Work(OURS, name, n=n), (peer,), repetitions=2)
-                if name in _ERRORS:
-                    peer = Peer(title, Work(system, f"{name} error", n=n), _AS_EXACT)
-                    ours = Work(OURS, f"{name} error", n=n)
-                    yield Case(f"1M: {name} {_ERRORS[name]}", PERCENT, ours, (peer,), repetitions=2)
+        yield from _beside_peers(sizes["1M"])
+
+
+def _beside_peers(n: int) -> Iterator[Case]:
+    """Of any table and of a prepared one, and how far both are off the raw data."""
+    for system, (title, times, asked) in _THEIRS.items():
+        for name in asked:
+            case, peer = f"1M: {name} {TITLES[name]}", Peer(title, Work(system, name, n=n), faster(times))
+            yield Case(case, SECONDS, Work(OURS, name, n=n), (peer,), repetitions=2)
+            yield Case(f"{case}, prepared", SECONDS, Work(OURS, f"{name} prepared", n=n), (peer,), repetitions=2)
+            if name in _ERRORS:
+                error = f"{name} error"
+                peer = Peer(title, Work(system, error, n=n), _AS_EXACT)
+                yield Case(f"1M: {name} {_ERRORS[name]}", PERCENT, Work(OURS, error, n=n), (peer,), repetitions=2)
 
 
 def _cases(name: str, title: str, n: int) -> Iterator[Case]:
