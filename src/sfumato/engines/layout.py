@@ -7,7 +7,7 @@ a hash of what they hold would keep all of them or none. Proof: layout.proof.md.
 """
 
 from sfumato.engines.expression import alias
-from sfumato.engines.reading import text
+from sfumato.engines.reading import narrowest, text
 from sfumato.engines.relation import Tables, first_in_layout, in_layout, rows
 from sfumato.metadata.column import Column, Real, Text
 from sfumato.metadata.dataset import Dataset
@@ -20,7 +20,6 @@ from sfumato.plan.status import Raw
 # The largest place: it is stored in 32 bits.
 MOST = 2**31 - 1
 MOST_GROUPS = 100_000
-_WIDTHS = (("TINYINT", 7), ("SMALLINT", 15), ("INTEGER", 31))
 
 
 def whole(dataset: Dataset, table: str) -> Scan:
@@ -41,7 +40,7 @@ def layout_statements(scan: Scan, tables: Tables, key: str, most: int, path: str
     Guarantees:
         a layout has the rows of the reference
     """
-    columns = [f"CAST({alias(each)} AS {_width(each)}) AS {in_layout(scan, each)}" for each in scan.columns]
+    columns = [f"CAST({alias(each)} AS {narrowest(each.type)}) AS {in_layout(scan, each)}" for each in scan.columns]
     marks = [_mark(scan, each) for each in scan.columns if is_marked(each)]
     items = ", ".join([*columns, *marks, "u.number AS unit", "CAST(place AS INTEGER) AS place"])
     # as texts, for one table may hold as a number what another one holds as a text
@@ -95,14 +94,3 @@ def key_alone(raw: Raw) -> Column | None:
         return None
     alone = all(leaf == key for test in predicates(raw.relation) for leaf in leaves(test))
     return key.column if alone else None
-
-
-def _width(column: Column) -> str:
-    """The narrowest type that holds the codes of a column."""
-    kind = column.type
-    if isinstance(kind, Text):
-        return "VARCHAR"
-    for name, bits in _WIDTHS:
-        if -(2**bits) <= kind.lower_code and kind.upper_code < 2**bits:
-            return name
-    return "BIGINT"
