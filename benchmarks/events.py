@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The data of the workloads: events of users with a heavy tail, made up, the same on every machine."""
 
+import json
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,7 +27,21 @@ def events(folder: Path, rows: int) -> Path:
         _write_events(place / "events.parquet", owners[:rows], generator)
         ages = pa.array(AGES).take(pa.array(generator.integers(0, len(AGES), users)))
         pq.write_table(pa.table({"user_id": np.arange(users) + 1_000_000, "age_band": ages}), place / "users.parquet")
+    if not (place / "exact.json").exists():
+        (place / "exact.json").write_text(json.dumps(_exact(place / "events.parquet")))
     return place
+
+
+def _exact(path: Path) -> dict[str, dict[str, float]]:
+    """The true numbers that answers are compared with: counts in all and by region, users a day, medians by region."""
+    read = duckdb.connect().read_parquet(str(path))
+    asked = {
+        "W1": read.aggregate("'all', count(*)"),
+        "W2": read.aggregate("region, count(*)"),
+        "W4": read.aggregate("CAST(day AS VARCHAR), count(DISTINCT user_id)"),
+        "W5": read.filter("NOT isnan(amount)").aggregate("region, quantile_cont(amount, 0.5)"),
+    }
+    return {name: dict(rows.fetchall()) for name, rows in asked.items()}
 
 
 def _write_events(path: Path, owners: "np.typing.NDArray[np.int64]", generator: np.random.Generator) -> None:

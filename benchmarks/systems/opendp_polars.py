@@ -11,6 +11,7 @@ import opendp.prelude as dp  # type: ignore[import-not-found]
 import polars as pl  # type: ignore[import-not-found, unused-ignore]
 
 from benchmarks.systems import Call, Make
+from benchmarks.systems.truth import errors
 
 PACKAGES = ("opendp", "polars")
 _DATA = Path(__file__).resolve().parents[2] / ".bench" / "data"
@@ -63,7 +64,7 @@ def _work(make: Callable[[int], Any], scale: float, n: int) -> Call:
     return lambda: make(n).release().collect()
 
 
-WORKS: dict[str, Make] = {
+_WORKS: dict[str, Make] = {
     name: partial(_work, make)
     for name, make in {
         "W1": lambda n: _asked([], n, None).truncate_per_group(_ROWS).select(_sums()),
@@ -73,3 +74,9 @@ WORKS: dict[str, Make] = {
         "W5": lambda n: _grouped("region", n).agg(_quantiles()).with_keys(_regions()),
     }.items()
 }
+_COLUMNS = {"W2": ("region", "n"), "W4": ("day", "n"), "W5": ("region", "p0.5")}
+_SHOWN: dict[str, Callable[[Any], Any]] = {
+    name: lambda frame, columns=columns: dict(frame.select(columns).iter_rows())  # type: ignore[misc]
+    for name, columns in _COLUMNS.items()
+}
+WORKS = _WORKS | errors(_WORKS, _SHOWN | {"W1": lambda frame: {"all": frame["n"][0]}})

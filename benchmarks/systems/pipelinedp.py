@@ -14,6 +14,7 @@ import pipeline_dp as dp  # type: ignore[import-not-found]
 import pyarrow.parquet as pq
 
 from benchmarks.systems import Call, Make
+from benchmarks.systems.truth import errors
 
 PACKAGES = ("pipeline-dp", "pyarrow")
 _DATA = Path(__file__).resolve().parents[2] / ".bench" / "data"
@@ -66,4 +67,10 @@ def _work(name: str, scale: float, n: int) -> Call:
     return call
 
 
-WORKS: dict[str, Make] = {name: partial(_work, name) for name in _KEYS}
+_WORKS: dict[str, Make] = {name: partial(_work, name) for name in _KEYS}
+_SHOWN: dict[str, Callable[[Any], Any]] = {
+    "W1": lambda found: {"all": found[0][1].count},
+    "W2": lambda found: {region: told.count for region, told in found},
+    "W4": lambda found: {day: told.privacy_id_count for day, told in found},
+}
+WORKS = _WORKS | errors(_WORKS, _SHOWN)

@@ -13,6 +13,7 @@ import duckdb
 from snsql import Privacy, from_connection  # type: ignore[import-not-found]
 
 from benchmarks.systems import Call, Make
+from benchmarks.systems.truth import errors
 
 PACKAGES = ("smartnoise-sql", "opendp")
 _DATA = Path(__file__).resolve().parents[2] / ".bench" / "data"
@@ -55,4 +56,7 @@ def _work(name: str, scale: float, n: int) -> Call:
     return call
 
 
-WORKS: dict[str, Make] = {name: partial(_work, name) for name in _QUESTIONS}
+_WORKS: dict[str, Make] = {name: partial(_work, name) for name in _QUESTIONS}
+# the first row are the names
+_GROUPS = dict.fromkeys(("W2", "W4"), lambda rows: {row[0]: row[1] for row in rows[1:]})
+WORKS = _WORKS | errors(_WORKS, _GROUPS | {"W1": lambda rows: {"all": rows[1][0]}})

@@ -19,6 +19,7 @@ from tmlt.analytics import (  # type: ignore[import-not-found]
 )
 
 from benchmarks.systems import Call, Make
+from benchmarks.systems.truth import errors
 
 # the workers of Spark in the environment of this process
 os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -54,4 +55,5 @@ def _days(n: int) -> Any:
     return spark.sql("SELECT explode(sequence(DATE '2024-01-01', DATE '2024-12-30'))").collect()
 
 
-WORKS: dict[str, Make] = {name: partial(_work, name) for name in _KEYS}
+_WORKS: dict[str, Make] = {name: partial(_work, name) for name in _KEYS}
+WORKS = _WORKS | errors(_WORKS, {"W4": lambda rows: {row[0]: row[1] for row in rows}})

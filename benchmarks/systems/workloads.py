@@ -17,6 +17,7 @@ import sfumato as sf
 from benchmarks.events import REGIONS, events
 from benchmarks.systems import Call, Make
 from benchmarks.systems.questions import FOLDER, tables
+from benchmarks.systems.truth import errors
 from sfumato.errors import InvalidSource
 
 PACKAGES = ("sfumato", "duckdb")
@@ -139,24 +140,6 @@ def _plain_few(scale: float, n: int) -> Call:
     return lambda: connection.execute(few()).fetchall()
 
 
-def _error_of_p50(scale: float, n: int) -> Call:
-    """The median over the regions of how far p50 is off, in percent of the exact one of the clipped amounts."""
-    session, connection = _session(n), _connection(n)
-    clipped = f"least(amount, {_MOST})"
-    exact = dict(
-        connection.execute(
-            f"SELECT region, quantile_cont({clipped}, 0.5) FROM events WHERE NOT isnan(amount) GROUP BY region"
-        ).fetchall()
-    )
-
-    def call() -> float:
-        told = session.query(QUESTIONS["W5"], **price())  # type: ignore[arg-type]
-        errors = sorted(abs(p50 - exact[region]) / exact[region] for region, p50, _ in told.rows)
-        return 100 * float(errors[len(errors) // 2])
-
-    return call
-
-
 def _works() -> dict[str, Make]:
     made: dict[str, Callable[[float, int], Call]] = {
         "W7": _private_few,
@@ -168,7 +151,8 @@ def _works() -> dict[str, Make]:
         made[f"{name} prepared"] = partial(_private, name, of=_prepared)
         made[f"{name} plain"] = partial(_sql, question)
     made |= {f"{name} by hand": partial(_sql, text) for name, text in BY_HAND.items()}
-    return made | {"W5 error of p50": _error_of_p50}
+    groups = dict.fromkeys(("W2", "W4", "W5"), lambda told: {row[0]: row[1] for row in told.rows})
+    return made | errors(made, groups | {"W1": lambda told: {"all": told.rows[0][0]}})
 
 
 WORKS = _works()

@@ -38,7 +38,7 @@ def test_windows_give_the_weights_that_a_join_gives(monkeypatch):
     assert not odd_by_windows(monkeypatch)
     limited = plan(PEOPLE, CountRows(), keys=(LETTERS,), limits=(2, 1, 3), fine=FINE)
     (shown,) = statements(limited, SOURCES, "key", windows=True)
-    assert "OVER (PARTITION BY unit) AS touched" in shown.sql
+    assert "OVER (PARTITION BY unit) AS BIGINT) AS total" in shown.sql
 
 
 def test_a_window_over_all_units_is_noticed(monkeypatch):
@@ -69,14 +69,20 @@ def changed(name, cut, put=""):
     return name, wrong
 
 
-_weight, _kept, _in_group, _clipped = emit._weight, emit._kept, emit._in_group, emit.clipped
+_weight, _weighed, _most = emit._weight, emit._weighed, emit._most
+_kept, _in_group, _clipped = emit._kept, emit._in_group, emit.clipped
 _first, OTHER_ORDER = emit._first, Order("another key", numbered=False)
 OTHER = {Norm.L1: Norm.L2, Norm.L2: Norm.L1}
 MUTANTS = {
     "one group for each unit": ("_is_spread", lambda plan: False),
-    "no weight": ("_weight", lambda plan, norm: f"{plan.refinement}::BIGINT"),
-    "the weight of the other norm": ("_weight", lambda plan, norm: _weight(plan, OTHER[norm])),
-    "a weight rounded up": ("_weight", lambda plan, norm: f"({_weight(plan, norm)} + 1)"),
+    "no weight": ("_most", lambda plan: None),
+    "a row more before it is weighed": ("_most", lambda plan: None if _most(plan) is None else _most(plan) + 1),
+    "the weight of the other norm": (
+        "_weighed",
+        lambda plan, pairs, norm, windows: _weighed(plan, pairs, OTHER[norm], windows=windows),
+    ),
+    "a weight rounded up": ("_weight", lambda plan, norm, most: f"({_weight(plan, norm, most)} + 1)"),
+    "squares that are not added up": changed("_weighed", "least(n, 2) * least(n, 2)", "least(n, 2)"),
     "one group more": ("_kept", lambda plan: None if _kept(plan) is None else _kept(plan) + 1),
     "groups in order of the keys": changed("_by", "h, "),
     "a tie for two groups": ("_by", lambda plan: "h % 2, k0 NULLS LAST"),
@@ -165,7 +171,7 @@ def test_groups_come_in_one_order_whatever_the_rows(asker):
 
 
 def test_a_statement_that_fails_is_noticed(monkeypatch):
-    monkeypatch.setattr(emit, "_weight", lambda plan, norm: "1 // 0")
+    monkeypatch.setattr(emit, "_weight", lambda plan, norm, most: "1 // 0")
     tables = declared(FIVE)
     with closing(DuckDB(tables)) as engine, pytest.raises(EngineFailed):
         engine.run(EXAMPLES["weights in L1"][0], KEY)

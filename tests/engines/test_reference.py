@@ -135,6 +135,15 @@ def test_groups_beyond_the_limit_are_weighed_down(norm, weight):
     assert found == {(0,): (weight + FINE,), (1,): (weight + FINE,), (2,): (weight,), (3,): (weight,)}
 
 
+@pytest.mark.parametrize(("norm", "share"), [(Norm.L1, Fraction(4, 5)), (Norm.L2, Fraction(8, 9))])
+def test_a_unit_of_few_rows_is_in_more_groups_than_the_limit(norm, share):
+    # limits of 2 rows in 2 groups are 4 rows, or squares of 8: three rows in three groups are within, 2 + 2 + 1 are not
+    rows = person("p", "aabbc", [1, 1, 1, 1, 1]) + person("q", "abc", [1, 1, 1])
+    found = ask(rows, OWNED, CountRows(), keys=(by(OWNED, "letter"),), limits=(2, 2, None), norm=norm, fine=FINE)
+    weight = math.floor(share * FINE) if norm is Norm.L1 else math.isqrt(math.floor(share * FINE**2))
+    assert found == {(0,): (2 * weight + FINE,), (1,): (2 * weight + FINE,), (2,): (weight + FINE,)}
+
+
 def test_a_total_weighs_all_rows_of_a_unit():
     rows = person("p", "aabb", [1, 1, 1, 1])
     found = ask(rows, OWNED, CountRows(), keys=(by(OWNED, "letter"),), limits=(2, 2, 3), fine=FINE)
@@ -190,8 +199,9 @@ def test_a_distinct_count_is_of_the_first_groups():
 
 def test_leaves_are_weighed_and_cut():
     rows = person("p", "aaab", [-5, 3, 3, "N"])
-    # weight 1/2 for two groups of which one counts; of three values two count: floor(m * (f/2) * 2 / 3)
-    leaves = [FINE // 3, 0, 0, 0, 0, 0, 0, 0, 2 * FINE // 3]
+    # weight 2/3, for two rows of the three within the row limit; of three values two count: each floor((2f/3) 2 / 3)
+    share = 2 * FINE // 3 * 2 // 3
+    leaves = [share, 0, 0, 0, 0, 0, 0, 0, 2 * share]
     for norm in (Norm.L1, Norm.L2):
         found = ask(
             rows, OWNED, Quantiles(VALUE, (Fraction(1, 2),)), keys=(by(OWNED, "letter"),), limits=(2, 1, None), norm=norm, fine=FINE

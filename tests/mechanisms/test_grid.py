@@ -32,7 +32,9 @@ def rank_error(weights, level, leaf):
 @given(WEIGHTS, st.sampled_from(LEVELS))
 def test_scores_are_the_rank_errors_in_whole_numbers(weights, level):
     expected = [-level.denominator * rank_error(weights, level, leaf) for leaf in range(len(weights))]
-    assert rank_scores(weights, level) == expected
+    assert rank_scores(weights, level).tolist() == expected
+    huge = [2**80 * weight for weight in weights]
+    assert rank_scores(huge, level).tolist() == [2**80 * each for each in expected]
 
 
 def moves(scores, weights, level, amount):
@@ -70,7 +72,8 @@ def test_a_leaf_follows_the_exponential_mechanism():
         likely = [math.exp(-at_rate * rank_error(weights, level, leaf)) for leaf in range(4)]
         return lambda leaf: sum(likely[: max(leaf + 1, 0)]) / sum(likely)
 
-    mechanism, entropy = GridQuantiles((level,), rate), Replay(11)
+    # at a level of a third a weight moves two thirds
+    mechanism, entropy = GridQuantiles((level,), rate * Fraction(2, 3)), Replay(11)
     draws = [mechanism.release(weights, entropy)[0] for _ in range(20_000)]
     assert_follows(draws, cdf(float(rate)), notices=cdf(float(rate) * 4))
 
@@ -95,7 +98,8 @@ def test_neighbours_are_within_the_pure_loss(weights):
     def law(held):
         per_level = []
         for level in mechanism.levels:
-            likely = [math.exp(-mechanism.rate * rank_error(held, level, leaf)) for leaf in range(3)]
+            rate = mechanism.rate / max(level, 1 - level)
+            likely = [math.exp(-rate * rank_error(held, level, leaf)) for leaf in range(3)]
             per_level.append([each / sum(likely) for each in likely])
         return [one * other for one in per_level[0] for other in per_level[1]]
 
@@ -109,7 +113,7 @@ def test_neighbours_are_within_the_pure_loss(weights):
 def test_the_rank_error_of_a_leaf_is_as_stated():
     weights = [1] * 200
     mechanism = grid_quantiles(Distance(Norm.LINF, Fraction(1)), 1, "0.5", ["0.5"])
-    reach = mechanism.error("0.9", leaves=200)
+    (reach,) = mechanism.error("0.9", leaves=200)
     entropy = Replay(5)
     misses = sum(
         rank_error(weights, Fraction(1, 2), mechanism.release(weights, entropy)[0]) > reach for _ in range(4_000)
@@ -117,9 +121,19 @@ def test_the_rank_error_of_a_leaf_is_as_stated():
     assert_at_most(misses, 4_000, 0.1, notices=0.21)
 
 
+@pytest.mark.parametrize("make", [grid_quantiles, concentrated_grid_quantiles])
+def test_every_level_costs_the_same_and_is_as_exact_as_alone(make):
+    weight = Distance(Norm.LINF, Fraction(7))
+    levels = ["0.5", "0.9", "0.99"]
+    together = make(weight, 5, Fraction(3, 10), levels)
+    for level, rate in zip(levels, together.rates, strict=True):
+        (alone,) = make(weight, 5, Fraction(1, 10), [level]).rates
+        assert float(rate) == pytest.approx(float(alone))
+
+
 def test_a_mechanism_at_twice_the_rate_costs_twice_as_much(monkeypatch):
     weight = Distance(Norm.LINF, Fraction(3))
-    monkeypatch.setattr(grid, "_moved", lambda distance, level: Distance(Norm.LINF, distance.value / 4))
+    monkeypatch.setattr(grid, "_moved_by", lambda distance, groups, levels: distance.value / 2)
     broken = grid_quantiles(weight, 1, 1, ["0.5"])
     monkeypatch.undo()
     assert account(broken.event(weight, 1)).epsilon > 1

@@ -195,12 +195,13 @@ def test_totals_of_groups_have_wider_intervals(values: list[int], copies: int) -
 
 def test_a_quantile_has_a_rank_error_and_its_grid_for_an_interval() -> None:
     reading = Reading(Kind.QUANTILES, Fraction(1, 8), Fraction(10), Fraction(1, 2), Fraction(13))
-    part = Released("QUANTILE", reading, None, ((4, 7),), (1,), Fraction(1, 2), 9)
+    part = Released("QUANTILE", reading, None, ((4, 7),), (1,), (Fraction(1, 2), Fraction(1, 4)), 9)
     # the second lies in the last leaf, whose middle is beyond the range
     assert [part.point(0, place=place) for place in (0, 1)] == [12, 13]
     assert part.interval(0, MISS) == (10, 13)
     # (leaves - 1) exp(-rate x) = miss, x in weights of 1/8 of a row
-    assert float(part.rank_error(MISS)) == pytest.approx(math.log(8 / 0.05) * 2 / 8)
+    for place, per_weight in enumerate((2, 4)):
+        assert float(part.rank_error(place, MISS)) == pytest.approx(math.log(8 / 0.05) * per_weight / 8)
 
 
 def test_sum_over_count_of_one_release_is_its_mean() -> None:

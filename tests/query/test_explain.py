@@ -39,13 +39,19 @@ def test_clipping_and_lattice_are_named_once_a_column() -> None:
     ]
 
 
-@pytest.mark.parametrize(("gaussian", "root"), [(False, ""), (True, ", its root under Gaussian noise,")])
-def test_the_limits_that_bind_are_named(*, gaussian: bool, root: str) -> None:
+WEIGHTS = {
+    False: "A unit with n > 2 of them in all groups together counts with weight 2/n in each.",
+    True: "A unit of which they are s > 4, squared and added up, counts with weight sqrt(4/s) in each.",
+}
+
+
+@pytest.mark.parametrize("gaussian", WEIGHTS)
+def test_the_limits_that_bind_are_named(*, gaussian: bool) -> None:
     unit = sf.Unit("person", max_rows=2, max_groups=1)
     plan, _ = planned("SELECT sex, COUNT(*) FROM people GROUP BY sex", unit=unit, gaussian=gaussian)
     assert bounding(plan.bounded) == [
         "A unit counts with at most 2 rows a group.",
-        f"A unit in k > 1 groups counts with weight 1/k{root} in each.",
+        WEIGHTS[gaussian],
         "Rows whose unit is NULL are not used.",
     ]
 
@@ -56,7 +62,8 @@ def test_a_total_limit_is_named() -> None:
     plan, _ = planned(
         "SELECT sex, COUNT(*) FROM people GROUP BY sex", unit=sf.Unit("person", max_rows=3, max_rows_total=3)
     )
-    assert "A unit with n > 3 rows counts with weight 3/n in each." in bounding(plan.bounded)
+    expected = "A unit with n > 3 of them in all groups together counts with weight 3/n in each."
+    assert expected in bounding(plan.bounded)
 
 
 def test_a_distinct_count_says_how_it_chooses() -> None:

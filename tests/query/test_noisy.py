@@ -111,7 +111,7 @@ def test_quantiles_are_selected_group_by_group() -> None:
     assert width(plan.bounded.parts[0].aggregate) == 10
     _, (middle,) = noisy(plan, (leaves,), drawn_before(plan))
     assert middle.values == ((3,), (8,))
-    assert (middle.noise, middle.leaves, middle.rate) == (None, 10, 1000)
+    assert (middle.noise, middle.leaves, middle.rates) == (None, 10, (1000 * 2,))
 
 
 def test_floats_of_an_engine_are_refused() -> None:

@@ -138,8 +138,8 @@ def test_a_part_under_other_bounds_is_not_reused(tmp_path: Path, monkeypatch: py
 
 def released(mechanism: object) -> Released:
     """What a mechanism has released, but for the numbers."""
-    noise, rate = getattr(mechanism, "noise", None), getattr(mechanism, "rate", Fraction(0))
-    return Released("", Reading(Kind.NUMBER, Fraction(1)), noise, ((1,),), (1,), rate)
+    noise, rates = getattr(mechanism, "noise", None), getattr(mechanism, "rates", ())
+    return Released("", Reading(Kind.NUMBER, Fraction(1)), noise, ((1,),), (1,), rates)
 
 
 ONE = {norm: Distance(norm, Fraction(1)) for norm in Norm}

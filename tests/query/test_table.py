@@ -114,7 +114,7 @@ def test_the_same_release_gives_the_same_bytes() -> None:
     rows = merged(output(), [counts(COUNTS)], GROUPS)
     one, two = (answer_body(FACTS, output(), rows, ["text"], shown) for _ in range(2))
     assert one == two
-    assert json.loads(one)["format"] == 2
+    assert json.loads(one)["format"] == 3
 
 
 @given(st.lists(st.integers(-(10**20), 10**20), min_size=5, max_size=5), st.fractions(Fraction(1, 1000), 1000))
@@ -128,7 +128,7 @@ def test_parts_survive_their_stored_form(values: list[int], unit: Fraction) -> N
             None,
             ((1, 2),) * 5,
             (1,) * 5,
-            unit,
+            (unit, 2 * unit),
             9,
         ),
     ]
@@ -178,7 +178,7 @@ def test_without_sets_nothing_is_added_up() -> None:
 
 def test_a_quantile_of_dates_is_shown_as_a_date() -> None:
     reading = Reading(Kind.QUANTILES, ONE, Fraction(0), ONE, Fraction(199), is_date=True)
-    part = Released("Q", reading, None, tuple((day,) for day in (0, 31, 59, 90, 120)), (1,) * 5, ONE, 200)
+    part = Released("Q", reading, None, tuple((day,) for day in (0, 31, 59, 90, 120)), (1,) * 5, (ONE,), 200)
     form = body(output(), [part])
     assert [row[1] for row in form["rows"]] == ["1970-01-01", "1970-02-01", "1970-03-01", "1970-04-01", "1970-05-01"]
     assert form["columns"][1]["type"] == "date"

@@ -40,6 +40,8 @@ class Statement:
 
 # So many groups of a unit are kept while they come by; more are put in order.
 _FEW = 8
+# Of fewer than 2^36 rows: squares of counts up to the first add up to 64 bits, of any to less than the second.
+_SQUARED, _UTMOST = 2**26, 2**80
 
 
 def statements(
@@ -275,42 +277,39 @@ def _weighed(plan: Bounded, pairs: str, norm: Norm, *, windows: bool) -> str:
 
     What it depends on is added up by unit, and joined or shown by windows.
     """
-    limits = plan.tracked.limits
-    size = "n" if limits.rows is None else f"least(n, {limits.rows})"
-    weight = f"{_weight(plan, norm)} AS weight"
-    if len(_terms(plan, norm)) == 1:
-        return _select(["*", weight], pairs)
+    most, limit = _most(plan), plan.tracked.limits.rows
+    if most is None:
+        return _select(["*", f"{plan.refinement}::BIGINT AS weight"], pairs)
+    size = "n" if limit is None else f"least(n, {limit})"
+    wide = "" if limit is not None and limit <= _SQUARED else "::HUGEINT"
+    size, kind = (size, "BIGINT") if norm is Norm.L1 else (f"{size}{wide} * {size}", wide[2:] or "BIGINT")
+    weight = f"{_weight(plan, norm, most)} AS weight"
     if not _is_spread(plan):
         return _select(["*", weight], _select(["*", f"{size} AS total"], pairs))
     over = " OVER (PARTITION BY unit)" if windows else ""
-    held = [f"count(*){over} AS touched", f"TRY_CAST(sum({size}){over} AS BIGINT) AS total"]
+    total = f"TRY_CAST(sum({size}){over} AS {kind}) AS total"
     if windows:
-        return _select(["*", weight], _select(["*", *held], pairs))
-    units = _select(["unit", weight], _select(["unit", *held], "SELECT * FROM pairs", ["unit"]))
+        return _select(["*", weight], _select(["*", total], pairs))
+    units = _select(["unit", weight], _select(["unit", total], "SELECT * FROM pairs", ["unit"]))
     return f"WITH pairs AS MATERIALIZED ({pairs})\nSELECT pairs.*, weight FROM pairs JOIN ({units}) AS u ON pairs.unit = u.unit"
 
 
-def _terms(plan: Bounded, norm: Norm) -> list[str]:
-    """The weight before its root is taken: the smallest of these."""
-    limits, raw = plan.tracked.limits, plan.tracked.raw
-    scale = plan.refinement if norm is Norm.L1 else plan.refinement**2
-    terms = [f"{scale}::BIGINT"]
-    if limits.groups is not None and _is_spread(plan) and not raw.is_open:
-        terms.append(f"{_whole(scale * limits.groups)} // touched")
-    if limits.total is not None:
-        terms.append(f"{_whole(scale * limits.total)} // total")
-    return terms
+def _most(plan: Bounded) -> int | None:
+    """To how many rows a unit is weighed down over all its groups; None: it cannot have more."""
+    limits = plan.tracked.limits
+    spread = _is_spread(plan) and not plan.tracked.raw.is_open
+    return limits.in_all if spread else limits.total
 
 
-def _weight(plan: Bounded, norm: Norm) -> str:
-    """floor(refinement * weight), weight = min(1, G/touched, T/total), or its root (RULES 13)."""
-    terms = _terms(plan, norm)
-    if len(terms) == 1:
-        return f"{plan.refinement}::BIGINT"
-    smallest = f"least({', '.join(terms)})"
-    # refinement^2 <= 2^40, where the floor of a correctly rounded root is the integer root
-    root = smallest if norm is Norm.L1 else f"floor(sqrt(TRY_CAST({smallest} AS DOUBLE)))"
-    return f"TRY_CAST({root} AS BIGINT)"
+def _weight(plan: Bounded, norm: Norm, most: int) -> str:
+    """floor(f min(1, most / total)), of squares floor(f sqrt(min(1, R most / total))) (RULES 13)."""
+    fine, limit = plan.refinement, plan.tracked.limits.rows
+    if norm is Norm.L1:
+        return f"TRY_CAST(least({fine}::BIGINT, {_whole(fine * most)} // total) AS BIGINT)"
+    squares = min((most if limit is None else limit) * most, _UTMOST)
+    # f^2 <= 2^40, where the floor of a correctly rounded root is the integer root
+    smallest = f"least({fine**2}::BIGINT, {_whole(fine**2 * squares)} // total)"
+    return f"TRY_CAST(floor(sqrt(TRY_CAST({smallest} AS DOUBLE))) AS BIGINT)"
 
 
 def _whole(number: int) -> str:
@@ -371,30 +370,25 @@ def _leaves(plan: Bounded, tables: Tables, aggregate: Quantiles, order: Order) -
     """The weight of the rows in each leaf of each group, leaf by leaf."""
     kind, keys, fine = aggregate.value.type, _keys(plan), plan.refinement
     assert not isinstance(kind, Text), "a text has no leaf"
-    leaf = f"({typed(aggregate.value)} - ({kind.lower_code})) // {aggregate.coarse}"
+    leaf = f"TRY_CAST(({typed(aggregate.value)} - ({kind.lower_code})) // {aggregate.coarse} AS SMALLINT)"
     found = _rows(plan, tables, {"leaf": leaf})
     if _is_plain(plan):
         return _select(
             [*keys, "leaf", f"count(*) * {fine}"], f"{_select(['*'], found)} WHERE leaf IS NOT NULL", [*keys, "leaf"]
         )
     by_unit, limit = ["unit", *keys], plan.tracked.limits.rows
-    cells = _select([*by_unit, "leaf", "count(*) AS m"], found, [*by_unit, "leaf"])
-    present = "coalesce(sum(m) FILTER (WHERE leaf IS NOT NULL), 0) AS held"
-    pairs = _select([*by_unit, "TRY_CAST(sum(m) AS BIGINT) AS n", present], "SELECT * FROM cells", by_unit)
+    pairs = _select([*by_unit, "count(*) AS n", "count(leaf) AS held"], "SELECT * FROM found", by_unit)
     pairs = _placed(plan, pairs, order, counted=False)
-    weighed = _weighed(plan, pairs, Norm.L1, windows=tables.windows)
     few = "held" if limit is None else f"least(held, {limit})"
     # a unit within its limits adds its rows as they are, and is not looked up
     bound = f"weight < {fine}" + ("" if limit is None else f" OR held > {limit}")
-    joined = "JOIN" if plan.tracked.raw.is_open else "LEFT JOIN"
-    limited = weighed if plan.tracked.raw.is_open else f"{_select(['*'], weighed)} WHERE {bound}"
-    same = " AND ".join(["c.unit = p.unit", *(f"c.{key} IS NOT DISTINCT FROM p.{key}" for key in keys)])
-    amount = (
-        f"CASE WHEN p.unit IS NULL THEN m::HUGEINT * {fine} ELSE (m::HUGEINT * weight * {few}) // nullif(held, 0) END"
-    )
-    by = ", ".join([*(f"c.{key}" for key in keys), "leaf"])
+    joined, where = ("JOIN", "") if plan.tracked.raw.is_open else ("LEFT JOIN", f" WHERE {bound}")
+    weighed = _weighed(plan, pairs, Norm.L1, windows=tables.windows)
+    shares = f"{_select([*by_unit, f'weight * {few} // nullif(held, 0) AS share'], weighed)}{where}"
+    same = " AND ".join(["f.unit = p.unit", *(f"f.{key} IS NOT DISTINCT FROM p.{key}" for key in keys)])
+    by = ", ".join([*(f"f.{key}" for key in keys), "leaf"])
     return (
-        f"WITH cells AS MATERIALIZED ({cells})\n"
-        f"SELECT {by}, sum({amount}) FROM cells AS c {joined} ({limited}) AS p ON {same}\n"
+        f"WITH found AS MATERIALIZED ({found})\n"
+        f"SELECT {by}, sum(coalesce(share, {fine})) FROM found AS f {joined} ({shares}) AS p ON {same}\n"
         f"WHERE leaf IS NOT NULL GROUP BY {by}"
     )

@@ -219,27 +219,23 @@ class _Unit:
             case CountUnits():
                 return [self.plan.refinement if group in self.first else 0]
             case Quantiles(value):
-                weight, count, leaves = self.weight(Norm.L1), len(_codes(value, own)), _leaves(aggregate, own)
-                rows_kept = _at_most(count, limit)
-                return [
-                    leaves[leaf] * weight * rows_kept // count if leaves[leaf] else 0
-                    for leaf in range(aggregate.leaves)
-                ]
+                count, leaves = len(_codes(value, own)), _leaves(aggregate, own)
+                share = self.weight(Norm.L1) * _at_most(count, limit) // max(count, 1)
+                return [leaves[leaf] * share for leaf in range(aggregate.leaves)]
             case _:
                 return [integer * self.weight(self.plan.norm) for integer in _linear(aggregate, own, limit)]
 
     def weight(self, norm: Norm) -> int:
-        """floor(f min(1, G/k, T/N)), or floor(f sqrt(...)) (RULES 13)."""
-        limits, open_keys = self.plan.tracked.limits, self.plan.tracked.raw.is_open
-        fine = self.plan.refinement
-        scale = fine if norm is Norm.L1 else fine * fine
-        total = sum(_at_most(len(own), limits.rows) for own in self.shown.values())
-        terms = [scale]
-        if limits.groups is not None and not open_keys:
-            terms.append(scale * limits.groups // len(self.shown))
-        if limits.total is not None:
-            terms.append(scale * limits.total // total)
-        return min(terms) if norm is Norm.L1 else isqrt(min(terms))
+        """floor(f min(1, B/N)), N the rows that count; or floor(f sqrt(min(1, R B / sum n^2))) (RULES 13)."""
+        limits, fine = self.plan.tracked.limits, self.plan.refinement
+        held = [_at_most(len(own), limits.rows) for own in self.shown.values()]
+        rows, groups = _smaller(limits.rows, limits.total), None if self.plan.tracked.raw.is_open else limits.groups
+        most = _smaller(None if rows is None or groups is None else rows * groups, limits.total)
+        if most is None or rows is None:
+            return fine
+        if norm is Norm.L1:
+            return min(fine, fine * most // sum(held))
+        return isqrt(min(fine**2, fine**2 * rows * most // sum(each**2 for each in held)))
 
     def distinct(self, aggregate: CountDistinct, group: Codes) -> set[int | str]:
         """The values of the unit in a group that are kept (RULES 14)."""

@@ -9,7 +9,10 @@ Proof: grid.proof.md.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.errors import InvalidDeclaration, InvalidNumber
 from sfumato.exact.rational import Number, positive, to_fraction
@@ -22,16 +25,17 @@ from sfumato.privacy.event import Composed, Repeated, Rule, Selection
 from sfumato.privacy.unit import Relation
 
 _FINEST = 10**6
+_ADDABLE = 2**61
 
 
 @dataclass(frozen=True, slots=True)
 class GridQuantiles:
-    """For each level q a leaf j, with probability proportional to exp(-rate x rank error of j).
+    """For each level q a leaf j, with probability proportional to exp(-rate x rank error of j / max(q, 1 - q)).
 
     The rank error of a leaf is how far q N is from the ranks that it takes in the weight N
     of its group: from the weight before it to the weight up to its end. Without weight every
-    leaf is equally likely. ``rate`` is per unit of weight; the levels of a group are chosen
-    one after the other, each at this rate.
+    leaf is equally likely. ``rate`` is per unit of weight that a unit may move; the levels of
+    a group are chosen one after the other, each at the same cost.
 
     Guarantees:
         a leaf follows the exponential mechanism
@@ -62,8 +66,8 @@ class GridQuantiles:
         times = count("groups", groups) * (1 if distance.relation is Relation.ADD_REMOVE else 2)
         return Composed(
             tuple(
-                Repeated(Selection(Rule.EXPONENTIAL, self.rate, _moved(distance, level)), times)
-                for level in self.levels
+                Repeated(Selection(Rule.EXPONENTIAL, rate, _moved(distance, level)), times)
+                for rate, level in zip(self.rates, self.levels, strict=True)
             )
         )
 
@@ -72,12 +76,19 @@ class GridQuantiles:
         if not weights or any(isinstance(each, bool) or not isinstance(each, int) or each < 0 for each in weights):
             raise InvalidDeclaration("Weights of leaves.", allowed="integers, 0 or greater, one a leaf")
         return tuple(
-            exponential(rank_scores(weights, level), self.rate / level.denominator, entropy) for level in self.levels
+            exponential(rank_scores(weights, level), rate / level.denominator, entropy)
+            for rate, level in zip(self.rates, self.levels, strict=True)
         )
 
-    def error(self, confidence: Number, leaves: int) -> Fraction:
-        """Weight within which a chosen leaf's ranks hold its level, with probability >= confidence, in a group."""
-        return union(count("leaves", leaves) - 1, confidence) / self.rate
+    @property
+    def rates(self) -> tuple[Fraction, ...]:
+        """For each level the rate per unit of rank error."""
+        return tuple(self.rate / _reach(level) for level in self.levels)
+
+    def error(self, confidence: Number, leaves: int) -> tuple[Fraction, ...]:
+        """For each level the weight within which its leaf's ranks hold it, with probability >= confidence, in a group."""
+        others = union(count("leaves", leaves) - 1, confidence)
+        return tuple(others / rate for rate in self.rates)
 
 
 def grid_quantiles(distance: Distance, groups: int, epsilon: Number, levels: Sequence[Number]) -> GridQuantiles:
@@ -88,8 +99,8 @@ def grid_quantiles(distance: Distance, groups: int, epsilon: Number, levels: Seq
         InvalidDeclaration: a distance that is not Linf, the weight of any set of leaves of a group.
     """
     wanted = tuple(to_fraction("a level", level) for level in levels)
-    cost = sum((_pure(distance, groups, level) for level in wanted), Fraction(0))
-    return GridQuantiles(wanted, positive("epsilon", epsilon) / cost)
+    # at rate 1 one selection loses 2 x the distance
+    return GridQuantiles(wanted, positive("epsilon", epsilon) / (2 * _moved_by(distance, groups, wanted)))
 
 
 def concentrated_grid_quantiles(
@@ -97,35 +108,40 @@ def concentrated_grid_quantiles(
 ) -> GridQuantiles:
     """The same, rho-zCDP in all: each selection of pure loss e costs e^2 / 8 (Cesar and Rogers 2021)."""
     wanted = tuple(to_fraction("a level", level) for level in levels)
-    steps = 1 if distance.relation is Relation.ADD_REMOVE else 2
-    # at rate 1 one selection loses 2 x what its scores move
-    unit = sum((_moved(distance, level).value ** 2 / 2 for level in wanted), Fraction(0)) * groups * steps
-    return GridQuantiles(wanted, sqrt_down(positive("rho", rho) / unit))
+    # a selection that loses e costs e^2 / 8
+    each = distance.value * _moved_by(distance, groups, wanted) / 2
+    return GridQuantiles(wanted, sqrt_down(positive("rho", rho) / each))
 
 
-def rank_scores(weights: Sequence[int], level: Fraction) -> list[int]:
+def rank_scores(weights: Sequence[int], level: Fraction) -> NDArray[Any]:
     """Minus the rank error of each leaf, times the denominator of the level: integers.
 
-    >>> rank_scores([1, 2, 1], Fraction(1, 2))
+    >>> rank_scores([1, 2, 1], Fraction(1, 2)).tolist()
     [-2, 0, -2]
     """
-    part, whole = level.numerator, level.denominator
-    ends = list(accumulate(weights))
-    total = ends[-1]
-    aim = part * total
-    return [-max(0, whole * (end - weight) - aim, aim - whole * end) for weight, end in zip(weights, ends, strict=True)]
+    part, whole, total = level.numerator, level.denominator, sum(weights)
+    # 64 bits where they hold every difference, else integers of any size
+    held = np.array(weights, np.int64 if whole * total < _ADDABLE else object)
+    ends, aim = whole * np.cumsum(held), part * total
+    errors: NDArray[Any] = np.maximum(np.maximum(ends - whole * held - aim, aim - ends), 0)
+    return -errors
 
 
-def _pure(distance: Distance, groups: int, level: Fraction) -> Fraction:
-    """The pure loss of one level in all groups of a unit, at rate 1."""
+def _moved_by(distance: Distance, groups: int, levels: Sequence[Fraction]) -> Fraction:
+    """The weight that a unit moves, added up over all selections that it is in."""
     _require(distance)
     steps = 1 if distance.relation is Relation.ADD_REMOVE else 2
-    return 2 * _moved(distance, level).value * groups * steps
+    return distance.value * groups * steps * len(levels)
+
+
+def _reach(level: Fraction) -> Fraction:
+    """How far a rank error moves for each unit of weight that is moved."""
+    return max(level, 1 - level)
 
 
 def _moved(distance: Distance, level: Fraction) -> Distance:
     """How far a rank error moves."""
-    return Distance(Norm.LINF, max(level, 1 - level) * distance.value, distance.relation)
+    return Distance(Norm.LINF, _reach(level) * distance.value, distance.relation)
 
 
 def _require(distance: Distance) -> None:

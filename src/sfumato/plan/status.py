@@ -35,6 +35,17 @@ class Limits:
     groups: int | None
     total: int | None
 
+    @property
+    def in_all(self) -> int | None:
+        """Rows in all groups together: so many as the limits of rows and groups allow, or the total.
+
+        >>> Limits(rows=10, groups=5, total=None).in_all
+        50
+        """
+        rows = self.total if self.rows is None else self.rows
+        of_groups = None if rows is None or self.groups is None else rows * self.groups
+        return min((each for each in (of_groups, self.total) if each is not None), default=None)
+
 
 @dataclass(frozen=True, slots=True)
 class Tracked:

@@ -37,6 +37,7 @@ from sfumato.plan.scalar import (
     Scalar,
     leaves,
 )
+from sfumato.plan.scope import is_one_group
 from sfumato.plan.statistic import Statistic
 from sfumato.plan.status import Bounded, Raw, Tracked
 from sfumato.plan.value import GroupKey, Value
@@ -132,18 +133,19 @@ def _limits(raw: Raw, tracked: Tracked) -> Iterator[_Limit]:
     """The limits that can change the answer."""
     if tracked.unit is None or is_single(raw.relation):
         return
-    rows, groups, total = tracked.limits.rows, tracked.limits.groups, tracked.limits.total
+    limits, rows = tracked.limits, tracked.limits.rows
     values = [each.value for each in raw.aggregates if isinstance(each, CountDistinct)]
-    linear = any(not isinstance(each, CountUnits | CountDistinct) for each in raw.aggregates)
+    kept = [isinstance(each, CountUnits | CountDistinct) for each in raw.aggregates]
+    linear, spread = not all(kept), not is_one_group(raw.relation, [key.value.expression for key in raw.keys])
     if linear and rows is not None:
         yield _counted("rows", Summary.MAXIMUM, rows, f"more than {rows} rows{' in a group' if raw.keys else ''}")
-    if not linear:
-        groups = min((each for each in (groups, total) if each is not None), default=None)
-    if groups is not None and raw.keys:
-        yield _Limit("groups", None, Summary.COUNT, groups, f"in more than {groups} groups")
-    if linear and total is not None and rows is not None:
-        kept = Computed(Column("diagnosed.kept", Integer(0, rows)), Summary.COUNT)
-        yield _Limit("total", kept, Summary.SUM, total, f"more than {total} rows in all")
+    few = min((each for each in (limits.groups, limits.total) if each is not None), default=None)
+    if few is not None and spread and (raw.is_open or any(kept)):
+        yield _Limit("groups", None, Summary.COUNT, few, f"in more than {few} groups")
+    most = limits.in_all if spread and not raw.is_open else limits.total
+    if linear and most is not None and rows is not None:
+        counted = Computed(Column("diagnosed.kept", Integer(0, rows)), Summary.COUNT)
+        yield _Limit("total", counted, Summary.SUM, most, f"more than {most} rows in all")
     for index, value in enumerate(values if rows is not None else ()):
         assert rows is not None, "asked in the line above"
         text = f"more than {rows} values of {value.name}{' in a group' if raw.keys else ''}"

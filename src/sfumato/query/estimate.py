@@ -96,7 +96,7 @@ def reading_of(aggregate: Aggregate, fine: int) -> Reading:
 class Released:
     """One part as it left the mechanism: noisy integers, and how they are read.
 
-    ``noise`` is None where leaves were selected, at ``rate``, of ``leaves``. ``copies``: how many
+    ``noise`` is None where leaves were selected, of ``leaves``, each level at its rate. ``copies``: how many
     releases were added up in each row (1, but for totals of groups).
     """
 
@@ -105,7 +105,7 @@ class Released:
     noise: Noise | None
     values: tuple[tuple[int, ...], ...]
     copies: tuple[int, ...]
-    rate: Fraction = Fraction(0)
+    rates: tuple[Fraction, ...] = ()
     leaves: int = 0
 
     def point(self, row: int, statistic: Statistic = Statistic.VALUE, place: int = 0) -> Fraction:
@@ -147,9 +147,9 @@ class Released:
         low, high = self._mean_shares(row, miss)
         return read.lower + read.span * low, min(read.lower + read.span * high, read.upper)
 
-    def rank_error(self, miss: Fraction) -> Fraction:
+    def rank_error(self, place: int, miss: Fraction) -> Fraction:
         """Rows within which a quantile's ranks hold its level, with probability >= 1 - miss."""
-        return union(self.leaves - 1, 1 - miss) / self.rate * self.reading.unit
+        return union(self.leaves - 1, 1 - miss) / self.rates[place] * self.reading.unit
 
     def _around(self, row: int, coefficients: tuple[Fraction, ...], miss: Fraction) -> Range:
         assert self.noise is not None, "asked of additive releases only"

@@ -79,19 +79,27 @@ def _unit_bounding(bounded: Bounded) -> list[str]:
     kept = min((each for each in (limits.groups, limits.total) if each), default=None)
     if limits.rows and linear:
         lines.append(f"A unit counts with at most {limits.rows} rows a group.")
-    root = ", its root under Gaussian noise," if bounded.norm is Norm.L2 else ""
     if tracked.raw.is_open:
         lines += [f"A unit counts in at most {kept} groups, chosen by a keyed hash."] if kept else []
-    elif limits.groups and linear:
-        lines.append(f"A unit in k > {limits.groups} groups counts with weight {limits.groups}/k{root} in each.")
-    if limits.total and linear:
-        lines.append(f"A unit with n > {limits.total} rows counts with weight {limits.total}/n{root} in each.")
+    most = limits.total if tracked.raw.is_open else limits.in_all
+    if most and limits.rows and linear:
+        lines.append(_weighing(bounded.norm, limits.rows, most))
     if kept and not tracked.raw.is_open and not all(_is_weighed(part.aggregate) for part in bounded.parts):
         lines.append(f"COUNT(DISTINCT ...) sees a unit in at most {kept} groups, chosen by a keyed hash.")
     for part in bounded.parts:
         if isinstance(part.aggregate, CountDistinct) and limits.rows:
             lines.append(f"{title(part.aggregate)} sees at most {limits.rows} values of a unit in a group.")
     return [*lines, "Rows whose unit is NULL are not used."]
+
+
+def _weighing(norm: Norm, rows: int, most: int) -> str:
+    """How a unit is weighed down that has more rows within the limit of a group than the limits allow in all."""
+    if norm is Norm.L1:
+        return f"A unit with n > {most} of them in all groups together counts with weight {most}/n in each."
+    squares = rows * most
+    return (
+        f"A unit of which they are s > {squares}, squared and added up, counts with weight sqrt({squares}/s) in each."
+    )
 
 
 def _kept_bounding(bounded: Bounded) -> Iterator[str]:

@@ -90,7 +90,7 @@ def _released(
     if isinstance(mechanism, GridQuantiles):
         leaves = width(part.aggregate)
         values = tuple(mechanism.release(row) for row in rows)
-        return Released(title(part.aggregate), reading, None, values, once, mechanism.rate, leaves)
+        return Released(title(part.aggregate), reading, None, values, once, mechanism.rates, leaves)
     assert isinstance(mechanism, AdditiveMechanism), "a threshold is handled above"
     size = width(part.aggregate)
     flat = mechanism.release([value for row in rows for value in row], drawn)

@@ -61,7 +61,7 @@ class Preview:
         part = bounded.parts[estimate.index]
         reading = reading_of(part.aggregate, bounded.refinement)
         if isinstance(mechanism, GridQuantiles):
-            ranks = mechanism.error(level, width(part.aggregate)) * reading.unit
+            ranks = mechanism.error(level, width(part.aggregate))[estimate.place] * reading.unit
             return [{"column": name, "rows": None, "half_width": None, "rank_error": _shown(ranks)}]
         if isinstance(mechanism, ThresholdMechanism):
             return [{"column": name, "rows": None, "half_width": _shown(Fraction(mechanism.error(level)))}]

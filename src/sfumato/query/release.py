@@ -36,7 +36,7 @@ from sfumato.query.table import FORMAT, answer_body, merged
 from sfumato.sql.lower import Question
 
 # Raised whenever the same plan would come to mean something else.
-SEMANTICS = 2
+SEMANTICS = 3
 
 
 # Of a row with several matches, or of equal rank, the choice depends on what else is read.

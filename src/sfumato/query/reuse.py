@@ -84,7 +84,9 @@ def reuse(asked: Asked, shelf: Shelf) -> Asked:
 def is_as_exact(released: Released, mechanism: Mechanism) -> bool:
     """Whether a release has no more noise than a mechanism would add."""
     if isinstance(mechanism, GridQuantiles):
-        return released.noise is None and released.rate >= mechanism.rate
+        return released.noise is None and all(
+            one >= other for one, other in zip(released.rates, mechanism.rates, strict=True)
+        )
     if not isinstance(mechanism, AdditiveMechanism) or released.noise is None:
         return False
     return _is_narrower(released.noise, mechanism.noise)

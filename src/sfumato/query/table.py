@@ -35,7 +35,7 @@ from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import AdditiveNoise, Json, event_from_json, event_to_json
 from sfumato.query.estimate import Kind, Reading, Released, ranges_of, value_of
 
-FORMAT = 2
+FORMAT = 3
 _DEFAULT_MISS = Fraction(5, 100)
 # A float could hold what is smaller.
 _LARGEST = 10**300
@@ -210,7 +210,7 @@ def _rank_error(expression: Scalar, parts: Sequence[Released], miss: Fraction) -
     """What is known of a quantile: within how many rows its rank is right (RULES 22)."""
     if not isinstance(expression, Estimate) or parts[expression.index].noise is not None:
         return {}
-    return {"rank_error": _outward(parts[expression.index].rank_error(miss), up=True)}
+    return {"rank_error": _outward(parts[expression.index].rank_error(expression.place, miss), up=True)}
 
 
 def _outward(value: Fraction, *, up: bool) -> Json:
@@ -268,7 +268,7 @@ def _part_to_json(part: Released) -> Json:
         "span": str(read.span),
         "upper": str(read.upper),
         "date": read.is_date,
-        "rate": str(part.rate),
+        "rates": [str(rate) for rate in part.rates],
         "leaves": part.leaves,
         "values": [[str(value) for value in values] for values in part.values],
         "copies": list[Json](part.copies),
@@ -286,7 +286,7 @@ def _part_from_json(form: Mapping[str, Json]) -> Released:
         None if event is None else event.noise,
         tuple(tuple(int(value) for value in row) for row in values),
         tuple(cast(list[int], form["copies"])),
-        Fraction(str(form["rate"])),
+        tuple(Fraction(rate) for rate in cast(list[str], form["rates"])),
         cast(int, form["leaves"]),
     )
 

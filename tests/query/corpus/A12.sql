@@ -6,12 +6,10 @@ SELECT region, QUANTILE_CONT(amount, 0.5), QUANTILE_CONT(amount, 0.9) FROM event
 -- QUANTILE(amount, 0.5, 0.9)
 --   add-remove: Linf 10 in each of the 4 groups of a unit under epsilon, Linf 10 in each of the 4 groups of a unit under rho
 --   replace-one: Linf 10 in each of the 4 groups of a unit under epsilon, Linf 10 in each of the 4 groups of a unit under rho
--- WITH cells AS MATERIALIZED (SELECT unit, k0, leaf, count(*) AS m
--- FROM (SELECT unit, TRY_CAST("c_region" AS TINYINT) AS k0, ("c_amount" - (0)) // 2001 AS leaf FROM (SELECT d0.code AS "c_region", CASE WHEN s."c_amount" BETWEEN 0 AND 2048000 THEN TRY_CAST((s."c_amount" + 6755399441055744.0::DOUBLE) - 6755399441055744.0::DOUBLE AS BIGINT) WHEN s."c_amount" < 0 THEN 0 WHEN s."c_amount" <= 'inf'::DOUBLE THEN 2048000 END AS "c_amount", s.unit FROM (SELECT CASE WHEN CAST("region" AS VARCHAR) NOT IN ('N') THEN CAST("region" AS VARCHAR) END AS "c_region", TRY_CAST(TRY("amount") AS DOUBLE) * 4096.0::DOUBLE AS "c_amount", CAST("user_id" AS VARCHAR) AS unit FROM "events") AS s LEFT JOIN (SELECT unnest(['R01', 'R02', 'R03']) AS text, unnest([0, 1, 2]::BIGINT[]) AS code) AS d0 ON s."c_region" = d0.text WHERE s.unit IS NOT NULL))
--- GROUP BY unit, k0, leaf)
--- SELECT c.k0, leaf, sum(CASE WHEN p.unit IS NULL THEN m::HUGEINT * 1048576 ELSE (m::HUGEINT * weight * least(held, 10)) // nullif(held, 0) END) FROM cells AS c LEFT JOIN (SELECT *
+-- WITH found AS MATERIALIZED (SELECT unit, TRY_CAST("c_region" AS TINYINT) AS k0, TRY_CAST(("c_amount" - (0)) // 2001 AS SMALLINT) AS leaf FROM (SELECT d0.code AS "c_region", CASE WHEN s."c_amount" BETWEEN 0 AND 2048000 THEN TRY_CAST((s."c_amount" + 6755399441055744.0::DOUBLE) - 6755399441055744.0::DOUBLE AS BIGINT) WHEN s."c_amount" < 0 THEN 0 WHEN s."c_amount" <= 'inf'::DOUBLE THEN 2048000 END AS "c_amount", s.unit FROM (SELECT CASE WHEN CAST("region" AS VARCHAR) NOT IN ('N') THEN CAST("region" AS VARCHAR) END AS "c_region", TRY_CAST(TRY("amount") AS DOUBLE) * 4096.0::DOUBLE AS "c_amount", CAST("user_id" AS VARCHAR) AS unit FROM "events") AS s LEFT JOIN (SELECT unnest(['R01', 'R02', 'R03']) AS text, unnest([0, 1, 2]::BIGINT[]) AS code) AS d0 ON s."c_region" = d0.text WHERE s.unit IS NOT NULL))
+-- SELECT f.k0, leaf, sum(coalesce(share, 1048576)) FROM found AS f LEFT JOIN (SELECT unit, k0, weight * least(held, 10) // nullif(held, 0) AS share
 -- FROM (SELECT *, 1048576::BIGINT AS weight
--- FROM (SELECT unit, k0, TRY_CAST(sum(m) AS BIGINT) AS n, coalesce(sum(m) FILTER (WHERE leaf IS NOT NULL), 0) AS held
--- FROM (SELECT * FROM cells)
--- GROUP BY unit, k0)) WHERE weight < 1048576 OR held > 10) AS p ON c.unit = p.unit AND c.k0 IS NOT DISTINCT FROM p.k0
--- WHERE leaf IS NOT NULL GROUP BY c.k0, leaf
+-- FROM (SELECT unit, k0, count(*) AS n, count(leaf) AS held
+-- FROM (SELECT * FROM found)
+-- GROUP BY unit, k0)) WHERE weight < 1048576 OR held > 10) AS p ON f.unit = p.unit AND f.k0 IS NOT DISTINCT FROM p.k0
+-- WHERE leaf IS NOT NULL GROUP BY f.k0, leaf
