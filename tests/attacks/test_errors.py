@@ -248,7 +248,7 @@ def test_the_same_question_is_answered_once_and_another_one_anew(tmp_path, monke
     with shop.connected(tmp_path, shop.data(), name="other") as session:
         # a key that forgets what is done with the released numbers
         monkeypatch.setattr(
-            release.Asker, "question_keys", lambda asker, planned: (str(planned.question.raw.aggregates),) * 2
+            release.Asker, "question_keys", lambda asker, planned, _: (str(planned.question.raw.aggregates),) * 2
         )
         assert len(set(charges(session, OTHER))) < len(OTHER) - len(AFTER)
 

@@ -401,10 +401,11 @@ def test_ctrl_c_ends_the_statement_and_stays_what_it_is(tmp_path, monkeypatch):
         assert (row.state, row.reason) == (FORFEITED, "interrupted")
 
 
-def test_a_run_ends_its_watcher(asker, engine):
+def test_all_runs_have_one_watcher_which_does_not_keep_the_engine(asker, engine):
     before = threading.active_count()
-    engine.run(asker(None, COLUMNS).counts(), "key")
-    assert threading.active_count() == before
+    for _ in range(3):
+        engine.run(asker(None, COLUMNS).counts(), "key")
+    assert threading.active_count() <= before + 1
 
 
 def test_memory_has_a_limit(asker, tmp_path, caplog, monkeypatch):

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.ledger.journal import canonical_json
 from sfumato.metadata.column import Column
 from sfumato.plan import aggregate, owner, relation, scalar, show, status, value
 from sfumato.plan.aggregate import (
@@ -27,7 +28,7 @@ from sfumato.plan.aggregate import (
 from sfumato.plan.relation import Computed, PerUnit, Scan, Summary
 from sfumato.plan.scalar import Comparison, Constant, Estimate, Key
 from sfumato.plan.scalar import Part as PartOfDate
-from sfumato.plan.show import canonical, title
+from sfumato.plan.show import canonical, form, title
 from sfumato.plan.status import Raw
 from sfumato.plan.value import GroupKey, Value
 from tests.contracts import plans as world
@@ -40,6 +41,16 @@ AGE = Value.of(Column("age", sf.Integer(0, 9)))
 def test_different_plans_have_different_forms(one, other):
     assert (canonical(one) == canonical(other)) == (one == other)
     assert json.loads(json.dumps(canonical(one))) == canonical(one)
+    assert form(one) == canonical_json(canonical(one))
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.tuples(inner)
+    )
+)
+def test_a_form_is_written_as_canonical_json(value):
+    assert form(value) == canonical_json(value)
 
 
 ALIKE = [1, True, "1", Fraction(1), "true", None, "null", Key(1), Estimate(1), Constant(1), Constant("1"), (1,), ()]

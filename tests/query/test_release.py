@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where exact integers get their noise: the order of the steps, failures, keys."""
 
+import hashlib
 import inspect
+import json
 import logging
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from fractions import Fraction
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -15,14 +19,21 @@ from sfumato.engines.base import Codes
 from sfumato.engines.reference import Reference
 from sfumato.errors import AccountFrozen, EngineFailed, LedgerUnavailable
 from sfumato.ledger import Ledger
+from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.store.base import COMMITTED, FORFEITED, VOIDED
 from sfumato.mechanisms.additive import AdditiveMechanism
+from sfumato.plan.show import canonical
 from sfumato.plan.status import Bounded
 from sfumato.privacy.budget import Budget
+from sfumato.privacy.distance import Norm
+from sfumato.privacy.event import event_to_json
 from sfumato.query.choose import Planned, plan_for_price
-from sfumato.query.release import Asked, Asker, release
+from sfumato.query.pipeline import compile_plan
+from sfumato.query.release import SEMANTICS, Asked, Asker, release
 from sfumato.query.request import price
+from sfumato.query.table import FORMAT
 from sfumato.sql.lower import understand
+from tests.contracts import corpus
 from tests.contracts.charges import charges
 from tests.contracts.people import FRAME, asker, dataset
 
@@ -325,6 +336,42 @@ def test_spelling_does_not_change_the_key(same: str) -> None:
 def test_the_order_of_values_and_a_table_alias_do_not_change_the_key() -> None:
     one = key(f"{COUNT} WHERE age IN (3, 1, 2)")
     assert key("SELECT COUNT(*) AS n FROM people p WHERE p.AGE IN (1, 2, 3, 3)") == one
+
+
+def test_a_key_is_the_hash_of_all_that_it_stands_for_as_canonical_json() -> None:
+    plan, one = planned(), who()
+    facts = {
+        "plan": canonical(plan.bounded),
+        "output": canonical(plan.question.output),
+        "event": event_to_json(plan.event),
+        "contract": canonical_json(one.contract.to_json()),
+        "version": one.dataset.version,
+        "semantics": SEMANTICS,
+        "format": FORMAT,
+    }
+    expected = [
+        hashlib.sha256(
+            json.dumps(facts | {"analyst": name}, sort_keys=True, separators=(",", ":")).encode()
+        ).hexdigest()
+        for name in ("owner", "")
+    ]
+    asked = Asked.of(plan, one)
+    assert [asked.question, asked.shared] == expected
+    assert one.question_key(plan) == expected[0]
+
+
+@pytest.mark.parametrize(
+    "asked", [each for each in corpus.statements() if each.verdict == "answered"], ids=attrgetter("name")
+)
+def test_the_only_part_of_a_question_is_what_it_is_by_itself(asked: corpus.Statement) -> None:
+    question = understand(asked.text, corpus.DATASET, today=corpus.TODAY, scalars=lambda _: Fraction(1))
+    bounded = compile_plan(question.raw, corpus.DATASET, Norm.L1)
+    about = who().about(corpus.DATASET)
+    for place in range(len(bounded.parts)):
+        alone = about._alone(bounded, place)
+        assert about._alone(alone, 0) == alone
+    if len(bounded.parts) == 1:
+        assert alone == bounded
 
 
 def test_a_statement_keeps_its_key_at_any_price() -> None:

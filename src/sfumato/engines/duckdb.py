@@ -31,7 +31,7 @@ from sfumato.engines.prepared import Prepared
 from sfumato.engines.reading import Source, column_text, quote, text
 from sfumato.engines.relation import Tables, stored_columns
 from sfumato.engines.sources import opened
-from sfumato.engines.watch import Watch
+from sfumato.engines.watch import Watch, Watcher
 from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.table import Table
@@ -79,6 +79,7 @@ class DuckDB:
         self._drop_spill = weakref.finalize(self, _drop, self._spill, self._process)
         self._lock = threading.Lock()
         self._connection = duckdb.connect(":memory:")
+        self._watcher = _watcher(self._connection, self._limits)
         self._declared = _declared_sources(tables)
         self._prepared = prepared
         self._served: dict[str, Served] = {}
@@ -176,7 +177,7 @@ class DuckDB:
     ) -> list[list[tuple[Any, ...]]] | None:
         stopped = False
         try:
-            with self._lock, self._watched(len(texts)) as watch, self._copied(asked or {}, watch):
+            with self._lock, self._watcher.over(len(texts)) as watch, self._copied(asked or {}, watch):
                 found = []
                 for each in texts:
                     found.append(self._connection.execute(each).fetchall())
@@ -217,16 +218,6 @@ class DuckDB:
             for table, _ in copied:
                 self._connection.execute(table.empty)
 
-    def _watched(self, statements: int) -> Watch:
-        connection, limits = self._connection, self._limits
-        return Watch(
-            limits.time_limit,
-            connection.interrupt,
-            percent=connection.query_progress,
-            told=limits.progress,
-            statements=statements,
-        )
-
     def _limit(self, limits: Local) -> None:
         if limits.memory_limit is not None:
             self._connection.execute(f"SET memory_limit = {text(limits.memory_limit)}")
@@ -266,6 +257,8 @@ class DuckDB:
             "SET autoload_known_extensions = false",
             "SET allow_community_extensions = false",
             "SET enable_external_access = false",
+            # declared files lie on this machine, whose system reads ahead already
+            "SET disable_parquet_prefetching = true",
             # without it DuckDB does not know how far it is; nothing is ever printed
             f"SET enable_progress_bar = {'false' if self._limits.progress is None else 'true'}",
             "SET enable_progress_bar_print = false",
@@ -279,6 +272,11 @@ def _kept_tables(plan: Bounded) -> list[str]:
     if plan.tracked.kept is None:
         return []
     return list(dict.fromkeys(scan.table for scan in scans(plan.tracked.raw.relation)))
+
+
+def _watcher(connection: duckdb.DuckDBPyConnection, limits: Local) -> Watcher:
+    percent = connection.query_progress
+    return Watcher(limits.time_limit, connection.interrupt, percent=percent, told=limits.progress)
 
 
 def _drop(folder: str, process: int) -> None:

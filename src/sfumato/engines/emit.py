@@ -139,7 +139,8 @@ def _rows(plan: Bounded, tables: Tables, read: Mapping[str, str]) -> str:
     written = typed if _is_plain(plan) or tables.windows else narrow
     items += [f"{written(key.value)} AS {name}" for key, name in zip(raw.keys, _keys(plan), strict=True)]
     items += [f"{expression} AS {name}" for name, expression in read.items()]
-    return _in_groups(plan, f"SELECT {', '.join(items) or '1'} FROM ({rows(raw.relation, tables)})")
+    found = rows(raw.relation, tables)
+    return found if items == ["unit"] else _in_groups(plan, f"SELECT {', '.join(items) or '1'} FROM ({found})")
 
 
 def _added_apart(plan: Bounded, tables: Tables, apart: Apart, added: tuple[Mapping[str, str], Sequence[str]]) -> str:
@@ -303,10 +304,11 @@ def _most(plan: Bounded) -> int | None:
 
 def _weight(plan: Bounded, norm: Norm, most: int) -> str:
     """floor(f min(1, most / total)), of squares floor(f sqrt(min(1, R most / total))) (RULES 13)."""
-    fine, limit = plan.refinement, plan.tracked.limits.rows
+    fine, rows = plan.refinement, plan.tracked.limits.in_group
+    assert rows is not None, "what bounds all rows bounds those of a group"
     if norm is Norm.L1:
         return f"TRY_CAST(least({fine}::BIGINT, {_whole(fine * most)} // total) AS BIGINT)"
-    squares = min((most if limit is None else limit) * most, _UTMOST)
+    squares = min(rows * most, _UTMOST)
     # f^2 <= 2^40, where the floor of a correctly rounded root is the integer root
     smallest = f"least({fine**2}::BIGINT, {_whole(fine**2 * squares)} // total)"
     return f"TRY_CAST(floor(sqrt(TRY_CAST({smallest} AS DOUBLE))) AS BIGINT)"
@@ -370,7 +372,7 @@ def _leaves(plan: Bounded, tables: Tables, aggregate: Quantiles, order: Order) -
     """The weight of the rows in each leaf of each group, leaf by leaf."""
     kind, keys, fine = aggregate.value.type, _keys(plan), plan.refinement
     assert not isinstance(kind, Text), "a text has no leaf"
-    leaf = f"TRY_CAST(({typed(aggregate.value)} - ({kind.lower_code})) // {aggregate.coarse} AS SMALLINT)"
+    leaf = f"({typed(aggregate.value)} - ({kind.lower_code})) // {aggregate.coarse}"
     found = _rows(plan, tables, {"leaf": leaf})
     if _is_plain(plan):
         return _select(

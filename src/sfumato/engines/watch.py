@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Someone beside a running statement: it is ended when it takes too long, and the owner is told how far it is."""
+"""Someone beside the statements of an engine: ended when they take too long, and the owner is told how far they are."""
 
 import logging
 import threading
 import time
-from collections.abc import Callable
-from types import TracebackType
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeAlias
 
 # Told the share that is done, from 0 to 1, from a thread of its own.
@@ -14,16 +15,49 @@ Progress: TypeAlias = Callable[[float], object]
 _OWNER = logging.getLogger("sfumato.owner")
 # How often the owner is told, and how often what does not end is interrupted.
 TICK, AGAIN = 0.2, 0.05
+# How long whoever watches stays, at most, where nothing runs any more: to start a thread is dear to a small question.
+STAY = 10.0
 
 
 class Watch:
-    """Statements under way, one after the other: a context manager.
+    """Statements under way, one after the other, and when all together have to have ended."""
 
-    ``interrupt`` ends the one that runs once all together take longer than ``limit`` seconds;
-    ``percent`` says how much of it is done (less than 0: not known). What ``told`` raises ends the
-    telling, never the statement.
+    def __init__(self, limit: float, statements: int = 1) -> None:
+        self._ends = time.monotonic() + limit
+        self._statements, self._finished, self._share = statements, 0, 0.0
 
-    >>> with Watch(60, lambda: None) as watch:
+    @property
+    def left(self) -> float:
+        """The seconds that are left."""
+        return self._ends - time.monotonic()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is: what is no statement looks for itself."""
+        return self.left <= 0
+
+    def next(self) -> None:
+        """A statement has ended."""
+        self._finished += 1
+
+    def share(self, percent: float) -> float:
+        """What is done of all, where so much is done of the one that runs.
+
+        An engine that thinks again what there is to do must not go backwards.
+        """
+        self._share = max(self._share, min((self._finished + percent / 100) / self._statements, 1.0))
+        return self._share
+
+
+class Watcher:
+    """Watches the statements of one engine, those of one question at a time.
+
+    ``interrupt`` ends the statement that runs once those of a question together take longer than
+    ``limit`` seconds; ``percent`` says how much of it is done (less than 0: not known). What
+    ``told`` raises ends the telling of that question, never the statement.
+
+    >>> watcher = Watcher(60, lambda: None)
+    >>> with watcher.over(2) as watch:
     ...     watch.next()
     """
 
@@ -34,56 +68,64 @@ class Watch:
         *,
         percent: Callable[[], float] = lambda: -1.0,
         told: Progress | None = None,
-        statements: int = 1,
     ) -> None:
-        self._interrupt = interrupt
+        self._limit, self._interrupt = limit, interrupt
         self._percent, self._told = percent, told
-        self._statements, self._finished, self._share = statements, 0, 0.0
-        self._ends = time.monotonic() + limit
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._lock = threading.Lock()
+        self._watched: Watch | None = None
+        self._telling = False
+        self._thread: threading.Thread | None = None
 
-    @property
-    def is_over(self) -> bool:
-        """Whether the time is: what is no statement looks for itself."""
-        return time.monotonic() >= self._ends
+    @contextmanager
+    def over(self, statements: int = 1) -> Iterator[Watch]:
+        """While it lasts, the statements inside are watched; afterwards nothing is interrupted or told."""
+        watch = Watch(self._limit, statements)
+        with self._lock:
+            self._watched, self._telling = watch, self._told is not None
+            # whoever is there looks again in time: a question that comes later has to end later
+            if self._thread is None or not self._thread.is_alive():
+                pause = min(self._limit, STAY if self._told is None else TICK)
+                self._thread = threading.Thread(target=_stay, args=(weakref.ref(self), pause), daemon=True)
+                self._thread.start()
+        try:
+            yield watch
+        finally:
+            with self._lock:
+                self._watched = None
 
-    def next(self) -> None:
-        """A statement has ended."""
-        self._finished += 1
+    def look(self) -> float | None:
+        """Does what there is to do, and says in how many seconds to look again; None: nobody has to."""
+        with self._lock:
+            return self._look()
 
-    def __enter__(self) -> "Watch":
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._done.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._done.wait(self._pause()):
-            if self.is_over:
-                # again and again: one that falls between two statements is lost
-                self._interrupt()
-            elif self._told is not None:
-                self._tell(self._told)
-
-    def _pause(self) -> float:
-        left = self._ends - time.monotonic()
-        if left <= 0:
+    def _look(self) -> float | None:
+        watch = self._watched
+        if watch is None:
+            self._thread = None
+            return None
+        if watch.is_over:
+            # again and again: one that falls between two statements is lost
+            self._interrupt()
             return AGAIN
-        return left if self._told is None else min(left, TICK)
+        if self._telling and self._told is not None:
+            self._tell(self._told, watch)
+        return max(min(watch.left, STAY if self._told is None else TICK), 0)
 
-    def _tell(self, told: Progress) -> None:
-        finished, percent = self._finished, self._percent()
+    def _tell(self, told: Progress, watch: Watch) -> None:
+        percent = self._percent()
         if percent < 0:
             return
-        # an engine that thinks again what there is to do must not go backwards
-        self._share = max(self._share, min((finished + percent / 100) / self._statements, 1.0))
         try:
-            told(self._share)
+            told(watch.share(percent))
         except Exception as failure:  # noqa: BLE001 - a function of the owner
             _OWNER.error("progress= failed: %s", type(failure).__name__)
-            self._told = None
+            self._telling = False
+
+
+def _stay(watcher: "weakref.ref[Watcher]", pause: float | None) -> None:
+    """Looks as often as there is something to see; between looks it holds nothing of the engine, which may go."""
+    while pause is not None:
+        time.sleep(pause)
+        found = watcher()
+        pause = None if found is None else found.look()
+        del found

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plan as canonical JSON (for keys) and as text (for people)."""
 
-from collections.abc import Hashable
+import json
+from collections.abc import Hashable, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import cache, lru_cache
+from json.encoder import encode_basestring
 from typing import cast
 
 from sfumato.exact.rational import decimal_text
@@ -38,21 +40,43 @@ def canonical(node: object) -> Json:
     >>> canonical(CountRows())
     {'node': 'CountRows'}
     """
-    if isinstance(node, Enum):
-        return {"enum": type(node).__name__, "value": str(node.value)}
-    if node is None or isinstance(node, bool | int | str):
-        return node
-    if isinstance(node, tuple | list):
-        return [canonical(each) for each in node]
+    return cast(Json, json.loads(form(node)))
+
+
+def form(node: object) -> str:
+    """``canonical`` as text: names sorted, no spaces.
+
+    Every question is written several times, for its keys, so its text is put together at once.
+
+    >>> form(CountRows())
+    '{"node":"CountRows"}'
+    """
+    kind = type(node)
+    if kind is str:
+        return encode_basestring(cast(str, node))
+    if kind is int:
+        return str(node)
+    if node is None or kind is bool:
+        return json.dumps(node)
+    if kind is tuple or kind is list:
+        return f"[{','.join([form(each) for each in cast(Sequence[object], node)])}]"
     if isinstance(node, Column):
         return _column(node)
     # mypy takes the __hash__ of a class for that of its instances
-    names = _compared(cast(Hashable, type(node)))
+    names = _compared(cast(Hashable, kind))
     if names is not None:
-        return {"node": type(node).__name__, **{name: canonical(getattr(node, name)) for name in names}}
+        return _object(kind.__name__, {name: form(getattr(node, name)) for name in names})
+    if isinstance(node, Enum):
+        return f'{{"enum":"{kind.__name__}","value":{encode_basestring(str(node.value))}}}'
     if isinstance(node, Fraction):
-        return {"fraction": str(node)}
-    raise TypeError(f"a plan holds {type(node).__name__}, which has no canonical form")
+        return f'{{"fraction":"{node}"}}'
+    raise TypeError(f"a plan holds {kind.__name__}, which has no canonical form")
+
+
+def _object(kind: str, inner: dict[str, str]) -> str:
+    inner["node"] = f'"{kind}"'
+    members = [f'"{name}":{inner[name]}' for name in sorted(inner)]
+    return f"{{{','.join(members)}}}"
 
 
 @cache
@@ -62,11 +86,11 @@ def _compared(kind: Hashable) -> tuple[str, ...] | None:
 
 
 @lru_cache(maxsize=4096)
-def _column(column: Column) -> Json:
+def _column(column: Column) -> str:
     """A declaration may list thousands of values, and a plan names its columns many times."""
     kind = column.type
-    inner = {field.name: canonical(getattr(kind, field.name)) for field in fields(kind)}
-    return {"node": "Column", "name": column.name, "type": {"node": type(kind).__name__, **inner}}
+    inner = {field.name: form(getattr(kind, field.name)) for field in fields(kind)}
+    return _object("Column", {"name": form(column.name), "type": _object(type(kind).__name__, inner)})
 
 
 def title(aggregate: Aggregate) -> str:

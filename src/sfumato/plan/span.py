@@ -34,6 +34,7 @@ Span: TypeAlias = tuple[int, int] | None
 
 # Engines compute in 64 bits.
 _LARGEST = 2**62
+_OPERATIONS = (Arithmetic, Extreme, FloorDivide, Quotient, Lookup, DatePart, DateTrunc)
 _CYCLES = {Part.QUARTER: (1, 4), Part.MONTH: (1, 12), Part.WEEK: (1, 53), Part.DAY: (1, 31), Part.WEEKDAY: (1, 7)}
 
 
@@ -68,7 +69,7 @@ def confine(expression: Scalar) -> None:
     Raises:
         UnsupportedSql: there is one, or a day beyond the calendar.
     """
-    if isinstance(expression, Arithmetic | Extreme | FloorDivide | Quotient | Lookup | DatePart | DateTrunc):
+    if isinstance(expression, _OPERATIONS):
         span(expression)
         return
     match expression:

@@ -36,13 +36,18 @@ class Limits:
     total: int | None
 
     @property
+    def in_group(self) -> int | None:
+        """Rows in one group: the total is a limit of these too."""
+        return min((each for each in (self.rows, self.total) if each is not None), default=None)
+
+    @property
     def in_all(self) -> int | None:
         """Rows in all groups together: so many as the limits of rows and groups allow, or the total.
 
         >>> Limits(rows=10, groups=5, total=None).in_all
         50
         """
-        rows = self.total if self.rows is None else self.rows
+        rows = self.in_group
         of_groups = None if rows is None or self.groups is None else rows * self.groups
         return min((each for each in (of_groups, self.total) if each is not None), default=None)
 

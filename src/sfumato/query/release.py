@@ -8,7 +8,7 @@ read, add, commit the bytes (durable), return them. Proof: release.proof.md.
 import datetime
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sfumato.engines.base import Codes, Engine, Exact
 from sfumato.errors import EngineFailed
@@ -22,7 +22,7 @@ from sfumato.metadata.dataset import Dataset
 from sfumato.noise.entropy import token
 from sfumato.plan.relation import Filter, Scan, Semi, UnitJoin
 from sfumato.plan.scope import nodes
-from sfumato.plan.show import canonical
+from sfumato.plan.show import form
 from sfumato.plan.status import Bounded
 from sfumato.plan.value import GroupKey
 from sfumato.privacy.event import Json, event_to_json
@@ -51,26 +51,34 @@ class Asker:
     contract: Contract
     analyst: str
     purpose: str = UNSTATED
+    _contract: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # as it stands in every key: the text of a text
+        object.__setattr__(self, "_contract", canonical_json(canonical_json(self.contract.to_json())))
 
     def about(self, dataset: Dataset) -> "Asker":
         """The same asker about the same data under other limits."""
-        return replace(self, dataset=dataset)
+        return self if dataset is self.dataset else replace(self, dataset=dataset)
 
     def question_key(self, planned: Planned) -> str:
         """The key of one answer (RULES 21): plan, constants, bounds, mechanism, version, asker."""
-        return self.question_keys(planned)[0]
+        return self.question_keys(planned, form(planned.bounded))[0]
 
-    def question_keys(self, planned: Planned) -> tuple[str, str]:
-        """The key of one answer, and that of the same answer whoever asks."""
-        question = canonical(planned.bounded), canonical(planned.question.output), event_to_json(planned.event)
-        return self._key(*question), replace(self, analyst="")._key(*question)
+    def question_keys(self, planned: Planned, plan: str) -> tuple[str, str]:
+        """The key of one answer, and that of the same answer whoever asks; ``plan`` is the form of the plan."""
+        question = plan, form(planned.question.output), canonical_json(event_to_json(planned.event))
+        return self._key(self.analyst, *question), self._key("", *question)
 
-    def part_keys(self, planned: Planned) -> list[str]:
+    def part_keys(self, planned: Planned, plan: str) -> list[str]:
         """By its place, the key of each part whatever else is asked beside it; empty where it is none of its own."""
         bounded = planned.bounded
         if bounded.tracked.raw.is_open:
             return [""] * len(bounded.parts)
-        return [self._key(canonical(self._alone(bounded, place)), None, None) for place in range(len(bounded.parts))]
+        # what is asked for by itself is what it is: the compiler has pruned it
+        alone = len(bounded.parts) == 1
+        forms = [plan] if alone else [form(self._alone(bounded, place)) for place in range(len(bounded.parts))]
+        return [self._key(self.analyst, each) for each in forms]
 
     def _alone(self, bounded: Bounded, place: int) -> Bounded:
         """A part as it would be asked for by itself: without the columns that only others read."""
@@ -83,20 +91,22 @@ class Asker:
 
     def statement_key(self, question: Question) -> str:
         """The key of a statement whatever it was paid for."""
-        return self._key(canonical(question.raw), canonical(question.output), None)
+        return self._key(self.analyst, form(question.raw), form(question.output))
 
-    def _key(self, plan: Json, output: Json, event: Json) -> str:
-        facts: Json = {
-            "plan": plan,
-            "output": output,
+    def _key(self, analyst: str, plan: str, output: str = "null", event: str = "null") -> str:
+        """The hash of canonical JSON; what is long and in several keys is given as it stands there."""
+        facts = {
+            "analyst": canonical_json(analyst),
+            "contract": self._contract,
             "event": event,
-            "contract": canonical_json(self.contract.to_json()),
-            "version": self.dataset.version,
-            "analyst": self.analyst,
-            "semantics": SEMANTICS,
-            "format": FORMAT,
+            "format": str(FORMAT),
+            "output": output,
+            "plan": plan,
+            "semantics": str(SEMANTICS),
+            "version": canonical_json(self.dataset.version),
         }
-        return hashlib.sha256(canonical_json(facts).encode()).hexdigest()
+        text = ",".join(f'"{name}":{fact}' for name, fact in facts.items())
+        return hashlib.sha256(f"{{{text}}}".encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +125,8 @@ class Asked:
     @classmethod
     def of(cls, planned: Planned, asker: Asker) -> "Asked":
         """With its keys, each computed once."""
-        return cls(planned, asker, *asker.question_keys(planned), tuple(asker.part_keys(planned)))
+        plan = form(planned.bounded)
+        return cls(planned, asker, *asker.question_keys(planned, plan), tuple(asker.part_keys(planned, plan)))
 
     @property
     def new(self) -> list[str]:

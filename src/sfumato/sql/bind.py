@@ -144,7 +144,8 @@ def _places(select: exp.Select) -> list[exp.Subquery]:
             found.append(node)
         else:
             inner = list(node.iter_expressions())
-            inner.sort(key=lambda each: not isinstance(each, exp.With))
+            if node.args.get("with_"):
+                inner.sort(key=lambda each: not isinstance(each, exp.With))
             waiting += reversed(inner)
     require_few(len(found), "sub-queries in place of numbers")
     return found

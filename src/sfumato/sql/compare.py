@@ -92,9 +92,9 @@ def _readable(operand: Typed, other: Typed) -> Typed:
     """The unit as tests see it, and a constant that is compared with it as it is written in the data."""
     if isinstance(operand, Person):
         return operand if operand.reading is None else operand.reading
-    value = known(operand)
-    if isinstance(other, Person) and isinstance(other.reading, Words) and isinstance(value, Fraction):
-        return text(_text(value))
+    if isinstance(other, Person) and isinstance(other.reading, Words):
+        value = known(operand)
+        return text(_text(value)) if isinstance(value, Fraction) else operand
     return operand
 
 

@@ -115,7 +115,7 @@ def _nullif(rows: Rows, node: exp.Expr) -> Typed:
 
 
 def _cast(rows: Rows, node: exp.Expr) -> Typed:
-    kind = node.args["to"].sql(dialect="duckdb").lower()
+    kind = _type_name(node.args["to"])
     operand = rows.value(node.this)
     if kind == "date":
         constant = known(operand)
@@ -136,6 +136,12 @@ def _cast(rows: Rows, node: exp.Expr) -> Typed:
     raise UnsupportedSql(
         f"A CAST to {kind.upper()[:20]}.", allowed="INTEGER, BIGINT, DOUBLE", remedy="ROUND(column, 2)"
     )
+
+
+def _type_name(to: exp.Expr) -> str:
+    # to write out a tree is dear, and what a question casts to is a date most of all
+    is_date = isinstance(to, exp.DataType) and to.this is exp.DataType.Type.DATE and not to.expressions
+    return "date" if is_date else to.sql(dialect="duckdb").lower()
 
 
 def _extract(rows: Rows, node: exp.Expr) -> Typed:

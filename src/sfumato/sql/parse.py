@@ -4,7 +4,6 @@
 import logging
 from collections.abc import Mapping, Sequence
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
@@ -79,9 +78,7 @@ def _statements(text: str) -> list[exp.Expr]:
         raise UnsupportedSql(f"A statement that is not a text of at most {_MAX_LENGTH:,} characters.")
     try:
         text.encode()
-        return [
-            each for each in sqlglot.parse(_numbered(text), read="duckdb") if not isinstance(each, exp.Semicolon | None)
-        ]
+        return [each for each in _DIALECT.parse(_numbered(text)) if not isinstance(each, exp.Semicolon | None)]
     except SqlglotError as error:
         raise _syntax_error(error, text) from None
     except UnicodeEncodeError:

@@ -9,5 +9,5 @@ SELECT COUNT(*) FROM events WHERE day BETWEEN DATE '2024-06-01' AND DATE '2024-0
 -- SELECT coalesce(sum((least(n, 10)) * weight), 0)
 -- FROM (SELECT *, 1::BIGINT AS weight
 -- FROM (SELECT unit, count(*) AS n
--- FROM (SELECT unit FROM (SELECT s.unit FROM (SELECT CAST("user_id" AS VARCHAR) AS unit FROM "events" WHERE (CAST("region" AS VARCHAR) IN ('R01', 'R02')) AND (("day" >= DATE '2024-06-01')) AND (("day" <= DATE '2024-06-30'))) AS s WHERE s.unit IS NOT NULL))
+-- FROM (SELECT s.unit FROM (SELECT CAST("user_id" AS VARCHAR) AS unit FROM "events" WHERE (CAST("region" AS VARCHAR) IN ('R01', 'R02')) AND (("day" >= DATE '2024-06-01')) AND (("day" <= DATE '2024-06-30'))) AS s WHERE s.unit IS NOT NULL)
 -- GROUP BY unit))

@@ -10,5 +10,5 @@ SELECT COUNT(*) FROM events WHERE day > CURRENT_DATE - 7
 -- SELECT coalesce(sum((least(n, 10)) * weight), 0)
 -- FROM (SELECT *, 1::BIGINT AS weight
 -- FROM (SELECT unit, count(*) AS n
--- FROM (SELECT unit FROM (SELECT s.unit FROM (SELECT CAST("user_id" AS VARCHAR) AS unit FROM "events" WHERE (("day" >= DATE '2024-05-26'))) AS s WHERE s.unit IS NOT NULL))
+-- FROM (SELECT s.unit FROM (SELECT CAST("user_id" AS VARCHAR) AS unit FROM "events" WHERE (("day" >= DATE '2024-05-26'))) AS s WHERE s.unit IS NOT NULL)
 -- GROUP BY unit))

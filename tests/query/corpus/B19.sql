@@ -10,5 +10,5 @@ SELECT COUNT(*) FROM events WHERE user_id = 1000123
 -- SELECT coalesce(sum((least(n, 10)) * weight), 0)
 -- FROM (SELECT *, 1::BIGINT AS weight
 -- FROM (SELECT unit, count(*) AS n
--- FROM (SELECT unit FROM (SELECT * FROM (SELECT s."c_user_id" AS "c_user_id", s.unit FROM (SELECT CAST("user_id" AS VARCHAR) AS "c_user_id", CAST("user_id" AS VARCHAR) AS unit FROM "events") AS s WHERE s.unit IS NOT NULL) WHERE ("c_user_id" IN ('1000123'))))
+-- FROM (SELECT * FROM (SELECT s."c_user_id" AS "c_user_id", s.unit FROM (SELECT CAST("user_id" AS VARCHAR) AS "c_user_id", CAST("user_id" AS VARCHAR) AS unit FROM "events") AS s WHERE s.unit IS NOT NULL) WHERE ("c_user_id" IN ('1000123')))
 -- GROUP BY unit))

@@ -90,8 +90,9 @@ class _Inbox:
         """The next batch: all that waits, and for ``patience`` seconds so many more; empty after the last."""
         with self._changed:
             self._enough = min(len(self._tasks) + returning, _LARGEST_BATCH)
-            self._changed.wait_for(self._is_enough, patience)
-            self._enough = 1
+            if self._enough > 1:
+                self._changed.wait_for(self._is_enough, patience)
+                self._enough = 1
             self._changed.wait_for(self._is_enough)
             batch, self._tasks = self._tasks[:_LARGEST_BATCH], self._tasks[_LARGEST_BATCH:]
             return batch
