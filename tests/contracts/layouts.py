@@ -19,7 +19,8 @@ from sfumato.engines.prepared import Prepared, read_manifest
 from sfumato.engines.reference import Reference, Sample
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import CountUnits
-from sfumato.plan.relation import Filter, PublicJoin, Relation, Scan
+from sfumato.plan.relation import Filter, PublicJoin, Relation, Scan, UnitJoin, first
+from sfumato.plan.scalar import Field
 from sfumato.plan.scope import provided
 from sfumato.plan.status import Bounded, Limits, Part, Raw, Tracked
 from sfumato.privacy.distance import Distance, Norm
@@ -80,11 +81,16 @@ def plan(relation: Relation, *aggregates, keys=(), limits=(None, None, None), ke
 
 @st.composite
 def relations(draw: st.DrawFn) -> Relation:
-    """A table, perhaps filtered, perhaps joined to a public one."""
-    relation: Relation = world.scan(draw(st.sampled_from(OWNED)), "T.")
+    """A table, perhaps filtered, perhaps joined to a public one, or to one row of each unit in another one."""
+    name = draw(st.sampled_from(OWNED))
+    relation: Relation = world.scan(name, "T.")
     for index in range(draw(st.integers(0, 2))):
-        if draw(st.booleans()):
+        step = draw(st.sampled_from(("filter", "public", "unit")))
+        if step == "filter":
             relation = Filter(relation, draw(plans.truths(provided(relation))))
+        elif step == "unit":
+            other = draw(st.sampled_from(("days",) if name == "days" else world.OWNED))
+            relation = UnitJoin(relation, draw(single_rows(other, f"U{index}.")), draw(st.booleans()))
         else:
             drugs = world.scan("drugs", f"D{index}.")
             right = draw(st.sampled_from(drugs.columns))
@@ -94,6 +100,21 @@ def relations(draw: st.DrawFn) -> Relation:
                 relation, Scan("drugs", f"D{index}.", drugs.columns), left, right, draw(st.booleans())
             )
     return relation
+
+
+@st.composite
+def single_rows(draw: st.DrawFn, table: str, prefix: str) -> Relation:
+    """Any one row of each unit in a table, perhaps of those that pass a test, perhaps if it passes one."""
+    source: Relation = world.scan(table, prefix)
+    if draw(st.booleans()):
+        source = Filter(source, draw(plans.truths(provided(source))))
+    found = any_row(source, f"{prefix}rank")
+    return Filter(found, draw(plans.truths(provided(source)))) if draw(st.booleans()) else found
+
+
+def any_row(source: Relation, name: str) -> Filter:
+    """One row of each unit, and no matter which."""
+    return first(source, (), tuple(Field(column) for column in provided(source)), name)
 
 
 @st.composite

@@ -11,6 +11,7 @@ import sfumato as sf
 from sfumato.engines import duckdb, emit
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.emit import gather, statements
+from sfumato.engines.expression import typed
 from sfumato.engines.order import Order
 from sfumato.engines.reading import Source
 from sfumato.errors import EngineFailed
@@ -97,6 +98,7 @@ MUTANTS = {
     "values beyond the limit": changed("_distinct", " <= 2", " <= 3"),
     "heavy units as they are": changed("_leaves", "OR held > 2", ""),
     "light units as they are": changed("_leaves", f"weight < {FINE}", "FALSE"),
+    "keys in a type that is too narrow": ("narrow", lambda read: f"({typed(read)} & 1)"),
     "rows that are in no group": ("_in_group", lambda key, name: ""),
     "NULL in every group": ("_in_group", lambda key, name: f"({name} IS NULL OR {_in_group(key, name) or 'TRUE'})"),
     "sums that are not clipped": ("clipped", lambda aggregate, names, limit, narrow: _clipped(aggregate, names, None)),

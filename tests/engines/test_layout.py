@@ -11,17 +11,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.engines import emit, layout, relation
+from sfumato.engines import duckdb, emit, layout, relation
 from sfumato.engines.prepare import prepare
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, CountValues, Mean, Quantiles, Sum, Variance
 from sfumato.plan.owner import Owner
-from sfumato.plan.relation import Filter, PublicJoin, Scan
+from sfumato.plan.relation import Filter, PublicJoin, Scan, UnitJoin
 from sfumato.plan.scalar import Arithmetic, Constant, IsNull, Member, Operation
 from sfumato.plan.status import Raw
 from sfumato.plan.value import GroupKey, Value
 from tests.contracts import layouts, plans, world
-from tests.contracts.layouts import both, plan
+from tests.contracts.layouts import any_row, both, plan
 from tests.contracts.world import by, content, read, scan
 
 PEOPLE = scan("people")
@@ -49,7 +49,16 @@ CROWD = content(
         for letter, word in (("a", "x"), ("b", None), (None, "空"))
     ]
     + [{"who": None, "n": "4"}]
+    + [{"who": str(who), "n": "0"} for who in range(20)],
+    # several of each, and of p and r none: which one is taken agrees by chance with a probability of 3^-22
+    stays=[
+        {"patient": who, "n": number, "c": "ab"[int(number) % 2]}
+        for who in ("Ü", "q", *map(str, range(20)))
+        for number in "012"
+    ],
 )
+STAYS = scan("stays", "S.")
+OF_STAYS, BESIDE = UnitJoin(PEOPLE, any_row(STAYS, "S.rank")), UnitJoin(PEOPLE, any_row(STAYS, "S.rank"), outer=True)
 LETTERS = by(PEOPLE, "c", missing=True)
 ASKED = (
     plan(PEOPLE, *EVERY, MEDIAN, CountDistinct(T), kept=7),
@@ -58,6 +67,8 @@ ASKED = (
     plan(PEOPLE, CountUnits(), keys=(LETTERS,), limits=(2, 3, None), kept=7),
     plan(Filter(PEOPLE, Member(N.expression, (0, 4))), CountUnits(), keys=(LETTERS,), kept=7),
     plan(PEOPLE, CountUnits(), CountRows(), Sum(N), keys=(LETTERS,), limits=(2, 1, 3), kept=5),
+    plan(OF_STAYS, *EVERY, Sum(read(OF_STAYS, "S.n")), keys=(by(OF_STAYS, "S.c", missing=True),), kept=7),
+    plan(BESIDE, *EVERY, keys=(by(BESIDE, "S.n", missing=True), LETTERS), kept=5),
 )
 
 
@@ -93,6 +104,8 @@ MUTANTS = {
     "marks of any row": lambda: without(layout, "_mark", "ORDER BY place)", "ORDER BY place DESC)"),
     "marks of a row that is filtered": lambda: (emit, "key_alone", _any_key),
     "units counted by row": lambda: (emit, "_units", _rows_for_units),
+    "units numbered anew in each table": lambda: (duckdb, "layout_statements", _numbered_anew),
+    "any of the rows joined": lambda: (relation.Tables, "joined", property(lambda tables: tables)),
 }
 _honest_scan = relation._scan
 
@@ -100,6 +113,10 @@ _honest_scan = relation._scan
 def _any_key(raw):
     """The marks of a key, whatever else is asked of a row."""
     return raw.keys[0].value.expression.column if raw.keys else None
+
+
+def _numbered_anew(*arguments):
+    return ["DROP TABLE IF EXISTS units", *layout.layout_statements(*arguments)]
 
 
 def _every_row(found, tables):
@@ -161,6 +178,24 @@ def test_the_file_holds_codes_in_order_of_place_and_no_name_of_a_unit(tmp_path):
     assert codes < {(0, 3, "x", 1), (1, 18, None, 2), (None, None, "y", 3), (0, 3, "x", 4)} and len(codes) == 3
 
 
+def test_a_unit_has_one_number_in_all_tables(tmp_path):
+    # one table holds as a number what the other holds as a text; 7 and 8 are in one of them only
+    held = {"visits": pa.array([3, 3, 7, 1, None]), "homes": pa.array(["1", "8", "3"])}
+    for name, people in held.items():
+        pq.write_table(pa.table({"person": people, "n": people}), tmp_path / f"{name}.parquet")
+    tables = {
+        name: sf.Table(
+            tmp_path / f"{name}.parquet", unit=sf.Unit("person", max_rows=2), columns={"n": sf.Integer(0, 9)}
+        )
+        for name in held
+    }
+    folder = prepare(tables, dataset="clinic", folder=tmp_path / "layouts")
+    found = {name: pq.read_table(*folder.glob(f"*{name}*.parquet")).to_pylist() for name in tables}
+    assert {name: len(rows) for name, rows in found.items()} == {"visits": 4, "homes": 3}
+    pairs = {(row["c_n"], row["unit"]) for rows in found.values() for row in rows}
+    assert {person for person, _ in pairs} == {1, 3, 7, 8} and len({number for _, number in pairs}) == 4 == len(pairs)
+
+
 def test_the_whole_table_is_what_a_layout_holds():
     dataset = Dataset("world", world.TABLES)
     assert layout.whole(dataset, "people") == Scan("people", "", PEOPLE.columns, Owner(("who",)))
@@ -178,6 +213,8 @@ def test_units_are_counted_by_marks_only_where_the_key_alone_decides():
         (own, (LETTERS,), "c"),
         (other, (LETTERS,), None),
         (joined, (LETTERS,), None),
+        (OF_STAYS, (LETTERS,), None),
+        (OF_STAYS, (by(OF_STAYS, "S.c"),), None),
         (PEOPLE, (), None),
         (PEOPLE, (LETTERS, by(PEOPLE, "b")), None),
         (PEOPLE, (GroupKey(sum_of, None),), None),

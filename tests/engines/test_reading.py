@@ -7,6 +7,7 @@ import json
 import math
 from contextlib import closing
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import duckdb
@@ -285,3 +286,34 @@ FAMILIES = {
 def test_a_physical_type_belongs_to_one_family(family):
     for name in FAMILIES[family]:
         assert Source("t", {"x": name}).family("x") == family
+
+
+POWERS = [Fraction(2) ** power for power in (-996, -13, -1, 0, 3, 996)]
+
+
+@pytest.mark.parametrize("step", [*POWERS, Fraction(1, 10), Fraction(3)])
+def test_a_number_of_steps_is_the_quotient_rounded_once(step):
+    kind, divided = sf.Real(0, 8 * step, step=step), float(step)
+    written = reading._steps("x", "float", kind)
+    assert ("/" not in written) is (step in POWERS)
+    numbers = [0.1, -7.3, 5e-324, 1.7e308, math.pi * divided, 5.5 * divided, math.inf, -0.0]
+    with duckdb.connect() as connection:
+        found = [
+            connection.execute(f"SELECT {written} FROM (SELECT ?::DOUBLE AS x)", [each]).fetchone() for each in numbers
+        ]
+    assert [repr(each) for (each,) in found] == [repr(each / divided) for each in numbers]
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(-128, 127), (-129, 127), (0, 128), (-(2**15), 0), (0, 2**31 - 1), (0, 2**31)]
+)
+def test_the_narrowest_type_holds_every_code_and_the_next_one_not(low, high):
+    name = reading.narrowest(sf.Integer(low, high))
+    with duckdb.connect() as connection:
+        assert connection.execute(f"SELECT ({low})::{name}, ({high})::{name}").fetchone() == (low, high)
+        types = ["TINYINT", "SMALLINT", "INTEGER", "BIGINT"]
+        narrower = types[: types.index(name)]
+        for each in narrower[-1:]:
+            found = connection.execute(f"SELECT TRY_CAST(({low}) AS {each}), TRY_CAST({high} AS {each})").fetchone()
+            assert None in found
+    assert reading.narrowest(sf.Text()) == "VARCHAR"

@@ -234,9 +234,15 @@ def test_texts_and_numbers_that_are_no_floats_keep_their_tests(name, stored):
 
 def test_a_float_is_asked_for_the_numbers_that_are_rounded_to_a_code():
     value = read(PEOPLE, "people.x").expression
-    steps = f"nullif(TRY_CAST(TRY(\"x\") AS DOUBLE), 'nan'::DOUBLE) / {float(value.column.type.step)!r}::DOUBLE"
-    for code, test in ((2, f"{steps} <= 2.5::DOUBLE"), (3, f"{steps} < 3.5::DOUBLE")):
-        whole = Filter(PEOPLE, Compare(Comparison.LE, value, Constant(code)))
+    # steps of a quarter; NaN is above all numbers, and no number
+    steps = 'TRY_CAST(TRY("x") AS DOUBLE) * 4.0::DOUBLE'
+    for op, code, test in (
+        (Comparison.LE, 2, f"{steps} <= 2.5::DOUBLE"),
+        (Comparison.LE, 3, f"{steps} < 3.5::DOUBLE"),
+        (Comparison.GE, 2, f"{steps} >= 1.5::DOUBLE AND {steps} <= 'inf'::DOUBLE"),
+        (Comparison.LE, 8, f"{steps} <= 'inf'::DOUBLE"),
+    ):
+        whole = Filter(PEOPLE, Compare(op, value, Constant(code)))
         assert asked(whole) == (PEOPLE, {"people.x": [f"(({test}))"]})
 
 

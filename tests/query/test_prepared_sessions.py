@@ -102,6 +102,30 @@ def test_nothing_that_is_free_depends_on_rows(tmp_path: Path) -> None:
     assert texts[0] == texts[1]
 
 
+BY_HOME = "SELECT h.town, COUNT(*) AS n FROM visits v JOIN homes h ON v.person = h.person GROUP BY h.town"
+
+
+def with_homes(folder: Path) -> dict[str, sf.Table]:
+    """Where people live: ann and bob in X, eve in Y."""
+    path = folder / "homes.csv"
+    path.write_text("person,town\nbob,X\neve,Y\nann,X\n", encoding="utf-8")
+    homes = sf.Table(path, unit=sf.Unit("person", max_rows=1), columns={"town": sf.Category("X", "Y")})
+    return {**written(folder), "homes": homes}
+
+
+def test_a_join_to_the_one_row_of_a_person_reads_both_layouts(tmp_path: Path) -> None:
+    tables = with_homes(tmp_path)
+    sf.prepare(tables, dataset="clinic", folder=tmp_path / "layouts")
+    with session(tmp_path, tables) as asked:
+        # two of ann's rows, and that of bob
+        assert asked.query(BY_HOME, epsilon=EXACTLY).rows == [["X", 3], ["Y", 1]]
+        statement = asked.preview(BY_HOME, epsilon=1).statement
+        assert "visits prepared" in statement and "homes prepared" in statement
+        touched(tmp_path / "homes.csv")
+        with pytest.raises(InvalidSource, match="'homes' is stale"):
+            asked.query(BY_HOME.replace("GROUP", "WHERE v.ward = 'A' GROUP"), epsilon=1)
+
+
 # --- stale ---------------------------------------------------------------------------------
 
 

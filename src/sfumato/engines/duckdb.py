@@ -35,7 +35,7 @@ from sfumato.engines.watch import Watch, Watcher
 from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.table import Table
-from sfumato.plan.relation import Scan, row_by_row
+from sfumato.plan.relation import Scan, scans
 from sfumato.plan.status import Bounded
 
 # The versions on which tests/contracts/conformance.py passed; what another one computes is not known.
@@ -126,10 +126,8 @@ class DuckDB:
             InvalidSource: a prepared layout that the plan reads is stale.
         """
         self._require_current(plan)
-        kept, sources = self._kept_table(plan), self._declared
-        if kept is not None:
-            sources = sources | {kept: Source(quote(f"{kept} prepared"), {}, coded=True)}
-        return ";\n\n".join(each.sql for each in statements(plan, sources, "<sampling key>"))
+        kept = {table: Source(quote(f"{table} prepared"), {}, coded=True) for table in _kept_tables(plan)}
+        return ";\n\n".join(each.sql for each in statements(plan, self._declared | kept, "<sampling key>"))
 
     def ready(self, plan: Bounded, sampling_key: str) -> Callable[[], Exact]:
         """What computes the exact integers of a plan, once it is called.
@@ -154,34 +152,25 @@ class DuckDB:
             parts |= gather(plan, each, rows)
         return tuple(tidy(parts[place]) for place in range(len(plan.parts)))
 
-    def _kept_table(self, plan: Bounded) -> str | None:
-        """The table that a plan reads from its prepared layout."""
-        if plan.tracked.kept is None:
-            return None
-        scan = row_by_row(plan.tracked.raw.relation)
-        assert scan is not None, "so says the type of a tracked plan"
-        return scan.table
-
     def _sources_of(self, plan: Bounded) -> Mapping[str, Source]:
-        kept = self._kept_table(plan)
-        if kept is None:
-            return self._sources
-        if self._prepared is None:
+        kept = _kept_tables(plan)
+        if kept and self._prepared is None:
             raise TypeError("a plan of a prepared layout, on an engine that was opened without one")
-        return self._sources | {kept: self._prepared.source(kept)}
+        return self._sources | {table: self._prepared.source(table) for table in kept if self._prepared is not None}
 
     def _require_current(self, plan: Bounded) -> None:
-        kept = self._kept_table(plan)
-        if kept is not None and self._prepared is not None:
-            self._prepared.require_current(kept)
+        if self._prepared is not None:
+            for table in _kept_tables(plan):
+                self._prepared.require_current(table)
 
     def _is_unchanged(self, plan: Bounded) -> bool:
-        """Whether a layout is, after it was read, still the one that the plan was made for."""
-        kept = self._kept_table(plan)
-        if kept is None or self._prepared is None or self._prepared.is_current(kept):
-            return True
-        _OWNER.error("the data of table %s, or its prepared layout, changed while it was read", kept)
-        return False
+        """Whether the layouts are, after they were read, still those that the plan was made for."""
+        changed = [
+            table for table in _kept_tables(plan) if self._prepared is not None and not self._prepared.is_current(table)
+        ]
+        for table in changed:
+            _OWNER.error("the data of table %s, or its prepared layout, changed while it was read", table)
+        return not changed
 
     def _rows(
         self, texts: list[str], asked: Mapping[str, Collection[str]] | None = None
@@ -276,6 +265,13 @@ class DuckDB:
             "SET lock_configuration = true",
         ):
             self._connection.execute(setting)
+
+
+def _kept_tables(plan: Bounded) -> list[str]:
+    """The tables that a plan reads from their prepared layouts: all of them, or none."""
+    if plan.tracked.kept is None:
+        return []
+    return list(dict.fromkeys(scan.table for scan in scans(plan.tracked.raw.relation)))
 
 
 def _watcher(connection: duckdb.DuckDBPyConnection, limits: Local) -> Watcher:

@@ -14,7 +14,7 @@ from typing import Any
 
 from sfumato.engines.apart import Apart, taken_apart
 from sfumato.engines.base import Codes
-from sfumato.engines.expression import truth, typed
+from sfumato.engines.expression import narrow, truth, typed
 from sfumato.engines.layout import key_alone
 from sfumato.engines.linear import clipped, fits, integers, sums
 from sfumato.engines.order import LARGEST, Order, every_group
@@ -136,7 +136,8 @@ def _rows(plan: Bounded, tables: Tables, read: Mapping[str, str]) -> str:
     """The rows that are in a group: the unit (where it matters), the keys and what is read."""
     raw = plan.tracked.raw
     items = [] if _is_plain(plan) else ["unit"]
-    items += [f"{typed(key.value)} AS {name}" for key, name in zip(raw.keys, _keys(plan), strict=True)]
+    written = typed if _is_plain(plan) or tables.windows else narrow
+    items += [f"{written(key.value)} AS {name}" for key, name in zip(raw.keys, _keys(plan), strict=True)]
     items += [f"{expression} AS {name}" for name, expression in read.items()]
     found = rows(raw.relation, tables)
     return found if items == ["unit"] else _in_groups(plan, f"SELECT {', '.join(items) or '1'} FROM ({found})")

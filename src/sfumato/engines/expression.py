@@ -8,7 +8,7 @@ that a statement is about as long as its expression. Proof: expression.proof.md.
 
 from collections.abc import Callable
 
-from sfumato.engines.reading import quote, text
+from sfumato.engines.reading import narrowest, quote, text
 from sfumato.metadata.column import Column, Text
 from sfumato.plan.scalar import (
     And,
@@ -68,6 +68,12 @@ def value(expression: Scalar) -> str:
 def typed(read: Value) -> str:
     """A value: a text where it is declared as one, else a code. What is always NULL can be either."""
     return _text(read.expression) if isinstance(read.type, Text) else _code(read.expression)
+
+
+def narrow(read: Value) -> str:
+    """The same in the narrowest type that holds its codes: to group rows by it, not to compute with it."""
+    kind = narrowest(read.type)
+    return typed(read) if kind in ("VARCHAR", "BIGINT") else f"TRY_CAST({typed(read)} AS {kind})"
 
 
 def truth(expression: Scalar) -> str:

@@ -7,12 +7,12 @@ a hash of what they hold would keep all of them or none. Proof: layout.proof.md.
 """
 
 from sfumato.engines.expression import alias
-from sfumato.engines.reading import text
+from sfumato.engines.reading import narrowest, text
 from sfumato.engines.relation import Tables, first_in_layout, in_layout, rows
 from sfumato.metadata.column import Column, Real, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.owner import owner_of
-from sfumato.plan.relation import PublicJoin, Scan, predicates
+from sfumato.plan.relation import PublicJoin, Scan, UnitJoin, predicates
 from sfumato.plan.scalar import Field, leaves
 from sfumato.plan.scope import nodes
 from sfumato.plan.status import Raw
@@ -20,7 +20,6 @@ from sfumato.plan.status import Raw
 # The largest place: it is stored in 32 bits.
 MOST = 2**31 - 1
 MOST_GROUPS = 100_000
-_WIDTHS = (("TINYINT", 7), ("SMALLINT", 15), ("INTEGER", 31))
 
 
 def whole(dataset: Dataset, table: str) -> Scan:
@@ -33,24 +32,27 @@ def layout_statements(scan: Scan, tables: Tables, key: str, most: int, path: str
     """Writes the first ``most`` rows of each unit to a Parquet file.
 
     By place first: a question that counts fewer rows of a unit reads the beginning of the file.
-    Units are numbered in no order; nothing but their being different is ever asked of them.
+    Units are numbered in no order; nothing but their being different is ever asked of them. A
+    unit has one number in all tables that are written over one connection, so that they can be joined.
     For each column that may be a key it is marked which row of a unit is the first with its value:
     how many units a group has is then how many marks.
 
     Guarantees:
         a layout has the rows of the reference
     """
-    columns = [f"CAST({alias(each)} AS {_width(each)}) AS {in_layout(scan, each)}" for each in scan.columns]
+    columns = [f"CAST({alias(each)} AS {narrowest(each.type)}) AS {in_layout(scan, each)}" for each in scan.columns]
     marks = [_mark(scan, each) for each in scan.columns if is_marked(each)]
     items = ", ".join([*columns, *marks, "u.number AS unit", "CAST(place AS INTEGER) AS place"])
-    units = "SELECT unit AS id, row_number() OVER () AS number FROM placed WHERE place = 1"
-    written = f"SELECT {items} FROM placed AS p JOIN units AS u ON p.unit = u.id ORDER BY p.place, u.number"
+    # as texts, for one table may hold as a number what another one holds as a text
+    found = "SELECT CAST(unit AS VARCHAR) AS id FROM placed WHERE place = 1"
+    numbered = "SELECT id, row_number() OVER () + (SELECT count(*) FROM units) AS number"
+    joined = "placed AS p JOIN units AS u ON CAST(p.unit AS VARCHAR) = u.id"
     return [
         f"CREATE OR REPLACE TEMP TABLE placed AS {placed(scan, tables, key, most)}",
-        f"CREATE OR REPLACE TEMP TABLE units AS {units}",
-        f"COPY ({written}) TO {text(path)} (FORMAT parquet)",
+        "CREATE TEMP TABLE IF NOT EXISTS units (id VARCHAR, number BIGINT)",
+        f"INSERT INTO units {numbered} FROM ({found}) AS f ANTI JOIN units USING (id)",
+        f"COPY (SELECT {items} FROM {joined} ORDER BY p.place, u.number) TO {text(path)} (FORMAT parquet)",
         "DROP TABLE placed",
-        "DROP TABLE units",
     ]
 
 
@@ -85,21 +87,10 @@ def is_marked(column: Column) -> bool:
 
 def key_alone(raw: Raw) -> Column | None:
     """The marked column that is the key, if nothing else decides whether and where a row counts."""
-    if len(raw.keys) != 1 or any(isinstance(each, PublicJoin) for each in nodes(raw.relation)):
+    if len(raw.keys) != 1 or any(isinstance(each, PublicJoin | UnitJoin) for each in nodes(raw.relation)):
         return None
     key = raw.keys[0].value.expression
     if not isinstance(key, Field) or not is_marked(key.column):
         return None
     alone = all(leaf == key for test in predicates(raw.relation) for leaf in leaves(test))
     return key.column if alone else None
-
-
-def _width(column: Column) -> str:
-    """The narrowest type that holds the codes of a column."""
-    kind = column.type
-    if isinstance(kind, Text):
-        return "VARCHAR"
-    for name, bits in _WIDTHS:
-        if -(2**bits) <= kind.lower_code and kind.upper_code < 2**bits:
-            return name
-    return "BIGINT"

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sfumato.engines.codes import WHOLE_PATTERN
-from sfumato.engines.reading import text
+from sfumato.engines.reading import narrowest, text
 from sfumato.plan.value import GroupKey
 
 PRIME = 2**31 - 1
@@ -128,7 +128,7 @@ def every_group(keys: Sequence[GroupKey], names: Sequence[str]) -> str:
             return ""
         codes = [*map(str, key.codes), *["NULL"] * key.missing]
         size *= len(codes)
-        listed.append(f"(SELECT unnest([{', '.join(codes)}]::BIGINT[]) AS {name})")
+        listed.append(f"(SELECT unnest([{', '.join(codes)}]::{narrowest(key.value.type)}[]) AS {name})")
     return f"SELECT * FROM {' CROSS JOIN '.join(listed)}" if size <= _LISTED else ""
 
 

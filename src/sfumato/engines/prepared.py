@@ -23,7 +23,7 @@ from sfumato.metadata.table import Table
 from sfumato.plan.show import canonical
 from sfumato.privacy.event import Json
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "layout.json"
 _AGAIN = "Run sfumato prepare again (sf.prepare), or leave prepared= out."
 _MAGIC = b"PAR1"

@@ -5,6 +5,7 @@ Total: no value can make a reading fail. Casts are TRY_CAST, rounding is written
 is a number or a date only where it has the form of one. Proof: reading.proof.md.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,7 @@ _FAMILIES = {
     "boolean": ("BOOLEAN",),
     "null": ("NULL",),
 }
+_WIDTHS = (("TINYINT", 7), ("SMALLINT", 15), ("INTEGER", 31))
 # 1.5 * 2^52: what is below 2^51 in size stays between 2^52 and 2^53 when it is added
 _ROUNDER = "6755399441055744.0::DOUBLE"
 
@@ -80,7 +82,7 @@ def column_text(column: str, source: Source) -> str:
 
 
 def reading(column: str, kind: ColumnType, source: Source) -> str:
-    """A value as it is compared: a number of steps, a day or a text; NULL for missing.
+    """A value as it is compared: a number of steps, a day or a text; NULL for missing, but a NaN is left.
 
     Guarantees:
         no value can make a reading fail
@@ -103,7 +105,7 @@ def reading(column: str, kind: ColumnType, source: Source) -> str:
 
 
 def code(kind: ColumnType, value: str, *, short: bool) -> str:
-    """The code of a reading (of an ``Integer`` a whole number as it is, if ``short``); NULL for what is missing or not declared.
+    """The code of a reading (of an ``Integer`` a whole number as it is, if ``short``); NULL for what is missing, NaN, or not declared.
 
     A category's reading is its code already: see ``listed``.
 
@@ -112,11 +114,13 @@ def code(kind: ColumnType, value: str, *, short: bool) -> str:
     """
     match kind:
         case Integer() | Real():
-            inside = f"TRY_CAST({value} AS BIGINT)" if short and isinstance(kind, Integer) else _half_even(value, kind)
-            return _clipped(value, str(kind.lower_code), str(kind.upper_code), kind, inside)
+            whole = short and isinstance(kind, Integer)
+            inside = f"TRY_CAST({value} AS BIGINT)" if whole else _half_even(value, kind)
+            present = f"{value} IS NOT NULL" if whole else no_nan(value)
+            return _clipped(value, (str(kind.lower_code), str(kind.upper_code)), kind, inside, present)
         case Date():
-            low, high = (f"DATE '{kind.decode(bound)}'" for bound in (kind.lower_code, kind.upper_code))
-            return _clipped(value, low, high, kind, f"date_diff('day', DATE '1970-01-01', {value})")
+            ends = f"DATE '{kind.decode(kind.lower_code)}'", f"DATE '{kind.decode(kind.upper_code)}'"
+            return _clipped(value, ends, kind, f"date_diff('day', DATE '1970-01-01', {value})", f"{value} IS NOT NULL")
         case Category() | Boolean() | Text():
             return value
 
@@ -129,6 +133,16 @@ def listed(kind: Category | Boolean) -> str:
     texts = ", ".join(text(each) for each, _ in kind.texts())
     codes = ", ".join(str(number) for _, number in kind.texts())
     return f"(SELECT unnest([{texts}]) AS text, unnest([{codes}]::BIGINT[]) AS code)"
+
+
+def narrowest(kind: ColumnType) -> str:
+    """The narrowest type that holds every code of a column; of a text the text."""
+    if isinstance(kind, Text):
+        return "VARCHAR"
+    for name, bits in _WIDTHS:
+        if -(2**bits) <= kind.lower_code and kind.upper_code < 2**bits:
+            return name
+    return "BIGINT"
 
 
 def _raw(column: str, family: str) -> str:
@@ -159,9 +173,16 @@ def text_reading(raw: str, family: str) -> str:
 
 
 def _steps(raw: str, family: str, kind: Integer | Real) -> str:
-    """value / step, correctly rounded and so monotone; NaN is missing."""
+    """value / step, correctly rounded and so monotone: of a step that is a power of two, times its inverse."""
     number = _guarded(f"TRY_CAST({raw} AS DOUBLE)", raw, family, NUMBER_PATTERN)
-    return f"nullif({number}, 'nan'::DOUBLE) / {float(kind.step)!r}::DOUBLE"
+    step = float(kind.step)
+    is_power = math.frexp(step)[0] == 0.5
+    return f"{number} * {1 / step!r}::DOUBLE" if is_power else f"{number} / {step!r}::DOUBLE"
+
+
+def no_nan(value: str) -> str:
+    """Whether a float is a number, an infinite one too: NaN is beyond them all."""
+    return f"{value} <= 'inf'::DOUBLE"
 
 
 def _guarded(cast: str, raw: str, family: str, pattern: str) -> str:
@@ -169,10 +190,11 @@ def _guarded(cast: str, raw: str, family: str, pattern: str) -> str:
     return f"CASE WHEN regexp_full_match({raw}, {text(pattern)}) THEN {cast} END" if family == "text" else cast
 
 
-def _clipped(value: str, low: str, high: str, kind: Integer | Real | Date, inside: str) -> str:
+def _clipped(value: str, ends: tuple[str, str], kind: Integer | Real | Date, inside: str, present: str) -> str:
+    """What most values are is asked first."""
     return (
-        f"CASE WHEN {value} <= {low} THEN {kind.lower_code} WHEN {value} >= {high} THEN {kind.upper_code} "
-        f"WHEN {value} IS NOT NULL THEN {inside} END"
+        f"CASE WHEN {value} BETWEEN {ends[0]} AND {ends[1]} THEN {inside} WHEN {value} < {ends[0]} "
+        f"THEN {kind.lower_code} WHEN {present} THEN {kind.upper_code} END"
     )
 
 

@@ -9,7 +9,7 @@ import hashlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import isqrt
 
@@ -29,13 +29,15 @@ from sfumato.plan.aggregate import (
     Variance,
     levels,
 )
-from sfumato.plan.relation import Scan, row_by_row, scans
+from sfumato.plan.relation import Filter, PublicJoin, Ranked, Relation, Scan, UnitJoin, scans
 from sfumato.plan.scalar import Field
 from sfumato.plan.status import Bounded
 from sfumato.plan.value import Value
 from sfumato.privacy.distance import Norm
 
 _PRIME = 2**31 - 1
+# What the rows of a layout are called: as many of a unit as a part counts, or one.
+_SAMPLE, _FIRST = "{} prepared", "{} first"
 # The rows of one unit, by group.
 Held = Mapping[Codes, list[Row]]
 
@@ -78,15 +80,31 @@ class Reference:
         return _of_units(plan, found, sampling_key)
 
     def _sampled(self, plan: Bounded, aggregate: Aggregate) -> Mapping[Codes, tuple[int, ...]]:
-        """One part of a plan of a prepared layout: each row that it counts, by itself."""
-        scan = row_by_row(plan.tracked.raw.relation)
-        assert scan is not None, "so says the type of a tracked plan"
-        sample = self._layouts[scan.table]
-        kept = _first_rows(sample, self._tables, plan.tracked.counted(aggregate))
-        groups = _grouped(plan, rows(plan.tracked.raw.relation, {**self._tables, scan.table: kept}))
+        """One part of a plan of a prepared layout: each row that it counts, by itself.
+
+        Of tables that are joined to it the first row of each unit is there.
+        """
+        relation, tables = plan.tracked.raw.relation, dict(self._tables)
+        for table in {scan.table for scan in scans(relation)}:
+            for name, most in ((_SAMPLE, plan.tracked.counted(aggregate)), (_FIRST, 1)):
+                tables[name.format(table)] = _first_rows(self._layouts[table], self._tables, most)
+        groups = _grouped(plan, rows(_renamed(relation, _SAMPLE), tables))
         if isinstance(aggregate, CountUnits):
             return {group: (len({row.unit for row in inside}) * plan.refinement,) for group, inside in groups.items()}
         return {group: _plain(plan, aggregate, inside) for group, inside in groups.items()}
+
+
+def _renamed(relation: Relation, name: str) -> Relation:
+    """The relation over the rows of a layout; those that lead to the units are looked up in whole tables."""
+    match relation:
+        case Scan():
+            return replace(relation, table=name.format(relation.table))
+        case UnitJoin(source, other):
+            return replace(relation, source=_renamed(source, name), other=_renamed(other, _FIRST))
+        case Filter() | PublicJoin() | Ranked():
+            return replace(relation, source=_renamed(relation.source, name))
+        case _:
+            raise TypeError("a prepared layout is read row by row")
 
 
 def _first_rows(sample: Sample, tables: Tables, most: int) -> list[Mapping[str, object]]:

@@ -38,8 +38,8 @@ class Tables:
     """The tables of a question.
 
     ``numbered``: units are whole numbers (BIGINT), else texts. ``kept``: how many rows of a
-    unit are read of a prepared layout; with ``first`` only those that are the first of their
-    unit to have their value of that column. ``tests`` are asked of stored values, by the name of
+    unit are read of a prepared layout, of tables that are joined to it one; with ``first`` only those
+    that are the first of their unit to have their value of that column. ``tests`` are asked of stored values, by the name of
     the column that they read; ``read`` are the names of the columns that anybody reads, None: all.
     ``windows``: what a unit has in all is shown by windows; else it is added up and joined, which
     is cheaper where what is joined is not computed twice.
@@ -59,6 +59,11 @@ class Tables:
         private = [scan for scan in scans(relation) if not sources[scan.table].coded]
         owners = [(scan.table, scan.owner) for scan in private if scan.owner is not None]
         return cls(sources, all(_is_numbered(table, owner, sources) for table, owner in owners))
+
+    @property
+    def joined(self) -> "Tables":
+        """The tables as a join to one row of each unit reads them."""
+        return replace(self, kept=1, first=None) if self.kept else self
 
     def shown(self, columns: Sequence[Column]) -> list[Column]:
         """Those columns that anybody reads."""
@@ -109,7 +114,7 @@ def rows(relation: Relation, tables: Tables) -> str:
             joined = "".join(f", r.{alias(column)}" for column in tables.shown(provided(other)))
             return (
                 f"SELECT l.*{joined} FROM ({rows(source, tables)}) AS l "
-                f"{_join(outer=outer)} ({rows(other, tables)}) AS r ON l.unit = r.unit"
+                f"{_join(outer=outer)} ({rows(other, tables.joined)}) AS r ON l.unit = r.unit"
             )
         case Semi(source, units, negated):
             return (
@@ -260,6 +265,8 @@ def _cut(column: Column) -> str:
 def _first(relation: Ranked, tables: Tables) -> str:
     """The first row of each unit; where it holds one column and is the least in it, without a window."""
     number, tie = alias(relation.column), relation.ties[0] if len(relation.ties) == 1 else None
+    if tables.kept == 1:
+        return f"SELECT *, 1::BIGINT AS {number} FROM ({rows(relation.source, tables)})"
     if not isinstance(tie, Field) or relation.order or tables.shown(provided(relation.source)) != [tie.column]:
         return f"SELECT * FROM ({_ranked(relation, tables)}) WHERE {number} = 1"
     least = alias(tie.column)

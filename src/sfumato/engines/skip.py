@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from sfumato.engines.reading import Source, column_text, quote, reading, text
+from sfumato.engines.reading import Source, column_text, no_nan, quote, reading, text
 from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real, Text
 from sfumato.plan.aggregate import read_value
 from sfumato.plan.evaluate import evaluate
@@ -202,8 +202,8 @@ def _rounded(run: Run, kind: Integer | Real, read: str) -> str:
     """A run of codes as the numbers that are rounded to them, half to even; of those beyond a bound see ``_between``."""
     low, high = run
     tests = [f"{read} {'>' if low % 2 else '>='} {low - 0.5!r}::DOUBLE"] * (low > kind.lower_code)
-    tests += [f"{read} {'<' if high % 2 else '<='} {high + 0.5!r}::DOUBLE"] * (high < kind.upper_code)
-    return f"({' AND '.join(tests)})" if tests else f"{read} IS NOT NULL"
+    below = f"{read} {'<' if high % 2 else '<='} {high + 0.5!r}::DOUBLE"
+    return f"({' AND '.join([*tests, below if high < kind.upper_code else no_nan(read)])})"
 
 
 def _any(tests: Sequence[str]) -> str:

@@ -226,14 +226,30 @@ def is_single(relation: Relation) -> bool:
 
 
 def row_by_row(relation: Relation) -> Scan | None:
-    """The table of which each row gives at most one, whatever other rows there are; None: no such table."""
+    """The table of which each row gives at most one, whatever other rows there are; None: no such table.
+
+    It may be joined to a row of its unit in another table, if any row of the unit would do.
+    """
     match relation:
         case Scan():
             return relation
         case Filter() | PublicJoin():
             return row_by_row(relation.source)
+        case UnitJoin(source, other) if _is_any_row(other):
+            return row_by_row(source)
         case _:
             return None
+
+
+def _is_any_row(relation: Relation) -> bool:
+    """Whether a relation has one row of each unit of a table, and does not say which."""
+    match relation:
+        case Filter(Ranked(source, (), _, column), Member(Field(tested), (1,))) if tested == column:
+            return row_by_row(source) is not None
+        case Filter() | PublicJoin():
+            return _is_any_row(relation.source)
+        case _:
+            return False
 
 
 def first(source: Relation, order: tuple[Sort, ...], ties: tuple[Scalar, ...], name: str) -> Filter:

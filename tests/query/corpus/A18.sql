@@ -9,5 +9,5 @@ SELECT SUM(LEAST(amount, 100)) FROM events
 -- SELECT coalesce(sum((CASE WHEN s_v0 < 0 THEN 0 WHEN s_v0 > 4096000 THEN 4096000 ELSE s_v0 END) * weight), 0)
 -- FROM (SELECT *, 1::BIGINT AS weight
 -- FROM (SELECT unit, count(*) AS n, coalesce(TRY_CAST(sum(v0) AS BIGINT), 0) AS s_v0
--- FROM (SELECT unit, (CASE WHEN "c_amount" IS NOT NULL THEN least("c_amount", 409600::BIGINT) END) AS v0 FROM (SELECT CASE WHEN s."c_amount" <= 0 THEN 0 WHEN s."c_amount" >= 2048000 THEN 2048000 WHEN s."c_amount" IS NOT NULL THEN TRY_CAST((s."c_amount" + 6755399441055744.0::DOUBLE) - 6755399441055744.0::DOUBLE AS BIGINT) END AS "c_amount", s.unit FROM (SELECT nullif(TRY_CAST(TRY("amount") AS DOUBLE), 'nan'::DOUBLE) / 0.000244140625::DOUBLE AS "c_amount", CAST("user_id" AS VARCHAR) AS unit FROM "events") AS s WHERE s.unit IS NOT NULL))
+-- FROM (SELECT unit, (CASE WHEN "c_amount" IS NOT NULL THEN least("c_amount", 409600::BIGINT) END) AS v0 FROM (SELECT CASE WHEN s."c_amount" BETWEEN 0 AND 2048000 THEN TRY_CAST((s."c_amount" + 6755399441055744.0::DOUBLE) - 6755399441055744.0::DOUBLE AS BIGINT) WHEN s."c_amount" < 0 THEN 0 WHEN s."c_amount" <= 'inf'::DOUBLE THEN 2048000 END AS "c_amount", s.unit FROM (SELECT TRY_CAST(TRY("amount") AS DOUBLE) * 4096.0::DOUBLE AS "c_amount", CAST("user_id" AS VARCHAR) AS unit FROM "events") AS s WHERE s.unit IS NOT NULL))
 -- GROUP BY unit))

@@ -10,5 +10,5 @@ SELECT COUNT(*) FROM events WHERE amount > (SELECT AVG(amount) FROM events)
 -- SELECT coalesce(sum((least(n, 10)) * weight), 0)
 -- FROM (SELECT *, 1::BIGINT AS weight
 -- FROM (SELECT unit, count(*) AS n
--- FROM (SELECT s.unit FROM (SELECT CAST("user_id" AS VARCHAR) AS unit FROM "events" WHERE ((nullif(TRY_CAST(TRY("amount") AS DOUBLE), 'nan'::DOUBLE) / 0.000244140625::DOUBLE > 179282.5::DOUBLE))) AS s WHERE s.unit IS NOT NULL)
+-- FROM (SELECT s.unit FROM (SELECT CAST("user_id" AS VARCHAR) AS unit FROM "events" WHERE ((TRY_CAST(TRY("amount") AS DOUBLE) * 4096.0::DOUBLE > 179282.5::DOUBLE AND TRY_CAST(TRY("amount") AS DOUBLE) * 4096.0::DOUBLE <= 'inf'::DOUBLE))) AS s WHERE s.unit IS NOT NULL)
 -- GROUP BY unit))

@@ -12,7 +12,7 @@ from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, Mean, Quantiles, Sum
 from sfumato.plan.owner import owner_of
-from sfumato.plan.relation import Computed, Filter, PerUnit, PublicJoin, Scan, Semi, Summary
+from sfumato.plan.relation import Computed, Filter, PerUnit, PublicJoin, Scan, Semi, Sort, Summary, UnitJoin, first
 from sfumato.plan.scalar import Constant, Field, IsNull
 from sfumato.plan.status import Limits, Raw, Tracked
 from sfumato.plan.value import GroupKey, Value
@@ -36,6 +36,7 @@ def dataset(unit):
     tables = {
         "visits": sf.Table("v.csv", unit=unit, columns=columns),
         "wards": sf.Table("w.csv", columns=columns, public=True),
+        "homes": sf.Table("h.csv", unit=unit, columns=columns),
     }
     return Dataset("data", tables)
 
@@ -44,6 +45,15 @@ def scan(data, table="visits"):
     return Scan(
         table, "" if table == "visits" else "w.", (LETTER, NUMBER) if table == "visits" else (), owner_of(data, table)
     )
+
+
+HOME = Column("homes.letter", LETTER.type)
+
+
+def joined(data, order=()):
+    """Visits, each with a row of its person in another table."""
+    homes = first(Scan("homes", "homes.", (HOME,), owner_of(data, "homes")), order, (Field(HOME),), "rank")
+    return UnitJoin(scan(data), homes)
 
 
 COUNTED = Computed(Column("count", sf.Integer(0, 9)), Summary.COUNT)
@@ -109,6 +119,18 @@ def test_only_tables_with_a_unit_and_a_layout():
     assert compile_plan(raw, data, Norm.L1).tracked.kept is None
 
 
+def test_a_join_to_any_row_of_the_unit_is_read_of_both_layouts():
+    data, kept = dataset(sf.Unit("person", 2, 2)), {"visits": 4, "homes": 1}
+    by_home = (GroupKey(Value.of(HOME), (0, 1, 2, 3)),)
+    plan = compile_plan(Raw(joined(data), by_home, (CountRows(), Mean(VALUE))), data, Norm.L2, kept)
+    # a person is in the one group of its home: two rows there, in both norms
+    assert [plan.tracked.counted(part.aggregate) for part in plan.parts] == [2, 2]
+    assert [part.distance.value for part in plan.parts] == [4, (2 * 9) ** 2]
+    in_order = Raw(joined(data, (Sort(Field(HOME)),)), by_home, (CountRows(),))
+    for raw, less in ((in_order, kept), (Raw(joined(data), by_home, (CountRows(),)), {"visits": 4})):
+        assert compile_plan(raw, data, Norm.L1, less).tracked.kept is None
+
+
 def per_noise(plan):
     """What each part asks of the noise, in lattice steps: L1, or L2 squared."""
     fine = plan.refinement if plan.norm is Norm.L1 else plan.refinement**2
@@ -169,3 +191,8 @@ def test_the_notes_say_what_was_read_and_why():
         "The prepared layout of visits was not read: the question combines the rows of a unit before it counts them.",
     )
     assert notes(simple, Norm.L1, {}) == ()
+    both = Raw(joined(data), BY_LETTER, (CountRows(),))
+    assert notes(both, Norm.L1) == ("The prepared layout of visits was not read: homes has none.",)
+    assert notes(both, Norm.L1, {"visits": 4, "homes": 1}) == (
+        "The prepared layout of visits, homes was read: no part needs more noise for it.",
+    )

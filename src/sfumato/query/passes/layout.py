@@ -6,7 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from sfumato.plan.aggregate import Aggregate, Quantiles
-from sfumato.plan.relation import row_by_row, scans
+from sfumato.plan.relation import Relation, row_by_row, scans
 from sfumato.plan.status import Bounded, Tracked
 from sfumato.privacy.distance import Norm
 from sfumato.query.passes import Context
@@ -14,16 +14,17 @@ from sfumato.query.stability import distance, occupied, refinement
 
 
 def layout(plan: Tracked, context: Context) -> Tracked:
-    """Reads the layout where there is one and no part needs more noise for it.
+    """Reads the layouts where every table has one and no part needs more noise for it.
 
     Decided from declarations alone. A layout has been sampled once for all, so nothing may
     multiply its rows afterwards: only relations that give each row at most once (RULES 18).
+    Of tables that are joined to it one row of each unit is read, so it must not matter which.
 
     Guarantees:
         a layout is read only where no part needs more noise
     """
     scan = row_by_row(plan.raw.relation)
-    if plan.unit is None or scan is None or scan.table not in context.kept:
+    if plan.unit is None or scan is None or _unprepared(plan.raw.relation, context.kept):
         return plan
     kept = replace(plan, kept=context.kept[scan.table])
     worse = any(_noise(each, kept, context) > _noise(each, plan, context) for each in plan.raw.aggregates)
@@ -33,7 +34,7 @@ def layout(plan: Tracked, context: Context) -> Tracked:
 def layout_notes(bounded: Bounded, kept: Mapping[str, int]) -> tuple[str, ...]:
     """Where there is a prepared layout: whether it was read, and why."""
     relation = bounded.tracked.raw.relation
-    tables = [table for table in dict.fromkeys(scan.table for scan in scans(relation)) if table in kept]
+    tables, others = _tables(relation, kept), _unprepared(relation, kept)
     if not tables:
         return ()
     named = f"The prepared layout of {', '.join(tables)}"
@@ -41,7 +42,19 @@ def layout_notes(bounded: Bounded, kept: Mapping[str, int]) -> tuple[str, ...]:
         return (f"{named} was read: no part needs more noise for it.",)
     if row_by_row(relation) is None:
         return (f"{named} was not read: the question combines the rows of a unit before it counts them.",)
+    if others:
+        return (f"{named} was not read: {', '.join(others)} has none.",)
     return (f"{named} was not read: its fixed sample would need more noise.",)
+
+
+def _tables(relation: Relation, kept: Mapping[str, int]) -> list[str]:
+    """The private tables of a relation that have a layout."""
+    return [table for table in dict.fromkeys(scan.table for scan in scans(relation)) if table in kept]
+
+
+def _unprepared(relation: Relation, kept: Mapping[str, int]) -> list[str]:
+    """Those that have none."""
+    return [table for table in dict.fromkeys(scan.table for scan in scans(relation)) if table not in kept]
 
 
 def _noise(aggregate: Aggregate, plan: Tracked, context: Context) -> Fraction:
