@@ -121,6 +121,40 @@ def test_the_rank_error_of_a_leaf_is_as_stated():
     assert_at_most(misses, 4_000, 0.1, notices=0.21)
 
 
+# nine rows at either end, one in the middle, and one that goes from the one end to the other
+LEAVES = [10, *[0] * 9, 1, *[0] * 9, 9], [9, *[0] * 9, 1, *[0] * 9, 10]
+
+
+def loss_of_a_replaced_row(level, make, cost):
+    """The exact pure and zCDP loss (at several orders) of a row that stays in its group, over what is booked."""
+    weight = Distance(Norm.LINF, Fraction(1), Relation.REPLACE_ONE)
+    mechanism = make(weight, 1, cost, [level])
+    booked = account(mechanism.event(weight, 1))
+    (rate,), laws = mechanism.rates, []
+    for held in LEAVES:
+        likely = [math.exp(-rate * rank_error(held, mechanism.levels[0], leaf)) for leaf in range(len(held))]
+        laws.append([each / sum(likely) for each in likely])
+    one, other = laws
+    pure = max(abs(math.log(a / b)) for a, b in zip(one, other, strict=True))
+    orders = (1.001, 1.5, 2, 4, 16)
+    moments = [sum(a**order * b ** (1 - order) for a, b in zip(one, other, strict=True)) for order in orders]
+    concentrated = [math.log(moment) / (order - 1) / order for moment, order in zip(moments, orders, strict=True)]
+    return pure / float(booked.epsilon), max(concentrated) / float(booked.rho)
+
+
+@pytest.mark.parametrize("cost", [Fraction(1, 100), Fraction(1)])
+@pytest.mark.parametrize("make", [grid_quantiles, concentrated_grid_quantiles])
+@pytest.mark.parametrize("level", ["0.1", "0.3", "0.4", "0.5", "0.6", "0.7", "0.71", "0.8"])
+def test_a_unit_that_is_replaced_may_stay_in_its_group(level, make, cost):
+    assert max(loss_of_a_replaced_row(level, make, cost)) <= 1 + 1e-9
+
+
+def test_two_selections_for_the_one_that_a_replaced_unit_moves_are_noticed(monkeypatch):
+    monkeypatch.setattr(grid, "_selections", lambda level, groups, relation: (2 * groups, 1))
+    _, concentrated = loss_of_a_replaced_row("0.5", concentrated_grid_quantiles, Fraction(1, 100))
+    assert concentrated > 1.8
+
+
 @pytest.mark.parametrize("make", [grid_quantiles, concentrated_grid_quantiles])
 def test_every_level_costs_the_same_and_is_as_exact_as_alone(make):
     weight = Distance(Norm.LINF, Fraction(7))
@@ -133,7 +167,7 @@ def test_every_level_costs_the_same_and_is_as_exact_as_alone(make):
 
 def test_a_mechanism_at_twice_the_rate_costs_twice_as_much(monkeypatch):
     weight = Distance(Norm.LINF, Fraction(3))
-    monkeypatch.setattr(grid, "_moved_by", lambda distance, groups, levels: distance.value / 2)
+    monkeypatch.setattr(grid, "_selections", lambda level, groups, relation: (Fraction(1, 2), 1))
     broken = grid_quantiles(weight, 1, 1, ["0.5"])
     monkeypatch.undo()
     assert account(broken.event(weight, 1)).epsilon > 1

@@ -57,13 +57,18 @@ NO_WARD = ["ward missing or not declared"]
         (
             BY_WARD,
             {"max_rows": 2, "max_groups": 1},
-            ["more than 2 rows in a group", "more than 2 rows in all", *COST, *NO_WARD],
+            ["more than 2 rows in a group", "more than 2 rows in all, at most 2 of a group", *COST, *NO_WARD],
         ),
         # distinct counts are of the first groups, all else is weighed
         (
             BY_WARD.replace("AVG(cost)", "COUNT(DISTINCT patient)"),
             {"max_rows": 2, "max_groups": 1},
-            ["more than 2 rows in a group", "in more than 1 groups", "more than 2 rows in all", *NO_WARD],
+            [
+                "more than 2 rows in a group",
+                "in more than 1 groups",
+                "more than 2 rows in all, at most 2 of a group",
+                *NO_WARD,
+            ],
         ),
         # three groups there are, so three are no limit; a total of nine is none either
         (
@@ -74,7 +79,7 @@ NO_WARD = ["ward missing or not declared"]
         (
             BY_WARD,
             {"max_rows_total": 2},
-            ["more than 2 rows in a group", "more than 2 rows in all", *COST, *NO_WARD],
+            ["more than 2 rows in a group", "more than 2 rows in all, at most 2 of a group", *COST, *NO_WARD],
         ),
         ("SELECT COUNT(*) FROM visits", {"max_rows": 4}, ["more than 4 rows"]),
         ("SELECT COUNT(DISTINCT drug) FROM visits", {"max_rows": 4}, ["more than 4 values of drug"]),
@@ -112,6 +117,26 @@ def test_units_are_counted_one_row_each() -> None:
     for norm in Norm.L1, Norm.L2:
         plan = compile_plan(units.question.raw, declared(max_rows=2, max_groups=1), norm)
         assert [part.distance.value for part in plan.parts] == [1, 1]
+
+
+def test_under_gaussian_noise_squares_are_looked_at() -> None:
+    dataset = declared(max_rows=2, max_groups=1)
+    squares = "squares of the rows of a group, at most 2, above 4 in all"
+    quantiles = BY_WARD.replace("AVG(cost)", "MEDIAN(cost)")
+    for sql, more in ((BY_WARD, []), (quantiles, ["more than 2 rows in all, at most 2 of a group"])):
+        question = understand(sql, dataset)
+        units, _ = checks(question, compile_plan(question.raw, dataset, Norm.L2))
+        assert units.found == ("more than 2 rows in a group", *more, squares)
+
+
+@pytest.mark.parametrize(("wards", "beyond"), [("aabb", 1), ("ab", 0), ("aaa", 0), ("aab", 1)])
+def test_the_squares_are_those_of_the_rows_that_count(wards: str, beyond: int) -> None:
+    # at most 2 rows of a ward count, so squares of at most 4 are in one: 4 + 4 and 4 + 1 are beyond 4, 1 + 1 is not
+    dataset = declared(max_rows=2, max_groups=1)
+    question = understand(BY_WARD, dataset)
+    units, _ = checks(question, compile_plan(question.raw, dataset, Norm.L2))
+    rows = [{"patient": "p", "ward": ward, "cost": 1, "drug": "x"} for ward in wards]
+    assert integers(units, dataset, rows)[1] == (beyond, 1 - beyond)
 
 
 # --- the integers are those of a plain count ---------------------------------------------------------

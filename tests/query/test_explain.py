@@ -56,6 +56,24 @@ def test_the_limits_that_bind_are_named(*, gaussian: bool) -> None:
     ]
 
 
+def test_quantiles_are_weighed_in_their_own_norm() -> None:
+    unit = sf.Unit("person", max_rows=2, max_groups=1)
+    both = "SELECT sex, COUNT(*), MEDIAN(age) FROM people GROUP BY sex"
+    plan, _ = planned(both, unit=unit, gaussian=True)
+    quantiles = WEIGHTS[False].replace("counts with", "counts for quantiles with")
+    assert bounding(plan.bounded)[-3:-1] == [WEIGHTS[True], quantiles]
+    plan, _ = planned(both.replace("COUNT(*), ", ""), unit=unit, gaussian=True)
+    assert bounding(plan.bounded)[-2] == WEIGHTS[False]
+
+
+def test_a_unit_in_one_group_is_not_weighed() -> None:
+    plan, _ = planned("SELECT COUNT(*) FROM people", unit=sf.Unit("person", max_rows=2, max_groups=1))
+    assert bounding(plan.bounded) == [
+        "A unit counts with at most 2 rows a group.",
+        "Rows whose unit is NULL are not used.",
+    ]
+
+
 def test_a_total_limit_is_named() -> None:
     plan, _ = planned("SELECT COUNT(*) FROM people", unit=sf.Unit("person", max_rows_total=3))
     assert "A unit counts with at most 3 rows a group." in bounding(plan.bounded)

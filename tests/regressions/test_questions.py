@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.errors import SqlSyntaxError, UnsupportedSql
+from sfumato.errors import SqlSyntaxError, UnsupportedSql, WrongUse
 from sfumato.metadata import Dataset
 from sfumato.plan.scalar import Key, Member
 from sfumato.privacy import Norm
@@ -46,6 +46,11 @@ def test_having_on_an_alias_of_a_key_compares_its_values():
 def test_it_is_refused_before_anything_is_charged(sql):
     with pytest.raises(UnsupportedSql):
         understand(sql, DATASET)
+
+
+def test_half_a_character_as_a_parameter_is_refused():
+    with pytest.raises(WrongUse, match="half of a character"):
+        understand("SELECT COUNT(*) FROM people WHERE sex = $1", DATASET, parameters=["\ud800"])
 
 
 def test_the_unit_of_another_table_is_not_ours():

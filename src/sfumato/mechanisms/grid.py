@@ -60,16 +60,15 @@ class GridQuantiles:
     def event(self, distance: Distance, groups: int) -> Composed:
         """What happens to groups of which neighbours differ in the weight of any leaves by at most ``distance``.
 
-        ``groups``: in how many groups a unit is. A replaced unit leaves as many as it enters.
+        ``groups``: in how many groups a unit is. A replaced unit leaves as many as it enters, or stays in them.
         """
         _require(distance)
-        times = count("groups", groups) * (1 if distance.relation is Relation.ADD_REMOVE else 2)
-        return Composed(
-            tuple(
-                Repeated(Selection(Rule.EXPONENTIAL, rate, _moved(distance, level)), times)
-                for rate, level in zip(self.rates, self.levels, strict=True)
-            )
-        )
+        parts = []
+        for rate, level in zip(self.rates, self.levels, strict=True):
+            times, steps = _selections(level, count("groups", groups), distance.relation)
+            moved = Distance(Norm.LINF, steps * _reach(level) * distance.value, distance.relation)
+            parts.append(Repeated(Selection(Rule.EXPONENTIAL, rate, moved), times))
+        return Composed(tuple(parts))
 
     def release(self, weights: Sequence[int], entropy: Entropy = SYSTEM) -> tuple[int, ...]:
         """The chosen leaf for each level, of one group."""
@@ -99,8 +98,10 @@ def grid_quantiles(distance: Distance, groups: int, epsilon: Number, levels: Seq
         InvalidDeclaration: a distance that is not Linf, the weight of any set of leaves of a group.
     """
     wanted = tuple(to_fraction("a level", level) for level in levels)
-    # at rate 1 one selection loses 2 x the distance
-    return GridQuantiles(wanted, positive("epsilon", epsilon) / (2 * _moved_by(distance, groups, wanted)))
+    _require(distance)
+    # at rate 1 a selection loses 2 x the distance for each step
+    steps = sum(times * each for times, each in (_selections(level, groups, distance.relation) for level in wanted))
+    return GridQuantiles(wanted, positive("epsilon", epsilon) / (2 * distance.value * steps))
 
 
 def concentrated_grid_quantiles(
@@ -108,9 +109,12 @@ def concentrated_grid_quantiles(
 ) -> GridQuantiles:
     """The same, rho-zCDP in all: each selection of pure loss e costs e^2 / 8 (Cesar and Rogers 2021)."""
     wanted = tuple(to_fraction("a level", level) for level in levels)
-    # a selection that loses e costs e^2 / 8
-    each = distance.value * _moved_by(distance, groups, wanted) / 2
-    return GridQuantiles(wanted, sqrt_down(positive("rho", rho) / each))
+    _require(distance)
+    # one that loses e costs e^2 / 8
+    squares = sum(
+        times * each**2 for times, each in (_selections(level, groups, distance.relation) for level in wanted)
+    )
+    return GridQuantiles(wanted, sqrt_down(positive("rho", rho) / (distance.value**2 * squares / 2)))
 
 
 def rank_scores(weights: Sequence[int], level: Fraction) -> NDArray[Any]:
@@ -127,21 +131,20 @@ def rank_scores(weights: Sequence[int], level: Fraction) -> NDArray[Any]:
     return -errors
 
 
-def _moved_by(distance: Distance, groups: int, levels: Sequence[Fraction]) -> Fraction:
-    """The weight that a unit moves, added up over all selections that it is in."""
-    _require(distance)
-    steps = 1 if distance.relation is Relation.ADD_REMOVE else 2
-    return distance.value * groups * steps * len(levels)
+def _selections(level: Fraction, groups: int, relation: Relation) -> tuple[int, int]:
+    """How many selections of one level a unit is in, and how many times the reach it moves each.
+
+    A unit that is replaced may stay in its group: there its two steps are one, which is dearer
+    in zCDP than two selections apart, unless the level is far from the middle.
+    """
+    if relation is Relation.ADD_REMOVE:
+        return groups, 1
+    return (2 * groups, 1) if 2 * _reach(level) ** 2 >= 1 else (groups, 2)
 
 
 def _reach(level: Fraction) -> Fraction:
     """How far a rank error moves for each unit of weight that is moved."""
     return max(level, 1 - level)
-
-
-def _moved(distance: Distance, level: Fraction) -> Distance:
-    """How far a rank error moves."""
-    return Distance(Norm.LINF, _reach(level) * distance.value, distance.relation)
 
 
 def _require(distance: Distance) -> None:

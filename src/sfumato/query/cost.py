@@ -90,9 +90,11 @@ def _described(event: Event) -> tuple[str, str, Distance]:
             law, parameter = _law(noise)
             shown = f"{parameter}, shown from {threshold} units on, at most {keys} groups a unit"
             return f"discrete {law} and a threshold", shown, distance
-        case Composed((Repeated(Selection(_, rate, distance), times), *_) as selections):
+        case Composed((Repeated(Selection(_, _, distance), times), *_) as selections):
+            every = [each.event for each in selections if isinstance(each, Repeated)]
+            rates = dict.fromkeys(str(each.rate) for each in every if isinstance(each, Selection))
             levels = f"{len(selections)} selections a group, {times} groups"
-            return "exponential mechanism on a public grid", f"rate {rate}, {levels}", distance
+            return "exponential mechanism on a public grid", f"rate {', '.join(rates)}, {levels}", distance
         case _:
             raise TypeError(f"{type(event).__name__} is nothing that a question is planned with")
 

@@ -18,12 +18,13 @@ from dataclasses import dataclass, replace
 
 from sfumato.errors import UnsupportedSql
 from sfumato.exact.rational import decimal_text
-from sfumato.metadata.column import Boolean, Column, Date, Integer, Real
-from sfumato.plan.aggregate import CountDistinct, CountUnits, CountValues, Mean, read_value
+from sfumato.metadata.column import MAX_CODE, Boolean, Column, Date, Integer, Real
+from sfumato.plan.aggregate import CountDistinct, CountUnits, CountValues, Mean, Quantiles, read_value
 from sfumato.plan.output import Item, Output
 from sfumato.plan.relation import Computed, Filter, PerUnit, Relation, Summary, is_single, scans
 from sfumato.plan.scalar import (
     And,
+    Arithmetic,
     Case,
     Compare,
     Comparison,
@@ -33,14 +34,16 @@ from sfumato.plan.scalar import (
     IsNull,
     Member,
     Not,
+    Operation,
     Or,
     Scalar,
     leaves,
 )
 from sfumato.plan.scope import is_one_group
 from sfumato.plan.statistic import Statistic
-from sfumato.plan.status import Bounded, Raw, Tracked
+from sfumato.plan.status import Bounded, Raw
 from sfumato.plan.value import GroupKey, Value
+from sfumato.privacy.distance import Norm
 from sfumato.query.widen import Wide, through_bounds, wide, widened
 from sfumato.sql.lower import Question
 
@@ -66,7 +69,7 @@ def checks(question: Question, bounded: Bounded) -> tuple[Check, ...]:
     made = []
     # as the answer is computed: which of several rows is first depends on the columns that are read
     raw = bounded.tracked.raw
-    limits = tuple(_limits(raw, bounded.tracked))
+    limits = tuple(_limits(bounded))
     if limits:
         relation = _contributions(raw, limits)
         made.append(_check(question, "limits", relation, [each.exceeded for each in limits], units=True))
@@ -100,7 +103,7 @@ def _check(question: Question, name: str, relation: Relation, values: Sequence[V
 class _Limit:
     """A limit of a unit: what is counted in a group, how that is summed up over groups, and the most allowed.
 
-    ``counted`` None: the groups themselves are counted.
+    ``counted`` None: the groups themselves are counted. ``squared``: squares are summed up.
     """
 
     name: str
@@ -108,6 +111,7 @@ class _Limit:
     over: Summary
     most: int
     text: str
+    squared: bool = False
 
     @property
     def column(self) -> Column:
@@ -119,8 +123,11 @@ class _Limit:
         """The number of one unit."""
         if self.counted is None:
             return Computed(self.column, self.over)
-        column = self.counted.column
-        return Computed(self.column, self.over, Value(column.name, column.type, Field(column)))
+        column, kind = self.counted.column, self.counted.column.type
+        if self.squared and isinstance(kind, Integer):
+            square = Arithmetic(Operation.MULTIPLY, Field(column), Field(column))
+            return Computed(self.column, self.over, Value(column.name, Integer(0, kind.upper_code**2), square))
+        return Computed(self.column, self.over, Value(column.name, kind, Field(column)))
 
     @property
     def exceeded(self) -> Value:
@@ -129,8 +136,9 @@ class _Limit:
         return Value(self.text, Boolean(), Case(((test, Constant(1)),), Constant(0)))
 
 
-def _limits(raw: Raw, tracked: Tracked) -> Iterator[_Limit]:
+def _limits(bounded: Bounded) -> Iterator[_Limit]:
     """The limits that can change the answer."""
+    raw, tracked = bounded.tracked.raw, bounded.tracked
     if tracked.unit is None or is_single(raw.relation):
         return
     limits, rows = tracked.limits, tracked.limits.rows
@@ -144,12 +152,25 @@ def _limits(raw: Raw, tracked: Tracked) -> Iterator[_Limit]:
         yield _Limit("groups", None, Summary.COUNT, few, f"in more than {few} groups")
     most = limits.in_all if spread and not raw.is_open else limits.total
     if linear and most is not None and rows is not None:
-        counted = Computed(Column("diagnosed.kept", Integer(0, rows)), Summary.COUNT)
-        yield _Limit("total", counted, Summary.SUM, most, f"more than {most} rows in all")
+        yield from _weighed(bounded, rows, most)
     for index, value in enumerate(values if rows is not None else ()):
         assert rows is not None, "asked in the line above"
         text = f"more than {rows} values of {value.name}{' in a group' if raw.keys else ''}"
         yield _counted(f"values{index}", Summary.MAXIMUM, rows, text, value)
+
+
+def _weighed(bounded: Bounded, rows: int, most: int) -> Iterator[_Limit]:
+    """What a unit is weighed down by: its rows in all groups, or under Gaussian noise their squares."""
+    linear = [part.aggregate for part in bounded.parts if not isinstance(part.aggregate, CountUnits | CountDistinct)]
+    norms = {Norm.L1 if isinstance(each, Quantiles) else bounded.norm for each in linear}
+    if Norm.L1 in norms:
+        counted = Computed(Column("diagnosed.total.of", Integer(0, rows)), Summary.COUNT)
+        yield _Limit("total", counted, Summary.SUM, most, f"more than {most} rows in all, at most {rows} of a group")
+    # what is larger is nobody's
+    if Norm.L2 in norms and rows * most < MAX_CODE:
+        counted = Computed(Column("diagnosed.squares.of", Integer(0, rows)), Summary.COUNT)
+        text = f"squares of the rows of a group, at most {rows}, above {rows * most} in all"
+        yield _Limit("squares", counted, Summary.SUM, rows * most, text, squared=True)
 
 
 def _counted(name: str, over: Summary, most: int, text: str, value: Value | None = None) -> _Limit:

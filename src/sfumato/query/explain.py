@@ -18,6 +18,7 @@ from sfumato.plan.aggregate import (
 )
 from sfumato.plan.relation import is_single, predicates, scans
 from sfumato.plan.scalar import Field, Scalar, leaves
+from sfumato.plan.scope import is_one_group
 from sfumato.plan.show import title
 from sfumato.plan.status import Bounded
 from sfumato.privacy.distance import Norm
@@ -81,9 +82,7 @@ def _unit_bounding(bounded: Bounded) -> list[str]:
         lines.append(f"A unit counts with at most {limits.rows} rows a group.")
     if tracked.raw.is_open:
         lines += [f"A unit counts in at most {kept} groups, chosen by a keyed hash."] if kept else []
-    most = limits.total if tracked.raw.is_open else limits.in_all
-    if most and limits.rows and linear:
-        lines.append(_weighing(bounded.norm, limits.rows, most))
+    lines += _weighing(bounded)
     if kept and not tracked.raw.is_open and not all(_is_weighed(part.aggregate) for part in bounded.parts):
         lines.append(f"COUNT(DISTINCT ...) sees a unit in at most {kept} groups, chosen by a keyed hash.")
     for part in bounded.parts:
@@ -92,14 +91,22 @@ def _unit_bounding(bounded: Bounded) -> list[str]:
     return [*lines, "Rows whose unit is NULL are not used."]
 
 
-def _weighing(norm: Norm, rows: int, most: int) -> str:
+def _weighing(bounded: Bounded) -> Iterator[str]:
     """How a unit is weighed down that has more rows within the limit of a group than the limits allow in all."""
-    if norm is Norm.L1:
-        return f"A unit with n > {most} of them in all groups together counts with weight {most}/n in each."
-    squares = rows * most
-    return (
-        f"A unit of which they are s > {squares}, squared and added up, counts with weight sqrt({squares}/s) in each."
-    )
+    limits, keys = bounded.tracked.limits, [key.value.expression for key in bounded.tracked.raw.keys]
+    spread = not bounded.tracked.raw.is_open and not is_one_group(bounded.tracked.raw.relation, keys)
+    most = limits.in_all if spread else limits.total
+    if most is None or limits.rows is None:
+        return
+    # leaves are bounded in L1 whatever the noise
+    weighed = [part.aggregate for part in bounded.parts if _is_weighed(part.aggregate)]
+    norms = {Norm.L1 if isinstance(each, Quantiles) else bounded.norm for each in weighed}
+    if Norm.L2 in norms:
+        squares = limits.rows * most
+        yield f"A unit of which they are s > {squares}, squared and added up, counts with weight sqrt({squares}/s) in each."
+    if Norm.L1 in norms:
+        what = "for quantiles " if Norm.L2 in norms else ""
+        yield f"A unit with n > {most} of them in all groups together counts {what}with weight {most}/n in each."
 
 
 def _kept_bounding(bounded: Bounded) -> Iterator[str]:

@@ -106,6 +106,10 @@ def constant(name: str, value: object) -> exp.Expr:
     if isinstance(value, bool):
         return exp.Boolean(this=value)
     if isinstance(value, str):
+        if any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise WrongUse(
+                f"The parameter {name} is no text: it has half of a character.", allowed="what UTF-8 can write"
+            )
         return exp.Literal.string(value)
     if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
         return exp.Cast(this=exp.Literal.string(value.isoformat()), to=exp.DataType.build("date"))
