@@ -179,7 +179,7 @@ def one_row_more(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def no_weight(monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine that forgets that a unit in many groups weighs less in each."""
-    monkeypatch.setattr(emit, "_weight", lambda plan, norm: f"{plan.refinement}::HUGEINT")
+    monkeypatch.setattr(emit, "_most", lambda plan: None)
 
 
 def one_group_more(monkeypatch: pytest.MonkeyPatch) -> None:
