@@ -12,6 +12,7 @@ from fractions import Fraction
 from benchmarks.compare import Case, Kind, Peer, Unit, Work, at_most, at_most_more, at_most_times, faster
 from benchmarks.driver import ROOT
 from benchmarks.report import bench
+from benchmarks.systems import ROW
 
 RESULTS = ROOT / "benchmarks" / "results" / "engines.json"
 OURS, SPARK = "workloads", "on-spark"
@@ -19,7 +20,8 @@ OPENDP, SMARTNOISE, PIPELINEDP, TUMULT = "opendp-polars", "smartnoise", "pipelin
 PEERS = (OPENDP, SMARTNOISE, PIPELINEDP, TUMULT)
 
 SECONDS = Unit("s", 1.0)
-MILLI = Unit("ms", 1e3)
+# of one in a row
+MILLI = Unit("ms", 1e3 / ROW)
 MEGA = Unit("MB at most", 1e-6, kind=Kind.PROCESS)
 PERCENT = Unit("%", 1.0, kind=Kind.VALUE)
 

@@ -10,3 +10,15 @@ from typing import TypeAlias
 
 Call: TypeAlias = Callable[[], object]
 Make: TypeAlias = Callable[[float, int], Call]
+
+# small questions come in rows, as from a page of charts: one alone would be timed with everything cold
+ROW = 20
+
+
+def in_a_row(call: Call) -> Call:
+    """So many calls, one after the other."""
+
+    def calls() -> object:
+        return [call() for _ in range(ROW)]
+
+    return calls

@@ -13,7 +13,7 @@ import duckdb
 
 import sfumato as sf
 from benchmarks.events import AGES, REGIONS, events
-from benchmarks.systems import Call
+from benchmarks.systems import Call, in_a_row
 from sfumato.metadata.column import ColumnType
 from sfumato.metadata.dataset import Dataset
 from sfumato.privacy.distance import Norm
@@ -121,20 +121,20 @@ def _filter() -> str:
 
 
 def _small(scale: float, n: int, of: Callable[[int], sf.Session] = _session) -> Call:
-    """One filtered count, answered, the three syncs of the ledger included."""
+    """Filtered counts, answered, the three syncs of the ledger of each included."""
     session = of(n)
-    return lambda: session.query(f"SELECT COUNT(*) AS n FROM events WHERE {_filter()}", rho="1e-9")
+    return in_a_row(lambda: session.query(f"SELECT COUNT(*) AS n FROM events WHERE {_filter()}", rho="1e-9"))
 
 
 def _plain(scale: float, n: int) -> Call:
     """The same count, as anyone would ask it."""
     connection, path = duckdb.connect(), events(FOLDER, n) / "events.parquet"
-    return lambda: connection.execute(f"SELECT COUNT(*) FROM '{path}' WHERE {_filter()}").fetchall()
+    return in_a_row(lambda: connection.execute(f"SELECT COUNT(*) FROM '{path}' WHERE {_filter()}").fetchall())
 
 
 def _plain_stored(scale: float, n: int) -> Call:
     connection = duckdb.connect(_stored(n), read_only=True)
-    return lambda: connection.execute(f"SELECT COUNT(*) FROM events WHERE {_filter()}").fetchall()
+    return in_a_row(lambda: connection.execute(f"SELECT COUNT(*) FROM events WHERE {_filter()}").fetchall())
 
 
 def _preview(scale: float, n: int) -> Call:

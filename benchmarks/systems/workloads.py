@@ -15,7 +15,7 @@ import duckdb
 
 import sfumato as sf
 from benchmarks.events import REGIONS, events
-from benchmarks.systems import Call, Make
+from benchmarks.systems import Call, Make, in_a_row
 from benchmarks.systems.questions import FOLDER, tables
 from benchmarks.systems.truth import errors
 from sfumato.errors import InvalidSource
@@ -132,12 +132,12 @@ def _sql(text: str, scale: float, n: int) -> Call:
 
 def _private_few(scale: float, n: int, of: Callable[[int], sf.Session] = _session) -> Call:
     session = of(n)
-    return lambda: session.query(few(), epsilon=Fraction(1, 1000))
+    return in_a_row(lambda: session.query(few(), epsilon=Fraction(1, 1000)))
 
 
 def _plain_few(scale: float, n: int) -> Call:
     connection = _connection(n)
-    return lambda: connection.execute(few()).fetchall()
+    return in_a_row(lambda: connection.execute(few()).fetchall())
 
 
 def _works() -> dict[str, Make]:
