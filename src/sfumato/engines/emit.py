@@ -207,8 +207,11 @@ def _linear(plan: Bounded, tables: Tables, places: Sequence[int], order: Order) 
         return _select([*_keys(plan), *found], pairs)
     counted = any(isinstance(each, CountUnits) for each in aggregates)
     pairs = _placed(plan, pairs, order, counted=counted)
-    if not all(isinstance(each, CountUnits) for each in aggregates):
+    weighed = _most(plan) is not None and not all(isinstance(each, CountUnits) for each in aggregates)
+    if weighed:
         pairs = _weighed(plan, pairs, plan.norm, windows=tables.windows)
+    wide = "" if narrow else "::HUGEINT"
+    added = f"coalesce(sum(({{}}){wide} * weight), 0)" if weighed else f"coalesce(sum({{}}), 0) * {plan.refinement}"
     released = []
     for aggregate in aggregates:
         if isinstance(aggregate, CountUnits):
@@ -216,7 +219,7 @@ def _linear(plan: Bounded, tables: Tables, places: Sequence[int], order: Order) 
             released.append(f"count(*){first} * {plan.refinement}")
         else:
             terms = clipped(aggregate, names, limit, narrow=narrow)
-            released += [f"coalesce(sum(({term}){'' if narrow else '::HUGEINT'} * weight), 0)" for term in terms]
+            released += [added.format(term) for term in terms]
     return _select([*_keys(plan), *released], pairs, _keys(plan))
 
 

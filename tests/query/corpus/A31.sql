@@ -6,8 +6,7 @@ SELECT COUNT(*) FROM events WHERE user_id IN (SELECT user_id FROM users WHERE ag
 -- COUNT(*)
 --   add-remove: L1 10 under epsilon, L2 sqrt(100) under rho
 --   replace-one: L1 10 under epsilon, L2 sqrt(100) under rho
--- SELECT coalesce(sum((least(n, 10)) * weight), 0)
--- FROM (SELECT *, 1::BIGINT AS weight
+-- SELECT coalesce(sum(least(n, 10)), 0) * 1
 -- FROM (SELECT unit, count(*) AS n
 -- FROM (SELECT l.* FROM (SELECT s.unit FROM (SELECT CAST("user_id" AS VARCHAR) AS unit FROM "events") AS s WHERE s.unit IS NOT NULL) AS l SEMI JOIN (SELECT s.unit FROM (SELECT CAST("user_id" AS VARCHAR) AS unit FROM "users" WHERE (CAST("age_band" AS VARCHAR) IN ('18-24'))) AS s WHERE s.unit IS NOT NULL) AS r ON l.unit = r.unit)
--- GROUP BY unit))
+-- GROUP BY unit)
