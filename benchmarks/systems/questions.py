@@ -123,18 +123,18 @@ def _filter() -> str:
 def _small(scale: float, n: int, of: Callable[[int], sf.Session] = _session) -> Call:
     """Filtered counts, answered, the three syncs of the ledger of each included."""
     session = of(n)
-    return in_a_row(lambda: session.query(f"SELECT COUNT(*) AS n FROM events WHERE {_filter()}", rho="1e-9"))
+    return in_a_row(lambda: session.query(f"SELECT COUNT(*) AS n FROM events WHERE {_filter()}", rho="1e-9"), n)
 
 
 def _plain(scale: float, n: int) -> Call:
     """The same count, as anyone would ask it."""
     connection, path = duckdb.connect(), events(FOLDER, n) / "events.parquet"
-    return in_a_row(lambda: connection.execute(f"SELECT COUNT(*) FROM '{path}' WHERE {_filter()}").fetchall())
+    return in_a_row(lambda: connection.execute(f"SELECT COUNT(*) FROM '{path}' WHERE {_filter()}").fetchall(), n)
 
 
 def _plain_stored(scale: float, n: int) -> Call:
     connection = duckdb.connect(_stored(n), read_only=True)
-    return in_a_row(lambda: connection.execute(f"SELECT COUNT(*) FROM events WHERE {_filter()}").fetchall())
+    return in_a_row(lambda: connection.execute(f"SELECT COUNT(*) FROM events WHERE {_filter()}").fetchall(), n)
 
 
 def _preview(scale: float, n: int) -> Call:

@@ -132,12 +132,12 @@ def _sql(text: str, scale: float, n: int) -> Call:
 
 def _private_few(scale: float, n: int, of: Callable[[int], sf.Session] = _session) -> Call:
     session = of(n)
-    return in_a_row(lambda: session.query(few(), epsilon=Fraction(1, 1000)))
+    return in_a_row(lambda: session.query(few(), epsilon=Fraction(1, 1000)), n)
 
 
 def _plain_few(scale: float, n: int) -> Call:
     connection = _connection(n)
-    return in_a_row(lambda: connection.execute(few()).fetchall())
+    return in_a_row(lambda: connection.execute(few()).fetchall(), n)
 
 
 def _works() -> dict[str, Make]:
