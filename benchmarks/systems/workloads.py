@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Seven questions to events of users: privately, plainly, and by bounded SQL that was written by hand.
 
-The hand-written SQL gives the bounded integers and no noise. Its rows are the same: weights
-where the groups are public, a keyed hash where they are not, amounts in whole steps of 2^-13.
+The hand-written SQL gives bounded integers and no noise: the limits of rows are ours, of the groups
+of a user some are kept by a keyed hash, public or not, and amounts are in whole steps of 2^-13.
 """
 
 import tempfile

@@ -2,6 +2,7 @@
 """What a diagnosis asks: the right numbers on both engines, within the claimed distance."""
 
 from contextlib import closing
+from dataclasses import replace
 from itertools import groupby
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from sfumato.errors import UnsupportedSql
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.output import Output
 from sfumato.plan.relation import is_single
-from sfumato.plan.status import Bounded
+from sfumato.plan.status import Bounded, Limits
 from sfumato.privacy.distance import Norm
 from sfumato.query import diagnose, stability
 from sfumato.query.diagnose import Check, checks
@@ -127,6 +128,14 @@ def test_under_gaussian_noise_squares_are_looked_at() -> None:
         question = understand(sql, dataset)
         units, _ = checks(question, compile_plan(question.raw, dataset, Norm.L2))
         assert units.found == ("more than 2 rows in a group", *more, squares)
+
+
+@pytest.mark.parametrize("norm", [Norm.L1, Norm.L2])
+def test_a_limit_that_no_column_can_hold_is_nobodys(norm: Norm) -> None:
+    question = understand(BY_WARD, declared(max_rows=2, max_groups=1))
+    bounded = compile_plan(question.raw, declared(max_rows=2, max_groups=1), norm)
+    vast = replace(bounded, tracked=replace(bounded.tracked, limits=Limits(2**31, 2**31, None)))
+    assert checks(question, vast)[0].found == (f"more than {2**31} rows in a group",)
 
 
 @pytest.mark.parametrize(("wards", "beyond"), [("aabb", 1), ("ab", 0), ("aaa", 0), ("aab", 1)])

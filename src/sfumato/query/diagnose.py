@@ -163,10 +163,10 @@ def _weighed(bounded: Bounded, rows: int, most: int) -> Iterator[_Limit]:
     """What a unit is weighed down by: its rows in all groups, or under Gaussian noise their squares."""
     linear = [part.aggregate for part in bounded.parts if not isinstance(part.aggregate, CountUnits | CountDistinct)]
     norms = {Norm.L1 if isinstance(each, Quantiles) else bounded.norm for each in linear}
-    if Norm.L1 in norms:
+    # what no column can hold is nobody's
+    if Norm.L1 in norms and most < MAX_CODE:
         counted = Computed(Column("diagnosed.total.of", Integer(0, rows)), Summary.COUNT)
         yield _Limit("total", counted, Summary.SUM, most, f"more than {most} rows in all, at most {rows} of a group")
-    # what is larger is nobody's
     if Norm.L2 in norms and rows * most < MAX_CODE:
         counted = Computed(Column("diagnosed.squares.of", Integer(0, rows)), Summary.COUNT)
         text = f"squares of the rows of a group, at most {rows}, above {rows * most} in all"
