@@ -2,6 +2,7 @@
 """What every engine promises."""
 
 from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import Protocol, TypeAlias
 
 from sfumato.plan.status import Bounded
@@ -49,6 +50,6 @@ def tidy(groups: Mapping[Codes, tuple[int, ...]]) -> dict[Codes, tuple[int, ...]
     {(None,): (3,), (2,): (1,)}
     """
     # without NULL the codes, or the texts, of a key are compared as they are: ten times as fast
-    empty = any(None in group for group in groups)
+    empty = None in chain.from_iterable(groups)
     order = sorted(groups, key=(lambda group: [nulls_first(code) for code in group]) if empty else None)
-    return {group: groups[group] for group in order if any(groups[group])}
+    return {group: integers for group in order if any(integers := groups[group])}

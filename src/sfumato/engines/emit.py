@@ -93,7 +93,7 @@ def _tables(plan: Bounded, place: int, tables: Tables) -> Tables:
 def gather(
     plan: Bounded, statement: Statement, found: Sequence[tuple[Any, ...]]
 ) -> dict[int, Mapping[Codes, tuple[int, ...]]]:
-    """The integers of the parts of a statement, from its rows."""
+    """The integers of the parts of a statement, from its rows of Python integers (and texts of keys)."""
     keys = len(plan.tracked.raw.keys)
     parts: dict[int, dict[Codes, tuple[int, ...]]] = {}
     start = keys
@@ -103,10 +103,10 @@ def gather(
         if isinstance(aggregate, Quantiles):
             cells: dict[Codes, list[int]] = defaultdict(([0] * size).copy)
             for row in found:
-                cells[row[:keys]][row[keys]] = int(row[keys + 1])
+                cells[row[:keys]][row[keys]] = row[keys + 1]
             parts[place] = {group: tuple(leaves) for group, leaves in cells.items()}
         else:
-            parts[place] = {row[:keys]: tuple(map(int, row[start : start + size])) for row in found}
+            parts[place] = {row[:keys]: row[start : start + size] for row in found}
             start += size
     return dict(parts)
 

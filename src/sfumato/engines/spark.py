@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -232,7 +233,7 @@ class SparkEngine:
         try:
             with self._lock, _quiet(), self._watched():
                 self._session.sparkContext.setLogLevel("OFF")
-                return [[tuple(row) for row in self._session.sql(each).collect()] for each in texts]
+                return [[tuple(map(_plain, row)) for row in self._session.sql(each).collect()] for each in texts]
         except Exception as failure:
             _OWNER.error("the engine failed: %s", type(failure).__name__)
             return None
@@ -284,6 +285,11 @@ def _statements(plan: Bounded, reads: Mapping[str, Read], sampling_key: str) -> 
 _FEW = 16
 # 2^40 rows, as many as a table may have, of numbers below 2^22 add up to less than 2^62.
 _NARROW = 2**22
+
+
+def _plain(value: Any) -> Any:
+    """A wide integer as Python's."""
+    return int(value) if isinstance(value, Decimal) else value
 
 
 def _largest(node: object) -> int:

@@ -7,10 +7,11 @@ Source: Korolova, Kenthapadi, Mishra, Ntoulas, "Releasing Search Queries and Cli
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias, TypeVar
+from itertools import chain
+from typing import TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -32,7 +33,7 @@ Key: TypeAlias = "int | str | bytes | tuple[Key, ...] | None"
 K = TypeVar("K", bound=Key)
 
 _ORDER = (int | np.integer, str, bytes, tuple)
-# The usual kinds of keys, told at once.
+# The usual kinds of the parts of a key.
 _PLAIN = frozenset({int, str, bytes, type(None)})
 
 
@@ -89,14 +90,15 @@ class ThresholdMechanism:
         Raises:
             InvalidDeclaration: counts that are not integers.
         """
-        for units in counts.values():
-            if isinstance(units, bool | np.bool_) or not isinstance(units, int | np.integer):
-                raise InvalidDeclaration(f"A count of type {type(units).__name__}.", allowed="an integer")
-        there = [(key, int(units)) for key, units in counts.items() if units >= 1 and _has_place(key)]
+        for kind in set(map(type, counts.values())):
+            if issubclass(kind, bool | np.bool_) or not issubclass(kind, int | np.integer):
+                raise InvalidDeclaration(f"A count of type {kind.__name__}.", allowed="an integer")
+        placed = counts if _are_plain(counts) else {key: units for key, units in counts.items() if _has_place(key)}
+        there = [(key, int(units)) for key, units in placed.items() if units >= 1]
         noise = self.noise.sample(len(there), entropy).tolist()
-        noisy = {key: units + extra for (key, units), extra in zip(there, noise, strict=True)}
-        shown = [key for key, units in noisy.items() if units >= self.threshold]
-        return {key: noisy[key] for key in sorted(shown, key=_rank)}
+        noisy = ((key, units + extra) for (key, units), extra in zip(there, noise, strict=True))
+        shown = {key: units for key, units in noisy if units >= self.threshold}
+        return {key: shown[key] for key in sorted(shown, key=_rank)}
 
     def shown(self, units: int) -> Bracket:
         """The probability that a key of so many units is shown."""
@@ -196,10 +198,15 @@ def _rank(key: object) -> tuple[object, ...]:
     return (len(_ORDER),)
 
 
+def _are_plain(keys: Collection[object]) -> bool:
+    """Whether all keys are tuples of the usual kinds, told at once."""
+    if not set(map(type, keys)) <= {tuple}:
+        return False
+    return _PLAIN.issuperset(map(type, chain.from_iterable(cast(Collection[tuple[object, ...]], keys))))
+
+
 def _has_place(key: object, depth: int = 16) -> bool:
     """Whether ``_rank`` can tell where a key stands."""
-    if type(key) is tuple and _PLAIN.issuperset(map(type, key)):
-        return depth > 0
     if isinstance(key, tuple):
         return depth > 0 and all(_has_place(part, depth - 1) for part in key)
     return key is None or isinstance(key, _ORDER)

@@ -7,6 +7,7 @@ Gipson, Mandayam, "Differentially private partition selection" (PETS 2022). Proo
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -91,19 +92,19 @@ class Truncated:
 
     def pmf(self, x: int) -> Bracket:
         """P(X = x)."""
-        return _share(*self._split(int(x), int(x)))
+        return _share(*_split(self, int(x), int(x)))
 
     def cdf(self, x: int) -> Bracket:
         """P(X <= x)."""
-        return _share(*self._split(self.lower, int(x)))
+        return _share(*_split(self, self.lower, int(x)))
 
     def above(self, x: int) -> Bracket:
         """P(X > x)."""
-        return _share(*self._split(int(x) + 1, self.upper))
+        return _share(*_split(self, int(x) + 1, self.upper))
 
     def tail(self, half_width: int) -> Bracket:
         """P(|X| > half_width)."""
-        inside, outside = self._split(-int(half_width), int(half_width))
+        inside, outside = _split(self, -int(half_width), int(half_width))
         return _share(outside, inside)
 
     def quantile(self, probability: Number) -> int:
@@ -170,16 +171,19 @@ class Truncated:
             return GaussianWeight(self.whole.sigma_squared, self._reach)
         return ExponentialWeight(self.whole.scale)
 
-    def _split(self, first: int, last: int) -> tuple[Bounds, Bounds]:
-        """The weight of the support inside ``first`` .. ``last``, and outside."""
-        left, right = self._between(self.lower, first - 1), self._between(last + 1, self.upper)
-        return self._between(first, last), (left[0] + right[0], left[1] + right[1])
-
     def _between(self, first: int, last: int) -> Bounds:
         """The weight of the part of the support in ``first`` .. ``last``, from both sides of 0."""
         first, last = max(first, self.lower), min(last, self.upper)
         right, left = self._weight.mass(max(first, 0), last), self._weight.mass(max(-last, 1), -first)
         return right[0] + left[0], right[1] + left[1]
+
+
+# A threshold is found, priced and written down from the same few of them.
+@lru_cache(maxsize=64)
+def _split(law: Truncated, first: int, last: int) -> tuple[Bounds, Bounds]:
+    """The weight of the support inside ``first`` .. ``last``, and outside."""
+    left, right = law._between(law.lower, first - 1), law._between(last + 1, law.upper)
+    return law._between(first, last), (left[0] + right[0], left[1] + right[1])
 
 
 def _share(part: Bounds, rest: Bounds) -> Bracket:
