@@ -10,7 +10,7 @@ import pytest
 import sfumato as sf
 from sfumato.engines import duckdb, emit
 from sfumato.engines.duckdb import DuckDB
-from sfumato.engines.emit import gather, statements
+from sfumato.engines.emit import statements
 from sfumato.engines.expression import typed
 from sfumato.engines.order import Order
 from sfumato.engines.reading import Source
@@ -135,18 +135,6 @@ def test_there_is_no_window_where_no_limit_can_bind(name):
 def test_what_is_linear_is_one_statement():
     found = statements(EXAMPLES["clipped rows"][0], SOURCES, "key")
     assert [each.places for each in found] == [(0, 1, 2, 3, 4, 5), (6,), (7,)]
-
-
-def test_rows_of_statements_become_parts():
-    mixed = plan(PEOPLE, CountRows(), Quantiles(N, MEDIAN), Mean(N), keys=(LETTERS,))
-    linear, leaves = statements(mixed, SOURCES, "key")
-    assert gather(mixed, linear, [(1, 5, 6, 7), (None, 0, 0, 0)]) == {
-        0: {(1,): (5,), (None,): (0,)},
-        2: {(1,): (6, 7), (None,): (0, 0)},
-    }
-    assert gather(mixed, leaves, [(1, 0, 4), (2, 7, 1), (1, 3, 2)]) == {
-        1: {(1,): (4, 0, 0, 2, 0, 0, 0, 0), (2,): (0, 0, 0, 0, 0, 0, 0, 1)}
-    }
 
 
 def test_a_private_value_never_enters_the_statement(asker):

@@ -295,6 +295,24 @@ def test_counts_of_any_size_are_shown_exactly(make):
     assert mechanism.release({}) == {}
 
 
+def test_of_many_counts_only_the_shown_keys_are_asked_for(monkeypatch):
+    # noise that is zero but with 2 exp(-1000), drawn for three counts at once
+    monkeypatch.setattr(threshold, "_AT_ONCE", 3)
+    mechanism, asked = ThresholdMechanism(DiscreteLaplace("0.001"), 5, 1), []
+
+    def keys_at(places):
+        asked.extend(places.tolist())
+        return [f"key {99 - place}" for place in places]
+
+    counts = np.array([9, 4, 0, -7, 5, 5, 10**9, 1])
+    shown = mechanism.release_many(counts, keys_at)
+    assert list(shown.items()) == [("key 93", 10**9), ("key 94", 5), ("key 95", 5), ("key 99", 9)]
+    assert asked == [0, 4, 5, 6]
+    assert mechanism.release_many(counts[:0], keys_at) == {}
+    with pytest.raises(InvalidDeclaration, match="float64"):
+        mechanism.release_many(counts / 2, keys_at)
+
+
 @MAKERS
 @pytest.mark.parametrize("units", [1, 3, 9])
 def test_a_key_is_shown_as_often_as_stated(make, units):

@@ -3,8 +3,10 @@
 
 from fractions import Fraction
 
+import pyarrow as pa
 import pytest
 
+from sfumato.engines.gather import columns
 from sfumato.errors import InvalidDeclaration
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.grid import GridQuantiles
@@ -95,6 +97,16 @@ def test_only_groups_that_pass_the_threshold_are_shown() -> None:
     assert groups == [("cook",), ("nurse",)]
     assert shown.values == ((10,), (30,))
     assert [count.point(row) for row in (0, 1)] == [40, 80]
+
+
+def test_columns_of_an_engine_are_released_like_its_mappings() -> None:
+    plan = open_plan(10, fine=4)
+    found = pa.table({"job": ["nurse", None, "judge"], "rows": [320, 44, 36], "units": [120, 40, 36]})
+    exact = columns(plan.bounded, (0, 1), found)
+    groups, (count, shown) = noisy(plan, (exact[0], exact[1]), drawn_before(plan))
+    assert groups == [("nurse",), (None,)]
+    assert (shown.values, count.values) == (((30,), (10,)), ((320,), (44,)))
+    assert noisy(plan, tuple(map(dict, exact.values())), drawn_before(plan)) == (groups, [count, shown])
 
 
 def test_groups_shown_without_the_threshold_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

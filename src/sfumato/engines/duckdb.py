@@ -17,13 +17,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 import duckdb
 
-from sfumato.engines.base import Codes, Exact, tidy
-from sfumato.engines.emit import Statement, gather, statements
+from sfumato.engines.base import Exact
+from sfumato.engines.emit import Statement, statements
 from sfumato.engines.files import unreadable, with_commas
+from sfumato.engines.gather import Groups, Rows, columns, gather
 from sfumato.engines.layout import layout_statements
 from sfumato.engines.local import Local
 from sfumato.engines.postgres import Served, fill
@@ -37,6 +38,11 @@ from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer
 from sfumato.metadata.table import Table
 from sfumato.plan.relation import Scan, scans
 from sfumato.plan.status import Bounded
+
+if TYPE_CHECKING:
+    import pyarrow
+
+T = TypeVar("T")
 
 # The versions on which tests/contracts/conformance.py passed; what another one computes is not known.
 PASSED = ("2.0.0",)
@@ -110,7 +116,7 @@ class DuckDB:
             source = self._sources[name]
             for column in dict.fromkeys([*table.columns, *owner_columns(tables, name)]):
                 item = f"SELECT count(*) FROM {source.sql} WHERE length({column_text(column, source)}) < 0"
-                if self._rows([item], {name: {column}}) is None:
+                if self._found(self._rows, [item], {name: {column}}) is None:
                     raise InvalidSource(
                         f"Table {name!r}: column {column!r} cannot be read to its end.",
                         remedy="Write the file again. Until then a question about the column fails, and is charged.",
@@ -143,14 +149,16 @@ class DuckDB:
         return self.ready(plan, sampling_key)()
 
     def _run(self, plan: Bounded, emitted: Sequence[Statement]) -> Exact:
-        found = self._rows([each.sql for each in emitted], stored_columns(plan.tracked.raw.relation))
+        raw = plan.tracked.raw
+        fetch, read = (self._columns, columns) if raw.is_open else (self._rows, gather)
+        found = self._found(fetch, [each.sql for each in emitted], stored_columns(raw.relation))
         if found is None or not self._is_unchanged(plan):
             # outside the handler, so that not even the context of our error holds its text
             raise EngineFailed()
-        parts: dict[int, Mapping[Codes, tuple[int, ...]]] = {}
-        for each, rows in zip(emitted, found, strict=True):
-            parts |= gather(plan, each, rows)
-        return tuple(tidy(parts[place]) for place in range(len(plan.parts)))
+        parts: dict[int, Groups] = {}
+        for each, given in zip(emitted, found, strict=True):
+            parts |= read(plan, each.places, given)
+        return tuple(parts[place] for place in range(len(plan.parts)))
 
     def _sources_of(self, plan: Bounded) -> Mapping[str, Source]:
         kept = _kept_tables(plan)
@@ -172,15 +180,22 @@ class DuckDB:
             _OWNER.error("the data of table %s, or its prepared layout, changed while it was read", table)
         return not changed
 
-    def _rows(
-        self, texts: list[str], asked: Mapping[str, Collection[str]] | None = None
-    ) -> list[list[tuple[Any, ...]]] | None:
+    def _rows(self, statement: str) -> Rows:
+        return self._connection.execute(statement).fetchall()
+
+    def _columns(self, statement: str) -> "pyarrow.Table":
+        return self._connection.sql(statement).to_arrow_table()
+
+    def _found(
+        self, fetch: Callable[[str], T], texts: list[str], asked: Mapping[str, Collection[str]] | None = None
+    ) -> list[T] | None:
+        """What statements give; None: they failed, and the owner was told why."""
         stopped = False
         try:
             with self._lock, self._watcher.over(len(texts)) as watch, self._copied(asked or {}, watch):
                 found = []
                 for each in texts:
-                    found.append(self._connection.execute(each).fetchall())
+                    found.append(fetch(each))
                     watch.next()
                 return found
         except (duckdb.Error, MemoryError, OSError, RuntimeError) as failure:
@@ -200,7 +215,7 @@ class DuckDB:
         """
         path = Path(self._spill) / f"{scan.table}.parquet"
         tables = Tables.of(scan, self._sources)
-        if self._rows(layout_statements(scan, tables, key, most, str(path))) is None:
+        if self._found(self._rows, layout_statements(scan, tables, key, most, str(path))) is None:
             raise InvalidSource(
                 f"Table {scan.table!r} could not be prepared.",
                 remedy="The log 'sfumato.owner' has the kind of failure: most often too little memory or disk.",

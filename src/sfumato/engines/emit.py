@@ -7,13 +7,10 @@ itself, as where rows are units; counts of units are statements of their own the
 total: no row can make it fail. A window is there only where a limit can bind.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sfumato.engines.apart import Apart, taken_apart
-from sfumato.engines.base import Codes
 from sfumato.engines.expression import narrow, truth, typed
 from sfumato.engines.layout import key_alone
 from sfumato.engines.linear import clipped, fits, integers, sums
@@ -22,7 +19,7 @@ from sfumato.engines.reading import Source
 from sfumato.engines.relation import Tables, rows
 from sfumato.engines.skip import names_read, split
 from sfumato.metadata.column import Text
-from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, Quantiles, read_value, width
+from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, Quantiles, read_value
 from sfumato.plan.scalar import Scalar
 from sfumato.plan.scope import is_one_group
 from sfumato.plan.status import Bounded
@@ -88,27 +85,6 @@ def _tables(plan: Bounded, place: int, tables: Tables) -> Tables:
         return tables
     first = key_alone(tracked.raw) if isinstance(aggregate, CountUnits) else None
     return replace(tables, kept=tracked.counted(aggregate), first=first)
-
-
-def gather(
-    plan: Bounded, statement: Statement, found: Sequence[tuple[Any, ...]]
-) -> dict[int, Mapping[Codes, tuple[int, ...]]]:
-    """The integers of the parts of a statement, from its rows of Python integers (and texts of keys)."""
-    keys = len(plan.tracked.raw.keys)
-    parts: dict[int, dict[Codes, tuple[int, ...]]] = {}
-    start = keys
-    for place in statement.places:
-        aggregate = plan.parts[place].aggregate
-        size = width(aggregate)
-        if isinstance(aggregate, Quantiles):
-            cells: dict[Codes, list[int]] = defaultdict(([0] * size).copy)
-            for row in found:
-                cells[row[:keys]][row[keys]] = row[keys + 1]
-            parts[place] = {group: tuple(leaves) for group, leaves in cells.items()}
-        else:
-            parts[place] = {row[:keys]: row[start : start + size] for row in found}
-            start += size
-    return dict(parts)
 
 
 # --- rows and groups -----------------------------------------------------------------------

@@ -15,10 +15,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
-from sfumato.engines.base import Codes, Exact, tidy
-from sfumato.engines.emit import Statement, gather, statements
+from sfumato.engines.base import Exact
+from sfumato.engines.emit import Statement, statements
+from sfumato.engines.gather import Groups, Rows, columns, gather
 from sfumato.engines.spark_frame import frame_of, require_plain
 from sfumato.engines.spark_kind import identifier
 from sfumato.engines.spark_source import Read, declared, read
@@ -30,7 +31,10 @@ from sfumato.noise.entropy import token
 from sfumato.plan.status import Bounded
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    import pyarrow
+    from pyspark.sql import DataFrame, SparkSession
+
+T = TypeVar("T")
 
 # The versions on which tests/contracts/conformance.py passed; what another one computes is not known.
 PASSED = ("4.3.0",)
@@ -201,14 +205,15 @@ class SparkEngine:
         return self.ready(plan, sampling_key)()
 
     def _run(self, plan: Bounded, asked: Sequence[Statement]) -> Exact:
-        found = self._rows([each.sql for each in asked])
+        fetch, read = (_columns, columns) if plan.tracked.raw.is_open else (_rows, gather)
+        found = self._found(fetch, [each.sql for each in asked])
         if found is None:
             # outside the handler, so that not even the context of our error holds its text
             raise EngineFailed()
-        parts: dict[int, Mapping[Codes, tuple[int, ...]]] = {}
-        for each, rows in zip(asked, found, strict=True):
-            parts |= gather(plan, each, rows)
-        return tuple(tidy(parts[place]) for place in range(len(plan.parts)))
+        parts: dict[int, Groups] = {}
+        for each, given in zip(asked, found, strict=True):
+            parts |= read(plan, each.places, given)
+        return tuple(parts[place] for place in range(len(plan.parts)))
 
     def _settle(self) -> None:
         """What statements mean, whatever the application is set to."""
@@ -229,11 +234,11 @@ class SparkEngine:
         folder = self._session.conf.get("spark.sql.globalTempDatabase")
         return read(tables, name, f"{folder}.{identifier(view)}", frame.schema)
 
-    def _rows(self, texts: list[str]) -> list[list[tuple[Any, ...]]] | None:
+    def _found(self, fetch: Callable[["DataFrame"], T], texts: list[str]) -> list[T] | None:
         try:
             with self._lock, _quiet(), self._watched():
                 self._session.sparkContext.setLogLevel("OFF")
-                return [[tuple(map(_plain, row)) for row in self._session.sql(each).collect()] for each in texts]
+                return [fetch(self._session.sql(each)) for each in texts]
         except Exception as failure:
             _OWNER.error("the engine failed: %s", type(failure).__name__)
             return None
@@ -287,9 +292,13 @@ _FEW = 16
 _NARROW = 2**22
 
 
-def _plain(value: Any) -> Any:
-    """A wide integer as Python's."""
-    return int(value) if isinstance(value, Decimal) else value
+def _rows(frame: "DataFrame") -> Rows:
+    """Rows; a wide integer comes as a decimal."""
+    return [tuple(int(cell) if isinstance(cell, Decimal) else cell for cell in row) for row in frame.collect()]
+
+
+def _columns(frame: "DataFrame") -> "pyarrow.Table":
+    return frame.toArrow()
 
 
 def _largest(node: object) -> int:

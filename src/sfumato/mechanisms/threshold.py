@@ -7,7 +7,7 @@ Source: Korolova, Kenthapadi, Mishra, Ntoulas, "Releasing Search Queries and Cli
 """
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
@@ -22,7 +22,7 @@ from sfumato.exact.rational import Number, decimal_text, positive
 from sfumato.exact.rounding import log_up
 from sfumato.mechanisms.selection import count
 from sfumato.noise import SYSTEM, DiscreteGaussian, DiscreteLaplace, Entropy, Noise
-from sfumato.noise.law import open_unit
+from sfumato.noise.law import Integers, open_unit
 from sfumato.noise.search import smallest
 from sfumato.noise.truncated import Truncated
 from sfumato.privacy.distance import Distance, Norm
@@ -33,6 +33,8 @@ Key: TypeAlias = "int | str | bytes | tuple[Key, ...] | None"
 K = TypeVar("K", bound=Key)
 
 _ORDER = (int | np.integer, str, bytes, tuple)
+# Noise is drawn for so many counts at once.
+_AT_ONCE = 2**20
 # The usual kinds of the parts of a key.
 _PLAIN = frozenset({int, str, bytes, type(None)})
 
@@ -94,11 +96,29 @@ class ThresholdMechanism:
             if issubclass(kind, bool | np.bool_) or not issubclass(kind, int | np.integer):
                 raise InvalidDeclaration(f"A count of type {kind.__name__}.", allowed="an integer")
         placed = counts if _are_plain(counts) else {key: units for key, units in counts.items() if _has_place(key)}
-        there = [(key, int(units)) for key, units in placed.items() if units >= 1]
-        noise = self.noise.sample(len(there), entropy).tolist()
-        noisy = ((key, units + extra) for (key, units), extra in zip(there, noise, strict=True))
-        shown = {key: units for key, units in noisy if units >= self.threshold}
-        return {key: shown[key] for key in sorted(shown, key=_rank)}
+        keys = [key for key, units in placed.items() if units >= 1]
+        units = np.array([int(placed[key]) for key in keys], object)
+        return self.release_many(units, lambda places: [keys[place] for place in places], entropy)
+
+    def release_many(
+        self, counts: Integers, keys_at: Callable[[Integers], Sequence[K]], entropy: Entropy = SYSTEM
+    ) -> dict[K, int]:
+        """The same of many counts of different keys; ``keys_at`` tells the keys at the places that are shown.
+
+        Those keys must have an order: None, integers, texts, bytes or tuples of these.
+
+        Raises:
+            InvalidDeclaration: counts that are not integers.
+        """
+        if counts.dtype.kind not in "iO":
+            raise InvalidDeclaration(f"Counts of type {counts.dtype}.", allowed="integers")
+        found: list[tuple[K, int]] = []
+        for start in range(0, len(counts), _AT_ONCE):
+            there = start + np.flatnonzero(counts[start : start + _AT_ONCE] >= 1)
+            noisy = counts[there] + self.noise.sample(len(there), entropy)
+            passed = noisy >= self.threshold
+            found += zip(keys_at(there[passed]), noisy[passed].tolist(), strict=True)
+        return dict(sorted(found, key=lambda each: _rank(each[0])))
 
     def shown(self, units: int) -> Bracket:
         """The probability that a key of so many units is shown."""

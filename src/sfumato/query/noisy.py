@@ -2,11 +2,12 @@
 """Exact integers to released ones: each part through its own mechanism. Proof: noisy.proof.md."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
 from sfumato.engines.base import Codes, Exact
+from sfumato.engines.gather import Columns, Groups
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.grid import GridQuantiles
 from sfumato.mechanisms.threshold import ThresholdMechanism
@@ -63,8 +64,7 @@ def noisy(planned: Planned, exact: Exact, drawn: Drawn) -> tuple[list[Codes], li
         mechanism, index = next(
             (each, place) for place, each in enumerate(planned.mechanisms) if isinstance(each, ThresholdMechanism)
         )
-        units = {group: values[0] // bounded.refinement for group, values in exact[index].items()}
-        counts = mechanism.release(units)
+        counts = _shown(mechanism, exact[index], bounded.refinement)
     groups = list(counts) if bounded.tracked.raw.is_open else every_group(bounded.tracked.raw.keys)
     released = []
     for mechanism_of, part, integers, noise in parts:
@@ -77,10 +77,18 @@ def noisy(planned: Planned, exact: Exact, drawn: Drawn) -> tuple[list[Codes], li
     return groups, released
 
 
-def _rows(part: Part, integers: Mapping[Codes, tuple[int, ...]], groups: Sequence[Codes]) -> list[tuple[int, ...]]:
+def _shown(mechanism: ThresholdMechanism, units: Groups, fine: int) -> dict[Codes, int]:
+    """The groups that pass, with their noisy numbers of units."""
+    if isinstance(units, Columns):
+        return mechanism.release_many(units.first // fine, units.groups)
+    return mechanism.release({group: values[0] // fine for group, values in units.items()})
+
+
+def _rows(part: Part, integers: Groups, groups: Sequence[Codes]) -> list[tuple[int, ...]]:
     """A part's integers, group by group; zeros where there are no rows."""
     zeros = (0,) * width(part.aggregate)
-    return [integers.get(group, zeros) for group in groups]
+    found = integers.of(groups) if isinstance(integers, Columns) else integers
+    return [found.get(group, zeros) for group in groups]
 
 
 def _released(
