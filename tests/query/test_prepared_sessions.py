@@ -3,9 +3,12 @@
 
 import os
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
@@ -135,9 +138,14 @@ def touched(path: Path) -> None:
 
 
 def test_a_stale_layout_is_refused_before_the_charge(tmp_path: Path) -> None:
-    with opened(tmp_path) as asked:
+    # of Parquet: CSV that has changed is refused until the session is opened again
+    path = tmp_path / "visits.parquet"
+    pq.write_table(pa.table(dict(zip(("person", "ward"), zip(*VISITS, strict=True), strict=True))), path)
+    tables = {"visits": replace(written(tmp_path)["visits"], source=path)}
+    sf.prepare(tables, dataset="clinic", folder=tmp_path / "layouts")
+    with session(tmp_path, tables) as asked:
         stored = asked.query(COUNT, epsilon=1)
-        touched(tmp_path / "visits.csv")
+        touched(path)
         with pytest.raises(InvalidSource, match="stale") as refusal:
             asked.query(BY_WARD, epsilon=1)
         assert "Run sfumato prepare again" in str(refusal.value)
