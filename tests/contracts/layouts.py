@@ -19,7 +19,7 @@ from sfumato.engines.prepared import Prepared, read_manifest
 from sfumato.engines.reference import Reference, Sample
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import CountUnits
-from sfumato.plan.relation import Filter, PublicJoin, Relation, Scan, UnitJoin, first
+from sfumato.plan.relation import Filter, PublicJoin, Relation, Scan, Semi, UnitJoin, first
 from sfumato.plan.scalar import Field
 from sfumato.plan.scope import provided
 from sfumato.plan.status import Bounded, Limits, Part, Raw, Tracked
@@ -81,16 +81,19 @@ def plan(relation: Relation, *aggregates, keys=(), limits=(None, None, None), ke
 
 @st.composite
 def relations(draw: st.DrawFn) -> Relation:
-    """A table, perhaps filtered, perhaps joined to a public one, or to one row of each unit in another one."""
+    """A table, perhaps filtered, perhaps joined to a public one, or to one row of each unit in another one, or looked up there."""
     name = draw(st.sampled_from(OWNED))
     relation: Relation = world.scan(name, "T.")
     for index in range(draw(st.integers(0, 2))):
-        step = draw(st.sampled_from(("filter", "public", "unit")))
+        step = draw(st.sampled_from(("filter", "public", "unit", "semi")))
         if step == "filter":
             relation = Filter(relation, draw(plans.truths(provided(relation))))
         elif step == "unit":
             other = draw(st.sampled_from(("days",) if name == "days" else world.OWNED))
             relation = UnitJoin(relation, draw(single_rows(other, f"U{index}.")), draw(st.booleans()))
+        elif step == "semi":
+            other = draw(st.sampled_from(("days",) if name == "days" else world.OWNED))
+            relation = Semi(relation, draw(looked_up(other, f"L{index}.")), draw(st.booleans()))
         else:
             drugs = world.scan("drugs", f"D{index}.")
             right = draw(st.sampled_from(drugs.columns))
@@ -110,6 +113,19 @@ def single_rows(draw: st.DrawFn, table: str, prefix: str) -> Relation:
         source = Filter(source, draw(plans.truths(provided(source))))
     found = any_row(source, f"{prefix}rank")
     return Filter(found, draw(plans.truths(provided(source)))) if draw(st.booleans()) else found
+
+
+@st.composite
+def looked_up(draw: st.DrawFn, table: str, prefix: str) -> Relation:
+    """The rows of a table in which units are looked up: all, those that pass a test, or one of a unit."""
+    if draw(st.booleans()):
+        return draw(single_rows(table, prefix))
+    source: Relation = world.scan(table, prefix)
+    if draw(st.booleans()):
+        source = Filter(source, draw(plans.truths(provided(source))))
+    if draw(st.booleans()):
+        source = Semi(source, world.scan(table, f"{prefix}in."), draw(st.booleans()))
+    return source
 
 
 def any_row(source: Relation, name: str) -> Filter:

@@ -111,16 +111,18 @@ def test_a_damaged_csv_is_refused_at_opening(csv, name, caplog):
 @pytest.mark.parametrize("name", DAMAGED | ODD)
 def test_a_csv_that_was_damaged_after_opening_never_raises(engine, asker, tmp_path, name):
     content, integers = (DAMAGED | ODD)[name]
-    (tmp_path / "data.csv").write_bytes(content)
     plan = asker(None, COLUMNS).counts()
-    assert flat(plan, engine.run(plan, "key")) == ({(): integers} if any(integers) else {})
+    # behind the last look at its file: what has changed before that is refused
+    run = engine.ready(plan, "key")
+    (tmp_path / "data.csv").write_bytes(content)
+    assert flat(plan, run()) == ({(): integers} if any(integers) else {})
 
 
 def test_random_bytes_after_opening_never_raise(engine, asker, tmp_path):
-    plan = asker(None, COLUMNS).counts()
+    run = engine.ready(asker(None, COLUMNS).counts(), "key")
     for _ in range(10):
         (tmp_path / "data.csv").write_bytes(b"a,b\n" + os.urandom(2_000) + b'"' + os.urandom(2_000))
-        assert engine.run(plan, "key")[0].get((), (0,))[0] >= 0
+        assert run()[0].get((), (0,))[0] >= 0
 
 
 UNREADABLE = {
@@ -306,11 +308,13 @@ def test_a_table_that_cannot_be_opened_leaves_no_folder(monkeypatch, tmp_path):
 # --- failures --------------------------------------------------------------------------------
 
 
-def failure_of(asker, engine, caplog):
+def failure_of(asker, engine, caplog, meanwhile=lambda: None):
     """What reaches the analyst and what the log, when a run fails."""
     caplog.clear()
+    run = engine.ready(asker(None, COLUMNS).counts(), "key")
+    meanwhile()
     with caplog.at_level(logging.DEBUG), pytest.raises(SfumatoError) as failure:
-        engine.run(asker(None, COLUMNS).counts(), "key")
+        run()
     assert type(failure.value) is EngineFailed
     # nothing of the engine's text hangs on the error, where a traceback would print it
     assert failure.value.__cause__ is None
@@ -331,11 +335,9 @@ def test_an_engine_failure_is_one_constant_message(asker, tmp_path, caplog, monk
     ):
         engine = DuckDB({"people": sf.Table(path, columns=COLUMNS)})
         with monkeypatch.context() as patch:
-            if broken is None:
-                path.unlink()
-            else:
+            if broken is not None:
                 patch.setattr("sfumato.engines.duckdb.statements", lambda *_, sql=broken: (Statement(sql, (0,)),))
-            said, logged = failure_of(asker, engine, caplog)
+            said, logged = failure_of(asker, engine, caplog, path.unlink if broken is None else lambda: None)
         engine.close()
         seen.add(said)
         assert CANARY not in said + logged

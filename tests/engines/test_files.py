@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """FROM items of files: what is read is what is declared, and nothing else is told. See also test_duckdb.py."""
 
+import os
+import shutil
 from pathlib import Path
 
 import duckdb
 import pytest
 
 from sfumato.engines import files
-from sfumato.engines.files import from_file, unreadable
+from sfumato.engines.files import from_file, marks, unreadable
 from sfumato.errors import InvalidSource
 
 
@@ -47,3 +49,33 @@ def test_a_file_that_was_not_checked_is_noticed(connection, tmp_path, monkeypatc
 
 def test_what_cannot_be_read_is_not_quoted_at_length():
     assert len(str(unreadable("t", Path("x" * 5_000), "OSError"))) < 500
+
+
+def _longer(path):
+    facts = path.stat()
+    path.write_bytes(path.read_bytes() + b"2\n")
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+
+
+def _later(path):
+    facts = path.stat()
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns + 1))
+
+
+def _another_one(path):
+    shutil.copy2(path, path.with_name("copy"))
+    path.with_name("copy").replace(path)
+
+
+@pytest.mark.parametrize("change", [_longer, _later, _another_one])
+def test_a_file_that_has_changed_has_another_mark(tmp_path, change):
+    paths = [tmp_path / "one.csv", tmp_path / "two.csv", tmp_path / "none.csv"]
+    for path in paths[:2]:
+        path.write_bytes(b"a\n1\n")
+    before = marks(paths)
+    assert marks(paths) == before and before[2] is None and before[0] != before[1]
+    change(paths[0])
+    after = marks(paths)
+    assert after[0] not in (None, before[0]) and after[1:] == before[1:]
+    paths[0].unlink()
+    assert marks(paths) == (None, *before[1:])

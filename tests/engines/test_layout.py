@@ -16,7 +16,7 @@ from sfumato.engines.prepare import prepare
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, CountValues, Mean, Quantiles, Sum, Variance
 from sfumato.plan.owner import Owner
-from sfumato.plan.relation import Filter, PublicJoin, Scan, UnitJoin
+from sfumato.plan.relation import Filter, PublicJoin, Scan, Semi, UnitJoin
 from sfumato.plan.scalar import Arithmetic, Constant, IsNull, Member, Operation
 from sfumato.plan.status import Raw
 from sfumato.plan.value import GroupKey, Value
@@ -59,6 +59,9 @@ CROWD = content(
 )
 STAYS = scan("stays", "S.")
 OF_STAYS, BESIDE = UnitJoin(PEOPLE, any_row(STAYS, "S.rank")), UnitJoin(PEOPLE, any_row(STAYS, "S.rank"), outer=True)
+# In the stays of q and Ü, and of half of the others, the first row by the order of the layout decides.
+HERE = Filter(STAYS, Member(read(STAYS, "S.n").expression, (0,)))
+SOME, OTHERS = Semi(PEOPLE, HERE), Semi(PEOPLE, HERE, negated=True)
 LETTERS = by(PEOPLE, "c", missing=True)
 ASKED = (
     plan(PEOPLE, *EVERY, MEDIAN, CountDistinct(T), kept=7),
@@ -69,6 +72,8 @@ ASKED = (
     plan(PEOPLE, CountUnits(), CountRows(), Sum(N), keys=(LETTERS,), limits=(2, 1, 3), kept=5),
     plan(OF_STAYS, *EVERY, Sum(read(OF_STAYS, "S.n")), keys=(by(OF_STAYS, "S.c", missing=True),), kept=7),
     plan(BESIDE, *EVERY, keys=(by(BESIDE, "S.n", missing=True), LETTERS), kept=5),
+    plan(SOME, *EVERY, keys=(LETTERS,), kept=7),
+    plan(OTHERS, *EVERY, MEDIAN, limits=(2, 2, None), kept=7),
 )
 
 
@@ -105,6 +110,8 @@ MUTANTS = {
     "marks of a row that is filtered": lambda: (emit, "key_alone", _any_key),
     "units counted by row": lambda: (emit, "_units", _rows_for_units),
     "units numbered anew in each table": lambda: (duckdb, "layout_statements", _numbered_anew),
+    "looked up in all rows": lambda: (emit, "rows", _looked_up_in_all),
+    "those without instead of those with": lambda: (emit, "rows", _without_instead_of_with),
     "any of the rows joined": lambda: (relation.Tables, "joined", property(lambda tables: tables)),
 }
 _honest_scan = relation._scan
@@ -121,6 +128,17 @@ def _numbered_anew(*arguments):
 
 def _every_row(found, tables):
     return _honest_scan(found, tables).partition(" WHERE place")[0]
+
+
+def _looked_up_in_all(found, tables):
+    made = relation.rows(found, tables)
+    if not isinstance(found, Semi):
+        return made
+    return made.replace(relation.rows(found.units, tables.joined), relation.rows(found.units, tables))
+
+
+def _without_instead_of_with(found, tables):
+    return relation.rows(found, tables).replace(" ANTI JOIN ", " SEMI JOIN ")
 
 
 def _rows_for_units(found, tables):
@@ -214,6 +232,9 @@ def test_units_are_counted_by_marks_only_where_the_key_alone_decides():
         (other, (LETTERS,), None),
         (joined, (LETTERS,), None),
         (OF_STAYS, (LETTERS,), None),
+        (SOME, (LETTERS,), "c"),
+        (Filter(OTHERS, IsNull(letter.expression)), (LETTERS,), "c"),
+        (Semi(other, HERE), (LETTERS,), None),
         (OF_STAYS, (by(OF_STAYS, "S.c"),), None),
         (PEOPLE, (), None),
         (PEOPLE, (LETTERS, by(PEOPLE, "b")), None),

@@ -14,7 +14,7 @@ import pytest
 import sfumato as sf
 from sfumato.engines import sources
 from sfumato.engines.duckdb import DuckDB
-from sfumato.engines.sources import opened
+from sfumato.engines.sources import opened, opened_again
 from sfumato.errors import EngineFailed, InvalidConfig, InvalidDeclaration, InvalidSource
 
 COLUMNS = {"a": sf.Integer(0, 9), "b": sf.Text()}
@@ -278,22 +278,6 @@ def session(table, tmp_path):
     return sf.connect({"t": table}, dataset="d", budget=sf.Budget(10**4), ledger=tmp_path / "ledger.db")
 
 
-def _gone(path):
-    path.unlink()
-
-
-def _narrower(path):
-    write(path, a=[1])
-
-
-def _of_another_type(path):
-    write(path, a=[CANARY], b=["x"])
-
-
-def _cut(path):
-    path.write_bytes(path.read_bytes()[:-9])
-
-
 def _with_a_damaged_page(path):
     whole = bytearray(path.read_bytes())
     start = pq.ParquetFile(path).metadata.row_group(0).column(0).data_page_offset
@@ -301,22 +285,15 @@ def _with_a_damaged_page(path):
     path.write_bytes(whole)
 
 
-@pytest.mark.parametrize("damage", [_gone, _narrower, _of_another_type, _cut, _with_a_damaged_page])
-def test_a_file_that_was_damaged_between_queries_costs_and_tells_nothing(folder, tmp_path, damage):
+def test_a_page_that_was_damaged_between_queries_costs_and_tells_nothing(folder, tmp_path):
     with session(sf.Table(folder, columns=COLUMNS), tmp_path) as asked:
         assert round(asked.query("SELECT SUM(a) AS s FROM t", epsilon=1000).rows[0][0]) == 7
-        damage(folder / "one.parquet")
+        _with_a_damaged_page(folder / "one.parquet")
         with pytest.raises(EngineFailed) as failure:
             asked.query("SELECT SUM(a) AS s, COUNT(b) AS n FROM t WHERE b = 'x'", epsilon=500)
         assert str(failure.value) == str(EngineFailed())
         assert asked.budget.left == Fraction(8500)
         assert asked.verify().problems == ()
-
-
-def test_a_file_that_was_replaced_is_read_as_it_is(folder, tmp_path):
-    with session(sf.Table(folder, columns=COLUMNS), tmp_path) as asked:
-        write(folder / "one.parquet", a=[9], b=["x"])
-        assert round(asked.query("SELECT SUM(a) AS s FROM t", epsilon=1000).rows[0][0]) == 13
 
 
 def test_a_database_that_was_replaced_stays_the_one_that_was_opened(database, tmp_path):
@@ -331,3 +308,33 @@ def test_a_file_is_opened_as_itself(tmp_path):
         found = opened(connection, "t", sf.Table(path))
         assert found.paths == (path,)
         assert connection.execute(f"SELECT * FROM {found.sql}").fetchall() == [(1,)]
+
+
+@pytest.mark.parametrize("read", ["from_file", "_from_files"])
+def test_what_changes_while_it_is_opened_has_changed(folder, monkeypatch, read):
+    source = folder / "one.parquet" if read == "from_file" else folder
+    honest = getattr(sources, read)
+
+    def slow(*arguments):
+        found = honest(*arguments)
+        write(folder / "one.parquet", a=[1, 2, 3], b=["x", "y", "z"])
+        return found
+
+    with duckdb.connect() as connection:
+        assert not opened(connection, "t", sf.Table(source)).has_changed
+        monkeypatch.setattr(sources, read, slow)
+        found = opened(connection, "t", sf.Table(source))
+        assert found.has_changed
+        assert opened_again(connection, "t", found).has_changed
+        monkeypatch.undo()
+        again = opened_again(connection, "t", found)
+        assert not again.has_changed
+        assert (again.sql, again.place, again.paths) == (found.sql, source, found.paths)
+
+
+def test_frames_and_databases_do_not_change(database):
+    with duckdb.connect() as connection:
+        for table in (sf.Table(pa.table({"a": [1]})), sf.Table(database, table="users")):
+            found = opened(connection, "t", table)
+            database.touch()
+            assert not found.has_changed

@@ -32,6 +32,16 @@ def identity(one):
     return one.columns, one.via, one.key, one.name
 
 
+@pytest.mark.parametrize("limits", [(1,), (1, 1), (None, None, 1), (9, 9, 1), (AUTO, AUTO, 1)])
+def test_a_unit_has_one_row_where_its_limits_say_so(limits):
+    assert Unit("person", *limits).once
+
+
+@pytest.mark.parametrize("limits", [(), (2,), (1, 2), (1, AUTO), (AUTO, 1), (None, 1), (1, 2, 2)])
+def test_else_a_unit_may_have_several(limits):
+    assert not Unit("person", *limits).once
+
+
 @given(st.text(min_size=1), st.integers(1, 2**31), st.none() | st.integers(1, 2**31))
 @settings(deadline=None)
 def test_a_unit_keeps_what_it_was_given(column, rows, groups):

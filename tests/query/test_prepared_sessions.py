@@ -3,9 +3,12 @@
 
 import os
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
@@ -126,6 +129,77 @@ def test_a_join_to_the_one_row_of_a_person_reads_both_layouts(tmp_path: Path) ->
             asked.query(BY_HOME.replace("GROUP", "WHERE v.ward = 'A' GROUP"), epsilon=1)
 
 
+def town_tables(folder: Path) -> dict[str, sf.Table]:
+    """Everybody is within the limits; one visit and one home are nobody's, and zoe has no home."""
+    visits = [*(("ann", ward) for ward in "AABB"), ("bob", "A"), ("eve", "B"), ("zoe", "A"), (None, "A")]
+    homes = [("eve", "Y"), ("bob", "X"), (None, "X"), ("max", "Y"), ("ann", "X")]
+    declared = with_homes(folder)
+    tables = {}
+    for name, column, rows in (("visits", "ward", visits), ("homes", "town", homes)):
+        path = folder / f"{name}.parquet"
+        pq.write_table(pa.table(dict(zip(("person", column), zip(*rows, strict=True), strict=True))), path)
+        tables[name] = replace(declared[name], source=path)
+    return tables
+
+
+LOOKED_UP = "SELECT ward, COUNT(*) AS n, COUNT(DISTINCT person) AS p FROM visits WHERE {} GROUP BY ward"
+IN_X = "SELECT person FROM homes WHERE town = 'X'"
+HOME = "SELECT 1 FROM homes h WHERE h.person = visits.person"
+# counts of rows and of persons: ann has two of each ward, bob A, eve B; zoe A
+FOUND = {
+    f"person IN ({IN_X})": [["A", 3, 2], ["B", 2, 1]],
+    f"person NOT IN ({IN_X})": [["A", 1, 1], ["B", 1, 1]],
+    f"EXISTS ({HOME} AND h.town = 'Y')": [["A", 0, 0], ["B", 1, 1]],
+    f"EXISTS ({HOME})": [["A", 3, 2], ["B", 3, 2]],
+    f"NOT EXISTS ({HOME})": [["A", 1, 1], ["B", 0, 0]],
+    f"NOT EXISTS ({HOME} AND h.town = 'X')": [["A", 1, 1], ["B", 1, 1]],
+    f"person IN (SELECT person FROM homes WHERE NOT EXISTS ({HOME} AND h.town = 'Y'))".replace(
+        "visits.person", "homes.person"
+    ): [["A", 3, 2], ["B", 2, 1]],
+}
+
+
+@pytest.mark.parametrize("test", FOUND)
+def test_units_that_are_looked_up_in_a_table_of_one_row_each_are_read_of_both_layouts(
+    tmp_path: Path, test: str
+) -> None:
+    tables, sql = town_tables(tmp_path), LOOKED_UP.format(test)
+    sf.prepare(tables, dataset="clinic", folder=tmp_path / "layouts")
+    for prepared in (True, False):
+        with session(tmp_path, tables, prepared=prepared) as asked:
+            answer = asked.query(sql, epsilon=EXACTLY)
+            assert [[ward, round(rows), round(people)] for ward, rows, people in answer.rows] == FOUND[test]
+            read = "The prepared layout of visits, homes was read: no part needs more noise for it."
+            assert (read in answer.form["notes"]) is prepared
+            statement = asked.preview(sql, epsilon=1).statement
+            assert ("visits prepared" in statement and "homes prepared" in statement) is prepared
+
+
+def test_the_bias_says_what_one_row_of_a_unit_decides(tmp_path: Path) -> None:
+    tables = town_tables(tmp_path)
+    sf.prepare(tables, dataset="clinic", folder=tmp_path / "layouts")
+    line, below = "Prepared layout: of homes one row of a unit is looked at", "COUNT(*): never above the raw count"
+    for prepared, negated in ((True, False), (True, True), (False, True)):
+        sql = LOOKED_UP.format(f"person {'NOT ' * negated}IN ({IN_X})")
+        with session(tmp_path, tables, prepared=prepared) as asked:
+            lines = [str(each) for each in asked.query(sql, epsilon=1).form["bias"]]
+        assert any(each.startswith(line) for each in lines) is prepared
+        # whose home in X is not the row that is looked at counts where it should not
+        assert any(each.startswith(below) for each in lines) is not (prepared and negated)
+
+
+def test_where_a_unit_may_have_several_rows_it_is_looked_up_in_the_data(tmp_path: Path) -> None:
+    tables = town_tables(tmp_path)
+    sf.prepare(tables, dataset="clinic", folder=tmp_path / "layouts")
+    with session(tmp_path, tables) as asked:
+        answer = asked.query(
+            "SELECT COUNT(*) AS n FROM homes WHERE person IN (SELECT person FROM visits WHERE ward = 'B')",
+            epsilon=EXACTLY,
+        )
+        assert values(answer) == [2]
+        assert any("of visits it has a sample only" in str(each) for each in answer.form["notes"])
+
+
 # --- stale ---------------------------------------------------------------------------------
 
 
@@ -135,9 +209,14 @@ def touched(path: Path) -> None:
 
 
 def test_a_stale_layout_is_refused_before_the_charge(tmp_path: Path) -> None:
-    with opened(tmp_path) as asked:
+    # of Parquet: CSV that has changed is refused until the session is opened again
+    path = tmp_path / "visits.parquet"
+    pq.write_table(pa.table(dict(zip(("person", "ward"), zip(*VISITS, strict=True), strict=True))), path)
+    tables = {"visits": replace(written(tmp_path)["visits"], source=path)}
+    sf.prepare(tables, dataset="clinic", folder=tmp_path / "layouts")
+    with session(tmp_path, tables) as asked:
         stored = asked.query(COUNT, epsilon=1)
-        touched(tmp_path / "visits.csv")
+        touched(path)
         with pytest.raises(InvalidSource, match="stale") as refusal:
             asked.query(BY_WARD, epsilon=1)
         assert "Run sfumato prepare again" in str(refusal.value)

@@ -14,7 +14,8 @@ from sfumato.engines.layout import whole
 from sfumato.engines.reference import Reference, Sample
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, CountValues, Mean, Sum, Variance, width
-from sfumato.plan.relation import UnitJoin
+from sfumato.plan.relation import Filter, Semi, UnitJoin
+from sfumato.plan.scalar import Constant, Member
 from sfumato.plan.status import Bounded, Raw, Tracked
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.unit import Unit
@@ -138,15 +139,18 @@ def test_questions_over_several_layouts_keep_to_the_distance(case, kept, key):
 # Four people with a home each, of which one moves away; a visit counts in the group of the home.
 HOMES = world.content(
     people=[{"who": who, "n": "0", "c": "a"} for who in "pqrs"],
-    stays=[{"patient": who, "n": "1"} for who in "pppppqrs"],
+    stays=[{"patient": who, "n": "1", "c": "a" if who == "p" else "b"} for who in "pppppqrs"],
 )
+STAYS, PEOPLE = world.scan("stays", "S."), world.scan("people", "P.")
+OF_A = Filter(PEOPLE, Member(world.read(PEOPLE, "P.c").expression, (0,)))
+AT_HOME = UnitJoin(STAYS, layouts.any_row(PEOPLE, "P.rank"))
+# the home of each is of a; that of nobody is of b
+LOOKED_UP = (Semi(STAYS, OF_A), Semi(STAYS, Filter(OF_A, Constant(False)), negated=True))
 
 
-def at_home(kept):
-    """Visits by the letter of the one row of their unit in another table: at most two of a unit count."""
-    stays, people = world.scan("stays", "S."), world.scan("people", "P.")
-    joined = UnitJoin(stays, layouts.any_row(people, "P.rank"))
-    raw = Raw(joined, (world.by(joined, "P.c"),), (CountRows(),))
+def of_homes(kept, relation, key):
+    """Visits of whom a row in another table says where they count, or whether: at most two of a unit do."""
+    raw = Raw(relation, (world.by(relation, key),), (CountRows(),))
     unit = {"people": Unit("who", 1, 1), "stays": Unit("patient", 2, 1, via="people.who", key="who")}
     tables = {
         name: sf.Table("nowhere.csv", unit=unit.get(name, each.unit), columns=each.columns, public=each.public)
@@ -156,8 +160,12 @@ def at_home(kept):
     return of_layout(raw, dataset, Norm.L1, kept), dataset, neighbours(HOMES, "p", None)
 
 
-def test_a_join_to_one_row_of_the_unit_is_bounded_and_attains_it():
-    plan, dataset, pair = at_home(9)
+WITH_HOMES = ((AT_HOME, "P.c"), *((each, "S.c") for each in LOOKED_UP))
+
+
+@pytest.mark.parametrize(("relation", "key"), WITH_HOMES)
+def test_what_the_one_row_of_the_unit_decides_is_bounded_and_attains_it(relation, key):
+    plan, dataset, pair = of_homes(9, relation, key)
     ((part, groups),) = moves(plan, dataset, pair)
     assert part.distance == Distance(Norm.L1, Fraction(2)) and norm_of(part, groups) == 2
 
@@ -224,6 +232,11 @@ def one_row_more(sample, tables, most):
     return HONEST["first"](sample, tables, most + 1)
 
 
+def one_row_of_all(sample, tables, most):
+    kept = HONEST["first"](sample, tables, most)
+    return kept[:1] if most == 1 else kept
+
+
 def rows_of_everybody(sample, tables, most):
     """The first rows of all units together."""
     alike = [{**row, "person": "p"} for row in tables["people"] if row["person"] is not None]
@@ -238,6 +251,7 @@ def limits_of_units(aggregate, plan):
 MUTANTS = {
     "places forgotten": (reference, "_first_rows", every_row),
     "one row too many": (reference, "_first_rows", one_row_more),
+    "one row for everybody": (reference, "_first_rows", one_row_of_all),
     "units mixed": (reference, "_first_rows", rows_of_everybody),
     "whole tables": (reference, "_renamed", lambda relation, name: relation),
     "rows claimed as units": (stability, "_limits", limits_of_units),
@@ -251,13 +265,17 @@ def violated() -> bool:
     plan = of_layout(raw, dataset, Norm.L1, 9)
     if any(exceeds(plan, dataset, crowd, str(key)) for key in range(200)):
         return True
-    return exceeds(*at_home(9)) or any(
-        exceeds(*claimed(name, norm)[:3]) for name in TIGHT for norm in (Norm.L1, Norm.L2)
-    )
+    homes = any(exceeds(*of_homes(9, *each)) for each in WITH_HOMES)
+    return homes or any(exceeds(*claimed(name, norm)[:3]) for name in TIGHT for norm in (Norm.L1, Norm.L2))
 
 
 def test_worst_cases_stay_within_the_claim():
     assert not violated()
+
+
+def test_units_that_are_looked_up_in_rows_of_others_violate_the_claim(monkeypatch):
+    monkeypatch.setattr(reference, "_first_rows", one_row_of_all)
+    assert exceeds(*of_homes(9, LOOKED_UP[0], "S.c"))
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)

@@ -22,21 +22,22 @@ from typing import TYPE_CHECKING, TypeVar
 import duckdb
 
 from sfumato.engines.base import Exact
+from sfumato.engines.declared import held, held_again, owner_columns
 from sfumato.engines.emit import Statement, statements
-from sfumato.engines.files import unreadable, with_commas
 from sfumato.engines.gather import Groups, Rows, columns, gather
 from sfumato.engines.layout import layout_statements
 from sfumato.engines.local import Local
-from sfumato.engines.postgres import Served, fill
+from sfumato.engines.postgres import fill
 from sfumato.engines.prepared import Prepared
 from sfumato.engines.reading import Source, column_text, quote, text
 from sfumato.engines.relation import Tables, stored_columns
-from sfumato.engines.sources import opened
+from sfumato.engines.sources import Opened, opened
 from sfumato.engines.watch import Watch, Watcher
-from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource
-from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
+from sfumato.errors import EngineFailed, InvalidSource
+from sfumato.metadata.column import Date, Integer, Real
 from sfumato.metadata.table import Table
-from sfumato.plan.relation import Scan, scans
+from sfumato.plan.relation import PublicJoin, Scan, scans
+from sfumato.plan.scope import nodes
 from sfumato.plan.status import Bounded
 
 if TYPE_CHECKING:
@@ -86,16 +87,18 @@ class DuckDB:
         self._lock = threading.Lock()
         self._connection = duckdb.connect(":memory:")
         self._watcher = _watcher(self._connection, self._limits)
-        self._declared = _declared_sources(tables)
+        self._tables, self._declared = dict(tables), _declared_sources(tables)
         self._prepared = prepared
-        self._served: dict[str, Served] = {}
-        self._paths: list[Path] = []
+        self._opened: dict[str, Opened] = {}
+        self._sources: dict[str, Source] = {}
         try:
             self._limit(self._limits)
-            self._sources = {name: self._open(name, table) for name, table in tables.items()}
-            self._require_owners(tables)
+            for name, table in tables.items():
+                self._opened[name] = opened(self._connection, name, table)
+                self._sources[name] = held(self._connection, tables, name, self._opened[name])
+            files = [path for item in self._opened.values() for path in item.paths]
             layouts = [] if prepared is None else [prepared.path(table) for table in prepared.layouts]
-            self._lock_down([*self._paths, *layouts])
+            self._lock_down([*files, *layouts])
         except BaseException:
             self.close()
             raise
@@ -139,9 +142,11 @@ class DuckDB:
         """What computes the exact integers of a plan, once it is called.
 
         Raises:
-            InvalidSource: a prepared layout that the plan reads is stale.
+            InvalidSource: a prepared layout that the plan reads is stale, or a file has changed and cannot be read.
+            InvalidDeclaration: a file has changed and is not what is declared.
         """
         self._require_current(plan)
+        self._look_again(_read_tables(plan))
         return partial(self._run, plan, statements(plan, self._sources_of(plan), sampling_key))
 
     def run(self, plan: Bounded, sampling_key: str) -> Exact:
@@ -165,6 +170,16 @@ class DuckDB:
         if kept and self._prepared is None:
             raise TypeError("a plan of a prepared layout, on an engine that was opened without one")
         return self._sources | {table: self._prepared.source(table) for table in kept if self._prepared is not None}
+
+    def _look_again(self, names: Collection[str]) -> None:
+        """Opens anew the tables whose files have changed since they were opened."""
+        for name in names:
+            if self._opened[name].has_changed:
+                with self._lock:
+                    item, source = held_again(self._connection, self._tables, name, self._opened[name])
+                    self._opened[name] = item
+                    # anew: another question may be reading those that there are
+                    self._sources = self._sources | {name: source}
 
     def _require_current(self, plan: Bounded) -> None:
         if self._prepared is not None:
@@ -225,7 +240,8 @@ class DuckDB:
     @contextmanager
     def _copied(self, asked: Mapping[str, Collection[str]], watch: Watch) -> Iterator[None]:
         """Tables of servers are there while they are read, and then they are not."""
-        copied = [(self._served[name], columns) for name, columns in asked.items() if name in self._served]
+        served = {name: item.served for name, item in self._opened.items() if item.served is not None}
+        copied = [(served[name], columns) for name, columns in asked.items() if name in served]
         try:
             fill(self._connection, copied, lambda: not watch.is_over)
             yield
@@ -238,29 +254,6 @@ class DuckDB:
             self._connection.execute(f"SET memory_limit = {text(limits.memory_limit)}")
         if limits.threads is not None:
             self._connection.execute(f"SET threads = {limits.threads}")
-
-    def _open(self, name: str, table: Table) -> Source:
-        item = opened(self._connection, name, table)
-        self._paths += item.paths
-        if item.served is not None:
-            self._served[name] = item.served
-        described, failed = [], ""
-        try:
-            described = self._connection.execute(f"DESCRIBE SELECT * FROM {item.sql}").fetchall()
-        except (duckdb.Error, RuntimeError) as failure:
-            failed = type(failure).__name__
-        if failed:
-            raise unreadable(name, table.source, failed)
-        source = Source(item.sql, {row[0]: row[1] for row in described})
-        for column, kind in table.columns.items():
-            _require_readable(name, source, column, kind)
-        return source
-
-    def _require_owners(self, tables: Mapping[str, Table]) -> None:
-        """The columns that name units, and the keys on the way to them, can be read as text."""
-        for name in tables:
-            for column in owner_columns(tables, name):
-                _require_readable(name, self._sources[name], column, Text())
 
     def _lock_down(self, sources: list[Path]) -> None:
         paths = ", ".join(text(str(source)) for source in sources)
@@ -289,6 +282,14 @@ def _kept_tables(plan: Bounded) -> list[str]:
     return list(dict.fromkeys(scan.table for scan in scans(plan.tracked.raw.relation)))
 
 
+def _read_tables(plan: Bounded) -> Collection[str]:
+    """The tables of which a plan reads the data itself."""
+    relation = plan.tracked.raw.relation
+    if plan.tracked.kept is None:
+        return stored_columns(relation)
+    return {each.table.table for each in nodes(relation) if isinstance(each, PublicJoin)}
+
+
 def _watcher(connection: duckdb.DuckDBPyConnection, limits: Local) -> Watcher:
     percent = connection.query_progress
     return Watcher(limits.time_limit, connection.interrupt, percent=percent, told=limits.progress)
@@ -309,16 +310,6 @@ def _require_passed() -> None:
         )
 
 
-def owner_columns(tables: Mapping[str, Table], name: str) -> list[str]:
-    """The columns of a table that name its units, or by which units of other tables are looked up."""
-    unit = tables[name].unit
-    columns = [] if unit is None else list(unit.columns)
-    for other in tables.values():
-        if other.unit is not None and other.unit.target is not None and other.unit.target[0] == name and other.unit.key:
-            columns.append(other.unit.key)
-    return columns
-
-
 def _declared_sources(tables: Mapping[str, Table]) -> dict[str, Source]:
     """The physical types that fit the declarations best."""
     sources = {}
@@ -329,25 +320,3 @@ def _declared_sources(tables: Mapping[str, Table]) -> dict[str, Source]:
             types[column] = "DOUBLE" if number else "DATE" if isinstance(kind, Date) else "VARCHAR"
         sources[name] = Source(quote(name), types)
     return sources
-
-
-def _require_readable(table: str, source: Source, column: str, kind: ColumnType) -> None:
-    if column not in source.types:
-        raise InvalidDeclaration(
-            f"Table {table!r} has no column {column!r}.",
-            allowed=", ".join(source.types),
-            remedy=with_commas(list(source.types)) or "Names are case-sensitive here.",
-        )
-    family = source.family(column)
-    fits: tuple[str, ...]
-    if isinstance(kind, Date):
-        fits = ("date", "text", "null")
-    elif isinstance(kind, Category | Boolean | Text):
-        fits = ("text", "whole", "float", "decimal", "date", "boolean", "uuid", "null")
-    else:
-        fits = ("text", "whole", "float", "decimal", "boolean", "null")
-    if family not in fits:
-        raise InvalidDeclaration(
-            f"Column {column!r} of table {table!r} is declared as {kind!r}, and the data holds {source.types[column]}.",
-            remedy="Declare what it holds, or convert the column in the data.",
-        )

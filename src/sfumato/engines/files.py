@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import duckdb
 
@@ -14,6 +15,22 @@ from sfumato.errors import InvalidSource
 
 _OWNER = logging.getLogger("sfumato.owner")
 _LONGEST_HEADER = 1_000_000
+
+# The file that lies at a path, as far as that is seen without reading it: device, inode, size, time.
+Mark: TypeAlias = tuple[int, int, int, int]
+
+
+def marks(paths: Sequence[Path]) -> tuple[Mark | None, ...]:
+    """What tells files from others at the same paths; None where there is none."""
+    return tuple(_mark(path) for path in paths)
+
+
+def _mark(path: Path) -> Mark | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def from_file(connection: duckdb.DuckDBPyConnection, name: str, path: Path) -> str:

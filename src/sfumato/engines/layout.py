@@ -12,9 +12,8 @@ from sfumato.engines.relation import Tables, first_in_layout, in_layout, rows
 from sfumato.metadata.column import Column, Real, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.owner import owner_of
-from sfumato.plan.relation import PublicJoin, Scan, UnitJoin, predicates
+from sfumato.plan.relation import Filter, Scan, Semi
 from sfumato.plan.scalar import Field, leaves
-from sfumato.plan.scope import nodes
 from sfumato.plan.status import Raw
 
 # The largest place: it is stored in 32 bits.
@@ -87,10 +86,17 @@ def is_marked(column: Column) -> bool:
 
 def key_alone(raw: Raw) -> Column | None:
     """The marked column that is the key, if nothing else decides whether and where a row counts."""
-    if len(raw.keys) != 1 or any(isinstance(each, PublicJoin | UnitJoin) for each in nodes(raw.relation)):
-        return None
-    key = raw.keys[0].value.expression
+    key = raw.keys[0].value.expression if len(raw.keys) == 1 else None
     if not isinstance(key, Field) or not is_marked(key.column):
         return None
-    alone = all(leaf == key for test in predicates(raw.relation) for leaf in leaves(test))
-    return key.column if alone else None
+    relation = raw.relation
+    while not isinstance(relation, Scan):
+        match relation:
+            case Filter(_, test) if all(leaf == key for leaf in leaves(test)):
+                relation = relation.source
+            case Semi():
+                # all rows of a unit, or none
+                relation = relation.source
+            case _:
+                return None
+    return key.column

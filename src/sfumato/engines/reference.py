@@ -29,7 +29,7 @@ from sfumato.plan.aggregate import (
     Variance,
     levels,
 )
-from sfumato.plan.relation import Filter, PublicJoin, Ranked, Relation, Scan, UnitJoin, scans
+from sfumato.plan.relation import Filter, PublicJoin, Ranked, Relation, Scan, Semi, UnitJoin, scans
 from sfumato.plan.scalar import Field
 from sfumato.plan.status import Bounded
 from sfumato.plan.value import Value
@@ -82,7 +82,7 @@ class Reference:
     def _sampled(self, plan: Bounded, aggregate: Aggregate) -> Mapping[Codes, tuple[int, ...]]:
         """One part of a plan of a prepared layout: each row that it counts, by itself.
 
-        Of tables that are joined to it the first row of each unit is there.
+        Of tables that are joined to it, or asked for its unit, the first row of each unit is there.
         """
         relation, tables = plan.tracked.raw.relation, dict(self._tables)
         for table in {scan.table for scan in scans(relation)}:
@@ -101,6 +101,8 @@ def _renamed(relation: Relation, name: str) -> Relation:
             return replace(relation, table=name.format(relation.table))
         case UnitJoin(source, other):
             return replace(relation, source=_renamed(source, name), other=_renamed(other, _FIRST))
+        case Semi(source, units):
+            return replace(relation, source=_renamed(source, name), units=_renamed(units, _FIRST))
         case Filter() | PublicJoin() | Ranked():
             return replace(relation, source=_renamed(relation.source, name))
         case _:

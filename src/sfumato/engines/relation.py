@@ -38,7 +38,7 @@ class Tables:
     """The tables of a question.
 
     ``numbered``: units are whole numbers (BIGINT), else texts. ``kept``: how many rows of a
-    unit are read of a prepared layout, of tables that are joined to it one; with ``first`` only those
+    unit are read of a prepared layout, of tables that are joined to it, or asked for its unit, one; with ``first`` only those
     that are the first of their unit to have their value of that column. ``tests`` are asked of stored values, by the name of
     the column that they read; ``read`` are the names of the columns that anybody reads, None: all.
     ``windows``: what a unit has in all is shown by windows; else it is added up and joined, which
@@ -62,7 +62,7 @@ class Tables:
 
     @property
     def joined(self) -> "Tables":
-        """The tables as a join to one row of each unit reads them."""
+        """The tables as a join to one row of each unit reads them, or one that only asks whether there is one."""
         return replace(self, kept=1, first=None) if self.kept else self
 
     def shown(self, columns: Sequence[Column]) -> list[Column]:
@@ -119,7 +119,7 @@ def rows(relation: Relation, tables: Tables) -> str:
         case Semi(source, units, negated):
             return (
                 f"SELECT l.* FROM ({rows(source, tables)}) AS l "
-                f"{'ANTI' if negated else 'SEMI'} JOIN ({rows(units, tables)}) AS r ON l.unit = r.unit"
+                f"{'ANTI' if negated else 'SEMI'} JOIN ({rows(units, tables.joined)}) AS r ON l.unit = r.unit"
             )
         case PerUnit():
             return _per_unit(relation, tables)

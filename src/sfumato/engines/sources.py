@@ -7,12 +7,12 @@ is decided by their schemas, never by their rows.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import duckdb
 
-from sfumato.engines.files import from_file, require_names, require_parquet_names, unreadable
+from sfumato.engines.files import Mark, from_file, marks, require_names, require_parquet_names, unreadable
 from sfumato.engines.postgres import Served, served
 from sfumato.engines.reading import quote, text
 from sfumato.errors import InvalidSource
@@ -24,14 +24,22 @@ _PATTERN = set("*?[")
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A FROM item of DuckDB, and the files that it may read when it is asked.
+    """A FROM item of DuckDB, and the files that it may read when it is asked: those of ``place``.
 
-    ``served``: the table of a server, which is copied there when it is asked.
+    ``seen``: what they were before anything of them was read. ``served``: the table of a server,
+    which is copied there when it is asked.
     """
 
     sql: str
+    place: Path | None = None
     paths: tuple[Path, ...] = ()
+    seen: tuple[Mark | None, ...] = ()
     served: Served | None = None
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether a file of them is another one now."""
+        return marks(self.paths) != self.seen
 
 
 def opened(connection: duckdb.DuckDBPyConnection, name: str, table: Table) -> Opened:
@@ -52,9 +60,31 @@ def opened(connection: duckdb.DuckDBPyConnection, name: str, table: Table) -> Op
     if path.suffix.lower() == ".duckdb" and path.is_file():
         raise InvalidSource(f"Table {name!r}: {path.name!r} is a database.", remedy='Name its table: table="events".')
     files = files_of(path)
+    seen = marks([path] if files is None else files)
     if files is None:
-        return Opened(from_file(connection, name, path), (path,))
-    return Opened(_from_files(connection, name, path, files), tuple(files))
+        return Opened(from_file(connection, name, path), path, (path,), seen)
+    return Opened(_from_files(connection, name, path, files), path, tuple(files), seen)
+
+
+def opened_again(connection: duckdb.DuckDBPyConnection, name: str, item: Opened) -> Opened:
+    """Parquet files that have changed since they were opened: those that were listed then, as they are now.
+
+    CSV is refused: that no line of it changes what another one means is known once all have been
+    read, and whether a question is answered may depend on no row (RULES 24).
+
+    Raises:
+        InvalidSource: they cannot be read, do not fit together, or are CSV.
+    """
+    assert item.place is not None, "asked of files only"
+    seen = marks(item.paths)
+    if item.place.suffix.lower() == ".csv":
+        raise InvalidSource(
+            f"Table {name!r}: {item.place.name!r} is not the file that was checked.",
+            allowed="CSV of which every line was checked when it was opened",
+        )
+    if item.paths == (item.place,):
+        return replace(item, sql=from_file(connection, name, item.place), seen=seen)
+    return replace(item, sql=_from_files(connection, name, item.place, item.paths), seen=seen)
 
 
 def files_of(path: Path) -> list[Path] | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.engines.codes import text_of
-from sfumato.engines.duckdb import owner_columns
+from sfumato.engines.declared import owner_columns
 from sfumato.engines.reading import Source, quote
 from sfumato.engines.spark_kind import Kind, identifier, literal
 from sfumato.engines.spark_statement import Rows

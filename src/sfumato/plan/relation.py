@@ -228,7 +228,8 @@ def is_single(relation: Relation) -> bool:
 def row_by_row(relation: Relation) -> Scan | None:
     """The table of which each row gives at most one, whatever other rows there are; None: no such table.
 
-    It may be joined to a row of its unit in another table, if any row of the unit would do.
+    It may be joined to a row of its unit in another table, if any row of the unit would do, and
+    chosen by whether its unit has a row among others that are read so.
     """
     match relation:
         case Scan():
@@ -236,6 +237,8 @@ def row_by_row(relation: Relation) -> Scan | None:
         case Filter() | PublicJoin():
             return row_by_row(relation.source)
         case UnitJoin(source, other) if _is_any_row(other):
+            return row_by_row(source)
+        case Semi(source, units) if _is_any_row(units) or row_by_row(units) is not None:
             return row_by_row(source)
         case _:
             return None

@@ -108,6 +108,11 @@ class Unit:
         table, _, column = self.via.partition(".")
         return table, column
 
+    @property
+    def once(self) -> bool:
+        """Whether the limits say that a unit has one row."""
+        return self.max_rows_total == 1 or (self.max_rows == 1 and self.max_groups in (None, 1))
+
     def limited(self, *, max_rows: Bound, max_groups: Bound, max_rows_total: Bound) -> "Unit":
         """The same unit with other limits."""
         limits = (max_rows, max_groups, max_rows_total)

@@ -117,7 +117,7 @@ def plan_for_price(question: Question, dataset: Dataset, price: Price, kept: Map
     mechanisms = tuple(
         _mechanism(part, bounded, share, price.delta) for part, share in zip(bounded.parts, shares, strict=True)
     )
-    return Planned(question, bounded, mechanisms, (*question.notes, *layout_notes(bounded, kept)))
+    return Planned(question, bounded, mechanisms, (*question.notes, *layout_notes(bounded, dataset, kept)))
 
 
 def _counted(raw: Raw) -> Raw:
@@ -208,7 +208,7 @@ def plans_for_target(
             mechanisms = tuple(
                 _mechanism(part, bounded, cost, None) for part, cost in zip(bounded.parts, costs, strict=True)
             )
-            notes = (*question.notes, *wanted.notes, *layout_notes(bounded, kept))
+            notes = (*question.notes, *wanted.notes, *layout_notes(bounded, dataset, kept))
             plans.append(Planned(question, bounded, mechanisms, notes))
     if not plans:
         raise _unreachable(candidates, wanted, price)

@@ -16,9 +16,9 @@ from sfumato.plan.aggregate import (
     Variance,
     read_value,
 )
-from sfumato.plan.relation import is_single, predicates, scans
+from sfumato.plan.relation import Semi, is_single, predicates, scans
 from sfumato.plan.scalar import Field, Scalar, leaves
-from sfumato.plan.scope import is_one_group
+from sfumato.plan.scope import is_one_group, nodes
 from sfumato.plan.show import title
 from sfumato.plan.status import Bounded
 from sfumato.privacy.distance import Norm
@@ -130,6 +130,11 @@ def bias(bounded: Bounded) -> list[str]:
             "Prepared layout: rows of a unit beyond the sample are missing, whatever WHERE asks; every answer misses "
             "the same ones, so asking again does not average it out."
         )
+        looked_up = dict.fromkeys(scan.table for each in _semis(bounded) for scan in scans(each.units))
+        lines += [
+            f"Prepared layout: of {table} one row of a unit is looked at; more than the one declared are not."
+            for table in looked_up
+        ]
     lines += [
         f"WHERE: {name} is compared as declared: clipped to its bounds, on its steps." for name in _compared(bounded)
     ]
@@ -146,9 +151,20 @@ def bias(bounded: Bounded) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
+def _semis(bounded: Bounded) -> list[Semi]:
+    """Where units are looked up."""
+    return [each for each in nodes(bounded.tracked.raw.relation) if isinstance(each, Semi)]
+
+
+def _never_above(bounded: Bounded) -> str:
+    """What is missing lowers a count, but where a unit counts because it was not found."""
+    looked_for = bounded.tracked.kept is not None and any(each.negated for each in _semis(bounded))
+    return "" if looked_for else "never above the raw count; "
+
+
 def _bias_of(aggregate: Aggregate, bounded: Bounded, *, limited: bool) -> list[str]:
     name, limits = title(aggregate), bounded.tracked.limits
-    value = read_value(aggregate)
+    value, below = read_value(aggregate), _never_above(bounded)
     lines = []
     if isinstance(aggregate, Sum | Mean | Variance | Quantiles) and value is not None:
         clipped = [each.name for each in _fields(value.expression) if not isinstance(each.type, Boolean)]
@@ -166,12 +182,10 @@ def _bias_of(aggregate: Aggregate, bounded: Bounded, *, limited: bool) -> list[s
         return lines
     if isinstance(aggregate, CountUnits):
         cut = limited and (limits.groups or limits.total or bounded.tracked.kept)
-        return [f"{name}: never above the raw count; units beyond the limits are missing from it."] if cut else []
+        return [f"{name}: {below}units beyond the limits are missing from it."] if cut else []
     if isinstance(aggregate, CountDistinct):
-        return [
-            f"{name}: never above the raw count; values that only units beyond the limits have are missing from it."
-        ]
-    return [f"{name}: never above the raw count; rows beyond the limits are missing from it."] if limited else []
+        return [f"{name}: {below}values that only units beyond the limits have are missing from it."]
+    return [f"{name}: {below}rows beyond the limits are missing from it."] if limited else []
 
 
 def _compared(bounded: Bounded) -> list[str]:

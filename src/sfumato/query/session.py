@@ -137,6 +137,8 @@ class Session:
         Raises:
             Refused: the language, a missing declaration or the budget forbids it; free.
             WrongUse: the price is not one, or the key belongs to another question.
+            InvalidSource, InvalidDeclaration: the data has changed and is not as declared any more,
+                or a prepared layout is stale; free.
             EngineFailed: the cost stays spent.
         """
         asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)

@@ -186,9 +186,8 @@ def _limits(table: Table) -> tuple[int | None, bool]:
     unit = table.unit
     if unit is None:
         return None, False
-    once = unit.max_rows_total == 1 or (unit.max_rows == 1 and unit.max_groups in (None, 1))
     if isinstance(unit.max_rows_total, int):
-        return unit.max_rows_total, once
+        return unit.max_rows_total, unit.once
     if isinstance(unit.max_rows, int) and isinstance(unit.max_groups, int):
-        return unit.max_rows * unit.max_groups, once
-    return (1, True) if once else (None, False)
+        return unit.max_rows * unit.max_groups, unit.once
+    return (1, True) if unit.once else (None, False)

@@ -131,6 +131,37 @@ def test_a_join_to_any_row_of_the_unit_is_read_of_both_layouts():
         assert compile_plan(raw, data, Norm.L1, less).tracked.kept is None
 
 
+@pytest.mark.parametrize(
+    ("limits", "read"), [((1,), 4), ((1, 1), 4), ((9, 9, 1), 4), ((1, 2), None), ((2,), None), ((None, 1), None)]
+)
+@pytest.mark.parametrize("negated", [False, True])
+def test_units_are_looked_up_in_layouts_of_tables_with_one_row_of_each(limits, read, negated):
+    kept = {"visits": 4, "homes": 1}
+    data = dataset(sf.Unit("person", 2, 2))
+    homes = sf.Table("h.csv", unit=sf.Unit("person", *limits), columns={"letter": LETTER.type})
+    data = Dataset("data", {**data.tables, "homes": homes})
+    home = Scan("homes", "homes.", (HOME,), owner_of(data, "homes"))
+    summed = PerUnit(home, (), (COUNTED,))
+
+    def chosen_of(relation, kept=kept):
+        return compile_plan(Raw(relation, BY_LETTER, (CountRows(),)), data, Norm.L1, kept).tracked.kept
+
+    deep = UnitJoin(scan(data), first(Semi(other_scan(data), home, negated), (), (), "rank"))
+    for relation in (
+        Semi(scan(data), home, negated),
+        Semi(scan(data), Filter(home, IsNull(Field(HOME))), negated),
+        Filter(Semi(scan(data), home, negated), IsNull(Field(NUMBER))),
+        deep,
+    ):
+        assert chosen_of(relation) == read
+        assert chosen_of(relation, {"visits": 4}) is None
+    # of a row that is any of the unit's nothing has to be declared; a summary of its rows is another thing
+    assert chosen_of(Semi(scan(data), first(home, (), (), "rank"), negated)) == 4
+    assert chosen_of(Semi(scan(data), first(home, (Sort(Field(HOME)),), (), "rank"), negated)) is None
+    assert chosen_of(Semi(scan(data), summed, negated)) is None
+    assert chosen_of(Semi(Semi(scan(data), home), other_scan(data), negated)) is None
+
+
 def per_noise(plan):
     """What each part asks of the noise, in lattice steps: L1, or L2 squared."""
     fine = plan.refinement if plan.norm is Norm.L1 else plan.refinement**2
@@ -168,7 +199,8 @@ def test_a_layout_of_more_rows_is_counted_up_to_the_limits():
 
 def test_a_sample_is_no_part_of_another_question():
     data = dataset(sf.Unit("person", 2, 2))
-    semi, plain = (Raw(each, (), (CountRows(),)) for each in (Semi(scan(data), other_scan(data)), scan(data)))
+    summed = Semi(scan(data), PerUnit(other_scan(data), (), (COUNTED,)))
+    semi, plain = (Raw(each, (), (CountRows(),)) for each in (summed, scan(data)))
     for raw, unit, kept in ((semi, "person", 4), (plain, None, 4), (plain, "person", 0)):
         with pytest.raises(ValueError, match="one by one"):
             Tracked(raw, unit, Limits(2, 2, None), 1, kept)
@@ -181,7 +213,7 @@ def test_the_notes_say_what_was_read_and_why():
     kept = {"visits": 4}
 
     def notes(raw, norm, kept=kept):
-        return layout_notes(compile_plan(raw, data, norm, kept), kept)
+        return layout_notes(compile_plan(raw, data, norm, kept), data, kept)
 
     assert notes(simple, Norm.L1) == ("The prepared layout of visits was read: no part needs more noise for it.",)
     assert notes(simple, Norm.L2) == (
@@ -195,4 +227,8 @@ def test_the_notes_say_what_was_read_and_why():
     assert notes(both, Norm.L1) == ("The prepared layout of visits was not read: homes has none.",)
     assert notes(both, Norm.L1, {"visits": 4, "homes": 1}) == (
         "The prepared layout of visits, homes was read: no part needs more noise for it.",
+    )
+    looked_up = Raw(Semi(scan(data), other_scan(data)), BY_LETTER, (CountRows(),))
+    assert notes(looked_up, Norm.L1) == (
+        "The prepared layout of visits was not read: of visits it has a sample only, where any row of a unit counts.",
     )
