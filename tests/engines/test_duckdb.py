@@ -390,13 +390,16 @@ def test_a_run_that_takes_too_long_is_ended(asker, tmp_path, caplog, monkeypatch
     assert (said, "InterruptException" in logged) == (str(EngineFailed()), True)
 
 
-def test_ctrl_c_ends_the_statement_and_stays_what_it_is(tmp_path, monkeypatch):
+# rows of declared groups, and columns of those that are not
+@pytest.mark.parametrize("question", ["SELECT SUM(a) AS s FROM t", "SELECT b, COUNT(*) AS n FROM t GROUP BY b"])
+def test_ctrl_c_ends_the_statement_and_stays_what_it_is(question, tmp_path, monkeypatch):
     monkeypatch.setattr("sfumato.engines.duckdb.statements", lambda *_: (Statement(ENDLESS, (0,)),))
     limits = sf.Local(progress=lambda share: os.kill(os.getpid(), signal.SIGINT), time_limit=60)
-    table, ledger = sf.Table(pa.table({"a": [1]}), columns={"a": sf.Integer(0, 9)}), tmp_path / "l.db"
-    with sf.connect({"t": table}, dataset="d", budget=sf.Budget(1), ledger=ledger, engine=limits) as session:
+    columns, ledger = {"a": sf.Integer(0, 9), "b": sf.Text()}, tmp_path / "l.db"
+    table, budget = sf.Table(pa.table({"a": [1], "b": ["x"]}), columns=columns), sf.Budget(1, "2e-6")
+    with sf.connect({"t": table}, dataset="d", budget=budget, ledger=ledger, engine=limits) as session:
         with heard(), pytest.raises(KeyboardInterrupt):
-            session.query("SELECT SUM(a) AS s FROM t", epsilon=1)
+            session.query(question, epsilon=1, delta="1e-6" if "GROUP" in question else None)
         # the charge is forfeited, and nothing can be asked for it again
         assert session.budget.left == 0
         (row,) = charges(session._ledger)

@@ -69,6 +69,18 @@ def test_the_refusal_names_both_gates_of_a_mixed_account() -> None:
     assert "epsilon=1 or rho=0.0" in refused.value.problem
 
 
+def test_a_refused_delta_is_named() -> None:
+    balance = Balance(Gates.of(Budget(1, "1e-6")), Charge(10**11, 10**9, 2 * 10**17))
+    with pytest.raises(BudgetExceeded) as refused:
+        balance.require(Charge(10**11, 10**9, 9 * 10**17))
+    assert (refused.value.problem, refused.value.allowed) == (
+        "The question costs delta 0.0000009; the account has delta=0.0000003 left for questions.",
+        "at most delta=0.0000003: half of an account's delta is for questions, half for converting rho",
+    )
+    with pytest.raises(BudgetExceeded, match="the account is pure: it was opened without delta"):
+        Balance(Gates.of(Budget(1))).require(Charge(10**11, 10**9, 1))
+
+
 def test_what_is_left_is_exactly_what_is_admitted() -> None:
     balance = Balance(Gates.of(Budget(2, "1e-6")), spent=Charge(None, 123, 0))
     rho = int(balance.left.rho * ONE)

@@ -8,13 +8,14 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TypeVar
 
-from sfumato.accounting.filter import NOTHING, Charge, Gates, Left
+from sfumato.accounting.filter import DELTA_UNIT, NOTHING, Charge, Gates, Left
 from sfumato.errors import BudgetExceeded
 from sfumato.exact.rational import decimal_text
 from sfumato.privacy.event import Json
 
 T = TypeVar("T")
 
+_PURE = "the account is pure: it was opened without delta."
 _MOST_KEPT = 4096
 _CHARGES: dict[str, Charge] = {}
 
@@ -90,13 +91,15 @@ class Balance:
         """Refuses a charge that no gate admits."""
         if self.gates.admits(self.taken + charge):
             return
+        if charge.delta > self.left.delta:
+            raise _delta_exceeded(charge.delta, self.left.delta, is_pure=self.gates.rho is None)
         asked = (
             f"epsilon {units_text(charge.epsilon)}" if charge.epsilon is not None else f"rho {units_text(charge.rho)}"
         )
         options = self._options()
         if charge.epsilon is None and self.gates.rho is None:
             raise BudgetExceeded(
-                f"The question costs {asked}, and the account is pure: it was opened without delta.",
+                f"The question costs {asked}, and {_PURE}",
                 allowed=" or ".join(options),
                 remedy="Ask with epsilon=: discrete Laplace noise is all that a pure account can pay for.",
             )
@@ -113,6 +116,25 @@ class Balance:
         left = self.left
         options = [f"epsilon={decimal_text(left.epsilon)}"] if left.epsilon else []
         return [*options, f"rho={decimal_text(left.rho)}"] if left.rho else options
+
+
+def _delta_exceeded(asked: int, left: int, *, is_pure: bool) -> BudgetExceeded:
+    costs, few = f"The question costs delta {_delta_text(asked)}", _delta_text(left)
+    if is_pure:
+        return BudgetExceeded(
+            f"{costs}, and {_PURE}",
+            allowed="questions to declared groups, with epsilon=",
+            remedy="Declare the values of what you group by. Only the owner can open an account with delta.",
+        )
+    return BudgetExceeded(
+        f"{costs}; the account has delta={few} left for questions.",
+        allowed=f"at most delta={few}: half of an account's delta is for questions, half for converting rho",
+        remedy="Ask with a smaller delta, or read the answers already stored, which are free.",
+    )
+
+
+def _delta_text(units: int) -> str:
+    return decimal_text(Fraction(units, DELTA_UNIT))
 
 
 def units_text(units: int | None) -> str:
