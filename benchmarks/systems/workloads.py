@@ -78,11 +78,16 @@ def _by_hand() -> Mapping[str, str]:
 BY_HAND = _by_hand()
 
 
+def limits(rows: int) -> sf.Local:
+    """What is spilled only where much more could be asked for than there is."""
+    return sf.Local(memory_limit="3500MB") if rows > 10**7 else sf.Local()
+
+
 @cache
 def _session(rows: int) -> sf.Session:
     ledger = tempfile.mkdtemp(prefix="sfumato-bench-")
-    budget = sf.Budget(10**6, "0.1")
-    return sf.connect(tables(events(FOLDER, rows)), dataset=f"bench-{rows}", budget=budget, ledger=f"{ledger}/l.db")
+    declared, budget, name = tables(events(FOLDER, rows)), sf.Budget(10**6, "0.1"), f"bench-{rows}"
+    return sf.connect(declared, dataset=name, budget=budget, ledger=f"{ledger}/l.db", engine=limits(rows))
 
 
 @cache
@@ -92,7 +97,8 @@ def _prepared(rows: int) -> sf.Session:
     declared, budget, name = tables(place), sf.Budget(10**6, "0.1"), f"bench-{rows}"
 
     def opened() -> sf.Session:
-        return sf.connect(declared, dataset=name, budget=budget, ledger=f"{ledger}/l.db", prepared=place / "layouts")
+        kept, file = place / "layouts", f"{ledger}/l.db"
+        return sf.connect(declared, dataset=name, budget=budget, ledger=file, prepared=kept, engine=limits(rows))
 
     try:
         return opened()
@@ -103,7 +109,9 @@ def _prepared(rows: int) -> sf.Session:
 
 @cache
 def _connection(rows: int) -> duckdb.DuckDBPyConnection:
-    opened, place = duckdb.connect(), events(FOLDER, rows)
+    opened, place, limit = duckdb.connect(), events(FOLDER, rows), limits(rows).memory_limit
+    if limit is not None:
+        opened.execute(f"SET memory_limit = '{limit}'")
     for name in ("events", "users"):
         opened.execute(f"CREATE VIEW {name} AS FROM read_parquet('{place / name}.parquet')")
     return opened

@@ -12,7 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
-from benchmarks import accounting, driver, engines, figures, figures_engines, ledger, noise, report, slow_disk, worker
+from benchmarks import (
+    accounting,
+    driver,
+    engines,
+    figures,
+    figures_engines,
+    largest,
+    ledger,
+    noise,
+    report,
+    slow_disk,
+    worker,
+)
 from benchmarks.compare import (
     Case,
     Kind,
@@ -322,7 +334,7 @@ def test_the_bars_of_the_engines_are_those_of_the_issue():
         "1M: W5 error of p50": "<= 1.5",
         "10M: W5 error of p50": "<= 1.5",
     }
-    large = {(case.name, case.unit.name): case.bar.text for case in engines.cases(engines.LARGEST) if case.bar}
+    large = {(case.name, case.unit.name): case.bar.text for case in largest.once() if case.bar}
     assert large == {
         ("100M: W2 by 50 regions", "s"): "<= 15",
         ("100M: W2 by 50 regions, prepared", "s"): "<= 2",
