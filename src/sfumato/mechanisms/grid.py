@@ -72,7 +72,8 @@ class GridQuantiles:
 
     def release(self, weights: Sequence[int], entropy: Entropy = SYSTEM) -> tuple[int, ...]:
         """The chosen leaf for each level, of one group."""
-        if not weights or any(isinstance(each, bool) or not isinstance(each, int) or each < 0 for each in weights):
+        kinds = set(map(type, weights))
+        if not all(issubclass(each, int) and each is not bool for each in kinds) or min(weights, default=-1) < 0:
             raise InvalidDeclaration("Weights of leaves.", allowed="integers, 0 or greater, one a leaf")
         return tuple(
             exponential(rank_scores(weights, level), rate / level.denominator, entropy)
