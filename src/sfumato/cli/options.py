@@ -95,8 +95,9 @@ def require_outputs(config: str, *paths: str | None) -> None:
     declared = read_declarations(config)
     ledger = [f"{declared.ledger}{each}" for each in ("", "-wal", "-shm", ".key")]
     kept = {Path(each).resolve() for each in (config, *ledger, *_files(declared))}
-    for path in paths:
-        if path is not None and not kept.isdisjoint({(place := Path(path).resolve()), *place.parents}):
+    for path in filter(None, paths):
+        place = Path(path).resolve()
+        if not kept.isdisjoint((place, *place.parents)):
             raise WrongUse(
                 f"{path!r} is declared in {config!r}, or lies in a folder that is.", remedy="Write to another path."
             )
