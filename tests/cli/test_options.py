@@ -108,7 +108,7 @@ def test_no_output_goes_into_a_folder_of_data_or_to_a_key(tmp_path: Path) -> Non
     (tmp_path / "events").mkdir()
     config = tmp_path / "sfumato.toml"
     config.write_text('dataset = "d"\nledger = "l.db"\n[tables.t]\nsource = "events"\n')
-    for name in ("events/x.csv", "l.db.key"):
+    for name in ("events/x.csv", "l.db.key", "l.db.head", "l.db.lock"):
         with pytest.raises(WrongUse, match="is declared"):
             require_outputs(str(config), str(tmp_path / name))
     require_outputs(str(config), None, str(tmp_path / "x.csv"))

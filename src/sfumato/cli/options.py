@@ -93,7 +93,7 @@ def require_outputs(config: str, *paths: str | None) -> None:
     """
     require_folders(*paths)
     declared = read_declarations(config)
-    ledger = [f"{declared.ledger}{each}" for each in ("", "-wal", "-shm", ".key")]
+    ledger = [f"{declared.ledger}{each}" for each in ("", "-wal", "-shm", ".key", ".head", ".lock")]
     kept = {Path(each).resolve() for each in (config, *ledger, *_files(declared))}
     for path in filter(None, paths):
         place = Path(path).resolve()
