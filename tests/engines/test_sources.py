@@ -331,3 +331,14 @@ def test_a_file_is_opened_as_itself(tmp_path):
         found = opened(connection, "t", sf.Table(path))
         assert found.paths == (path,)
         assert connection.execute(f"SELECT * FROM {found.sql}").fetchall() == [(1,)]
+
+
+def test_what_is_no_frame_is_refused_without_a_word_of_its_own():
+    class Lazy:
+        @property
+        def columns(self):
+            raise RuntimeError(CANARY)
+
+    with pytest.raises(InvalidSource, match="'Lazy' cannot be read") as caught:
+        DuckDB({"t": sf.Table(Lazy(), columns=COLUMNS)})
+    assert caught.value.__context__ is None

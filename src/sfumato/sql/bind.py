@@ -134,7 +134,9 @@ def _by_name(parameters: Parameters | None) -> dict[str, Parameter]:
     if isinstance(parameters, Mapping):
         return {str(name).lower(): value for name, value in parameters.items()}
     if isinstance(parameters, str) or not isinstance(parameters, Sequence):
-        raise WrongUse(f"parameters= that is one {type(parameters).__name__}.", allowed="a list of values, or a mapping of names")
+        raise WrongUse(
+            f"parameters= that is one {type(parameters).__name__}.", allowed="a list of values, or a mapping of names"
+        )
     return {str(place): value for place, value in enumerate(parameters, 1)}
 
 
