@@ -156,6 +156,12 @@ def test_a_category_value_cannot_also_be_missing():
     assert Category({"a": "b", "c": "d"}, missing="b").missing == ("b",)
 
 
+@pytest.mark.parametrize("name", ["true", "false", "missing"])
+def test_texts_that_are_none_are_refused_by_the_name_that_was_given(name):
+    with pytest.raises(InvalidDeclaration, match=f"^{name}=1\\."):
+        Boolean(**{name: 1})
+
+
 def test_a_boolean_codes_its_texts():
     kind = Boolean(true=["Y", "J"], false="N", missing=("", "?"))
     assert kind.texts() == (("N", 0), ("Y", 1), ("J", 1))
