@@ -272,16 +272,11 @@ def _bounds(lower: Number, upper: Number) -> tuple[Fraction, Fraction]:
 def _markers(given: str | Sequence[str] | None, name: str = "missing") -> Markers:
     if given is None:
         return None
-    markers = (
-        (given,)
-        if isinstance(given, str)
-        else tuple(given)
-        if isinstance(given, list | tuple | set)
-        else (None,)
-    )
+    markers = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list | tuple | set) else (None,)
     if not all(isinstance(marker, str) for marker in markers):
         raise InvalidDeclaration(f"{name}={given!r}.", allowed="a text such as 'N', or several")
-    return markers
+    # the order of a set is another one in each process, and a plan with another order another plan
+    return tuple(sorted(markers)) if isinstance(given, set) else markers
 
 
 def _shown(missing: Markers) -> str:
