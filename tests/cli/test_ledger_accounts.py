@@ -92,3 +92,15 @@ def test_no_command_makes_a_ledger(shell: Shell) -> None:
     for command in (("accounts",), ("freeze",), ("share", "--allow"), ("allocate", "--epsilon", "1")):
         assert shell.run("ledger", *command).err.startswith("LedgerMissing")
     assert not (shell.folder / "ledger.db").exists()
+
+
+@pytest.mark.parametrize("option", ["--purpose", "--analyst"])
+@pytest.mark.parametrize(
+    "act", [("allocate", "--epsilon", "1"), ("freeze",), ("thaw",), ("refresh", "--epsilon", "1", "--reason", "x")]
+)
+def test_an_empty_name_is_not_the_account_above(asked: Shell, act: tuple[str, ...], option: str) -> None:
+    before = asked.run("ledger", "log").out
+    above = ("--purpose", "research") if option == "--analyst" else ()
+    ran = asked.run("ledger", *act, *above, option, "")
+    assert (ran.code, ran.err.split(":")[0]) == (2, "WrongUse")
+    assert asked.run("ledger", "log").out == before

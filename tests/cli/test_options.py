@@ -9,11 +9,12 @@ from pathlib import Path
 import click
 import pytest
 
-from sfumato.cli.options import as_json, asked, emit, priced
+from sfumato.cli.options import as_json, asked, emit, priced, require_outputs
 from sfumato.errors import WrongUse
 from sfumato.query.answer import Answer
 from sfumato.query.request import OnAverage
 from tests.contracts.people import session
+from tests.contracts.shell import COUNT, Shell
 
 
 @pytest.fixture(scope="module")
@@ -78,3 +79,36 @@ def test_csv_leaves_an_unbounded_interval_empty(answer: Answer, capsys: pytest.C
 def test_the_json_reads_back(answer: Answer, capsys: pytest.CaptureFixture[str]) -> None:
     emit(answer, "json", None)
     assert json.loads(capsys.readouterr().out)["rows"] == answer.rows
+
+
+@pytest.mark.parametrize(
+    "place", ["ledger.db", "ledger.db-wal", "./ledger.db", "sfumato.toml", "people.csv", "link.csv"]
+)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("query", COUNT, "--epsilon", "1", "--output"),
+        ("query", COUNT, "--epsilon", "1", "--save-plot"),
+        ("ledger", "export", "--output"),
+        ("ledger", "report", "--output"),
+        ("ledger", "head", "--output"),
+    ],
+    ids=["query", "plot", "export", "report", "head"],
+)
+def test_no_output_replaces_what_is_declared(shell: Shell, command: tuple[str, ...], place: str) -> None:
+    shell.run("query", COUNT, "--epsilon", "1")
+    (shell.folder / "link.csv").symlink_to("people.csv")
+    kept = {name: (shell.folder / name).read_bytes() for name in ("ledger.db", "sfumato.toml", "people.csv")}
+    ran = shell.run(*command, place)
+    assert (ran.code, "is declared" in ran.err) == (2, True)
+    assert {name: (shell.folder / name).read_bytes() for name in kept} == kept
+
+
+def test_no_output_goes_into_a_folder_of_data_or_to_a_key(tmp_path: Path) -> None:
+    (tmp_path / "events").mkdir()
+    config = tmp_path / "sfumato.toml"
+    config.write_text('dataset = "d"\nledger = "l.db"\n[tables.t]\nsource = "events"\n')
+    for name in ("events/x.csv", "l.db.key", "l.db.head", "l.db.lock"):
+        with pytest.raises(WrongUse, match="is declared"):
+            require_outputs(str(config), str(tmp_path / name))
+    require_outputs(str(config), None, str(tmp_path / "x.csv"))

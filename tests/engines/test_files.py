@@ -30,6 +30,30 @@ def test_a_csv_is_read_as_text(connection, tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("a,b\n1,2\n\n3,4\n\n", [("1", "2"), ("3", "4")]),
+        ("a\n1\n\n2\n", [("1",), (None,), ("2",)]),
+        ("a,b\n1,2,\n3,4,,\n5,\n", [("1", "2"), ("3", "4"), ("5", None)]),
+        ("a\n1,\n", [("1",)]),
+    ],
+    ids=["empty lines", "empty lines of one column", "commas at the end", "a comma after one column"],
+)
+def test_empty_lines_and_ends(connection, tmp_path, text, rows):
+    path = tmp_path / "data.csv"
+    path.write_text(text)
+    assert connection.execute(f"SELECT * FROM {from_file(connection, 't', path)}").fetchall() == rows
+
+
+@pytest.mark.parametrize("text", ["", "\n", "\ufeff", "a,\n1,2\n"])
+def test_a_first_line_that_names_no_column_says_what_to_do(connection, tmp_path, text):
+    path = tmp_path / "data.csv"
+    path.write_text(text)
+    with pytest.raises(InvalidSource, match="Write the names of the columns there"):
+        from_file(connection, "t", path)
+
+
 @pytest.mark.parametrize("name", ["data[1].csv", "data*.parquet", "dat?.csv"])
 def test_a_pattern_is_no_file(connection, tmp_path, name):
     (tmp_path / name).write_bytes(b"a\n1\n")

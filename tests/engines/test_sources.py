@@ -338,3 +338,14 @@ def test_frames_and_databases_do_not_change(database):
             found = opened(connection, "t", table)
             database.touch()
             assert not found.has_changed
+
+
+def test_what_is_no_frame_is_refused_without_a_word_of_its_own():
+    class Lazy:
+        @property
+        def columns(self):
+            raise RuntimeError(CANARY)
+
+    with pytest.raises(InvalidSource, match="'Lazy' cannot be read") as caught:
+        DuckDB({"t": sf.Table(Lazy(), columns=COLUMNS)})
+    assert caught.value.__context__ is None

@@ -2,6 +2,9 @@
 """Column types: their codes, what decodes them, and what cannot be declared."""
 
 import datetime
+import os
+import subprocess
+import sys
 from fractions import Fraction
 
 import pytest
@@ -154,6 +157,25 @@ def test_a_category_value_cannot_also_be_missing():
     with pytest.raises(InvalidDeclaration, match="marker for missing"):
         Category("a", "b", missing=["c", "b"])
     assert Category({"a": "b", "c": "d"}, missing="b").missing == ("b",)
+
+
+def test_a_set_of_markers_has_the_same_order_in_every_process():
+    text = (
+        "from sfumato.metadata import Boolean; print(Boolean(true={'a', 'b', 'c', 'd'}, missing={'N', 'x', '-', '?'}))"
+    )
+    shown = {
+        subprocess.run(
+            [sys.executable, "-c", text], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in "1234"
+    }
+    assert len(shown) == 1
+
+
+@pytest.mark.parametrize("name", ["true", "false", "missing"])
+def test_texts_that_are_none_are_refused_by_the_name_that_was_given(name):
+    with pytest.raises(InvalidDeclaration, match=f"^{name}=1\\."):
+        Boolean(**{name: 1})
 
 
 def test_a_boolean_codes_its_texts():

@@ -2,6 +2,7 @@
 """The dataframe front makes the plans of the SQL that it stands for."""
 
 import datetime
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -101,6 +102,43 @@ def test_a_text_cannot_leave_its_quotes() -> None:
 def test_what_is_no_constant_is_refused(value: object) -> None:
     with pytest.raises(WrongUse, match="constant"):
         col("x") + value
+
+
+YOUNG, MALE = col("age") < 30, col("sex") == "M"
+
+
+@pytest.mark.parametrize(
+    ("test", "text"),
+    [
+        ((YOUNG | MALE).is_null(), "(age < 30 OR sex = 'M') IS NULL"),
+        ((~col("smoker")).is_null(), "(NOT smoker) IS NULL"),
+        (YOUNG.isin(True), "(age < 30) IN (TRUE)"),
+        (YOUNG == MALE, "(age < 30) = (sex = 'M')"),
+        (YOUNG.is_null() == col("smoker"), "((age < 30) IS NULL) = smoker"),
+        ((col("age") + 1).between(2, 3), "age + 1 BETWEEN 2 AND 3"),
+    ],
+)
+def test_a_test_of_a_test_is_in_brackets(test: Expression, text: str) -> None:
+    assert repr(test) == text
+    built = people().where(test).agg(n=count())
+    assert understand(built.sql, DATASET).raw == understand(built.select, DATASET).raw
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda: people().where("age > 3"),
+        lambda: people().where(True),
+        lambda: people().agg("age"),
+        lambda: people().agg(n=3),
+        lambda: people().group_by(3),
+        lambda: col("age").alias(3),
+        lambda: people().join(3, on="person"),
+    ],
+)
+def test_what_is_no_expression_is_refused(step: Callable[[], object]) -> None:
+    with pytest.raises(WrongUse):
+        step()
 
 
 def test_python_logic_is_refused() -> None:

@@ -66,5 +66,13 @@ def test_html_shows_any_text_and_runs_none_of_it(text: str) -> None:
     assert [reader.texts[3], reader.texts[6]] == [text, text]
 
 
+@pytest.mark.parametrize("text", ["two\nlines", "\x1b[2J", "\x9b1m", "a\rb", "\u2028", "\u202egnp"])
+def test_no_text_of_the_data_is_a_command_to_a_terminal(text: str) -> None:
+    shown = text_table([text], [[text]])
+    assert len(shown.splitlines()) == 3
+    assert shown.replace("\n", "").isprintable()
+    assert "\u200d" in text_table(["x"], [["a\u200db"]])
+
+
 def test_a_long_html_table_says_how_much_is_left_out() -> None:
     assert html_table(["a"], [["1"]] * 5, limit=3).endswith("<p>... 2 more rows</p>")

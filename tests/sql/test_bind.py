@@ -75,8 +75,12 @@ def test_a_missing_a_spare_and_a_shapeless_parameter_are_refused(ask):
         ask(COUNT + "age > :who")
     with pytest.raises(WrongUse, match=r"does not use: \$2"):
         ask(COUNT + "age > $1", parameters=[1, 2])
-    with pytest.raises(WrongUse, match="one text"):
-        ask(COUNT + "age > $1", parameters="1")
+
+
+@pytest.mark.parametrize("given", ["1", 1, 1.5, iter([1]), {1}])
+def test_parameters_are_a_list_or_a_mapping(ask, given):
+    with pytest.raises(WrongUse, match="parameters= that is one "):
+        ask(COUNT + "age > $1", parameters=given)
 
 
 def test_today_is_a_constant_and_said_so(ask, where):

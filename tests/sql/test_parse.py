@@ -54,6 +54,21 @@ def test_a_syntax_error_shows_where(text, line, column):
     assert (refusal.value.line, refusal.value.column) == (line, column)
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("SELECT SUM(--x) FROM t", "Not SQL: Something is missing at '(', line 1"),
+        ("SELECT COUNT(*) FROM t WHERE x >", "Not SQL: Something is missing at '>', line 1"),
+        ("SELECT COUNT(*) FROM", "Not SQL: Expected table name at 'FROM', line 1"),
+        ("SELECT SUM(x FROM t", "Not SQL: Expecting ) at 'FROM', line 1"),
+    ],
+)
+def test_a_syntax_error_says_nothing_of_the_parsers_inside(text, told):
+    with pytest.raises(SqlSyntaxError) as refusal:
+        parse(text)
+    assert str(refusal.value).startswith(told)
+
+
 @pytest.mark.parametrize("text", ["SELECT 'never closed", 'SELECT "never closed', "SELECT 1 /* never closed"])
 def test_an_open_quote_is_a_syntax_error(text):
     with pytest.raises(SqlSyntaxError):

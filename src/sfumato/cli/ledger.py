@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from sfumato.cli.options import config, require_folders, write_file
+from sfumato.cli.options import config, require_outputs, write_file
 from sfumato.errors import LedgerCorrupt, WrongUse
 from sfumato.ledger.seal import Head, Signer
 from sfumato.ledger.spend import Ledger
@@ -89,7 +89,7 @@ def verify(config: str, heads: tuple[str, ...]) -> None:
 @click.option("--key", type=click.Path(dir_okay=False), help="The signing key [default: beside the ledger].")
 def head(config: str, output: str, key: str | None) -> None:
     """Sign what every chain ends with now, for 'verify --head'."""
-    require_folders(output)
+    require_outputs(config, output)
     with opened(config) as (ledger, _):
         signer = Signer(key or _default_key(ledger))
         signed = ledger.store.read(lambda rows: signer.sign(ledger.store.identity, rows))

@@ -12,8 +12,16 @@ from sfumato.ledger.standing import Standing
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
 
-_purpose = click.option("--purpose", default="", help="The purpose below the dataset.")
-_analyst = click.option("--analyst", default="", help="The analyst below the purpose.")
+
+def _name(_: click.Context, option: click.Parameter, value: str | None) -> str:
+    """A name that was given, or "" for none: an empty shell variable must not mean the account above."""
+    if value == "":
+        raise WrongUse(f"{option.opts[0]} without a name.", remedy="Leave the option out for the account above.")
+    return value or ""
+
+
+_purpose = click.option("--purpose", callback=_name, help="The purpose below the dataset.")
+_analyst = click.option("--analyst", callback=_name, help="The analyst below the purpose.")
 _epsilon = click.option("--epsilon", help="The limit in pure differential privacy.")
 _delta = click.option("--delta", default="0", show_default=True, help="The delta of the limit.")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from sfumato.cli.ledger import opened
-from sfumato.cli.options import config, require_folders, write_file
+from sfumato.cli.options import config, require_outputs, write_file
 from sfumato.errors import WrongUse
 from sfumato.ledger.archive import lines, load
 from sfumato.ledger.report import page
@@ -25,7 +25,7 @@ from sfumato.query.load import read_declarations
 @click.option("--output", required=True, type=click.Path(dir_okay=False), help="The file to write.")
 def _export(config: str, output: str) -> None:
     """Write the whole ledger, answers included, as lines of JSON. It is as confidential as they are."""
-    require_folders(output)
+    require_outputs(config, output)
 
     def write(rows: Rows) -> int:
         count = 0
@@ -71,7 +71,7 @@ def _migrate(config: str, target: str | None) -> None:
 @click.option("--language", type=click.Choice(list(LANGUAGES)), default="en", show_default=True)
 def _report(config: str, output: str, language: str) -> None:
     """One page in plain words: what was released, by whom, for what purpose, at what cost, what is left."""
-    require_folders(output)
+    require_outputs(config, output)
     with opened(config) as (ledger, declared):
         found = summary(ledger, declared.dataset.name)
     write_file(output, page(found, language).encode())

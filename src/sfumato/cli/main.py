@@ -66,7 +66,8 @@ def run(arguments: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted. A question that had begun stays charged.", err=True)
         return 3
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):
+        # click exits where nobody reads what it writes any more
         return 0
     except Exception as error:
         # its text could quote private data

@@ -15,6 +15,7 @@ from sfumato.errors import InvalidNumber, WrongUse
 from sfumato.exact.rational import Number, to_fraction
 from sfumato.privacy.event import Json
 from sfumato.query.answer import Answer
+from sfumato.query.load import Declarations, read_declarations
 from sfumato.query.request import OnAverage
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -83,6 +84,29 @@ def require_folders(*paths: str | None) -> None:
     for path in paths:
         if path is not None and not Path(path).absolute().parent.is_dir():
             raise WrongUse(f"No folder for {path!r}.", remedy="Make the folder first; nothing was charged.")
+
+
+def require_outputs(config: str, *paths: str | None) -> None:
+    """As ``require_folders``; refuses besides an output that would replace what the file declares, or itself.
+
+    A ledger that is written over is a budget that nobody remembers.
+    """
+    require_folders(*paths)
+    declared = read_declarations(config)
+    ledger = [f"{declared.ledger}{each}" for each in ("", "-wal", "-shm", ".key", ".head", ".lock")]
+    kept = {Path(each).resolve() for each in (config, *ledger, *_files(declared))}
+    for path in filter(None, paths):
+        place = Path(path).resolve()
+        if not kept.isdisjoint((place, *place.parents)):
+            raise WrongUse(
+                f"{path!r} is declared in {config!r}, or lies in a folder that is.", remedy="Write to another path."
+            )
+
+
+def _files(declared: Declarations) -> list[str | Path]:
+    """The files and folders of the declared tables."""
+    sources = [table.source for table in declared.dataset.tables.values()]
+    return [each for each in sources if isinstance(each, str | Path)]
 
 
 def write_file(path: str, content: bytes) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from sfumato.cli.options import asked, config, emit, named, parameters, priced, require_folders, write_file
+from sfumato.cli.options import asked, config, emit, named, parameters, priced, require_outputs, write_file
 from sfumato.cli.waiting import waiting
 from sfumato.query.load import load
 
@@ -33,7 +33,7 @@ def command(
 
     The same question at the same price is answered from the ledger, at no cost.
     """
-    require_folders(output, save_plot)
+    require_outputs(config, output, save_plot)
     with waiting() as engine, load(config, engine=engine) as session:
         answer = session.query(sql, parameters=named(parameters), **asked(**price))
         budget = repr(session.budget)

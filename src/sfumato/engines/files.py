@@ -154,6 +154,9 @@ def _header(name: str, path: Path) -> list[str]:
     except (OSError, UnicodeDecodeError, csv.Error) as failure:
         raise unreadable(name, path, type(failure).__name__) from None
     if not header or "" in header:
-        raise InvalidSource(f"Table {name!r}: the first line of {path.name!r} does not name each column.")
+        raise InvalidSource(
+            f"Table {name!r}: the first line of {path.name!r} does not name each column.",
+            remedy="Write the names of the columns there, with commas between them.",
+        )
     require_names(name, path.name, header)
     return header

@@ -218,8 +218,6 @@ def _plain_tables(connection: duckdb.DuckDBPyConnection, alias: str) -> list[str
 
 def _from_frame(connection: duckdb.DuckDBPyConnection, name: str, source: object) -> str:
     failed, kind = "", type(source).__name__
-    # those of an Arrow table are no names; Arrow itself would refuse a pandas frame without naming the column
-    require_names(name, kind, [each for each in getattr(source, "columns", ()) if isinstance(each, str)])
     names: list[str] = []
     try:
         import pyarrow  # an Arrow frame needs it, a file does not
@@ -229,6 +227,9 @@ def _from_frame(connection: duckdb.DuckDBPyConnection, name: str, source: object
         connection.register(f"source_{name}", table)
     except Exception as failure:
         failed = type(failure).__name__
+    if failed == "ValueError":
+        # what Arrow says of a pandas frame in which two columns have one name, without naming it
+        require_names(name, kind, [each for each in getattr(source, "columns", ()) if isinstance(each, str)])
     if failed:
         # outside the handler: Arrow quotes the value that it stumbled over
         raise unreadable(name, kind, failed)

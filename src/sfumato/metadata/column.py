@@ -187,8 +187,8 @@ class Boolean(_Coded):
         false: str | Sequence[str] = _FALSE,
         missing: str | Sequence[str] | None = None,
     ) -> None:
-        object.__setattr__(self, "true", _markers(true) or ())
-        object.__setattr__(self, "false", _markers(false) or ())
+        object.__setattr__(self, "true", _markers(true, "true") or ())
+        object.__setattr__(self, "false", _markers(false, "false") or ())
         _set_codes(self, 0, 1, Fraction(1), missing)
         every = [*self.true, *self.false, *(self.missing or ())]
         if not self.true or not self.false or len(set(every)) != len(every):
@@ -269,19 +269,14 @@ def _bounds(lower: Number, upper: Number) -> tuple[Fraction, Fraction]:
     return low, high
 
 
-def _markers(missing: str | Sequence[str] | None) -> Markers:
-    if missing is None:
+def _markers(given: str | Sequence[str] | None, name: str = "missing") -> Markers:
+    if given is None:
         return None
-    markers = (
-        (missing,)
-        if isinstance(missing, str)
-        else tuple(missing)
-        if isinstance(missing, list | tuple | set)
-        else (None,)
-    )
+    markers = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list | tuple | set) else (None,)
     if not all(isinstance(marker, str) for marker in markers):
-        raise InvalidDeclaration(f"missing={missing!r}.", allowed="a text such as 'N', or several")
-    return markers
+        raise InvalidDeclaration(f"{name}={given!r}.", allowed="a text such as 'N', or several")
+    # the order of a set is another one in each process, and a plan with another order another plan
+    return tuple(sorted(markers)) if isinstance(given, set) else markers
 
 
 def _shown(missing: Markers) -> str:

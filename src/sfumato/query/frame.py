@@ -87,22 +87,30 @@ class Expression:
 
     def isin(self, *values: Literal) -> "Expression":
         """Whether it is one of the values."""
-        return Expression(exp.In(this=self.node, expressions=[_node(value) for value in values]))
+        return Expression(
+            exp.In(this=_paren(self.node, exp.In, right=True), expressions=[_node(value) for value in values])
+        )
 
     def between(self, low: Literal, high: Literal) -> "Expression":
         """Whether it is from ``low`` to ``high``, both included."""
-        return Expression(exp.Between(this=self.node, low=_node(low), high=_node(high)))
+        return Expression(
+            exp.Between(this=_paren(self.node, exp.Between, right=True), low=_node(low), high=_node(high))
+        )
 
     def is_null(self) -> "Expression":
         """Whether it is missing."""
-        return Expression(exp.Is(this=self.node, expression=exp.Null()))
+        return Expression(exp.Is(this=_paren(self.node, exp.Is, right=True), expression=exp.Null()))
 
     def like(self, pattern: str) -> "Expression":
         """Whether a text has the form of a pattern: % any text, _ one character."""
-        return Expression(exp.Like(this=self.node, expression=exp.Literal.string(pattern)))
+        return Expression(
+            exp.Like(this=_paren(self.node, exp.Like, right=True), expression=exp.Literal.string(pattern))
+        )
 
     def alias(self, name: str) -> "Expression":
         """The same under a name."""
+        if not isinstance(name, str):
+            raise WrongUse(f"alias({name!r}).", allowed="a name for the column")
         return Expression(exp.alias_(self.node, name, quoted=not name.isidentifier()))
 
     def count(self) -> "Expression":
@@ -148,7 +156,8 @@ class Expression:
 
     def _with(self, kind: type[exp.Expr], other: Operand) -> "Expression":
         right = _paren(_node(other), kind, right=kind not in (exp.And, exp.Or))
-        return Expression(kind(this=_paren(self.node, kind), expression=right))
+        left = _paren(self.node, kind, right=issubclass(kind, exp.Predicate))
+        return Expression(kind(this=left, expression=right))
 
     def __repr__(self) -> str:
         return self.node.sql(dialect="duckdb")
@@ -189,7 +198,7 @@ class Frame:
 
     def where(self, *tests: Expression) -> "Frame":
         """The rows that pass every test."""
-        return self._with(self.select.where(*(test.node for test in tests)))
+        return self._with(self.select.where(*(_expression(test).node for test in tests)))
 
     def join(self, table: str, *, on: str, how: str = "inner") -> "Frame":
         """Each row with the row of another table that agrees in the column ``on``: the unit, or a public key."""
@@ -199,14 +208,14 @@ class Frame:
 
     def group_by(self, *keys: str | Expression) -> "Frame":
         """A row of the answer for each value of the keys."""
-        nodes = [(col(key) if isinstance(key, str) else key).node for key in keys]
+        nodes = [_expression(col(key) if isinstance(key, str) else key).node for key in keys]
         plain = [node.this if isinstance(node, exp.Alias) else node for node in nodes]
         return self._with(self.select.select(*nodes).group_by(*plain))
 
     def agg(self, *aggregates: Expression, **named: Expression) -> "Frame":
         """The columns of the answer."""
-        nodes = [*(each.node for each in aggregates), *(each.alias(name).node for name, each in named.items())]
-        return self._with(self.select.select(*nodes))
+        columns = [*aggregates, *(_expression(each).alias(name) for name, each in named.items())]
+        return self._with(self.select.select(*(_expression(each).node for each in columns)))
 
     @property
     def sql(self) -> str:
@@ -230,7 +239,15 @@ def frame(name: str, ask: "Callable[..., Answer]", foresee: "Callable[..., Previ
     return Frame(exp.Select().from_(_table(name)), ask, foresee)
 
 
+def _expression(given: object) -> Expression:
+    if not isinstance(given, Expression):
+        raise WrongUse(f"{str(given)[:50]!r} is no expression.", allowed='sf.col("age") >= 65, sf.count()')
+    return given
+
+
 def _table(name: str) -> exp.Table:
+    if not isinstance(name, str):
+        raise WrongUse(f"A table {name!r}.", allowed="the name of a declared table")
     return exp.Table(this=exp.to_identifier(name))
 
 

@@ -2,11 +2,14 @@
 """A table of an answer as text and as HTML."""
 
 import html
+import re
 from collections.abc import Sequence
 
 from sfumato.privacy.event import Json
 
 Cells = Sequence[Sequence[str]]
+# What moves a terminal's cursor, ends a line, or turns the direction of writing.
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def number(value: Json) -> str:
@@ -54,15 +57,19 @@ def cells(columns: Sequence[dict[str, Json]], rows: Json, errors: Json) -> tuple
 
 
 def text_table(header: Sequence[str], body: Cells, limit: int = 60) -> str:
-    """A table in plain text; at most ``limit`` rows."""
-    shown = [header, *body[:limit]]
+    """A table in plain text, control characters escaped; at most ``limit`` rows."""
+    shown = [[_printable(cell) for cell in row] for row in (header, *body[:limit])]
     widths = [max(len(row[place]) for row in shown) for place in range(len(header))]
-    lines = ["  ".join(cell.ljust(size) for cell, size in zip(header, widths, strict=True)).rstrip()]
+    lines = ["  ".join(cell.ljust(size) for cell, size in zip(shown[0], widths, strict=True)).rstrip()]
     lines.append("  ".join("-" * size for size in widths))
     lines += ["  ".join(cell.rjust(size) for cell, size in zip(row, widths, strict=True)) for row in shown[1:]]
     if len(body) > limit:
         lines.append(f"... {len(body) - limit:,} more rows")
     return "\n".join(lines)
+
+
+def _printable(cell: str) -> str:
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), cell)
 
 
 def html_table(header: Sequence[str], body: Cells, limit: int = 200) -> str:

@@ -133,8 +133,10 @@ def _by_name(parameters: Parameters | None) -> dict[str, Parameter]:
         return {}
     if isinstance(parameters, Mapping):
         return {str(name).lower(): value for name, value in parameters.items()}
-    if isinstance(parameters, str):
-        raise WrongUse("parameters= that is one text.", allowed="a list of values, or a mapping of names")
+    if isinstance(parameters, str) or not isinstance(parameters, Sequence):
+        raise WrongUse(
+            f"parameters= that is one {type(parameters).__name__}.", allowed="a list of values, or a mapping of names"
+        )
     return {str(place): value for place, value in enumerate(parameters, 1)}
 
 

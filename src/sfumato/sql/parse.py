@@ -2,6 +2,7 @@
 """Text to the syntax tree of one SELECT, or a refusal that shows where."""
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
@@ -17,6 +18,8 @@ logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 _DIALECT = Dialect.get_or_raise("duckdb")
 _MAX_LENGTH = 100_000
+# What an error of the parser tells of its own inside.
+_INSIDE = re.compile(r"Required keyword: .* missing for <class .*|( but got)? <Token .*")
 # Lowering and evaluation recurse a few calls a level; this leaves the caller room.
 _DEEPEST = 120
 
@@ -154,11 +157,11 @@ def _end_of(text: str) -> dict[str, str | int]:
 def _syntax_error(error: SqlglotError, text: str) -> SqlSyntaxError:
     first = (getattr(error, "errors", None) or [_end_of(text)])[0]
     line, column = int(first.get("line") or 1), int(first.get("col") or 1)
-    what = str(first.get("description") or "The text cannot be read").strip().rstrip(".")
+    what = _INSIDE.sub("", str(first.get("description") or "The text cannot be read")).strip().rstrip(".")
     near = str(first.get("highlight") or "")[:40]
     at = f" at {near!r}" if near else ""
     return SqlSyntaxError(
-        f"Not SQL: {what}{at}, line {line}, column {column}.",
+        f"Not SQL: {what or 'Something is missing'}{at}, line {line}, column {column}.",
         line=line,
         column=column,
         remedy="SELECT ... FROM table [WHERE ...] [GROUP BY ...] [HAVING ...] [ORDER BY ...] [LIMIT n]",
