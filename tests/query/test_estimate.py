@@ -140,7 +140,8 @@ def test_readings_turn_integers_into_values() -> None:
 def test_coarse_levels_stand_for_their_middle() -> None:
     income = Value.of(Column("income", Integer(0, 4 * 1024 - 1)))
     assert Quantiles(income, (Fraction(1, 2),)).coarse == 4
-    assert reading_of(Quantiles(income, (Fraction(1, 2),)), 1).lower == Fraction(3, 2)
+    quantiles = reading_of(Quantiles(income, (Fraction(1, 2),)), 1)
+    assert (quantiles.lower, quantiles.least, quantiles.upper) == (Fraction(3, 2), 0, 4 * 1024 - 1)
     assert reading_of(Variance(income), 1).lower == Fraction(3, 2)
 
 
@@ -193,12 +194,12 @@ def test_totals_of_groups_have_wider_intervals(values: list[int], copies: int) -
                 assert highest - lowest >= (high - low) * Fraction(99, 100) or copies == 1
 
 
-def test_a_quantile_has_a_rank_error_and_its_grid_for_an_interval() -> None:
-    reading = Reading(Kind.QUANTILES, Fraction(1, 8), Fraction(10), Fraction(1, 2), Fraction(13))
+def test_a_quantile_has_a_rank_error_and_the_whole_range_for_an_interval() -> None:
+    reading = Reading(Kind.QUANTILES, Fraction(1, 8), Fraction(10), Fraction(1, 2), Fraction(13), least=Fraction(39, 4))
     part = Released("QUANTILE", reading, None, ((4, 7),), (1,), (Fraction(1, 2), Fraction(1, 4)), 9)
     # the second lies in the last leaf, whose middle is beyond the range
     assert [part.point(0, place=place) for place in (0, 1)] == [12, 13]
-    assert part.interval(0, MISS) == (10, 13)
+    assert part.interval(0, MISS) == (Fraction(39, 4), 13)
     # (leaves - 1) exp(-rate x) = miss, x in weights of 1/8 of a row
     for place, per_weight in enumerate((2, 4)):
         assert float(part.rank_error(place, MISS)) == pytest.approx(math.log(8 / 0.05) * per_weight / 8)

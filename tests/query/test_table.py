@@ -114,7 +114,7 @@ def test_the_same_release_gives_the_same_bytes() -> None:
     rows = merged(output(), [counts(COUNTS)], GROUPS)
     one, two = (answer_body(FACTS, output(), rows, ["text"], shown) for _ in range(2))
     assert one == two
-    assert json.loads(one)["format"] == 3
+    assert json.loads(one)["format"] == 4
 
 
 @given(st.lists(st.integers(-(10**20), 10**20), min_size=5, max_size=5), st.fractions(Fraction(1, 1000), 1000))

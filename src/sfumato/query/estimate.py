@@ -57,6 +57,7 @@ class Reading:
     ``span`` a / (a + b). Variance: (a, b, c) likewise, with the mean share (a + b/2) / (a + b + c).
     Quantiles: leaf j stands for ``lower`` + ``span`` j; ``unit`` is the worth of a weight in rows.
     Means and quantiles are at most ``upper``: the last level of a grid may reach beyond the range.
+    ``least``: the lower end of the range of quantiles; ``lower`` is the middle of its first leaf.
     """
 
     kind: Kind
@@ -65,6 +66,7 @@ class Reading:
     span: Fraction = Fraction(0)
     upper: Fraction = Fraction(0)
     is_date: bool = False
+    least: Fraction = Fraction(0)
 
 
 def reading_of(aggregate: Aggregate, fine: int) -> Reading:
@@ -85,9 +87,10 @@ def reading_of(aggregate: Aggregate, fine: int) -> Reading:
             kind_of = value.type
             assert not isinstance(kind_of, Text), "lowering admits no text here"
             middle = kind_of.lower_code + Fraction(aggregate.coarse - 1, 2)
-            step, upper = kind_of.step, kind_of.upper_code * kind_of.step
-            is_date = isinstance(kind_of, Date)
-            return Reading(Kind.QUANTILES, Fraction(1, fine), middle * step, aggregate.coarse * step, upper, is_date)
+            step, is_date = kind_of.step, isinstance(kind_of, Date)
+            least, upper = kind_of.lower_code * step, kind_of.upper_code * step
+            span = aggregate.coarse * step
+            return Reading(Kind.QUANTILES, Fraction(1, fine), middle * step, span, upper, is_date, least)
         case _:
             return Reading(Kind.NUMBER, Fraction(1, fine))
 
@@ -131,11 +134,11 @@ class Released:
     def interval(self, row: int, miss: Fraction, statistic: Statistic = Statistic.VALUE, place: int = 0) -> Range:
         """An interval that holds the bounded statistic with probability >= 1 - miss.
 
-        Of a quantile: the whole grid; what is known of it is its rank (``rank_error``).
+        Of a quantile: the whole range; what is known of it is its rank (``rank_error``).
         """
         values, read = self.values[row], self.reading
         if self.noise is None:
-            return read.lower, read.upper
+            return read.least, read.upper
         if read.kind is Kind.NUMBER:
             return self._around(row, (read.unit,), miss)
         if statistic is Statistic.COUNT:

@@ -35,7 +35,7 @@ from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import AdditiveNoise, Json, event_from_json, event_to_json
 from sfumato.query.estimate import Kind, Reading, Released, ranges_of, value_of
 
-FORMAT = 3
+FORMAT = 4
 _DEFAULT_MISS = Fraction(5, 100)
 # A float could hold what is smaller.
 _LARGEST = 10**300
@@ -268,6 +268,7 @@ def _part_to_json(part: Released) -> Json:
         "span": str(read.span),
         "upper": str(read.upper),
         "date": read.is_date,
+        "least": str(read.least),
         "rates": [str(rate) for rate in part.rates],
         "leaves": part.leaves,
         "values": [[str(value) for value in values] for values in part.values],
@@ -279,10 +280,10 @@ def _part_from_json(form: Mapping[str, Json]) -> Released:
     values = cast(list[list[str]], form["values"])
     event = None if form["noise"] is None else event_from_json(form["noise"])
     assert event is None or isinstance(event, AdditiveNoise), "written by answer_body"
-    unit, lower, span, upper = (Fraction(str(form[name])) for name in ("unit", "lower", "span", "upper"))
+    unit, lower, span, upper, least = (Fraction(str(form[key])) for key in ("unit", "lower", "span", "upper", "least"))
     return Released(
         str(form["release"]),
-        Reading(Kind(form["kind"]), unit, lower, span, upper, bool(form["date"])),
+        Reading(Kind(form["kind"]), unit, lower, span, upper, bool(form["date"]), least),
         None if event is None else event.noise,
         tuple(tuple(int(value) for value in row) for row in values),
         tuple(cast(list[int], form["copies"])),
