@@ -3,6 +3,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -121,6 +122,18 @@ def test_a_closed_pipe_is_no_failure(shell: Shell) -> None:
         assert process.wait(timeout=60) == 0
         assert process.stderr is not None
         assert process.stderr.read() == b""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a disk that is always full")
+def test_an_answer_that_cannot_be_written_is_not_lost(shell: Shell) -> None:
+    command = [sys.executable, "-m", "sfumato", "query", COUNT, "--epsilon", "0.1"]
+    with Path("/dev/full").open("wb") as full:
+        ran = subprocess.run(command, cwd=shell.folder, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+    assert ran.returncode == 3
+    assert ran.stderr.startswith(b"What should be read or written could not be: No space left on device.")
+    spent = shell.run("budget").out
+    assert shell.run("query", COUNT, "--epsilon", "0.1").code == 0
+    assert shell.run("budget").out == spent
 
 
 def test_a_real_process_answers_and_refuses(shell: Shell) -> None:

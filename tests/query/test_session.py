@@ -191,13 +191,17 @@ def test_a_failed_connect_lets_the_ledger_go(tmp_path: Path) -> None:
         ({"dataset": ""}, InvalidDeclaration),
         ({"dataset": None}, InvalidDeclaration),
         ({"relation": "replace-one"}, InvalidDeclaration),
+        ({"analyst": ""}, WrongUse),
+        ({"purpose": None}, WrongUse),
+        ({"prepared": 3}, WrongUse),
+        ({"ledger": ":memory:"}, WrongUse),
     ],
     ids=repr,
 )
 def test_a_wrong_argument_of_connect_is_named(tmp_path: Path, wrong: dict[str, object], error: type[Exception]) -> None:
-    arguments = {"tables": {"people": table()}, "dataset": "d", "budget": sf.Budget(1), **wrong}
+    arguments = {"tables": {"people": table()}, "dataset": "d", "budget": sf.Budget(1), "ledger": tmp_path / "l.db"}
     with pytest.raises(error):
-        sf.connect(**arguments, ledger=tmp_path / "l.db")
+        sf.connect(**arguments | wrong)
     assert not (tmp_path / "l.db").exists()
 
 

@@ -69,6 +69,14 @@ def run(arguments: list[str]) -> int:
     except (BrokenPipeError, SystemExit):
         # click exits where nobody reads what it writes any more
         return 0
+    except OSError as error:
+        # the system's words, without the path
+        click.echo(
+            f"What should be read or written could not be: {error.strerror or type(error).__name__}. A question that "
+            "had been answered stays charged, and is answered again for nothing.",
+            err=True,
+        )
+        return 3
     except Exception as error:
         # its text could quote private data
         click.echo(f"An internal failure ({type(error).__name__}). Please report it.", err=True)

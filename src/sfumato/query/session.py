@@ -309,8 +309,7 @@ def connect(
     """
     if not isinstance(tables, Mapping):
         raise InvalidDeclaration(f"tables={type(tables).__name__}.", allowed='{"people": sf.Table(...)}')
-    if budget is not None and not isinstance(budget, Budget):
-        raise WrongUse(f"budget={budget!r}.", allowed="sf.Budget(epsilon=1, delta=1e-6)")
+    _require_kinds({"analyst": analyst, "purpose": purpose}, budget, prepared, ledger)
     declared = Dataset(dataset, dict(tables), relation, version)
     layouts = None if prepared is None else Prepared.open(prepared, declared)
     opened_engine = _engine(declared.tables, engine, layouts)
@@ -332,6 +331,19 @@ def connect(
         opened.close()
         opened_engine.close()
         raise
+
+
+def _require_kinds(names: Mapping[str, object], budget: object, prepared: object, ledger: object) -> None:
+    """Refuses what would fail later, or mean something else than it says."""
+    for name, value in names.items():
+        if not isinstance(value, str) or not value:
+            raise WrongUse(f"{name}={value!r}.", allowed="a text that is not empty")
+    if budget is not None and not isinstance(budget, Budget):
+        raise WrongUse(f"budget={budget!r}.", allowed="sf.Budget(epsilon=1, delta=1e-6)")
+    if prepared is not None and not isinstance(prepared, str | Path):
+        raise WrongUse(f"prepared={prepared!r}.", allowed="the folder that sf.prepare returned, or None")
+    if ledger == ":memory:":
+        raise WrongUse("A ledger in memory would forget what was spent.", allowed="the path of a file")
 
 
 def _engine(
