@@ -216,7 +216,7 @@ def _first(plan: Bounded, tables: Tables, places: Sequence[int], order: Order) -
     assert kept is not None, "a unit keeps some of its groups"
     counted = any(isinstance(plan.parts[place].aggregate, CountRows) for place in places)
     pairs = _select(["unit", *keys, *["count(*) AS n"] * counted], _rows(plan, tables, {}), ["unit", *keys])
-    amount = f"least(n, {plan.tracked.limits.rows})" if counted else "0"
+    amount = f"least(n, {plan.tracked.limits.rows})" if counted else ""
     first = order.first(pairs, keys, kept, amount, every_group(plan.tracked.raw.keys, keys))
     read = ["units" if isinstance(plan.parts[place].aggregate, CountUnits) else "amount" for place in places]
     return _select([*keys, *(f"{each} * {plan.refinement}" for each in read)], first)

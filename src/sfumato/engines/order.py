@@ -20,9 +20,8 @@ PRIME = 2**31 - 1
 # a number of 64 bits in three pieces
 _PIECE = 22
 # a place of 24 bits, the number of a group and an amount fit into 63 bits
-_COARSE = 2**7
-_GROUPS = 2**31
-LARGEST = 2**8 - 1
+_COARSE, _GROUP, _AMOUNT = 7, 31, 8
+LARGEST = 2**_AMOUNT - 1
 # So many declared groups are listed in a statement.
 _LISTED = 2**12
 
@@ -58,11 +57,11 @@ class Order:
             f"{self.units('found')}"
         )
 
-    def first(self, rows: str, names: Sequence[str], most: int, amount: str, groups: str = "") -> str:
+    def first(self, rows: str, names: Sequence[str], most: int, amount: str = "", groups: str = "") -> str:
         """Of each unit the first groups: how many units keep one (``units``), and the sum of an ``amount`` of theirs.
 
-        The few are kept while all come by, which is far cheaper than to sort them. An amount is from 0
-        to LARGEST, of columns that are not names. ``groups``: a SELECT of all that the names can
+        The few are kept while all come by, which is far cheaper than to sort them. An amount, where one is
+        asked for, is from 0 to LARGEST, of columns that are not names. ``groups``: a SELECT of all that the names can
         hold, each once, if that is known; it saves reading the rows twice.
 
         Guarantees:
@@ -70,15 +69,15 @@ class Order:
         """
         shown, by = ", ".join(names), ", ".join(f"{name} NULLS FIRST" for name in names)
         every = f"({groups})" if groups else "found"
+        added = f", sum(p & {LARGEST}) AS amount" if amount else ""
         return (
             f"WITH found AS {'' if groups else 'MATERIALIZED '}({rows}),\n"
             f"o AS MATERIALIZED (SELECT *, row_number() OVER (ORDER BY {by}) AS r FROM ({self.numbers(every, names)})),\n"
-            f"placed AS (SELECT found.unit, (({self.place}) * {_GROUPS} + r) * {LARGEST + 1} + {amount} AS p\n"
+            f"placed AS (SELECT found.unit, (({self.place}) * {2**_GROUP} + r) * {2**_AMOUNT} + {amount or 0} AS p\n"
             f"FROM found JOIN o ON {_same(names)}{self.units('found')}),\n"
             f"kept AS (SELECT unnest(min(p, {most})) AS p FROM placed GROUP BY unit),\n"
-            f"c AS (SELECT p // {LARGEST + 1} % {_GROUPS} AS r, count(*) AS units, sum(p % {LARGEST + 1}) AS amount "
-            "FROM kept GROUP BY r)\n"
-            f"SELECT {shown}, units, amount FROM c JOIN o ON c.r = o.r"
+            f"c AS (SELECT (p >> {_AMOUNT}) & {2**_GROUP - 1} AS r, count(*) AS units{added} FROM kept GROUP BY r)\n"
+            f"SELECT {shown}, units{', amount' if amount else ''} FROM c JOIN o ON c.r = o.r"
         )
 
     @property
@@ -110,7 +109,7 @@ class Order:
         digits = hashlib.md5(self.key.encode(), usedforsecurity=False).hexdigest()
         first, *times = (int(digits[start : start + 8], 16) for start in range(0, 32, 8))
         pieces = [
-            f"{each} * (({name} >> {shift}) & {2**_PIECE - 1})"
+            f"{each} * ({f'({name} >> {shift})' if shift else name} & {2**_PIECE - 1})"
             for each, shift in zip(times, range(0, 64, _PIECE), strict=True)
         ]
         return f"(({' + '.join([str(first), *pieces])}) % {PRIME})"
@@ -133,7 +132,7 @@ def every_group(keys: Sequence[GroupKey], names: Sequence[str]) -> str:
 
 
 def _place(a: str, y: str, b: str) -> str:
-    return f"({a} * {y} + {b}) % {PRIME} // {_COARSE}"
+    return f"(({a} * {y} + {b}) % {PRIME}) >> {_COARSE}"
 
 
 def _hexadecimal(digits: str, start: int, length: int) -> str:
