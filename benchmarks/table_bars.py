@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of docs/engines.md, docs/ledger.md, docs/query.md and docs/scale.md, from their results: ``make figures``.
+"""The tables of docs/engines.md, docs/ledger.md and docs/query.md, from their results: ``make figures``.
 
 Each stands between two marks and is rewritten whole; the rest of the page is left as it is.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import engines, largest, ledger, query
+from benchmarks import engines, ledger, query
 from benchmarks.driver import ROOT
 from benchmarks.page import cells, measured_on, rewritten
 
@@ -17,7 +17,6 @@ PAGES: Mapping[Path, Path] = {
     ROOT / "docs" / "engines.md": engines.RESULTS,
     ROOT / "docs" / "ledger.md": ledger.RESULTS,
     ROOT / "docs" / "query.md": query.RESULTS,
-    ROOT / "docs" / "scale.md": largest.RESULTS,
 }
 BEGIN, END = "<!-- measured: written by make figures -->", "<!-- measured: end -->"
 

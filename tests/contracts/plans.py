@@ -141,24 +141,19 @@ def _node(draw: st.DrawFn, columns: tuple[Column, ...], depth: int) -> Scalar:
     )
 
 
-def texts(columns: tuple[Column, ...], depth: int = 1) -> st.SearchStrategy[Scalar]:
+def texts(columns: tuple[Column, ...]) -> st.SearchStrategy[Scalar]:
     """An expression that is a text."""
     fields = [Field(column) for column in columns if isinstance(column.type, Text)]
-    leaves = st.one_of(
+    return st.one_of(
         st.sampled_from(fields) if fields else st.nothing(),
         st.builds(Constant, st.sampled_from(["a", "", "o'c", None])),
     )
-    if depth == 0:
-        return leaves
-    inner = texts(columns, depth - 1)
-    branches = st.lists(st.tuples(truths(columns, depth - 1), inner), min_size=1, max_size=2).map(tuple)
-    return st.one_of(leaves, st.builds(Coalesce, st.tuples(inner, inner)), st.builds(Case, branches, inner))
 
 
 @st.composite
 def truths(draw: st.DrawFn, columns: tuple[Column, ...], depth: int = 2) -> Scalar:
     """A test."""
-    code, text = codes(columns, max(depth - 1, 0)), texts(columns, max(depth - 1, 0))
+    code, text = codes(columns, max(depth - 1, 0)), texts(columns)
     comparison = st.sampled_from(Comparison)
     patterns = st.text(st.sampled_from(["a", "%", "_", "\\", "空", "'"]), max_size=4)
     numbers = st.lists(st.integers(-4, 5), max_size=4, unique=True).map(lambda found: tuple(sorted(found)))
@@ -291,7 +286,7 @@ def _computed(draw: st.DrawFn, world: _World, source: Relation) -> tuple[Compute
 
 
 def _order(draw: st.DrawFn, source: Relation) -> tuple[Sort, ...]:
-    each = st.builds(Sort, st.one_of(codes(provided(source), 1), texts(provided(source), 0)), st.booleans())
+    each = st.builds(Sort, st.one_of(codes(provided(source), 1), texts(provided(source))), st.booleans())
     return tuple(draw(st.lists(each, max_size=2)))
 
 

@@ -126,7 +126,7 @@ def test_what_has_no_meaning_over_a_row_is_refused(write, wrong):
 
 
 def test_what_is_always_null_takes_the_type_that_is_declared():
-    nothing = Coalesce((Constant(None),))
+    nothing = Constant(None)
     found = [typed(Value("v", kind, nothing)) for kind in (Text(), sf.Integer(0, 1))]
     types = [duckdb.execute(f"SELECT typeof({each})").fetchone()[0] for each in found]
     assert types == ["VARCHAR", "BIGINT"]

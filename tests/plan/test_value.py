@@ -8,11 +8,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.errors import UnsupportedSql
-from sfumato.metadata.column import Column
 from sfumato.plan import value as values
 from sfumato.plan.evaluate import evaluate
-from sfumato.plan.scalar import Arithmetic, Case, Compare, Comparison, Constant, Field, Operation
+from sfumato.plan.scalar import Arithmetic, Case, Constant, Field, Operation
 from sfumato.plan.value import GroupKey, Value
 from tests.plan.expressions import COLUMNS, NAME, NUMBERS, ROWS, SHARE, YES, X, Y, reader
 
@@ -64,11 +62,9 @@ def test_a_text_and_a_code_are_not_mixed_up():
         Value("v", sf.Integer(0, 1), Field(NAME))
 
 
-def test_a_text_chosen_by_a_test_that_no_engine_can_compute_is_refused():
-    wide = Field(Column("w", sf.Integer(0, 2**40)))
-    test = Compare(Comparison.GT, Arithmetic(Operation.MULTIPLY, wide, wide), Constant(0))
-    with pytest.raises(UnsupportedSql, match="62 bits"):
-        Value("v", sf.Text(), Case(((test, Constant("a")),), Constant("b")))
+def test_a_choice_among_texts_is_no_text():
+    with pytest.raises(ValueError, match="is no text"):
+        Value("v", sf.Text(), Case(((Constant(True), Constant("a")),), Constant("b")))
 
 
 @pytest.mark.parametrize("codes", [(0, 0), (1, 0), (0, 1, 1), (0, 2, 1)])

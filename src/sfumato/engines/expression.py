@@ -112,8 +112,6 @@ def _text(expression: Scalar) -> str:
             return alias(column)
         case Constant(str() | None as constant):
             return "NULL::VARCHAR" if constant is None else text(constant)
-        case Case() | Coalesce():
-            return _chosen(expression, _text)
         case _:
             raise TypeError(f"{type(expression).__name__} is no text")
 

@@ -91,16 +91,12 @@ def _require_small(*numbers: int) -> None:
 
 
 def is_text(expression: Scalar) -> bool:
-    """Whether every value of an expression is a text, or NULL."""
+    """Whether an expression is a text: a column of texts, or a constant; there is no choice among texts."""
     match expression:
         case Field(column):
             return isinstance(column.type, Text)
         case Constant(value):
             return value is None or isinstance(value, str)
-        case Case(branches, otherwise):
-            return all(is_text(each) for each in (otherwise, *(result for _, result in branches)))
-        case Coalesce(operands):
-            return all(is_text(each) for each in operands)
         case _:
             return False
 
