@@ -87,7 +87,7 @@ bench-query: $(VENV)/.run
 bench-engines: $(VENV)/.run $(ENGINE_PEERS:%=.bench/%/.done)
 	$(BIN)/python -m benchmarks.engines $(ONLY)
 
-# 100M rows: minutes to make and prepare them, two gigabytes, then half an hour. Not part of `bench`.
+# 100M rows: minutes to make and prepare them, and two gigabytes. Not part of `bench`.
 bench-largest: $(VENV)/.run
 	$(BIN)/python -m benchmarks.largest $(ONLY)
 

@@ -2,7 +2,7 @@
 """What 100,000,000 rows cost on one machine: ``make bench-largest``.
 
 Once each, under a limit of memory (``workloads.limits``) that is the same for all. The rows are
-made first, and prepared: minutes and two gigabytes, then half an hour.
+made first, and prepared: minutes and two gigabytes.
 """
 
 import sys

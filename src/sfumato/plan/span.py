@@ -60,7 +60,7 @@ def span(expression: Scalar) -> Span:
 
 
 def confine(expression: Scalar) -> None:
-    """Refuses a test or a text in which the result of an operation, or a constant, may not fit 64 bits.
+    """Refuses a test in which the result of an operation, or a constant, may not fit 64 bits.
 
     Guarantees:
         no intermediate result leaves 64 bits

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from sfumato.metadata.column import Boolean, Column, ColumnType, Integer, Real, Text
 from sfumato.plan.scalar import Field, Scalar
-from sfumato.plan.span import confine, is_text, span
+from sfumato.plan.span import is_text, span
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,6 @@ class Value:
         if isinstance(self.type, Text):
             if not is_text(self.expression):
                 raise ValueError(f"{self.name} is no text")
-            confine(self.expression)
             return
         found = span(self.expression)
         if found is not None and not self.type.lower_code <= found[0] <= found[1] <= self.type.upper_code:
