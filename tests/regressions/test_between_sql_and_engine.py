@@ -62,6 +62,16 @@ def test_a_uuid_does_not_fail(tmp_path, kind):
         pass
 
 
+def test_one_row_does_not_decide_which_others_are_missing(tmp_path):
+    # DuckDB took LIKE of a text that could be missing for a test of whether the file has one
+    counts = []
+    for other in ("NULL", "'c'"):
+        path = tmp_path / f"{len(counts)}.parquet"
+        duckdb.connect().execute(f"COPY (SELECT unnest(['N', 'N', 'Na', {other}]) AS x) TO '{path}'")
+        counts.append(run(path, sf.Text(missing="N"), "SELECT COUNT(*) FROM t WHERE x LIKE 'N%'")[0])
+    assert counts == [({(): (1,)},)] * 2
+
+
 @pytest.mark.parametrize("name", ["g[1].csv", "g*.csv"])
 def test_a_path_with_glob_characters_is_that_file(tmp_path, name):
     (tmp_path / "g1.csv").write_text("x\n1\n")

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a test means does not depend on what DuckDB knows of the data before it reads them.
+
+Tables and Parquet files state the least and the greatest value of a column, and whether it has NULLs; DuckDB
+folds tests by that. Here columns are such that much is folded: one value, NULL alone, the ends of a type,
+markers for missing among values that are like them. Every form of a test is asked of every one of them, as a
+plan is asked, and held to ``evaluate``.
+"""
+
+import datetime
+import itertools
+from decimal import Decimal
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sfumato as sf
+from sfumato.engines import expression, reading
+from sfumato.engines.codes import code_of
+from sfumato.engines.declared import held
+from sfumato.engines.emit import statements
+from sfumato.engines.sources import opened
+from sfumato.metadata.column import Column, Text
+from sfumato.plan.aggregate import CountRows
+from sfumato.plan.evaluate import evaluate
+from sfumato.plan.relation import Filter, Scan
+from sfumato.plan.scalar import (
+    And,
+    Arithmetic,
+    Case,
+    Coalesce,
+    Compare,
+    Comparison,
+    Constant,
+    Extreme,
+    Field,
+    FloorDivide,
+    IsNull,
+    Like,
+    Lookup,
+    Member,
+    Not,
+    Operation,
+    Or,
+    Quotient,
+)
+from sfumato.plan.span import is_text
+from tests.contracts.world import plan
+
+NAN, INF = float("nan"), float("inf")
+FIRST, LAST, DAY = datetime.date(1, 1, 1), datetime.date(9999, 12, 31), datetime.date(1970, 1, 1)
+LONG = "longer than any piece"
+# stored values, and the declarations under which they are read
+STORED = [
+    (
+        pa.string(),
+        [["N"], ["a"], ["", "N"], ["N", "Na"], ["Na", "N", None], ["N", "1", "a", None], [LONG + "a", LONG], [None]],
+        [Text(), Text(missing=("N", LONG)), sf.Category("a", "Na", missing="N"), sf.Integer(0, 2, missing="1")],
+    ),
+    (
+        pa.int64(),
+        [[0], [1], [1, None], [-(2**63), 2**63 - 1], [9, 0, None], [None]],
+        [sf.Integer(-3, 4), sf.Integer(0, 2, missing="1"), Text(missing="1"), sf.Category("0", "1", missing="9")],
+    ),
+    (
+        pa.float64(),
+        [[0.0], [1.5], [NAN], [INF, None], [-0.5, NAN, None], [1.0, 2.0]],
+        [sf.Real(-1, 2, step="0.5"), sf.Integer(0, 2, missing="1"), Text(missing=("1", "1.5"))],
+    ),
+    (pa.decimal128(9, 2), [[Decimal("1.00")], [Decimal("0.50"), None]], [sf.Real(0, 2, step="0.5"), Text(missing="1")]),
+    (
+        pa.date32(),
+        [[DAY], [LAST, None], [FIRST, DAY], [None]],
+        [
+            sf.Date("1969-12-30", "1970-01-02"),
+            sf.Date("1969-12-30", "1970-01-02", missing="1970-01-01"),
+            Text(missing="1970-01-01"),
+        ],
+    ),
+    (pa.bool_(), [[True], [False, None], [True, False]], [sf.Boolean(), sf.Boolean(missing="2"), Text(missing="true")]),
+]
+ROWS = 4
+CELLS = [
+    (kind, (values * ROWS)[:ROWS], physical)
+    for physical, listed, kinds in STORED
+    for values in listed
+    for kind in kinds
+]
+COLUMNS = [Column(f"c{place}", kind) for place, (kind, _, _) in enumerate(CELLS)]
+
+
+def of_text(column):
+    """Tests of a text, and of a choice of texts if a plan may hold one."""
+    field = Field(column)
+    chosen = Case(((Compare(Comparison.GT, field, Constant("M")), Constant("a")),), Constant(None))
+    found = []
+    for read in filter(expression.is_text, (field, chosen, Coalesce((chosen, Constant(None))))):
+        found += [Like(read, pattern) for pattern in ("N%", "a%", f"{LONG}%", "1%")]
+        found += [Member(read, words) for words in (("N", "x"), ("1", "a"), (LONG, "true"), ())]
+        found += [Compare(op, read, Constant("N")) for op in (Comparison.EQ, Comparison.GE)] + [IsNull(read)]
+    return found
+
+
+def of_code(column):
+    """Tests of a code, and of what can be NULL where it is not, or not NULL where it is."""
+    field, low, high = Field(column), column.type.lower_code, column.type.upper_code
+    above = Compare(Comparison.GT, field, Constant(low))
+    found = [Member(field, (low,)), *(Compare(op, field, Constant(high)) for op in (Comparison.EQ, Comparison.LT))]
+    for read in (
+        Case(((above, Constant(5)),), Constant(None)),
+        Coalesce((Case(((above, field),), Constant(None)), Constant(low))),
+        Quotient(Constant(5), Arithmetic(Operation.SUBTRACT, field, Constant(low))),
+        Lookup(field, low + 1, (5, None)),
+        FloorDivide(Extreme(True, (field, Case(((above, Constant(low)),), Constant(None)))), 2),
+    ):
+        found += [Member(read, (5, 6)), Compare(Comparison.LE, read, Constant(5)), IsNull(read)]
+    return found
+
+
+MAKERS = (
+    lambda test, _: Not(test),
+    lambda test, other: Or((test, other)),
+    lambda test, other: And((test, Not(other))),
+    lambda test, _: Coalesce((test, Constant(True))),
+    lambda test, _: IsNull(test),
+    lambda test, _: Case(((test, Constant(True)),), Constant(None)),
+    lambda test, _: Member(Case(((test, Constant(5)),), Constant(None)), (5,)),
+)
+
+
+def nested(tests):
+    """The tests, and of each something that is made of it."""
+    pairs = zip(itertools.cycle(MAKERS), tests, reversed(tests))
+    return [*tests, *(make(test, other) for make, test, other in pairs)]
+
+
+def written(folder, rows):
+    """The first rows of the cells, as a table and as a file in pieces of two rows."""
+    table = pa.table(
+        {each.name: pa.array(cells[:rows], kind) for each, (_, cells, kind) in zip(COLUMNS, CELLS, strict=True)}
+    )
+    pq.write_table(table, folder / f"{rows}.parquet", row_group_size=2)
+    with duckdb.connect(str(folder / f"{rows}.duckdb")) as connection:
+        connection.register("cells", table)
+        connection.execute("CREATE TABLE t AS FROM cells")
+    return (rows, folder / f"{rows}.parquet", None), (rows, folder / f"{rows}.duckdb", "t")
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """A connection, and the sources: of all the cells, and without any row."""
+    folder = tmp_path_factory.mktemp("statistics")
+    with duckdb.connect() as connection:
+        found = []
+        for rows, place, name in [*written(folder, ROWS), *written(folder, 0)[:1]]:
+            tables = {"t": sf.Table(place, table=name, columns={each.name: each.type for each in COLUMNS})}
+            found.append((rows, held(connection, tables, "t", opened(connection, "t", tables["t"]))))
+        yield connection, found
+
+
+def asked(column, source):
+    """A plan's statement for each test of a column."""
+    tests = nested(of_text(column) if isinstance(column.type, Text) else of_code(column))
+    scan = Scan("t", "", (column,))
+    plans = [plan(Filter(scan, test), CountRows()) for test in tests]
+    return tests, [statements(each, {"t": source}, "key")[0].sql for each in plans]
+
+
+def wrong(sources, column, cells):
+    """The tests of a column that DuckDB answers otherwise than ``evaluate``, or not at all."""
+    connection, listed = sources
+    found = []
+    for rows, source in listed:
+        tests, sqls = asked(column, source)
+        codes = [code_of(column, value) for value in cells[:rows]]
+        expected = [sum(evaluate(test, lambda _, code=code: code) is True for code in codes) for test in tests]
+        every = " UNION ALL ".join(f"(SELECT {place}, * FROM ({sql}))" for place, sql in enumerate(sqls))
+        counts = dict(connection.execute(every).fetchall())
+        found += [tests[place] for place, count in enumerate(expected) if counts.get(place, 0) != count]
+    return found
+
+
+@pytest.mark.parametrize("physical", {str(physical): physical for _, _, physical in CELLS}.values(), ids=str)
+def test_what_is_known_of_the_data_does_not_decide_what_a_test_means(sources, physical):
+    for column, (_, cells, stored) in zip(COLUMNS, CELLS, strict=True):
+        if stored == physical:
+            assert not wrong(sources, column, cells), (column.type, cells)
+
+
+# --- what was wrong once is noticed -----------------------------------------------------------
+
+
+def noticed(sources):
+    """Whether a LIKE and an IN are found wrong of texts."""
+    found = set()
+    for column, (kind, cells, physical) in zip(COLUMNS, CELLS, strict=True):
+        if physical == pa.string() and isinstance(kind, Text) and not {Like, Member} <= found:
+            found |= {type(test) for test in wrong(sources, column, cells)}
+    return {Like, Member} <= found
+
+
+def test_a_reading_of_texts_that_statistics_see_through_is_noticed(sources, monkeypatch):
+    monkeypatch.setattr(reading, "_unforeseen", lambda chosen: chosen)
+    assert noticed(sources)
+
+
+def test_a_choice_among_texts_in_a_plan_is_noticed(sources, monkeypatch):
+    text = expression._text
+
+    def chosen(node):
+        match node:
+            case Case(branches, otherwise):
+                return all(map(chosen, (otherwise, *(result for _, result in branches))))
+            case Coalesce(operands):
+                return all(map(chosen, operands))
+            case _:
+                return is_text(node)
+
+    def written_out(node):
+        return expression._chosen(node, written_out) if isinstance(node, Case | Coalesce) else text(node)
+
+    monkeypatch.setattr(expression, "is_text", chosen)
+    monkeypatch.setattr(expression, "_text", written_out)
+    assert noticed(sources)
