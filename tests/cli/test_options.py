@@ -131,6 +131,13 @@ def test_no_output_goes_to_data_a_layout_or_what_lies_beside_a_ledger(tmp_path: 
     require_outputs(str(config), None, str(tmp_path / "x.csv"), str(tmp_path / "elsewhere" / "y.parquet"))
 
 
+@pytest.mark.parametrize("option", ["--output", "--save-plot"])
+def test_an_output_has_a_name(shell: Shell, option: str) -> None:
+    ran = shell.run("query", COUNT, "--epsilon", "1", option, "")
+    assert (ran.code, ran.err.partition("\n")[0]) == (2, "WrongUse: An output without a name.")
+    assert not (shell.folder / "ledger.db").exists()
+
+
 def test_two_outputs_are_not_one_file(shell: Shell) -> None:
     ran = shell.run("query", COUNT, "--epsilon", "1", "--output", "x", "--save-plot", "./x")
     assert (ran.code, "'x' and './x' are one file" in ran.err) == (2, True)

@@ -168,6 +168,16 @@ def test_folders_with_other_keys_are_refused(asker, partitioned):
     assert "key=value folders" in refused(asker, partitioned, PARTITIONED).problem
 
 
+def test_a_value_of_a_folder_has_no_equals_sign_but_an_encoded_one(asker, tmp_path):
+    write(tmp_path / "data" / "place=a%3Db c" / "x.parquet", a=[1])
+    columns = {"place": sf.Category("a=b c")}
+    ask = asker(tmp_path / "data", columns)
+    assert ask.duckdb(ask.counts()) == {(): (1, 1, 0)}
+    write(tmp_path / "data" / "place=a=b" / "x.parquet", a=[1])
+    refusal = refused(asker, tmp_path / "data", columns)
+    assert "lies in a folder with = in its value" in refusal.problem and "%3D" in refusal.remedy
+
+
 @pytest.mark.parametrize("key", ["a", "A", "year", "YEAR"])
 def test_a_key_that_is_also_a_column_is_refused(asker, tmp_path, key):
     # DuckDB would show what the folder says in place of what the rows hold

@@ -87,6 +87,8 @@ def as_json(form: Json) -> str:
 def require_folders(*paths: str | None) -> None:
     """Refuses an output that has no folder, before anything is charged."""
     for path in paths:
+        if path == "":
+            raise WrongUse("An output without a name.", allowed="the path of a file")
         if path is not None and not Path(path).absolute().parent.is_dir():
             raise WrongUse(f"No folder for {path!r}.", remedy="Make the folder first; nothing was charged.")
 
@@ -128,7 +130,7 @@ def write_file(path: str, content: bytes) -> None:
     except OSError as error:
         raise WrongUse(
             f"{path!r} cannot be written ({error.strerror}).",
-            remedy="Ask again with another path: the answer is stored, and free.",
+            remedy="Name another path. What was answered is stored: asked again, it is free.",
         ) from None
 
 

@@ -148,6 +148,12 @@ def _from_files(connection: duckdb.DuckDBPyConnection, name: str, place: Path, f
                 f"Table {name!r}: {str(file)!r} is among its files.",
                 allowed="names that end in .parquet, without * ? [",
             )
+        if any(part.count("=") > 1 for part in file.parent.parts):
+            raise InvalidSource(
+                f"Table {name!r}: {str(file)!r} lies in a folder with = in its value.",
+                allowed="folders named key=value",
+                remedy="Write that = as %3D.",
+            )
     columns, keys = _schema(connection, name, files[0]), _keys(files[0])
     for file in files[1:]:
         if _keys(file) != keys:
