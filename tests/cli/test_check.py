@@ -3,6 +3,7 @@
 
 import pytest
 
+from sfumato.cli.main import run
 from sfumato.ledger import Ledger, verify
 from tests.contracts.shell import COUNT, Shell
 
@@ -88,3 +89,16 @@ def test_a_truncated_parquet_is_named_without_its_content(shell: Shell) -> None:
     assert ran.code == 2
     assert "InvalidSource" in ran.err
     assert "not really" not in ran.err
+
+
+def test_it_says_whether_the_layouts_can_be_read(shell: Shell) -> None:
+    shell.configure('ledger = "ledger.db"', 'ledger = "ledger.db"\nprepared = "layouts"')
+    shell.configure("size = 40", 'unit = {column = "job", max_rows = 5}')
+    ran = shell.run("check")
+    assert (ran.code, "InvalidSource: No prepared layout in " in ran.err) == (2, True)
+    assert not (shell.folder / "layouts").exists()
+    assert run(["prepare"]) == 0
+    assert "prepared: layouts has layouts of people\n" in shell.run("check").out
+    shell.write("people.csv", "age,sex,born,job\n1,F,1960-01-01,clerk\n")
+    ran = shell.run("check")
+    assert (ran.code, "The prepared layout of table 'people' is stale" in ran.err) == (2, True)

@@ -64,6 +64,22 @@ def test_migrate_copies_to_another_place_and_says_what_to_do(asked: Shell) -> No
     assert asked.run("ledger", "verify").code == 0
 
 
+@pytest.mark.parametrize("place", ["ledger.db", "./ledger.db", "link.db", "hard.db"])
+def test_migrate_to_the_ledger_itself_says_so(asked: Shell, place: str) -> None:
+    (asked.folder / "link.db").symlink_to("ledger.db")
+    (asked.folder / "hard.db").hardlink_to(asked.folder / "ledger.db")
+    ran = asked.run("ledger", "migrate", "--to", place)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"WrongUse: {place!r} is declared in 'sfumato.toml': it is the ledger." in ran.err
+    (asked.folder / "hard.db").unlink()
+    assert asked.run("ledger", "verify").code == 0
+
+
+def test_migrate_needs_the_folder_of_its_target(asked: Shell) -> None:
+    ran = asked.run("ledger", "migrate", "--to", "nowhere/copy.db")
+    assert (ran.code, "No folder for 'nowhere/copy.db'" in ran.err) == (2, True)
+
+
 def test_migrate_brings_an_old_format_forward(shell: Shell) -> None:
     shutil.copy(OLD, shell.folder / "ledger.db")
     assert "has the newest format" in shell.run("ledger", "migrate").out

@@ -114,6 +114,15 @@ def test_an_interruption_says_that_a_question_stays_charged(
     assert shell.run("budget").code == 3
 
 
+def test_a_process_that_is_told_to_end_ends_as_by_ctrl_c() -> None:
+    # a command that is told so while it runs
+    told = "main.sfumato.main = lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM)"
+    script = f"import os, signal\nfrom sfumato.cli import main\n{told}\nmain.main()"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60, check=False)
+    assert (ran.returncode, ran.stdout) == (3, b"")
+    assert ran.stderr == b"Interrupted. A question that had begun stays charged.\n"
+
+
 def test_a_closed_pipe_is_no_failure(shell: Shell) -> None:
     command = [sys.executable, "-m", "sfumato", "query", COUNT, "--epsilon", "1"]
     with subprocess.Popen(command, cwd=shell.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

@@ -104,11 +104,50 @@ def test_no_output_replaces_what_is_declared(shell: Shell, command: tuple[str, .
     assert {name: (shell.folder / name).read_bytes() for name in kept} == kept
 
 
-def test_no_output_goes_into_a_folder_of_data_or_to_a_key(tmp_path: Path) -> None:
-    (tmp_path / "events").mkdir()
+SOURCE = 'dataset = "d"\nledger = "l.db"\nprepared = "layouts"\n[tables.t]\nsource = "{}"\n'
+
+
+@pytest.mark.parametrize("source", ["events", "events/*.parquet", "ev*/**/*.parquet", "events/../events/x.parquet"])
+def test_no_output_goes_to_data_a_layout_or_what_lies_beside_a_ledger(tmp_path: Path, source: str) -> None:
+    for folder in ("events", "layouts", "elsewhere"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "x.parquet").touch()
+    (tmp_path / "hard.parquet").hardlink_to(tmp_path / "events" / "x.parquet")
+    (tmp_path / "soft.json").symlink_to(tmp_path / "layouts" / "x.parquet")
     config = tmp_path / "sfumato.toml"
-    config.write_text('dataset = "d"\nledger = "l.db"\n[tables.t]\nsource = "events"\n')
-    for name in ("events/x.csv", "l.db.key", "l.db.head", "l.db.lock"):
-        with pytest.raises(WrongUse, match="is declared"):
+    config.write_text(SOURCE.format(source), encoding="utf-8")
+    for name, what in {
+        "events/x.parquet": "data of table 't'",
+        "elsewhere/../events/x.parquet": "data of table 't'",
+        "hard.parquet": "data of table 't'",
+        "layouts/new.csv": "in the folder of prepared layouts",
+        "soft.json": "in the folder of prepared layouts",
+        "elsewhere/../sfumato.toml": "this file itself",
+        "l.db": "the ledger",
+        **{f"l.db{end}": f"the ledger's {end}" for end in (".key", ".head", ".lock", "-wal", "-shm")},
+    }.items():
+        with pytest.raises(WrongUse, match=rf"{name}' is declared in .*: it is {what}\."):
             require_outputs(str(config), str(tmp_path / name))
-    require_outputs(str(config), None, str(tmp_path / "x.csv"))
+    require_outputs(str(config), None, str(tmp_path / "x.csv"), str(tmp_path / "elsewhere" / "y.parquet"))
+
+
+@pytest.mark.parametrize("option", ["--output", "--save-plot"])
+def test_an_output_has_a_name(shell: Shell, option: str) -> None:
+    ran = shell.run("query", COUNT, "--epsilon", "1", option, "")
+    assert (ran.code, ran.err.partition("\n")[0]) == (2, "WrongUse: An output without a name.")
+    assert not (shell.folder / "ledger.db").exists()
+
+
+def test_two_outputs_are_not_one_file(shell: Shell) -> None:
+    ran = shell.run("query", COUNT, "--epsilon", "1", "--output", "x", "--save-plot", "./x")
+    assert (ran.code, "'x' and './x' are one file" in ran.err) == (2, True)
+    assert not (shell.folder / "ledger.db").exists()
+
+
+def test_a_head_does_not_replace_its_key(shell: Shell) -> None:
+    shell.run("query", COUNT, "--epsilon", "1")
+    assert shell.run("ledger", "head", "--output", "a.head", "--key", "my.key").code == 0
+    kept = (shell.folder / "my.key").read_bytes()
+    ran = shell.run("ledger", "head", "--output", "./my.key", "--key", "my.key")
+    assert (ran.code, "is the key that signs" in ran.err) == (2, True)
+    assert (shell.folder / "my.key").read_bytes() == kept

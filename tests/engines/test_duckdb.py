@@ -466,5 +466,5 @@ def test_the_columns_that_lead_to_a_unit_are_read_too():
 
 def test_a_key_that_nothing_can_be_compared_with_is_refused():
     broken = {**LINKED, "people": sf.Table({"who": [b"p"]}, unit=sf.Unit("who"))}
-    with pytest.raises(InvalidDeclaration, match="is declared as"):
+    with pytest.raises(InvalidDeclaration, match="names units"):
         DuckDB(broken)

@@ -7,6 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import duckdb
+import pandas
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -14,7 +15,7 @@ import pytest
 import sfumato as sf
 from sfumato.engines import sources
 from sfumato.engines.duckdb import DuckDB
-from sfumato.engines.sources import opened, opened_again
+from sfumato.engines.sources import files_of, holds, opened, opened_again
 from sfumato.errors import EngineFailed, InvalidConfig, InvalidDeclaration, InvalidSource
 
 COLUMNS = {"a": sf.Integer(0, 9), "b": sf.Text()}
@@ -165,6 +166,16 @@ def test_a_partition_gives_its_own_groups(partitioned, tmp_path):
 def test_folders_with_other_keys_are_refused(asker, partitioned):
     write(partitioned / "year=2026" / "four.parquet", a=[1])
     assert "key=value folders" in refused(asker, partitioned, PARTITIONED).problem
+
+
+def test_a_value_of_a_folder_has_no_equals_sign_but_an_encoded_one(asker, tmp_path):
+    write(tmp_path / "data" / "place=a%3Db c" / "x.parquet", a=[1])
+    columns = {"place": sf.Category("a=b c")}
+    ask = asker(tmp_path / "data", columns)
+    assert ask.duckdb(ask.counts()) == {(): (1, 1, 0)}
+    write(tmp_path / "data" / "place=a=b" / "x.parquet", a=[1])
+    refusal = refused(asker, tmp_path / "data", columns)
+    assert "lies in a folder with = in its value" in refusal.problem and "%3D" in refusal.remedy
 
 
 @pytest.mark.parametrize("key", ["a", "A", "year", "YEAR"])
@@ -349,3 +360,55 @@ def test_what_is_no_frame_is_refused_without_a_word_of_its_own():
     with pytest.raises(InvalidSource, match="'Lazy' cannot be read") as caught:
         DuckDB({"t": sf.Table(Lazy(), columns=COLUMNS)})
     assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("odd", [["x", 1], [1, CANARY], [{"k": 1}, 3], [object(), None]])
+def test_a_column_that_arrow_has_no_type_for_is_named_and_no_value_of_it(odd):
+    frame = pandas.DataFrame({"a": [1, 2], "b": odd})
+    with pytest.raises(
+        InvalidSource, match="Table 't': column 'b' of 'DataFrame' has values of several types"
+    ) as caught:
+        DuckDB({"t": sf.Table(frame, columns=COLUMNS)})
+    assert CANARY not in str(caught.value) and caught.value.__context__ is None
+    frame["b"] = frame["b"].astype(str)
+    DuckDB({"t": sf.Table(frame, columns=COLUMNS)}).close()
+
+
+# --- what an output would replace --------------------------------------------------------------
+
+
+def test_a_source_holds_what_it_reads_under_every_name(folder, tmp_path):
+    one = folder / "one.parquet"
+    (tmp_path / "soft.parquet").symlink_to(one)
+    (tmp_path / "hard.parquet").hardlink_to(one)
+    (tmp_path / "door").symlink_to(folder)
+    for place in (folder, folder / "*.parquet", folder / "**" / "one*", tmp_path / "door", one):
+        for path in (
+            one,
+            folder / "deep" / ".." / "one.parquet",
+            *tmp_path.glob("*.parquet"),
+            tmp_path / "door" / one.name,
+        ):
+            assert holds(place, path), (place, path)
+        assert not holds(place, tmp_path / "one.parquet")
+
+
+@pytest.mark.parametrize(
+    ("place", "inside", "outside"),
+    [
+        ("data", ["new.csv", "deep/new.parquet"], ["../new.parquet"]),
+        ("data/*.parquet", ["new.parquet"], ["new.csv", "deep/new.parquet"]),
+        ("data/**/*.parquet", ["new.parquet", "deep/new.parquet"], ["new.csv", "../new.parquet"]),
+        ("data/**/t[wx]o.parquet", ["txo.parquet", "deep/txo.parquet"], ["tyo.parquet"]),
+        ("da*/d*/*", ["deep/new"], ["new", "deep/two.parquet/new"]),
+        ("data/one.parquet", ["../data/one.parquet"], ["two.parquet"]),
+    ],
+)
+def test_a_source_holds_what_it_would_read_once_it_is_there(folder, tmp_path, place, inside, outside):
+    source = tmp_path / place
+    assert all(holds(source, folder / each) for each in inside)
+    assert not any(holds(source, folder / each) for each in outside)
+    for each in (each for each in inside if "new" in each):
+        # what is said of a file that is not there is what its being there makes true
+        (folder / each).touch()
+        assert (folder / each).resolve() in [found.resolve() for found in files_of(source)]

@@ -288,7 +288,7 @@ def test_a_file_that_is_not_there_or_not_text_is_named(tmp_path: Path) -> None:
         load(tmp_path / "none.toml")
     assert "-c" in caught.value.remedy
     (tmp_path / "sfumato.toml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InvalidConfig, match="cannot be read"):
+    with pytest.raises(InvalidConfig, match="is not UTF-8"):
         load(tmp_path / "sfumato.toml")
     with pytest.raises(InvalidConfig, match="cannot be read"):
         load(tmp_path)

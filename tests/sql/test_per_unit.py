@@ -155,7 +155,7 @@ def test_a_unit_of_two_columns_is_grouped_by_both(ask):
         ("SELECT user_id, MAX(product) FROM events GROUP BY user_id", "without declared values"),
         ("SELECT user_id, COUNT(DISTINCT age, day) FROM events GROUP BY user_id", "several columns"),
         ("SELECT DISTINCT user_id, COUNT(*) FROM events", "DISTINCT"),
-        ("SELECT DISTINCT ON (user_id) user_id, age FROM events", "ON is not|Tuple is not|DISTINCT"),
+        ("SELECT DISTINCT ON (user_id) user_id, age FROM events", r"\(user_id\) in DISTINCT ON \(user_id\)"),
         ("SELECT user_id, SUM(product) FROM events GROUP BY user_id", "declared bounds"),
         ("SELECT user_id, COUNT(*) AS n, SUM(age) AS n FROM events GROUP BY user_id", "two columns 'n'"),
         ("SELECT user_id FROM events GROUP BY ROLLUP(user_id)", "aggregates over units"),

@@ -3,12 +3,13 @@
 
 import contextlib
 import inspect
+import re
 
 import pytest
-from sqlglot import exp
+from sqlglot import exp, parse_one
 
 from sfumato.errors import UnsupportedSql
-from sfumato.sql.reject import _RULES, NOT_A_QUERY, refuse, reject, require_few, require_only
+from sfumato.sql.reject import _RULES, NOT_A_QUERY, called, refuse, reject, require_few, require_only, written
 
 
 def nodes():
@@ -49,6 +50,20 @@ def test_a_function_is_called_by_its_name():
     assert len(reject(exp.Anonymous(this="f" * 1000)).problem) < 200
 
 
+def test_a_function_is_called_as_the_dialect_has_it():
+    assert called(parse_one("STRFTIME(a, 'x')", dialect="duckdb")) == "STRFTIME"
+    assert called(parse_one("VAR_POP(a)", dialect="duckdb")) == "VAR_POP"
+    # not by what DuckDB needs to say it
+    assert called(parse_one("INITCAP(a)", dialect="duckdb")) == "INITCAP"
+    assert called(parse_one("{'a': 1}", dialect="duckdb")) == "{'a': 1}"
+
+
+def test_a_piece_is_shown_as_sql_and_cut():
+    assert written(parse_one("a  [ 1 ]", dialect="duckdb")) == "a[1]"
+    assert written(exp.Lock()) == "LOCK"
+    assert written(exp.Literal.string("x" * 100)) == "'" + "x" * 59 + "..."
+
+
 def test_a_refusal_by_name():
     error = refuse("The statement DROP", NOT_A_QUERY)
     assert error.problem == "The statement DROP is not a question about the data."
@@ -67,7 +82,8 @@ def test_a_node_with_only_allowed_parts_passes():
         (exp.select("1").from_("t").join("u"), "join"),
         (exp.select("1").with_("x", as_="SELECT 1"), "WITH"),
         (exp.select("1").limit(5), "LIMIT in a sub-query"),
-        (exp.Table(this=exp.to_identifier("t"), db=exp.to_identifier("d")), "DB"),
+        (exp.Table(this=exp.to_identifier("t"), db=exp.to_identifier("d")), "d in d.t is not"),
+        (exp.Fetch(direction="FIRST", count=exp.Literal.number(3)), "FIRST in FETCH FIRST 3 ROWS ONLY is not"),
         (exp.Between(this=exp.column("a"), symmetric=True), "SYMMETRIC"),
     ],
 )
@@ -82,3 +98,37 @@ def test_many_parts_are_counted():
     with pytest.raises(UnsupportedSql, match="1,001 columns in one SELECT") as refusal:
         require_few(1001, "columns")
     assert refusal.value.allowed == "at most 200"
+
+
+# how the parser calls the kinds of nodes that have no rule of their own
+KINDS = {type(node).__name__ for node in NODES if type(node).__name__ != type(node).__name__.upper()} - {"Nothing"}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("SELECT COUNT(*) FROM events LIMIT 5%", "PERCENT"),
+        ("SELECT COUNT(*) FROM events ORDER BY ALL", "ALL"),
+        ("SELECT COUNT(*) FROM events FETCH FIRST 3 ROWS ONLY", "FIRST in FETCH FIRST 3 ROWS ONLY"),
+        ("SELECT COUNT(*) FROM events FOR UPDATE", "LOCK"),
+        ("SELECT COUNT(*) INTO x FROM events", "INTO x"),
+        ("SELECT COUNT(age[1]) FROM events", "age[1]"),
+        ("SELECT COUNT(day AT TIME ZONE 'UTC') FROM events", "day AT TIME ZONE 'UTC'"),
+        ("SELECT COUNT(*) FROM any_value(2)", "ANY_VALUE(2)"),
+        ("SELECT COUNT(age, amount) FROM events", "amount in COUNT(age, amount)"),
+        ("SELECT COUNT(*) FROM a.b.events", "b in a.b.events"),
+        ("SELECT LIST(age) FROM events", "(ARRAY_AGG)"),
+        ("SELECT COUNT(VAR_POP(age)) FROM events", "The aggregate VAR_POP"),
+        ("SELECT VAR_POP(region) FROM events", "VAR_POP of 'region', which is"),
+        ("SELECT AVG(n) FROM (SELECT user_id, ARG_MAX(age, day) AS n FROM events GROUP BY user_id)", "ARG_MAX of one"),
+        ("SELECT COUNT(*) FROM events GROUP BY 1e400", "GROUP BY 1e400."),
+        ("SELECT COUNT(*) FROM events ORDER BY 1e400", "ORDER BY 1e400."),
+        ("CHECKPOINT", "The statement CHECKPOINT"),
+        ("TRUNCATE a", "The statement TRUNCATE"),
+    ],
+)
+def test_a_refusal_is_in_the_words_of_sql(ask, text, says):
+    with pytest.raises(UnsupportedSql) as refusal:
+        ask(text)
+    assert says in refusal.value.problem
+    assert KINDS.isdisjoint(re.findall(r"\w+", refusal.value.problem.replace("The ", "")))

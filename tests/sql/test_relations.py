@@ -70,7 +70,7 @@ def test_a_name_of_with_is_lowered_anew_each_time(ask):
         ("WITH a AS (SELECT * FROM b), b AS (SELECT * FROM events) SELECT COUNT(*) FROM a", "No table 'b'"),
         ("WITH a AS (SELECT * FROM a) SELECT COUNT(*) FROM a", "No table 'a'"),
         ("WITH a(x) AS (SELECT age FROM events) SELECT COUNT(*) FROM a", "list of columns"),
-        ("WITH x AS (DELETE FROM events) SELECT COUNT(*) FROM events", "Delete"),
+        ("WITH x AS (DELETE FROM events) SELECT COUNT(*) FROM events", "DELETE FROM events"),
         ("SELECT COUNT(*) FROM (SELECT * FROM events LIMIT 3)", "LIMIT in a sub-query"),
         ("SELECT COUNT(*) FROM (SELECT * FROM events ORDER BY age)", "ORDER BY in a sub-query"),
         ("SELECT COUNT(*) FROM (SELECT * EXCLUDE (age) FROM events)", "EXCEPT|not part"),

@@ -10,6 +10,7 @@ import click
 
 from sfumato.cli.options import config
 from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.prepared import Prepared
 from sfumato.errors import InvalidConfig, LedgerMissing
 from sfumato.ledger.spend import Ledger
 from sfumato.metadata.contract import Contract
@@ -19,7 +20,7 @@ from sfumato.query.load import Declarations, read_declarations
 @click.command("check")
 @config
 def command(config: str) -> None:
-    """Check the declarations, that the data can be read, and that the ledger agrees.
+    """Check the declarations, that data and prepared layouts can be read, and that the ledger agrees.
 
     Nothing is charged and no ledger is made.
     """
@@ -35,6 +36,9 @@ def command(config: str) -> None:
         for column, kind in table.columns.items():
             click.echo(f"  {column}: {kind!r}")
     click.echo(f"neighbours: {declared.dataset.relation.value}")
+    if declared.prepared is not None:
+        kept = Prepared.open(declared.prepared, declared.dataset).kept
+        click.echo(f"prepared: {declared.prepared} has layouts of {', '.join(kept)}")
     click.echo(_ledger(declared))
 
 

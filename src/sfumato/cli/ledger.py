@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from sfumato.cli.options import config, require_outputs, write_file
+from sfumato.engines.files import is_same
 from sfumato.errors import LedgerCorrupt, WrongUse
 from sfumato.ledger.seal import Head, Signer
 from sfumato.ledger.spend import Ledger
@@ -90,6 +91,8 @@ def verify(config: str, heads: tuple[str, ...]) -> None:
 def head(config: str, output: str, key: str | None) -> None:
     """Sign what every chain ends with now, for 'verify --head'."""
     require_outputs(config, output)
+    if key is not None and is_same(Path(key), Path(output)):
+        raise WrongUse(f"{output!r} is the key that signs.", remedy="Write the head to another path.")
     with opened(config) as (ledger, _):
         signer = Signer(key or _default_key(ledger))
         signed = ledger.store.read(lambda rows: signer.sign(ledger.store.identity, rows))

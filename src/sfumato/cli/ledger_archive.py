@@ -57,6 +57,8 @@ def _import(archive: str, config: str) -> None:
 @click.option("--to", "target", help="Another place: the path of a new file, or postgresql://...")
 def _migrate(config: str, target: str | None) -> None:
     """Bring the ledger to this version's format; with --to, copy it to another place and verify it there."""
+    if target is not None and not target.startswith(SERVERS):
+        require_outputs(config, target)
     with opened(config) as (ledger, _):
         click.echo(f"{ledger.store.place} has the newest format")
         if target is not None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command ``sfumato``: its commands are loaded when they are called."""
 
+import signal
 import sys
 from importlib import import_module
 
@@ -50,6 +51,8 @@ def sfumato() -> None:
 
 def main() -> None:
     """Runs a command; every error becomes a message and an exit code, never a traceback."""
+    # whoever ends a process so wants it to leave nothing behind, as with Ctrl-C
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(run(sys.argv[1:]))
 
 

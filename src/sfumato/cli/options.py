@@ -5,12 +5,15 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from sfumato.engines.files import is_same
+from sfumato.engines.sources import holds
 from sfumato.errors import InvalidNumber, WrongUse
 from sfumato.exact.rational import Number, to_fraction
 from sfumato.privacy.event import Json
@@ -18,6 +21,8 @@ from sfumato.query.answer import Answer
 from sfumato.query.load import Declarations, read_declarations
 from sfumato.query.request import OnAverage
 
+# What lies beside a ledger's file, and is as much of it as the file.
+_BESIDE = ("-wal", "-shm", ".key", ".head", ".lock")
 F = TypeVar("F", bound=Callable[..., object])
 
 config = click.option(
@@ -82,6 +87,8 @@ def as_json(form: Json) -> str:
 def require_folders(*paths: str | None) -> None:
     """Refuses an output that has no folder, before anything is charged."""
     for path in paths:
+        if path == "":
+            raise WrongUse("An output without a name.", allowed="the path of a file")
         if path is not None and not Path(path).absolute().parent.is_dir():
             raise WrongUse(f"No folder for {path!r}.", remedy="Make the folder first; nothing was charged.")
 
@@ -92,21 +99,28 @@ def require_outputs(config: str, *paths: str | None) -> None:
     A ledger that is written over is a budget that nobody remembers.
     """
     require_folders(*paths)
-    declared = read_declarations(config)
-    ledger = [f"{declared.ledger}{each}" for each in ("", "-wal", "-shm", ".key", ".head", ".lock")]
-    kept = {Path(each).resolve() for each in (config, *ledger, *_files(declared))}
-    for path in filter(None, paths):
-        place = Path(path).resolve()
-        if not kept.isdisjoint((place, *place.parents)):
-            raise WrongUse(
-                f"{path!r} is declared in {config!r}, or lies in a folder that is.", remedy="Write to another path."
-            )
+    declared, given = read_declarations(config), [each for each in paths if each is not None]
+    for one, other in combinations(given, 2):
+        if is_same(Path(one), Path(other)):
+            raise WrongUse(f"{one!r} and {other!r} are one file.", remedy="Write to two.")
+    for path in given:
+        what = next(_declared(config, declared, Path(path)), None)
+        if what is not None:
+            raise WrongUse(f"{path!r} is declared in {config!r}: it is {what}.", remedy="Write to another path.")
 
 
-def _files(declared: Declarations) -> list[str | Path]:
-    """The files and folders of the declared tables."""
-    sources = [table.source for table in declared.dataset.tables.values()]
-    return [each for each in sources if isinstance(each, str | Path)]
+def _declared(config: str, declared: Declarations, path: Path) -> Iterator[str]:
+    """What of all that a file declares lies at a path, or would lie there."""
+    if is_same(Path(config), path):
+        yield "this file itself"
+    for end, what in (("", "the ledger"), *((each, f"the ledger's {each}") for each in _BESIDE)):
+        if is_same(Path(f"{declared.ledger}{end}"), path):
+            yield what
+    if declared.prepared is not None and holds(declared.prepared, path):
+        yield "in the folder of prepared layouts"
+    for name, table in declared.dataset.tables.items():
+        if isinstance(table.source, str | Path) and holds(Path(table.source), path):
+            yield f"data of table {name!r}"
 
 
 def write_file(path: str, content: bytes) -> None:
@@ -116,7 +130,7 @@ def write_file(path: str, content: bytes) -> None:
     except OSError as error:
         raise WrongUse(
             f"{path!r} cannot be written ({error.strerror}).",
-            remedy="Ask again with another path: the answer is stored, and free.",
+            remedy="Name another path. What was answered is stored: asked again, it is free.",
         ) from None
 
 

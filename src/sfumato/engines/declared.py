@@ -29,10 +29,10 @@ def held(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], nam
         raise unreadable(name, tables[name].source, failed)
     source = Source(item.sql, {row[0]: row[1] for row in described})
     for column, kind in tables[name].columns.items():
-        _require_readable(name, source, column, kind)
+        _require_readable(name, source, column, kind, f"is declared as {kind!r}")
     # what names units, and the keys on the way to them, is read as text
     for column in owner_columns(tables, name):
-        _require_readable(name, source, column, Text())
+        _require_readable(name, source, column, Text(), "names units")
     return source
 
 
@@ -66,11 +66,11 @@ def owner_columns(tables: Mapping[str, Table], name: str) -> list[str]:
     return columns
 
 
-def _require_readable(table: str, source: Source, column: str, kind: ColumnType) -> None:
+def _require_readable(table: str, source: Source, column: str, kind: ColumnType, said: str) -> None:
     if column not in source.types:
         raise InvalidDeclaration(
             f"Table {table!r} has no column {column!r}.",
-            allowed=", ".join(source.types),
+            allowed=", ".join(each if each == each.strip() else repr(each) for each in source.types),
             remedy=with_commas(list(source.types)) or "Names are case-sensitive here.",
         )
     family = source.family(column)
@@ -83,6 +83,6 @@ def _require_readable(table: str, source: Source, column: str, kind: ColumnType)
         fits = ("text", "whole", "float", "decimal", "boolean", "null")
     if family not in fits:
         raise InvalidDeclaration(
-            f"Column {column!r} of table {table!r} is declared as {kind!r}, and the data holds {source.types[column]}.",
+            f"Column {column!r} of table {table!r} {said}, and the data holds {source.types[column]}.",
             remedy="Declare what it holds, or convert the column in the data.",
         )

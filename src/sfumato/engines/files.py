@@ -3,6 +3,7 @@
 
 import csv
 import logging
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,6 +32,16 @@ def _mark(path: Path) -> Mark | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def is_same(one: Path, other: Path) -> bool:
+    """Whether two paths are one file: by their names, or by a link of any kind; neither needs to be there."""
+    if os.path.realpath(one) == os.path.realpath(other):
+        return True
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
 
 
 def from_file(connection: duckdb.DuckDBPyConnection, name: str, path: Path) -> str:

@@ -153,7 +153,7 @@ def _own_folder(place: Path) -> Path:
         if not strange:
             place.chmod(0o700)
     except OSError as error:
-        raise InvalidSource(f"The folder {str(place)!r} cannot be made ({type(error).__name__}).") from None
+        raise InvalidSource(f"The folder {str(place)!r} cannot be made ({error.strerror}).") from None
     if strange:
         raise WrongUse(
             f"The folder {str(place)!r} holds other things: {', '.join(strange[:3])}.",
@@ -191,7 +191,7 @@ def _remove(place: Path, *, keep: set[str]) -> None:
             else:
                 each.unlink()
     except OSError as error:
-        raise InvalidSource(f"{str(place)!r} cannot be emptied ({type(error).__name__}).") from None
+        raise InvalidSource(f"{str(place)!r} cannot be emptied ({error.strerror}).") from None
 
 
 def _publish(place: Path, dataset: str, key: str, layouts: Mapping[str, Layout]) -> None:

@@ -6,13 +6,16 @@ then, and the connection may read these and nothing else. Whether several files 
 is decided by their schemas, never by their rows.
 """
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
-from sfumato.engines.files import Mark, from_file, marks, require_names, require_parquet_names, unreadable
+from sfumato.engines.files import Mark, from_file, is_same, marks, require_names, require_parquet_names, unreadable
 from sfumato.engines.postgres import Served, served
 from sfumato.engines.reading import quote, text
 from sfumato.errors import InvalidSource
@@ -96,6 +99,28 @@ def files_of(path: Path) -> list[Path] | None:
     return None
 
 
+def holds(place: Path, path: Path) -> bool:
+    """Whether a file at ``path`` is, or once written would be, one of those that lie at ``place``.
+
+    >>> holds(Path("events/**/2024-*.parquet"), Path("events/../events/a/2024-02.parquet"))
+    True
+    """
+    found = files_of(place)
+    if any(is_same(each, path) for each in ([place] if found is None else found)):
+        return True
+    parts, of = Path(os.path.realpath(path)).parts, Path(os.path.realpath(place)).parts
+    return found is not None and (parts[: len(of)] == of if place.is_dir() else _matches(of, parts))
+
+
+def _matches(pattern: Sequence[str], parts: Sequence[str]) -> bool:
+    """Whether the parts of a path are those that a pattern means, where ** is any number of them."""
+    if not pattern or not parts:
+        return not pattern and not parts
+    if pattern[0] == "**":
+        return any(_matches(pattern[1:], parts[start:]) for start in range(len(parts)))
+    return fnmatchcase(parts[0], pattern[0]) and _matches(pattern[1:], parts[1:])
+
+
 def _files(paths: Iterable[Path]) -> list[Path]:
     return sorted(each for each in paths if each.is_file())
 
@@ -122,6 +147,12 @@ def _from_files(connection: duckdb.DuckDBPyConnection, name: str, place: Path, f
             raise InvalidSource(
                 f"Table {name!r}: {str(file)!r} is among its files.",
                 allowed="names that end in .parquet, without * ? [",
+            )
+        if any(part.count("=") > 1 for part in file.parent.parts):
+            raise InvalidSource(
+                f"Table {name!r}: {str(file)!r} lies in a folder with = in its value.",
+                allowed="folders named key=value",
+                remedy="Write that = as %3D.",
             )
     columns, keys = _schema(connection, name, files[0]), _keys(files[0])
     for file in files[1:]:
@@ -232,6 +263,31 @@ def _from_frame(connection: duckdb.DuckDBPyConnection, name: str, source: object
         require_names(name, kind, [each for each in getattr(source, "columns", ()) if isinstance(each, str)])
     if failed:
         # outside the handler: Arrow quotes the value that it stumbled over
-        raise unreadable(name, kind, failed)
+        raise _unreadable_frame(name, source, failed)
     require_names(name, kind, names)
     return quote(f"source_{name}")
+
+
+def _unreadable_frame(name: str, source: object, failed: str) -> InvalidSource:
+    """The refusal of a frame: by a column where one is the reason, and without a word of Arrow's."""
+    kind, column = type(source).__name__, _odd_column(source)
+    if column is None:
+        return unreadable(name, kind, failed)
+    return InvalidSource(
+        f"Table {name!r}: column {column!r} of {kind!r} has values of several types, or of one that Arrow does not know.",
+        allowed="one type in each column",
+        remedy=f"Give it one, as frame[{column!r}].astype(str) does, or leave it out of the frame.",
+    )
+
+
+def _odd_column(source: Any) -> str | None:
+    """The first column of a pandas frame that Arrow has no type for."""
+    import pyarrow  # as above
+
+    column = None
+    try:
+        for column in source.columns:
+            pyarrow.array(source[column], from_pandas=True)
+    except Exception:
+        return column if isinstance(column, str) else None
+    return None

@@ -38,7 +38,9 @@ class Dataset:
             raise InvalidDeclaration("Two tables whose names differ only in case.", remedy="Rename one.")
         for name, table in self.tables.items():
             if not isinstance(table, Table) or not name.isidentifier():
-                raise InvalidDeclaration(f"Table {name!r}.", allowed="a plain name with an sf.Table")
+                raise InvalidDeclaration(
+                    f"Table {name!r}.", allowed="a name of letters, digits and _, with an sf.Table"
+                )
         for name in self.tables:
             self._require_owner(name)
             self._require_no_other(name)

@@ -81,8 +81,10 @@ def read_config(path: str | Path) -> dict[str, Any]:
         raise InvalidConfig(
             f"No file {str(path)!r}.", remedy="Write a sfumato.toml, or name another with -c."
         ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidConfig(f"{str(path)!r} cannot be read ({type(error).__name__}).") from None
+    except OSError as error:
+        raise InvalidConfig(f"{str(path)!r} cannot be read ({error.strerror}).") from None
+    except UnicodeDecodeError:
+        raise InvalidConfig(f"{str(path)!r} is not UTF-8.", remedy="Save it as UTF-8, which TOML is.") from None
     except tomllib.TOMLDecodeError as error:
         raise InvalidConfig(f"{str(path)!r} is not TOML: {error}.") from None
 

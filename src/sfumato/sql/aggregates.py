@@ -28,7 +28,7 @@ from sfumato.plan.value import Value
 from sfumato.sql.literal import literal
 from sfumato.sql.names import Scope
 from sfumato.sql.per_unit import UNLIMITED
-from sfumato.sql.reject import refuse, reject, require_only
+from sfumato.sql.reject import called, refuse, reject, require_only
 from sfumato.sql.rows import Rows, as_number, bounds_needed, counted, kept
 from sfumato.sql.typed import Day, Label, Null, Number, Truth, Typed, Words, code_of, number, value_of
 
@@ -131,7 +131,7 @@ class Aggregates:
         return CountDistinct(value_of(kept(typed, test), _name(nodes[0])))
 
     def _number(self, node: exp.Expr, test: Scalar | None) -> Value:
-        inner, name = node.this, type(node).__name__.upper()
+        inner, name = node.this, called(node)
         if isinstance(inner, exp.Distinct):
             raise refuse(f"{name}(DISTINCT ...)", ("is not answered", f"{name}(column)"))
         typed = self._rows.value(inner)
@@ -150,7 +150,7 @@ class Aggregates:
 
     def _quantile(self, node: exp.Expr, test: Scalar | None) -> Level:
         operand, level = _operand(node)
-        name = "A quantile" if isinstance(node, exp.WithinGroup) else type(node).__name__.upper()
+        name = "A quantile" if isinstance(node, exp.WithinGroup) else called(node)
         typed = self._rows.value(operand)
         if isinstance(typed, Words):
             raise bounds_needed(f"{name} of {_name(operand)}", typed)

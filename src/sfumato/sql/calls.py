@@ -9,6 +9,7 @@ from sqlglot import exp
 from sfumato.errors import UnsupportedSql
 from sfumato.sql.literal import literal
 from sfumato.sql.names import Scope
+from sfumato.sql.reject import written
 
 _WRAPPERS = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls)
 
@@ -38,7 +39,9 @@ def placed(node: exp.Expr, select: exp.Select, scope: Scope) -> exp.Expr:
     place = literal(node)
     if place is not None:
         if not isinstance(place, Fraction) or place not in range(1, len(select.expressions) + 1):
-            raise UnsupportedSql(f"GROUP BY {place}.", allowed=f"a column of SELECT, 1 to {len(select.expressions)}")
+            raise UnsupportedSql(
+                f"GROUP BY {written(node)}.", allowed=f"a column of SELECT, 1 to {len(select.expressions)}"
+            )
         node = select.expressions[int(place) - 1]
     elif isinstance(node, exp.Column) and not node.table and not scope.owns(node):
         name = node.name.lower()

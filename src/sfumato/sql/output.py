@@ -23,7 +23,7 @@ from sfumato.sql.finish import Finished
 from sfumato.sql.group import Group
 from sfumato.sql.literal import literal
 from sfumato.sql.names import Scope
-from sfumato.sql.reject import RAW_ROWS, refuse, require_few, require_only
+from sfumato.sql.reject import RAW_ROWS, refuse, require_few, require_only, written
 from sfumato.sql.rows import Rows
 from sfumato.sql.typed import Day, Label, Number, Truth, Typed, Words
 
@@ -80,7 +80,9 @@ class Outputs:
         elif isinstance(place, Fraction) and place in range(1, len(items) + 1):
             expression = items[int(place) - 1].expression
         else:
-            raise UnsupportedSql(f"ORDER BY {place}.", allowed=f"a column of the answer, 1 to {len(items)}")
+            raise UnsupportedSql(
+                f"ORDER BY {written(node.this)}.", allowed=f"a column of the answer, 1 to {len(items)}"
+            )
         return Order(expression, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
 
     def test(self, node: exp.Expr) -> Scalar:

@@ -11,7 +11,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sfumato.errors import SqlSyntaxError, UnsupportedSql
-from sfumato.sql.reject import NOT_A_QUERY, refuse, reject, require_few
+from sfumato.sql.reject import NOT_A_QUERY, refuse, reject, require_few, written
 
 # sqlglot warns on the console about statements that we refuse anyway.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
@@ -20,6 +20,7 @@ _DIALECT = Dialect.get_or_raise("duckdb")
 _MAX_LENGTH = 100_000
 # What an error of the parser tells of its own inside.
 _INSIDE = re.compile(r"Required keyword: .* missing for <class .*|( but got)? <Token .*")
+_SHAPE = "SELECT ... FROM table [WHERE ...] [GROUP BY ...] [HAVING ...] [ORDER BY ...] [LIMIT n]"
 # Lowering and evaluation recurse a few calls a level; this leaves the caller room.
 _DEEPEST = 120
 
@@ -44,8 +45,7 @@ def checked(statement: exp.Expr) -> exp.Select:
     if isinstance(statement, exp.Query | exp.Values) and not isinstance(statement, exp.Select):
         raise reject(statement)
     if not isinstance(statement, exp.Select):
-        word = statement.name if isinstance(statement, exp.Command) else statement.key
-        raise refuse(f"The statement {word.upper()}", NOT_A_QUERY)
+        raise refuse(f"The statement {written(statement).partition(' ')[0].upper()}", NOT_A_QUERY)
     for clause in statement.find_all(exp.With):
         require_few(len(clause.expressions), "names in WITH")
     if _depth(statement, {}) > _DEEPEST:
@@ -88,9 +88,9 @@ def _statements(text: str) -> list[exp.Expr]:
         raise UnsupportedSql("A statement with half a character (a lone surrogate).", remedy="Remove it.") from None
     except RecursionError:
         raise _too_deep() from None
-    except Exception as error:
+    except Exception:
         # the parser stumbles over some texts that are not SQL
-        raise SqlSyntaxError(f"Not SQL ({type(error).__name__}).", line=1, column=1) from None
+        raise SqlSyntaxError("Not SQL: The text cannot be read.", line=1, column=1, remedy=_SHAPE) from None
 
 
 def _numbered(text: str) -> str:
@@ -164,5 +164,5 @@ def _syntax_error(error: SqlglotError, text: str) -> SqlSyntaxError:
         f"Not SQL: {what or 'Something is missing'}{at}, line {line}, column {column}.",
         line=line,
         column=column,
-        remedy="SELECT ... FROM table [WHERE ...] [GROUP BY ...] [HAVING ...] [ORDER BY ...] [LIMIT n]",
+        remedy=_SHAPE,
     )

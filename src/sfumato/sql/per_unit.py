@@ -18,7 +18,7 @@ from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.lattice import clipped
 from sfumato.sql.literal import literal
 from sfumato.sql.names import Context, Scope, Source
-from sfumato.sql.reject import refuse, reject, require_few, require_only
+from sfumato.sql.reject import called, refuse, reject, require_few, require_only
 from sfumato.sql.rows import Rows, as_number, counted, kept
 from sfumato.sql.tables import From
 from sfumato.sql.typed import Label, Null, Number, Person, Truth, Typed, Words, number, number_type, read, value_of
@@ -126,7 +126,7 @@ class Summaries:
                 return self._end(self._rows.value(node.this), node, test, Summary.MINIMUM if least else Summary.MAXIMUM)
             case _:
                 raise refuse(
-                    f"{type(node).__name__.upper()} of one unit's rows",
+                    f"{called(node)} of one unit's rows",
                     ("is not computed in a sub-query", "COUNT, SUM, AVG, MIN, MAX, ANY_VALUE, BOOL_OR, BOOL_AND."),
                 )
 

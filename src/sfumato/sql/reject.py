@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is refused, by the name it has in SQL; why; and what to write instead."""
 
+import re
+
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from sfumato.errors import UnsupportedSql
 
@@ -71,6 +74,10 @@ _AGGREGATE = (
 _VALUES = ("returns values of single persons", "GROUP BY the column with COUNT(*), or " + _AGGREGATE[1])
 
 _MOST = 200
+_LONGEST = 60
+# What the writer of sqlglot raises for a tree that it cannot write.
+_NO_TEXT = (SqlglotError, ValueError, TypeError, LookupError, AttributeError, NameError)
+_WORDS = (exp.Identifier, exp.Literal, exp.Var, exp.Column, exp.Tuple)
 _RULES: tuple[tuple[type[exp.Expr], str, tuple[str, str]], ...] = (
     (exp.SetOperation, "A set operation (UNION, EXCEPT, INTERSECT)", _SET),
     (exp.Exists, "EXISTS", UNIT_TEST),
@@ -108,7 +115,7 @@ _RULES: tuple[tuple[type[exp.Expr], str, tuple[str, str]], ...] = (
 )
 
 
-def reject(node: exp.Expr | None, *, where: str = "") -> UnsupportedSql:
+def reject(node: exp.Expr | None) -> UnsupportedSql:
     """The refusal for a node; an unknown kind is refused as such.
 
     >>> print(reject(exp.TableSample()).problem)
@@ -116,25 +123,49 @@ def reject(node: exp.Expr | None, *, where: str = "") -> UnsupportedSql:
     """
     for kind, name, (why, instead) in _RULES:
         if isinstance(node, kind):
-            return UnsupportedSql(f"{_named(node, name)} {why}{where}.", remedy=instead)
-    kind_name = type(node).__name__ if node is not None else "Nothing"
-    return UnsupportedSql(
-        f"{kind_name} is not part of the language of private questions{where}.", remedy=_EXPRESSION[1]
-    )
+            return UnsupportedSql(f"{_named(node, name)} {why}.", remedy=instead)
+    what = written(node) if node is not None else "Nothing"
+    return UnsupportedSql(f"{what} is not part of the language of private questions.", remedy=_EXPRESSION[1])
 
 
 def refuse_node(node: exp.Expr, reason: tuple[str, str]) -> UnsupportedSql:
     """A refusal of a function or an expression for a reason of its place."""
     name = "The aggregate" if isinstance(node, exp.AggFunc) else "This function" if isinstance(node, exp.Func) else ""
-    called = f"{name} {_sql_name(node)}" if name else "This expression"
-    return refuse(called, reason)
+    return refuse(f"{name} {called(node)}" if name else "This expression", reason)
 
 
-def _sql_name(node: exp.Expr) -> str:
-    """A function by the name that the analyst knows."""
-    if isinstance(node, exp.Anonymous) or not isinstance(node, exp.Func):
-        return str(node.this)[:40]
-    return type(node).sql_name()
+def called(node: exp.Expr) -> str:
+    """A function by its name in SQL; what is written as none, as it is written.
+
+    >>> called(exp.Stddev(this=exp.column("age"))), called(exp.ArrayAgg(this=exp.column("age")))
+    ('STDDEV', 'ARRAY_AGG')
+    """
+    text = written(node)
+    name = re.match(r"(\w+)\(", text)
+    return text if name is None else name[1]
+
+
+def written(node: exp.Expr) -> str:
+    """A piece of a statement as SQL, shortened.
+
+    >>> written(exp.BitwiseNot(this=exp.column("age")))
+    '~age'
+    """
+    text, other = _rendered(node, "duckdb"), _rendered(node, None)
+    # what DuckDB does not have is spelled out there, or left out
+    return _short(text if text and len(text) <= 2 * len(other) else other or text or node.key.upper())
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def _rendered(node: exp.Expr, dialect: str | None) -> str:
+    try:
+        return node.sql(dialect=dialect).strip()
+    except _NO_TEXT:
+        # a kind without a text of its own, or without the parts that it needs
+        return ""
 
 
 def refuse(name: str, reason: tuple[str, str]) -> UnsupportedSql:
@@ -148,10 +179,13 @@ def require_only(node: exp.Expr, *allowed: str) -> None:
     for name, value in node.args.items():
         if value and name not in allowed:
             part = value[0] if isinstance(value, list) else value
-            if isinstance(part, exp.Expr) and not isinstance(part, exp.Identifier | exp.Literal | exp.Var):
+            if part is True:
+                what = name.strip("_").upper().replace("_", " ")
+            elif isinstance(part, exp.Expr) and not isinstance(part, _WORDS):
                 raise reject(part)
-            clause = name.strip("_").upper().replace("_", " ")
-            raise UnsupportedSql(f"{clause} is not part of the language of private questions.", remedy="Leave it out.")
+            else:
+                what = f"{_short(str(part))} in {written(node)}"
+            raise UnsupportedSql(f"{what} is not part of the language of private questions.", remedy="Leave it out.")
 
 
 def require_few(count: int, what: str) -> None:
@@ -165,5 +199,5 @@ def _named(node: exp.Expr | None, name: str) -> str:
     if isinstance(node, exp.Anonymous):
         return f"The function {str(node.this)[:40]}"
     if isinstance(node, exp.Func) and name.startswith("This"):
-        return f"{name} ({type(node).sql_name()})"
+        return f"{name} ({called(node)})"
     return name

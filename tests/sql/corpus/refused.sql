@@ -42,7 +42,7 @@ EXPLAIN ANALYZE SELECT COUNT(*) FROM events
 -- C14 not a query | UnsupportedSql | VALUES
 VALUES (1)
 
--- C15 not a query | UnsupportedSql | TRANSACTION
+-- C15 not a query | UnsupportedSql | The statement BEGIN
 BEGIN
 
 -- C16 several | UnsupportedSql | 2 statements
@@ -114,7 +114,7 @@ SELECT COUNT(*) FROM events WINDOW w AS (PARTITION BY region)
 -- C40 rows | UnsupportedSql | TABLESAMPLE
 SELECT COUNT(*) FROM events USING SAMPLE 10%
 
--- C41 rows | UnsupportedSql | Into
+-- C41 rows | UnsupportedSql | INTO x is not
 SELECT COUNT(*) INTO x FROM events
 
 -- C42 tables | UnsupportedSql | join
@@ -135,7 +135,7 @@ SELECT COUNT(*) FROM (events)
 -- C47 tables | UnsupportedSql | sub-query
 (SELECT COUNT(*) FROM events)
 
--- C48 tables | UnsupportedSql | DB
+-- C48 tables | UnsupportedSql | main in main.events is not
 SELECT COUNT(*) FROM main.events
 
 -- C53 tests | UnsupportedSql | NULL
@@ -228,10 +228,10 @@ SELECT COUNT(*)
 -- D06 | MissingDeclaration | bounds
 SELECT SUM(product) FROM events
 
--- E01 places | UnsupportedSql | GROUP BY True
+-- E01 places | UnsupportedSql | GROUP BY TRUE
 SELECT COUNT(*) FROM events GROUP BY TRUE
 
--- E02 places | UnsupportedSql | ORDER BY True
+-- E02 places | UnsupportedSql | ORDER BY TRUE
 SELECT COUNT(*) FROM events ORDER BY TRUE
 
 -- E03 kinds | UnsupportedSql | An expression is compared with 'a'
@@ -363,7 +363,7 @@ SELECT COUNT(*) FROM events WHERE day > CURRENT_TIMESTAMP
 -- F36 dates | UnsupportedSql | amount where a date is needed
 SELECT COUNT(YEAR(amount)) FROM events
 
--- F37 dates | UnsupportedSql | This function (TIME_TO_STR) is not part of
+-- F37 dates | UnsupportedSql | This function (STRFTIME) is not part of
 SELECT COUNT(strftime(day, '%Y')) FROM events
 
 -- F38 dates | UnsupportedSql | A date that may lie beyond the
@@ -702,10 +702,10 @@ SELECT SUM(SUM(amount)) FROM events
 -- Q14 aggregates | UnsupportedSql | COUNT(DISTINCT text) with FILTER is not answered
 SELECT COUNT(DISTINCT product) FILTER (WHERE smoker) FROM events
 
--- Q15 aggregates | UnsupportedSql | This aggregate (LOGICAL_OR) is not answered
+-- Q15 aggregates | UnsupportedSql | This aggregate (BOOL_OR) is not answered
 SELECT BOOL_OR(smoker) FROM events
 
--- Q16 aggregates | UnsupportedSql | COUNT is not part of the language
+-- Q16 aggregates | UnsupportedSql | 3 in MAX(amount, 3) is not part of the language
 SELECT MAX(amount, 3) FROM events
 
 -- Q17 aggregates | UnsupportedSql | The aggregate COUNT stands where only a
@@ -756,10 +756,10 @@ SELECT COUNT(*) FROM "events; DROP TABLE events"
 -- I03 injection | UnknownName | FROM a function
 SELECT COUNT(*) FROM duckdb_tables()
 
--- I04 injection | UnsupportedSql | DB is not part of the language
+-- I04 injection | UnsupportedSql | information_schema in information_schema.tables is not part of the language
 SELECT COUNT(*) FROM information_schema.tables
 
--- I05 injection | UnsupportedSql | DB is not part of the language
+-- I05 injection | UnsupportedSql | main in main.events is not part of the language
 SELECT COUNT(*) FROM main.events
 
 -- I06 injection | UnsupportedSql | The function getenv is not part of
@@ -777,7 +777,7 @@ ATTACH 'x.db'
 -- I10 injection | UnsupportedSql | The statement SET is not a question
 SET memory_limit = '1TB'
 
--- I11 injection | UnsupportedSql | Delete is not part of the language
+-- I11 injection | UnsupportedSql | DELETE FROM events is not part of the language
 WITH x AS (DELETE FROM events) SELECT COUNT(*) FROM events
 
 -- I12 injection | UnsupportedSql | The function current_setting is not part of
