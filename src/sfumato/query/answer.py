@@ -177,15 +177,15 @@ class Answer:
         return "\n".join([*lines, f"Cost: {self.cost}{self._paid()}. Charge: {self.charge_id}."])
 
     def plot(self, column: str | None = None) -> Figure:
-        """Bars with 95% intervals of one released column (default: the first).
+        """Bars with 95% intervals of one released column of numbers (default: the first).
 
         Raises:
-            WrongUse: no such released column.
+            WrongUse: no such column.
         """
         errors = cast(list[list[Json]], self.form["errors"])
         names = [str(each["name"]) for each in self.columns]
         keys = [place for place, each in enumerate(self.columns) if not each["released"]]
-        shown = [each for each in self.columns if each["released"] and each["type"] != "date"]
+        shown = [each for each in self.columns if each["released"] and each["type"] not in ("date", "text")]
         released = [str(each["name"]) for each in shown if self.rows]
         chosen = column or (released[0] if released else "")
         if chosen not in released:
