@@ -167,7 +167,7 @@ class Session:
         itself is not asked.
 
         Raises:
-            Refused: as ``query``; nothing in the question is clipped or bounded; a sub-query or a
+            Refused: as ``query``; nothing in the question to diagnose; a sub-query or a
                 limit that would have to be answered first. Free.
             EngineFailed: the cost stays spent.
         """
