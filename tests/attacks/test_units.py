@@ -238,7 +238,7 @@ def refused(folder: Path, texts: list[str]) -> list[str]:
                 session.query(text, epsilon=1, delta="1e-9")
             except sf.SfumatoError as error:
                 # a delta where nothing spends one is refused, too, and is no refusal of the question
-                found += [text] if "nothing to diagnose" not in str(error) else []
+                found += [text] if "Nothing in this question" not in str(error) else []
     return found
 
 
