@@ -210,9 +210,10 @@ class Session:
     def _require_all(self, plans: Sequence[tuple[Step, Planned]]) -> None:
         """Refuses, while it is free, questions of which the first could be paid and the rest not."""
         keys = [self._asker.about(step.dataset).question_key(planned) for step, planned in plans]
-        new = [planned for key, (_, planned) in zip(keys, plans, strict=True) if self._ledger.answer(key) is None]
+        # one that stands there twice is paid once
+        new = {key: plan for key, (_, plan) in zip(keys, plans, strict=True) if self._ledger.answer(key) is None}
         if len(new) > 1:
-            self._ledger.balance(self.dataset.name).require(sum((each.charge for each in new), NOTHING))
+            self._ledger.balance(self.dataset.name).require(sum((each.charge for each in new.values()), NOTHING))
 
     def _planned(self, step: Step) -> Planned:
         """The plan of a step: the cheapest of those that there are."""
