@@ -135,7 +135,8 @@ class Session:
         answer for a caller who may have to ask twice.
 
         Raises:
-            Refused: the language, a missing declaration or the budget forbids it; free.
+            Refused: the language, a missing declaration or the budget forbids it; free, but for a sub-query
+                whose number turns out so large that 62 bits do not hold what is computed of it: that stays paid.
             WrongUse: the price is not one, or the key belongs to another question.
             InvalidSource, InvalidDeclaration: the data has changed and is not as declared any more,
                 or a prepared layout is stale; free.
