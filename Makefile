@@ -103,6 +103,7 @@ figures: $(VENV)/.run
 	$(BIN)/python -m benchmarks.figures_engines
 	$(BIN)/python -m benchmarks.table_accounting
 	$(BIN)/python -m benchmarks.table_bars
+	$(BIN)/python -m benchmarks.table_scale
 
 clean:
 	rm -rf $(VENV) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-report.html

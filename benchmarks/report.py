@@ -50,8 +50,8 @@ def apart(case: Case, workers: Mapping[str, Worker]) -> tuple[Samples, dict[Work
     return samples, failed
 
 
-def machine() -> dict[str, str | int]:
-    """What it ran on."""
+def machine() -> dict[str, str | int | float]:
+    """What it runs on, and how busy that is now, without what is to be measured."""
     told = Path("/proc/cpuinfo")
     names = re.findall(r"^model name\s*: (.*)$", told.read_text("utf-8"), re.MULTILINE) if told.exists() else []
     return {
@@ -59,14 +59,20 @@ def machine() -> dict[str, str | int]:
         "architecture": platform.machine(),
         "cores": os.cpu_count() or 0,
         "system": f"{platform.system()} {platform.release()}",
+        "load": round(os.getloadavg()[0], 2),
     }
 
 
-def document(found: Sequence[Row], versions: dict[str, dict[str, str]], skipped: dict[str, str]) -> str:
-    """The results as JSON, one row a line."""
+def document(
+    found: Sequence[Row],
+    before: Mapping[str, str | int | float],
+    versions: dict[str, dict[str, str]],
+    skipped: dict[str, str],
+) -> str:
+    """The results as JSON, one row a line; ``before``: the machine, before they were measured."""
     head = {
         "date": datetime.now(UTC).date().isoformat(),
-        "machine": machine() | {"load": round(os.getloadavg()[0], 2)},
+        "machine": before,
         "versions": versions,
         "skipped": skipped,
     }
@@ -76,6 +82,7 @@ def document(found: Sequence[Row], versions: dict[str, dict[str, str]], skipped:
 
 def bench(words: Sequence[str], cases: Sequence[Case], peers: Sequence[str], results: Path | None) -> None:
     """Runs, prints and writes, where a whole run has a place."""
+    before = machine()
     workers, skipped = start([OURS, *peers])
     print(*[f"skipped: {system} {why}" for system, why in skipped.items()], HEAD, sep="\n")
     found = []
@@ -89,4 +96,4 @@ def bench(words: Sequence[str], cases: Sequence[Case], peers: Sequence[str], res
     print(f"\n{len(asked) - len(missed)} of {len(asked)} bars hold.", *missed, sep="\n")
     if results is not None and not words:
         versions = {system: worker.versions for system, worker in workers.items()}
-        results.write_text(document(found, versions, skipped), encoding="utf-8")
+        results.write_text(document(found, before, versions, skipped), encoding="utf-8")

@@ -69,7 +69,7 @@ def test_gaussians_of_the_generic_path_hold_the_exact_curve(times: int, delta: s
     assert bounds.width <= 1e-4 * bounds.upper or times < 1000
 
 
-# the truths of notes/accounting.md, section 1: two-sided there too, to 1e-5
+# worked out beforehand, with a lower and an upper end, to 1e-5
 TABLE = [
     (sgd("1/100", "1.1", 1000), "1e-6", 1.75297),
     (sgd("1/100", "1.1", 10_000), "1e-6", 5.80693),
@@ -98,7 +98,7 @@ def test_a_curve_lies_between_its_bounds(event: Event, delta: str, truth: float)
 
 @pytest.mark.parametrize(("delta", "least"), [("1e-10", 32.3887), ("1e-12", 35.3441), ("1e-14", 38.09)])
 def test_a_million_steps_at_tiny_deltas_are_not_under_reported(delta: str, least: float) -> None:
-    # dp-accounting 0.6.0 says 32.195, 33.460 and 36.87 (notes/accounting.md, section 2)
+    # dp-accounting 0.6.0 says 32.195, 33.460 and 36.87
     bounds = privacy_curve(sgd("1/1000", "0.6", 10**6)).epsilon(delta)
     assert bounds.upper >= least and bounds.width <= 1e-4 * bounds.upper
 
@@ -294,7 +294,7 @@ def test_one_integer_has_the_curve_of_all_its_shifts() -> None:
 
 
 def many() -> Event:
-    """The mix of notes/accounting_prototype/problems.py, its first 300 queries."""
+    """300 queries of several kinds, always the same."""
     random = __import__("random").Random(7)
     replaced = Relation.REPLACE_ONE
     events: list[Event] = []

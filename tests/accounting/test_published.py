@@ -3,7 +3,7 @@
 
 ``GOOGLE`` are values of dp-accounting 0.6.0 (November 2026, ``value_discretization_interval=1e-5``): an
 optimistic one by privacy buckets, which is coarse, and a pessimistic one by connect-the-dots, which is
-within 1e-4 of the truth and not below it at these deltas (shared/notes/accounting.md, section 2).
+within 1e-4 of the truth and not below it at these deltas.
 """
 
 import math
@@ -113,7 +113,7 @@ def test_dp_accounting_under_reports_at_a_tiny_delta_and_we_do_not():
 
 def test_the_sigma_of_ten_thousand_steps_is_that_of_dp_accounting_and_less_than_that_of_others():
     # epsilon = 1 at delta = 1e-6: dp-accounting 0.6.0 calibrates to 4.3027, and at 4.3022 its finest grid (2e-6) still
-    # gives less than 1; prv-accountant 4.338, Opacus' PRV 4.343, Renyi DP 4.609 (shared/notes/accounting.md)
+    # gives less than 1; prv-accountant 4.338, Opacus' PRV 4.343, Renyi DP 4.609
     found = noise_multiplier(ApproxDP(1, "1e-6"), "0.01", 10**4, curve=privacy_curve)
     assert 4.3015 <= found.value <= 4.3027 and found.excess <= 3e-4
     assert privacy_curve(steps("0.01", found.value, 10**4)).epsilon("1e-6").upper <= 1

@@ -29,6 +29,14 @@ def relative(path):
     return path.relative_to(SOURCE).as_posix()
 
 
+def test_every_rule_that_is_cited_is_written_down():
+    rules = (ROOT / "docs" / "rules.md").read_text("utf-8")
+    known = set(re.findall(r"^(\d+)\. ", rules, re.MULTILINE))
+    told = [path for room in ("src", "tests") for path in (ROOT / room).rglob("*") if path.suffix in (".py", ".md")]
+    cited = {number for path in told for number in re.findall(r"\bRULES\s+(\d+)", path.read_text("utf-8"))}
+    assert known == {str(number) for number in range(1, 27)} and {"13", "24"} <= cited <= known
+
+
 def test_files_are_short():
     long = {relative(path): n for path in FILES if (n := len(path.read_text().splitlines())) > 400}
     assert not long, "400 lines is the soft limit; split by idea"

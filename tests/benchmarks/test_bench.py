@@ -431,10 +431,29 @@ def test_the_sql_by_hand_is_bounded(few_events, name, column):
 
 def test_the_document_is_json_with_a_row_a_line():
     found = rows(CASE, {OURS: taken(2e-6), THEIRS: taken(6e-6)})
-    text = report.document(found, {"numpy": {"numpy": "2.4.6"}}, {"opendp": "does not install here"})
+    before = {"processor": "P", "cores": 2, "load": 0.5}
+    text = report.document(found, before, {"numpy": {"numpy": "2.4.6"}}, {"opendp": "does not install here"})
     read = json.loads(text)
+    assert read["machine"] == before
     assert read["rows"] == [asdict(row) for row in found] and read["skipped"] == {"opendp": "does not install here"}
     assert len([each for each in text.splitlines() if '"case"' in each]) == len(found)
+
+
+def test_the_load_is_that_of_the_machine_before_anything_is_measured(monkeypatch, tmp_path, capsys):
+    # each worker and each case makes the machine busier
+    busy = [0.25]
+
+    def work(given):
+        busy[0] += 1
+        return given
+
+    monkeypatch.setattr(report.os, "getloadavg", lambda: (busy[0], 0.0, 0.0))
+    monkeypatch.setattr(report, "start", lambda systems: work(({}, {})))
+    monkeypatch.setattr(report, "measure", lambda case, workers: work(({OURS: taken(2e-6)}, {})))
+    report.bench([], [CASE], (), tmp_path / "results.json")
+    read = json.loads((tmp_path / "results.json").read_text("utf-8"))
+    assert read["machine"]["load"] == 0.25 and busy == [2.25] and len(read["rows"]) == 2
+    assert "of 2 bars hold" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("benchmark", [noise, accounting, ledger], ids=["noise", "accounting", "ledger"])

@@ -56,6 +56,22 @@ def refused(session, sql=ASKED):
     return refusal.value
 
 
+# --- what does not fit -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [sf.Integer(0, 9), sf.Text(), sf.Date("2020-01-01", "2020-12-31"), sf.Category("x")])
+@pytest.mark.parametrize("physical", ["DECIMAL(9,2)[]", "mood[]", "STRUCT(a mood)"])
+def test_a_list_is_no_value_whatever_it_is_of(tmp_path, physical, kind):
+    path = tmp_path / "lists.duckdb"
+    with duckdb.duckdb.connect(str(path)) as connection:
+        connection.execute(f"CREATE TYPE mood AS ENUM ('{CANARY}', 'it''s)')")
+        connection.execute(f"CREATE TABLE t (a {physical})")
+    with pytest.raises(InvalidDeclaration, match="and the data holds") as refusal:
+        DuckDB({"t": sf.Table(path, table="t", columns={"a": kind})})
+    assert CANARY not in str(refusal.value)
+    assert refusal.value.problem.endswith(f"holds {physical.replace('mood', 'ENUM')}.")
+
+
 # --- what does not fit any more --------------------------------------------------------------
 
 

@@ -278,7 +278,10 @@ FAMILIES = {
     "null": ['"NULL"'],
     "date": ["DATE", "TIMESTAMP_NS", "TIMESTAMP"],
     "boolean": ["BOOLEAN"],
-    "other": ["BLOB", "INTEGER[]", "STRUCT(a INTEGER)", "TIMESTAMP WITH TIME ZONE", "TIME", "INTERVAL"],
+    "other": [
+        *("BLOB", "STRUCT(a INTEGER)", "TIMESTAMP WITH TIME ZONE", "TIME", "INTERVAL"),
+        *("INTEGER[]", "DECIMAL(18,3)[]", "DECIMAL(18,3)[2]", "ENUM('a', 'b')[]", "DECIMAL(18,3)[][]"),
+    ],
 }
 
 

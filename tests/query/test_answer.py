@@ -168,6 +168,14 @@ def test_a_plot_of_what_was_not_released_is_refused(answer: Answer) -> None:
             answer.plot(column)
 
 
+def test_a_plot_of_words_is_refused_and_shows_the_first_number(tmp_path: Path) -> None:
+    words = "CASE WHEN COUNT(*) > 3 THEN 'many' ELSE 'few' END AS size"
+    answer = asked(tmp_path, f"SELECT {words}, COUNT(*) AS n FROM people", epsilon=1)
+    assert answer.plot().svg == answer.plot("n").svg
+    with pytest.raises(WrongUse, match="No released column 'size' to plot"):
+        answer.plot("size")
+
+
 def test_a_plot_of_one_number_has_its_statement_as_title(tmp_path: Path) -> None:
     answer = asked(tmp_path, "SELECT COUNT(*) AS n FROM people", epsilon=1)
     assert ElementTree.fromstring(answer.plot().svg).get("aria-label") == "SELECT COUNT(*) AS n FROM people"

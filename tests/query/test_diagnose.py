@@ -100,6 +100,8 @@ NO_WARD = ["ward missing or not declared"]
             ["more than 1 rows in a group", "in more than 2 groups", "drug missing or not declared"],
         ),
         ("SELECT AVG(n) FROM (SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient)", {"max_rows": 1}, []),
+        # clipped, but not where it can be told: the refusal must not say that nothing is
+        ("SELECT AVG(n) FROM (SELECT patient, MAX(cost) AS n FROM visits GROUP BY patient)", {"max_rows": 1}, []),
     ],
 )
 def test_it_looks_for_what_the_question_meets(sql: str, limits: dict[str, object], expected: list[str]) -> None:

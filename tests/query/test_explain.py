@@ -13,6 +13,9 @@ from tests.contracts.people import dataset
 EVERY = "SELECT sex, COUNT(*) AS n, SUM(age) AS s, AVG(hours) AS m FROM people GROUP BY sex"
 
 
+HOURS = "hours was clipped to its declared [0, 10] and rounded to steps of 0.25, which moves a value by at most 0.125."
+
+
 def planned(sql: str, **options: object) -> tuple[Planned, object]:
     """A planned question and its dataset."""
     asked = {"rho": 1} if options.pop("gaussian", False) else {"epsilon": 1}
@@ -35,7 +38,7 @@ def test_clipping_and_lattice_are_named_once_a_column() -> None:
     plan, _ = planned("SELECT SUM(age), AVG(age), AVG(hours), AVG(smoker) FROM people")
     assert bounding(plan.bounded) == [
         "age was clipped to its declared [0, 99] and rounded to steps of 1.",
-        "hours was clipped to its declared [0, 10] and rounded to steps of 0.25, which moves a value by at most 0.125.",
+        HOURS,
     ]
 
 
@@ -112,6 +115,71 @@ def test_limits_bring_a_bias_to_counts_and_sums() -> None:
     assert "COUNT(*): never above the raw count; rows beyond the limits are missing from it." in text
     assert "COUNT(age): never above the raw count" in text
     assert "SUM(age): units beyond the row and group limits weigh less" in text
+
+
+VISITS = sf.Unit("person", max_rows=3, max_groups=2)
+
+
+@pytest.mark.parametrize(
+    ("sql", "clipped", "cut"),
+    [
+        ("MAX(age)", ["age was clipped to its declared [0, 99] and rounded to steps of 1."], ""),
+        ("MAX(born)", ["born was clipped to its declared [1960-01-01, 1979-12-31]."], ""),
+        ("COUNT(*)", [], "the number of rows of a unit in a sub-query{} cut to [1, 6]"),
+        ("COUNT(job)", [], "the number of values of a unit in a sub-query{} cut to [0, 6]"),
+        ("COUNT(DISTINCT job)", [], "the number of different values of a unit in a sub-query{} cut to [0, 6]"),
+        # there are two, and six rows hold them
+        ("COUNT(DISTINCT smoker)", [], ""),
+        (
+            "SUM(hours)",
+            [HOURS],
+            "the sum of a unit in a sub-query{} cut to [0, 60]",
+        ),
+    ],
+)
+def test_what_a_sub_query_clips_is_told_by_the_declared_names(sql: str, clipped: list[str], cut: str) -> None:
+    plan, _ = planned(
+        f"SELECT MEDIAN(x) AS m FROM (SELECT person, {sql} AS x FROM people GROUP BY person)", unit=VISITS
+    )
+    lines, words = bounding(plan.bounded), bias(plan.bounded)
+    shown = [cut.format(" was").replace("the", "The", 1) + "."] if cut else []
+    assert lines == [*clipped, *shown, "Rows whose unit is NULL are not used."]
+    ends = "; the interval does not hold what that changes."
+    told = [line for line in words if line.endswith(ends)]
+    column = {"MAX(age)": "age", "MAX(born)": "born", "SUM(hours)": "hours"}.get(sql)
+    expected = [f"QUANTILE(x, 0.5): values beyond the declared bounds of {column} count as the bound{ends}"]
+    assert told == expected * bool(column) + [f"QUANTILE(x, 0.5): {cut.format(' is')}{ends}"] * bool(cut)
+    assert not any("per_unit" in line for line in (*lines, *words))
+
+
+def test_without_limits_a_sub_query_cuts_nothing() -> None:
+    plan, _ = planned(
+        "SELECT AVG(LEAST(n, 20)) AS m FROM (SELECT person, COUNT(*) AS n, SUM(age) AS s FROM people GROUP BY person)",
+        unit=sf.Unit("person"),
+    )
+    assert bounding(plan.bounded) == ["Rows whose unit is NULL are not used."]
+
+
+def test_a_union_clips_what_its_parts_read() -> None:
+    parts = "SELECT person, age AS x FROM people UNION ALL SELECT person, age + 1 FROM people WHERE born > '1970-01-01'"
+    plan, _ = planned(f"SELECT SUM(x) AS s FROM ({parts})", unit=VISITS)
+    assert bounding(plan.bounded)[0] == "age was clipped to its declared [0, 99] and rounded to steps of 1."
+    assert "WHERE: people.born is compared as declared: clipped to its bounds, on its steps." in bias(plan.bounded)
+    assert not any("union" in line for line in (*bounding(plan.bounded), *bias(plan.bounded)))
+
+
+def test_a_key_and_a_test_of_clipped_values_are_told_and_no_count_is_called_too_small() -> None:
+    plan, _ = planned("SELECT age, COUNT(*) AS n FROM people WHERE hours = 10 GROUP BY age", unit=VISITS)
+    lines = bias(plan.bounded)
+    assert "COUNT(*): rows beyond the limits are missing from it." in lines
+    assert "WHERE: hours is compared as declared: clipped to its bounds, on its steps." in lines
+    assert "GROUP BY: age is grouped as declared: clipped to its bounds, on its steps." in lines
+
+
+def test_a_distinct_count_of_rows_has_the_bias_of_clipping_and_no_other() -> None:
+    plan, _ = planned("SELECT COUNT(DISTINCT age) AS n FROM people")
+    ends = "count as the bound; the interval does not hold what that changes."
+    assert bias(plan.bounded) == [f"COUNT(DISTINCT age): values beyond the declared bounds of age {ends}"]
 
 
 @pytest.mark.parametrize(("gaussian", "words"), [(False, "discrete Laplace noise"), (True, "discrete Gaussian noise")])

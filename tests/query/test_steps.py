@@ -91,6 +91,23 @@ def test_a_budget_for_the_first_part_alone_pays_for_nothing(tmp_path: Path) -> N
         assert opened.budget.spent == "1"
 
 
+def test_a_sub_query_that_stands_twice_is_paid_and_told_once(tmp_path: Path) -> None:
+    twice = f"{ABOVE} AND hours > (SELECT AVG(age) FROM people) - 40"
+    with session(tmp_path, budget=("0.7", 0)) as opened:
+        # a third each: of 0.9 the two that there are cost 0.6
+        answer = opened.query(twice, epsilon="0.9")
+        assert opened.budget.spent == "0.6"
+        assert len([note for note in answer.notes if "was answered first" in note]) == 1
+        assert answer.cost.epsilon == "0.3"
+
+
+def test_a_number_that_turns_out_too_large_is_refused_and_stays_paid(tmp_path: Path) -> None:
+    with session(tmp_path) as opened:
+        with pytest.raises(Refused, match="62 bits"):
+            opened.query("SELECT SUM(age + (SELECT SUM(age) * 1e18 FROM people)) AS s FROM people", epsilon=2 * EXACTLY)
+        assert opened.budget.spent == str(EXACTLY)
+
+
 def test_a_preview_says_that_the_number_is_not_known(tmp_path: Path) -> None:
     with session(tmp_path) as opened:
         preview = opened.preview(ABOVE, epsilon=1)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a source holds, against what is declared of its table."""
 
+import re
 from collections.abc import Mapping
 
 import duckdb
@@ -11,6 +12,8 @@ from sfumato.engines.sources import Opened, opened_again
 from sfumato.errors import InvalidDeclaration, InvalidSource
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Text
 from sfumato.metadata.table import Table
+
+_ENUMERATION = re.compile(r"ENUM\((?:'(?:[^']|'')*'(?:, )?)*\)")
 
 
 def held(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], name: str, item: Opened) -> Source:
@@ -82,7 +85,9 @@ def _require_readable(table: str, source: Source, column: str, kind: ColumnType,
     else:
         fits = ("text", "whole", "float", "decimal", "boolean", "null")
     if family not in fits:
+        # the values of an enumeration are the data's
+        physical = _ENUMERATION.sub("ENUM", source.types[column])
         raise InvalidDeclaration(
-            f"Column {column!r} of table {table!r} {said}, and the data holds {source.types[column]}.",
+            f"Column {column!r} of table {table!r} {said}, and the data holds {physical}.",
             remedy="Declare what it holds, or convert the column in the data.",
         )

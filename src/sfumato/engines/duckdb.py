@@ -92,7 +92,7 @@ class DuckDB:
         self._opened: dict[str, Opened] = {}
         self._sources: dict[str, Source] = {}
         try:
-            self._limit(self._limits)
+            self._limit()
             for name, table in tables.items():
                 self._opened[name] = opened(self._connection, name, table)
                 self._sources[name] = held(self._connection, tables, name, self._opened[name])
@@ -167,9 +167,11 @@ class DuckDB:
 
     def _sources_of(self, plan: Bounded) -> Mapping[str, Source]:
         kept = _kept_tables(plan)
-        if kept and self._prepared is None:
+        if not kept:
+            return self._sources
+        if self._prepared is None:
             raise TypeError("a plan of a prepared layout, on an engine that was opened without one")
-        return self._sources | {table: self._prepared.source(table) for table in kept if self._prepared is not None}
+        return self._sources | {table: self._prepared.source(table) for table in kept}
 
     def _look_again(self, names: Collection[str]) -> None:
         """Opens anew the tables whose files have changed since they were opened."""
@@ -249,11 +251,11 @@ class DuckDB:
             for table, _ in copied:
                 self._connection.execute(table.empty)
 
-    def _limit(self, limits: Local) -> None:
-        if limits.memory_limit is not None:
-            self._connection.execute(f"SET memory_limit = {text(limits.memory_limit)}")
-        if limits.threads is not None:
-            self._connection.execute(f"SET threads = {limits.threads}")
+    def _limit(self) -> None:
+        if self._limits.memory_limit is not None:
+            self._connection.execute(f"SET memory_limit = {text(self._limits.memory_limit)}")
+        if self._limits.threads is not None:
+            self._connection.execute(f"SET threads = {self._limits.threads}")
 
     def _lock_down(self, sources: list[Path]) -> None:
         paths = ", ".join(text(str(source)) for source in sources)

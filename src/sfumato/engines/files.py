@@ -134,7 +134,7 @@ def require_parquet_names(connection: duckdb.DuckDBPyConnection, name: str, path
 
 def _is_well_formed(connection: duckdb.DuckDBPyConnection, path: Path, header: list[str]) -> bool:
     try:
-        connection.execute(f"SELECT count(COLUMNS(*)) FROM {_csv(path, header, checked=True)}")
+        connection.execute(f"SELECT count(COLUMNS(*)) FROM {_csv(path, header, checked=True)}").fetchall()
     except (duckdb.Error, RuntimeError) as failure:
         line = re.search(r"Line: (\d+)", str(failure))
         _OWNER.error("%s is not well-formed CSV%s", path, f" at line {line[1]}" if line else "")

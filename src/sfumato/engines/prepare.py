@@ -4,7 +4,8 @@
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from sfumato.engines.duckdb import DuckDB
@@ -98,11 +99,12 @@ def drop(folder: str | Path) -> bool:
     place = Path(folder).absolute()
     if not (place / MANIFEST).exists() and not _left(place):
         return False
-    # first what says that the layouts may be used
-    (place / MANIFEST).unlink(missing_ok=True)
-    _remove(place, keep=set())
-    if not any(place.iterdir()):
-        place.rmdir()
+    with _changing(place):
+        # first what says that the layouts may be used
+        (place / MANIFEST).unlink(missing_ok=True)
+        _remove(place, keep=set())
+        if not any(place.iterdir()):
+            place.rmdir()
     return True
 
 
@@ -134,8 +136,9 @@ def _written(engine: DuckDB, dataset: Dataset, name: str, most: int, at: tuple[P
     before = {str(path): fingerprint(path) for path in origins(dataset, name) or []}
     made = engine.write_layout(scan, key, most)
     target = place / f"{_PREFIX}{name}-{token()[:16]}.parquet"
-    made.chmod(0o600)
-    made.replace(target)
+    with _changing(place):
+        made.chmod(0o600)
+        made.replace(target)
     sources = {path: found for path in before if (found := fingerprint(Path(path))) is not None}
     if sources != before:
         raise InvalidSource(f"Table {name!r} changed while it was prepared.", remedy="Run it again when nobody writes.")
@@ -145,15 +148,22 @@ def _written(engine: DuckDB, dataset: Dataset, name: str, most: int, at: tuple[P
 # --- the folder ----------------------------------------------------------------------------
 
 
+@contextmanager
+def _changing(place: Path) -> Iterator[None]:
+    """What the disk refuses is an error of ours."""
+    try:
+        yield
+    except OSError as error:
+        raise InvalidSource(f"The folder {str(place)!r} cannot be made or changed ({error.strerror}).") from None
+
+
 def _own_folder(place: Path) -> Path:
     """A folder that only its owner may enter, with nothing in it but layouts."""
-    try:
+    with _changing(place):
         place.mkdir(mode=0o700, exist_ok=True)
         strange = sorted(each.name for each in place.iterdir() if not _is_ours(each))
         if not strange:
             place.chmod(0o700)
-    except OSError as error:
-        raise InvalidSource(f"The folder {str(place)!r} cannot be made ({error.strerror}).") from None
     if strange:
         raise WrongUse(
             f"The folder {str(place)!r} holds other things: {', '.join(strange[:3])}.",
@@ -182,7 +192,7 @@ def _left(place: Path) -> list[Path]:
 
 def _remove(place: Path, *, keep: set[str]) -> None:
     """Deletes what an earlier run has left: it is personal data, too."""
-    try:
+    with _changing(place):
         for each in _left(place):
             if each.name == MANIFEST or each.name in keep:
                 continue
@@ -190,8 +200,6 @@ def _remove(place: Path, *, keep: set[str]) -> None:
                 shutil.rmtree(each)
             else:
                 each.unlink()
-    except OSError as error:
-        raise InvalidSource(f"{str(place)!r} cannot be emptied ({error.strerror}).") from None
 
 
 def _publish(place: Path, dataset: str, key: str, layouts: Mapping[str, Layout]) -> None:
@@ -204,8 +212,9 @@ def _publish(place: Path, dataset: str, key: str, layouts: Mapping[str, Layout])
         "tables": {name: layout.to_json() for name, layout in layouts.items()},
     }
     made = place / f"{_PREFIX}{token()[:16]}.json"
-    with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        json.dump(form, file, ensure_ascii=False)
-        file.flush()
-        os.fsync(file.fileno())
-    made.replace(place / MANIFEST)
+    with _changing(place):
+        with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            json.dump(form, file, ensure_ascii=False)
+            file.flush()
+            os.fsync(file.fileno())
+        made.replace(place / MANIFEST)

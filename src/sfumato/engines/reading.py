@@ -44,8 +44,11 @@ class Source:
         return self.types[column].upper() in _SHORT
 
     def family(self, column: str) -> str:
-        """What kind of value it physically holds; 'null' for nothing at all, 'other' cannot be read."""
-        name = self.types[column].upper().partition("(")[0].strip('"')
+        """What kind of value it physically holds; 'null' for nothing at all, 'other' cannot be read: a list, too."""
+        name = self.types[column].upper()
+        if name.endswith("]"):
+            return "other"
+        name = name.partition("(")[0].strip('"')
         return next((family for family, names in _FAMILIES.items() if name in names), "other")
 
 

@@ -80,6 +80,10 @@ _ASKING = threading.local()
 _OWNER = logging.getLogger("sfumato.owner")
 _OWNER.addHandler(logging.NullHandler())
 _HOUR = 3600.0
+# Of so few rows of a unit in a group it does not pay to add them up before they are sent.
+_FEW = 16
+# 2^40 rows, as many as a table may have, of numbers below 2^22 add up to less than 2^62.
+_NARROW = 2**22
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,12 +288,6 @@ def _statements(plan: Bounded, reads: Mapping[str, Read], sampling_key: str) -> 
         replace(each, sql=translated(each.sql, rows, narrow=narrow, gathered=gathered))
         for each in statements(plan, {name: read.source for name, read in reads.items()}, sampling_key, windows=True)
     ]
-
-
-# Of so few rows of a unit in a group it does not pay to add them up before they are sent.
-_FEW = 16
-# 2^40 rows, as many as a table may have, of numbers below 2^22 add up to less than 2^62.
-_NARROW = 2**22
 
 
 def _rows(frame: "DataFrame") -> Rows:

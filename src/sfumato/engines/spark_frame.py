@@ -147,9 +147,7 @@ def _arrow(name: str, source: object) -> Any:
         if path.stat().st_size > _MOST_BYTES:
             raise _too_large(name)
         with duckdb.connect() as connection:
-            item = from_file(connection, name, path)
-        with duckdb.connect() as connection:
-            return connection.sql(f"SELECT * FROM {item}").to_arrow_table()
+            return connection.sql(f"SELECT * FROM {from_file(connection, name, path)}").to_arrow_table()
     found = pyarrow.table(source)
     if found.nbytes > _MOST_BYTES:
         raise _too_large(name)

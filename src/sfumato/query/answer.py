@@ -14,7 +14,7 @@ from sfumato.ledger.journal import canonical_json
 from sfumato.plan.output import Output
 from sfumato.plan.stored import restore_output
 from sfumato.privacy.event import Json
-from sfumato.query.consistent import consistent_error, consistent_rows, is_count, note
+from sfumato.query.consistent import NOTE, consistent_error, consistent_rows, is_count
 from sfumato.query.cost import Cost
 from sfumato.query.estimate import Released
 from sfumato.query.plot import Bar, Figure, bar_chart
@@ -93,7 +93,7 @@ class Answer:
         """
         output, parts = self._released()
         rows = consistent_rows(self.form, output, parts)
-        notes: list[Json] = [*self.notes, note()]
+        notes: list[Json] = [*self.notes, NOTE]
         errors = _cut(cast(list[Json], self.form["errors"]), rows, output, parts)
         form = {**self.form, "rows": cast(Json, rows), "errors": errors, "notes": notes, "consistent": True}
         return Answer(canonical_json(form).encode(), recalled=self.recalled)
@@ -134,14 +134,13 @@ class Answer:
             "integer": pyarrow.int64(), "real": pyarrow.float64(), "text": pyarrow.string(),
             "date": pyarrow.date32(), "boolean": pyarrow.bool_(),
         }  # fmt: skip
-        fields, rows = [], self.to_dicts()
-        for column in self.columns:
-            name, kind = str(column["name"]), str(column["type"])
-            if kind == "real" or any(isinstance(row[name], int) and abs(cast(int, row[name])) >= 2**63 for row in rows):
-                kind = "real"
-                rows = [{**row, name: None if row[name] is None else float(cast(float, row[name]))} for row in rows]
-            fields.append((name, types[kind]))
-        return pyarrow.Table.from_pylist(rows, schema=pyarrow.schema(fields))
+        rows, arrays = [self._typed(row) for row in self.rows], {}
+        for place, column in enumerate(self.columns):
+            kind, values = str(column["type"]), [row[place] for row in rows]
+            if kind == "real" or any(isinstance(value, int) and abs(value) >= 2**63 for value in values):
+                kind, values = "real", [None if value is None else float(cast(float, value)) for value in values]
+            arrays[str(column["name"])] = pyarrow.array(values, types[kind])
+        return pyarrow.table(arrays)
 
     def to_arrow_bytes(self) -> bytes:
         """The Arrow table as an IPC stream, as ``sfumato query --format arrow`` writes it."""
@@ -177,15 +176,15 @@ class Answer:
         return "\n".join([*lines, f"Cost: {self.cost}{self._paid()}. Charge: {self.charge_id}."])
 
     def plot(self, column: str | None = None) -> Figure:
-        """Bars with 95% intervals of one released column (default: the first).
+        """Bars with 95% intervals of one released column of numbers (default: the first).
 
         Raises:
-            WrongUse: no such released column.
+            WrongUse: no such column.
         """
         errors = cast(list[list[Json]], self.form["errors"])
         names = [str(each["name"]) for each in self.columns]
         keys = [place for place, each in enumerate(self.columns) if not each["released"]]
-        shown = [each for each in self.columns if each["released"] and each["type"] != "date"]
+        shown = [each for each in self.columns if each["released"] and each["type"] not in ("date", "text")]
         released = [str(each["name"]) for each in shown if self.rows]
         chosen = column or (released[0] if released else "")
         if chosen not in released:

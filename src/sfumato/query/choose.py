@@ -82,7 +82,8 @@ class Planned:
     @property
     def charge(self) -> Charge:
         """Its cost in the ledger's integers; what is stored costs nothing."""
-        return charge_for(account(self.fresh.event)) if self.fresh else NOTHING
+        fresh = self.fresh
+        return NOTHING if fresh is None else charge_for(account(fresh.event))
 
     @property
     def cost(self) -> Cost:

@@ -17,7 +17,7 @@ from sfumato.plan.statistic import Statistic
 from sfumato.privacy.event import Json
 from sfumato.query.estimate import Kind, Released
 
-_NOTE = "Counts are shown as whole numbers of 0 or more, totals as sums of these; intervals are cut at 0."
+NOTE = "Counts are shown as whole numbers of 0 or more, totals as sums of these; intervals are cut at 0."
 
 
 def consistent_rows(form: Mapping[str, Json], output: Output, parts: Sequence[Released]) -> list[list[Json]]:
@@ -56,11 +56,6 @@ def is_count(expression: Scalar, parts: Sequence[Released]) -> bool:
     part = parts[expression.index]
     plain = part.reading.kind is Kind.NUMBER and part.title.startswith("COUNT")
     return plain or expression.statistic is Statistic.COUNT
-
-
-def note() -> str:
-    """What to tell the reader."""
-    return _NOTE
 
 
 def _whole(estimate: Estimate, parts: Sequence[Released], members: Sequence[Sequence[int]]) -> list[int]:

@@ -64,7 +64,7 @@ def checks(question: Question, bounded: Bounded) -> tuple[Check, ...]:
     """The questions that say how much clipping and bounding change an answer.
 
     Raises:
-        UnsupportedSql: nothing in the question is clipped or bounded.
+        UnsupportedSql: no limit of the question can bind, and no aggregate reads a column with bounds as it is.
     """
     made = []
     # as the answer is computed: which of several rows is first depends on the columns that are read
@@ -79,8 +79,9 @@ def checks(question: Question, bounded: Bounded) -> tuple[Check, ...]:
         made.append(_check(question, "bounds", relation, values, units=False))
     if not made:
         raise UnsupportedSql(
-            "Nothing in this question is clipped or bounded, so there is nothing to diagnose.",
-            remedy="Its intervals hold the raw answer; ask it with query.",
+            "There is nothing to diagnose in this question: no limit of a unit can bind, and no aggregate reads a column "
+            "with declared bounds as it is.",
+            remedy="Ask it with query: its bias says what its intervals do not hold.",
         )
     return tuple(made)
 

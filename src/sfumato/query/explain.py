@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 from sfumato.exact.rational import decimal_text
-from sfumato.metadata.column import Boolean, Column, Date, Integer, Real, Text
+from sfumato.metadata.column import Column, Date, Integer, Real, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import (
     Aggregate,
@@ -16,14 +16,23 @@ from sfumato.plan.aggregate import (
     Variance,
     read_value,
 )
-from sfumato.plan.relation import Semi, is_single, predicates, scans
-from sfumato.plan.scalar import Field, Scalar, leaves
+from sfumato.plan.relation import Computed, Semi, Summary, is_single, predicates, scans
 from sfumato.plan.scope import is_one_group, nodes
 from sfumato.plan.show import title
 from sfumato.plan.status import Bounded
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.unit import Relation
 from sfumato.query.choose import Planned
+from sfumato.query.origin import Origin, origin
+from sfumato.sql.per_unit import UNLIMITED
+
+# What a sub-query may compute of a unit that has more rows than its limits allow.
+_SUMMARIES = {
+    Summary.COUNT: "the number of rows",
+    Summary.COUNT_VALUES: "the number of values",
+    Summary.COUNT_DISTINCT: "the number of different values",
+    Summary.SUM: "the sum",
+}
 
 
 def protection(dataset: Dataset, bounded: Bounded) -> list[str]:
@@ -36,31 +45,49 @@ def protection(dataset: Dataset, bounded: Bounded) -> list[str]:
 
 def bounding(bounded: Bounded) -> list[str]:
     """What was bounded, and how."""
-    lines = []
-    for column in _columns(bounded):
-        kind = column.type
-        if isinstance(kind, Integer | Real):
-            low, high = (decimal_text(code * kind.step) for code in (kind.lower_code, kind.upper_code))
-            moved = f", which moves a value by at most {decimal_text(kind.step / 2)}" if isinstance(kind, Real) else ""
-            lines.append(
-                f"{column.name} was clipped to its declared [{low}, {high}] and rounded to steps of "
-                f"{decimal_text(kind.step)}{moved}."
-            )
+    values = [read_value(part.aggregate) for part in bounded.parts]
+    read = origin(bounded.tracked.raw.relation, *(value.expression for value in values if value is not None))
+    lines = [line for column in read.columns for line in _clipping(column)]
+    lines += [f"{what[0].upper()}{what[1:]} was cut to {ends}." for what, ends in _cuts(read)]
     return list(dict.fromkeys([*lines, *_unit_bounding(bounded)]))
 
 
-def _columns(bounded: Bounded) -> Iterator[Column]:
-    """The columns that aggregates read, in order."""
-    for part in bounded.parts:
-        value = read_value(part.aggregate)
-        if value is not None:
-            yield from _fields(value.expression)
+def _clipping(column: Column) -> Iterator[str]:
+    kind = column.type
+    if isinstance(kind, Date):
+        yield f"{column.name} was clipped to its declared {_ends(kind)}."
+    if isinstance(kind, Integer | Real):
+        moved = f", which moves a value by at most {decimal_text(kind.step / 2)}" if isinstance(kind, Real) else ""
+        yield (
+            f"{column.name} was clipped to its declared {_ends(kind)} and rounded to steps of "
+            f"{decimal_text(kind.step)}{moved}."
+        )
 
 
-def _fields(expression: Scalar) -> Iterator[Column]:
-    for leaf in leaves(expression):
-        if isinstance(leaf, Field):
-            yield leaf.column
+def _ends(kind: Integer | Real | Date) -> str:
+    codes = kind.lower_code, kind.upper_code
+    if isinstance(kind, Date):
+        return f"[{', '.join(kind.decode(code).isoformat() for code in codes)}]"
+    return f"[{', '.join(decimal_text(code * kind.step) for code in codes)}]"
+
+
+def _cuts(read: Origin) -> Iterator[tuple[str, str]]:
+    """What sub-queries compute of a unit's rows that a unit within its limits does not leave, and where it is cut."""
+    for each in read.summaries:
+        kind = each.column.type
+        if each.summary in _SUMMARIES and isinstance(kind, Integer | Real) and _is_cut(each, kind):
+            yield f"{_SUMMARIES[each.summary]} of a unit in a sub-query", _ends(kind)
+
+
+def _is_cut(computed: Computed, kind: Integer | Real) -> bool:
+    """Whether declared limits, and not the rows that a table may have, end the range of a summary."""
+    if computed.value is None or computed.summary is Summary.COUNT_VALUES:
+        return kind.upper_code < UNLIMITED
+    inner = computed.value.type
+    if computed.summary is Summary.COUNT_DISTINCT:
+        return kind.upper_code < (UNLIMITED if isinstance(inner, Text) else min(inner.size, UNLIMITED))
+    low, high = computed.value.numeric.lower_code, computed.value.numeric.upper_code
+    return kind.upper_code < high * UNLIMITED or kind.lower_code > low * UNLIMITED
 
 
 def _is_weighed(aggregate: Aggregate) -> bool:
@@ -124,7 +151,8 @@ def _kept_bounding(bounded: Bounded) -> Iterator[str]:
 def bias(bounded: Bounded) -> list[str]:
     """What the interval does NOT hold: the difference between the bounded and the raw answer."""
     limited = bounded.tracked.unit is not None and not is_single(bounded.tracked.raw.relation)
-    lines = [line for part in bounded.parts for line in _bias_of(part.aggregate, bounded, limited=limited)]
+    below = _never_above(bounded)
+    lines = [line for part in bounded.parts for line in _bias_of(part.aggregate, bounded, below, limited=limited)]
     if bounded.tracked.kept is not None:
         lines.append(
             "Prepared layout: rows of a unit beyond the sample are missing, whatever WHERE asks; every answer misses "
@@ -135,10 +163,14 @@ def bias(bounded: Bounded) -> list[str]:
             f"Prepared layout: of {table} one row of a unit is looked at; more than the one declared are not."
             for table in looked_up
         ]
-    lines += [
-        f"WHERE: {name} is compared as declared: clipped to its bounds, on its steps." for name in _compared(bounded)
-    ]
-    keys = bounded.tracked.raw.keys
+    relation, keys = bounded.tracked.raw.relation, bounded.tracked.raw.keys
+    compared = origin(relation, *predicates(relation))
+    grouped = origin(relation, *(key.value.expression for key in keys))
+    for word, done, read in (("WHERE", "compared", compared), ("GROUP BY", "grouped", grouped)):
+        lines += [
+            f"{word}: {name} is {done} as declared: clipped to its bounds, on its steps." for name in _bounds(read)
+        ]
+        lines += [f"{word}: {what} is cut to {ends}." for what, ends in _cuts(read)]
     dropped = [key.value.name for key in keys if key.codes is not None and not key.missing]
     if dropped:
         lines.append(f"Rows where {' or '.join(dropped)} is missing or not a declared value are in no group.")
@@ -157,26 +189,21 @@ def _semis(bounded: Bounded) -> list[Semi]:
 
 
 def _never_above(bounded: Bounded) -> str:
-    """What is missing lowers a count, but where a unit counts because it was not found."""
+    """What is missing lowers a count, but where a unit counts because it was not found, or a value as another one."""
+    raw = bounded.tracked.raw
     looked_for = bounded.tracked.kept is not None and any(each.negated for each in _semis(bounded))
-    return "" if looked_for else "never above the raw count; "
+    read = origin(raw.relation, *predicates(raw.relation), *(key.value.expression for key in raw.keys))
+    return "" if looked_for or _bounds(read) or any(_cuts(read)) else "never above the raw count; "
 
 
-def _bias_of(aggregate: Aggregate, bounded: Bounded, *, limited: bool) -> list[str]:
-    name, limits = title(aggregate), bounded.tracked.limits
-    value, below = read_value(aggregate), _never_above(bounded)
-    lines = []
-    if isinstance(aggregate, Sum | Mean | Variance | Quantiles) and value is not None:
-        clipped = [each.name for each in _fields(value.expression) if not isinstance(each.type, Boolean)]
-        if clipped:
-            lines.append(
-                f"{name}: values beyond the declared bounds of {', '.join(dict.fromkeys(clipped))} count as the bound; "
-                "the interval does not hold what that changes."
-            )
-        if isinstance(aggregate, Variance | Quantiles) and aggregate.coarse > 1 and not isinstance(value.type, Text):
-            lines.append(
-                f"{name}: values are read on a public grid of {decimal_text(aggregate.coarse * value.type.step)}."
-            )
+def _bias_of(aggregate: Aggregate, bounded: Bounded, below: str, *, limited: bool) -> list[str]:
+    name, limits, lines = title(aggregate), bounded.tracked.limits, list[str]()
+    if isinstance(aggregate, Sum | Mean | Variance | Quantiles | CountDistinct):
+        lines += _clipped_values(name, origin(bounded.tracked.raw.relation, aggregate.value.expression))
+    if isinstance(aggregate, Sum | Mean | Variance | Quantiles):
+        kind = aggregate.value.type
+        if isinstance(aggregate, Variance | Quantiles) and aggregate.coarse > 1 and not isinstance(kind, Text):
+            lines.append(f"{name}: values are read on a public grid of {decimal_text(aggregate.coarse * kind.step)}.")
         if limited and bounded.tracked.kept is None:
             lines.append(f"{name}: units beyond the row and group limits weigh less than in the raw data.")
         return lines
@@ -184,16 +211,26 @@ def _bias_of(aggregate: Aggregate, bounded: Bounded, *, limited: bool) -> list[s
         cut = limited and (limits.groups or limits.total or bounded.tracked.kept)
         return [f"{name}: {below}units beyond the limits are missing from it."] if cut else []
     if isinstance(aggregate, CountDistinct):
-        return [f"{name}: {below}values that only units beyond the limits have are missing from it."]
+        missing = f"{name}: {below}values that only units beyond the limits have are missing from it."
+        return [*lines, missing] if limited else lines
     return [f"{name}: {below}rows beyond the limits are missing from it."] if limited else []
 
 
-def _compared(bounded: Bounded) -> list[str]:
-    """The columns whose clipping can change which rows a WHERE keeps."""
-    relation = bounded.tracked.raw.relation
-    declared = {column for scan in scans(relation) for column in scan.columns}
-    columns = [column for test in predicates(relation) for column in _fields(test) if column in declared]
-    return list(dict.fromkeys(each.name for each in columns if isinstance(each.type, Integer | Real | Date)))
+def _clipped_values(name: str, read: Origin) -> Iterator[str]:
+    """Of an aggregate, what clipping changes in what it reads."""
+    clipped = _bounds(read)
+    if clipped:
+        yield (
+            f"{name}: values beyond the declared bounds of {', '.join(clipped)} count as the bound; "
+            "the interval does not hold what that changes."
+        )
+    for what, ends in _cuts(read):
+        yield f"{name}: {what} is cut to {ends}; the interval does not hold what that changes."
+
+
+def _bounds(read: Origin) -> list[str]:
+    """The columns that are clipped to declared bounds."""
+    return [column.name for column in read.columns if isinstance(column.type, Integer | Real | Date)]
 
 
 def explain(planned: Planned, dataset: Dataset) -> str:

@@ -101,7 +101,8 @@ def _table(name: str, form: object, folder: Path) -> Table:
     source = named if named.startswith(SERVERS) else folder / named
     unit = None if "unit" not in table else _unit(f"{where}.unit", table["unit"])
     with _placed(where):
-        return Table(source, unit, columns, table.get("size"), table.get("public", False), table.get("table"))
+        options = {name: table[name] for name in ("size", "public", "table") if name in table}
+        return Table(source, unit, columns, **options)
 
 
 def _unit(where: str, form: object) -> Unit:

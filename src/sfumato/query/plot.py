@@ -3,7 +3,7 @@
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from unicodedata import category
@@ -91,8 +91,7 @@ def _short(value: float) -> str:
     return f"{value:,.6g}"
 
 
-def _bar(bar: Bar, x: object, top: float, colour: int, *, show_label: bool) -> str:
-    assert callable(x)
+def _bar(bar: Bar, x: Callable[[float], float], top: float, colour: int, *, show_label: bool) -> str:
     middle, zero, end = top + _ROW / 2, x(0.0), x(bar.value)
     fill = _PALETTE[colour % len(_PALETTE)]
     label = f'<text x="{_LEFT - 8}" y="{middle + 4:.1f}" class="a" text-anchor="end">{_text(bar.label[:28])}</text>'

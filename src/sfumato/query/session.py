@@ -135,7 +135,8 @@ class Session:
         answer for a caller who may have to ask twice.
 
         Raises:
-            Refused: the language, a missing declaration or the budget forbids it; free.
+            Refused: the language, a missing declaration or the budget forbids it; free, but for a sub-query
+                whose number turns out so large that 62 bits do not hold what is computed of it: that stays paid.
             WrongUse: the price is not one, or the key belongs to another question.
             InvalidSource, InvalidDeclaration: the data has changed and is not as declared any more,
                 or a prepared layout is stale; free.
@@ -167,7 +168,7 @@ class Session:
         itself is not asked.
 
         Raises:
-            Refused: as ``query``; nothing in the question is clipped or bounded; a sub-query or a
+            Refused: as ``query``; nothing in the question to diagnose; a sub-query or a
                 limit that would have to be answered first. Free.
             EngineFailed: the cost stays spent.
         """
@@ -210,9 +211,10 @@ class Session:
     def _require_all(self, plans: Sequence[tuple[Step, Planned]]) -> None:
         """Refuses, while it is free, questions of which the first could be paid and the rest not."""
         keys = [self._asker.about(step.dataset).question_key(planned) for step, planned in plans]
-        new = [planned for key, (_, planned) in zip(keys, plans, strict=True) if self._ledger.answer(key) is None]
+        # one that stands there twice is paid once
+        new = {key: plan for key, (_, plan) in zip(keys, plans, strict=True) if self._ledger.answer(key) is None}
         if len(new) > 1:
-            self._ledger.balance(self.dataset.name).require(sum((each.charge for each in new), NOTHING))
+            self._ledger.balance(self.dataset.name).require(sum((each.charge for each in new.values()), NOTHING))
 
     def _planned(self, step: Step) -> Planned:
         """The plan of a step: the cheapest of those that there are."""

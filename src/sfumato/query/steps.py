@@ -135,7 +135,7 @@ def resolved(
 
     today = datetime.datetime.now(datetime.UTC).date()
     question = question_of(select, dataset, parameters=parameters, today=today, scalars=scalar)
-    question = replace(question, text=text_of(sql), notes=(*question.notes, *filter(None, notes)))
+    question = replace(question, text=text_of(sql), notes=(*question.notes, *dict.fromkeys(filter(None, notes))))
     return _limited(Step(question, dataset, share), first)
 
 
