@@ -9,22 +9,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import engines, ledger, query
+from benchmarks import engines, largest, ledger, query
 from benchmarks.driver import ROOT
 from benchmarks.page import cells, measured_on, rewritten
 
-PAGES: Mapping[Path, Path] = {
-    ROOT / "docs" / "engines.md": engines.RESULTS,
-    ROOT / "docs" / "ledger.md": ledger.RESULTS,
-    ROOT / "docs" / "query.md": query.RESULTS,
+PAGES: Mapping[Path, Sequence[Path]] = {
+    ROOT / "docs" / "engines.md": (engines.RESULTS, largest.RESULTS),
+    ROOT / "docs" / "ledger.md": (ledger.RESULTS,),
+    ROOT / "docs" / "query.md": (query.RESULTS,),
 }
 BEGIN, END = "<!-- measured: written by make figures -->", "<!-- measured: end -->"
 
 
-def block(results: Mapping[str, Any]) -> str:
-    """The table, what it was measured on, and what could not be."""
-    lines = [BEGIN, *_table(results["rows"]), "", f"{measured_on(results)}."]
-    skipped = sorted(name.partition(":")[0] for name in results["skipped"])
+def block(*runs: Mapping[str, Any]) -> str:
+    """The table of the runs, what they were measured on, and what could not be."""
+    lines = [BEGIN, *_table([row for results in runs for row in results["rows"]])]
+    for results in runs:
+        lines += ["", f"{measured_on(results)}."]
+    skipped = sorted(name.partition(":")[0] for results in runs for name in results["skipped"])
     if skipped:
         lines += ["", f"Not measured here: {', '.join(dict.fromkeys(skipped))}."]
     return "\n".join((*lines, END))
@@ -45,9 +47,9 @@ def _short(value: float | None) -> str:
 
 def main() -> None:
     """Rewrites the tables of the pages."""
-    for page, path in PAGES.items():
-        results = json.loads(path.read_text(encoding="utf-8"))
-        text = rewritten(page.read_text(encoding="utf-8"), BEGIN, block(results), END)
+    for page, paths in PAGES.items():
+        runs = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+        text = rewritten(page.read_text(encoding="utf-8"), BEGIN, block(*runs), END)
         page.write_text(text, encoding="utf-8")
 
 

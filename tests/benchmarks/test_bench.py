@@ -394,7 +394,8 @@ def test_the_memory_of_a_process_is_what_it_held_at_most():
 
 
 def test_every_work_of_the_engines_is_there_and_gives_an_answer(few_events):
-    works = [work.name for case in engines.cases({"1M": 10**6}) for work in case.works if work.system == "workloads"]
+    cases = [*engines.cases({"1M": 10**6}), *largest.once()]
+    works = [work.name for case in cases for work in case.works if work.system == "workloads"]
     assert set(works) == set(workloads.WORKS)
     for name, make in workloads.WORKS.items():
         assert make(1, few_events)() is not None, name

@@ -30,6 +30,13 @@ def test_a_line_for_each_row_says_whether_its_bar_holds():
     ]
 
 
+def test_runs_stand_in_one_table_and_each_says_what_it_was_measured_on():
+    later = {**RESULTS, "date": "2026-03-04", "rows": RESULTS["rows"][:1], "skipped": {}}
+    lines = tables.block(RESULTS, later).split("\n")
+    assert len([line for line in lines if line.startswith("| W1")]) == 4
+    assert [line[-11:] for line in lines if line.startswith("P, ")] == ["2026-01-02.", "2026-03-04."]
+
+
 def test_what_could_not_be_measured_is_named():
     assert "Not measured here: plain, tumult." in tables.block(RESULTS)
     assert "Not measured" not in tables.block({**RESULTS, "skipped": {}})
@@ -37,6 +44,6 @@ def test_what_could_not_be_measured_is_named():
 
 @pytest.mark.parametrize("page", tables.PAGES, ids=lambda page: page.name)
 def test_the_page_has_the_table_of_the_last_results(page):
-    results = json.loads(tables.PAGES[page].read_text("utf-8"))
+    runs = [json.loads(path.read_text("utf-8")) for path in tables.PAGES[page]]
     text = page.read_text("utf-8")
-    assert rewritten(text, tables.BEGIN, tables.block(results), tables.END) == text, "run make figures"
+    assert rewritten(text, tables.BEGIN, tables.block(*runs), tables.END) == text, "run make figures"
