@@ -210,12 +210,24 @@ def test_a_table_is_found_by_its_name_or_with_its_schema(url, name):
     DuckDB({"t": sf.Table(url, table=name)}).close()
 
 
-@pytest.mark.parametrize("kind", ["interval", "int[]", "json", "timestamptz", "bytea"])
-def test_a_type_that_no_declaration_fits_is_refused_where_it_is_declared(url, kind):
+@pytest.mark.parametrize(
+    ("kind", "called"),
+    [
+        ("interval", "interval"),
+        ("int[]", r"integer\[\]"),
+        ("json", "json"),
+        ("timestamptz(3)", "timestamp with time zone"),
+        ("bytea", "bytea"),
+    ],
+)
+def test_a_type_that_no_declaration_fits_is_refused_where_it_is_declared(url, kind, called):
     execute(url, f"CREATE TABLE t (v {kind}, w int)")
     DuckDB({"t": sf.Table(url, columns={"w": sf.Integer(0, 9)}, table="t")}).close()
-    with pytest.raises(InvalidDeclaration, match="is declared as"):
+    with pytest.raises(InvalidDeclaration, match=f"is declared as Text.., and the data holds PostgreSQL's {called}\\."):
         DuckDB({"t": sf.Table(url, columns={"v": sf.Text()}, table="t")})
+    with pytest.raises(InvalidDeclaration, match="has no column 'x'") as refusal:
+        DuckDB({"t": sf.Table(url, columns={"x": sf.Text()}, table="t")})
+    assert refusal.value.allowed == "v, w"
 
 
 def test_a_type_is_known_by_more_than_its_name(url):

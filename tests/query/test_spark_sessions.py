@@ -100,7 +100,7 @@ ALONE = """
 import os, sys, threading
 from pathlib import Path
 import sfumato as sf
-from sfumato.errors import EngineFailed
+from sfumato.errors import EngineFailed, InvalidSource
 
 folder = Path(sys.argv[1])
 options = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.sql.shuffle.partitions": "2"}
@@ -142,6 +142,13 @@ except EngineFailed as failure:
     print("failed", str(failure) == str(EngineFailed()), failure.__cause__, failure.__context__)
 other.join()
 print("spent", session.budget.spent)
+
+# gone before: refused, and nothing is spent
+try:
+    session.query("SELECT COUNT(*) AS n FROM visits", epsilon=1)
+except InvalidSource as refusal:
+    print(refusal.problem)
+print("spent", session.budget.spent)
 session.close()
 """
 
@@ -159,3 +166,4 @@ def test_an_application_of_its_own_answers_ends_and_may_be_gone(tmp_path):
     assert lines[2] == "failed True None None"
     assert "canary" not in run.stdout + run.stderr
     assert lines[3] == "spent 300000"
+    assert lines[4:] == ["The Spark application has ended.", "spent 300000"]

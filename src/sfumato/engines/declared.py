@@ -30,7 +30,8 @@ def held(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], nam
         failed = type(failure).__name__
     if failed:
         raise unreadable(name, tables[name].source, failed)
-    source = Source(item.sql, {row[0]: row[1] for row in described})
+    types = {row[0]: row[1] for row in described} if item.served is None else item.served.types
+    source = Source(item.sql, types)
     for column, kind in tables[name].columns.items():
         _require_readable(name, source, column, kind, f"is declared as {kind!r}")
     # what names units, and the keys on the way to them, is read as text

@@ -41,7 +41,7 @@ _COLUMNS = """
         WHEN attgenerated NOT IN ('', 's') THEN NULL
         WHEN typtype = 'e' THEN 'text'
         WHEN typtype = 'b' AND typnamespace = 'pg_catalog'::pg_catalog.regnamespace THEN typname
-    END
+    END, pg_catalog.format_type(atttypid, NULL)
     FROM pg_catalog.pg_attribute JOIN pg_catalog.pg_type ON pg_type.oid = atttypid
     WHERE attrelid = pg_catalog.to_regclass(%s) AND attnum > 0 AND NOT attisdropped ORDER BY attnum
 """
@@ -57,17 +57,27 @@ class ServerFailed(OSError):
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A table of a server: where it is, and the columns that can be read, by what expression, as what type."""
+    """A table of a server: where it is, and its columns, by what expression and as what type they are read.
+
+    ``unread``: what the server calls the type of a column that cannot be; no declaration fits it.
+    """
 
     name: str
     server: Server
     relation: str
     columns: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    unread: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def sql(self) -> str:
         """The table that holds its rows while a question is asked."""
         return quote(f"server {self.name}")
+
+    @property
+    def types(self) -> dict[str, str]:
+        """What each column holds."""
+        unread = {column: f"PostgreSQL's {kind}" for column, kind in self.unread.items()}
+        return {column: unread.get(column, held) for column, (_, held) in self.columns.items()}
 
     @property
     def empty(self) -> str:
@@ -109,12 +119,11 @@ def served(name: str, table: Table) -> Served:
             allowed='a table, or a materialized view: "patients", or "clinic.patients" with its schema',
             remedy="Other views are not read: what is computed while it is read could fail on a row.",
         )
-    columns = {}
-    for column, stored in found:
-        # what cannot be read has a type that no declaration fits
-        expression, held = _READ.get(stored, ("NULL", "INTERVAL"))
-        columns[column] = expression.format(quote(column)), held
-    return Served(name, server, relation, columns)
+    reads = {column: _READ.get(stored, ("NULL", "INTERVAL")) for column, stored, _ in found}
+    columns = {column: (expression.format(quote(column)), held) for column, (expression, held) in reads.items()}
+    return Served(
+        name, server, relation, columns, {column: kind for column, stored, kind in found if stored not in _READ}
+    )
 
 
 def fill(

@@ -201,7 +201,13 @@ class SparkEngine:
         return ";\n\n".join(each.sql for each in _statements(plan, self._declared, "<sampling key>"))
 
     def ready(self, plan: Bounded, sampling_key: str) -> Callable[[], Exact]:
-        """What computes the exact integers of a plan, once it is called."""
+        """What computes the exact integers of a plan, once it is called.
+
+        Raises:
+            InvalidSource: the application has ended.
+        """
+        if not self._is_there():
+            raise InvalidSource("The Spark application has ended.", remedy="Open another session, in another process.")
         return partial(self._run, plan, _statements(plan, self._reads, sampling_key))
 
     def run(self, plan: Bounded, sampling_key: str) -> Exact:
@@ -218,6 +224,15 @@ class SparkEngine:
         for each, given in zip(asked, found, strict=True):
             parts |= read(plan, each.places, given)
         return tuple(parts[place] for place in range(len(plan.parts)))
+
+    def _is_there(self) -> bool:
+        """Whether the application can be asked at all: else nothing is charged."""
+        try:
+            with _quiet():
+                return not self._session.sparkContext._jsc.sc().isStopped()
+        except Exception:
+            # its process is gone
+            return False
 
     def _settle(self) -> None:
         """What statements mean, whatever the application is set to."""

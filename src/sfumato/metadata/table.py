@@ -72,7 +72,9 @@ class Table:
                 raise InvalidDeclaration("A server without the name of a table.", allowed='table="patients"')
             return
         if not isinstance(self.table, str) or not self.table:
-            raise InvalidDeclaration(f"table={self.table!r}.", allowed="the name of a table in a DuckDB file")
+            raise InvalidDeclaration(
+                f"table={self.table!r}.", allowed="the name of a table in a DuckDB file, or on a server"
+            )
         if not isinstance(self.source, str | Path | Server):
             raise InvalidDeclaration(
                 f"table={self.table!r} of a source that is no path.",
