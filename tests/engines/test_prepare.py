@@ -113,6 +113,18 @@ def test_a_folder_with_other_things_is_left_alone(visits, tmp_path):
         made(visits, visits)
 
 
+@pytest.mark.parametrize("source", ["data", "data/**/*.parquet"])
+def test_a_folder_within_the_data_is_refused(tmp_path, source):
+    (tmp_path / "data").mkdir()
+    pq.write_table(pa.table({"person": ["p"], "ward": ["A"]}), tmp_path / "data" / "x.parquet")
+    with pytest.raises(WrongUse, match="lies in the data of table 'visits'"):
+        made(tmp_path / source, tmp_path / "data" / "layouts")
+    assert not (tmp_path / "data" / "layouts").exists()
+    # names that no source is read from, and a pattern that goes no deeper
+    made(tmp_path / source, tmp_path / "_layouts")
+    made(tmp_path / "data" / "*.parquet", tmp_path / "data" / "layouts")
+
+
 def test_preparing_again_replaces_what_there_was(visits, tmp_path):
     tables, folder = made(visits, tmp_path / "layouts")
     before = {each.name for each in folder.glob("*.parquet")}

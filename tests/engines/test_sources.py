@@ -396,8 +396,8 @@ def test_a_source_holds_what_it_reads_under_every_name(folder, tmp_path):
 @pytest.mark.parametrize(
     ("place", "inside", "outside"),
     [
-        ("data", ["new.csv", "deep/new.parquet"], ["../new.parquet"]),
-        ("data/*.parquet", ["new.parquet"], ["new.csv", "deep/new.parquet"]),
+        ("data", ["new.csv", "deep/new.parquet"], ["../new.parquet", "_new.parquet", ".deep/new.parquet"]),
+        ("data/*.parquet", ["new.parquet"], ["new.csv", "deep/new.parquet", "_new.parquet"]),
         ("data/**/*.parquet", ["new.parquet", "deep/new.parquet"], ["new.csv", "../new.parquet"]),
         ("data/**/t[wx]o.parquet", ["txo.parquet", "deep/txo.parquet"], ["tyo.parquet"]),
         ("da*/d*/*", ["deep/new"], ["new", "deep/two.parquet/new"]),

@@ -4,7 +4,7 @@
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from sfumato.engines.prepared import (
     origins,
     read_manifest,
 )
+from sfumato.engines.sources import holds
 from sfumato.errors import InvalidDeclaration, InvalidSource, MissingDeclaration, WrongUse
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
@@ -71,7 +72,7 @@ def prepare(
     limits = {name: _rows(name, declared.tables[name], rows) for name in tables if origins(declared, name) is not None}
     if not limits:
         raise WrongUse("No table to prepare.", allowed="private tables with a unit, read from Parquet or CSV files")
-    place = _own_folder(Path(folder).absolute())
+    place = _own_folder(Path(folder).absolute(), {name: origins(declared, name) or [] for name in limits})
     old = _known(place)
     _remove(place, keep=old)
     duckdb = DuckDB(declared.tables, limits=engine or Local(time_limit=_YEARS), spill=place)
@@ -157,8 +158,14 @@ def _changing(place: Path) -> Iterator[None]:
         raise InvalidSource(f"The folder {str(place)!r} cannot be made or changed ({error.strerror}).") from None
 
 
-def _own_folder(place: Path) -> Path:
-    """A folder that only its owner may enter, with nothing in it but layouts."""
+def _own_folder(place: Path, data: Mapping[str, Sequence[Path]]) -> Path:
+    """A folder that only its owner may enter, with nothing in it but layouts, none of which is read as data."""
+    for name, paths in data.items():
+        if any(holds(each, place / f"{_PREFIX}{name}.parquet") for each in paths):
+            raise WrongUse(
+                f"The folder {str(place)!r} lies in the data of table {name!r}.",
+                allowed="a folder of which no source is read",
+            )
     with _changing(place):
         place.mkdir(mode=0o700, exist_ok=True)
         strange = sorted(each.name for each in place.iterdir() if not _is_ours(each))

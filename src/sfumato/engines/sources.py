@@ -109,7 +109,9 @@ def holds(place: Path, path: Path) -> bool:
     if any(is_same(each, path) for each in ([place] if found is None else found)):
         return True
     parts, of = Path(os.path.realpath(path)).parts, Path(os.path.realpath(place)).parts
-    return found is not None and (parts[: len(of)] == of if place.is_dir() else _matches(of, parts))
+    if place.is_dir():
+        return parts[: len(of)] == of and _is_data(Path(*parts[len(of) :]))
+    return found is not None and _matches(of, parts) and _is_data(Path(parts[-1]))
 
 
 def _matches(pattern: Sequence[str], parts: Sequence[str]) -> bool:
