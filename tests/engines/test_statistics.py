@@ -21,6 +21,7 @@ from sfumato.engines import expression, reading
 from sfumato.engines.codes import code_of
 from sfumato.engines.declared import held
 from sfumato.engines.emit import statements
+from sfumato.engines.reading import Source, text
 from sfumato.engines.sources import opened
 from sfumato.metadata.column import Column, Text
 from sfumato.plan.aggregate import CountRows
@@ -34,6 +35,7 @@ from sfumato.plan.scalar import (
     Compare,
     Comparison,
     Constant,
+    DatePart,
     Extreme,
     Field,
     FloorDivide,
@@ -44,6 +46,7 @@ from sfumato.plan.scalar import (
     Not,
     Operation,
     Or,
+    Part,
     Quotient,
 )
 from sfumato.plan.span import is_text
@@ -61,7 +64,7 @@ STORED = [
     ),
     (
         pa.int64(),
-        [[0], [1], [1, None], [-(2**63), 2**63 - 1], [9, 0, None], [None]],
+        [[0], [1], [1, None], [0, None], [-(2**63), 2**63 - 1], [9, 0, None], [None]],
         [sf.Integer(-3, 4), sf.Integer(0, 2, missing="1"), Text(missing="1"), sf.Category("0", "1", missing="9")],
     ),
     (
@@ -116,7 +119,10 @@ def of_code(column):
         FloorDivide(Extreme(True, (field, Case(((above, Constant(low)),), Constant(None)))), 2),
     ):
         found += [Member(read, (5, 6)), Compare(Comparison.LE, read, Constant(5)), IsNull(read)]
-    return found
+    for read in (Coalesce((field, Constant(0))), Case(((IsNull(field), Constant(0)),), field)):
+        either = tuple(Compare(Comparison.EQ, read, Constant(code)) for code in (0, 2))
+        found += [Member(read, (0, 2)), Or(either), Compare(Comparison.LE, read, Constant(2))]
+    return [*found, Compare(Comparison.EQ, DatePart(Part.YEAR, Constant(None)), Constant(5))]
 
 
 MAKERS = (
@@ -131,32 +137,37 @@ MAKERS = (
 
 
 def nested(tests):
-    """The tests, and of each something that is made of it."""
-    pairs = zip(itertools.cycle(MAKERS), tests, reversed(tests))
+    """The tests, and of every third something that is made of it."""
+    pairs = zip(itertools.cycle(MAKERS), tests[::3], tests[1::3])
     return [*tests, *(make(test, other) for make, test, other in pairs)]
 
 
-def written(folder, rows):
-    """The first rows of the cells, as a table and as a file in pieces of two rows."""
-    table = pa.table(
-        {each.name: pa.array(cells[:rows], kind) for each, (_, cells, kind) in zip(COLUMNS, CELLS, strict=True)}
-    )
-    pq.write_table(table, folder / f"{rows}.parquet", row_group_size=2)
-    with duckdb.connect(str(folder / f"{rows}.duckdb")) as connection:
+def written(folder):
+    """The cells as a file in pieces of two rows, as a table of a database, and as codes in a prepared layout."""
+    table = pa.table({each.name: pa.array(cells, kind) for each, (_, cells, kind) in zip(COLUMNS, CELLS, strict=True)})
+    pq.write_table(table, folder / "t.parquet", row_group_size=2)
+    with duckdb.connect(str(folder / "t.duckdb")) as connection:
         connection.register("cells", table)
         connection.execute("CREATE TABLE t AS FROM cells")
-    return (rows, folder / f"{rows}.parquet", None), (rows, folder / f"{rows}.duckdb", "t")
+    codes = {
+        f"c_{each.name}": pa.array(
+            [code_of(each, value) for value in cells], pa.string() if isinstance(each.type, Text) else pa.int64()
+        )
+        for each, (_, cells, _) in zip(COLUMNS, CELLS, strict=True)
+    }
+    pq.write_table(pa.table({**codes, "unit": range(ROWS), "place": [0] * ROWS}), folder / "codes.parquet")
 
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory):
-    """A connection, and the sources: of all the cells, and without any row."""
+    """A connection, and the sources."""
     folder = tmp_path_factory.mktemp("statistics")
     with duckdb.connect() as connection:
-        found = []
-        for rows, place, name in [*written(folder, ROWS), *written(folder, 0)[:1]]:
-            tables = {"t": sf.Table(place, table=name, columns={each.name: each.type for each in COLUMNS})}
-            found.append((rows, held(connection, tables, "t", opened(connection, "t", tables["t"]))))
+        written(folder)
+        found = [Source(f"read_parquet({text(str(folder / 'codes.parquet'))})", {}, coded=True)]
+        for file, name in (("t.parquet", None), ("t.duckdb", "t")):
+            tables = {"t": sf.Table(folder / file, table=name, columns={each.name: each.type for each in COLUMNS})}
+            found.append(held(connection, tables, "t", opened(connection, "t", tables["t"])))
         yield connection, found
 
 
@@ -172,9 +183,9 @@ def wrong(sources, column, cells):
     """The tests of a column that DuckDB answers otherwise than ``evaluate``, or not at all."""
     connection, listed = sources
     found = []
-    for rows, source in listed:
+    codes = [code_of(column, value) for value in cells]
+    for source in listed:
         tests, sqls = asked(column, source)
-        codes = [code_of(column, value) for value in cells[:rows]]
         expected = [sum(evaluate(test, lambda _, code=code: code) is True for code in codes) for test in tests]
         every = " UNION ALL ".join(f"(SELECT {place}, * FROM ({sql}))" for place, sql in enumerate(sqls))
         counts = dict(connection.execute(every).fetchall())
@@ -192,18 +203,23 @@ def test_what_is_known_of_the_data_does_not_decide_what_a_test_means(sources, ph
 # --- what was wrong once is noticed -----------------------------------------------------------
 
 
-def noticed(sources):
-    """Whether a LIKE and an IN are found wrong of texts."""
+def noticed(sources, wanted, stored, kinds):
+    """Whether tests of the wanted forms are found wrong."""
     found = set()
     for column, (kind, cells, physical) in zip(COLUMNS, CELLS, strict=True):
-        if physical == pa.string() and isinstance(kind, Text) and not {Like, Member} <= found:
+        if physical == stored and isinstance(kind, kinds) and not wanted <= found:
             found |= {type(test) for test in wrong(sources, column, cells)}
-    return {Like, Member} <= found
+    return wanted <= found
 
 
 def test_a_reading_of_texts_that_statistics_see_through_is_noticed(sources, monkeypatch):
-    monkeypatch.setattr(reading, "_unforeseen", lambda chosen: chosen)
-    assert noticed(sources)
+    monkeypatch.setattr(reading, "unforeseen", lambda chosen: chosen)
+    assert noticed(sources, {Like, Member}, pa.string(), Text)
+
+
+def test_a_choice_among_codes_that_statistics_see_through_is_noticed(sources, monkeypatch):
+    monkeypatch.setattr(expression, "unforeseen", lambda chosen: f"({chosen})")
+    assert noticed(sources, {Member}, pa.int64(), sf.Integer)
 
 
 def test_a_choice_among_texts_in_a_plan_is_noticed(sources, monkeypatch):
@@ -223,4 +239,5 @@ def test_a_choice_among_texts_in_a_plan_is_noticed(sources, monkeypatch):
 
     monkeypatch.setattr(expression, "is_text", chosen)
     monkeypatch.setattr(expression, "_text", written_out)
-    assert noticed(sources)
+    monkeypatch.setattr(expression, "unforeseen", lambda chosen: f"({chosen})")
+    assert noticed(sources, {Like, Member}, pa.string(), Text)

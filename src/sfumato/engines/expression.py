@@ -8,7 +8,7 @@ that a statement is about as long as its expression. Proof: expression.proof.md.
 
 from collections.abc import Callable
 
-from sfumato.engines.reading import narrowest, quote, text
+from sfumato.engines.reading import narrowest, quote, text, unforeseen
 from sfumato.metadata.column import Column, Text
 from sfumato.plan.scalar import (
     And,
@@ -135,7 +135,8 @@ def _code(expression: Scalar) -> str:
         case Lookup(operand, first, table):
             return _lookup(operand, first, table)
         case DatePart(part, operand):
-            return f"date_part('{part.value}', {_day(operand)})"
+            # of a day that is always NULL it is a DOUBLE
+            return f"TRY_CAST(date_part('{part.value}', {_day(operand)}) AS BIGINT)"
         case DateTrunc(part, operand):
             if part in (Part.DAY, Part.WEEKDAY):
                 return _code(operand)
@@ -163,9 +164,9 @@ def _is_truth(expression: Scalar) -> bool:
 def _chosen(expression: Case | Coalesce, inner: Callable[[Scalar], str]) -> str:
     """The branches of CASE and COALESCE, all of one kind."""
     if isinstance(expression, Coalesce):
-        return f"coalesce({', '.join(inner(each) for each in expression.operands)})"
+        return unforeseen(f"coalesce({', '.join(inner(each) for each in expression.operands)})")
     branches = "".join(f" WHEN {truth(test)} THEN {inner(result)}" for test, result in expression.branches)
-    return f"(CASE{branches or ' WHEN FALSE THEN NULL'} ELSE {inner(expression.otherwise)} END)"
+    return unforeseen(f"CASE{branches or ' WHEN FALSE THEN NULL'} ELSE {inner(expression.otherwise)} END")
 
 
 def _member(operand: Scalar, values: tuple[int, ...] | tuple[str, ...]) -> str:

@@ -105,14 +105,14 @@ def reading(column: str, kind: ColumnType, source: Source) -> str:
         return found
     listed = ", ".join(text(marker) for marker in kind.missing)
     chosen = f"CASE WHEN {text_reading(raw, family)} NOT IN ({listed}) THEN {found} END"
-    return _unforeseen(chosen) if isinstance(kind, Category | Boolean | Text) else chosen
+    return unforeseen(chosen) if isinstance(kind, Category | Boolean | Text) else chosen
 
 
-def _unforeseen(chosen: str) -> str:
-    """A choice among texts, of which nothing is known before it is made.
+def unforeseen(chosen: str) -> str:
+    """A choice of which nothing is known before it is made.
 
-    DuckDB takes a test of it that holds of all the texts there are, `LIKE 'a%'` or IN, for a test of
-    the column alone, and lets the rows pass for which it is NULL. TRY is the identity on what cannot fail.
+    DuckDB takes a test of it that holds of all the values there are, `LIKE 'a%'` or IN, for a test of whether the
+    column is NULL, which the choice need not be where the column is. TRY is the identity on what cannot fail.
     """
     return f"TRY({chosen})"
 
@@ -181,7 +181,7 @@ def text_reading(raw: str, family: str) -> str:
     if family == "date":
         # DuckDB cannot print every timestamp that it can hold; these it can
         sane = f"TRY_CAST({raw} AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
-        return _unforeseen(f"CASE WHEN {sane} THEN TRY_CAST({raw} AS VARCHAR) END")
+        return unforeseen(f"CASE WHEN {sane} THEN TRY_CAST({raw} AS VARCHAR) END")
     return f"TRY_CAST({raw} AS VARCHAR)"
 
 
