@@ -39,9 +39,12 @@ OF_TEXTS = [
     "regexp_replace(x, '\\.0+$', '')",
     *(f"x LIKE {text(pattern)}" for pattern in ("%", "_", "a%", "%b", "a\\%", "%\\%", "_%_", "__", "空_", "[a]")),
     "TRY(x)",
+    "TRY(CASE WHEN x NOT IN ('a', '') THEN x END)",
 ]
 OF_NUMBERS = [
     "TRY(x)",
+    "TRY(coalesce(x, 7))",
+    "TRY(CASE WHEN x > 0 THEN x ELSE NULL END)",
     "[x, 7, x]::BIGINT[]",
     "([5, NULL, 7]::BIGINT[])[greatest(least(x, 9::BIGINT), 1::BIGINT)]",
     "list_sort([x, 0, NULL]::BIGINT[], 'ASC', 'NULLS FIRST')[1]",

@@ -20,8 +20,8 @@ _PART = 2**22
 
 def _tried(node: exp.Try, write: Writer) -> Typed:
     """What cannot fail is itself; that no source believes its statistics is seen to where it is read."""
-    if not isinstance(node.this, exp.Column):
-        raise TypeError("TRY of more than a column")
+    if not isinstance(node.this, exp.Column | exp.Case | exp.Coalesce):
+        raise TypeError("TRY of more than a column or a choice")
     return write(node.this)
 
 
