@@ -32,18 +32,6 @@ def events(folder: Path, rows: int) -> Path:
     return place
 
 
-def keys_of_their_own(folder: Path, rows: int) -> Path:
-    """So many rows, ten a user, each with a text as its key that no other row has; made once."""
-    path = folder / f"keys-{rows}" / "keys.parquet"
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        made = path.with_suffix(".part")
-        each = f"SELECT range // 10 AS user_id, md5(CAST(range AS VARCHAR)) AS key FROM range({rows})"
-        duckdb.execute(f"COPY ({each}) TO '{made}' (FORMAT parquet)")
-        made.rename(path)
-    return path
-
-
 def _exact(path: Path) -> dict[str, dict[str, float]]:
     """The true numbers that answers are compared with: counts in all and by region, users a day, medians by region."""
     read = duckdb.connect().read_parquet(str(path))

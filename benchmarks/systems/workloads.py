@@ -14,7 +14,7 @@ from itertools import count
 import duckdb
 
 import sfumato as sf
-from benchmarks.events import REGIONS, events, keys_of_their_own
+from benchmarks.events import REGIONS, events
 from benchmarks.systems import Call, Make, in_a_row
 from benchmarks.systems.questions import FOLDER, tables
 from benchmarks.systems.truth import errors
@@ -148,23 +148,11 @@ def _plain_few(scale: float, n: int) -> Call:
     return in_a_row(lambda: connection.execute(few()).fetchall(), n)
 
 
-def _own_keys(scale: float, n: int) -> Call:
-    """As many groups as rows: of each user five are kept, and hardly one is shown."""
-    declared = sf.Table(
-        keys_of_their_own(FOLDER, n), unit=sf.Unit("user_id", max_rows=1, max_groups=5), columns={"key": sf.Text()}
-    )
-    ledger, budget = tempfile.mkdtemp(prefix="sfumato-bench-"), sf.Budget(10**6, "0.1")
-    session = sf.connect({"t": declared}, dataset="keys", budget=budget, ledger=f"{ledger}/l.db", engine=limits(n))
-    asked = "SELECT key, COUNT(*) AS n FROM t GROUP BY key"
-    return lambda: session.query(asked, **price(), delta=Fraction(1, 10**6))  # type: ignore[arg-type]
-
-
 def _works() -> dict[str, Make]:
     made: dict[str, Callable[[float, int], Call]] = {
         "W7": _private_few,
         "W7 prepared": partial(_private_few, of=_prepared),
         "W7 plain": _plain_few,
-        "own keys": _own_keys,
     }
     for name, question in QUESTIONS.items():
         made[name] = partial(_private, name)
