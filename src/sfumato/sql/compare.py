@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from sfumato.errors import UnknownName, UnsupportedSql
-from sfumato.metadata.column import MAX_CODE, Real
-from sfumato.plan.scalar import Compare, Comparison, Constant, Field, IsNull, Member, Not, Or, Scalar, compares
+from sfumato.metadata.column import LATTICE_STEPS, MAX_CODE, ColumnType, Real
+from sfumato.plan.scalar import Compare, Comparison, Constant, Field, IsNull, Member, Not, Or, Scalar, compares, leaves
 from sfumato.plan.span import span
+from sfumato.sql import quotient
 from sfumato.sql.dates import as_day
 from sfumato.sql.lattice import aligned, common_step
 from sfumato.sql.literal import Literal
@@ -126,15 +127,24 @@ def _against(op: Comparison, operand: Typed, constant: Typed) -> Scalar:
 
 
 def _number(op: Comparison, operand: Number, value: Fraction) -> Scalar:
+    if operand.ratio is not None:
+        return quotient.against(op, operand.ratio, value)
     exact = value / operand.step
     leaf = operand.expression
-    # the data of a Real was rounded to its lattice, so its constant is too
-    return _ordered(op, leaf, Fraction(round(exact)) if _is_real(operand) else exact)
+    # what was rounded onto a fine lattice is compared with a constant that was rounded too
+    return _ordered(op, leaf, Fraction(round(exact)) if _is_fine(leaf) else exact)
 
 
-def _is_real(operand: Number) -> bool:
-    leaf = operand.expression
-    return isinstance(leaf, Field) and isinstance(leaf.column.type, Real) and leaf.column.type.step == operand.step
+def _is_fine(expression: Scalar) -> bool:
+    """Whether a number is read on a lattice that nobody declared, whose steps the data does not have."""
+    return any(isinstance(leaf, Field) and _is_of_range(leaf.column.type) for leaf in leaves(expression))
+
+
+def _is_of_range(kind: ColumnType) -> bool:
+    """Whether a type has the steps of RULES 12, powers of two of which a range has a million or more."""
+    if not isinstance(kind, Real) or kind.size < LATTICE_STEPS:
+        return False
+    return all(each & (each - 1) == 0 for each in kind.step.as_integer_ratio())
 
 
 def _ordered(op: Comparison, expression: Scalar, code: Fraction) -> Scalar:
@@ -148,6 +158,10 @@ def _ordered(op: Comparison, expression: Scalar, code: Fraction) -> Scalar:
 
 
 def _numbers(op: Comparison, left: Number, right: Number) -> Scalar:
+    if left.ratio is not None or right.ratio is not None:
+        products = quotient.between(op, left, right)
+        if products is not None:
+            return products
     step, (one, other) = aligned([(left.expression, left.step), (right.expression, right.step)])
     ends = [abs(end) for each in (one, other) for end in span(each) or ()]
     if step != common_step([left.step, right.step]) or max(ends, default=0) > 2 * MAX_CODE:

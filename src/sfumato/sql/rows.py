@@ -10,7 +10,6 @@ from sqlglot import exp
 from sfumato.errors import MissingDeclaration, UnsupportedSql
 from sfumato.plan.scalar import And, Case, Coalesce, Comparison, Constant, Extreme, Field, IsNull, Not, Or, Scalar
 from sfumato.sql import arithmetic, compare, dates
-from sfumato.sql.lattice import aligned
 from sfumato.sql.literal import answered, is_answered, literal
 from sfumato.sql.reject import NESTED_AGGREGATE, UNIT_TEST, refuse, refuse_node, reject, require_only
 from sfumato.sql.typed import (
@@ -262,8 +261,8 @@ def _one_kind(present: Sequence[Typed]) -> tuple[Callable[[Scalar], Typed], list
     numbers = [each for each in present if isinstance(each, Number)]
     labels = [each for each in present if isinstance(each, Label)]
     if len(numbers) == len(present):
-        step, codes = aligned([(each.expression, each.step) for each in numbers])
-        return lambda scalar: Number(scalar, step), codes
+        step, codes, rounding = arithmetic.together(numbers)
+        return lambda scalar: Number(scalar, step, rounding), codes
     if len(labels) == len(present):
         every = tuple(dict.fromkeys(label for each in labels for label in each.labels))
         return lambda scalar: Label(scalar, every), [recoded(each, every) for each in labels]
