@@ -10,6 +10,7 @@ a scan prefixes the names of its table, so that each is unique in the tree.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 from typing import TypeAlias
 
 from sfumato.metadata.column import Column, Integer, Text
@@ -91,13 +92,17 @@ class Summary(Enum):
     COUNT_VALUES = "count values"
     COUNT_DISTINCT = "count distinct"
     SUM = "sum"
+    MEAN = "mean"
     MINIMUM = "min"
     MAXIMUM = "max"
 
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """A column of ``PerUnit``: a summary of ``value``, cut to the range of the column's type."""
+    """A column of ``PerUnit``: a summary of ``value``, cut to the range of the column's type.
+
+    A mean is rounded to the nearest step of that type, half up; the others keep the steps of the value.
+    """
 
     column: Column
     summary: Summary
@@ -110,6 +115,13 @@ class Computed:
             raise ValueError(f"{self.summary.value} has no such value")
         if isinstance(self.column.type, Text):
             raise ValueError(f"{self.column.name} is a text")
+
+    @property
+    def finer(self) -> Fraction:
+        """How many codes of a mean are one code of its value."""
+        assert self.value is not None and not isinstance(self.value.type, Text), "asked of a mean"
+        assert not isinstance(self.column.type, Text), "a plan computes no text"
+        return self.value.type.step / self.column.type.step
 
 
 @dataclass(frozen=True, slots=True)
