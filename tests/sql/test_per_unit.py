@@ -89,7 +89,9 @@ def test_a_sum_over_its_count_is_a_mean(ask, text):
     assert [each.summary for each in columns(ask, text)] == [Summary.MEAN]
 
 
-@pytest.mark.parametrize("text", ["SUM(age) / COUNT(*)", "SUM(age) / NULLIF(COUNT(DISTINCT age), 0)", "SUM(age) / NULLIF(COUNT(day), 0)"])
+@pytest.mark.parametrize(
+    "text", ["SUM(age) / COUNT(*)", "SUM(age) / NULLIF(COUNT(DISTINCT age), 0)", "SUM(age) / NULLIF(COUNT(day), 0)"]
+)
 def test_a_sum_over_another_count_is_none(ask, text):
     assert Summary.MEAN not in [each.summary for each in columns(ask, text)]
 

@@ -120,6 +120,16 @@ DATA = Dataset("ads", {"ads": sf.Table("ads.csv", columns=COLUMNS)})
 )
 def test_a_rate_in_a_test_is_exact(text, meant):
     test = understand(f"SELECT COUNT(*) FROM ads WHERE {text}", DATA).raw.relation.predicate
-    for clicks, shown in [(3, 200), (2, 200), (4, 200), (15, 1000), (14, 1000), (16, 1000), (10**5, 10**6), (1, 2), (0, 7)]:
+    for clicks, shown in [
+        (3, 200),
+        (2, 200),
+        (4, 200),
+        (15, 1000),
+        (14, 1000),
+        (16, 1000),
+        (10**5, 10**6),
+        (1, 2),
+        (0, 7),
+    ]:
         assert value({"clicks": clicks, "shown": shown}, test) is meant(clicks, shown)
     assert value({"clicks": 5, "shown": 0}, test) is None

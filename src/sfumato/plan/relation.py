@@ -13,7 +13,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import TypeAlias
 
-from sfumato.metadata.column import Column, Integer, Text
+from sfumato.metadata.column import MAX_CODE, Column, Integer, Text
 from sfumato.plan.owner import Owner
 from sfumato.plan.scalar import Field, Member, Scalar
 from sfumato.plan.span import confine
@@ -97,6 +97,10 @@ class Summary(Enum):
     MAXIMUM = "max"
 
 
+# The largest denominator of the number of steps of a mean in one of its value.
+MAX_UNDER = 2**30
+
+
 @dataclass(frozen=True, slots=True)
 class Computed:
     """A column of ``PerUnit``: a summary of ``value``, cut to the range of the column's type.
@@ -115,6 +119,14 @@ class Computed:
             raise ValueError(f"{self.summary.value} has no such value")
         if isinstance(self.column.type, Text):
             raise ValueError(f"{self.column.name} is a text")
+        if self.summary is Summary.MEAN and not self._is_computable():
+            raise ValueError(f"{self.column.name} has steps that 128 bits cannot compute a mean on")
+
+    def _is_computable(self) -> bool:
+        """Whether the sum of a unit's rows keeps within 2^119 on the steps of the mean."""
+        assert self.value is not None and not isinstance(self.value.type, Text), "asked of a mean"
+        size = max(abs(self.value.type.lower_code), abs(self.value.type.upper_code))
+        return self.finer.denominator <= MAX_UNDER and self.finer * size <= MAX_CODE
 
     @property
     def finer(self) -> Fraction:

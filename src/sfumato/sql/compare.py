@@ -19,6 +19,8 @@ from sfumato.sql.lattice import aligned, common_step
 from sfumato.sql.literal import Literal
 from sfumato.sql.typed import Day, Label, Null, Number, Person, Truth, Typed, Words, code_of, known, recoded, text
 
+# A rounding of less than this part of a range is not told.
+NEGLIGIBLE = 10**6
 MIRRORED = {
     Comparison.LT: Comparison.GT,
     Comparison.LE: Comparison.GE,
@@ -64,6 +66,25 @@ def compare(op: Comparison, left: Typed, right: Typed) -> Scalar:
                 remedy="Declare it as sf.Category(...) with its values, or compare it with constants.",
             )
     raise _kind_error(left, right)
+
+
+def uncertain(left: Typed, right: Typed) -> Fraction:
+    """By how much numbers are rounded for their comparison, if by more than a millionth of their range; else 0."""
+    if not isinstance(left, Number) or not isinstance(right, Number) or not left.rounding + right.rounding:
+        return Fraction(0)
+    for one, other in ((left, right), (right, left)):
+        if one.ratio is not None and (
+            known(other) is not None or quotient.between(Comparison.EQ, one, other) is not None
+        ):
+            return Fraction(0)
+    rounding = left.rounding + right.rounding
+    width = max(_width(each) for each in (left, right) if each.rounding)
+    return rounding if rounding * NEGLIGIBLE > width else Fraction(0)
+
+
+def _width(number: Number) -> Fraction:
+    found = span(number.expression)
+    return Fraction(0) if found is None else (found[1] - found[0]) * number.step
 
 
 def is_null(operand: Typed) -> Scalar:

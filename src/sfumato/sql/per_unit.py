@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql
 from sfumato.metadata.column import MAX_CODE, Column, ColumnType, Integer, Text
-from sfumato.plan.relation import Computed, PerUnit, Summary
+from sfumato.plan.relation import MAX_UNDER, Computed, PerUnit, Summary
 from sfumato.plan.scalar import Lookup, Scalar
 from sfumato.plan.value import Value
 from sfumato.sql.calls import calls, placed, same_nodes
@@ -26,8 +26,6 @@ from sfumato.sql.where import conjuncts, passing
 
 # A count of rows that nobody limited; a table has fewer.
 UNLIMITED = 2**31
-# The largest denominator of a number of steps of a mean.
-_UNDER = 2**30
 _NESTED = (
     "A sub-query that aggregates over units",
     (
@@ -169,11 +167,11 @@ class Summaries:
         return as_number(self._column(Summary.SUM, number_type(low, high, kind.step), value), node)
 
     def _mean(self, operand: Number, node: exp.Expr, test: Scalar | None) -> Number:
-        """A mean lies where its values do, on much finer steps, as in fewer than 2^36 rows 128 bits allow."""
+        """A mean lies where its values do, on steps as fine as codes allow."""
         value = value_of(kept(operand, test), node.sql(dialect="duckdb"))
         ends = value.numeric.lower_code * value.step, value.numeric.upper_code * value.step
         step = finest_step(max(map(abs, ends)))
-        if (value.step / step).denominator > _UNDER:
+        if (value.step / step).denominator > MAX_UNDER:
             step = value.step / 2 ** max(math.floor(math.log2(value.step / step)), 0)
         codes = math.floor(ends[0] / step), math.ceil(ends[1] / step)
         typed = as_number(self._column(Summary.MEAN, number_type(*codes, step), value), node)
@@ -186,7 +184,9 @@ class Summaries:
             below = below.this.unnest()
         if isinstance(above, exp.Sum) and isinstance(below, exp.Count) and above.this == below.this:
             require_only(below, "this", "big_int")
-            return self._mean(as_number(self._rows.value(above.this), above.this), exp.Avg(this=above.this.copy()), None)
+            return self._mean(
+                as_number(self._rows.value(above.this), above.this), exp.Avg(this=above.this.copy()), None
+            )
         return None
 
     def _end(self, operand: Typed, node: exp.Expr, test: Scalar | None, summary: Summary) -> Typed:
@@ -239,6 +239,10 @@ class _KeyNames:
     def answered(self, test: Scalar) -> None:
         """Notes that the answer of a sub-query stands in a test."""
         self._scope.answered(test)
+
+    def rounded(self, words: str) -> None:
+        """Tells the reader of the answer that a test is of a rounded number."""
+        self._scope.rounded(words)
 
     def column(self, node: exp.Column) -> Typed:
         """The key that a name means."""
