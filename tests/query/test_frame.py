@@ -3,6 +3,7 @@
 
 import datetime
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -15,6 +16,8 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.errors import SfumatoError, UnknownName, UnsupportedSql, WrongUse
 from sfumato.metadata.dataset import Dataset
+from sfumato.plan.scalar import And, Or
+from sfumato.plan.value import Value
 from sfumato.query import frame as room
 from sfumato.query.frame import Expression, Frame, col, count, frame
 from sfumato.sql.lower import understand
@@ -249,7 +252,23 @@ def meaning(text: str) -> object:
     except SfumatoError as refused:
         # what it quotes has its own brackets
         return type(refused)
-    return found.raw, found.output
+    return flat(found.raw), found.output
+
+
+def flat(node: object) -> object:
+    """A plan in which AND of AND is one AND, OR of OR one OR, and no value has the text it was written as."""
+    if isinstance(node, tuple):
+        return tuple(map(flat, node))
+    if isinstance(node, And | Or):
+        found = [flat(each) for each in node.operands]
+        return type(node)(
+            tuple(inner for each in found for inner in (each.operands if type(each) is type(node) else [each]))
+        )
+    if isinstance(node, Value):
+        return Value, node.type, flat(node.expression)
+    if is_dataclass(node) and node.__module__.startswith("sfumato.plan"):
+        return type(node), tuple(flat(getattr(node, each.name)) for each in fields(node))
+    return node
 
 
 def same_plan(test: Pair, value: Pair, divisor: object) -> bool:
