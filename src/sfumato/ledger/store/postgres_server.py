@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connections to a PostgreSQL server that keeps what it is given, and what a transaction says as it begins.
 
-Nobody holds an account for longer than ten seconds without the server's help. A client that
-stops (a suspended machine, a debugger) after it has locked an account is ended by the server after
-``_STOPPED``: the server counts only from the end of a pipeline's batch, so each batch of a
-writing unit ends with a Sync. A client that stops in the middle of a batch is ended by whoever waits
-for the lock: waiting is given up after ``_STOPPED``, and begun again once the stopped clients are ended.
+A client that stops while it holds an account (a suspended machine, a debugger) is ended within ten
+seconds. Between two batches of its pipeline the server ends it after ``_STOPPED``: it counts only
+after a Sync, so each batch of a writing unit ends with one. In the middle of a batch, or of a
+message, the server waits for ever. Then whoever waits for the lock ends it: a wait is given up
+after ``_STOPPED``, and begun again once the clients that have stopped are ended.
 """
 
 from typing import Any
