@@ -236,21 +236,39 @@ def test_callers_share_the_few_connections_of_a_pooler(bounced: str, monkeypatch
     assert admitted(bounced) == 40
 
 
-def test_statements_that_are_prepared_behind_a_pooler_are_not_found(
-    bounced: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The mutant: the pooler is taken for the server."""
-    failed: list[psycopg.Error] = []
+def errors_behind(url: str, monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
+    """The SQLSTATEs met by a caller whose next unit runs on another connection of the pooler than all before."""
+    states: list[str | None] = []
     give_up = Postgres._give_up
 
     def note(store: Postgres, connection: server.Connection, error: psycopg.Error, *, may_wait: bool) -> None:
-        failed.append(error)
+        states.append(error.sqlstate)
         give_up(store, connection, error, may_wait=may_wait)
 
-    monkeypatch.setattr(server, "_is_direct", lambda _: True)
     monkeypatch.setattr(Postgres, "_give_up", note)
-    admitted(bounced)
-    assert {"26000", "42P05"} & {error.sqlstate for error in failed}
+    opened = Postgres(url)
+    opened.write(lambda rows: rows.put_account(ACCOUNT))
+    with psycopg.connect(url) as other:
+        other.execute("SELECT 1")
+        for _ in range(8):
+            opened.write(count_up)
+        other.commit()
+        # what was let go last is taken first
+        assert opened.write(count_up) == 9
+    opened.close()
+    return states
+
+
+def test_a_caller_meets_another_connection_of_a_pooler(bounced: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert errors_behind(bounced, monkeypatch) == []
+
+
+def test_statements_that_are_prepared_behind_a_pooler_are_not_found(
+    bounced: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mutant: the pooler is taken for the server. Even so the unit is run again, and nobody reads of damage."""
+    monkeypatch.setattr(server, "_is_direct", lambda _: True)
+    assert "26000" in errors_behind(bounced, monkeypatch)
 
 
 def test_a_warning_is_heard_even_where_a_role_has_turned_warnings_off(database: str) -> None:
