@@ -25,10 +25,10 @@ import psycopg
 from psycopg import errors
 from psycopg.pq import TransactionStatus
 
-from sfumato.errors import LedgerBusy, LedgerMissing, LedgerTooNew
+from sfumato.errors import LedgerBusy, LedgerMissing
 from sfumato.ledger.store import postgres_server as server
 from sfumato.ledger.store.base import AccountRow, Rows
-from sfumato.ledger.store.format import FORMAT
+from sfumato.ledger.store.format import FORMAT, too_new
 from sfumato.ledger.store.pool import Pool
 from sfumato.ledger.store.postgres_errors import ROLLED_BACK, corrupt, heeding, place_of, typed, unknown
 from sfumato.ledger.store.postgres_rows import CLOCK, Connection, Cursor, PostgresRows, placed
@@ -73,6 +73,7 @@ class Postgres:
     """
 
     exclusive = False
+    read_only = False
 
     def __init__(self, url: str, *, create: bool = True) -> None:
         self.place = place_of(url)
@@ -102,11 +103,7 @@ class Postgres:
         return self._with_connection(look)
 
     def damage(self) -> list[str]:
-        def look(connection: Connection) -> list[str]:
-            found = {row[0] for row in connection.execute(_FOUND_GUARDS, (SCHEMA,)).fetchall()}
-            return [f"the constraint {name} is missing or invalid" for name in sorted(GUARDS - found)]
-
-        return self._with_connection(look)
+        return self._with_connection(missing_guards)
 
     def checkpoint(self) -> None:
         """The server's own business."""
@@ -219,10 +216,7 @@ class Postgres:
             about: dict[str, str] = dict(connection.execute(f"SELECT name, value FROM {SCHEMA}.meta").fetchall())
             version, identity = int(about["version"]), about["identity"]
             if version > FORMAT:
-                raise LedgerTooNew(
-                    f"The ledger {self.place} has format {version}; this version reads up to {FORMAT}.",
-                    remedy="Use the newer sfumato that wrote it. Nothing was changed.",
-                )
+                raise too_new(self.place, version)
             if version < FORMAT:
                 upgrade_tables(connection)
             return identity
@@ -231,6 +225,12 @@ class Postgres:
             return self._with_connection(prepare)
         except (KeyError, ValueError):
             raise corrupt(self.place) from None
+
+
+def missing_guards(connection: Connection) -> list[str]:
+    """The constraints that the tables must have and have not."""
+    found = {row[0] for row in connection.execute(_FOUND_GUARDS, (SCHEMA,)).fetchall()}
+    return [f"the constraint {name} is missing or invalid" for name in sorted(GUARDS - found)]
 
 
 def _close_in(process: int, pool: Pool[Connection]) -> None:
