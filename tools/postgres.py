@@ -111,7 +111,7 @@ class Cluster:
         self._run("initdb", *settings)
 
     def _run(self, program: str, *options: str) -> None:
-        command = [self._programs / program, "-D", self.folder / "data", *options]
+        command = [str(self._programs / program), "-D", str(self.folder / "data"), *options]
         subprocess.run(command, check=True, capture_output=True, cwd=self.folder, **self.as_user())
 
     def _read(self, server: "subprocess.Popen[str]", ready: threading.Event) -> None:
