@@ -98,8 +98,9 @@ def restarted(server: Cluster, **settings: str) -> Iterator[None]:
 def hold_log_writer(server: Cluster) -> int:
     """Stops the process that writes the log by itself (each commit may wake it); its id."""
     with psycopg.connect(server.url("postgres"), autocommit=True) as connection:
-        found = connection.execute("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'").fetchone()
-    assert found is not None
+        found = None
+        while found is None:  # a server that has just started begins it a little later
+            found = connection.execute("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'").fetchone()
     os.kill(found[0], signal.SIGSTOP)
     return int(found[0])
 
