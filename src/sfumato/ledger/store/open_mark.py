@@ -88,15 +88,14 @@ def read_mark(ledger: str) -> OpenMark | None:
     """The mark beside a ledger file, or None.
 
     Raises:
-        LedgerIncomplete: it cannot be read.
+        ValueError: it cannot be read.
     """
-    path = mark_path(ledger)
     try:
-        return OpenMark.from_bytes(path.read_bytes())
+        return OpenMark.from_bytes(mark_path(ledger).read_bytes())
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, LookupError, TypeError):
-        raise incomplete(ledger, f"its mark {path.name!r} cannot be read") from None
+    except (OSError, LookupError, TypeError) as error:
+        raise ValueError("no open mark") from error
 
 
 def shortfall(found: Found, mark: OpenMark | None) -> str:
@@ -132,6 +131,11 @@ def opened(opening: str) -> str:
 def closed(opening: str) -> str:
     """The state of a file after an opening that was ended."""
     return f"closed {opening}"
+
+
+def forgotten(why: str) -> list[str]:
+    """A shortfall as ``Store.damage`` tells of it."""
+    return [f"it may have forgotten what was spent: {why}"] if why else []
 
 
 def incomplete(ledger: str, why: str) -> LedgerIncomplete:

@@ -15,11 +15,11 @@ from typing import TypeVar
 
 import apsw
 
-from sfumato.errors import LedgerBusy, LedgerError, LedgerTooNew, LedgerUnavailable
+from sfumato.errors import LedgerBusy, LedgerError, LedgerUnavailable
 from sfumato.ledger.store import sqlite_schema
 from sfumato.ledger.store.base import AccountRow, Rows
-from sfumato.ledger.store.format import FORMAT
-from sfumato.ledger.store.open_mark import incomplete
+from sfumato.ledger.store.format import FORMAT, too_new
+from sfumato.ledger.store.open_mark import forgotten, incomplete
 from sfumato.ledger.store.sqlite_file import (
     busy,
     corrupt,
@@ -52,7 +52,7 @@ class SQLite:
 
     def __init__(self, path: str | Path, *, create: bool = True, accept_loss: bool = False) -> None:
         self.place = place_of(path)
-        self.exclusive = True
+        self.exclusive, self.read_only = True, False
         self._process = os.getpid()
         self._locks: list[int] = []
         try:
@@ -103,7 +103,7 @@ class SQLite:
     def damage(self) -> list[str]:
         """What SQLite finds wrong with the pages and the indexes."""
         found = self._apart(lambda: [str(row[0]) for row in self._connection.execute("PRAGMA integrity_check(10)")])
-        return [] if found == ["ok"] else found
+        return forgotten(self.shortfall) + ([] if found == ["ok"] else found)
 
     def checkpoint(self) -> None:
         """Moves the write-ahead log into the file."""
@@ -152,7 +152,7 @@ class _Batches:
         try:
             return self._prepare(accept_loss=accept_loss)
         except apsw.Error as error:
-            raise _translate(error, self._path) from None
+            raise translated(error, self._path) from None
         except OSError as error:
             raise unopenable(self._path, error) from None
 
@@ -189,10 +189,7 @@ class _Batches:
         if int(application) != sqlite_schema.APPLICATION:
             raise corrupt(self._path)
         if int(version) > FORMAT:
-            raise LedgerTooNew(
-                f"The ledger {self._path!r} has format {version}; this version reads up to {FORMAT}.",
-                remedy="Use the newer sfumato that wrote it. Nothing was changed.",
-            )
+            raise too_new(repr(self._path), int(version))
         return int(version)
 
     def end(self) -> None:
@@ -291,7 +288,7 @@ class _Batches:
         self.rows.undone()
 
     def _typed(self, error: BaseException) -> BaseException:
-        return _translate(error, self._path) if isinstance(error, apsw.Error) else error
+        return translated(error, self._path) if isinstance(error, apsw.Error) else error
 
 
 class _Ending:
@@ -327,10 +324,11 @@ def _opened(path: str) -> apsw.Connection:
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         return connection
     except apsw.Error as error:
-        raise _translate(error, path) from None
+        raise translated(error, path) from None
 
 
-def _translate(error: apsw.Error, path: str) -> LedgerError:
+def translated(error: apsw.Error, path: str) -> LedgerError:
+    """SQLite's errors as ours."""
     match error:
         case apsw.BusyError() | apsw.LockedError():
             return busy(path)

@@ -175,7 +175,7 @@ def corrupt(path: str) -> LedgerCorrupt:
 
 
 def unopenable(path: str, error: OSError) -> LedgerError:
-    """What the system says of a file or its folder."""
+    """What the system says of a file, as ours."""
     if isinstance(error, PermissionError) or error.errno == 30:  # EROFS
         return read_only(path)
     return LedgerUnavailable(f"No ledger can be kept at {path!r} ({error.strerror}).", remedy="Check the folder.")

@@ -44,12 +44,11 @@ class Opening:
 
     def shortfall(self, entries: int) -> str:
         """Why the file may have forgotten something; empty if it has not."""
-        found = Found(self._text(_IDENTITY), self._text(_STATE), Path(self.path).stat().st_ino, entries, self._log)
-        return shortfall(found, read_mark(self.path))
+        return shortfall_of(self._connection, self.path, log=self._log, entries=entries)
 
     def begin(self, entries: int) -> OpenMark:
         """In the transaction that opens the file: the mark beside it, then the row in it."""
-        identity, state = self._text(_IDENTITY), self._text(_STATE)
+        identity, state = _text(self._connection, _IDENTITY), _text(self._connection, _STATE)
         mark = OpenMark(identity, self._id, Path(self.path).stat().st_ino, entries, state)
         self._mark.write(mark)
         self._connection.execute(_PUT_STATE, (opened(self._id),))
@@ -103,13 +102,24 @@ class Opening:
         """Whether another file lies where this one or its log was."""
         return any((found := _stat(path)) and found.st_ino != inode for path, inode in self._inodes.items())
 
-    def _text(self, sql: str) -> str:
-        row = self._connection.execute(sql).fetchone()
-        return "" if row is None else str(row[0])
-
 
 def _stat(path: Path) -> os.stat_result | None:
     try:
         return path.stat()
     except OSError:
         return None
+
+
+def shortfall_of(connection: apsw.Connection, path: str, *, log: bool, entries: int) -> str:
+    """Why a file may have forgotten something; empty if it has not."""
+    identity, state = _text(connection, _IDENTITY), _text(connection, _STATE)
+    try:
+        mark = read_mark(path)
+    except ValueError:
+        return "its mark (.open) cannot be read"
+    return shortfall(Found(identity, state, Path(path).stat().st_ino, entries, log), mark)
+
+
+def _text(connection: apsw.Connection, sql: str) -> str:
+    row = connection.execute(sql).fetchone()
+    return "" if row is None else str(row[0])

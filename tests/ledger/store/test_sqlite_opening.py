@@ -64,6 +64,10 @@ def lose_mark(path: Path) -> None:
     Path(f"{path}.open").unlink()
 
 
+def spoil_mark(path: Path) -> None:
+    Path(f"{path}.open").write_bytes(b"")
+
+
 def cut_log(path: Path) -> None:
     os.truncate(f"{path}-wal", 4096)
 
@@ -80,7 +84,7 @@ def swap_older(path: Path) -> None:
     path.write_bytes(other.read_bytes())
 
 
-LOSSES = [lose_log, empty_log, lose_log_and_mark, lose_mark, cut_log, copy, swap_older]
+LOSSES = [lose_log, empty_log, lose_log_and_mark, lose_mark, spoil_mark, cut_log, copy, swap_older]
 
 
 @pytest.mark.parametrize("lose", LOSSES)
@@ -92,6 +96,13 @@ def test_a_file_that_lacks_what_was_acknowledged_is_refused_and_left_alone(crash
             Ledger.open(crashed)
     assert "sfumato ledger recover --accept-loss" in refused.value.remedy
     assert crashed.read_bytes() == before
+
+
+@pytest.mark.parametrize("lose", LOSSES)
+def test_who_verifies_such_a_file_is_told(crashed: Path, lose: object) -> None:
+    lose(crashed)  # type: ignore[operator]
+    ledger = Ledger.open(crashed, read_only=True)
+    assert any("may have forgotten what was spent" in each for each in verify(ledger).problems)
 
 
 @pytest.mark.parametrize("lose", LOSSES[:-2])
@@ -109,7 +120,7 @@ def test_a_file_put_back_with_what_it_lacked_is_whole_again(folder: Path, crashe
 def test_an_opening_that_compared_nothing_would_be_noticed(
     crashed: Path, lose: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_opening.Opening, "shortfall", lambda *_: "")
+    monkeypatch.setattr(sqlite_opening, "shortfall_of", lambda *_, **__: "")
     with pytest.raises(pytest.fail.Exception):
         test_a_file_that_lacks_what_was_acknowledged_is_refused_and_left_alone(crashed, lose)
 
@@ -138,7 +149,7 @@ def test_an_older_closed_file_in_place_of_one_that_was_open_is_refused(tmp_path:
         Ledger.open(path)
 
 
-def test_a_second_name_is_refused_before_the_opening_and_before_the_next_charge(tmp_path: Path) -> None:
+def test_a_file_that_was_moved_or_linked_takes_no_charge(tmp_path: Path) -> None:
     path, other = tmp_path / "l.db", tmp_path / "hard.db"
     ledger = opened(path)
     other.hardlink_to(path)
@@ -155,7 +166,7 @@ def test_a_second_name_is_refused_before_the_opening_and_before_the_next_charge(
 
 
 @pytest.mark.parametrize("end", ["", "-wal"])
-def test_a_file_or_a_log_that_was_moved_takes_no_charge_until_it_is_back(tmp_path: Path, end: str) -> None:
+def test_a_file_that_was_moved_takes_no_charge_until_it_is_back(tmp_path: Path, end: str) -> None:
     path, away = Path(f"{tmp_path / 'l.db'}{end}"), tmp_path / "away"
     ledger = opened(tmp_path / "l.db")
     paid(ledger, pure("0.1", "a"))
@@ -177,10 +188,10 @@ def test_a_file_or_a_log_that_was_moved_takes_no_charge_until_it_is_back(tmp_pat
 def test_a_charge_that_did_not_look_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite_opening.Opening, "require_in_place", lambda _: None)
     with pytest.raises(pytest.fail.Exception):
-        test_a_second_name_is_refused_before_the_opening_and_before_the_next_charge(tmp_path)
+        test_a_file_that_was_moved_or_linked_takes_no_charge(tmp_path)
     (tmp_path / "moved").mkdir()
     with pytest.raises(pytest.fail.Exception):
-        test_a_file_or_a_log_that_was_moved_takes_no_charge_until_it_is_back(tmp_path / "moved", "")
+        test_a_file_that_was_moved_takes_no_charge_until_it_is_back(tmp_path / "moved", "")
 
 
 def test_a_ledger_moved_while_it_is_open_is_whole_with_what_lay_beside_it_and_refused_without(tmp_path: Path) -> None:
