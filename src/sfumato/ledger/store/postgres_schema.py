@@ -4,23 +4,31 @@
 Texts compare by their bytes (``COLLATE "C"``), whatever the database's language.
 """
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
 
 from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, RESERVED, VOIDED
+from sfumato.ledger.store.format import FORMAT
 from sfumato.noise.entropy import token
 
-# Of the format, the same number as SQLite's; format 1 was SQLite's alone.
-VERSION = 3
 SCHEMA = "sfumato"
 # Nobody's temporary table stands before ours.
 PATH = f"{SCHEMA}, pg_temp"
+
+# Which server this is, and since which promotion of a standby: another one may have forgotten something.
+SERVER = (
+    "((SELECT system_identifier FROM pg_control_system())::text || '/' "
+    "|| left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))"
+)
 
 _TEXT = 'TEXT COLLATE "C" NOT NULL'
 _STATES = ", ".join(f"'{state}'" for state in (RESERVED, EXECUTING, COMMITTED, FORFEITED, VOIDED))
 _OPEN = f"state IN ('{RESERVED}', '{EXECUTING}')"
 
+# since format 2, the first of this store
 _TABLES = f"""
 CREATE TABLE meta (name {_TEXT} PRIMARY KEY, value {_TEXT});
 CREATE TABLE journal (chain {_TEXT}, seq BIGINT NOT NULL, at {_TEXT}, kind {_TEXT}, body {_TEXT},
@@ -51,6 +59,11 @@ CREATE TABLE part (part {_TEXT}, charge {_TEXT} CONSTRAINT part_paid REFERENCES 
 CREATE INDEX part_seq ON part (chain, seq, part);
 """
 
+_ALONE = (
+    "SELECT set_config('search_path', $1, true), set_config('lock_timeout', '5s', true), "
+    "set_config('idle_in_transaction_session_timeout', '5s', true)"
+)
+
 # What must be there and valid for the tables to keep their promises; ``damage`` looks.
 GUARDS = frozenset(
     {
@@ -69,25 +82,57 @@ def has_tables(connection: psycopg.Connection[Any]) -> bool:
 
 def create_tables(connection: psycopg.Connection[Any]) -> None:
     """The tables, whole or not at all; of several processes only one makes them."""
-    with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", (SCHEMA,))
+    with _alone(connection):
         if has_tables(connection):
             return
         # an owner may have made the schema for a role that may not
         if connection.execute("SELECT FROM pg_namespace WHERE nspname = $1", (SCHEMA,)).fetchone() is None:
             connection.execute(f"CREATE SCHEMA {SCHEMA}")
-        connection.execute("SELECT set_config('search_path', $1, true)", (PATH,))
-        connection.execute(_TABLES + _PARTS)
-        for about in (("version", str(VERSION)), ("identity", token())):
+        connection.execute(_TABLES)
+        for about in (("version", "2"), ("identity", token())):
             connection.execute("INSERT INTO meta VALUES ($1, $2)", about)
+        _upgrade(connection, 2)
 
 
 def upgrade_tables(connection: psycopg.Connection[Any]) -> None:
     """Brings an older format to this one, whole or not at all; of several processes only one does."""
-    with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", (SCHEMA,))
-        connection.execute("SELECT set_config('search_path', $1, true)", (PATH,))
+    with _alone(connection):
         version = connection.execute("SELECT value FROM meta WHERE name = 'version' FOR UPDATE").fetchone()
-        if version == ("2",):
-            connection.execute(_PARTS)
-            connection.execute("UPDATE meta SET value = $1 WHERE name = 'version'", (str(VERSION),))
+        if version is not None:
+            _upgrade(connection, int(version[0]))
+
+
+@contextmanager
+def _alone(connection: psycopg.Connection[Any]) -> Iterator[None]:
+    """A transaction of the only one that changes the tables; one that stops is ended by the server."""
+    with connection.transaction():
+        connection.execute(_ALONE, (PATH,))
+        connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", (SCHEMA,))
+        yield
+
+
+def keep_server(connection: psycopg.Connection[Any]) -> None:
+    """Writes down on which server the ledger lies (since format 4)."""
+    connection.execute(
+        f"INSERT INTO {SCHEMA}.meta VALUES ('server', {SERVER}) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+    )
+
+
+def _upgrade(connection: psycopg.Connection[Any], version: int) -> None:
+    for each in range(version, FORMAT):
+        _STEPS[each](connection)
+    connection.execute("UPDATE meta SET value = $1 WHERE name = 'version'", (str(FORMAT),))
+
+
+def _from_2(connection: psycopg.Connection[Any]) -> None:
+    """Format 2 to format 3."""
+    connection.execute(_PARTS)
+
+
+def _from_3(connection: psycopg.Connection[Any]) -> None:
+    """Format 3 to format 4."""
+    keep_server(connection)
+
+
+# by format, the step to the next one; a new ledger takes all of them
+_STEPS: dict[int, Callable[[psycopg.Connection[Any]], None]] = {2: _from_2, 3: _from_3}
