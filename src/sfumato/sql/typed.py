@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from sfumato.errors import InvalidDeclaration, InvalidNumber, UnsupportedSql
 from sfumato.metadata.column import (
+    LATTICE_STEPS,
     Boolean,
     Category,
     Column,
@@ -33,13 +34,15 @@ class Number:
     """A number: its code times ``step``.
 
     ``rounding``: by how much computing it on lattices may have moved it. ``ratio``: what it is
-    the quotient of, where that is known; its own code is rounded.
+    the quotient of, where that is known; its own code is rounded. ``nearest``: what was read is the
+    nearest point of a lattice that nobody declared (RULES 12), not the number that was in the data.
     """
 
     expression: Scalar
     step: Fraction
     rounding: Fraction = Fraction(0)
     ratio: "Ratio | None" = None
+    nearest: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +161,7 @@ def read(column: Column) -> Typed:
     leaf = Field(column)
     match column.type:
         case Integer() | Real():
-            return Number(leaf, column.type.step)
+            return Number(leaf, column.type.step, nearest=_is_of_range(column.type))
         case Date():
             return Day(leaf)
         case Category():
@@ -167,6 +170,12 @@ def read(column: Column) -> Typed:
             return truth_of(leaf)
         case Text():
             return Words(leaf)
+
+
+def _is_of_range(kind: Integer | Real) -> bool:
+    """Whether a type has the steps of RULES 12: powers of two, of which its range has a million or more."""
+    powers = all(each & (each - 1) == 0 for each in kind.step.as_integer_ratio())
+    return isinstance(kind, Real) and powers and kind.size >= LATTICE_STEPS
 
 
 def value_of(typed: Typed, name: str) -> Value:
