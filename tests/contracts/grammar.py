@@ -156,9 +156,7 @@ class Writer:
 
     def _quotient(self, depth: int) -> Number:
         one, other = self.number(depth), self.number(depth)
-        found = self._of(
-            "({0} / NULLIF({1}, 0))", one, other, size=one.size / other.digit, digit=1e-12, exact=False
-        )
+        found = self._of("({0} / NULLIF({1}, 0))", one, other, size=one.size / other.digit, digit=1e-12, exact=False)
         return replace(found, ratio=one.tested and other.tested)
 
     def _shifted(self, depth: int) -> Number:
@@ -275,7 +273,9 @@ class Writer:
         items, numbers = [], []
         for place in range(self._random.randint(1, 3)):
             one, name = self.number(1), f"v{place}"
-            word = self._random.choice(["AVG({})", "SUM({})", "COUNT({})", "MAX({})", "SUM({0}) / NULLIF(COUNT({0}), 0)"])
+            word = self._random.choice(
+                ["AVG({})", "SUM({})", "COUNT({})", "MAX({})", "SUM({0}) / NULLIF(COUNT({0}), 0)"]
+            )
             mean = word.startswith("AVG") or "/" in word
             counted = word == "COUNT({})"
             size = 60.0 if counted else one.size * (60 if word == "SUM({})" else 1)
@@ -327,7 +327,13 @@ class Writer:
         if not self._inner and kind in ("sum", "mean") and random.random() < 0.2:
             one = replace(one, ours=random.choice("pz"))
             one = replace(one, plain=one.ours)
-        words = {"rows": "COUNT(*)", "count": "COUNT({})", "sum": "SUM({})", "mean": "AVG({})", "deviation": "STDDEV_POP({})"}
+        words = {
+            "rows": "COUNT(*)",
+            "count": "COUNT({})",
+            "sum": "SUM({})",
+            "mean": "AVG({})",
+            "deviation": "STDDEV_POP({})",
+        }
         if kind == "if":
             test = self.test(2)
             return "rows", Pair(f"COUNT_IF({test.ours})", f"COUNT_IF({test.plain})")

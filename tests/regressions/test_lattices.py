@@ -69,11 +69,14 @@ def test_a_mean_beside_a_deviation_is_what_it_is_alone(norm):
 
 
 @pytest.mark.parametrize(
-    ("test", "true"), [("x < 2.1", 3), ("x <= 2.1", 3), ("x > 2.1", 2), ("x >= 2.1", 2), ("x = 2.1", 0), ("x < 2.25", 3)]
+    ("test", "true"),
+    [("x < 2.1", 3), ("x <= 2.1", 3), ("x > 2.1", 2), ("x >= 2.1", 2), ("x = 2.1", 0), ("x < 2.25", 3)],
 )
 def test_a_constant_between_two_declared_points_has_one_meaning(test, true):
     frame = pd.DataFrame({"x": [1.5, 1.75, 2.0, 2.25, 2.5]})
-    assert asked(frame, f"SELECT COUNT(*) FROM t WHERE {test}", Norm.L1, columns={"x": sf.Real(0, 4, step="0.25")}) == [[true]]
+    assert asked(frame, f"SELECT COUNT(*) FROM t WHERE {test}", Norm.L1, columns={"x": sf.Real(0, 4, step="0.25")}) == [
+        [true]
+    ]
 
 
 def test_a_small_range_inside_a_large_one_is_told_from_nothing():
@@ -104,7 +107,11 @@ def products_rounded(patch):
 def steps_untold(patch):
     honest, number = arithmetic.finest_step, arithmetic.Number
     patch.setattr(arithmetic, "finest_step", lambda size: honest(size) * 2**40)
-    patch.setattr(arithmetic, "Number", lambda code, step, rounding=0, *more, **kept: number(code, step, Fraction(0), *more, **kept))
+    patch.setattr(
+        arithmetic,
+        "Number",
+        lambda code, step, rounding=0, *more, **kept: number(code, step, Fraction(0), *more, **kept),
+    )
 
 
 @pytest.mark.parametrize(("mutant", "seed"), [(constants_rounded, 41), (products_rounded, 43), (steps_untold, 42)])

@@ -142,8 +142,8 @@ def remainder(one: Number, divisor: Number) -> Number:
         raise UnsupportedSql("MOD on a lattice that is too fine.", remedy="ROUND the value first.")
     rest = Arithmetic(Operation.SUBTRACT, left, times(Quotient(left, Constant(modulus)), modulus))
     low, high = max(found[0], 1 - modulus), min(found[1], modulus - 1)
-    rest = clipped(rest, min(low, 0), max(high, 0))
-    return Number(rest, step, one.rounding + moved(one.step, step), nearest=one.nearest)
+    within = clipped(rest, min(low, 0), max(high, 0))
+    return Number(within, step, one.rounding + moved(one.step, step), nearest=one.nearest)
 
 
 def floor(one: Number) -> Number:

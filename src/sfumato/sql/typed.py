@@ -6,7 +6,7 @@ constant is of the same kinds, on the lattice that its own digits make.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -173,9 +173,17 @@ def read(column: Column) -> Typed:
 
 
 def _is_of_range(kind: Integer | Real) -> bool:
-    """Whether a type has the steps of RULES 12: powers of two, of which its range has a million or more."""
+    """Whether a type has the steps of RULES 12: the power of two of which its range has about a million."""
     powers = all(each & (each - 1) == 0 for each in kind.step.as_integer_ratio())
-    return isinstance(kind, Real) and powers and kind.size >= LATTICE_STEPS
+    return isinstance(kind, Real) and powers and LATTICE_STEPS <= kind.size <= 2 * LATTICE_STEPS
+
+
+def computed(column: Column, made_of: Typed) -> Typed:
+    """The value of a computed column, rounded as what it is made of."""
+    typed = read(column)
+    if isinstance(typed, Number) and isinstance(made_of, Number):
+        return replace(typed, rounding=made_of.rounding, nearest=made_of.nearest)
+    return typed
 
 
 def value_of(typed: Typed, name: str) -> Value:
