@@ -82,7 +82,7 @@ def _keys(question: Question) -> list[object]:
 def _agree(question: Question, place: int, kind: str, count: int, cells: tuple[Fraction | None, object]) -> bool:
     one, other = cells
     if kind in ("rows", "count"):
-        return (one or 0) == (other or 0)
+        return (one or 0) == (other or 0) or _is_told(question, place)
     if other is None or not isfinite(other):
         # nothing of a sum is 0
         return not one
@@ -90,6 +90,15 @@ def _agree(question: Question, place: int, kind: str, count: int, cells: tuple[F
         # a divisor that is told to be uncertain may have been zero
         return allowed(question, place) > abs(Fraction(other))
     return abs(one - Fraction(other)) <= allowed(question, place) * (count if kind == "sum" else 1)
+
+
+def _is_told(question: Question, place: int) -> bool:
+    """Whether a line of ``bias`` says that a value is rounded, so that a divisor of it may be zero."""
+    expression = question.output.items[place].expression
+    value = read_value(question.raw.aggregates[expression.index])
+    if value is None or isinstance(value.type, Text):
+        return False
+    return value.rounding > (value.type.upper_code - value.type.lower_code) * value.type.step * _UNTOLD
 
 
 def allowed(question: Question, place: int) -> Fraction:

@@ -328,3 +328,23 @@ def test_an_interval_half_as_wide_is_caught(make: type) -> None:
         failures = missed(expression, truth, noises[: len(truth)], exact, half)
         with pytest.raises(AssertionError, match=r"failed; 0\.05 was stated"):
             assert_at_most(failures, TRIALS, 0.05, notices=0.115)
+
+
+@given(st.integers(-20, 300), st.integers(-20, 300), st.sampled_from([Statistic.MEAN, Statistic.VALUE]))
+def test_a_cell_whose_interval_is_the_whole_range_is_untold(u: int, v: int, statistic: Statistic) -> None:
+    part = mean(u, v, DiscreteLaplace(8), lower=10, span=90)
+    (cell,) = ranges_of(Estimate(0, statistic), [part], [0], MISS)
+    assert cell.untold is (cell.interval == (10, 100))
+    (doubled,) = ranges_of(Arithmetic(Operation.MULTIPLY, Estimate(0), Constant(2)), [part], [0], MISS)
+    assert doubled.untold is cell.untold
+    (counted,) = ranges_of(Estimate(0, Statistic.COUNT), [part], [0], MISS)
+    assert not counted.untold
+
+
+@given(st.lists(st.integers(-20, 300), min_size=3, max_size=3))
+def test_a_spread_of_which_nothing_can_be_told_is_untold(values: list[int]) -> None:
+    part = variances([tuple(values)], DiscreteLaplace(8), 0, 10, Fraction(1, 100))
+    for statistic, top in ((Statistic.VARIANCE, 25), (Statistic.DEVIATION, 5)):
+        (cell,) = ranges_of(Estimate(0, statistic), [part], [0], MISS)
+        assert cell.interval is not None
+        assert cell.untold is (cell.interval[0] <= 0 and cell.interval[1] >= top)
