@@ -10,6 +10,7 @@ from sfumato.errors import LedgerCorrupt, WrongUse
 from sfumato.ledger.balance import balance_admits, charge_text, gates_to_json
 from sfumato.ledger.books import Books, child, iso_time, unknown_account
 from sfumato.ledger.journal import canonical_json, chained, genesis
+from sfumato.ledger.liveness import require_not_moved
 from sfumato.ledger.store.base import AccountRow, ChargeRow, Rows, Store
 from sfumato.ledger.tree import Scope, lineage_of
 from sfumato.metadata.contract import Contract
@@ -17,6 +18,9 @@ from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
 
 T = TypeVar("T")
+
+# In bytes of UTF-8: a reason is copied into the account that it freezes, and read with it.
+LONGEST_REASON = 1_000
 
 
 class Owner:
@@ -31,6 +35,7 @@ class Owner:
 
         def unit(rows: Rows) -> bool:
             known = rows.lock([scope.id]).get(scope.id)
+            require_not_moved(rows, self._store.place)
             if known is not None:
                 contract.require_same(json.loads(known.contract))
                 return False
@@ -77,7 +82,7 @@ class Owner:
             WrongUse: more is spent than the limit in force allows; raise it to what was spent first.
         """
         scope = Scope(dataset, purpose, analyst)
-        _require_reason(reason)
+        require_reason(reason)
         limit, gates = _limit_to_json(budget), gates_to_json(Gates.of(budget))
 
         def unit(rows: Rows) -> None:
@@ -104,7 +109,7 @@ class Owner:
         A charge that executes already is completed: it is paid, and its answer is stored.
         """
         scope = Scope(dataset, purpose, analyst)
-        _require_reason(reason)
+        require_reason(reason)
 
         def unit(rows: Rows) -> None:
             books = Books(rows, scope.id)
@@ -120,6 +125,7 @@ class Owner:
 
         def unit(rows: Rows) -> int:
             books = Books(rows, scope.id)
+            require_not_moved(rows, self._store.place)
             seen = [row for row in rows.failures(scope.root) if is_below(row, scope.id)]
             for row in seen:
                 rows.put_charge(row._replace(acknowledged=1))
@@ -165,9 +171,18 @@ def is_below(row: ChargeRow, account_id: str) -> bool:
     return account_id in lineage_of(row.account)
 
 
-def _require_reason(reason: str) -> None:
+def require_reason(reason: str) -> None:
+    """Refuses what is no reason.
+
+    Raises:
+        WrongUse: no text, an empty one, or one of more than 1,000 bytes.
+    """
     if not isinstance(reason, str) or not reason or not reason.isprintable():
         raise WrongUse(f"reason={reason!r}.", allowed="a text of printable characters, for whoever reads the journal")
+    if len(reason.encode()) > LONGEST_REASON:
+        raise WrongUse(
+            f"The reason has {len(reason.encode())} bytes.", allowed=f"at most {LONGEST_REASON} bytes in UTF-8"
+        )
 
 
 def _limited(row: AccountRow, limit: Json, gates: Json) -> AccountRow:

@@ -27,6 +27,7 @@ from sfumato.ledger.balance import (
     held_text,
 )
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, read_json
+from sfumato.ledger.liveness import moved_reason, recovered_reason
 from sfumato.ledger.recall import sharers
 from sfumato.ledger.store.base import (
     COMMITTED,
@@ -293,6 +294,21 @@ class Replay:
                 del self._failed[place]
                 self._end(found, "", acknowledged=1)
 
+    def move(self, entry: Entry, body: dict[str, Any]) -> None:
+        """The ledger goes elsewhere, and charges nothing more here."""
+        self.book(body["account"]).frozen = moved_reason(body["to"])
+
+    def arrive(self, entry: Entry, body: dict[str, Any]) -> None:
+        """The ledger has come here: its accounts are as they were before it moved."""
+        book = self.book(body["account"])
+        if not book.frozen.startswith(moved_reason("")):
+            self.problems.append(f"{_named(entry)} lets arrive what was not moved")
+        book.frozen = body["frozen"]
+
+    def recover(self, entry: Entry, body: dict[str, Any]) -> None:
+        """Something is missing: the account takes no more charges until the owner has decided."""
+        self.book(body["account"]).frozen = recovered_reason(body["reason"])
+
     def policy(self, entry: Entry, body: dict[str, Any]) -> None:
         """Whether answers are shared."""
         self.book(body["account"]).policy = canonical_json({"sharing": body["sharing"]})
@@ -395,5 +411,8 @@ _ACTS: dict[str, Callable[[Replay, Entry, dict[str, Any]], None]] = {
     "freeze": Replay.freeze,
     "thaw": Replay.thaw,
     "policy": Replay.policy,
+    "move": Replay.move,
+    "arrive": Replay.arrive,
+    "recover": Replay.recover,
     **dict.fromkeys(_STEPS, Replay.step),
 }

@@ -23,10 +23,11 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from sfumato.errors import LedgerCorrupt, LedgerUnavailable, WrongUse
+from sfumato.errors import LedgerCorrupt, LedgerIncomplete, LedgerUnavailable, WrongUse
 from sfumato.ledger.books import iso_time
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.store.base import Rows, Store
+from sfumato.ledger.store.open_mark import WAY_OUT
 from sfumato.privacy.event import Json
 
 
@@ -136,15 +137,14 @@ class Beside:
         """Refuses a ledger that is behind the head that was left beside it.
 
         Raises:
-            LedgerCorrupt: it is; says how the owner overrides.
+            LedgerIncomplete: it is; says how the owner overrides.
         """
         head = self.head()
         found = store.read(lambda rows: list(head.differences(rows))) if head else []
         if found:
-            raise LedgerCorrupt(
+            raise LedgerIncomplete(
                 f"The ledger {self._place!r} forgets what was spent: {found[0]}.",
-                remedy="Restore the newest copy. If it is lost, the owner may remove the file "
-                f"{str(self._head)!r}, and with it the promise about what this copy does not know.",
+                remedy=f"Restore the newest copy. If it is lost: {WAY_OUT}",
             )
 
     def keep(self, store: Store) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from sfumato.errors import AccountFrozen, InProgress, LeaseExpired, LedgerError, LedgerUnavailable
 from sfumato.ledger.balance import Balance, charge_from_text
 from sfumato.ledger.books import Books, balance_of
+from sfumato.ledger.liveness import require_live
 from sfumato.ledger.owner import Owner, readable
 from sfumato.ledger.recall import bind, bound_answer, give, shared_answer
 from sfumato.ledger.request import Ready, Request
@@ -71,6 +72,7 @@ class Ledger(Owner):
         self._beside = Beside(store.place) if store.exclusive else None
         try:
             if not store.read_only:
+                require_live(store)
                 self.require_newest()
                 self._recover()
         except BaseException:

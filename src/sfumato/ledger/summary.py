@@ -19,7 +19,7 @@ from sfumato.ledger.verify import Report, check
 # How many releases, and how many acts of the owner, a page shows.
 _SHOWN = 40
 _ENDINGS = ("commit", "share", "forfeit")
-_ACTS = ("account", "allocate", "refresh", "freeze", "thaw", "policy")
+_ACTS = ("account", "allocate", "refresh", "freeze", "thaw", "policy", "move", "arrive", "recover")
 
 
 @dataclass(frozen=True, slots=True)
