@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from sfumato.errors import LedgerUnavailable
-from sfumato.ledger.store.open import SERVERS, open_store
+from sfumato.ledger.store.open import open_store
 from sfumato.ledger.store.sqlite import SQLite
+from sfumato.metadata.server import SERVERS
 
 
 def test_a_path_is_a_file(tmp_path: Path) -> None:
