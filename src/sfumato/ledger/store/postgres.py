@@ -37,13 +37,13 @@ from sfumato.errors import (
     LedgerUnavailable,
 )
 from sfumato.ledger.store.base import AccountRow, Rows
+from sfumato.ledger.store.format import FORMAT
 from sfumato.ledger.store.pool import Pool
 from sfumato.ledger.store.postgres_rows import CLOCK, Connection, Cursor, PostgresRows, placed
 from sfumato.ledger.store.postgres_schema import (
     GUARDS,
     PATH,
     SCHEMA,
-    VERSION,
     create_tables,
     has_tables,
     upgrade_tables,
@@ -221,12 +221,12 @@ class Postgres:
             self._durably = str(_value(connection.execute("SHOW synchronous_commit")))
             about: dict[str, str] = dict(connection.execute(f"SELECT name, value FROM {SCHEMA}.meta").fetchall())
             version, identity = int(about["version"]), about["identity"]
-            if version > VERSION:
+            if version > FORMAT:
                 raise LedgerTooNew(
-                    f"The ledger {self.place} has format {version}; this version reads up to {VERSION}.",
+                    f"The ledger {self.place} has format {version}; this version reads up to {FORMAT}.",
                     remedy="Use the newer sfumato that wrote it. Nothing was changed.",
                 )
-            if version < VERSION:
+            if version < FORMAT:
                 upgrade_tables(connection)
             return identity
 

@@ -18,11 +18,10 @@ import apsw
 from sfumato.errors import LedgerBusy, LedgerError, LedgerTooNew, LedgerUnavailable
 from sfumato.ledger.store import sqlite_schema
 from sfumato.ledger.store.base import AccountRow, Rows
+from sfumato.ledger.store.format import FORMAT
 from sfumato.ledger.store.sqlite_file import busy, corrupt, hold, let_go, make, place_of, read_only, widen
 from sfumato.ledger.store.sqlite_rows import SQLiteRows
 from sfumato.ledger.store.writer import Task, Writer
-
-SCHEMA_VERSION = sqlite_schema.VERSION
 
 T = TypeVar("T")
 
@@ -135,9 +134,9 @@ class _Batches:
         version, application = self._text("PRAGMA user_version"), self._text("PRAGMA application_id")
         if int(application) != sqlite_schema.APPLICATION:
             raise corrupt(self._path)
-        if int(version) > SCHEMA_VERSION:
+        if int(version) > FORMAT:
             raise LedgerTooNew(
-                f"The ledger {self._path!r} has format {version}; this version reads up to {SCHEMA_VERSION}.",
+                f"The ledger {self._path!r} has format {version}; this version reads up to {FORMAT}.",
                 remedy="Use the newer sfumato that wrote it. Nothing was changed.",
             )
         run("PRAGMA journal_mode = WAL")
@@ -145,7 +144,7 @@ class _Batches:
         run("PRAGMA cache_size = -65536")
         run("BEGIN IMMEDIATE")  # takes the lock for good, and finds out whether the file can be written
         try:
-            if int(version) < SCHEMA_VERSION:
+            if int(version) < FORMAT:
                 sqlite_schema.upgrade(self._connection, int(version))
             run("COMMIT")
         except BaseException as error:
