@@ -34,6 +34,7 @@ def research(epsilon: object, question: str = "q", analyst: str = "ann"):
 def test_a_limit_below_the_dataset_binds_only_below(ledger: Ledger) -> None:
     ledger.allocate("d", Budget("0.3"), purpose="research")
     assert told(ledger)["kind"] == "allocate"
+    ledger.restrict("d", closed=False)
     paid(ledger, research("0.3"))
     with pytest.raises(BudgetExceeded, match="account 'd/research'"):
         ledger.reserve(research("0.1", "r", "bob"))

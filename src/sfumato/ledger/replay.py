@@ -27,6 +27,8 @@ from sfumato.ledger.balance import (
     held_text,
 )
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, read_json
+from sfumato.ledger.names import folded
+from sfumato.ledger.policy import CLOSED, DECISIONS, PAST, merged
 from sfumato.ledger.recall import sharers
 from sfumato.ledger.store.base import (
     COMMITTED,
@@ -101,7 +103,7 @@ class Book:
         return AccountRow(
             *(account_id, Scope.of(account_id).parent, self.contract, self.limit, self.gates),
             *(charge_text(self.spent.charge), held_text(Held(*astuple(self.held))), self.frozen, self.policy),
-            *(canonical_json(self.earlier), seq, head),
+            *(canonical_json(self.earlier), seq, head, folded(account_id)),
         )
 
     def is_beyond(self) -> bool:
@@ -143,6 +145,8 @@ class Replay:
     _opened_by: dict[str, "array[int]"] = field(default_factory=lambda: defaultdict(partial(array, "q")))
     # by place: the failures that nobody has acknowledged yet
     _failed: dict[int, Open] = field(default_factory=dict)
+    # by dataset: every limit that it has had, as its keys once named it
+    _limits: dict[str, list[list[str]]] = field(default_factory=dict)
     _costs: dict[bytes, tuple[Charge, dict[str, Json], str]] = field(default_factory=dict)
     # what shared answers refer to: by charge, whose it was, what it cost, its answer
     _sources: dict[str, tuple[str, str, str]] = field(default_factory=dict)
@@ -197,8 +201,10 @@ class Replay:
         if root in self.books or entry.chain not in (root, LEGACY):
             self.problems.append(f"{_named(entry)} opens the account {root!r} where it cannot be opened")
         self.books[root] = Book(
-            canonical_json(contract), canonical_json(limit), canonical_json(body["gates"]), policy="{}"
+            *(canonical_json(contract), canonical_json(limit), canonical_json(body["gates"])),
+            policy=canonical_json(body.get("policy", {})),
         )
+        self._limits[root] = [[limit["epsilon"], limit["delta"]]]
 
     def proceed(self, entry: Entry, body: dict[str, Any]) -> None:
         """A dataset's own chain begins after the one that format 1 wrote for all."""
@@ -271,6 +277,10 @@ class Replay:
             book.contract = canonical_json({**json.loads(book.contract), **limit})
         book.limit = "" if limit is None else canonical_json(limit)
         book.gates = "" if gates is None else canonical_json(gates)
+        had = self._limits.get(body["account"])
+        if had is not None and limit is not None and [limit["epsilon"], limit["delta"]] not in had:
+            had.append([limit["epsilon"], limit["delta"]])
+        self._close(body)
 
     def refresh(self, entry: Entry, body: dict[str, Any]) -> None:
         """An account begins another period."""
@@ -294,8 +304,17 @@ class Replay:
                 self._end(found, "", acknowledged=1)
 
     def policy(self, entry: Entry, body: dict[str, Any]) -> None:
-        """Whether answers are shared."""
-        self.book(body["account"]).policy = canonical_json({"sharing": body["sharing"]})
+        """What the owner decided besides limits."""
+        if body.get(PAST, self._limits[body["account"]]) != self._limits[body["account"]]:
+            self.problems.append(f"{_named(entry)} does not tell the limits that there were")
+        book = self.book(body["account"])
+        book.policy = merged(book.policy, {name: body[name] for name in DECISIONS if name in body})
+        self._close(body)
+
+    def _close(self, body: dict[str, Any]) -> None:
+        for each in body.get("closes", ()):
+            book = self.book(each)
+            book.policy = merged(book.policy, {CLOSED: True})
 
     def _cost(self, entry: Entry, body: dict[str, Any]) -> tuple[Charge, dict[str, Json], str]:
         """What the event of an entry costs, which must be what the entry says."""
