@@ -95,6 +95,7 @@ class Postgres:
     """
 
     exclusive = False
+    read_only = False
 
     def __init__(self, url: str, *, create: bool = True) -> None:
         self.place = _place(url)
@@ -124,11 +125,7 @@ class Postgres:
         return self._with_connection(look)
 
     def damage(self) -> list[str]:
-        def look(connection: Connection) -> list[str]:
-            found = {row[0] for row in connection.execute(_FOUND_GUARDS, (SCHEMA,)).fetchall()}
-            return [f"the constraint {name} is missing or invalid" for name in sorted(GUARDS - found)]
-
-        return self._with_connection(look)
+        return self._with_connection(missing_guards)
 
     def checkpoint(self) -> None:
         """The server's own business."""
@@ -234,6 +231,12 @@ class Postgres:
             return self._with_connection(prepare)
         except (KeyError, ValueError):
             raise _corrupt(self.place) from None
+
+
+def missing_guards(connection: Connection) -> list[str]:
+    """The constraints that the tables must have and have not."""
+    found = {row[0] for row in connection.execute(_FOUND_GUARDS, (SCHEMA,)).fetchall()}
+    return [f"the constraint {name} is missing or invalid" for name in sorted(GUARDS - found)]
 
 
 def _connected(url: str) -> Connection:
