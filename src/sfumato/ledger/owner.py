@@ -59,6 +59,8 @@ class Owner:
     def acting_as(self, actor: str) -> Self:
         """The same ledger for somebody who acts as its owner; closing it closes the ledger."""
         require_storable("actor", actor, LONGEST_NAME)
+        if not actor:
+            raise WrongUse("An actor without a name.", allowed="who does it, for whoever reads the journal")
         other = copy.copy(self)
         other._actor = actor
         return other
@@ -202,7 +204,8 @@ class Owner:
             closed = {"limit": json.loads(own.limit) if own.limit else None, "spent": json.loads(own.spent)}
             earlier = canonical_json([*json.loads(own.earlier), closed])
             books.put(_limited(own._replace(spent=charge_text(NOTHING), earlier=earlier), limit, gates))
-            self._tell(books, "refresh", {"account": scope.id, "limit": limit, "gates": gates} | _listed(books), reason)
+            body: dict[str, Json] = {"account": scope.id, "limit": limit, "gates": gates}
+            self._tell(books, "refresh", body | _listed(books), reason)
 
         self._write(unit)
 
