@@ -4,7 +4,8 @@
 What a unit writes waits until it reads again or ends, and then travels as one statement. What
 it will read under its locks is asked for together with them: the server makes each read after
 it has the locks, with a snapshot of its own (READ COMMITTED). So an account is held for one
-round trip, however much is read.
+round trip, however much is read. Each batch ends with a Sync: only after one does the server
+count how long its client lets it wait.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,10 +26,14 @@ _PAGE = 1000
 
 
 class PostgresRows(SqlRows):
-    """``Rows`` in the transaction that ``connection`` has begun; ``now`` gives the moment of the unit."""
+    """``Rows`` in the transaction that ``connection`` has begun.
 
-    def __init__(self, connection: Connection, now: Callable[[], int]) -> None:
+    ``sync`` ends a batch of its pipeline and waits for the replies; ``now`` gives the moment of the unit.
+    """
+
+    def __init__(self, connection: Connection, sync: Callable[[], object], now: Callable[[], int]) -> None:
         self._connection = connection
+        self._sync = sync
         self._asking = connection.cursor()
         self._telling = connection.cursor()
         self._moment = now
@@ -84,6 +89,7 @@ class PostgresRows(SqlRows):
                 ahead()
             finally:
                 self._looks_ahead = False
+        self._sync()
         return {row[0]: AccountRow._make(row) for row in rows.fetchall()}
 
     def _run(self, sql: str, values: tuple[Cell, ...] = ()) -> None:
@@ -96,16 +102,24 @@ class PostgresRows(SqlRows):
             self._ahead[sql, values] = self._connection.cursor().execute(placed(sql), values)
             return []
         self.send()
-        asked = self._ahead.pop((sql, values), None) or self._asking.execute(placed(sql), values)
-        return asked.fetchall()
+        found = self._ahead.pop((sql, values), None)
+        return found.fetchall() if found else self._fetched(sql, values)
 
     def _stream(self, sql: str, values: tuple[Cell, ...] = ()) -> Iterator[tuple[Any, ...]]:
         self.send()
         name = f"stream{next(self._streams)}"
         self._telling.execute(placed(f"DECLARE {name} NO SCROLL CURSOR FOR {sql}"), values, prepare=False)
-        fetch = placed(f"FETCH {_PAGE} FROM {name}")
-        while page := self._asking.execute(fetch, prepare=False).fetchall():
+        fetch = f"FETCH {_PAGE} FROM {name}"
+        while page := self._fetched(fetch, prepare=False):
             yield from page
+
+    def _fetched(
+        self, sql: str, values: tuple[Cell, ...] = (), *, prepare: bool | None = None
+    ) -> list[tuple[Any, ...]]:
+        """Asks, and waits for the reply."""
+        asked = self._asking.execute(placed(sql), values, prepare=prepare)
+        self._sync()
+        return asked.fetchall()
 
 
 @lru_cache(maxsize=256)
