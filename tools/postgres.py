@@ -128,7 +128,9 @@ class Cluster:
 def programs() -> Path | None:
     """Where PostgreSQL's programs are, if it is installed; Debian keeps them out of PATH."""
     found = shutil.which("initdb")
-    places = [Path(found).parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    places = (
+        [Path(found).resolve().parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    )
     return next((place for place in places if (place / "initdb").exists() and (place / "postgres").exists()), None)
 
 

@@ -19,6 +19,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from typing import Any, TypeVar
 
 import psycopg
@@ -27,17 +28,19 @@ from psycopg.pq import TransactionStatus
 
 from sfumato.errors import LedgerBusy, LedgerMissing
 from sfumato.ledger.store import postgres_server as server
+from sfumato.ledger.store.acknowledged import Acknowledged, not_passed
 from sfumato.ledger.store.base import AccountRow, Rows
 from sfumato.ledger.store.format import FORMAT, too_new
 from sfumato.ledger.store.pool import Pool
-from sfumato.ledger.store.postgres_errors import ROLLED_BACK, corrupt, heeding, place_of, typed, unknown
-from sfumato.ledger.store.postgres_rows import CLOCK, Connection, Cursor, PostgresRows, placed
+from sfumato.ledger.store.postgres_errors import ROLLED_BACK, corrupt, heeding, incomplete, place_of, typed, unknown
+from sfumato.ledger.store.postgres_rows import CLOCK, Connection, PostgresRows, placed
 from sfumato.ledger.store.postgres_schema import (
     GUARDS,
     PATH,
     SCHEMA,
     create_tables,
     has_tables,
+    keep_server,
     upgrade_tables,
 )
 from sfumato.ledger.store.rows import ACCOUNTS
@@ -66,25 +69,32 @@ class _Undone(Exception):
 class Postgres:
     """A ledger in the schema ``sfumato`` of a database, shared by all who open it.
 
-    Refuses a server that forgets: ``fsync`` or ``synchronous_commit`` off.
+    Refuses a server that forgets: ``fsync`` or ``synchronous_commit`` off; one that has forgotten what it
+    acknowledged to this process; and one that has taken the place of the server that the ledger
+    says it lies on (a standby, a restored backup), until the owner has decided. ``accept_loss`` opens
+    that one all the same, and ``shortfall`` then says what is wrong.
 
     Raises:
-        LedgerBusy, LedgerCorrupt, LedgerReadOnly, LedgerTooNew, LedgerUnavailable.
+        LedgerBusy, LedgerCorrupt, LedgerIncomplete, LedgerReadOnly, LedgerTooNew, LedgerUnavailable.
     """
 
     exclusive = False
     read_only = False
 
-    def __init__(self, url: str, *, create: bool = True) -> None:
+    def __init__(self, url: str, *, create: bool = True, accept_loss: bool = False) -> None:
         self.place = place_of(url)
         self._process = os.getpid()
         self._durably = "on"
         self._latest = 0
         self._telling = threading.Lock()
+        self._known = Acknowledged()
+        self._server = ""
+        self._checked = weakref.WeakSet[Connection]()
+        self.shortfall = ""
         self._pool: Pool[Connection] = Pool(lambda: server.connected(url), _is_idle, _CONNECTIONS)
         self._closing = weakref.finalize(self, _close_in, self._process, self._pool)
         try:
-            self.identity = self._prepared(create=create)
+            self.identity = self._prepared(create=create, accept_loss=accept_loss)
         except BaseException:
             self.close()
             raise
@@ -101,6 +111,11 @@ class Postgres:
             return AccountRow(*row) if row else None
 
         return self._with_connection(look)
+
+    def accept_server(self) -> None:
+        """The owner's decision that this server has everything, or that what it lacks is lost."""
+        self._with_connection(keep_server)
+        self.shortfall = ""
 
     def damage(self) -> list[str]:
         return self._with_connection(missing_guards)
@@ -150,9 +165,10 @@ class Postgres:
         try:
             with heeding(connection, self.place), connection.pipeline() as pipeline:
                 connection.execute(server.BEGIN)
-                begun = connection.execute(server.WRITING, (PATH,))
-                rows = PostgresRows(connection, pipeline.sync, lambda: self._later(begun))
+                begun = cache(connection.execute(server.WRITING, (PATH,)).fetchone)
+                rows = PostgresRows(connection, pipeline.sync, lambda: self._later(begun()))
                 result = unit(rows)
+                self._require_all(connection, rows, str((begun() or ("", ""))[1]))
                 rows.send()
                 committing = True
                 ended = connection.execute("COMMIT")
@@ -165,14 +181,33 @@ class Postgres:
             raise
         if ended.statusmessage != "COMMIT":
             raise unknown(self.place)
+        self._known.note(rows.ends)
         return result
+
+    def _require_all(self, connection: Connection, rows: PostgresRows, here: str) -> None:
+        """Refuses a server that has forgotten something, or has taken the place of another."""
+        why = self._known.missing_from(rows.found)
+        if not why and (here != self._server or connection not in self._checked):
+            why = self._lacking(connection)
+            if not why and here != self._server:
+                why = _moved(connection)
+        if why:
+            raise incomplete(self.place, why)
+        self._server = here
+        self._checked.add(connection)
+
+    def _lacking(self, connection: Connection) -> str:
+        """What a server lacks of all that was acknowledged to this process; empty if nothing."""
+        ends = self._known.ends()
+        values = (list(ends), [seq for seq, _ in ends.values()])
+        return not_passed(ends, connection.execute(server.ENTRIES, values).fetchall()) if ends else ""
 
     def _seen(self, connection: Connection, unit: Callable[[Rows], T]) -> T:
         try:
             with connection.pipeline() as pipeline:
                 connection.execute(server.BEGIN_READING)
                 begun = connection.execute(server.READING, (PATH,))
-                moment = lambda: self._later(connection.execute(_CLOCK))  # noqa: E731
+                moment = lambda: self._later(connection.execute(_CLOCK).fetchone())  # noqa: E731
                 result = unit(PostgresRows(connection, pipeline.sync, moment))
                 connection.execute("COMMIT")
                 flushed = connection.execute(server.IS_FLUSHED, (_value(begun),))
@@ -198,13 +233,13 @@ class Postgres:
         with heeding(connection, self.place):
             connection.execute(server.FLUSH, (self._durably,))
 
-    def _later(self, clock: Cursor) -> int:
-        """The moment that the server tells, never earlier than one that it has told before."""
+    def _later(self, told: tuple[Any, ...] | None) -> int:
+        """The moment that the server tells first, never earlier than one that it has told before."""
         with self._telling:
-            self._latest = max(self._latest, _value(clock))
+            self._latest = max(self._latest, told[0] if told else 0)
             return self._latest
 
-    def _prepared(self, *, create: bool) -> str:
+    def _prepared(self, *, create: bool, accept_loss: bool) -> str:
         """Finds the tables or makes them; the ledger's identity."""
 
         def prepare(connection: Connection) -> str:
@@ -219,18 +254,29 @@ class Postgres:
                 raise too_new(self.place, version)
             if version < FORMAT:
                 upgrade_tables(connection)
+            _, self._server = connection.execute(server.SERVERS).fetchone() or ("", "")
+            self.shortfall = _moved(connection)
             return identity
 
         try:
-            return self._with_connection(prepare)
+            identity = self._with_connection(prepare)
         except (KeyError, ValueError):
             raise corrupt(self.place) from None
+        if self.shortfall and not accept_loss:
+            raise incomplete(self.place, self.shortfall)
+        return identity
 
 
 def missing_guards(connection: Connection) -> list[str]:
     """The constraints that the tables must have and have not."""
     found = {row[0] for row in connection.execute(_FOUND_GUARDS, (SCHEMA,)).fetchall()}
     return [f"the constraint {name} is missing or invalid" for name in sorted(GUARDS - found)]
+
+
+def _moved(connection: Connection) -> str:
+    """That a server has taken the place of the one on which the ledger says it lies; empty if it has not."""
+    said, here = connection.execute(server.SERVERS).fetchone() or ("", "")
+    return f"it was kept on the server {said}, and this is {here}" if said != here else ""
 
 
 def _close_in(process: int, pool: Pool[Connection]) -> None:

@@ -9,7 +9,14 @@ from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.errors import Diagnostic
 
-from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerError, LedgerReadOnly, LedgerUnavailable
+from sfumato.errors import (
+    LedgerBusy,
+    LedgerCorrupt,
+    LedgerError,
+    LedgerIncomplete,
+    LedgerReadOnly,
+    LedgerUnavailable,
+)
 from sfumato.ledger.store.postgres_rows import Connection
 from sfumato.ledger.store.postgres_schema import SCHEMA
 
@@ -77,6 +84,15 @@ def corrupt(place: str) -> LedgerCorrupt:
         f"What lies in the schema {SCHEMA} of {place} is not a ledger, or is damaged.",
         remedy="Keep it as it is, and find out what happened before anything is restored (docs/operations.md): "
         "a backup forgets what was spent after it. Do not start a new ledger over the same data.",
+    )
+
+
+def incomplete(place: str, why: str) -> LedgerIncomplete:
+    """A server that may have forgotten what was spent."""
+    return LedgerIncomplete(
+        f"The ledger {place} may have forgotten what was spent: {why}.",
+        remedy="Go back to the server that has everything, or let the owner decide: docs/operations.md, "
+        "'After a fail-over'.",
     )
 
 

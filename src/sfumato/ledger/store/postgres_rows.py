@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import psycopg
 
+from sfumato.ledger.journal import Entry
 from sfumato.ledger.store.base import AccountRow, PartRow
 from sfumato.ledger.store.rows import ACCOUNTS, PUT_ACCOUNT, PUT_PART, Cell, SqlRows
 
@@ -43,6 +44,9 @@ class PostgresRows(SqlRows):
         self._accounts: dict[str, AccountRow] = {}
         self._looks_ahead = False
         self._ahead: dict[tuple[str, tuple[Cell, ...]], Cursor] = {}
+        # the ends of chains: as they were under the locks, and as this unit leaves them
+        self.found: dict[str, tuple[int, str]] = {}
+        self.ends: dict[str, tuple[int, str]] = {}
 
     def now(self) -> int:
         self._now = self._now or self._moment()
@@ -61,6 +65,10 @@ class PostgresRows(SqlRows):
     def put_account(self, row: AccountRow) -> None:
         earlier = self._accounts.get(row.id)
         self._accounts[row.id] = row._replace(parent=earlier.parent) if earlier else row
+
+    def append(self, entry: Entry) -> None:
+        self.ends[entry.chain] = (entry.seq, entry.hash)
+        super().append(entry)
 
     def put_parts(self, rows: Sequence[PartRow]) -> None:
         # one statement, whatever their number: what waits may hold each text once
@@ -90,7 +98,11 @@ class PostgresRows(SqlRows):
             finally:
                 self._looks_ahead = False
         self._sync()
-        return {row[0]: AccountRow._make(row) for row in rows.fetchall()}
+        found = {row[0]: AccountRow._make(row) for row in rows.fetchall()}
+        for row in found.values():
+            if row.seq and row.id not in self.ends:
+                self.found.setdefault(row.id, (row.seq, row.head))
+        return found
 
     def _run(self, sql: str, values: tuple[Cell, ...] = ()) -> None:
         if sql in self._writes:

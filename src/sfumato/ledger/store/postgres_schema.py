@@ -19,6 +19,12 @@ SCHEMA = "sfumato"
 # Nobody's temporary table stands before ours.
 PATH = f"{SCHEMA}, pg_temp"
 
+# Which server this is, and since which promotion of a standby: another one may have forgotten something.
+SERVER = (
+    "((SELECT system_identifier FROM pg_control_system())::text || '/' "
+    "|| left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))"
+)
+
 _TEXT = 'TEXT COLLATE "C" NOT NULL'
 _STATES = ", ".join(f"'{state}'" for state in (RESERVED, EXECUTING, COMMITTED, FORFEITED, VOIDED))
 _OPEN = f"state IN ('{RESERVED}', '{EXECUTING}')"
@@ -106,6 +112,13 @@ def _alone(connection: psycopg.Connection[Any]) -> Iterator[None]:
         yield
 
 
+def keep_server(connection: psycopg.Connection[Any]) -> None:
+    """Writes down on which server the ledger lies (since format 4)."""
+    connection.execute(
+        f"INSERT INTO {SCHEMA}.meta VALUES ('server', {SERVER}) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+    )
+
+
 def _upgrade(connection: psycopg.Connection[Any], version: int) -> None:
     for each in range(version, FORMAT):
         _STEPS[each](connection)
@@ -119,6 +132,7 @@ def _from_2(connection: psycopg.Connection[Any]) -> None:
 
 def _from_3(connection: psycopg.Connection[Any]) -> None:
     """Format 3 to format 4."""
+    keep_server(connection)
     _fold_names(connection)
 
 

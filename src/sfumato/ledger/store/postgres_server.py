@@ -16,7 +16,7 @@ from psycopg.conninfo import conninfo_to_dict
 from sfumato.errors import LedgerReadOnly, LedgerUnavailable
 from sfumato.ledger.store.postgres_errors import place_of
 from sfumato.ledger.store.postgres_rows import CLOCK, Connection
-from sfumato.ledger.store.postgres_schema import SCHEMA
+from sfumato.ledger.store.postgres_schema import SCHEMA, SERVER
 
 OLDEST_SERVER = 140000
 _STOPPED = "5s"
@@ -27,7 +27,7 @@ _READER_STOPPED = "10min"
 # for a lock sees the rows as they were before, and is refused.
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 WRITING = (
-    f"SELECT {CLOCK}, set_config('search_path', $1, true), set_config('synchronous_commit', 'off', true), "
+    f"SELECT {CLOCK}, {SERVER}, set_config('search_path', $1, true), set_config('synchronous_commit', 'off', true), "
     f"set_config('lock_timeout', '{_STOPPED}', true), "
     f"set_config('idle_in_transaction_session_timeout', '{_STOPPED}', true)"
 )
@@ -52,6 +52,12 @@ END_STOPPED = (
     f"AND clock_timestamp() - greatest(query_start, state_change) >= interval '{_STOPPED}' "
     "AND pid IN (SELECT pid FROM pg_locks JOIN pg_class ON pg_class.oid = relation "
     "WHERE relnamespace = to_regnamespace($1) AND mode IN ('RowShareLock', 'RowExclusiveLock') AND granted)"
+)
+# The server that the ledger says it lies on, and the one that it does lie on.
+SERVERS = f"SELECT (SELECT value FROM {SCHEMA}.meta WHERE name = 'server'), {SERVER}"
+ENTRIES = (
+    f"SELECT chain, seq, hash FROM {SCHEMA}.journal "
+    "JOIN unnest($1::text[], $2::bigint[]) AS known (name, number) ON (chain, seq) = (name, number)"
 )
 _PROMISES = (
     "SELECT pg_is_in_recovery(), current_setting('fsync'), current_setting('full_page_writes'), "
