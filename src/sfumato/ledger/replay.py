@@ -5,7 +5,6 @@ Each charge's cost is computed again from its event. A finished charge is kept a
 of sixteen bytes, its own and its answer's, so that millions fit into memory.
 """
 
-import hashlib
 import json
 import marshal
 from array import array
@@ -26,6 +25,7 @@ from sfumato.ledger.balance import (
     gates_from_text,
     held_text,
 )
+from sfumato.ledger.digests import DIGEST, charge_digest, row_digest
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, read_json
 from sfumato.ledger.names import folded
 from sfumato.ledger.policy import CLOSED, DECISIONS, PAST, merged
@@ -37,7 +37,6 @@ from sfumato.ledger.store.base import (
     RESERVED,
     VOIDED,
     AccountRow,
-    AnswerRow,
     ChargeRow,
     KeyRow,
     PartRow,
@@ -45,7 +44,6 @@ from sfumato.ledger.store.base import (
 from sfumato.ledger.tree import UNSTATED, Scope, lineage_of, scope_of
 from sfumato.privacy.event import Json, event_from_json
 
-DIGEST = 16
 _STEPS = {
     "execute": (RESERVED, EXECUTING),
     "commit": (EXECUTING, COMMITTED),
@@ -367,36 +365,6 @@ def opened_row(entry: Entry, body: dict[str, Any], cost: str) -> ChargeRow:
         *(body["charge"], entry.chain, entry.seq, lineage_of(account_id)[0], account_id, scope.analyst, RESERVED),
         *(body["question"], body["statement"], body.get("shared", ""), cost, body.get("source", ""), "", 0),
     )
-
-
-def charge_digest(row: ChargeRow, state: str, reason: str, acknowledged: int) -> bytes:
-    """Everything that is stored of a charge but its lease."""
-    text = (
-        f"{row.id}\n{row.chain}\n{row.seq}\n{row.dataset}\n{row.account}\n{row.analyst}\n{state}\n{row.question}\n"
-        f"{row.statement}\n{row.shared}\n{row.cost}\n{row.source}\n{reason}\n{acknowledged}"
-    )
-    return hashlib.sha256(text.encode()).digest()[:DIGEST]
-
-
-def stored_digest(row: ChargeRow) -> bytes:
-    """The digest of a row as it is stored."""
-    return charge_digest(row, row.state, row.reason, row.acknowledged)
-
-
-def answer_digest(row: ChargeRow, answer: AnswerRow | None) -> bytes:
-    """The digest of an answer under the keys of its charge; no answer has the digest zero."""
-    if answer is None:
-        return bytes(DIGEST)
-    shared = "" if row.source else row.shared
-    keys = (answer.charge, answer.question, answer.statement, answer.shared)
-    if keys != (row.id, row.question, row.statement, shared):
-        return b""
-    return hashlib.sha256(answer.body).digest()[:DIGEST]
-
-
-def row_digest(row: KeyRow | PartRow) -> bytes:
-    """Everything that is stored of a key, or of a part."""
-    return hashlib.sha256("\n".join(map(str, row)).encode()).digest()[:DIGEST]
 
 
 def _named(entry: Entry) -> str:
