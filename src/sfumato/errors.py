@@ -5,6 +5,7 @@
     +-- Refused                exit 1: the question is understood and not answered
     |   +-- BudgetExceeded         the account cannot pay
     |   +-- AccountFrozen          three failures; the owner has to look first
+    |   +-- NotListed              the dataset is closed, and the name is not on the owner's list
     |   +-- SqlSyntaxError         the text is not SQL (position shown)
     |   +-- UnsupportedSql         the rule that refuses, and what to write instead
     |   +-- UnknownName            no such table, column or value; says which exist
@@ -21,7 +22,9 @@
     +-- Failed                 exit 3: nothing is wrong with the question
         +-- EngineFailed           one constant message; the charge is forfeited
         +-- LedgerError
-            +-- LedgerBusy, LedgerCorrupt, LedgerReadOnly, LedgerTooNew
+            +-- LedgerBusy, LedgerReadOnly, LedgerTooNew
+            +-- LedgerCorrupt
+            |   +-- LedgerIncomplete   it cannot be shown to hold all that was spent
             +-- LedgerUnavailable
             |   +-- LedgerMissing      the place holds no ledger, and none was to be made
             +-- InProgress         the same question is being answered right now
@@ -129,6 +132,10 @@ class AccountFrozen(Refused):
     """Three failures after the data was touched: the owner has to look first."""
 
 
+class NotListed(Refused):
+    """The owner has closed the dataset, and the account is not one that was opened."""
+
+
 class SqlSyntaxError(Refused):
     """The text is not SQL. ``line`` and ``column`` count from 1."""
 
@@ -213,6 +220,10 @@ class LedgerBusy(LedgerError):
 
 class LedgerCorrupt(LedgerError):
     """The file is not a ledger, or no longer says what it said."""
+
+
+class LedgerIncomplete(LedgerCorrupt):
+    """The ledger cannot be shown to hold all that was spent, so it does not charge."""
 
 
 class LedgerReadOnly(LedgerError):

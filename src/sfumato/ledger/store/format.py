@@ -12,4 +12,14 @@ Each schema file has one step from each format to the next. A step runs inside t
 transaction that also writes the new number: it happens as a whole or not at all.
 """
 
+from sfumato.errors import LedgerTooNew
+
 FORMAT = 4
+
+
+def too_new(place: str, version: int) -> LedgerTooNew:
+    """The ledger is of a format that this version does not know."""
+    return LedgerTooNew(
+        f"The ledger {place} has format {version}; this version reads up to {FORMAT}.",
+        remedy="Use the newer sfumato that wrote it. Nothing was changed.",
+    )
