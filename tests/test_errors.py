@@ -80,6 +80,7 @@ def test_every_ledger_error_is_a_failure_of_the_ledger():
         "LedgerReadOnly",
         "LedgerTooNew",
         "LedgerUnavailable",
+        "LedgerIncomplete",
         "LedgerMissing",
         "InProgress",
         "LeaseExpired",
