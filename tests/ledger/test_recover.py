@@ -36,7 +36,8 @@ def test_a_recovered_ledger_charges_nothing_before_the_owner_has_decided(left: P
             ledger.reserve(pure("0.1", "c", dataset=dataset))
     assert verify(ledger).problems == ()
     told = [json.loads(each.body) for each in entries(ledger) if each.kind == "recover"]
-    assert [(each["account"], each["reason"]) for each in told] == [("d", "the disk died"), ("e", "the disk died")]
+    why = "recovered, and something is missing: the disk died"
+    assert [(each["account"], each["reason"]) for each in told] == [("d", why), ("e", why)]
     assert all("(.open) is missing" in each["missing"] for each in told)
     ledger.thaw("d")
     paid(ledger, pure("0.1", "c"))

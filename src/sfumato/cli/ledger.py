@@ -27,6 +27,9 @@ _ELSEWHERE = {
     "freeze": "ledger_accounts",
     "thaw": "ledger_accounts",
     "share": "ledger_accounts",
+    "backup": "ledger_backup",
+    "restore": "ledger_backup",
+    "accept-server": "ledger_backup",
     "export": "ledger_archive",
     "import": "ledger_archive",
     "migrate": "ledger_archive",
@@ -171,7 +174,7 @@ def default_key(ledger: Ledger) -> str:
 
 
 def read_head(path: str) -> Head:
-    """A head from a file."""
+    """A head in a file."""
     try:
         return Head.from_text(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError):

@@ -9,11 +9,11 @@ last line says how many there were and holds a signed head, so that a lost end i
 
 import base64
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.errors import LedgerCorrupt, WrongUse
+from sfumato.errors import LedgerCorrupt, WrongUse, shown
 from sfumato.ledger.journal import Entry, canonical_json
 from sfumato.ledger.replay import Replay, opened_row
 from sfumato.ledger.seal import Head
@@ -90,6 +90,29 @@ def load(store: Store, archive: Iterable[str], heads: Sequence[Head] = ()) -> in
         rows.put_about(UNFINISHED, "")
         return filled.entries
 
+    return _into(store, unit)
+
+
+def transfer(store: Store, entries: Iterable[str]) -> int:
+    """Reads what ``history`` gives of another store into an empty one; how many entries there were.
+
+    Raises:
+        as ``load``.
+    """
+
+    def unit(rows: Rows) -> int:
+        require_empty(store, rows)
+        filled = fill(rows, entries)
+        problems = check(rows, []).problems
+        if problems:
+            raise LedgerCorrupt("What was copied does not say what happened:\n" + "\n".join(problems[:50]))
+        rows.put_about(UNFINISHED, "")
+        return filled.entries
+
+    return _into(store, unit)
+
+
+def _into(store: Store, unit: Callable[[Rows], int]) -> int:
     store.write(lambda rows: begin_filling(store, rows, "an import"))
     count = store.write(unit)
     store.checkpoint()
@@ -106,7 +129,7 @@ def require_empty(store: Store, rows: Rows) -> None:
     """Refuses a store that holds something."""
     if rows.counts() != _EMPTY:
         raise WrongUse(
-            f"The ledger {store.place!r} is not empty.",
+            f"The ledger {shown(store.place)} is not empty.",
             remedy="Import into a new one: two histories cannot be made one.",
         )
 

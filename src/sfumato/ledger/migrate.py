@@ -83,8 +83,9 @@ def _leave(source: Store, target: Store) -> None:
         for root in roots:
             books = Books(rows, root)
             before = books.root.frozen
-            books.put(books.root._replace(frozen=moved_reason(target.place)))
-            books.note("move", {"account": root, "to": target.place, "frozen": before})
+            reason = moved_reason(target.place)
+            books.put(books.root._replace(frozen=reason))
+            books.note("move", {"account": root, "to": target.place, "frozen": before, "reason": reason})
             books.save()
         rows.put_about(SUCCESSOR, target.place)
 

@@ -28,7 +28,7 @@ def recover(place: str | Path, *, reason: str) -> str:
         LedgerCorrupt: what is left is damaged besides.
         LedgerError: it cannot be opened.
     """
-    require_reason(reason)
+    require_reason(reason, needed=True)
     store = SQLite(place, create=False, accept_loss=True)
     try:
         beside = Beside(store.place)
@@ -65,7 +65,8 @@ def _freeze(rows: Rows, why: str, reason: str) -> None:
         )
     for root in [row.id for row in rows.accounts() if not row.parent]:
         books = Books(rows, root)
-        books.put(books.root._replace(frozen=recovered_reason(reason)))
-        books.note("recover", {"account": root, "reason": reason, "missing": why})
+        frozen = recovered_reason(reason)
+        books.put(books.root._replace(frozen=frozen))
+        books.note("recover", {"account": root, "reason": frozen, "missing": why})
         books.save()
     rows.put_about(LOSS, "")

@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from sfumato.errors import LedgerCorrupt, LedgerIncomplete, LedgerUnavailable, WrongUse
+from sfumato.errors import LedgerCorrupt, LedgerIncomplete, LedgerUnavailable, WrongUse, shown
 from sfumato.ledger.books import iso_time
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.store.base import Rows, Store
@@ -143,7 +143,7 @@ class Beside:
         found = store.read(lambda rows: list(head.differences(rows))) if head else []
         if found:
             raise LedgerIncomplete(
-                f"The ledger {self._place!r} forgets what was spent: {found[0]}.",
+                f"The ledger {shown(self._place)} forgets what was spent: {found[0]}.",
                 remedy=f"Restore the newest copy. If it is lost: {WAY_OUT}",
             )
 
@@ -169,11 +169,11 @@ def _read_key(path: str | Path) -> Ed25519PrivateKey:
     try:
         key: Any = load_pem_private_key(Path(path).read_bytes(), None)
     except OSError as error:
-        raise LedgerUnavailable(f"The key {str(path)!r} cannot be read ({error.strerror}).") from None
+        raise LedgerUnavailable(f"The key {shown(path)} cannot be read ({error.strerror}).") from None
     except (ValueError, TypeError):
         key = None
     if not isinstance(key, Ed25519PrivateKey):
-        raise WrongUse(f"The file {str(path)!r} holds no Ed25519 key.", allowed="a private key in PEM, unencrypted")
+        raise WrongUse(f"The file {shown(path)} holds no Ed25519 key.", allowed="a private key in PEM, unencrypted")
     return key
 
 
@@ -182,5 +182,5 @@ def _make_key(path: str | Path) -> Ed25519PrivateKey:
     try:
         write_durably(path, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     except OSError as error:
-        raise LedgerUnavailable(f"No key can be kept at {str(path)!r} ({error.strerror}).") from None
+        raise LedgerUnavailable(f"No key can be kept at {shown(path)} ({error.strerror}).") from None
     return key
