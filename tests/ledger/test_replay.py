@@ -137,8 +137,8 @@ def test_a_cost_is_computed_once_for_equal_events(ledger: Ledger, monkeypatch: p
 def test_the_digest_of_an_answer_is_of_its_keys_too(ledger: Ledger) -> None:
     (row, answer), *_ = ledger.store.read(lambda rows: list(rows.history()))
     assert isinstance(answer, AnswerRow)
-    assert len(answer_digest(row, answer)) == len(answer_digest(row, None)) == DIGEST
-    for change in ({"question": "x"}, {"statement": "x"}, {"shared": "x"}, {"charge": "x"}, {"body": b"x"}):
+    assert len(answer_digest(row, answer)) == len(answer_digest(row, None)) == DIGEST + 8
+    for change in ({"question": "x"}, {"statement": "x"}, {"shared": "x"}, {"charge": "x"}, {"body": b"x"}, {"seq": 9}):
         assert answer_digest(row, answer._replace(**change)) != answer_digest(row, answer)
 
 

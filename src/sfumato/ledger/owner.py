@@ -8,8 +8,9 @@ from typing import TypeVar
 from sfumato.accounting.filter import NOTHING, Gates
 from sfumato.errors import LedgerCorrupt, WrongUse
 from sfumato.ledger.balance import balance_admits, charge_text, gates_to_json
-from sfumato.ledger.books import Books, child, iso_time, unknown_account
-from sfumato.ledger.journal import canonical_json, chained, genesis
+from sfumato.ledger.binding import moved_to
+from sfumato.ledger.books import Books, child, unknown_account
+from sfumato.ledger.journal import canonical_json, chained, genesis, iso_time
 from sfumato.ledger.store.base import AccountRow, ChargeRow, Rows, Store
 from sfumato.ledger.tree import Scope, lineage_of
 from sfumato.metadata.contract import Contract
@@ -35,12 +36,12 @@ class Owner:
                 contract.require_same(json.loads(known.contract))
                 return False
             limit, gates = _limit_to_json(budget), gates_to_json(Gates.of(budget))
+            fresh = child(scope.id)._replace(contract=canonical_json(form), policy="{}")
+            (row,), said = moved_to([_limited(fresh, limit, gates)], 1)
             body: dict[str, Json] = {"account": scope.id, "contract": form, "limit": limit, "gates": gates}
-            entry = chained(scope.id, 1, iso_time(rows.now()), "account", body, genesis(scope.id))
+            entry = chained(scope.id, 1, iso_time(rows.now()), "account", {**body, "moved": said}, genesis(scope.id))
             rows.append(entry)
-            row = child(scope.id)
-            row = row._replace(contract=canonical_json(form), policy="{}", seq=entry.seq, head=entry.hash)
-            rows.put_account(_limited(row, limit, gates))
+            rows.put_account(row._replace(seq=entry.seq, head=entry.hash))
             return True
 
         if self._write(unit):

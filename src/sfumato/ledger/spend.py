@@ -18,6 +18,7 @@ from pathlib import Path
 
 from sfumato.errors import AccountFrozen, InProgress, LeaseExpired, LedgerError, LedgerUnavailable
 from sfumato.ledger.balance import Balance, charge_from_text
+from sfumato.ledger.binding import require_answer
 from sfumato.ledger.books import Books, balance_of
 from sfumato.ledger.owner import Owner, readable
 from sfumato.ledger.recall import bind, bound_answer, give, shared_answer
@@ -158,15 +159,22 @@ class Ledger(Owner):
 
     def answer(self, question: str) -> bytes | None:
         """The stored answer to a question; free."""
-        return _body(self._store.read(lambda rows: rows.answer(question)))
+        return _body(readable(lambda: self._store.read(lambda rows: require_answer(rows, rows.answer(question)))))
 
     def first_answer(self, statement: str) -> bytes | None:
         """The earliest stored answer to a statement, at any cost; free."""
-        return _body(self._store.read(lambda rows: rows.first_answer(statement)))
+        return _body(self._store.read(lambda rows: require_answer(rows, rows.first_answer(statement))))
 
     def released(self, parts: Sequence[str]) -> dict[str, list[bytes]]:
         """The stored answers in which parts were released, by the key of the part, the earliest first; free."""
-        return self._store.read(lambda rows: {part: [row.body for row in rows.released(part)] for part in parts})
+
+        def find(rows: Rows) -> dict[str, list[bytes]]:
+            found = {part: rows.released(part) for part in parts}
+            for row in {row.charge: row for each in found.values() for row in each}.values():
+                require_answer(rows, row)
+            return {part: [row.body for row in each] for part, each in found.items()}
+
+        return readable(lambda: self._store.read(find))
 
     def recall(self, request: Request) -> bytes | None:
         """The stored answer to a request, or None where it has to be asked.
@@ -184,7 +192,7 @@ class Ledger(Owner):
             bound = bound_answer(rows, ready)
             own = bound or rows.answer(request.question)
             if own is not None:
-                return own, bool(request.key) and bound is None
+                return require_answer(rows, own), bool(request.key) and bound is None
             return None, shared_answer(rows, ready) is not None
 
         found, to_write = readable(lambda: self._store.read(find))
@@ -240,8 +248,8 @@ class Ledger(Owner):
             books, row = self._at(rows, charge_id, EXECUTING, COMMITTED)
             rows.put_charge(row._replace(state=COMMITTED))
             books.settle(charge_from_text(row.cost))
-            rows.put_answer(AnswerRow(row.question, row.statement, row.shared, row.id, body))
             seq = books.note("commit", {"charge": charge_id, "answer": digest} | ({"parts": parts} if parts else {}))
+            rows.put_answer(AnswerRow(row.question, row.statement, row.shared, row.id, body, seq))
             rows.put_parts([PartRow(str(part), charge_id, row.dataset, seq) for part in parts])
             books.save()
 

@@ -30,7 +30,8 @@ class AccountRow(NamedTuple):
     ``parent`` the path above, empty for a dataset. A dataset has a ``contract``, a
     ``policy`` and the head of its chain (``seq`` entries, the last with hash ``head``).
     ``gates`` is empty where only the parent bounds it. ``spent`` and ``held`` are this
-    period's; ``earlier`` lists the periods that a refresh has closed.
+    period's; ``earlier`` lists the periods that a refresh has closed. ``moved`` is the entry of
+    the chain that last moved it, which holds the digest of this row (``binding``).
     """
 
     id: str
@@ -45,6 +46,7 @@ class AccountRow(NamedTuple):
     earlier: str
     seq: int
     head: str
+    moved: int = 0
 
 
 class ChargeRow(NamedTuple):
@@ -73,13 +75,15 @@ class ChargeRow(NamedTuple):
 
 
 class AnswerRow(NamedTuple):
-    """An answer as stored: its three keys, the charge that paid for it, its bytes."""
+    """An answer as stored: its three keys, the charge that paid for it, its bytes, and the entry of the
+    charge's chain that committed it."""
 
     question: str
     statement: str
     shared: str
     charge: str
     body: bytes
+    seq: int = 0
 
 
 class KeyRow(NamedTuple):
@@ -138,6 +142,12 @@ class Rows(Protocol):
 
     def account(self, account_id: str) -> AccountRow | None: ...
 
+    def movers(self, ids: Sequence[str]) -> tuple[Sequence[str], list[Entry]]:
+        """Which of these accounts of one dataset were read and not yet compared with the entries that last
+        moved them; those entries, and the last one of their chain. A store that keeps accounts in
+        memory names each once."""
+        ...
+
     def accounts(self) -> Iterator[AccountRow]:
         """By id (code points), so that parents come first."""
         ...
@@ -173,6 +183,10 @@ class Rows(Protocol):
 
     def shared_answer(self, shared: str) -> AnswerRow | None:
         """The earliest answer to a question whoever asked."""
+        ...
+
+    def proof(self, charge_id: str) -> tuple[Entry, Entry] | None:
+        """The entries that opened a charge and committed its answer."""
         ...
 
     def put_answer(self, row: AnswerRow) -> None:
