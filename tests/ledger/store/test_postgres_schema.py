@@ -52,7 +52,8 @@ def test_a_ledger_of_an_older_format_comes_forward_with_all_that_it_holds(databa
 
 def write_old(database: str, number: int) -> None:
     """The rows of a file of an older format, in tables of that format."""
-    file = apsw.Connection(str(DATA / f"format-{number}.sqlite"), flags=apsw.SQLITE_OPEN_READONLY)
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    file = apsw.Connection(f"file:{DATA}/format-{number}.sqlite?immutable=1", flags=flags)
     with psycopg.connect(database, cursor_factory=psycopg.RawCursor) as connection:
         connection.execute(f"CREATE SCHEMA {SCHEMA}; SET search_path = {SCHEMA}")
         connection.execute(postgres_schema._TABLES + (postgres_schema._PARTS if number > 2 else ""))
