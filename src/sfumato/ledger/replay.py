@@ -5,7 +5,6 @@ Each charge's cost is computed again from its event. A finished charge is kept a
 of sixteen bytes, its own and its answer's, and a number, so that millions fit into memory.
 """
 
-import hashlib
 import json
 import marshal
 from array import array
@@ -26,6 +25,7 @@ from sfumato.ledger.balance import (
     gates_from_text,
     held_text,
 )
+from sfumato.ledger.digests import DIGEST, NUMBER, PLACE, charge_digest, row_digest
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, read_json
 from sfumato.ledger.recall import sharers
 from sfumato.ledger.store.base import (
@@ -35,7 +35,6 @@ from sfumato.ledger.store.base import (
     RESERVED,
     VOIDED,
     AccountRow,
-    AnswerRow,
     ChargeRow,
     KeyRow,
     PartRow,
@@ -43,10 +42,6 @@ from sfumato.ledger.store.base import (
 from sfumato.ledger.tree import UNSTATED, Scope, lineage_of, scope_of
 from sfumato.privacy.event import Json, event_from_json
 
-DIGEST = 16
-# of an answer: its digest and the number of its entry
-_NUMBER = 8
-_PLACE = 2 * DIGEST + _NUMBER
 _STEPS = {
     "execute": (RESERVED, EXECUTING),
     "commit": (EXECUTING, COMMITTED),
@@ -156,7 +151,7 @@ class Replay:
     @property
     def charges(self) -> int:
         """How many charges there were."""
-        return len(self._ended) // _PLACE
+        return len(self._ended) // PLACE
 
     def apply(self, entry: Entry) -> None:
         """What an entry does."""
@@ -178,7 +173,7 @@ class Replay:
         content, place = bytes(last), 0
         for chain, entries in self._opened_by.items():
             for seq in entries:
-                middle, end = place + DIGEST, place + _PLACE
+                middle, end = place + DIGEST, place + PLACE
                 yield (chain, seq), content[place:middle], content[middle:end]
                 place = end
 
@@ -342,7 +337,7 @@ class Replay:
         if entry.chain not in (LEGACY, row.dataset):
             self.problems.append(f"{_named(entry)} is about an account of another chain")
         place = len(self._ended)
-        self._ended += bytes(_PLACE)
+        self._ended += bytes(PLACE)
         self._opened_by[entry.chain].append(entry.seq)
         if "key" in body:
             self._bind(entry, body)
@@ -353,7 +348,7 @@ class Replay:
         self._ended[place : place + DIGEST] = found.digest(acknowledged)
         if answer:
             self.answers += 1
-            self._ended[place + DIGEST : place + _PLACE] = bytes.fromhex(answer)[:DIGEST] + seq.to_bytes(_NUMBER)
+            self._ended[place + DIGEST : place + PLACE] = bytes.fromhex(answer)[:DIGEST] + seq.to_bytes(NUMBER)
 
     def _bind(self, entry: Entry, body: dict[str, Any]) -> None:
         row = KeyRow(body["account"], body["key"], body["request"], body["charge"], entry.chain, entry.seq)
@@ -368,36 +363,6 @@ def opened_row(entry: Entry, body: dict[str, Any], cost: str) -> ChargeRow:
         *(body["charge"], entry.chain, entry.seq, lineage_of(account_id)[0], account_id, scope.analyst, RESERVED),
         *(body["question"], body["statement"], body.get("shared", ""), cost, body.get("source", ""), "", 0),
     )
-
-
-def charge_digest(row: ChargeRow, state: str, reason: str, acknowledged: int) -> bytes:
-    """Everything that is stored of a charge but its lease."""
-    text = (
-        f"{row.id}\n{row.chain}\n{row.seq}\n{row.dataset}\n{row.account}\n{row.analyst}\n{state}\n{row.question}\n"
-        f"{row.statement}\n{row.shared}\n{row.cost}\n{row.source}\n{reason}\n{acknowledged}"
-    )
-    return hashlib.sha256(text.encode()).digest()[:DIGEST]
-
-
-def stored_digest(row: ChargeRow) -> bytes:
-    """The digest of a row as it is stored."""
-    return charge_digest(row, row.state, row.reason, row.acknowledged)
-
-
-def answer_digest(row: ChargeRow, answer: AnswerRow | None) -> bytes:
-    """The digest of an answer under the keys of its charge, and its entry; no answer has zeros."""
-    if answer is None:
-        return bytes(DIGEST + _NUMBER)
-    shared = "" if row.source else row.shared
-    keys = (answer.charge, answer.question, answer.statement, answer.shared)
-    if keys != (row.id, row.question, row.statement, shared):
-        return b""
-    return hashlib.sha256(answer.body).digest()[:DIGEST] + answer.seq.to_bytes(_NUMBER)
-
-
-def row_digest(row: KeyRow | PartRow) -> bytes:
-    """Everything that is stored of a key, or of a part."""
-    return hashlib.sha256("\n".join(map(str, row)).encode()).digest()[:DIGEST]
 
 
 def _named(entry: Entry) -> str:

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 from sfumato.errors import LedgerCorrupt, SfumatoError
 from sfumato.ledger.binding import account_digest
+from sfumato.ledger.digests import DIGEST, answer_digest, row_digest, stored_digest
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, is_intact
 from sfumato.ledger.pins import Pin
-from sfumato.ledger.replay import DIGEST, Replay, answer_digest, row_digest, stored_digest
+from sfumato.ledger.replay import Replay
 from sfumato.ledger.seal import Head
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import AccountRow, AnswerRow, ChargeRow, Rows
