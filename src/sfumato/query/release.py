@@ -216,7 +216,7 @@ def _body(charge: str, asked: Asked, groups: Sequence[Codes], released: Sequence
         "cost": planned.cost.to_json(),
         "protected": list[Json](protection(asker.dataset, bounded)),
         "bounded": list[Json](bounding(bounded)),
-        "bias": list[Json](bias(bounded)),
+        "bias": list[Json]([*bias(bounded), *planned.question.bias]),
         "notes": list[Json](planned.notes),
         "parts": [] if output.sets else list[Json](asked.parts),
     }
