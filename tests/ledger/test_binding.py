@@ -166,8 +166,8 @@ def shared(ledger: Ledger) -> Request:
 GIVEN: dict[str, Callable[[Ledger], object]] = {
     "recalled": lambda ledger: ledger.recall(pure("0.1", "one")),
     "by its question": lambda ledger: ledger.answer("one"),
-    "by its statement": lambda ledger: ledger.first_answer("statement of one"),
-    "by a part": lambda ledger: ledger.released(["p"]),
+    "by its statement": lambda ledger: ledger.first_answer(["statement of one"], "d/unstated/owner"),
+    "by a part": lambda ledger: ledger.released(["p"], "d/unstated/owner"),
     "bound to a new key": lambda ledger: ledger.recall(replace(pure("0.1", "one"), key="new")),
 }
 
@@ -222,7 +222,7 @@ def test_a_forged_key_is_not_taken(path: Path) -> None:
 def test_what_is_sound_is_given(path: Path) -> None:
     ledger = Ledger.open(path)
     assert (ledger.recall(pure("0.1", "one")), ledger.recall(ANN)) == (b"first answer", b"ann's answer")
-    assert ledger.released(["p"]) == {"p": [b"first answer"]}
+    assert ledger.released(["p"], "d/unstated/owner") == {"p": [b"first answer"]}
     assert ledger.recall(shared(ledger)) == b"first answer"
     assert ledger.recall(KEYED) == b"keyed answer"
     assert verify(ledger).problems == ()

@@ -7,7 +7,7 @@ books.proof.md.
 """
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from sfumato.accounting.filter import NOTHING, Charge
@@ -23,6 +23,8 @@ from sfumato.ledger.balance import (
 )
 from sfumato.ledger.binding import moved_to, require_bound
 from sfumato.ledger.journal import chained, genesis, iso_time
+from sfumato.ledger.names import folded, require_new
+from sfumato.ledger.policy import require_listed
 from sfumato.ledger.store.base import AccountRow, Rows
 from sfumato.ledger.tree import lineage_of
 from sfumato.privacy.event import Json
@@ -35,6 +37,7 @@ class Books:
         a charge debits every account of its path
         a charge that one account of its path does not admit is refused
         the accounts move by exactly the cost
+        a name that is not listed opens no account of a closed dataset
     """
 
     def __init__(self, rows: Rows, account_id: str, ahead: Callable[[], object] | None = None) -> None:
@@ -51,6 +54,7 @@ class Books:
             raise unknown_account(self.lineage[0])
         asked, entries = rows.movers(self.lineage)
         require_bound([found[each] for each in asked if each in found], entries)
+        self._stored = found
         self.accounts = {each: found.get(each) or child(each) for each in self.lineage}
         self._changed: set[str] = set()
         self._moved: set[str] = set()
@@ -65,6 +69,14 @@ class Books:
         """The account at the end of the path."""
         return self.accounts[self.lineage[-1]]
 
+    def take(self, ids: Sequence[str]) -> None:
+        """Locks more accounts of the dataset, which may be changed too."""
+        found = self._rows.lock(ids)
+        asked, entries = self._rows.movers([self.lineage[0], *ids])
+        require_bound([found[each] for each in asked if each in found], entries)
+        self._stored = {**self._stored, **found}
+        self.accounts = {each: found.get(each) or child(each) for each in ids} | self.accounts
+
     def require_relation(self, relations: Collection[str]) -> None:
         """Refuses what was proved for other neighbours than the dataset's (RULES 2)."""
         relation = _relation(self.root.contract)
@@ -77,12 +89,11 @@ class Books:
 
     def require_open(self) -> None:
         """Refuses where an account of the path is frozen."""
-        for row in self.accounts.values():
-            if row.frozen:
-                raise AccountFrozen(
-                    f"The account {row.id!r} is frozen: {row.frozen}.",
-                    remedy="Only the owner can thaw it (sfumato ledger thaw). Stored answers stay free.",
-                )
+        require_open(self.accounts.values())
+
+    def require_listed(self) -> None:
+        """Refuses a path to an account that nobody has opened, where the dataset is closed."""
+        require_listed(self.lineage, self._stored)
 
     def require(self, cost: Charge, payers: Collection[str]) -> None:
         """Refuses a cost that an account among the payers does not admit."""
@@ -122,7 +133,7 @@ class Books:
 
     def note(self, kind: str, body: Mapping[str, Json]) -> int:
         """Tells the dataset's chain of an act; the number of its entry."""
-        moved = [self.accounts[each] for each in self.lineage if each in self._moved]
+        moved = [self.accounts[each] for each in sorted(self._moved)]
         after, said = moved_to(moved, self.root.seq + 1)
         self.accounts |= {row.id: row for row in after}
         root, self._moved = self.root, set()
@@ -135,7 +146,10 @@ class Books:
         return entry.seq
 
     def put(self, row: AccountRow) -> None:
-        """Changes an account of the path; the next ``note`` says so."""
+        """Changes an account of the dataset; the next ``note`` says so. One that comes to be by this has a name
+        that it may have."""
+        if row.id not in self._stored and row.id not in self._changed:
+            require_new(self._rows, row.id)
         self.accounts[row.id] = row
         self._changed.add(row.id)
         self._moved.add(row.id)
@@ -143,15 +157,25 @@ class Books:
     def save(self) -> None:
         """Hands the changed accounts to the store, parents first."""
         assert not self._moved, "an account moves with the entry that says so"
-        for each in self.lineage:
-            if each in self._changed:
-                self._rows.put_account(self.accounts[each])
+        for each in sorted(self._changed):
+            self._rows.put_account(self.accounts[each])
+
+
+def require_open(path: Iterable[AccountRow]) -> None:
+    """Refuses where an account is frozen."""
+    for row in path:
+        if row.frozen:
+            raise AccountFrozen(
+                f"The account {row.id!r} is frozen: {row.frozen}.",
+                remedy="Only the owner can thaw it (sfumato ledger thaw).",
+            )
 
 
 def child(account_id: str) -> AccountRow:
     """An account below a dataset that nobody has used or limited yet."""
     parent = account_id.rpartition("/")[0]
-    return AccountRow(account_id, parent, "", "", "", charge_text(NOTHING), held_text(Held()), "", "", "[]", 0, "")
+    nothing = charge_text(NOTHING), held_text(Held())
+    return AccountRow(account_id, parent, "", "", "", *nothing, "", "", "[]", 0, "", folded(account_id))
 
 
 def balance_of(row: AccountRow) -> Balance:

@@ -27,6 +27,8 @@ from sfumato.ledger.balance import (
 )
 from sfumato.ledger.digests import DIGEST, NUMBER, PLACE, charge_digest, row_digest
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, read_json
+from sfumato.ledger.names import folded
+from sfumato.ledger.policy import CLOSED, DECISIONS, PAST, merged
 from sfumato.ledger.recall import sharers
 from sfumato.ledger.store.base import (
     COMMITTED,
@@ -102,7 +104,8 @@ class Book:
         return AccountRow(
             *(account_id, Scope.of(account_id).parent, self.contract, self.limit, self.gates),
             *(charge_text(self.spent.charge), held_text(Held(*astuple(self.held))), self.frozen, self.policy),
-            *(canonical_json(self.earlier), seq, head, self.moved),
+            *(canonical_json(self.earlier), seq, head, folded(account_id)),
+            moved=self.moved,
         )
 
     def is_beyond(self) -> bool:
@@ -144,6 +147,8 @@ class Replay:
     _opened_by: dict[str, "array[int]"] = field(default_factory=lambda: defaultdict(partial(array, "q")))
     # by place: the failures that nobody has acknowledged yet
     _failed: dict[int, Open] = field(default_factory=dict)
+    # by dataset: every limit that it has had, as its keys once named it
+    _limits: dict[str, list[list[str]]] = field(default_factory=dict)
     _costs: dict[bytes, tuple[Charge, dict[str, Json], str]] = field(default_factory=dict)
     # what shared answers refer to: by charge, whose it was, what it cost, its answer
     _sources: dict[str, tuple[str, str, str]] = field(default_factory=dict)
@@ -201,8 +206,10 @@ class Replay:
         if root in self.books or entry.chain not in (root, LEGACY):
             self.problems.append(f"{_named(entry)} opens the account {root!r} where it cannot be opened")
         self.books[root] = Book(
-            canonical_json(contract), canonical_json(limit), canonical_json(body["gates"]), policy="{}"
+            *(canonical_json(contract), canonical_json(limit), canonical_json(body["gates"])),
+            policy=canonical_json(body.get("policy", {})),
         )
+        self._limits[root] = [[limit["epsilon"], limit["delta"]]]
 
     def proceed(self, entry: Entry, body: dict[str, Any]) -> None:
         """A dataset's own chain begins after the one that format 1 wrote for all."""
@@ -275,6 +282,10 @@ class Replay:
             book.contract = canonical_json({**json.loads(book.contract), **limit})
         book.limit = "" if limit is None else canonical_json(limit)
         book.gates = "" if gates is None else canonical_json(gates)
+        had = self._limits.get(body["account"])
+        if had is not None and limit is not None and [limit["epsilon"], limit["delta"]] not in had:
+            had.append([limit["epsilon"], limit["delta"]])
+        self._close(body)
 
     def refresh(self, entry: Entry, body: dict[str, Any]) -> None:
         """An account begins another period."""
@@ -298,18 +309,24 @@ class Replay:
                 self._end(found, "", entry.seq, acknowledged=1)
 
     def policy(self, entry: Entry, body: dict[str, Any]) -> None:
-        """Whether answers are shared."""
-        self.book(body["account"]).policy = canonical_json({"sharing": body["sharing"]})
+        """What the owner decided besides limits."""
+        if body.get(PAST, self._limits[body["account"]]) != self._limits[body["account"]]:
+            self.problems.append(f"{_named(entry)} does not tell the limits that there were")
+        book = self.book(body["account"])
+        book.policy = merged(book.policy, {name: body[name] for name in DECISIONS if name in body})
+        self._close(body)
 
-    def bind(self, entry: Entry, body: dict[str, Any]) -> None:
-        """Accounts of an older format are bound to the chain."""
+    def _close(self, body: dict[str, Any]) -> None:
+        for each in body.get("closes", ()):
+            book = self.book(each)
+            book.policy = merged(book.policy, {CLOSED: True})
 
     def _move(self, entry: Entry, moved: dict[str, list[Any]]) -> None:
         """The accounts that an entry moved, each with the entry that had moved it before."""
         for each, (previous, digest) in moved.items():
             book = self.book(each)
             if book.moved != previous:
-                self.problems.append(f"{_named(entry)} moves account {each!r} from a state that was not its last")
+                self.problems.append(f"{_named(entry)} moves account {each!r} from an older state")
             book.moved, book.digest = entry.seq, digest
 
     def _cost(self, entry: Entry, body: dict[str, Any]) -> tuple[Charge, dict[str, Json], str]:
@@ -380,6 +397,7 @@ _ACTS: dict[str, Callable[[Replay, Entry, dict[str, Any]], None]] = {
     "freeze": Replay.freeze,
     "thaw": Replay.thaw,
     "policy": Replay.policy,
-    "bind": Replay.bind,
+    # accounts of an older format are bound to the chain: ``_move`` is all
+    "bind": lambda *_: None,
     **dict.fromkeys(_STEPS, Replay.step),
 }

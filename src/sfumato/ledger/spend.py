@@ -19,9 +19,9 @@ from pathlib import Path
 from sfumato.errors import AccountFrozen, InProgress, LeaseExpired, LedgerError, LedgerUnavailable
 from sfumato.ledger.balance import Balance, charge_from_text
 from sfumato.ledger.binding import require_answer
-from sfumato.ledger.books import Books, balance_of
+from sfumato.ledger.books import Books, balance_of, require_open
 from sfumato.ledger.owner import Owner, readable
-from sfumato.ledger.recall import bind, bound_answer, give, shared_answer
+from sfumato.ledger.recall import bind, bound_answer, give, own_answer, shared_answer
 from sfumato.ledger.request import Ready, Request
 from sfumato.ledger.seal import Beside, Head
 from sfumato.ledger.standing import Standing, standing_of
@@ -111,20 +111,12 @@ class Ledger(Owner):
             self._store.close()
 
     def require_newest(self) -> None:
-        """Refuses a ledger in a file that is behind the head that was left beside it.
-
-        Raises:
-            LedgerCorrupt: it is; says how the owner overrides.
-        """
+        """Refuses a ledger in a file that is behind the head that was left beside it (LedgerCorrupt)."""
         if self._beside is not None:
             self._beside.require_not_older(self._store)
 
     def heads_beside(self) -> list[Head]:
-        """The head that was left beside a file, if there is one.
-
-        Raises:
-            LedgerCorrupt: what lies there is none.
-        """
+        """The head that was left beside a file, if there is one (LedgerCorrupt: what lies there is none)."""
         found = self._beside.head() if self._beside is not None else None
         return [found] if found else []
 
@@ -158,42 +150,58 @@ class Ledger(Owner):
         return readable(lambda: [standing_of(Scope.of(each).lineage, rows.get) for each in rows])
 
     def answer(self, question: str) -> bytes | None:
-        """The stored answer to a question; free."""
-        return _body(readable(lambda: self._store.read(lambda rows: require_answer(rows, rows.answer(question)))))
+        """The stored answer under a key; free."""
+        return self._given(lambda rows: rows.answer(question))
 
-    def first_answer(self, statement: str) -> bytes | None:
-        """The earliest stored answer to a statement, at any cost; free."""
-        return _body(self._store.read(lambda rows: require_answer(rows, rows.first_answer(statement))))
+    def first_answer(self, statements: Sequence[str], account: str) -> bytes | None:
+        """The earliest stored answer of an account to a statement, by any of its keys, at any cost; free."""
 
-    def released(self, parts: Sequence[str]) -> dict[str, list[bytes]]:
-        """The stored answers in which parts were released, by the key of the part, the earliest first; free."""
+        def find(rows: Rows) -> AnswerRow | None:
+            return next(filter(None, (rows.first_answer(each, account) for each in statements)), None)
+
+        return self._given(find)
+
+    def released(self, parts: Sequence[str], account: str) -> dict[str, list[bytes]]:
+        """The stored answers of an account in which parts were released, by the key of the part, the
+        earliest first; free."""
 
         def find(rows: Rows) -> dict[str, list[bytes]]:
-            found = {part: rows.released(part) for part in parts}
+            found = {part: rows.released(part, account) for part in parts}
             for row in {row.charge: row for each in found.values() for row in each}.values():
                 require_answer(rows, row)
             return {part: [row.body for row in each] for part, each in found.items()}
 
         return readable(lambda: self._store.read(find))
 
+    def _given(self, find: Callable[[Rows], AnswerRow | None]) -> bytes | None:
+        """The bytes of an answer, if they are those that were committed."""
+        return _body(readable(lambda: self._store.read(lambda rows: require_answer(rows, find(rows)))))
+
+    def holds(self, request: Request) -> bool:
+        """Whether the asking account has the answer to a request already."""
+        return readable(lambda: self._store.read(lambda rows: own_answer(rows, request))) is not None
+
     def recall(self, request: Request) -> bytes | None:
         """The stored answer to a request, or None where it has to be asked.
 
-        Free, but for an answer that another analyst paid for, where the owner's policy shares
-        it: the accounts that have not paid for it pay its full cost, the dataset nothing.
+        Free for the account that paid for it. An answer that the same analyst paid for elsewhere,
+        or any analyst where the owner's policy shares them: the accounts that have not paid for it
+        pay its full cost, the dataset nothing.
 
         Raises:
             KeyUsed: the idempotency key is bound to something else.
-            BudgetExceeded, AccountFrozen: a shared answer that an account cannot pay for.
+            AccountFrozen: an account of the path is frozen: it is given no stored answer either.
+            BudgetExceeded: an account that has not paid cannot.
         """
         ready = Ready.of(request)
 
         def find(rows: Rows) -> tuple[AnswerRow | None, bool]:
             bound = bound_answer(rows, ready)
-            own = bound or rows.answer(request.question)
-            if own is not None:
-                return require_answer(rows, own), bool(request.key) and bound is None
-            return None, shared_answer(rows, ready) is not None
+            own = bound or own_answer(rows, request)
+            if own is None:
+                return None, shared_answer(rows, ready) is not None
+            require_open(filter(None, map(rows.account, request.scope.lineage)))
+            return require_answer(rows, own), bool(request.key) and bound is None
 
         found, to_write = readable(lambda: self._store.read(find))
         if not to_write:
@@ -300,12 +308,13 @@ class Ledger(Owner):
         books = Books(rows, ready.account, ahead)
         if close_overdue(rows, rows.now(), ready.dataset, EXPIRED):
             books = Books(rows, ready.account)
-        if bound_answer(rows, ready) or rows.answer(question) or rows.under_way(question):
+        if bound_answer(rows, ready) or own_answer(rows, ready.request) or rows.under_way(question):
             raise InProgress(
                 "The same question is being answered, or has just been.",
                 remedy="Ask again in a moment: once stored, its answer is free.",
             )
         books.require_relation(ready.relations)
+        books.require_listed()
         books.require_open()
         self._require_sound(rows, ready)
         books.require(ready.cost, books.lineage)

@@ -116,8 +116,8 @@ def _compare_accounts(rows: Rows, replay: Replay) -> None:
 
 
 def _account_differences(stored: AccountRow, said: AccountRow) -> Iterator[str]:
-    if (stored.parent, stored.contract, stored.limit, stored.gates) != (
-        *(said.parent, said.contract, said.limit, said.gates),
+    if (stored.parent, stored.contract, stored.limit, stored.gates, stored.folded) != (
+        *(said.parent, said.contract, said.limit, said.gates, said.folded),
     ):
         yield "does not have the contract and the limit of the journal"
     if (stored.spent, stored.held, stored.earlier) != (said.spent, said.held, said.earlier):

@@ -77,8 +77,9 @@ class Session:
         self._ledger = ledger
         self._shelf = Shelf(ledger)
         self._limit = budget
-        self._asker = Asker(dataset, Contract.of(dataset, budget), analyst, purpose)
-        ledger.adopt(self._asker.contract, budget)
+        contract = Contract.of(dataset, budget)
+        ledger.adopt(contract, budget)
+        self._asker = Asker(dataset, contract, analyst, purpose, ledger.past_limits(dataset.name))
 
     @property
     def dataset(self) -> Dataset:
@@ -210,9 +211,9 @@ class Session:
 
     def _require_all(self, plans: Sequence[tuple[Step, Planned]]) -> None:
         """Refuses, while it is free, questions of which the first could be paid and the rest not."""
-        keys = [self._asker.about(step.dataset).question_key(planned) for step, planned in plans]
+        asked = [Asked.of(planned, self._asker.about(step.dataset)) for step, planned in plans]
         # one that stands there twice is paid once
-        new = {key: plan for key, (_, plan) in zip(keys, plans, strict=True) if self._ledger.answer(key) is None}
+        new = {each.question: each.planned for each in asked if not self._is_known(each)}
         if len(new) > 1:
             self._ledger.balance(self.dataset.name).require(sum((each.charge for each in new.values()), NOTHING))
 
@@ -240,7 +241,7 @@ class Session:
         return self._released(chosen, key, recalled=chosen.planned.fresh is None)
 
     def _is_known(self, asked: Asked) -> bool:
-        return self._ledger.answer(asked.question) is not None
+        return self._ledger.holds(asked.request())
 
     def _released(self, asked: Asked, key: str = "", *, recalled: bool) -> Answer:
         """The answer to a planned question; ``recalled``: it was there before."""
@@ -257,7 +258,8 @@ class Session:
 
     def _references(self, question: Question) -> dict[int, Reference]:
         """What the first stored answer to the same statement says of each part."""
-        body = self._ledger.first_answer(self._asker.statement_key(question))
+        named = [each.statement_key(question) for each in (*self._asker.earlier, self._asker)]
+        body = self._ledger.first_answer(named, self._asker.account)
         if body is None:
             return {}
         answer = Answer(body)

@@ -27,7 +27,7 @@ def test_an_address_of_a_server_is_a_server(scheme: str, monkeypatch: pytest.Mon
     class Module:
         """What stands where psycopg may be missing."""
 
-        Postgres = staticmethod(lambda place, *, create: called.append((place, create)))
+        Postgres = staticmethod(lambda place, *, create, accept_loss: called.append((place, create)))
 
     monkeypatch.setitem(sys.modules, "sfumato.ledger.store.postgres", Module)
     open_store(f"{scheme}u@h/d", create=False)

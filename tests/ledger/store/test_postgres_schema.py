@@ -45,7 +45,7 @@ def test_a_ledger_of_an_older_format_comes_forward_with_all_that_it_holds(databa
         ledger.close()
     ledger = Ledger.open(database)
     paid(ledger, pure("0.1", "new"), b"new", released=("fresh",))
-    assert ledger.released(["fresh"]) == {"fresh": [b"new"]}
+    assert ledger.released(["fresh"], "d/unstated/owner") == {"fresh": [b"new"]}
     assert verify(ledger).problems == ()
     ledger.close()
 

@@ -10,10 +10,11 @@ from sfumato.ledger.store.sqlite_reader import SQLiteReader
 from sfumato.metadata.server import SERVERS
 
 
-def open_store(place: str | Path, *, create: bool = True, read_only: bool = False) -> Store:
+def open_store(place: str | Path, *, create: bool = True, read_only: bool = False, accept_loss: bool = False) -> Store:
     """The store at a place: a postgresql:// address, or the path of a file.
 
-    ``read_only``: it must be there, and nothing of it is changed.
+    ``read_only``: it must be there, and nothing of it is changed. ``accept_loss``: it is opened even if
+    it cannot be shown to hold all that was acknowledged, for the owner to decide.
     """
     if isinstance(place, str) and place.startswith(SERVERS):
         try:
@@ -24,5 +25,5 @@ def open_store(place: str | Path, *, create: bool = True, read_only: bool = Fals
             raise LedgerUnavailable(
                 "A ledger on a server needs the package psycopg.", remedy="pip install 'sfumato[postgres]'"
             ) from None
-        return PostgresReader(place) if read_only else Postgres(place, create=create)
-    return SQLiteReader(place) if read_only else SQLite(place, create=create)
+        return PostgresReader(place) if read_only else Postgres(place, create=create, accept_loss=accept_loss)
+    return SQLiteReader(place) if read_only else SQLite(place, create=create, accept_loss=accept_loss)

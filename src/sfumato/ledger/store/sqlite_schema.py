@@ -16,6 +16,7 @@ from sfumato.accounting.filter import NOTHING, Charge
 from sfumato.ledger.balance import Held, charge_from_json, charge_text, held_text
 from sfumato.ledger.binding import binding_entries
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, chained, genesis
+from sfumato.ledger.names import folded
 from sfumato.ledger.store.base import COMMITTED, FORFEITED, VOIDED, AccountRow
 from sfumato.ledger.store.format import FORMAT
 from sfumato.ledger.store.rows import ACCOUNTS, PUT_ACCOUNT
@@ -88,8 +89,17 @@ def _from_2(connection: apsw.Connection) -> None:
 
 def _from_3(connection: apsw.Connection) -> None:
     """Format 3 to format 4."""
+    _fold_names(connection)
     # last: it binds the accounts as they are then
     _bind(connection)
+
+
+def _fold_names(connection: apsw.Connection) -> None:
+    """By ``folded`` an account is found whatever the spelling of its name."""
+    connection.execute("ALTER TABLE account ADD COLUMN folded TEXT NOT NULL DEFAULT ''")
+    for (each,) in list(connection.execute("SELECT id FROM account")):
+        connection.execute("UPDATE account SET folded = ? WHERE id = ?", (folded(each), each))
+    connection.execute("CREATE INDEX account_folded ON account (folded)")
 
 
 def _bind(connection: apsw.Connection) -> None:
