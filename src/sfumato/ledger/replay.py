@@ -90,7 +90,6 @@ class Book:
     frozen: str = ""
     policy: str = ""
     earlier: list[Json] = field(default_factory=list)
-    # the entry that last moved it, and the digest that it gives
     moved: int = 0
     digest: str = ""
 
@@ -166,8 +165,7 @@ class Replay:
         else:
             body = read_json(entry.body)
             act(self, entry, body)
-            if "moved" in body:
-                self._move(entry, body["moved"])
+            self._move(entry, body.get("moved", {}))
         self.heads[entry.chain] = (entry.seq, entry.hash)
 
     def ended(self) -> Iterator[tuple[tuple[str, int], bytes, bytes]]:
@@ -397,7 +395,6 @@ _ACTS: dict[str, Callable[[Replay, Entry, dict[str, Any]], None]] = {
     "freeze": Replay.freeze,
     "thaw": Replay.thaw,
     "policy": Replay.policy,
-    # accounts of an older format are bound to the chain: ``_move`` is all
     "bind": lambda *_: None,
     **dict.fromkeys(_STEPS, Replay.step),
 }
