@@ -17,6 +17,7 @@ import pytest
 import sfumato as sf
 from sfumato.engines.base import Codes
 from sfumato.engines.reference import Reference
+from sfumato.engines.stop import ENDLESS, Patience
 from sfumato.errors import AccountFrozen, EngineFailed, LedgerUnavailable
 from sfumato.ledger import Ledger
 from sfumato.ledger.journal import canonical_json
@@ -54,7 +55,12 @@ class Recording:
     def statement(self, plan: Bounded) -> str:
         return self._inner.statement(plan)
 
-    def ready(self, plan: Bounded, sampling_key: str) -> Callable[[], Mapping[Codes, tuple[int, ...]]]:
+    def wait(self, patience: Patience = ENDLESS) -> None:
+        pass
+
+    def ready(
+        self, plan: Bounded, sampling_key: str, patience: Patience = ENDLESS
+    ) -> Callable[[], Mapping[Codes, tuple[int, ...]]]:
         return lambda: self.run(plan, sampling_key)
 
     def run(self, plan: Bounded, sampling_key: str) -> Mapping[Codes, tuple[int, ...]]:
@@ -134,12 +140,12 @@ def test_the_read_finds_its_charge_marked_executing(log: list[str], ledger: Ledg
 
 
 RESERVE, EXECUTE, RUN, COMMIT = (
-    "    charge = ledger.reserve(request)\n",
+    "    charge = reserve()\n",
     "    ledger.execute(charge)\n",
     "        exact = read()\n",
     "    ledger.commit(charge, body, released=",
 )
-START = "    body: bytes | None = None\n    try:\n"
+START = '    body: bytes | None = None\n    failed = "engine"\n    try:\n'
 REDRAW = "        noise = [each.draw(len(old)) for each, old in zip(fresh.mechanisms, noise, strict=True)]\n"
 MUTANTS = {
     "reads before it reserves": (RESERVE, "    read()\n" + RESERVE),

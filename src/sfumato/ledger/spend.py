@@ -9,13 +9,12 @@ on others may close a charge. Proof: spend.proof.md.
 
 import hashlib
 import json
-import threading
 from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
+from sfumato.accounting.filter import NOTHING
 from sfumato.errors import AccountFrozen, InProgress, LeaseExpired, LedgerError, LedgerUnavailable
 from sfumato.ledger.balance import Balance, charge_from_text
 from sfumato.ledger.books import Books, balance_of
@@ -38,13 +37,14 @@ from sfumato.ledger.store.base import (
 )
 from sfumato.ledger.store.open import open_store
 from sfumato.ledger.tree import Scope
+from sfumato.ledger.turns import Turns
 from sfumato.metadata.contract import Contract
 from sfumato.noise.entropy import token
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
 
 LEASE = timedelta(hours=1)
-EXPIRED = "expired"
+EXPIRED, EXCHANGED = "expired", "exchanged"
 _COUNTED = ("engine", "crash", EXPIRED)
 _FAILURES_BEFORE_FREEZE = 3
 # How many ended leases one unit of work closes.
@@ -62,12 +62,14 @@ class Ledger(Owner):
         three failures freeze the account
         an ended lease never gives back what was read
         a shared answer is paid by everybody but those who paid it
+        several charges are taken together or not at all
+        a charge is exchanged for a dearer one only if that is admitted
     """
 
     def __init__(self, store: Store, *, lease: timedelta = LEASE) -> None:
         self._store = store
         self._lease = int(lease / timedelta(milliseconds=1))
-        self._asking = threading.Lock()
+        self._turns = Turns()
         self._beside = Beside(store.place) if store.exclusive else None
         try:
             if self._beside is not None:
@@ -87,9 +89,10 @@ class Ledger(Owner):
         """The rows, for reading (``verify``)."""
         return self._store
 
-    def one_at_a_time(self) -> AbstractContextManager[object]:
-        """Held while a question is charged and answered, so that none is paid for twice."""
-        return self._asking
+    @property
+    def turns(self) -> Turns:
+        """A lock for each question, held while it is charged and answered, so that none is paid for twice."""
+        return self._turns
 
     def close(self) -> None:
         """Signs what is there, and lets another process have it."""
@@ -118,6 +121,12 @@ class Ledger(Owner):
     def balance(self, dataset: str) -> Balance:
         """What the account of a dataset has spent, reserved and left."""
         return readable(lambda: balance_of(self._row(dataset)))
+
+    def balances(self, dataset: str, purpose: str = "", analyst: str = "") -> list[Balance]:
+        """Of every account of a path that has a limit, the dataset's first: all have to admit a charge."""
+        self._row(dataset)
+        rows = (self._store.peek(each) for each in Scope(dataset, purpose, analyst).lineage)
+        return readable(lambda: [balance_of(row) for row in rows if row is not None and row.gates])
 
     def standing(self, dataset: str, purpose: str = "", analyst: str = "") -> Standing:
         """How an account stands, and what all accounts above it leave to it."""
@@ -176,8 +185,40 @@ class Ledger(Owner):
             InProgress: the same question is being answered, or has just been; ask again.
             KeyUsed: the idempotency key is bound to something else.
         """
-        ready, charge_id = Ready.of(request), token()
-        return self._write(lambda rows: self._reserve(rows, ready, charge_id))
+        return self.reserve_all([request])[0]
+
+    def reserve_all(self, requests: Sequence[Request]) -> list[str]:
+        """Takes the costs of several requests together, or none of them; the ids of the charges.
+
+        Raises:
+            As ``reserve``, and then nothing was taken; what a refusal names as the cost is the sum.
+        """
+        ready = [(Ready.of(each), token()) for each in requests]
+
+        def unit(rows: Rows) -> list[str]:
+            if len(ready) > 1:
+                self._require_together(rows, [each for each, _ in ready])
+            return [self._reserve(rows, *each) for each in ready]
+
+        return self._write(unit)
+
+    def exchange(self, charge_id: str, request: Request) -> str:
+        """Voids a reserved charge and takes the cost of a request, in one unit; the id of the new charge.
+
+        What costs no more than the voided charge, in epsilon, rho and delta, finds room for it.
+
+        Raises:
+            As ``reserve``; then the charge stays as it was.
+            LeaseExpired: the charge was voided meanwhile.
+        """
+        ready, other = Ready.of(request), token()
+
+        def unit(rows: Rows) -> str:
+            books, row = self._at(rows, charge_id, RESERVED, VOIDED)
+            _void(rows, books, row, EXCHANGED)
+            return self._reserve(rows, ready, other)
+
+        return self._write(unit)
 
     def execute(self, charge_id: str) -> None:
         """The durable mark after which there is no refund; the data may be read now.
@@ -266,11 +307,7 @@ class Ledger(Owner):
         books = Books(rows, ready.account, ahead)
         if close_overdue(rows, rows.now(), ready.dataset, EXPIRED):
             books = Books(rows, ready.account)
-        if bound_answer(rows, ready) or rows.answer(question) or rows.under_way(question):
-            raise InProgress(
-                "The same question is being answered, or has just been.",
-                remedy="Ask again in a moment: once stored, its answer is free.",
-            )
+        _require_new(rows, ready)
         books.require_relation(ready.relations)
         books.require_open()
         self._require_sound(rows, ready)
@@ -281,6 +318,14 @@ class Ledger(Owner):
         bind(rows, ready, charge_id, seq)
         books.save()
         return charge_id
+
+    def _require_together(self, rows: Rows, ready: Sequence[Ready]) -> None:
+        """Refuses several requests of one account, all of which are new, whose sum it does not admit."""
+        close_overdue(rows, rows.now(), ready[0].dataset, EXPIRED)
+        books = Books(rows, ready[0].account)
+        for each in ready:
+            _require_new(rows, each)
+        books.require(sum((each.cost for each in ready), NOTHING), books.lineage)
 
     def _require_sound(self, rows: Rows, ready: Ready) -> None:
         """Refuses an analyst whose questions have failed three times since the owner last looked."""
@@ -332,6 +377,16 @@ def close_overdue(rows: Rows, until: int | None, dataset: str, reason: str) -> i
 
 def _close(until: Callable[[Rows], int | None], dataset: str, reason: str, rows: Rows) -> int:
     return close_overdue(rows, until(rows), dataset, reason)
+
+
+def _require_new(rows: Rows, ready: Ready) -> None:
+    """Refuses a question that has an answer, or a charge under way."""
+    question = ready.request.question
+    if bound_answer(rows, ready) or rows.answer(question) or rows.under_way(question):
+        raise InProgress(
+            "The same question is being answered, or has just been.",
+            remedy="Ask again in a moment: once stored, its answer is free.",
+        )
 
 
 def _void(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
