@@ -2,6 +2,7 @@
 """Explored laws against the sums of all outcomes in 200 bits (``accounting.laws``)."""
 
 import importlib
+import math
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,7 +10,7 @@ from fractions import Fraction
 import pytest
 from flint import arb, ctx, fmpq
 
-from sfumato.audit.explore import BITS, ONE, Explored, NoEntropy, Tape, Watched, explore, watched
+from sfumato.audit.explore import BITS, ONE, Explored, NoEntropy, Table, Tape, Watched, explore, paths_to, watched
 from sfumato.errors import InvalidDeclaration, WrongUse
 from sfumato.mechanisms import laplace, vector
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Truncated
@@ -98,6 +99,17 @@ def test_every_path_is_run_once_and_all_of_a_finite_law():
     assert set(seen.values()) == {1}
     # stated masses are floats: so near to 1 they add up
     assert explored.rest < ONE >> 48
+
+
+def test_paths_are_counted_before_they_are_gone_through():
+    # two fair coins and one that is certain, by hand: four paths of 1/4 each
+    fair, certain = Table((0, 1), (ONE // 2,) * 2, (ONE // 2,) * 2), Table((0,), (ONE,), (ONE,))
+    assert paths_to([fair, fair, certain], ONE >> 10) == 4
+    # of a law with masses 3/4 and 1/4, the likeliest of two draws leave 7/16, then 1/16
+    skewed = Table((0, 1), (3 * ONE // 4, ONE // 4), (3 * ONE // 4, ONE // 4))
+    assert [paths_to([skewed] * 2, ONE * left // 16) for left in (7, 1, 0)] == [1, 3, 4]
+    # what the table does not list is never reached
+    assert paths_to([Table((0,), (ONE // 2,), (ONE // 2,))], ONE >> 10) == math.inf
 
 
 def test_the_likeliest_draws_come_first():

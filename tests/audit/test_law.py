@@ -9,7 +9,7 @@ import pytest
 from flint import arb, ctx, fmpq
 
 from sfumato.audit.explore import ONE, Explored
-from sfumato.audit.law import Effort, law_of
+from sfumato.audit.law import Effort, is_whole, law_by_formula, law_of, paths_needed
 from sfumato.errors import InvalidDeclaration
 from sfumato.mechanisms import (
     SelectionMechanism,
@@ -210,3 +210,40 @@ def test_too_many_candidates_and_other_events_are_refused():
     with pytest.raises(InvalidDeclaration, match="No exact output law for Repeated") as error:
         law_of(mechanism, Repeated(mechanism.event(ONE_STEP), 2), [0], EFFORT)
     assert "audit" in error.value.remedy
+
+
+# of each kind: one cell, two, three noises, a stream that may stop early
+NEEDED = {
+    "one cell": (laplace(Distance(Norm.L1, Fraction(1)), 1), (0,)),
+    "two cells": (laplace(Distance(Norm.L1, Fraction(1)), 4), (0, 0)),
+    "noisy max": (report_noisy_max(ONE_STEP, 4), (0, 0)),
+    "sparse vector": (sparse_vector(ONE_STEP, 12, threshold=5, positives=1), (6, 4)),
+}
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_what_an_exploration_needs_is_known_beforehand(name):
+    mechanism, given = NEEDED[name]
+    distance = Distance(Norm.L1, Fraction(1)) if "cell" in name else ONE_STEP
+    event, aim = mechanism.event(distance), ONE >> 24
+    needed = paths_needed(mechanism, event, given, aim)
+    assert law_of(mechanism, event, given, Effort(int(1.25 * needed) + 50, aim)).rest <= aim
+    assert law_of(mechanism, event, given, Effort(int(needed / 8), aim)).rest > aim
+
+
+def test_a_formula_needs_no_paths():
+    mechanism = exponential(ONE_STEP, 1)
+    assert paths_needed(mechanism, mechanism.event(ONE_STEP), (0, 0), 0) == 0
+
+
+def test_the_formula_of_a_stream_is_the_law_of_its_verdicts_alone():
+    plain, gap = (sparse_vector(ONE_STEP, 12, threshold=5, positives=1, gap=each) for each in (False, True))
+    given, longer = (6, 4), (6, 6, 4)
+    by_formula = law_by_formula(plain, plain.event(ONE_STEP), given)
+    explored = law_of(plain, plain.event(ONE_STEP), given, Effort(60_000, ONE >> 40))
+    assert sorted(high for _, high in by_formula.masses.values()) == pytest.approx(
+        sorted(high for _, high in explored.masses.values()), rel=1e-6
+    )
+    assert law_by_formula(gap, gap.event(ONE_STEP), given) is None
+    assert [is_whole(each.event(ONE_STEP), longer) for each in (plain, gap)] == [True, False]
+    assert is_whole(gap.event(ONE_STEP), given)

@@ -56,7 +56,7 @@ def test_the_value_that_is_likelier_is_chosen(kind):
 
 def laplace(center, size, seed):
     """Noise on a fine grid: nearly every value is its own."""
-    return (center + DiscreteLaplace(10**9).sample(size, Replay(seed)) / 1e9).tolist()
+    return (center + DiscreteLaplace(2**30).sample(size, Replay(seed)) / 2**30).tolist()
 
 
 def test_a_tail_is_chosen_where_every_value_is_its_own():

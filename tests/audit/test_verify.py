@@ -46,6 +46,7 @@ from sfumato.privacy import (
 )
 
 ACCOUNT = importlib.import_module("sfumato.accounting.account")
+VERIFY = importlib.import_module("sfumato.audit.verify")
 ADD, REPLACE = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 L1, L2, L1_2, L2_2 = (Distance(norm, Fraction(v)) for v in (1, 2) for norm in (Norm.L1, Norm.L2))
 LINF, LINF_2 = Distance(Norm.LINF, Fraction(1)), Distance(Norm.LINF, Fraction(2))
@@ -368,6 +369,47 @@ def test_too_few_paths_decide_nothing():
     assert "was not gone through" in result.sentence
     # but may be enough to refute
     assert verify(laplace(L1, 1), L1, claim=PureDP(Fraction(1, 100)), paths=20).verdict is Verdict.VIOLATED
+
+
+ORDINARY = {
+    "laplace of epsilon 0.01": (laplace(L1, "0.01"), L1),
+    "noisy max with gap of epsilon 1": (report_noisy_max(LINF, 1, gap=True), LINF),
+    "sparse vector of epsilon 1": (sparse_vector(LINF, 1, threshold=5, positives=1), LINF),
+}
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+def test_ordinary_settings_are_decided(name):
+    mechanism, distance = ORDINARY[name]
+    result = verify(mechanism, distance)
+    assert result.verdict is Verdict.HOLDS, str(result)
+    whole = {str(each.neighbours) for each in result.findings if each.whole}
+    partly = {str(each.neighbours) for each in result.findings} - whole
+    assert f"HOLDS on {len(whole)} pairs" in result.sentence
+    assert (f"Not compared whole: {len(partly)} pairs" in result.sentence) is bool(partly)
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+def test_the_same_settings_with_halved_noise_are_violated(name, monkeypatch):
+    mechanism, distance = ORDINARY[name]
+    claim = account(mechanism.event(distance))
+    noise = "query_noise" if isinstance(mechanism, SparseVectorMechanism) else "noise"
+    halved = replace(mechanism, **{noise: DiscreteLaplace(getattr(mechanism, noise).scale / 2)})
+    assert verify(halved, distance, claim=claim).verdict is Verdict.VIOLATED
+
+
+def test_what_cannot_be_gone_through_is_said_and_never_held(monkeypatch):
+    gap = sparse_vector(LINF, 1, threshold=5, positives=1, gap=True)
+    seen = []
+    law_of = VERIFY.law_of
+    monkeypatch.setattr(VERIFY, "law_of", lambda *each: seen.append(each[3].paths) or law_of(*each))
+    result = verify(gap, LINF)
+    assert result.verdict is Verdict.UNDECIDED and result.needed > 10**6
+    assert "more than paths allows" in result.sentence
+    # said beforehand: hardly anything was gone through
+    assert sum(seen) < 10 * VERIFY._GLANCE
+    # a broken version, which counts a glance as whole, would call the largest noise right for nothing
+    assert {each.verdict for each in result.findings if not each.whole} != {Verdict.HOLDS}
 
 
 def test_named_neighbours_are_compared():

@@ -56,6 +56,53 @@ def test_a_head_kept_elsewhere_is_checked(shell: Shell) -> None:
     assert (ran.code, "this is an older copy" in ran.err) == (3, True)
 
 
+def test_the_ledger_and_its_key_are_pinned_at_first_use(shell: Shell) -> None:
+    shell.run("query", COUNT, "--epsilon", "1")
+    key = shell.run("ledger", "head", "--output", "kept.json").out.split()[-1]
+    first = shell.run("ledger", "verify", "--head", "kept.json")
+    assert (first.code, "pinned in" in first.out, f"key {key}" in first.out) == (0, True, True)
+    assert "pinned" not in shell.run("ledger", "verify", "--head", "kept.json").out
+    strange = shell.run("ledger", "head", "--output", "strange.json", "--key", "strange.key").out.split()[-1]
+    ran = shell.run("ledger", "verify", "--head", "strange.json")
+    assert (ran.code, f"not by the pinned key {key}" in ran.err) == (3, True)
+    # the owner says that there is a new key
+    assert shell.run("ledger", "verify", "--head", "strange.json", "--key", strange).code == 0
+    assert shell.run("ledger", "verify", "--head", "kept.json").code == 3
+    assert shell.run("ledger", "verify", "--head", "kept.json", "--key", "nonsense").code == 2
+
+
+def test_another_ledger_at_the_place_is_refused(shell: Shell) -> None:
+    shell.run("query", COUNT, "--epsilon", "1")
+    shell.run("ledger", "head", "--output", "kept.json")
+    assert shell.run("ledger", "verify", "--head", "kept.json").code == 0
+    for each in shell.folder.glob("ledger.db*"):
+        each.unlink()
+    shell.run("query", COUNT, "--epsilon", "1")
+    ran = shell.run("ledger", "verify")
+    assert (ran.code, "lies another ledger" in ran.err) == (3, True)
+    assert shell.run("ledger", "verify", "--known", "other.json").code == 0
+
+
+def test_who_looks_changes_nothing(shell: Shell) -> None:
+    shell.run("query", COUNT, "--epsilon", "1")
+    before = {each: each.read_bytes() for each in shell.folder.glob("ledger.db*")}
+    for name in ("verify", "log", "accounts", "report"):
+        options = ("--output", "page.html") if name == "report" else ()
+        assert shell.run("ledger", name, *options).code == 0
+    assert {each: each.read_bytes() for each in shell.folder.glob("ledger.db*")} == before
+
+
+def test_accounts_of_an_older_copy_are_refused(shell: Shell) -> None:
+    shell.run("query", COUNT, "--epsilon", "1")
+    shutil.copy(shell.folder / "ledger.db", shell.folder / "old.db")
+    shell.run("query", COUNT, "--epsilon", "2")
+    shutil.copy(shell.folder / "old.db", shell.folder / "ledger.db")
+    for name in ("accounts", "verify"):
+        ran = shell.run("ledger", name)
+        assert (ran.code, "this is an older copy" in ran.err) == (3, True), name
+    assert shell.run("ledger", "log").code == 0
+
+
 def test_an_altered_head_is_refused(shell: Shell) -> None:
     shell.run("query", COUNT, "--epsilon", "1")
     shell.run("ledger", "head", "--output", "kept.json")

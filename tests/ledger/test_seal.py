@@ -73,7 +73,8 @@ def test_a_history_that_was_written_anew_is_noticed(tmp_path: Path) -> None:
     for ledger in (one, other):
         paid(ledger, pure("0.1"))
     head = signed(one, tmp_path / "key")
-    (problem,) = verify(other, [head]).problems
+    stranger, problem = verify(other, [head]).problems
+    assert "is of another ledger" in stranger
     assert "it was rewritten, or is another ledger" in problem
 
 

@@ -110,7 +110,8 @@ def audit(
     each of the two inputs; one set of outputs for each direction is chosen on the first half,
     and tested on the second half, with Clopper-Pearson bounds of all four probabilities at once.
     ``delta``: by default that of the claim, else 0; a claim in rho needs one. An exception is an
-    answer like any other: who sees it learns from it. ``progress(done, total)`` is called about
+    answer like any other: who sees it learns from it. Of floats the bits are looked at too; one
+    input at 0 shows most of them. ``progress(done, total)`` is called about
     a hundred times.
 
     Guarantees:

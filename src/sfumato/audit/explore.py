@@ -8,7 +8,8 @@ it is. The likeliest draws come first, and what is not reached is counted. Proof
 
 import copy
 import heapq
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import lru_cache
 from typing import Any, NoReturn, TypeVar
@@ -27,6 +28,8 @@ from sfumato.noise.law import size_of
 BITS = 160
 ONE = 1 << BITS
 _WIDEST = 1 << 12
+# of the logarithm of a mass, where paths are counted before they are gone through
+_BIN = 0.125
 # what a law may leave beyond its listed values
 _BEYOND = ONE >> 46
 
@@ -135,6 +138,27 @@ def explore(run: Callable[[], object], tape: Tape, *, paths: int, aim: int) -> E
         reached, paths = reached + low, paths - 1
         _branch(open_paths, tape)
     return Explored(masses)
+
+
+def paths_to(tables: Sequence[Table], aim: int) -> float:
+    """About how many of the likeliest paths of such draws leave at most ``aim`` of the probability.
+
+    Infinite where the tables themselves leave more. An estimate: it decides what is gone
+    through, never what is said of it.
+    """
+    counts, masses, listed = np.ones(1), np.ones(1), 1.0
+    for table in tables:
+        own = np.array(table.highs, float) / ONE
+        bins = np.floor(-np.log(own) / _BIN).astype(int)
+        counts = np.convolve(counts, np.bincount(bins))
+        masses = np.convolve(masses, np.bincount(bins, own))
+        listed *= sum(table.lows) / ONE
+    # from the rarest on, so that small masses are not lost beside large ones
+    left = np.cumsum(masses[::-1])[::-1] + max(1 - listed, 0.0)
+    small = np.flatnonzero(left <= aim / ONE)
+    if len(small):
+        return float(counts[: small[0]].sum())
+    return float(counts.sum()) if 1 - listed <= aim / ONE else math.inf
 
 
 def watched(subject: T, tape: Tape) -> T:

@@ -10,9 +10,22 @@ mechanism holds: whether the draws follow them is for ``audit`` and the tests of
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
-from sfumato.audit.explore import BITS, ONE, Explored, NoEntropy, Tape, explore, table_of, units_of, watched
+from sfumato.audit.explore import (
+    BITS,
+    ONE,
+    Explored,
+    NoEntropy,
+    Table,
+    Tape,
+    explore,
+    paths_to,
+    table_of,
+    units_of,
+    watched,
+)
 from sfumato.audit.outcome import Key
 from sfumato.errors import InvalidDeclaration
 from sfumato.exact.exponential import exp_scaled
@@ -31,6 +44,8 @@ from sfumato.privacy.event import (
 _NONE = NoEntropy()
 # beyond, the exact integral of permute-and-flip is slow
 _MOST_CANDIDATES = 30
+# How many draws a run takes may depend on the first ones: the most that the likeliest runs take.
+_PROBES = 1_000
 # longer streams have too many paths
 _LONGEST_RUN = 2
 
@@ -53,11 +68,53 @@ def law_of(mechanism: Any, event: Event, given: Any, effort: Effort) -> Explored
         InvalidDeclaration: an event of a kind without a rule.
         WrongUse: the mechanism draws beside its noise laws.
     """
-    formula = _FORMULAS.get(type(event))
+    formula = _formula(event, given)
     if formula is not None:
         return formula(mechanism, given)
-    if isinstance(event, SparseVector) and len(given) > _LONGEST_RUN:
+    tape, run = _run(mechanism, event, given)
+    return explore(run, tape, paths=effort.paths, aim=effort.aim)
+
+
+def law_by_formula(mechanism: Any, event: Event, given: Any) -> Explored | None:
+    """The law worked out from what the mechanism holds, where that tells as much as running it."""
+    if isinstance(event, SparseVector) and not event.gap:
         return _verdicts(mechanism, given)
+    return None
+
+
+def is_whole(event: Event, given: Any) -> bool:
+    """Whether ``law_of`` is the law of all that is released: of long streams it leaves the gaps out."""
+    return not (isinstance(event, SparseVector) and event.gap and len(given) > _LONGEST_RUN)
+
+
+def paths_needed(mechanism: Any, event: Event, given: Any, aim: int) -> float:
+    """About how many paths ``law_of`` takes until it leaves ``aim``; 0 where the law is a formula.
+
+    Known from the noise laws alone, before anything is gone through.
+    """
+    if _formula(event, given) is not None:
+        return 0.0
+    tape, run = _run(mechanism, event, given)
+    longest: list[Table] = []
+
+    def probe() -> object:
+        output = run()
+        if len(tape.taken) > len(longest):
+            longest[:] = [table for table, _ in tape.taken]
+        return output
+
+    explore(probe, tape, paths=_PROBES, aim=aim)
+    return paths_to(longest, aim)
+
+
+def _formula(event: Event, given: Any) -> Callable[[Any, Any], Explored] | None:
+    if isinstance(event, SparseVector) and len(given) > _LONGEST_RUN:
+        return _verdicts
+    return _FORMULAS.get(type(event))
+
+
+def _run(mechanism: Any, event: Event, given: Any) -> tuple[Tape, Callable[[], object]]:
+    """The mechanism with its noise on a tape."""
     run = _RUNS.get(type(event))
     if run is None:
         raise InvalidDeclaration(
@@ -66,8 +123,7 @@ def law_of(mechanism: Any, event: Event, given: Any, effort: Effort) -> Explored
             remedy="Use sfumato.audit.audit: it needs only runs.",
         )
     tape = Tape()
-    copied = watched(mechanism, tape)
-    return explore(lambda: run(copied, given), tape, paths=effort.paths, aim=effort.aim)
+    return tape, partial(run, watched(mechanism, tape), given)
 
 
 def _add(mechanism: Any, exact: Sequence[int]) -> object:

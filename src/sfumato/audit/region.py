@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from sfumato.audit.float_bits import FEATURES
 from sfumato.audit.outcome import Key, Raised, key_of
 
 # What is looked at of an output: its name in words, and the function. None: there is no such thing in this output.
@@ -178,4 +179,5 @@ VIEWS: tuple[View, ...] = (
     ("the size", _size),
     ("the type of error", lambda output: output.kind if isinstance(output, Raised) else None),
     *((f"entry {index}", _entry(index)) for index in range(_ENTRIES)),
+    *FEATURES,
 )

@@ -4,8 +4,9 @@
 Proof: verify.proof.md.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -13,7 +14,7 @@ from typing import Any, TypeAlias
 from sfumato.accounting import Profile, account, approx_from_zcdp
 from sfumato.audit.divergence import Compared
 from sfumato.audit.explore import ONE, Explored
-from sfumato.audit.law import Effort, law_of
+from sfumato.audit.law import Effort, is_whole, law_by_formula, law_of, paths_needed
 from sfumato.audit.neighbours import Neighbours, worst_neighbours
 from sfumato.audit.outcome import Key, key_of
 from sfumato.audit.verdict import Verdict, number, overall, shown, table
@@ -22,6 +23,7 @@ from sfumato.exact.bracket import Bracket
 from sfumato.exact.rational import Number, positive
 from sfumato.exact.rounding import exp_down, float_up, log_up, sqrt_up
 from sfumato.privacy import ApproxDP, Distance, PureDP, ZeroConcentratedDP
+from sfumato.privacy.event import Event
 
 Claim: TypeAlias = Profile | PureDP | ApproxDP | ZeroConcentratedDP
 
@@ -30,6 +32,10 @@ ORDERS = (2, 4, 16)
 # of the claimed delta: what zCDP is given of its own where it is looked at as (epsilon, delta)
 _SHARES = (Fraction(1, 16), Fraction(1, 256))
 _MOST_PATHS = 10**8
+# the likeliest draws of an input that takes too many to be gone through
+_GLANCE = 2_000
+# an estimate may be a little short of what it takes
+_SPARE = Fraction(5, 4)
 # stated masses are floats: finer than 2^-44 in all they do not add up
 _FINEST = 44
 
@@ -46,7 +52,8 @@ class Finding:
     """One measure of the claim on one pair of neighbours.
 
     ``truth``: bounds of the true number. ``tolerance``: the claim counts as held if the truth
-    is proved to be at most that much above it.
+    is proved to be at most that much above it. ``whole``: False if only the likeliest outputs
+    were gone through, which can violate a claim and never show that it holds.
     """
 
     neighbours: Neighbours
@@ -54,6 +61,7 @@ class Finding:
     claimed: Fraction
     truth: Bracket
     tolerance: Fraction
+    whole: bool = True
 
     @property
     def verdict(self) -> Verdict:
@@ -68,7 +76,9 @@ class Verification:
     """What came of a claim: the findings, and the loss that is really there.
 
     ``epsilon``: bounds of the largest true loss over the pairs, at the claimed delta plus
-    ``tolerance``. ``unreached``: the most probability that was not gone through on any input.
+    ``tolerance``. ``unreached``: the most probability that was not gone through on any input
+    of a pair that was compared whole (of any pair, where none was). ``needed``: about how many
+    runs of the mechanism the largest input takes that was not; 0 if all pairs were compared whole.
     """
 
     mechanism: str
@@ -77,16 +87,18 @@ class Verification:
     epsilon: Bracket
     tolerance: Fraction
     unreached: float
+    needed: float = 0.0
 
     @property
     def verdict(self) -> Verdict:
-        """One pair that violates it is enough; HOLDS is for the pairs that were compared."""
-        return overall([finding.verdict for finding in self.findings])
+        """One pair that violates it is enough; HOLDS is for the pairs that were compared whole."""
+        telling = [each for each in self.findings if each.whole or each.verdict is Verdict.VIOLATED]
+        return overall([finding.verdict for finding in telling])
 
     @property
     def worst(self) -> Finding:
         """The finding that decided, of those the one furthest above its claim."""
-        decided = [each for each in self.findings if each.verdict is self.verdict]
+        decided = [each for each in self.findings if each.verdict is self.verdict] or list(self.findings)
         return max(decided, key=lambda each: (each.truth.lower - float(each.claimed), each.truth.upper))
 
     def __str__(self) -> str:
@@ -101,13 +113,18 @@ class Verification:
     @property
     def sentence(self) -> str:
         """The verdict in words."""
-        pairs = len({str(each.neighbours) for each in self.findings})
+        pairs = len({str(each.neighbours) for each in self.findings if each.whole})
+        rest = len({str(each.neighbours) for each in self.findings}) - pairs
         loss = f"The true epsilon at delta = {number(self.claim.delta + self.tolerance)} is in {shown(self.epsilon)}."
         match self.verdict:
             case Verdict.VIOLATED:
                 said = f"VIOLATED: the {self.worst.measure.value} is proved to be above {number(self.worst.claimed)}."
             case Verdict.HOLDS:
                 said = f"HOLDS on {pairs} pairs of neighbours, up to a probability of {number(self.tolerance)}."
+                if rest:
+                    said += f" Not compared whole: {rest} pairs."
+            case _ if self.needed and not pairs:
+                said = f"UNDECIDED: one input takes about {self.needed:.1g} runs, more than paths allows; most was not gone through."
             case _:
                 said = f"UNDECIDED: a probability of up to {self.unreached:.2g} was not gone through."
         return f"{self.mechanism}: {said} {loss}"
@@ -125,7 +142,7 @@ def verify(
     claim: Claim | None = None,
     neighbours: Iterable[tuple[Any, Any]] | None = None,
     tolerance: Number = "1e-9",
-    paths: int = 200_000,
+    paths: int = 150_000,
 ) -> Verification:
     """Compares what is claimed of a mechanism with its exact output laws on neighbours ``distance`` apart.
 
@@ -163,34 +180,78 @@ def verify(
         raise InvalidDeclaration("No neighbours to compare.", allowed="one pair of inputs or more")
     slack = positive("tolerance", tolerance, at_most=Fraction(1, 2))
     slack = min(slack, claimed.delta / 100) if claimed.delta else slack
-    laws: dict[Key, Explored] = {}
-    effort = Effort(_count(paths), _aim(claimed, slack))
-    for each in (side for pair in pairs for side in (pair.one, pair.other)):
-        if key_of(each) not in laws:
-            laws[key_of(each)] = law_of(mechanism, event, each, effort)
-    compared = [
-        (pair, Compared(laws[key_of(one)], laws[key_of(other)]))
-        for pair in pairs
-        for one, other in ((pair.one, pair.other), (pair.other, pair.one))
-    ]
+    compared = _compared(mechanism, event, pairs, Effort(_count(paths), _aim(claimed, slack)))
+    whole = [each for each in compared if each.whole]
+    told = [(each.laws.epsilon(claimed.delta + slack), each.whole) for each in compared]
     return Verification(
         type(mechanism).__name__,
         claimed,
-        tuple(finding for pair, laws_of in compared for finding in _findings(pair, laws_of, claimed, slack)),
-        _largest([laws_of.epsilon(claimed.delta + slack) for _, laws_of in compared]),
+        tuple(finding for each in compared for finding in _findings(each, claimed, slack)),
+        Bracket(
+            max(bounds.lower for bounds, _ in told),
+            max((bounds.upper for bounds, is_whole in told if is_whole), default=math.inf),
+        ),
         slack,
-        float_up(Fraction(max(law.rest for law in laws.values()), ONE)),
+        float_up(Fraction(max(each.rest for each in whole or compared), ONE)),
+        max(each.needed for each in compared),
     )
 
 
-def _findings(pair: Neighbours, laws: Compared, claim: Profile, slack: Fraction) -> list[Finding]:
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """The output laws on a pair of neighbours, in one direction."""
+
+    neighbours: Neighbours
+    laws: Compared
+    whole: bool
+    rest: int
+    needed: float
+
+
+def _compared(mechanism: Any, event: Event, pairs: Iterable[Neighbours], effort: Effort) -> list[_Pair]:
+    """The laws on each pair: whole while ``effort`` lasts, then by formula or of the likeliest draws."""
+    known: dict[Key, Explored] = {}
+    left = float(effort.paths)
+    compared: list[_Pair] = []
+    for pair in pairs:
+        sides = [each for each in (pair.one, pair.other) if key_of(each) not in known]
+        needs = [paths_needed(mechanism, event, each, effort.aim) for each in sides]
+        if sum(needs) <= left:
+            left -= sum(needs)
+            for each, need in zip(sides, needs, strict=True):
+                allowed = replace(effort, paths=int(need * _SPARE) + _GLANCE)
+                known[key_of(each)] = law_of(mechanism, event, each, allowed)
+            laws = known[key_of(pair.one)], known[key_of(pair.other)]
+            compared += _both_ways(pair, *laws, whole=is_whole(event, pair.one))
+            continue
+        glance = replace(effort, paths=min(_GLANCE, effort.paths))
+        seen = [law_of(mechanism, event, each, glance) for each in (pair.one, pair.other)]
+        compared += _both_ways(pair, *seen, whole=False, needed=max(needs))
+        formulas = [law_by_formula(mechanism, event, each) for each in (pair.one, pair.other)]
+        if formulas[0] is not None and formulas[1] is not None:
+            compared += _both_ways(pair, formulas[0], formulas[1], whole=True)
+    return compared
+
+
+def _both_ways(
+    pair: Neighbours, one: Explored, other: Explored, *, whole: bool, needed: float = 0.0
+) -> Iterator[_Pair]:
+    """A pair in both directions."""
+    rest = max(one.rest, other.rest)
+    for laws in (Compared(one, other), Compared(other, one)):
+        yield _Pair(pair, laws, whole, rest, needed)
+
+
+def _findings(pair: _Pair, claim: Profile, slack: Fraction) -> list[Finding]:
     """The claim in each of its measures, on one pair in one direction."""
-    found = []
+    found, laws = [], pair.laws
     if claim.epsilon is not None:
-        found.append(Finding(pair, Measure.DELTA, claim.delta, laws.delta(claim.epsilon), slack))
+        truth = laws.delta(claim.epsilon)
+        found.append(Finding(pair.neighbours, Measure.DELTA, claim.delta, truth, slack, pair.whole))
     # a rho that the epsilon implies is held where that is
     if claim.epsilon is None or claim.rho < claim.epsilon**2 / 2:
-        found.append(Finding(pair, Measure.RHO, claim.rho, _rho(laws, claim, slack), slack))
+        truth = _rho(laws, claim, slack)
+        found.append(Finding(pair.neighbours, Measure.RHO, claim.rho, truth, slack, pair.whole))
     return found
 
 
@@ -233,10 +294,6 @@ def _profile(claim: object) -> Profile:
             raise InvalidDeclaration(
                 f"A claim of type {type(claim).__name__}.", allowed="Profile, PureDP, ApproxDP, ZeroConcentratedDP"
             )
-
-
-def _largest(bounds: list[Bracket]) -> Bracket:
-    return Bracket(max(each.lower for each in bounds), max(each.upper for each in bounds))
 
 
 def _count(paths: int) -> int:

@@ -12,6 +12,7 @@ from sfumato.audit.attack import Audit
 from sfumato.audit.catalogue import Checked, Promised, catalogue
 from sfumato.audit.verdict import Verdict, number, shown, table
 from sfumato.audit.verify import Measure, Verification
+from sfumato.cli.audit_function import audit_function, claim_of
 from sfumato.cli.options import as_json
 from sfumato.errors import Failed
 from sfumato.exact.bracket import Bracket
@@ -33,8 +34,31 @@ _PROMISE = {Verdict.HOLDS: "holds", Verdict.VIOLATED: "BROKEN", Verdict.UNDECIDE
 )
 @click.option("--mechanism", "names", multiple=True, metavar="NAME", help="Only this one; may be repeated.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
-def command(runs: int, names: tuple[str, ...], form: str) -> None:
-    """Try to break the promise of every mechanism. Exit 3 if one is broken."""
+@click.option("--function", "place", metavar="FILE:NAME", help="A mechanism of your own instead: a Python function.")
+@click.option("--input", "inputs", nargs=2, default=("0", "1"), show_default=True, help="Its two inputs, as JSON.")
+@click.option("--epsilon", help="What --function claims.")
+@click.option("--delta", help="What --function claims besides.")
+def command(
+    *,
+    runs: int,
+    names: tuple[str, ...],
+    form: str,
+    place: str | None,
+    inputs: tuple[str, str],
+    epsilon: str | None,
+    delta: str | None,
+) -> None:
+    """Try to break the promise of every mechanism, or of one of your own. Exit 3 if one is broken."""
+    if place is not None:
+        if names:
+            raise click.UsageError("--mechanism and --function: name one of them.")
+        with _progress() as bar:
+            task = bar.add_task(place, total=1)
+            ran = audit_function(place, inputs, claim_of(epsilon, delta), runs, _within(bar, task, 0))
+        _show_function(ran, form)
+        return
+    if epsilon is not None or delta is not None:
+        raise click.UsageError("--epsilon and --delta state the claim of --function.")
     checked = _checked(_chosen(names), runs)
     click.echo(as_json([_json(each) for each in checked]) if form == "json" else _table(checked))
     broken = [each.promised.name for each in checked if each.verdict is Verdict.VIOLATED]
@@ -43,6 +67,13 @@ def command(runs: int, names: tuple[str, ...], form: str) -> None:
             f"Broken promises: {', '.join(broken)}.",
             remedy="Answer nothing with these mechanisms, and report it: it is a fault of sfumato.",
         )
+
+
+def _show_function(ran: Audit, form: str) -> None:
+    """The result of a user's own mechanism."""
+    click.echo(as_json(_runs_json(ran)) if form == "json" else str(ran))
+    if ran.verdict is Verdict.VIOLATED:
+        raise Failed(f"The claim of {ran.mechanism} is broken.", remedy="Do not release anything with this function.")
 
 
 def _chosen(names: Sequence[str]) -> list[Promised]:
@@ -56,15 +87,20 @@ def _chosen(names: Sequence[str]) -> list[Promised]:
 
 def _checked(chosen: Sequence[Promised], runs: int) -> list[Checked]:
     """The checks, with a bar on a terminal: all of them take a minute or two."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with _progress() as bar:
         task = bar.add_task("mechanisms", total=len(chosen))
         found: list[Checked] = []
         for each in chosen:
             bar.update(task, description=each.name, completed=len(found))
             found.append(each.check(runs, _within(bar, task, len(found))))
     return found
+
+
+def _progress() -> Progress:
+    """A bar on a terminal, nothing elsewhere."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
 def _within(bar: Progress, task: TaskID, before: int) -> Callable[[int, int], None]:

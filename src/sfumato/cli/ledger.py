@@ -12,6 +12,7 @@ import click
 from sfumato.cli.options import config, require_outputs, write_file
 from sfumato.engines.files import is_same
 from sfumato.errors import LedgerCorrupt, WrongUse
+from sfumato.ledger.pins import Known, Pin
 from sfumato.ledger.seal import Head, Signer
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import Rows
@@ -63,14 +64,33 @@ def opened(config: str) -> Iterator[tuple[Ledger, Declarations]]:
         ledger.close()
 
 
+@contextmanager
+def reading(config: str) -> Iterator[tuple[Ledger, Declarations]]:
+    """The ledger that a file declares, opened to be read: nothing of it is changed."""
+    declared = read_declarations(config)
+    ledger = Ledger.open(declared.ledger, read_only=True)
+    try:
+        yield ledger, declared
+    finally:
+        ledger.close()
+
+
 @command.command("verify")
 @config
 @click.option("--head", "heads", multiple=True, type=click.Path(), help="A head kept elsewhere; may be repeated.")
-def verify(config: str, heads: tuple[str, ...]) -> None:
-    """Replay the journal: the chains, every cost, every account, every answer, every head kept elsewhere."""
-    kept = [_read_head(path) for path in heads]
-    with opened(config) as (ledger, _):
-        report = verify_ledger(ledger, kept)
+@click.option("--key", help="The public key that must have signed it [default: as pinned at first use].")
+@click.option("--known", type=click.Path(dir_okay=False), help="The file of the pins [default: in ~/.local/state].")
+def verify(config: str, heads: tuple[str, ...], key: str | None, known: str | None) -> None:
+    """Replay the journal: the chains, every cost, every account, every answer, every head kept elsewhere.
+
+    The first verify with a head pins the ledger and the key that signed; later ones refuse others.
+    """
+    kept, pins = [_read_head(path) for path in heads], Known(known)
+    with reading(config) as (ledger, _):
+        place, identity = ledger.store.place, ledger.store.identity
+        pinned = pins.find(place)
+        _require_same(place, identity, pinned, pins)
+        report = verify_ledger(ledger, kept, key=key or (pinned.key if pinned else ""))
     click.echo(f"{report.entries} entries, {report.charges} charges, head {report.head}")
     if report.problems:
         raise LedgerCorrupt(
@@ -82,6 +102,19 @@ def verify(config: str, heads: tuple[str, ...]) -> None:
     )
     for path, head in zip(heads, kept, strict=True):
         click.echo(f"on the chain: {path}, of {head.at}, signed by {head.public_key}")
+    if kept and pinned != Pin(identity, kept[0].public_key):
+        pins.keep(place, Pin(identity, kept[0].public_key))
+        click.echo(f"pinned in {pins.path}: ledger {identity}, key {kept[0].public_key}")
+
+
+def _require_same(place: str, identity: str, pinned: Pin | None, pins: Known) -> None:
+    """Refuses another ledger than the one that was pinned at the place."""
+    if pinned is not None and pinned.ledger != identity:
+        raise LedgerCorrupt(
+            f"At {place} lies another ledger ({identity}) than the one that was verified there before "
+            f"({pinned.ledger}).",
+            remedy=f"Find out why. If it is meant to be another, take the line of this place out of {pins.path}.",
+        )
 
 
 @command.command("head")
@@ -121,7 +154,7 @@ def log(config: str, form: str, last: int | None) -> None:
                     about = body.get("charge") or body.get("account") or chain
                     click.echo(f"{entry.at}  {entry.seq:>7}  {entry.kind:<9}  {about}")
 
-    with opened(config) as (ledger, _):
+    with reading(config) as (ledger, _):
         ledger.store.read(show)
 
 

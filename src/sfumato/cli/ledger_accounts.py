@@ -3,7 +3,7 @@
 
 import click
 
-from sfumato.cli.ledger import opened
+from sfumato.cli.ledger import opened, reading
 from sfumato.cli.options import as_json, config
 from sfumato.errors import WrongUse
 from sfumato.exact.rational import decimal_text
@@ -31,7 +31,8 @@ _delta = click.option("--delta", default="0", show_default=True, help="The delta
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def _accounts(config: str, form: str) -> None:
     """Every account: limit, spent, left."""
-    with opened(config) as (ledger, _):
+    with reading(config) as (ledger, _):
+        ledger.require_newest()
         standings = ledger.accounts()
     if form == "json":
         click.echo(as_json([_to_json(each) for each in standings]))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from sfumato.cli.ledger import opened
+from sfumato.cli.ledger import opened, reading
 from sfumato.cli.options import config, require_outputs, write_file
 from sfumato.errors import WrongUse
 from sfumato.ledger.archive import lines, load
@@ -74,7 +74,7 @@ def _migrate(config: str, target: str | None) -> None:
 def _report(config: str, output: str, language: str) -> None:
     """One page in plain words: what was released, by whom, for what purpose, at what cost, what is left."""
     require_outputs(config, output)
-    with opened(config) as (ledger, declared):
+    with reading(config) as (ledger, declared):
         found = summary(ledger, declared.dataset.name)
     write_file(output, page(found, language).encode())
     click.echo(output)

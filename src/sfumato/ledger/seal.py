@@ -79,6 +79,8 @@ class Head:
 
     def differences(self, rows: Rows) -> Iterator[str]:
         """Where the chains do not pass through this head."""
+        if not self.chains:
+            yield f"the head of {self.at} names no chain: it says nothing"
         for chain, (seq, last) in self.chains.items():
             name = f"the chain of {chain!r}" if chain else "the chain of format 1"
             end, entry = rows.last_entry(chain), rows.entry(chain, seq)
@@ -120,16 +122,24 @@ class Beside:
         self._head = Path(f"{place}.head")
         self._place = place
 
+    def head(self) -> Head | None:
+        """The head that was left, if there is one.
+
+        Raises:
+            LedgerCorrupt: what lies there is none.
+        """
+        if not self._head.is_file():
+            return None
+        return Head.from_text(self._head.read_text(encoding="utf-8", errors="replace"))
+
     def require_not_older(self, store: Store) -> None:
         """Refuses a ledger that is behind the head that was left beside it.
 
         Raises:
             LedgerCorrupt: it is; says how the owner overrides.
         """
-        if not self._head.is_file():
-            return
-        head = Head.from_text(self._head.read_text(encoding="utf-8", errors="replace"))
-        found = store.read(lambda rows: list(head.differences(rows)))
+        head = self.head()
+        found = store.read(lambda rows: list(head.differences(rows))) if head else []
         if found:
             raise LedgerCorrupt(
                 f"The ledger {self._place!r} forgets what was spent: {found[0]}.",

@@ -21,7 +21,7 @@ from sfumato.ledger.books import Books, balance_of
 from sfumato.ledger.owner import Owner, readable
 from sfumato.ledger.recall import bind, bound_answer, give, shared_answer
 from sfumato.ledger.request import Ready, Request
-from sfumato.ledger.seal import Beside
+from sfumato.ledger.seal import Beside, Head
 from sfumato.ledger.standing import Standing, standing_of
 from sfumato.ledger.store.base import (
     COMMITTED,
@@ -72,17 +72,25 @@ class Ledger(Owner):
         self._turns = Turns()
         self._beside = Beside(store.place) if store.exclusive else None
         try:
-            if self._beside is not None:
-                self._beside.require_not_older(store)
-            self._recover()
+            if not store.read_only:
+                self.require_newest()
+                self._recover()
         except BaseException:
             store.close()
             raise
 
     @classmethod
-    def open(cls, place: str | Path, *, create: bool = True, lease: timedelta = LEASE) -> "Ledger":
-        """The ledger in a file, or behind a postgresql:// address; made if it is not there."""
-        return cls(open_store(place, create=create), lease=lease)
+    def open(
+        cls, place: str | Path, *, create: bool = True, lease: timedelta = LEASE, read_only: bool = False
+    ) -> "Ledger":
+        """The ledger in a file, or behind a postgresql:// address; made if it is not there.
+
+        ``read_only``: for whoever may or will only look: it must be there, nothing of it is
+        changed, and what would change it raises ``LedgerReadOnly``. A file needs no write
+        access then, and a role of a server only SELECT. Only ``verify`` looks at the head that
+        lies beside a file.
+        """
+        return cls(open_store(place, create=create, read_only=read_only), lease=lease)
 
     @property
     def store(self) -> Store:
@@ -97,12 +105,30 @@ class Ledger(Owner):
     def close(self) -> None:
         """Signs what is there, and lets another process have it."""
         try:
-            if self._beside is not None:
+            if self._beside is not None and not self._store.read_only:
                 self._beside.keep(self._store)
         except (LedgerError, OSError):
             pass  # closed before, a fork, or a full disk: the head that lies there stays true
         finally:
             self._store.close()
+
+    def require_newest(self) -> None:
+        """Refuses a ledger in a file that is behind the head that was left beside it.
+
+        Raises:
+            LedgerCorrupt: it is; says how the owner overrides.
+        """
+        if self._beside is not None:
+            self._beside.require_not_older(self._store)
+
+    def heads_beside(self) -> list[Head]:
+        """The head that was left beside a file, if there is one.
+
+        Raises:
+            LedgerCorrupt: what lies there is none.
+        """
+        found = self._beside.head() if self._beside is not None else None
+        return [found] if found else []
 
     def require_contract(self, contract: Contract) -> None:
         """Refuses if the dataset is known under another contract; writes nothing."""

@@ -11,8 +11,9 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sfumato.errors import SfumatoError
+from sfumato.errors import LedgerCorrupt, SfumatoError
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, is_intact
+from sfumato.ledger.pins import Pin
 from sfumato.ledger.replay import DIGEST, Replay, answer_digest, row_digest, stored_digest
 from sfumato.ledger.seal import Head
 from sfumato.ledger.spend import Ledger
@@ -35,19 +36,30 @@ class Report:
     head: str
 
 
-def verify(ledger: Ledger, heads: Sequence[Head] = ()) -> Report:
+def verify(ledger: Ledger, heads: Sequence[Head] = (), *, key: str = "") -> Report:
     """Replays the journal against everything that is stored, and against heads noted before.
 
     What is taken off the end, from every table alike, leaves a ledger that was once true: only
-    a head that was kept elsewhere tells. Charges wait until this ends, on a ledger in a file.
+    a head that was kept elsewhere tells. It has to be of this ledger, and signed by ``key``
+    (by default that of the first head). The head beside a file, signed by whatever key, is
+    looked at too. Charges wait until this ends, on a ledger in a file.
 
     Guarantees:
         an edited row is found
         a deleted charge is found
         a swapped answer is found
         an older copy is found
+
+    Raises:
+        WrongUse: a key that is no Ed25519 public key in hexadecimal.
     """
     problems = [f"the store is damaged: {found}" for found in ledger.store.damage()]
+    if heads:
+        problems += Pin(ledger.store.identity, key or heads[0].public_key).differences(heads)
+    try:
+        heads = (*heads, *ledger.heads_beside())
+    except LedgerCorrupt as error:
+        problems.append(f"the head beside the ledger: {error.problem}")
     try:
         return ledger.store.read(lambda rows: check(rows, problems, heads))
     except SfumatoError as error:

@@ -23,6 +23,7 @@ from sfumato.errors import (
 )
 from sfumato.ledger.store import postgres as module
 from sfumato.ledger.store.base import AccountRow, Rows, Store
+from sfumato.ledger.store.format import FORMAT
 from sfumato.ledger.store.postgres import Postgres
 from sfumato.ledger.store.postgres_rows import CLOCK
 from tests.contracts.ledger_store import LedgerStoreContract
@@ -413,8 +414,8 @@ def test_a_database_of_another_encoding_is_refused(postgres: Cluster, database: 
 
 def test_a_newer_format_is_refused_and_left_alone(database: str) -> None:
     Postgres(database).close()
-    administered(database, "UPDATE sfumato.meta SET value = '4' WHERE name = 'version'")
-    with pytest.raises(LedgerTooNew, match="has format 4"):
+    administered(database, f"UPDATE sfumato.meta SET value = '{FORMAT + 1}' WHERE name = 'version'")
+    with pytest.raises(LedgerTooNew, match=f"has format {FORMAT + 1}"):
         Postgres(database)
 
 

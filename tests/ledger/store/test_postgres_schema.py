@@ -5,9 +5,8 @@ import psycopg
 import pytest
 
 from sfumato.ledger.spend import Ledger
-from sfumato.ledger.store import sqlite_schema
 from sfumato.ledger.store.postgres import Postgres
-from sfumato.ledger.store.postgres_schema import GUARDS, SCHEMA, VERSION, create_tables, has_tables
+from sfumato.ledger.store.postgres_schema import GUARDS, SCHEMA, create_tables, has_tables
 from sfumato.ledger.verify import verify
 from sfumato.privacy.budget import Budget
 from tests.contracts.charges import contract, paid, pure
@@ -47,10 +46,6 @@ def test_a_ledger_of_format_2_comes_forward_with_all_that_it_holds(database: str
     paid(ledger, pure("0.1", "two"), b"two", released=("p",))
     assert ledger.released(["p"]) == {"p": [b"two"]}
     assert ledger.balance("d").spent.epsilon == 2 * 10**11
-
-
-def test_both_stores_write_one_format() -> None:
-    assert VERSION == sqlite_schema.VERSION
 
 
 def test_every_text_compares_by_its_bytes(made: str) -> None:

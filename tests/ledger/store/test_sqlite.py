@@ -22,7 +22,8 @@ from sfumato.errors import (
 )
 from sfumato.ledger import Ledger
 from sfumato.ledger.store.base import Store
-from sfumato.ledger.store.sqlite import SCHEMA_VERSION, SQLite
+from sfumato.ledger.store.format import FORMAT
+from sfumato.ledger.store.sqlite import SQLite
 from tests.contracts.charges import opened, paid, pure
 from tests.contracts.ledger_store import LedgerStoreContract
 
@@ -129,10 +130,10 @@ def test_the_database_of_another_program_is_refused_and_left_alone(tmp_path: Pat
 
 def test_a_newer_format_is_refused_and_left_alone(path: Path) -> None:
     newer = apsw.Connection(str(path))
-    newer.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    newer.execute(f"PRAGMA user_version = {FORMAT + 1}")
     newer.close()
     before = path.read_bytes()
-    with pytest.raises(LedgerTooNew, match=f"has format {SCHEMA_VERSION + 1}; this version reads up to"):
+    with pytest.raises(LedgerTooNew, match=f"has format {FORMAT + 1}; this version reads up to"):
         Ledger.open(path)
     assert path.read_bytes() == before
 

@@ -13,6 +13,7 @@ from sfumato.ledger import Ledger, verify
 from sfumato.ledger.journal import LEGACY
 from sfumato.ledger.store import sqlite_schema
 from sfumato.ledger.store.base import COMMITTED, FORFEITED, VOIDED
+from sfumato.ledger.store.format import FORMAT
 from sfumato.privacy import Budget
 from tests.contracts.charges import charges, contract, paid, pure
 
@@ -46,7 +47,7 @@ def test_a_ledger_of_format_2_comes_forward_and_verifies(tmp_path: Path) -> None
     paid(ledger, pure("0.1", "new"), b"new answer", released=("p",))
     assert ledger.released(["p"]) == {"p": [b"new answer"]}
     ledger.close()
-    assert version(path) == sqlite_schema.VERSION
+    assert version(path) == FORMAT
     assert verify(Ledger.open(path)).problems == ()
 
 
@@ -58,7 +59,7 @@ def test_an_old_ledger_comes_forward_and_verifies(path: Path) -> None:
     ledger = Ledger.open(path)
     assert verify(ledger).problems == ()
     ledger.close()
-    assert version(path) == sqlite_schema.VERSION
+    assert version(path) == FORMAT
     assert verify(Ledger.open(path)).problems == ()
 
 

@@ -246,6 +246,11 @@ class Store(Protocol):
         """Whether one process holds it, so that charges left open by an earlier one are dead."""
         ...
 
+    @property
+    def read_only(self) -> bool:
+        """Whether it was opened to be read: ``write`` raises ``LedgerReadOnly``."""
+        ...
+
     def write(self, unit: Callable[[Rows], T]) -> T:
         """Runs a unit of work, all or nothing, and returns what it returns once that is on disk.
 

@@ -37,13 +37,13 @@ from sfumato.errors import (
     LedgerUnavailable,
 )
 from sfumato.ledger.store.base import AccountRow, Rows
+from sfumato.ledger.store.format import FORMAT
 from sfumato.ledger.store.pool import Pool
 from sfumato.ledger.store.postgres_rows import CLOCK, Connection, Cursor, PostgresRows, placed
 from sfumato.ledger.store.postgres_schema import (
     GUARDS,
     PATH,
     SCHEMA,
-    VERSION,
     create_tables,
     has_tables,
     upgrade_tables,
@@ -95,6 +95,7 @@ class Postgres:
     """
 
     exclusive = False
+    read_only = False
 
     def __init__(self, url: str, *, create: bool = True) -> None:
         self.place = _place(url)
@@ -124,11 +125,7 @@ class Postgres:
         return self._with_connection(look)
 
     def damage(self) -> list[str]:
-        def look(connection: Connection) -> list[str]:
-            found = {row[0] for row in connection.execute(_FOUND_GUARDS, (SCHEMA,)).fetchall()}
-            return [f"the constraint {name} is missing or invalid" for name in sorted(GUARDS - found)]
-
-        return self._with_connection(look)
+        return self._with_connection(missing_guards)
 
     def checkpoint(self) -> None:
         """The server's own business."""
@@ -221,12 +218,12 @@ class Postgres:
             self._durably = str(_value(connection.execute("SHOW synchronous_commit")))
             about: dict[str, str] = dict(connection.execute(f"SELECT name, value FROM {SCHEMA}.meta").fetchall())
             version, identity = int(about["version"]), about["identity"]
-            if version > VERSION:
+            if version > FORMAT:
                 raise LedgerTooNew(
-                    f"The ledger {self.place} has format {version}; this version reads up to {VERSION}.",
+                    f"The ledger {self.place} has format {version}; this version reads up to {FORMAT}.",
                     remedy="Use the newer sfumato that wrote it. Nothing was changed.",
                 )
-            if version < VERSION:
+            if version < FORMAT:
                 upgrade_tables(connection)
             return identity
 
@@ -234,6 +231,12 @@ class Postgres:
             return self._with_connection(prepare)
         except (KeyError, ValueError):
             raise _corrupt(self.place) from None
+
+
+def missing_guards(connection: Connection) -> list[str]:
+    """The constraints that the tables must have and have not."""
+    found = {row[0] for row in connection.execute(_FOUND_GUARDS, (SCHEMA,)).fetchall()}
+    return [f"the constraint {name} is missing or invalid" for name in sorted(GUARDS - found)]
 
 
 def _connected(url: str) -> Connection:

@@ -4,15 +4,15 @@
 Texts compare by their bytes (``COLLATE "C"``), whatever the database's language.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
 
 from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, RESERVED, VOIDED
+from sfumato.ledger.store.format import FORMAT
 from sfumato.noise.entropy import token
 
-# Of the format, the same number as SQLite's; format 1 was SQLite's alone.
-VERSION = 3
 SCHEMA = "sfumato"
 # Nobody's temporary table stands before ours.
 PATH = f"{SCHEMA}, pg_temp"
@@ -21,6 +21,7 @@ _TEXT = 'TEXT COLLATE "C" NOT NULL'
 _STATES = ", ".join(f"'{state}'" for state in (RESERVED, EXECUTING, COMMITTED, FORFEITED, VOIDED))
 _OPEN = f"state IN ('{RESERVED}', '{EXECUTING}')"
 
+# since format 2, the first of this store
 _TABLES = f"""
 CREATE TABLE meta (name {_TEXT} PRIMARY KEY, value {_TEXT});
 CREATE TABLE journal (chain {_TEXT}, seq BIGINT NOT NULL, at {_TEXT}, kind {_TEXT}, body {_TEXT},
@@ -77,9 +78,10 @@ def create_tables(connection: psycopg.Connection[Any]) -> None:
         if connection.execute("SELECT FROM pg_namespace WHERE nspname = $1", (SCHEMA,)).fetchone() is None:
             connection.execute(f"CREATE SCHEMA {SCHEMA}")
         connection.execute("SELECT set_config('search_path', $1, true)", (PATH,))
-        connection.execute(_TABLES + _PARTS)
-        for about in (("version", str(VERSION)), ("identity", token())):
+        connection.execute(_TABLES)
+        for about in (("version", "2"), ("identity", token())):
             connection.execute("INSERT INTO meta VALUES ($1, $2)", about)
+        _upgrade(connection, 2)
 
 
 def upgrade_tables(connection: psycopg.Connection[Any]) -> None:
@@ -88,6 +90,24 @@ def upgrade_tables(connection: psycopg.Connection[Any]) -> None:
         connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", (SCHEMA,))
         connection.execute("SELECT set_config('search_path', $1, true)", (PATH,))
         version = connection.execute("SELECT value FROM meta WHERE name = 'version' FOR UPDATE").fetchone()
-        if version == ("2",):
-            connection.execute(_PARTS)
-            connection.execute("UPDATE meta SET value = $1 WHERE name = 'version'", (str(VERSION),))
+        if version is not None:
+            _upgrade(connection, int(version[0]))
+
+
+def _upgrade(connection: psycopg.Connection[Any], version: int) -> None:
+    for each in range(version, FORMAT):
+        _STEPS[each](connection)
+    connection.execute("UPDATE meta SET value = $1 WHERE name = 'version'", (str(FORMAT),))
+
+
+def _from_2(connection: psycopg.Connection[Any]) -> None:
+    """Format 2 to format 3."""
+    connection.execute(_PARTS)
+
+
+def _from_3(connection: psycopg.Connection[Any]) -> None:
+    """Format 3 to format 4."""
+
+
+# by format, the step to the next one; a new ledger takes all of them
+_STEPS: dict[int, Callable[[psycopg.Connection[Any]], None]] = {2: _from_2, 3: _from_3}

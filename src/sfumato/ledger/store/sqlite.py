@@ -15,14 +15,13 @@ from typing import TypeVar
 
 import apsw
 
-from sfumato.errors import LedgerBusy, LedgerError, LedgerTooNew, LedgerUnavailable
+from sfumato.errors import LedgerBusy, LedgerError, LedgerUnavailable
 from sfumato.ledger.store import sqlite_schema
 from sfumato.ledger.store.base import AccountRow, Rows
+from sfumato.ledger.store.format import FORMAT, too_new
 from sfumato.ledger.store.sqlite_file import busy, corrupt, hold, let_go, make, place_of, read_only, widen
 from sfumato.ledger.store.sqlite_rows import SQLiteRows
 from sfumato.ledger.store.writer import Task, Writer
-
-SCHEMA_VERSION = sqlite_schema.VERSION
 
 T = TypeVar("T")
 
@@ -36,7 +35,7 @@ class SQLite:
 
     def __init__(self, path: str | Path, *, create: bool = True) -> None:
         self.place = place_of(path)
-        self.exclusive = True
+        self.exclusive, self.read_only = True, False
         self._process = os.getpid()
         self._locks: list[int] = []
         try:
@@ -127,7 +126,7 @@ class _Batches:
         try:
             return self._prepare()
         except apsw.Error as error:
-            raise _translate(error, self._path) from None
+            raise translated(error, self._path) from None
 
     def _prepare(self) -> str:
         run = self._connection.execute
@@ -135,17 +134,14 @@ class _Batches:
         version, application = self._text("PRAGMA user_version"), self._text("PRAGMA application_id")
         if int(application) != sqlite_schema.APPLICATION:
             raise corrupt(self._path)
-        if int(version) > SCHEMA_VERSION:
-            raise LedgerTooNew(
-                f"The ledger {self._path!r} has format {version}; this version reads up to {SCHEMA_VERSION}.",
-                remedy="Use the newer sfumato that wrote it. Nothing was changed.",
-            )
+        if int(version) > FORMAT:
+            raise too_new(repr(self._path), int(version))
         run("PRAGMA journal_mode = WAL")
         run("PRAGMA synchronous = FULL")
         run("PRAGMA cache_size = -65536")
         run("BEGIN IMMEDIATE")  # takes the lock for good, and finds out whether the file can be written
         try:
-            if int(version) < SCHEMA_VERSION:
+            if int(version) < FORMAT:
                 sqlite_schema.upgrade(self._connection, int(version))
             run("COMMIT")
         except BaseException as error:
@@ -238,7 +234,7 @@ class _Batches:
         self.rows.undone()
 
     def _typed(self, error: BaseException) -> BaseException:
-        return _translate(error, self._path) if isinstance(error, apsw.Error) else error
+        return translated(error, self._path) if isinstance(error, apsw.Error) else error
 
 
 class _Ending:
@@ -271,10 +267,11 @@ def _opened(path: str) -> apsw.Connection:
     try:
         return apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
     except apsw.Error as error:
-        raise _translate(error, path) from None
+        raise translated(error, path) from None
 
 
-def _translate(error: apsw.Error, path: str) -> LedgerError:
+def translated(error: apsw.Error, path: str) -> LedgerError:
+    """SQLite's errors as ours."""
     match error:
         case apsw.BusyError() | apsw.LockedError():
             return busy(path)

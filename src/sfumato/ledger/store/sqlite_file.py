@@ -33,7 +33,7 @@ def hold(name: str, path: str, held: list[int], *, create: bool) -> None:
     try:
         descriptor = os.open(name, os.O_RDWR | (os.O_CREAT if name != path else 0), 0o600)
     except OSError as error:
-        raise _unopenable(path, error) from None
+        raise unopenable(path, error) from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -68,7 +68,7 @@ def make(path: str) -> None:
         Path(fresh).replace(path)
         sync_folder(path)
     except OSError as error:
-        raise _unopenable(path, error) from None
+        raise unopenable(path, error) from None
     except apsw.Error as error:
         Path(fresh).unlink(missing_ok=True)
         raise LedgerUnavailable(
@@ -127,7 +127,8 @@ def corrupt(path: str) -> LedgerCorrupt:
     )
 
 
-def _unopenable(path: str, error: OSError) -> LedgerError:
+def unopenable(path: str, error: OSError) -> LedgerError:
+    """What the system says of a file, as ours."""
     if isinstance(error, PermissionError) or error.errno == 30:  # EROFS
         return read_only(path)
     return LedgerUnavailable(f"No ledger can be kept at {path!r} ({error.strerror}).", remedy="Check the folder.")

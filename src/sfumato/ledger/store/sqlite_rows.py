@@ -42,7 +42,7 @@ class SQLiteRows(SqlRows):
         self._keys = Layers[KeyRow]()
         self._batch: list[Write] = []
         self._unit: list[Write] = []
-        self._tables = _Tables(connection)
+        self._tables = Tables(connection)
         self._epoch = time.time_ns() // 10**6 - time.monotonic_ns() // 10**6
 
     def load(self) -> None:
@@ -187,7 +187,7 @@ class SQLiteRows(SqlRows):
         return self._tables._stream(sql, values)
 
 
-class _Tables(SqlRows):
+class Tables(SqlRows):
     """The rows as the tables have them."""
 
     def __init__(self, connection: apsw.Connection) -> None:

@@ -7,7 +7,7 @@ begins its own chain with an entry that names the old head.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import apsw
@@ -16,13 +16,14 @@ from sfumato.accounting.filter import NOTHING, Charge
 from sfumato.ledger.balance import Held, charge_from_json, charge_text, held_text
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, chained, genesis
 from sfumato.ledger.store.base import COMMITTED, FORFEITED, VOIDED
+from sfumato.ledger.store.format import FORMAT
 from sfumato.ledger.tree import UNSTATED, Scope
 from sfumato.noise.entropy import token
 from sfumato.privacy.event import Json
 
-VERSION = 3
 APPLICATION = 0x5F0A70  # "sfumato", so that another program's database is told apart
 
+# since format 2
 _TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 CREATE TABLE journal (chain TEXT NOT NULL, seq INTEGER NOT NULL, at TEXT NOT NULL, kind TEXT NOT NULL,
@@ -56,21 +57,33 @@ _OLD = ("journal", "account", "charge", "answer")
 
 def create(connection: apsw.Connection) -> None:
     """An empty ledger, whole or not at all."""
-    connection.execute(
-        f"BEGIN; {_TABLES} {_PARTS} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}"
-    )
+    connection.execute(f"BEGIN; {_TABLES} PRAGMA application_id = {APPLICATION}")
     connection.execute("INSERT INTO meta VALUES ('identity', ?)", (token(),))
+    upgrade(connection, 2)
     connection.execute("COMMIT")
 
 
 def upgrade(connection: apsw.Connection, version: int) -> None:
-    """Brings an older format to this one inside the caller's transaction; nothing is lost, nothing rewritten."""
-    if version == 1:
-        _upgrade_first(connection)
-    connection.execute(f"{_PARTS} PRAGMA user_version = {VERSION}")
+    """Brings an older format to this one inside the caller's transaction; nothing is lost.
+
+    Raises:
+        LookupError: there never was such a format.
+    """
+    for each in range(version, FORMAT):
+        _STEPS[each](connection)
+    connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 
-def _upgrade_first(connection: apsw.Connection) -> None:
+def _from_2(connection: apsw.Connection) -> None:
+    """Format 2 to format 3."""
+    connection.execute(_PARTS)
+
+
+def _from_3(connection: apsw.Connection) -> None:
+    """Format 3 to format 4."""
+
+
+def _from_1(connection: apsw.Connection) -> None:
     """Format 1 to format 2."""
     for name in _OLD:
         connection.execute(f"ALTER TABLE {name} RENAME TO old_{name}")
@@ -148,3 +161,7 @@ def _account(
 
 def _cells(entry: Entry) -> tuple[str | int, ...]:
     return entry.chain, entry.seq, entry.at, entry.kind, entry.body, entry.previous, entry.hash
+
+
+# by format, the step to the next one; a new ledger takes those after format 2
+_STEPS: dict[int, Callable[[apsw.Connection], None]] = {1: _from_1, 2: _from_2, 3: _from_3}

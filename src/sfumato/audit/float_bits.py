@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the bits of a floating-point output tell: which doubles can be reached depends on the input.
+
+Noise drawn as a double and added to a double lands on a grid that is as coarse as the larger
+of the two, so the set of possible outputs differs between neighbours however the noise is
+distributed. Source: Mironov, "On Significance of the Least Significant Bits for Differential
+Privacy" (CCS 2012); Jin, McMurtry, Rubinstein, Ohrimenko, "Are We There Yet? Timing and
+Floating-Point Attacks on Differential Privacy Systems" (S&P 2022).
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+# of a double, the leading one included
+_DIGITS = 53
+_LOW = 8
+
+
+def lowest_bit(value: float) -> int | None:
+    """The power of two of the lowest set bit; None for 0, infinity and NaN.
+
+    >>> lowest_bit(1.5), lowest_bit(4.0), lowest_bit(0.1)
+    (-1, 2, -55)
+    """
+    if value == 0 or not math.isfinite(value):
+        return None
+    numerator, denominator = value.as_integer_ratio()
+    low = numerator & -numerator
+    return low.bit_length() - denominator.bit_length()
+
+
+def exponent(value: float) -> int | None:
+    """The power of two of the highest set bit.
+
+    >>> exponent(1.5), exponent(-0.1)
+    (0, -4)
+    """
+    if value == 0 or not math.isfinite(value):
+        return None
+    return math.frexp(value)[1] - 1
+
+
+def grid(value: float) -> tuple[int, int] | None:
+    """The exponent and the lowest set bit together: how fine a grid is used at which size."""
+    low, high = lowest_bit(value), exponent(value)
+    return None if low is None or high is None else (high, low)
+
+
+def spare_bits(value: float) -> int | None:
+    """The zeros at the end of the 53 digits: the spacing, in units in the last place, as a power of two.
+
+    >>> spare_bits(1.0), spare_bits(0.1)
+    (52, 1)
+    """
+    low, high = lowest_bit(value), exponent(value)
+    return None if low is None or high is None else low - high + _DIGITS - 1
+
+
+def last_bits(value: float) -> int | None:
+    """The last 8 of the 53 digits."""
+    if not math.isfinite(value):
+        return None
+    digits = int(math.ldexp(math.frexp(abs(value))[0], _DIGITS))
+    return digits % (1 << _LOW)
+
+
+def fraction(value: float) -> float | None:
+    """What is left beside the whole number below: integer noise leaves it as it was."""
+    return value - math.floor(value) if math.isfinite(value) else None
+
+
+def decimals(value: float) -> int | None:
+    """The digits after the point in the shortest decimal."""
+    return max(-int(repr(value).partition("e")[2] or 0), 0) + _written(value) if math.isfinite(value) else None
+
+
+def of_first(feature: Callable[[float], Any]) -> Callable[[Any], Any]:
+    """The feature of an output that is a float, or of the first entry of a flat sequence; None of all else."""
+
+    def look(output: Any) -> Any:
+        if isinstance(output, np.ndarray):
+            output = output.ravel().tolist()
+        if isinstance(output, list | tuple) and output:
+            output = output[0]
+        return feature(float(output)) if isinstance(output, float | np.floating) else None
+
+    return look
+
+
+def _written(value: float) -> int:
+    """The digits after the point before an exponent."""
+    after = repr(value).partition("e")[0].partition(".")[2]
+    return 0 if after == "0" else len(after)
+
+
+FEATURES: tuple[tuple[str, Callable[[Any], Any]], ...] = (
+    ("the lowest set bit", of_first(lowest_bit)),
+    ("the exponent and lowest set bit", of_first(grid)),
+    ("the spare bits", of_first(spare_bits)),
+    ("the last 8 bits", of_first(last_bits)),
+    ("the exponent", of_first(exponent)),
+    ("the fraction", of_first(fraction)),
+    ("the decimals", of_first(decimals)),
+)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which ledger lies at a place, and whose key signs its heads: pinned when it is first verified.
+
+A head that anybody has signed says nothing, and neither does the head of another ledger. Like the
+hosts that ssh knows, a ledger is known by what was found at first use, in a file of whoever
+verifies, on a machine that the ledger's editor cannot write to.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from sfumato.errors import WrongUse
+from sfumato.ledger.journal import canonical_json
+from sfumato.ledger.seal import Head, write_durably
+from sfumato.privacy.event import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """What heads must name: the ``ledger`` that they are of, and the public ``key`` that signs.
+
+    Guarantees:
+        a head of another ledger is refused
+        a head of another key is refused
+
+    Raises:
+        WrongUse: a key that is no Ed25519 public key in hexadecimal.
+
+    >>> Pin("a ledger", "00" * 32).key[:4]
+    '0000'
+    """
+
+    ledger: str
+    key: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.ledger, str) or not isinstance(self.key, str) or not _is_key(self.key):
+            raise WrongUse(
+                f"key={self.key!r}.", allowed="a public key as 'sfumato ledger head' shows it: 64 hexadecimal digits"
+            )
+
+    def differences(self, heads: Sequence[Head]) -> Iterator[str]:
+        """Which heads are not of this ledger, or not signed by this key."""
+        for head in heads:
+            if head.identity != self.ledger:
+                yield f"the head of {head.at} is of another ledger ({head.identity}; this is {self.ledger})"
+            if head.public_key != self.key.lower():
+                yield f"the head of {head.at} is signed by {head.public_key}, not by the pinned key {self.key.lower()}"
+
+
+class Known:
+    """The pins in a file, by the place of the ledger.
+
+    Raises:
+        WrongUse: the file cannot be read or written.
+    """
+
+    def __init__(self, path: str | Path | None = None) -> None:
+        self.path = Path(path) if path is not None else default_path()
+
+    def find(self, place: str) -> Pin | None:
+        """The pin of a place, if a ledger was verified there before."""
+        form = self._read().get(place)
+        try:
+            return Pin(form["ledger"], form["key"]) if form else None
+        except (KeyError, TypeError):
+            raise self._unreadable() from None
+
+    def keep(self, place: str, pin: Pin) -> None:
+        """Pins what lies at a place."""
+        pins: dict[str, Json] = {**self._read(), place: asdict(pin)}
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            write_durably(self.path, f"{canonical_json(pins)}\n".encode())
+        except OSError as error:
+            raise WrongUse(
+                f"{str(self.path)!r} cannot be written ({error.strerror}).",
+                remedy="Name another file with --known; the ledger was verified, and nothing is pinned.",
+            ) from None
+
+    def _read(self) -> dict[str, dict[str, str]]:
+        if not self.path.exists():
+            return {}
+        try:
+            form = json.loads(self.path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            raise self._unreadable() from None
+        if not isinstance(form, dict):
+            raise self._unreadable()
+        return form
+
+    def _unreadable(self) -> WrongUse:
+        return WrongUse(
+            f"{str(self.path)!r} does not hold the ledgers that were verified.", remedy="Take it away, or name another."
+        )
+
+
+def default_path() -> Path:
+    """Where a user's pins lie: in XDG_STATE_HOME, ~/.local/state by default."""
+    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(state).expanduser() / "sfumato" / "known_ledgers.json"
+
+
+def _is_key(text: str) -> bool:
+    try:
+        return len(bytes.fromhex(text)) == 32 and len(text) == 64
+    except ValueError:
+        return False

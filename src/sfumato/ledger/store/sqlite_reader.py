@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A ledger in a SQLite file, opened to be read: nothing beside or in the file is changed or made.
+
+Works on a file, in a folder and on a medium that may only be read. While it is open nobody can
+charge: a writer is told that the file is in use, and other readers are let in.
+"""
+
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NoReturn, TypeVar
+from urllib.parse import quote
+
+import apsw
+
+from sfumato.errors import LedgerMissing, LedgerReadOnly
+from sfumato.ledger.store import sqlite_schema
+from sfumato.ledger.store.base import AccountRow, Rows
+from sfumato.ledger.store.format import FORMAT, too_new
+from sfumato.ledger.store.sqlite import translated
+from sfumato.ledger.store.sqlite_file import busy, corrupt, let_go, place_of, unopenable
+from sfumato.ledger.store.sqlite_rows import Tables
+
+T = TypeVar("T")
+
+
+class SQLiteReader:
+    """A ledger in one file that is only read. An older format is brought forward in memory.
+
+    Guarantees:
+        nothing is written beside or in the file
+        what a crash left in the log is read too
+
+    Raises:
+        LedgerBusy, LedgerCorrupt, LedgerMissing, LedgerTooNew, LedgerUnavailable.
+    """
+
+    exclusive = True
+    read_only = True
+
+    def __init__(self, path: str | Path) -> None:
+        self.place = place_of(path)
+        self._process = os.getpid()
+        self._locks: list[int] = []
+        self._turn = threading.Lock()
+        _share(self.place, self._locks)
+        try:
+            self._connection = _opened(self.place)
+            self._rows = ReadRows(self._connection)
+            self.identity = self._apart(
+                lambda: _value(self._connection, "SELECT value FROM meta WHERE name = 'identity'")
+            )
+        except apsw.Error as error:
+            let_go(self._locks)
+            raise translated(error, self.place) from None
+        except BaseException:
+            let_go(self._locks)
+            raise
+
+    def write(self, unit: Callable[[Rows], T]) -> T:
+        """Refuses."""
+        raise opened_to_read(self.place)
+
+    def read(self, unit: Callable[[Rows], T]) -> T:
+        """Runs a unit; one at a time."""
+        return self._apart(lambda: unit(self._rows))
+
+    def peek(self, account_id: str) -> AccountRow | None:
+        """An account."""
+        return self.read(lambda rows: rows.account(account_id))
+
+    def damage(self) -> list[str]:
+        """What SQLite finds wrong with the pages and the indexes."""
+        found = self._apart(lambda: [str(row[0]) for row in self._connection.execute("PRAGMA integrity_check(10)")])
+        return [] if found == ["ok"] else found
+
+    def checkpoint(self) -> None:
+        """Nothing to move."""
+
+    def close(self) -> None:
+        """Lets writers in again."""
+        with self._turn:
+            if self._locks:
+                self._connection.close()
+                let_go(self._locks, unlock=os.getpid() == self._process)
+
+    def _apart(self, work: Callable[[], T]) -> T:
+        with self._turn:
+            try:
+                return work()
+            except apsw.Error as error:
+                raise translated(error, self.place) from None
+
+
+class ReadRows(Tables):
+    """``Rows`` of tables that nobody changes."""
+
+    def now(self) -> int:
+        return time.time_ns() // 10**6
+
+    def lock(self, ids: Iterable[str], ahead: Callable[[], object] | None = None) -> NoReturn:
+        raise LedgerReadOnly("The ledger was opened to be read.")
+
+
+def opened_to_read(place: str) -> LedgerReadOnly:
+    """A step that writes, of a ledger that is only read."""
+    return LedgerReadOnly(f"The ledger {place!r} was opened to be read.", remedy="Open it without read_only=True.")
+
+
+def _share(path: str, held: list[int]) -> None:
+    """Keeps writers away, in whatever process, and lets readers in."""
+    if not Path(path).is_file():
+        raise LedgerMissing(f"No ledger at {path!r}.", remedy="Check the path.")
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError as error:
+        raise unopenable(path, error) from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise busy(path) from None
+    held.append(descriptor)
+
+
+def _opened(path: str) -> apsw.Connection:
+    """A connection that reads the file, and the log where there is one."""
+    if Path(f"{path}-wal").exists():
+        # SQLite's own locks are left out: they need a file that can be written, and flock holds here
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY, vfs="unix-none")
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        # the index of the log is kept in memory then, not in a file
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    else:
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        connection = apsw.Connection(f"file:{quote(path)}?immutable=1", flags=flags)
+    application, version = (int(_value(connection, f"PRAGMA {each}")) for each in ("application_id", "user_version"))
+    if application != sqlite_schema.APPLICATION:
+        raise corrupt(path)
+    if version > FORMAT:
+        raise too_new(repr(path), version)
+    return connection if version == FORMAT else _brought_forward(connection, path, version)
+
+
+def _brought_forward(old: apsw.Connection, path: str, version: int) -> apsw.Connection:
+    """A copy in memory, in this version's format."""
+    memory = apsw.Connection(":memory:")
+    with memory.backup("main", old, "main") as copying:
+        copying.step()
+    old.close()
+    try:
+        with memory:
+            sqlite_schema.upgrade(memory, version)
+    except (ValueError, LookupError, TypeError):
+        raise corrupt(path) from None
+    return memory
+
+
+def _value(connection: apsw.Connection, sql: str) -> str:
+    """The one value of a result."""
+    row = connection.execute(sql).fetchone()
+    if row is None:
+        raise apsw.CorruptError("no row")
+    return str(row[0])
