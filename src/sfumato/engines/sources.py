@@ -270,8 +270,8 @@ def _arrow(name: str, source: object) -> object:
     try:
         import pyarrow  # an Arrow frame needs it, a file does not
 
-        table = pyarrow.table(source)
-        names = table.column_names
+        frame = pyarrow.table(source)
+        table, names = frame, frame.column_names
     except Exception as failure:
         failed = type(failure).__name__
     if failed == "ValueError":

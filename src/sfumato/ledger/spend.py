@@ -18,6 +18,7 @@ from sfumato.accounting.filter import NOTHING
 from sfumato.errors import AccountFrozen, InProgress, LeaseExpired, LedgerError, LedgerUnavailable
 from sfumato.ledger.balance import Balance, charge_from_text
 from sfumato.ledger.books import Books, balance_of
+from sfumato.ledger.closing import close_for, close_overdue, forfeit, void
 from sfumato.ledger.owner import Owner, readable
 from sfumato.ledger.recall import bind, bound_answer, give, shared_answer
 from sfumato.ledger.request import Ready, Request
@@ -47,8 +48,6 @@ LEASE = timedelta(hours=1)
 EXPIRED, EXCHANGED = "expired", "exchanged"
 _COUNTED = ("engine", "crash", EXPIRED)
 _FAILURES_BEFORE_FREEZE = 3
-# How many ended leases one unit of work closes.
-_SWEEP = 64
 
 
 class Ledger(Owner):
@@ -241,7 +240,7 @@ class Ledger(Owner):
 
         def unit(rows: Rows) -> str:
             books, row = self._at(rows, charge_id, RESERVED, VOIDED)
-            _void(rows, books, row, EXCHANGED)
+            void(rows, books, row, EXCHANGED)
             return self._reserve(rows, ready, other)
 
         return self._write(unit)
@@ -259,7 +258,7 @@ class Ledger(Owner):
             try:
                 books.require_open()
             except AccountFrozen as frozen:
-                _void(rows, books, row, "frozen")
+                void(rows, books, row, "frozen")
                 return frozen
             rows.put_charge(row._replace(state=EXECUTING, lease_until=rows.now() + self._lease))
             books.note("execute", {"charge": charge_id})
@@ -293,7 +292,7 @@ class Ledger(Owner):
 
         def unit(rows: Rows) -> None:
             books, row = self._at(rows, charge_id, EXECUTING, FORFEITED)
-            _forfeit(rows, books, row, reason)
+            forfeit(rows, books, row, reason)
 
         self._write(unit)
 
@@ -302,7 +301,7 @@ class Ledger(Owner):
 
         def unit(rows: Rows) -> None:
             books, row = self._at(rows, charge_id, RESERVED, VOIDED)
-            _void(rows, books, row, "")
+            void(rows, books, row, "")
 
         self._write(unit)
 
@@ -320,7 +319,7 @@ class Ledger(Owner):
     def _close_all(self, until: Callable[[Rows], int | None], reason: str) -> int:
         closed = 0
         while found := self._store.read(lambda rows: rows.overdue(until(rows), 1)):
-            closed += self._write(partial(_close, until, found[0].dataset, reason))
+            closed += self._write(partial(close_for, until, found[0].dataset, reason))
         return closed
 
     def _reserve(self, rows: Rows, ready: Ready, charge_id: str) -> str:
@@ -381,30 +380,6 @@ class Ledger(Owner):
         raise LedgerUnavailable(f"Charge {charge_id} is {row.state}, not {before}; it cannot become {after}.")
 
 
-def close_overdue(rows: Rows, until: int | None, dataset: str, reason: str) -> int:
-    """Ends charges of a dataset whose lease ended at ``until`` (None: all that are open).
-
-    What was only reserved is voided, for nothing was read; the rest is forfeited.
-    """
-    oldest = rows.overdue(None, 1, dataset)
-    if not oldest or (until is not None and oldest[0].lease_until > until):
-        return 0
-    # under the lock of the dataset nothing moves: what is still overdue then, stays so
-    rows.lock([dataset])
-    closed = rows.overdue(until, _SWEEP, dataset)
-    for row in closed:
-        books = Books(rows, row.account)
-        if row.state == RESERVED:
-            _void(rows, books, row, reason)
-        else:
-            _forfeit(rows, books, row, reason)
-    return len(closed)
-
-
-def _close(until: Callable[[Rows], int | None], dataset: str, reason: str, rows: Rows) -> int:
-    return close_overdue(rows, until(rows), dataset, reason)
-
-
 def _require_new(rows: Rows, ready: Ready) -> None:
     """Refuses a question that has an answer, or a charge under way."""
     question = ready.request.question
@@ -413,22 +388,6 @@ def _require_new(rows: Rows, ready: Ready) -> None:
             "The same question is being answered, or has just been.",
             remedy="Ask again in a moment: once stored, its answer is free.",
         )
-
-
-def _void(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
-    """reserved -> voided: every account gets the cost back."""
-    rows.put_charge(row._replace(state=VOIDED, reason=reason))
-    books.let_go(charge_from_text(row.cost))
-    books.note("void", {"charge": row.id, "reason": reason} if reason else {"charge": row.id})
-    books.save()
-
-
-def _forfeit(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
-    """executing -> forfeited: every account has spent the cost."""
-    rows.put_charge(row._replace(state=FORFEITED, reason=reason))
-    books.settle(charge_from_text(row.cost))
-    books.note("forfeit", {"charge": row.id, "reason": reason})
-    books.save()
 
 
 def _body(row: AnswerRow | None) -> bytes | None:

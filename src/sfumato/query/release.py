@@ -240,6 +240,7 @@ def _new(
     if fresh is None:
         groups = every_group(asked.planned.bounded.tracked.raw.keys)
         return _body(asked.planned.stored[0].charge, asked, groups, [])
+    patience.require()
     engine.wait(patience)
     # what cannot be emitted fails here, while it is free
     read = engine.ready(fresh.bounded, token(), patience)
