@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -23,7 +24,8 @@ class Cluster:
     user must reach it.
     """
 
-    def __init__(self, programs: Path, folder: Path) -> None:
+    def __init__(self, programs: Path, folder: Path, *, primary: "Cluster | None" = None) -> None:
+        """A fresh cluster, or a standby that follows ``primary``, which must be running."""
         self.folder = folder
         self.log: list[str] = []
         self._programs = programs
@@ -31,9 +33,11 @@ class Cluster:
         owner = _unprivileged()
         self._user = owner.pw_uid if owner else None
         self._group = owner.pw_gid if owner else None
-        if owner:
-            os.chown(folder, owner.pw_uid, owner.pw_gid)
-        self._make()
+        self.own(folder)
+        if primary is None:
+            self._make()
+        else:
+            self._run("pg_basebackup", "-R", "-c", "fast", "-N", "-d", primary.url("postgres"))
 
     def start(self, **settings: str) -> None:
         """Starts the server; returns when it takes connections."""
@@ -51,9 +55,7 @@ class Cluster:
             stderr=subprocess.PIPE,
             text=True,
             preexec_fn=_die_with_the_caller,
-            user=self._user,
-            group=self._group,
-            extra_groups=None if self._user is None else [],
+            **self.as_user(),
         )
         ready = threading.Event()
         threading.Thread(target=self._read, args=(self._server, ready), daemon=True).start()
@@ -66,6 +68,20 @@ class Cluster:
         if server:
             server.send_signal(how)
             server.wait(60)
+
+    def promote(self) -> None:
+        """Makes a standby the primary; returns when it takes charges."""
+        self._run("pg_ctl", "promote")
+
+    def own(self, folder: Path) -> None:
+        """Gives a folder and all in it to the user who runs the server."""
+        if self._user is not None:
+            for path in (folder, *folder.rglob("*")):
+                os.chown(path, self._user, self._group or 0)
+
+    def as_user(self) -> dict[str, Any]:
+        """Options of ``subprocess`` for a program that runs as the server does."""
+        return {} if self._user is None else {"user": self._user, "group": self._group, "extra_groups": []}
 
     def emptied(self) -> str:
         """The address of a database without a ledger and without anybody else in it."""
@@ -92,15 +108,11 @@ class Cluster:
 
     def _make(self) -> None:
         settings = ["--no-sync", "--auth=trust", "--username=sfumato", "--encoding=UTF8", "--no-locale"]
-        subprocess.run(
-            [self._programs / "initdb", "-D", self.folder / "data", *settings],
-            check=True,
-            capture_output=True,
-            cwd=self.folder,
-            user=self._user,
-            group=self._group,
-            extra_groups=None if self._user is None else [],
-        )
+        self._run("initdb", *settings)
+
+    def _run(self, program: str, *options: str) -> None:
+        command = [str(self._programs / program), "-D", str(self.folder / "data"), *options]
+        subprocess.run(command, check=True, capture_output=True, cwd=self.folder, **self.as_user())
 
     def _read(self, server: "subprocess.Popen[str]", ready: threading.Event) -> None:
         """Keeps the log, and the pipe from filling."""
@@ -116,7 +128,9 @@ class Cluster:
 def programs() -> Path | None:
     """Where PostgreSQL's programs are, if it is installed; Debian keeps them out of PATH."""
     found = shutil.which("initdb")
-    places = [Path(found).parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    places = (
+        [Path(found).resolve().parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    )
     return next((place for place in places if (place / "initdb").exists() and (place / "postgres").exists()), None)
 
 

@@ -105,7 +105,10 @@ def _gaussians(width: float) -> Bracket:
 
 
 def _fixed(plan: Callable[[], Event], delta: float, width: float) -> Bracket:
-    return privacy_curve(plan(), width=width).epsilon(delta)
+    found = privacy_curve(plan(), width=width).epsilon(delta)
+    if found.lower is None:
+        raise ValueError("a plan whose worst neighbours are not known")
+    return Bracket(found.lower, found.upper)
 
 
 _MIXED: dict[str, Callable[[Fraction], Event]] = {

@@ -63,7 +63,11 @@ class OneChain(Postgres):
         with connection.transaction():
             connection.execute("SELECT set_config('search_path', $1, true)", (PATH,))
             connection.execute("SELECT pg_advisory_xact_lock(1)")
-            return unit(PlainRows(connection, lambda: self._later(connection.execute(f"SELECT {CLOCK}"))))
+            return unit(
+                PlainRows(
+                    connection, lambda: None, lambda: self._later(connection.execute(f"SELECT {CLOCK}").fetchone())
+                )
+            )
 
 
 _STORES: dict[str, type[Postgres]] = {"ours": Postgres, "one chain": OneChain}

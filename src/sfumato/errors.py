@@ -22,7 +22,9 @@
         +-- EngineFailed           one constant message; the charge is forfeited
         +-- Cancelled              the caller stopped waiting, or its time_limit was over
         +-- LedgerError
-            +-- LedgerBusy, LedgerCorrupt, LedgerReadOnly, LedgerTooNew
+            +-- LedgerBusy, LedgerReadOnly, LedgerTooNew
+            +-- LedgerCorrupt
+            |   +-- LedgerIncomplete   it cannot be shown to hold all that was spent
             +-- LedgerUnavailable
             |   +-- LedgerMissing      the place holds no ledger, and none was to be made
             +-- InProgress         the same question is being answered right now
@@ -175,6 +177,10 @@ class LedgerBusy(LedgerError):
 
 class LedgerCorrupt(LedgerError):
     """The file is not a ledger, or no longer says what it said."""
+
+
+class LedgerIncomplete(LedgerCorrupt):
+    """The ledger cannot be shown to hold all that was spent, so it does not charge."""
 
 
 class LedgerReadOnly(LedgerError):

@@ -835,14 +835,14 @@ def test_a_report_hides_a_value_and_no_presence():
     assert account(Sampled(FixedSample(1, 2), RandomizedResponse(ONE, 2))).epsilon < 1
 
 
-class Mystery:
+class Mystery(PureEvent):
     """An event that nobody has a rule for."""
 
 
 @pytest.mark.parametrize(
     "event",
     [
-        Mystery(),
+        Mystery(ONE),
         None,
         AdditiveNoise(DiscreteLaplace(1), Distance(Norm.L2, ONE)),
         AdditiveNoise(DiscreteGaussian(1), Distance(Norm.L1, ONE)),
@@ -854,16 +854,15 @@ class Mystery:
         AdditiveNoise(CUT, Distance(Norm.L2, ONE)),
         AdditiveNoise(Binomial(9, HALF), Distance(Norm.L1, ONE)),
         AdditiveNoise(Skellam(9), Distance(Norm.L2, ONE)),
-        AdditiveNoise(Mystery(), Distance(Norm.L1, ONE)),
-        Composed((AdditiveNoise(DiscreteLaplace(1), Distance(Norm.L1, ONE)), Mystery())),
-        Repeated(Mystery(), 2),
+        Composed((AdditiveNoise(DiscreteLaplace(1), Distance(Norm.L1, ONE)), Mystery(ONE))),
+        Repeated(Mystery(ONE), 2),
         NoisyMax(DiscreteGaussian(1), linf()),
         NoisyMax(CUT, linf()),
         SparseVector(DiscreteLaplace(1), DiscreteGaussian(1), linf(), 1),
         SparseVector(DiscreteGaussian(1), DiscreteLaplace(1), linf(), 1),
         Sampled(PoissonSample(HALF), AdditiveNoise(DiscreteGaussian(1), Distance(Norm.L2, ONE))),
         Sampled(WithReplacementSample(1, 2), AdditiveNoise(DiscreteGaussian(1), Distance(Norm.L2, ONE, REPLACE))),
-        Group(Mystery(), 1),
+        Group(Mystery(ONE), 1),
     ],
     ids=repr,
 )

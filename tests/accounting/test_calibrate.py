@@ -27,7 +27,7 @@ from sfumato.accounting.calibrate import (
     noise_multiplier,
 )
 from sfumato.errors import InvalidDeclaration, InvalidNumber
-from sfumato.exact import Bracket
+from sfumato.exact import Bounds, Bracket
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.privacy import (
     AdditiveNoise,
@@ -205,7 +205,7 @@ def test_a_budget_may_buy_no_query_and_ten_tenths_fit_in_one():
     tenth = AdditiveNoise(DiscreteLaplace(10), L1)
     assert most_queries(PureDP(1), tenth, curve=ByZcdp).value == 10
     assert most_queries(PureDP("0.99"), tenth, curve=ByZcdp).value == 9
-    assert most_queries(PureDP("0.09"), tenth, curve=ByZcdp) == Calibrated(0, None, Bracket(0.0, 0.0))
+    assert most_queries(PureDP("0.09"), tenth, curve=ByZcdp) == Calibrated(0, None, Bounds(0.0, 0.0))
     assert most_queries(PureDP(1), Composed((tenth, tenth)), curve=ByZcdp).value == 5
     assert most_queries(PureDP(1), tenth, curve=ByZcdp, most=7).value == 7
     # 10^12 questions of a millionth

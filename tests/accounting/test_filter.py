@@ -232,3 +232,13 @@ def test_the_adversary_breaks_a_pure_charge_that_costs_no_rho(monkeypatch):
         return real(gates, spent, Charge(charge.epsilon, charge.rho if charge.epsilon is None else 0, 0))
 
     assert worst_delta(Gates.of(BUDGET), free, BUDGET.epsilon, rounds=14) > BUDGET.delta
+
+
+@pytest.mark.parametrize(
+    "parts", [(-5, 0, 0), (None, -1, 0), (0, 0, -1), (1.0, 0, 0), (True, 0, 0), (0, Fraction(1), 0)]
+)
+def test_no_charge_is_below_nothing(parts):
+    with pytest.raises(InvalidNumber, match="integers >= 0"):
+        Charge(*parts)
+    # without that, a charge would give budget back
+    assert not Gates.of(Budget(1)).admits(Charge(10**12 + 1, 10**24, 0))

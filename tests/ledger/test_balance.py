@@ -185,8 +185,8 @@ def test_what_is_remembered_of_a_text_is_what_it_says(charge: Charge) -> None:
 
 def test_what_reading_refuses_is_not_remembered() -> None:
     for text, read in (
-        (charge_text(Charge(-1, 0, 0)), charge_from_text),
-        (charge_text(Charge(None, 0, -1)), charge_from_text),
+        ('{"delta":"0","epsilon":"-1","rho":"0"}', charge_from_text),
+        ('{"delta":"-1","epsilon":null,"rho":"0"}', charge_from_text),
         (held_text(Held(unbounded=-1)), held_from_text),
     ):
         with pytest.raises(ValueError, match="not a stored number"):

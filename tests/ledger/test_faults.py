@@ -13,7 +13,7 @@ import pytest
 from sfumato.errors import LeaseExpired, LedgerError, LedgerReadOnly, LedgerUnavailable
 from sfumato.ledger import Ledger, verify
 from sfumato.ledger.store import postgres as postgres_store
-from sfumato.ledger.store import sqlite_rows
+from sfumato.ledger.store import postgres_server, sqlite_rows
 from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, RESERVED, VOIDED
 from sfumato.ledger.store.postgres_rows import CLOCK
 from sfumato.privacy.budget import Budget
@@ -134,7 +134,7 @@ def test_a_ledger_that_answers_before_the_disk_did_is_caught(tmp_path: Path, dis
     assert found(opened(str(tmp_path / "l.db"))) != (COMMITTED, released)
 
 
-SQL = {name: getattr(postgres_store, name) for name in ("_WRITING", "_CLOCK")}
+CLOCKS = [(postgres_server, "WRITING", postgres_server.WRITING), (postgres_store, "_CLOCK", postgres_store._CLOCK)]
 YEAR = 365 * 24 * 3600 * 1000
 
 
@@ -145,8 +145,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     def set_to(now: int) -> None:
         frozen = SimpleNamespace(time_ns=lambda: now * 10**6, monotonic_ns=lambda: 0)
         monkeypatch.setattr(sqlite_rows, "time", frozen)
-        for name in ("_WRITING", "_CLOCK"):
-            monkeypatch.setattr(postgres_store, name, SQL[name].replace(CLOCK, f"{now}::bigint"))
+        for module, name, sql in CLOCKS:
+            monkeypatch.setattr(module, name, sql.replace(CLOCK, f"{now}::bigint"))
 
     return set_to
 
@@ -241,7 +241,7 @@ def test_a_ledger_that_answers_before_the_servers_disk_did_is_caught(
 ) -> None:
     """The mutant: nobody waits for the log."""
     ledger = opened(database, lease_ms=0)
-    monkeypatch.setattr(postgres_store, "_FLUSH", "SELECT set_config('synchronous_commit', $1, true)")
+    monkeypatch.setattr(postgres_server, "FLUSH", "SELECT set_config('synchronous_commit', $1, true)")
     charge = ledger.reserve(pure("0.1"))
     ledger.execute(charge)
     with failing(postgres, FULL, *logs(postgres)):

@@ -43,6 +43,7 @@ from tests.contracts.charges import (
     pure,
     state_of,
 )
+from tests.contracts.images import crash_image
 
 STATES = (RESERVED, EXECUTING, COMMITTED, FORFEITED, VOIDED)
 STEPS = {
@@ -139,9 +140,7 @@ def test_a_refused_reservation_writes_nothing(ledger: Ledger) -> None:
 def test_a_charge_is_on_disk_before_it_can_execute(tmp_path: Path) -> None:
     ledger = opened(tmp_path / "l.db")
     charge = ledger.reserve(pure("0.1"))
-    copied = tmp_path / "copy.db"
-    for suffix in ("", "-wal"):
-        Path(f"{copied}{suffix}").write_bytes(Path(f"{tmp_path / 'l.db'}{suffix}").read_bytes())
+    copied = crash_image(tmp_path / "l.db", tmp_path / "copy.db")
     # what a power cut would leave at this moment: the charge is there, and was voided when found
     assert state_of(Ledger.open(copied), charge) == VOIDED
     ledger.execute(charge)

@@ -17,7 +17,7 @@ from tests.contracts.require import missing, program
 
 PROGRAM = """
 import sys
-from sfumato.ledger.store import postgres
+from sfumato.ledger.store import postgres_server
 from sfumato.privacy.budget import Budget
 from sfumato.ledger import Ledger
 from tests.contracts.charges import contract, pure
@@ -28,7 +28,7 @@ ledger.adopt(contract(Budget(1)), Budget(1))
 if mutant == "lazy" and ledger.store.exclusive:
     ledger.store._apart(lambda: ledger.store._connection.execute("PRAGMA synchronous = OFF"))
 elif mutant == "lazy":
-    postgres._FLUSH = "SELECT set_config('synchronous_commit', $1, true)"
+    postgres_server.FLUSH = "SELECT set_config('synchronous_commit', $1, true)"
 print("ANSWER 0", flush=True)
 for number in range(1, 4):
     charge = ledger.reserve(pure("0.1", f"q{number}"))

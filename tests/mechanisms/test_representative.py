@@ -216,3 +216,8 @@ def test_a_cost_or_distance_that_is_none_is_refused():
             mode(Distance(norm, Fraction(1)), 1, "ab")
         with pytest.raises(InvalidDeclaration, match=norm.value):
             representative(Distance(norm, Fraction(1)), 1, PLACES, far, cap=1)
+
+
+def test_candidates_that_cannot_be_counted_are_refused():
+    with pytest.raises(InvalidDeclaration, match="dictionary key"):
+        mode(ROW, 1, [["a"], ["b"]])

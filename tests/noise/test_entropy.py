@@ -417,3 +417,10 @@ def test_nothing_shipped_takes_randomness_from_elsewhere() -> None:
 )
 def test_the_search_for_randomness_finds_each_way_to_it(line: str) -> None:
     assert strays(line)
+
+
+def test_a_buffer_with_gaps_is_refused() -> None:
+    buffer = np.zeros((4, 4), np.uint8)
+    with pytest.raises(ValueError, match="contiguous"):
+        SystemEntropy().fill(buffer[:, ::2])
+    assert not buffer.any()

@@ -7,14 +7,14 @@ import pytest
 
 from sfumato.errors import InvalidDeclaration, InvalidNumber
 from sfumato.privacy import Distance, Norm
-from sfumato.privacy.event.check import check_count, check_positive, check_scores
+from sfumato.privacy.event.check import check_count, check_scores, exact_positive
 
 
 @pytest.mark.parametrize("value", [Fraction(0), Fraction(-1, 10**30)])
 def test_what_is_not_above_zero_is_refused_by_name(value):
     with pytest.raises(InvalidNumber, match="The rate"):
-        check_positive("The rate", value)
-    check_positive("The rate", Fraction(1, 10**30))
+        exact_positive("The rate", value)
+    exact_positive("The rate", Fraction(1, 10**30))
 
 
 @pytest.mark.parametrize("value", [0, -1, True, 1.0, "1", None])

@@ -2,6 +2,8 @@
 """An event cannot be built wrong: counts, rates and norms are what they say."""
 
 import dataclasses
+import math
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
@@ -22,6 +24,8 @@ from sfumato.privacy import (
     Group,
     NoisyMax,
     Norm,
+    Parallel,
+    PoissonSample,
     PureEvent,
     RandomizedResponse,
     Relation,
@@ -236,3 +240,61 @@ def test_the_columns_of_a_tree_and_what_they_add_up_to():
     )
     noise = AdditiveNoise(DiscreteGaussian(10), Distance(Norm.L2, Fraction(both)))
     assert column == 4 < both <= Stream(noise, 8, Fraction(column), participations=2).most == 16
+
+
+# one of every kind, with a number in the place that is looked at
+NUMBERS = {
+    "scale": lambda value: ContinuousNoise(ContinuousLaw.LAPLACE, value, LAPLACE.distance),
+    "rate": lambda value: Selection(Rule.EXPONENTIAL, value, SCORES),
+    "epsilon": lambda value: PureEvent(value),
+    "response": lambda value: RandomizedResponse(value, 2),
+    "eta": lambda value: BoundedRange(value),
+    "approximate": lambda value: ApproxEvent(value, 0),
+    "delta": lambda value: ApproxEvent(1, value),
+    "sample": lambda value: PoissonSample(value),
+    "column": lambda value: Stream(REAL, 8, value),
+}
+
+
+@pytest.mark.parametrize("place", NUMBERS)
+@pytest.mark.parametrize("value", [math.nan, math.inf, "nan", "x", None, True, "1e400000", -1, [1]])
+def test_a_number_of_an_event_is_a_finite_number(place, value):
+    with pytest.raises(InvalidNumber):
+        NUMBERS[place](value)
+
+
+@pytest.mark.parametrize("place", NUMBERS)
+def test_a_number_of_an_event_is_exactly_what_was_written(place):
+    for written in ("0.1", 0.1, Decimal("0.1")):
+        assert NUMBERS[place](written) == NUMBERS[place](Fraction(1, 10))
+    assert PureEvent("1.1").epsilon == Fraction(11, 10)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: Composed(("dp-sgd",)),
+        lambda: Composed(3),
+        lambda: Parallel((LAPLACE, None)),
+        lambda: Repeated(object(), 3),
+        lambda: Group(NOISE, 3),
+        lambda: Sampled(PoissonSample(Fraction(1, 2)), "x"),
+        lambda: Sampled(0.5, LAPLACE),
+        lambda: AdditiveNoise("laplace", SCORES),
+        lambda: NoisyMax(None, SCORES),
+        lambda: SparseVector(NOISE, 3, SCORES, 1),
+    ],
+)
+def test_a_part_of_an_unknown_kind_is_refused(build):
+    with pytest.raises(InvalidDeclaration):
+        build()
+
+
+@pytest.mark.parametrize("threshold", ["5", 5.0, None, True, Fraction(5)])
+def test_a_threshold_is_an_integer(threshold):
+    with pytest.raises(InvalidNumber):
+        Thresholded(AdditiveNoise(NOISE, SCORES, 1), threshold, 1)
+
+
+def test_parts_that_are_listed_are_a_tuple():
+    assert Composed([LAPLACE, LAPLACE]) == Composed((LAPLACE, LAPLACE)) and hash(Composed([LAPLACE]))

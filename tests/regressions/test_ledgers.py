@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerUnavailable
+from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerIncomplete, LedgerUnavailable
 from sfumato.ledger import Ledger, verify
 from sfumato.ledger.store.sqlite import SQLite
 
@@ -77,11 +77,13 @@ def test_an_emptied_ledger_is_no_fresh_budget(tmp_path):
         open_session(tmp_path)
 
 
-def test_the_main_file_alone_knows_the_account(tmp_path):
+def test_the_main_file_of_an_open_ledger_knows_the_account_and_is_refused(tmp_path):
     with open_session(tmp_path):
         (tmp_path / "copy").mkdir()
         shutil.copy(tmp_path / "l.db", tmp_path / "copy" / "l.db")
-    ledger = Ledger.open(tmp_path / "copy" / "l.db")
+    with pytest.raises(LedgerIncomplete):
+        Ledger.open(tmp_path / "copy" / "l.db")
+    ledger = Ledger(SQLite(tmp_path / "copy" / "l.db", accept_loss=True))
     assert ledger.budget_of("d") == sf.Budget(1)
     ledger.close()
 

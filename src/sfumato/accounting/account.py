@@ -21,9 +21,11 @@ from sfumato.privacy.event import (
     ContinuousLaw,
     ContinuousNoise,
     Event,
+    FixedSample,
     Group,
     NoisyMax,
     Parallel,
+    PoissonSample,
     PureEvent,
     RandomizedResponse,
     Repeated,
@@ -64,17 +66,14 @@ def account(event: Event) -> Profile:
     >>> account(AdditiveNoise(DiscreteLaplace(10), Distance(Norm.L1, Fraction(1)))).epsilon
     Fraction(1, 10)
     """
-    if len(relations_of(event)) > 1:
-        raise InvalidDeclaration(
-            "Parts of one event are about different neighbour relations.", allowed="one relation for all parts"
-        )
+    check_relations(event)
     return _cost(event)
 
 
 def _cost(event: Event) -> Profile:
     rule = _EVENTS.get(type(event))
     if rule is None:
-        raise _no_rule(event)
+        raise _unknown(event)
     return rule(event)
 
 
@@ -88,7 +87,8 @@ def _additive(event: AdditiveNoise) -> Profile:
         return Profile.pure(event.cells * math.ceil(event.distance.value / noise.sensitivity) * noise.epsilon)
     if isinstance(noise, Truncated) and isinstance(noise.whole, DiscreteLaplace) and distance.norm is Norm.L1:
         return Profile.pure(distance.value / noise.whole.scale, _cut(noise, event))
-    raise _no_rule(event)
+    norm = event.distance.norm.value
+    raise _no_rule(event, f"{type(noise).__name__} noise has no proved cost under this {norm} bound", _NORMS)
 
 
 def _continuous(event: ContinuousNoise) -> Profile:
@@ -133,7 +133,7 @@ def _sparse_vector(event: SparseVector) -> Profile:
 def _loss(noise: object, event: NoisyMax | SparseVector, times: int) -> Fraction:
     """The loss of discrete Laplace noise that an alignment moves ``times`` times by the sensitivity."""
     if not isinstance(noise, DiscreteLaplace):
-        raise _no_rule(event)
+        raise _no_rule(event, f"{type(noise).__name__} noise has no alignment here", "Draw DiscreteLaplace noise.")
     return times * math.ceil(event.distance.value) / noise.scale
 
 
@@ -154,7 +154,11 @@ def _thresholded(event: Thresholded) -> Profile:
     additive, distance = event.additive, event.additive.distance
     touched = event.keys * (1 if distance.relation is Relation.ADD_REMOVE else 2)
     if distance.norm is not Norm.LINF or distance.value != 1 or additive.cells != touched:
-        raise _no_rule(event)
+        raise _no_rule(
+            event,
+            f"a unit moves {touched} counts by at most 1",
+            f"State Distance(Norm.LINF, 1) and cells={touched}.",
+        )
     inner = _additive(additive)
     alone = touched * Fraction(additive.noise.above(event.threshold - 2).upper)
     return Profile(inner.epsilon, inner.rho, min(max(inner.delta, alone), Fraction(1)))
@@ -164,7 +168,11 @@ def _sampled(event: Sampled) -> Profile:
     """ln(1 + q (e^epsilon - 1)) and q delta (Balle, Barthe, Gaboardi 2018, Theorems 8 and 9)."""
     inner, design = _cost(event.event), event.design
     if inner.epsilon is None:
-        raise _no_rule(event)
+        raise _no_rule(
+            event,
+            "what is sampled has no pure loss to amplify",
+            "Read privacy_curve (a plan fixed in advance) or renyi (a RenyiFilter takes it).",
+        )
     if isinstance(design, WithReplacementSample):
         return _grouped(_drawn(inner.epsilon, inner.delta, Fraction(1, design.population)), design.size)
     if design.rate == 1:
@@ -185,7 +193,7 @@ def _shuffled(event: Shuffled) -> Profile:
 def _group(event: Group) -> Profile:
     inner = _cost(event.event)
     if inner.epsilon is None and inner.delta > 0 and event.size > 1:
-        raise _no_rule(event)
+        raise _no_rule(event, "a delta beside a rho does not grow with a group", "Declare the group as the unit.")
     return _grouped(inner, event.size)
 
 
@@ -216,7 +224,7 @@ def _parallel(event: Parallel) -> Profile:
     """The dearest part; under replace-one the two dearest, as a unit may leave one and enter another (RULES 8)."""
     relations = relations_of(event)
     if len(relations) != 1:
-        raise _no_rule(event)
+        raise _no_rule(event, "its parts state no relation, or several", "State the same relation in every part.")
     parts, touched = [_cost(each) for each in event.events], 1 if relations == {Relation.ADD_REMOVE} else 2
     pure = [part.epsilon for part in parts if part.epsilon is not None]
     return Profile(
@@ -230,14 +238,31 @@ def _repeated(event: Repeated) -> Profile:
     return _cost(event.event).times(event.times)
 
 
+def check_relations(event: Event) -> None:
+    """Refuses an event whose parts are about different neighbours, and one of an unknown kind."""
+    if len(relations_of(event)) > 1:
+        raise InvalidDeclaration(
+            "Parts of one event are about different neighbour relations.", allowed="one relation for all parts"
+        )
+
+
 def relations_of(event: object) -> set[Relation]:
-    """The neighbour relations that an event's parts are about."""
+    """The neighbour relations that an event's parts are about.
+
+    Guarantees:
+        the relation of an unknown event is refused
+
+    Raises:
+        InvalidDeclaration: an event, or a part of one, of an unknown kind.
+    """
+    if type(event) not in _EVENTS:
+        raise _unknown(event)
     match event:
         case Composed(events) | Parallel(events):
             return set().union(*(relations_of(each) for each in events))
         case Repeated(inner):
             return relations_of(inner)
-        case Sampled(design, inner):
+        case Sampled(PoissonSample() | FixedSample() | WithReplacementSample() as design, inner):
             return {design.relation} | relations_of(inner)
         case Thresholded(additive):
             return relations_of(additive)
@@ -251,7 +276,7 @@ def relations_of(event: object) -> set[Relation]:
             # a report tells that there is one: it hides a value, not a presence
             return {Relation.REPLACE_ONE}
         case _:
-            return set()
+            raise _unknown(event)
 
 
 _EVENTS: dict[type, Callable[..., Profile]] = {
@@ -275,8 +300,20 @@ _EVENTS: dict[type, Callable[..., Profile]] = {
 }
 
 
-def _no_rule(event: object) -> InvalidDeclaration:
+_NORMS = "Laplace noise takes L1, Gaussian noise L2, the staircase Linf; an Linf bound needs cells."
+
+
+def _unknown(event: object) -> InvalidDeclaration:
     return InvalidDeclaration(
-        f"The accountant has no rule for {event!r}.",
+        f"The accountant has no rule for {type(event).__name__}: the kind is unknown.",
+        allowed=", ".join(kind.__name__ for kind in _EVENTS),
+        remedy="Describe what was done by one of these kinds.",
+    )
+
+
+def _no_rule(event: Event, reason: str, remedy: str) -> InvalidDeclaration:
+    return InvalidDeclaration(
+        f"The accountant has no rule for {event!r}: {reason}.",
         allowed="the noise, the norm and the kinds that docs/accounting.md lists, and their composition",
+        remedy=remedy,
     )

@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 from sfumato.accounting.account import account
 from sfumato.accounting.frontier import Counts, Decimals, Found, Real, frontier
 from sfumato.errors import InvalidDeclaration, InvalidNumber
-from sfumato.exact.bracket import Bracket
+from sfumato.exact.bracket import Bounds
 from sfumato.exact.rational import Number, positive
 from sfumato.exact.rounding import float_down, float_up
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
@@ -35,17 +35,19 @@ _STEPS = 1000
 _DIGITS = 5
 _PRECISION = 1e-4
 _MOST = 10**12
+# a first guess is no smaller: no curve takes less
+_LEAST_SIGMA = 1e-6
 
 Target: TypeAlias = PureDP | ZeroConcentratedDP | ApproxDP
 T = TypeVar("T", int, Fraction)
 
 
 class Costs(Protocol):
-    """What a plan costs: any curve that brackets both readings."""
+    """What a plan costs: any curve that bounds both readings."""
 
-    def epsilon(self, delta: Number) -> Bracket: ...
+    def epsilon(self, delta: Number) -> Bounds: ...
 
-    def delta(self, epsilon: Number) -> Bracket: ...
+    def delta(self, epsilon: Number) -> Bounds: ...
 
 
 CurveOf: TypeAlias = Callable[[Event], Costs]
@@ -60,13 +62,13 @@ class Calibrated(Generic[T]):
 
     value: T
     fails: T | None
-    cost: Bracket
+    cost: Bounds
 
     @property
     def excess(self) -> Fraction | None:
         """How far ``value`` can be from the best, relative to it; None: not known.
 
-        >>> Calibrated(Fraction("4.303"), Fraction("4.302"), Bracket(0.9999, 1.0)).excess
+        >>> Calibrated(Fraction("4.303"), Fraction("4.302"), Bounds(0.9999, 1.0)).excess
         Fraction(1, 4302)
         """
         if self.fails is None:
@@ -79,7 +81,7 @@ class Priced:
     """The ``scale`` with which an error is kept at the least cost, and ``epsilon``: no scale keeps it below ``lower``."""
 
     scale: Calibrated[Fraction]
-    epsilon: Bracket
+    epsilon: Bounds
 
 
 def least_noise(
@@ -119,7 +121,7 @@ def laplace_scale(
     check_count("queries", queries)
     if isinstance(target, PureDP) or target.delta == 0:
         epsilon = positive("epsilon", target.epsilon)
-        return Calibrated(queries * distance.value / epsilon, None, Bracket(0.0, float_up(epsilon)))
+        return Calibrated(queries * distance.value / epsilon, None, Bounds(None, float_up(epsilon)))
     return least_noise(
         target,
         lambda scale: _repeated(AdditiveNoise(DiscreteLaplace(scale), distance), queries),
@@ -144,7 +146,7 @@ def noise_multiplier(target: ApproxDP, rate: Number, steps: int, *, curve: Curve
     sample, one = PoissonSample(positive("rate", rate, at_most=Fraction(1))), Distance(Norm.L2, Fraction(1))
     check_count("steps", steps)
     # the variance of a step's loss is about rate^2 (e^(1 / sigma^2) - 1), and rate^2 / sigma^2 where sigma is large
-    flat = _as_gaussian(target, sample.rate**2 * steps)
+    flat = max(_as_gaussian(target, sample.rate**2 * steps), _LEAST_SIGMA)
     return least_noise(
         target,
         lambda sigma: _repeated(Sampled(sample, ContinuousNoise(ContinuousLaw.GAUSSIAN, sigma, one)), steps),
@@ -188,8 +190,8 @@ def least_epsilon(
 
     scale = _calibrated(frontier(misses, chance, grid, start=grid.near(-math.log(error))), grid.value)
     upper = curve(event(scale.value)).epsilon(delta).upper
-    lower = 0.0 if scale.fails is None else curve(event(scale.fails)).epsilon(delta).lower
-    return Priced(scale, Bracket(lower, upper))
+    lower = None if scale.fails is None else curve(event(scale.fails)).epsilon(delta).lower
+    return Priced(scale, Bounds(lower, upper))
 
 
 def _measure(target: Target, curve: CurveOf) -> tuple[Callable[[Event], tuple[Real, Real]], Fraction]:
@@ -216,18 +218,19 @@ def _pure(event: Event) -> Real:
     return math.inf if cost.epsilon is None or cost.delta > 0 else cost.epsilon
 
 
-def _ends(read: Callable[[], Bracket]) -> tuple[Real, Real]:
+def _ends(read: Callable[[], Bounds]) -> tuple[Real, Real]:
     """A reading; where a curve refuses (noise that hides next to nothing) nothing is known."""
     try:
-        bracket = read()
+        found = read()
     except InvalidNumber:
         return -math.inf, math.inf
-    return bracket.lower, bracket.upper
+    return -math.inf if found.lower is None else found.lower, found.upper
 
 
 def _calibrated(found: Found, value: Callable[[int], T]) -> Calibrated[T]:
-    lower, upper = (end if isinstance(end, float) else Fraction(end) for end in found.cost)
-    cost = Bracket(max(float_down(Fraction(max(lower, 0))), 0.0), float_up(Fraction(upper)))
+    lower, upper = found.cost
+    least = None if lower == -math.inf else float_down(Fraction(lower))
+    cost = Bounds(least, float_up(Fraction(upper)))
     return Calibrated(value(found.meets), None if found.fails is None else value(found.fails), cost)
 
 

@@ -6,14 +6,16 @@ One table, event type -> pairs. Proof: dominate.proof.md.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import reduce
 from typing import Any, TypeAlias
 
 from sfumato.accounting.account import account
 from sfumato.accounting.loss import Atoms, Gaussian, Ramp, Sampled
 from sfumato.accounting.loss.aim import Part
 from sfumato.accounting.loss.pair import MAX_MU
+from sfumato.accounting.own_delta import NONE, OwnDelta
 from sfumato.exact.rounding import sqrt_up
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.privacy import event as kinds
@@ -22,6 +24,10 @@ from sfumato.privacy.event import Event
 
 # shifts of integers that are followed one by one
 _MOST_SHIFT = 2**14
+# cells that each are a use of a pair
+_MOST_CELLS = 10**6
+# far beyond the losses that pairs take, and a float
+_REFUSED = Fraction(10**9)
 # discrete Gaussian noise whose points are gone through
 MOST_VARIANCE = 2**24
 
@@ -32,13 +38,18 @@ AnyPair: TypeAlias = Atoms | Ramp | Gaussian | Sampled
 class FixedPlan:
     """What a fixed plan amounts to: uses of dominating pairs, the mu^2 of all Gaussians, deltas of events.
 
-    ``pure`` is the exact sum of the largest losses, None where they have no bound.
+    ``pure`` is the exact sum of the largest losses, None where they have no bound. ``exists``:
+    some neighbours have each pair for their laws, so its loss is one that somebody can suffer.
+
+    Guarantees:
+        own deltas are those of independent failures
     """
 
     pairs: tuple[tuple[AnyPair, int], ...] = ()
     squared: Fraction = Fraction(0)
-    delta: Fraction = Fraction(0)
+    own: OwnDelta = NONE
     pure: Fraction | None = Fraction(0)
+    exists: bool = True
 
     @classmethod
     def of(cls, event: Event) -> "FixedPlan | None":
@@ -50,13 +61,24 @@ class FixedPlan:
     def size(self) -> int:
         return sum(times for _, times in self.pairs)
 
+    @property
+    def reached(self) -> bool:
+        """Whether neighbours exist that lose what all pairs lose together.
+
+        The ramp of a bounded range is the worst of several mechanisms, one for each epsilon: in a
+        composition none of them loses as much.
+        """
+        alone = self.size + bool(self.squared) <= 1
+        return self.exists and (alone or not any(_is_ranged(pair) for pair, _ in self.pairs))
+
     def times(self, count: int) -> "FixedPlan":
         """So many of the same."""
         return FixedPlan(
             tuple((pair, count * times) for pair, times in self.pairs),
             count * self.squared,
-            count * self.delta,
+            self.own.times(count),
             None if self.pure is None else count * self.pure,
+            self.exists,
         )
 
     @classmethod
@@ -70,8 +92,9 @@ class FixedPlan:
         return cls(
             tuple(counts.items()),
             sum((plan.squared for plan in plans if plan.squared), Fraction(0)),
-            sum((plan.delta for plan in plans if plan.delta), Fraction(0)),
+            reduce(OwnDelta.either, (plan.own for plan in plans), NONE),
             sum(pure, Fraction(0)) if len(pure) == len(plans) else None,
+            all(plan.exists for plan in plans),
         )
 
     def apart(self) -> tuple[Fraction, Fraction, Fraction]:
@@ -96,54 +119,90 @@ class FixedPlan:
         return tuple(parts)
 
 
-def _one(pair: Atoms | Ramp, pure: Fraction, delta: Fraction = Fraction(0)) -> FixedPlan:
-    return FixedPlan(((pair, 1),), Fraction(0), delta, pure)
+def _as_float(loss: Fraction) -> float:
+    """The nearest float; of losses that pairs refuse, a large one."""
+    return float(min(loss, _REFUSED))
+
+
+def _is_ranged(pair: AnyPair) -> bool:
+    inner = pair.pair if isinstance(pair, Sampled) else pair
+    return isinstance(inner, Ramp) and not inner.tips
+
+
+def _one(pair: Atoms | Ramp, pure: Fraction, times: int = 1, *, exists: bool = True) -> FixedPlan:
+    return FixedPlan(((pair, times),), pure=times * pure, exists=exists)
 
 
 def _known(event: Event) -> FixedPlan | None:
-    """Nothing but its pure cost is known."""
-    cost = account(event)
+    """By its pure cost, which is all that is known of a PureEvent or an ApproxEvent."""
+    cost, exists = account(event), isinstance(event, kinds.PureEvent | kinds.ApproxEvent)
     if cost.epsilon is None:
         return None
+    own = OwnDelta.of(min(cost.delta, Fraction(1)))
     if cost.epsilon == 0:
-        return FixedPlan(delta=cost.delta)
-    return _one(Atoms.pure(float(cost.epsilon)), cost.epsilon, cost.delta)
+        return FixedPlan(own=own, exists=exists)
+    return replace(_one(Atoms.pure(_as_float(cost.epsilon)), cost.epsilon, exists=exists), own=own)
 
 
 def _additive(event: kinds.AdditiveNoise) -> FixedPlan | None:
-    noise, distance = event.noise, event.distance
-    cells = event.cells if distance.norm is Norm.LINF else None
-    if isinstance(noise, DiscreteLaplace) and (distance.norm is Norm.L1 or cells is not None):
-        shift = math.floor(distance.value) * (cells or 1)
-        if 1 <= shift <= _MOST_SHIFT:
-            return _one(Atoms.discrete_laplace(float(1 / noise.scale), shift), shift / noise.scale)
-    if isinstance(noise, DiscreteGaussian) and (distance.norm is Norm.L2 or cells is not None):
-        moved = math.floor(distance.value)
-        # only entries that move by 1: their number is bounded, and each has this pair
-        if 1 <= moved < (4 if cells is None else 2) and noise.sigma_squared <= MOST_VARIANCE:
-            pair = Atoms.discrete_gaussian(float(noise.sigma_squared), 1)
-            return FixedPlan(((pair, cells or moved),), pure=None)
-    return _known(event)
+    noise, found = event.noise, None
+    if isinstance(noise, DiscreteLaplace):
+        found = _laplace(noise, event)
+    elif isinstance(noise, DiscreteGaussian):
+        found = _gaussian(noise, event)
+    return _known(event) if found is None else found
+
+
+def _laplace(noise: DiscreteLaplace, event: kinds.AdditiveNoise) -> FixedPlan | None:
+    """All of an L1 distance in one entry; of an Linf distance, all entries."""
+    moved, norm = math.floor(event.distance.value), event.distance.norm
+    cells = 1 if norm is Norm.L1 else event.cells if norm is Norm.LINF else None
+    if cells is None or cells > _MOST_CELLS or not 1 <= moved <= _MOST_SHIFT:
+        return None
+    return _one(Atoms.discrete_laplace(_as_float(1 / noise.scale), moved), moved / noise.scale, cells)
+
+
+def _gaussian(noise: DiscreteGaussian, event: kinds.AdditiveNoise) -> FixedPlan | None:
+    """Where entries move by at most 1: their number is bounded, and each has this pair."""
+    moved, norm = math.floor(event.distance.value), event.distance.norm
+    if norm is Norm.L2 and moved < 4:
+        entries = min(moved, event.cells or moved)
+    elif norm is Norm.LINF and moved == 1 and event.cells is not None:
+        entries = event.cells
+    else:
+        return None
+    if not entries or noise.sigma_squared > MOST_VARIANCE:
+        return None
+    return FixedPlan(((Atoms.discrete_gaussian(float(noise.sigma_squared), 1), entries),), pure=None)
 
 
 def _continuous(event: kinds.ContinuousNoise) -> FixedPlan:
     if event.law is kinds.ContinuousLaw.GAUSSIAN:
         return FixedPlan(squared=event.distance.value / event.scale**2, pure=None)
     epsilon = event.distance.value / event.scale
-    return _one(Ramp(float(epsilon), tips=True), epsilon)
+    return _one(Ramp(_as_float(epsilon), tips=True), epsilon)
 
 
 def _selection(event: kinds.Selection) -> FixedPlan | None:
     epsilon = account(event).epsilon
     if event.rule is kinds.Rule.EXPONENTIAL and epsilon is not None:
-        return _one(Ramp(float(epsilon), tips=False), epsilon)
+        whole = event.distance.value.denominator == 1
+        return _one(Ramp(_as_float(epsilon), tips=False), epsilon, exists=whole)
     return _known(event)
 
 
 def _thresholded(event: kinds.Thresholded) -> FixedPlan | None:
     """The noise on shared keys; its own delta is that of the whole."""
     cost, inner = account(event), _additive(event.additive)
-    return None if inner is None else FixedPlan(inner.pairs, inner.squared, cost.delta, inner.pure)
+    return None if inner is None else replace(inner, own=OwnDelta.of(cost.delta), exists=False)
+
+
+def _stream(event: kinds.Stream) -> FixedPlan | None:
+    """What one participation can do exists; that several reach their bound is not known."""
+    inner = FixedPlan.of(event.noise)
+    if inner is None or event.noise.distance.value == event.column:
+        return inner
+    return replace(inner, exists=False)
 
 
 def _sampled(event: kinds.Sampled) -> FixedPlan | None:
@@ -152,11 +211,28 @@ def _sampled(event: kinds.Sampled) -> FixedPlan | None:
     inner = FixedPlan.of(event.event)
     if inner is None or event.design.rate == 1:
         return inner
+    inner = _merged(event.event) or inner
     rate, parts = event.design.rate, inner.parts()
     if len(parts) != 1 or parts[0].times != 1 or not isinstance(parts[0].pair, Atoms | Ramp | Gaussian):
         return _known(event)
-    pure = None if inner.pure is None else account(event).epsilon
-    return FixedPlan(((Sampled(parts[0].pair, float(rate)), 1),), Fraction(0), rate * inner.delta, pure)
+    return FixedPlan(
+        ((Sampled(parts[0].pair, float(rate)), 1),),
+        own=OwnDelta.of(rate * inner.own.upper),
+        pure=None if inner.pure is None else account(event).epsilon,
+        exists=inner.exists and not inner.own.upper,
+    )
+
+
+def _merged(event: Event) -> FixedPlan | None:
+    """Laplace noise on several cells by one pair: all of the shift in one of them."""
+    if not isinstance(event, kinds.AdditiveNoise) or not isinstance(event.noise, DiscreteLaplace):
+        return None
+    shift = math.floor(event.distance.value) * (event.cells or 1)
+    if event.distance.norm is not Norm.LINF or event.cells in (None, 1) or not 1 <= shift <= _MOST_SHIFT:
+        return None
+    return _one(
+        Atoms.discrete_laplace(_as_float(1 / event.noise.scale), shift), shift / event.noise.scale, exists=False
+    )
 
 
 def _composed(event: kinds.Composed) -> FixedPlan | None:
@@ -174,10 +250,12 @@ _ROUTES: dict[type, Callable[[Any], FixedPlan | None]] = {
     kinds.AdditiveNoise: _additive,
     kinds.ContinuousNoise: _continuous,
     kinds.Selection: _selection,
-    kinds.BoundedRange: lambda event: _one(Ramp(float(event.eta), tips=False), event.eta),
-    kinds.RandomizedResponse: lambda event: _one(Atoms.response(float(event.epsilon), event.categories), event.epsilon),
+    kinds.BoundedRange: lambda event: _one(Ramp(_as_float(event.eta), tips=False), event.eta),
+    kinds.RandomizedResponse: lambda event: _one(
+        Atoms.response(_as_float(event.epsilon), event.categories), event.epsilon
+    ),
     kinds.Thresholded: _thresholded,
-    kinds.Stream: lambda event: FixedPlan.of(event.noise),
+    kinds.Stream: _stream,
     kinds.Sampled: _sampled,
     kinds.Composed: _composed,
     kinds.Repeated: _repeated,

@@ -24,11 +24,23 @@ DELTA_UNIT = 10**24
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """A cost in the ledger's integers. ``epsilon`` None: no pure loss bounds it."""
+    """A cost in the ledger's integers. ``epsilon`` None: no pure loss bounds it.
+
+    Guarantees:
+        no charge is below nothing
+
+    Raises:
+        InvalidNumber: a part that is no integer, or below 0.
+    """
 
     epsilon: int | None
     rho: int
     delta: int
+
+    def __post_init__(self) -> None:
+        pure = 0 if self.epsilon is None else self.epsilon
+        if not all(type(part) is int and part >= 0 for part in (pure, self.rho, self.delta)):
+            raise InvalidNumber(f"{self!r}.", allowed="integers >= 0")
 
     def __add__(self, other: "Charge") -> "Charge":
         pure = None if self.epsilon is None or other.epsilon is None else self.epsilon + other.epsilon

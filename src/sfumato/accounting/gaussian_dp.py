@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from sfumato.accounting.account import account, relations_of
+from sfumato.accounting.account import account, check_relations
 from sfumato.accounting.convert import gaussian_from_pure, gaussian_from_range
 from sfumato.errors import InvalidDeclaration
 from sfumato.privacy.event import (
@@ -45,10 +45,7 @@ def mu_squared(event: Event) -> Fraction:
     >>> mu_squared(Repeated(noise, 400))
     Fraction(1, 1)
     """
-    if len(relations_of(event)) > 1:
-        raise InvalidDeclaration(
-            "Parts of one event are about different neighbour relations.", allowed="one relation for all parts"
-        )
+    check_relations(event)
     return _of(event)
 
 

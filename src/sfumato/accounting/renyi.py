@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from sfumato.accounting.account import account, relations_of
+from sfumato.accounting.account import account, check_relations
 from sfumato.accounting.convert import (
     approx_from_pure,
     approx_from_renyi,
@@ -90,10 +90,7 @@ def renyi(event: Event, order: Number) -> Fraction:
     >>> round(float(renyi(Sampled(PoissonSample(Fraction(1, 100)), gaussian), 8)), 9)
     4.022e-06
     """
-    if len(relations_of(event)) > 1:
-        raise InvalidDeclaration(
-            "Parts of one event are about different neighbour relations.", allowed="one relation for all parts"
-        )
+    check_relations(event)
     return bound(event, RenyiDP(order, 0).order)
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sfumato.accounting.delta import delta_at
 from sfumato.accounting.joint import tangent
 from sfumato.errors import InvalidDeclaration
-from sfumato.exact.bracket import Bracket
+from sfumato.exact.bracket import Bounds
 from sfumato.exact.rounding import exp_up, float_up, log_up, sqrt_up
 from sfumato.privacy.guarantee import (
     ApproxDP,
@@ -46,7 +46,7 @@ Floats: TypeAlias = NDArray[np.float64]
 class PrivacyCurve(Protocol):
     """Whatever knows its delta at each epsilon: the larger one of both directions."""
 
-    def delta(self, epsilon: Fraction, /) -> Bracket:
+    def delta(self, epsilon: Fraction, /) -> Bounds:
         """The least delta of (epsilon, delta)-DP lies within."""
         ...
 

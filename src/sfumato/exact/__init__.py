@@ -6,7 +6,7 @@ exactly, and stays a ``Fraction`` until it is shown. ``rounding`` is the one pla
 exp, log, sqrt and floats appear; each function there says which way it errs.
 """
 
-from sfumato.exact.bracket import Bracket
+from sfumato.exact.bracket import Bounds, Bracket
 from sfumato.exact.rational import decimal_text, power_of_two_at_most, to_fraction
 
-__all__ = ["Bracket", "decimal_text", "power_of_two_at_most", "to_fraction"]
+__all__ = ["Bounds", "Bracket", "decimal_text", "power_of_two_at_most", "to_fraction"]

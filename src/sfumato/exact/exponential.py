@@ -34,5 +34,6 @@ def exp_scaled(numerator: int, denominator: int, precision: int) -> tuple[int, i
         value = value * value >> work
         error = 2 * error + 2
     extra = work - precision
-    assert 2 * error < 1 << extra, "the guard bits are enough (proof note)"
+    if 2 * error >= 1 << extra:
+        raise OverflowError("An exponential whose guard bits are not enough.")
     return max(value - error >> extra, 0), (value + error >> extra) + 1

@@ -98,7 +98,7 @@ class Mode(Generic[Key]):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "candidates", _listed(self.candidates))
-        if len(set(self.candidates)) != len(self.candidates):
+        if len(_different(self.candidates)) != len(self.candidates):
             raise InvalidDeclaration("A candidate that is given twice.", allowed="each once")
 
     def event(self, distance: Distance) -> Selection:
@@ -180,6 +180,17 @@ def _listed(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
     if not listed:
         raise InvalidDeclaration("No candidates.", allowed="a public list of one or more")
     return listed
+
+
+def _different(candidates: Sequence[Hashable]) -> set[Hashable]:
+    try:
+        return set(candidates)
+    except TypeError:
+        raise InvalidDeclaration(
+            "A candidate that cannot be a dictionary key.",
+            allowed="strings, numbers, tuples",
+            remedy="Write a list as a tuple.",
+        ) from None
 
 
 def _capped(cap: int) -> int:

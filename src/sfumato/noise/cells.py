@@ -117,10 +117,12 @@ class Cells:
         self._limit, self._hard, self._none = (
             (_SHORT_BLOCKS, _SHORT_HARD, _SHORT_NONE) if short else (_BLOCKS, _HARD, _NONE)
         )
-        assert self.blocks <= self._limit and bits + self.shift <= 64, "one word holds a cell and an offset"
-        assert bits + self.shift + height_bits <= 96, "a longer one the height too"
+        # one word holds a cell and an offset, a longer one the height too
+        if self.blocks > self._limit or bits + self.shift > 64 or bits + self.shift + height_bits > 96:
+            raise OverflowError("A table of noise whose cells do not fit a word.")
         self._build(*curve.ends(self.shift, self.blocks))
-        assert self.height < 1 << _UNIT_BITS - 1, "the arithmetic of a verdict fits 64 bits"
+        if self.height >= 1 << _UNIT_BITS - 1:
+            raise OverflowError("A table of noise whose verdicts do not fit 64 bits.")
 
     def _build(self, tops: Integers, lows: Integers) -> None:
         """The height of a cell, the cells of each column, and the table from cell to block."""

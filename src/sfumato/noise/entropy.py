@@ -80,7 +80,8 @@ class SystemEntropy:
 
     def fill(self, buffer: Bytes) -> None:
         # of any other buffer reshape would be a copy, and the caller's bytes would stay as they are
-        assert buffer.flags.c_contiguous, "a contiguous buffer"
+        if not buffer.flags.c_contiguous:
+            raise ValueError("Entropy fills contiguous buffers only.")
         flat = buffer.reshape(-1)
         if flat.size <= _SHORT:
             flat[:] = np.frombuffer(os.urandom(flat.size), np.uint8)

@@ -234,7 +234,8 @@ class _Majorant:
 
     def _lead(self, block: slice) -> Integers:
         """j_i - b_i, where w_i <= 2^b_i."""
-        assert self.weights is not None
+        if self.weights is None:
+            raise ValueError("Only candidates with weights have leading bits.")
         part = self.weights[block]
         if isinstance(part, np.ndarray):
             sizes = np.frexp(part)[1]

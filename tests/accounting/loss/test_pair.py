@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sfumato.accounting.loss import Atoms, Gaussian, Ramp, Sampled
 from sfumato.accounting.loss import pair as pairs
-from sfumato.accounting.loss.pair import Edges
+from sfumato.accounting.loss.edges import Edges
 from sfumato.errors import InvalidNumber
 from tests.accounting.loss import oracle
 

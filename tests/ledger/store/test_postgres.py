@@ -22,6 +22,7 @@ from sfumato.errors import (
     LedgerUnavailable,
 )
 from sfumato.ledger.store import postgres as module
+from sfumato.ledger.store import postgres_server as server
 from sfumato.ledger.store.base import AccountRow, Rows, Store
 from sfumato.ledger.store.format import FORMAT
 from sfumato.ledger.store.postgres import Postgres
@@ -97,8 +98,9 @@ def restarted(server: Cluster, **settings: str) -> Iterator[None]:
 def hold_log_writer(server: Cluster) -> int:
     """Stops the process that writes the log by itself (each commit may wake it); its id."""
     with psycopg.connect(server.url("postgres"), autocommit=True) as connection:
-        found = connection.execute("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'").fetchone()
-    assert found is not None
+        found = None
+        while found is None:  # a server that has just started begins it a little later
+            found = connection.execute("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'").fetchone()
     os.kill(found[0], signal.SIGSTOP)
     return int(found[0])
 
@@ -116,14 +118,14 @@ LAZY = {"wal_writer_delay": "10s"}
 NO_FLUSH = "SELECT set_config('synchronous_commit', $1, true)"
 
 
-@pytest.mark.parametrize("flush", [module._FLUSH, NO_FLUSH])
+@pytest.mark.parametrize("flush", [server.FLUSH, NO_FLUSH])
 def test_what_was_answered_survives_a_crash_of_the_server(
     postgres: Cluster, store: Postgres, monkeypatch: pytest.MonkeyPatch, flush: str
 ) -> None:
     with restarted(postgres, **LAZY):
         store.write(count_up)
         held = hold_log_writer(postgres)
-        monkeypatch.setattr(module, "_FLUSH", flush)
+        monkeypatch.setattr(server, "FLUSH", flush)
         store.write(count_up)
         crash(postgres, held, **LAZY)
         # without the flush the second is lost: this test would notice
@@ -185,7 +187,7 @@ def test_nobody_is_told_of_what_a_crash_takes_back(
 def test_who_is_told_before_the_flush_is_noticed(
     postgres: Cluster, store: Postgres, monkeypatch: pytest.MonkeyPatch, see: Callable[[Postgres], int]
 ) -> None:
-    monkeypatch.setattr(module, "_FLUSH", NO_FLUSH)
+    monkeypatch.setattr(server, "FLUSH", NO_FLUSH)
     assert after_a_crash(postgres, store, see) != 7
 
 
@@ -202,7 +204,7 @@ def test_an_account_is_free_while_the_disk_works(
     with psycopg.connect(url) as gate:
         gate.execute("SELECT pg_advisory_lock(7)")
         held = "SELECT set_config('synchronous_commit', $1, true), pg_advisory_xact_lock_shared(7)"
-        monkeypatch.setattr(module, "_FLUSH", held)
+        monkeypatch.setattr(server, "FLUSH", held)
         with ThreadPoolExecutor(2) as threads:
             first, second = threads.submit(store.write, count_up), threads.submit(store.write, count_up)
             with psycopg.connect(url, autocommit=True) as looking:
@@ -399,7 +401,7 @@ def test_a_server_that_does_not_sync_is_refused(postgres: Cluster, database: str
 
 
 def test_an_old_server_is_refused(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_OLDEST_SERVER", 990000)
+    monkeypatch.setattr(server, "OLDEST_SERVER", 990000)
     with pytest.raises(LedgerUnavailable, match="is PostgreSQL 1"):
         Postgres(database)
 
@@ -491,7 +493,7 @@ def test_a_standby_is_no_place_to_charge(postgres: Cluster, store: Postgres) -> 
 def test_an_account_that_somebody_never_lets_go_is_busy(
     store: Postgres, postgres: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_WRITING", module._WRITING.replace("'lock_timeout', '30s'", "'lock_timeout', '1ms'"))
+    monkeypatch.setattr(server, "WRITING", server.WRITING.replace("'lock_timeout', '5s'", "'lock_timeout', '1ms'"))
     with psycopg.connect(store_url(postgres, store)) as somebody:
         somebody.execute("SELECT 1 FROM sfumato.account FOR UPDATE")
         with pytest.raises(LedgerBusy, match="held by somebody else"):
@@ -550,8 +552,8 @@ def test_the_clock_is_the_servers_and_never_steps_back(
     postgres: Cluster, store: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = store.read(lambda rows: rows.now())
-    for name in ("_WRITING", "_CLOCK"):
-        monkeypatch.setattr(module, name, getattr(module, name).replace(CLOCK, "5::bigint"))
+    for place, name in ((server, "WRITING"), (module, "_CLOCK")):
+        monkeypatch.setattr(place, name, getattr(place, name).replace(CLOCK, "5::bigint"))
     for run in (store.read, store.write):
         assert run(lambda rows: rows.now()) >= first
     fresh = Postgres(store_url(postgres, store))

@@ -57,9 +57,9 @@ def test_what_was_asked_ahead_is_not_asked_again(store: Postgres) -> None:
         asking = rows._asking
 
         class Told:
-            def execute(self, sql: str, values: object) -> object:
+            def execute(self, sql: str, values: object, **options: object) -> object:
                 sent.append(sql)
-                return asking.execute(sql, values)
+                return asking.execute(sql, values, **options)
 
         rows._asking = Told()
         assert (rows.charge("c"), rows.answer("q"), rows.answer("another"), rows.answer("q")) == (None,) * 4

@@ -7,10 +7,12 @@ a lattice, tilted, with what was lost; ``discretise`` rounds a pair, ``compose``
 later event is chosen after an earlier answer: ``accounting.curve`` takes plans only.
 """
 
+from sfumato.accounting.loss.atoms import Atoms
 from sfumato.accounting.loss.compose import coarsen, merge, power, product
 from sfumato.accounting.loss.discretise import discretise
+from sfumato.accounting.loss.edges import Pair
 from sfumato.accounting.loss.lattice import Lattice
-from sfumato.accounting.loss.pair import Atoms, Gaussian, Pair, Ramp, Sampled
+from sfumato.accounting.loss.pair import Gaussian, Ramp, Sampled
 from sfumato.accounting.loss.solve import delta_at, epsilon_at, widths_at
 
 __all__ = [

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sfumato.accounting.loss.edges import ULPS, Edges, Floats, Pair
 from sfumato.accounting.loss.lattice import LOST
-from sfumato.accounting.loss.pair import ULPS, Edges, Floats, Gaussian, Pair, Ramp
+from sfumato.accounting.loss.pair import Gaussian, Ramp
 
 # the width aimed at, of epsilon; upper and lower bound are about 2.4 blur (1 + tilt) apart
 WIDTH, _APART = 1e-4, 2.45

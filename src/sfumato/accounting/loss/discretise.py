@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.accounting.loss.edges import ULPS, Edges, Floats, Pair
 from sfumato.accounting.loss.lattice import UNIT, Lattice
-from sfumato.accounting.loss.pair import ULPS, Edges, Floats, Pair
 
 # masses under Q as the pairs state them
 _MASS_ERROR = 2.0**-41

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sfumato.accounting.loss.pair import Floats
+from sfumato.accounting.loss.edges import Floats
 from sfumato.errors import InvalidNumber
 
 UNIT = 2.0**-53

@@ -8,167 +8,16 @@ product of dominating pairs dominates the composition. Proof: pair.proof.md.
 
 import math
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.accounting.loss.atoms import Atoms
+from sfumato.accounting.loss.edges import ULPS, Edges, Floats, Reach, between, losing
 from sfumato.errors import InvalidNumber
 
-Floats: TypeAlias = NDArray[np.float64]
-
-# floats hold e^300 and its inverse; no protection is left far below
-MAX_LOSS = 300.0
 MAX_MU = 20.0
-# numpy states at most 4 ulp for exp, expm1 and log1p; sixteen cover a handful of operations
-ULPS = 2.0**-48
 # pieces of a cell are so narrow, against the farthest point, that quadrature errs by less than 2^-47
 _WIDE, _NARROW = 1 / 8, 1 / 64
-_DISCRETE_REACH = 13.0
-
-
-@dataclass(frozen=True, slots=True)
-class Edges:
-    """Rising values of dP/dQ; ``gain`` is the ratio less 1, ``gap`` the differences, both without cancellation."""
-
-    ratio: Floats
-    gain: Floats
-    gap: Floats
-
-    def share(self, mean: Floats) -> Floats:
-        """How much of a cell's mass goes to its upper edge, so that the mean of the ratio stays."""
-        return _between((mean - self.ratio[:-1]) / self.gap, 0.0, 1.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Reach:
-    """The losses looked at; ``outside`` bounds what P, and what Q, have beyond them."""
-
-    lower: float
-    upper: float
-    outside: float
-
-
-class Pair(Protocol):
-    """What rounding to a lattice needs to know of a pair."""
-
-    @property
-    def symmetric(self) -> bool:
-        """Whether the loss of (Q, P) has the law of that of (P, Q)."""
-        ...
-
-    @property
-    def unit(self) -> float | None:
-        """All atoms are whole multiples of it."""
-        ...
-
-    @property
-    def continuous(self) -> bool:
-        """Whether there is anything but atoms."""
-        ...
-
-    @property
-    def rounding(self) -> float:
-        """How far the computed losses can be from the true ones."""
-        ...
-
-    @property
-    def worst(self) -> float:
-        """The largest loss; infinite for Gaussians."""
-        ...
-
-    def atoms(self) -> tuple[Floats, Floats]:
-        """The losses of the atoms, and their masses under Q."""
-        ...
-
-    def reach(self, outside: float) -> Reach:
-        """Losses beyond which P and Q have at most ``outside``."""
-        ...
-
-    def cells(self, edges: Edges) -> tuple[Floats, Floats]:
-        """The continuous part: each cell's mass under Q, and the share of its upper edge."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Atoms:
-    """A loss of finitely many values: their masses under Q, right within 2^-42 of each.
-
-    Guarantees:
-        a pure loss is dominated by two atoms
-        a response has three atoms
-        laplace noise on integers dominates its parts
-    """
-
-    losses: tuple[float, ...]
-    masses: tuple[float, ...]
-    unit: float
-    outside: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not self.losses or max(abs(loss) for loss in self.losses) > MAX_LOSS:
-            raise InvalidNumber("A loss that large in one step.", allowed=f"at most {MAX_LOSS:.0f}")
-
-    @classmethod
-    def pure(cls, epsilon: float) -> "Atoms":
-        """The worst of all epsilon-DP pairs (Kairouz, Oh, Viswanath 2015)."""
-        return cls.response(epsilon, 2)
-
-    @classmethod
-    def response(cls, epsilon: float, categories: int) -> "Atoms":
-        """Randomised response among so many categories, of which the truth is one and a neighbour's another."""
-        _losing(epsilon)
-        total = 1.0 + math.exp(-epsilon) * (categories - 1)
-        low, high = math.exp(-epsilon) / total, 1.0 / total
-        if categories == 2:
-            return cls((-epsilon, epsilon), (high, low), epsilon)
-        return cls((-epsilon, 0.0, epsilon), (high, (categories - 2) * low, low), epsilon)
-
-    @classmethod
-    def discrete_laplace(cls, step: float, shift: int) -> "Atoms":
-        """Two-sided geometric noise of loss ``step`` an integer, on integers ``shift`` apart in all (L1)."""
-        _losing(step * shift)
-        moved = np.arange(shift + 1)
-        masses = -math.expm1(-step) / (1 + math.exp(-step)) * np.exp(-step * moved)
-        masses[0] = masses[0] / -math.expm1(-step)
-        masses[-1] = masses[-1] / -math.expm1(-step)
-        losses = (2 * moved - shift) * step
-        return cls(tuple(losses.tolist()), tuple(masses.tolist()), step if shift > 1 else step * shift)
-
-    @classmethod
-    def discrete_gaussian(cls, variance: float, shift: int) -> "Atoms":
-        """The discrete Gaussian law of parameter ``variance``, on integers exactly ``shift`` apart."""
-        reach = math.ceil(_DISCRETE_REACH * math.sqrt(variance))
-        points = np.arange(-reach, reach + shift + 1, dtype=np.float64)
-        weights = np.exp(-(points**2) / (2 * variance))
-        unit = shift / (2 * variance)
-        losses, masses = unit * (2 * points - shift), weights / weights.sum()
-        return cls(tuple(losses.tolist()), tuple(masses.tolist()), unit, 2 * math.exp(-(_DISCRETE_REACH**2) / 2))
-
-    @property
-    def symmetric(self) -> bool:
-        return True
-
-    @property
-    def continuous(self) -> bool:
-        return False
-
-    @property
-    def rounding(self) -> float:
-        return ULPS * self.worst
-
-    @property
-    def worst(self) -> float:
-        return max(self.losses)
-
-    def atoms(self) -> tuple[Floats, Floats]:
-        return np.array(self.losses), np.array(self.masses)
-
-    def reach(self, outside: float) -> Reach:
-        return Reach(min(self.losses), max(self.losses), self.outside)
-
-    def cells(self, edges: Edges) -> tuple[Floats, Floats]:
-        return _nothing(edges)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +35,7 @@ class Ramp:
     tips: bool
 
     def __post_init__(self) -> None:
-        _losing(self.epsilon)
+        losing(self.epsilon)
 
     @property
     def symmetric(self) -> bool:
@@ -225,8 +74,8 @@ class Ramp:
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
         """From a to b, ratios in the support: 2c (1/sqrt a - 1/sqrt b), and the mean is sqrt(a b)."""
-        ends = _between(edges.ratio, math.exp(-self.epsilon), math.exp(self.epsilon))
-        gains = _between(edges.gain, math.expm1(-self.epsilon), math.expm1(self.epsilon))
+        ends = between(edges.ratio, math.exp(-self.epsilon), math.exp(self.epsilon))
+        gains = between(edges.gain, math.expm1(-self.epsilon), math.expm1(self.epsilon))
         # what a cell at the end of the support loses must not cost the digits of what is left
         cut = np.where(ends[:-1] < 0.5, ends[1:] - ends[:-1], gains[1:] - gains[:-1])
         inside = (ends == edges.ratio) & (gains == edges.gain)
@@ -284,8 +133,8 @@ class Gaussian:
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
         far = self.mu + self.reached
-        points = np.log(np.maximum(edges.ratio, 1e-300)) / self.mu + self.mu / 2
-        points = _between(points, -self.reached, far)
+        points = edges.losses() / self.mu + self.mu / 2
+        points = between(points, -self.reached, far)
         width = np.diff(points)
         mass, mean = self._piece(points[:-1], width, *_FEW_POINTS)
         wide = np.flatnonzero(width * far > _NARROW)
@@ -368,23 +217,6 @@ class Sampled:
 
     def _loss(self, inner: float) -> float:
         return math.log1p(self.rate * math.expm1(inner)) if inner < math.inf else inner
-
-
-def _losing(epsilon: float) -> None:
-    if not 0 < epsilon <= MAX_LOSS:
-        raise InvalidNumber(
-            f"A loss of {epsilon:.6g} in one step.", allowed=f"greater than 0 and at most {MAX_LOSS:.0f}"
-        )
-
-
-def _between(values: Floats, low: float, high: float) -> Floats:
-    """As np.clip, which takes three times as long for a few values."""
-    cut: Floats = np.minimum(np.maximum(values, low), high)
-    return cut
-
-
-def _nothing(edges: Edges) -> tuple[Floats, Floats]:
-    return np.zeros(len(edges.gap)), np.zeros(len(edges.gap))
 
 
 def _legendre(count: int) -> tuple[Floats, Floats]:

@@ -19,10 +19,8 @@ from psycopg.conninfo import conninfo_to_dict
 from sfumato.errors import LedgerBusy, LedgerMissing, LedgerReadOnly
 from sfumato.ledger.store.base import AccountRow, Rows
 from sfumato.ledger.store.format import FORMAT, too_new
-from sfumato.ledger.store.postgres import _corrupt as corrupt
-from sfumato.ledger.store.postgres import _place as place_of
-from sfumato.ledger.store.postgres import _typed as typed
 from sfumato.ledger.store.postgres import missing_guards
+from sfumato.ledger.store.postgres_errors import corrupt, place_of, typed
 from sfumato.ledger.store.postgres_rows import Connection, placed
 from sfumato.ledger.store.postgres_schema import PATH, SCHEMA, has_tables
 from sfumato.ledger.store.rows import Cell, SqlRows

@@ -4,7 +4,8 @@
 What a unit writes waits until it reads again or ends, and then travels as one statement. What
 it will read under its locks is asked for together with them: the server makes each read after
 it has the locks, with a snapshot of its own (READ COMMITTED). So an account is held for one
-round trip, however much is read.
+round trip, however much is read. Each batch ends with a Sync: only after one does the server
+count how long its client lets it wait.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,6 +15,7 @@ from typing import Any, TypeAlias
 
 import psycopg
 
+from sfumato.ledger.journal import Entry
 from sfumato.ledger.store.base import AccountRow, PartRow
 from sfumato.ledger.store.rows import ACCOUNTS, PUT_ACCOUNT, PUT_PART, Cell, SqlRows
 
@@ -25,10 +27,14 @@ _PAGE = 1000
 
 
 class PostgresRows(SqlRows):
-    """``Rows`` in the transaction that ``connection`` has begun; ``now`` gives the moment of the unit."""
+    """``Rows`` in the transaction that ``connection`` has begun.
 
-    def __init__(self, connection: Connection, now: Callable[[], int]) -> None:
+    ``sync`` ends a batch of its pipeline and waits for the replies; ``now`` gives the moment of the unit.
+    """
+
+    def __init__(self, connection: Connection, sync: Callable[[], object], now: Callable[[], int]) -> None:
         self._connection = connection
+        self._sync = sync
         self._asking = connection.cursor()
         self._telling = connection.cursor()
         self._moment = now
@@ -38,6 +44,9 @@ class PostgresRows(SqlRows):
         self._accounts: dict[str, AccountRow] = {}
         self._looks_ahead = False
         self._ahead: dict[tuple[str, tuple[Cell, ...]], Cursor] = {}
+        # the ends of chains: as they were under the locks, and as this unit leaves them
+        self.found: dict[str, tuple[int, str]] = {}
+        self.ends: dict[str, tuple[int, str]] = {}
 
     def now(self) -> int:
         self._now = self._now or self._moment()
@@ -56,6 +65,10 @@ class PostgresRows(SqlRows):
     def put_account(self, row: AccountRow) -> None:
         earlier = self._accounts.get(row.id)
         self._accounts[row.id] = row._replace(parent=earlier.parent) if earlier else row
+
+    def append(self, entry: Entry) -> None:
+        self.ends[entry.chain] = (entry.seq, entry.hash)
+        super().append(entry)
 
     def put_parts(self, rows: Sequence[PartRow]) -> None:
         # one statement, whatever their number: what waits may hold each text once
@@ -84,7 +97,12 @@ class PostgresRows(SqlRows):
                 ahead()
             finally:
                 self._looks_ahead = False
-        return {row[0]: AccountRow._make(row) for row in rows.fetchall()}
+        self._sync()
+        found = {row[0]: AccountRow._make(row) for row in rows.fetchall()}
+        for row in found.values():
+            if row.seq and row.id not in self.ends:
+                self.found.setdefault(row.id, (row.seq, row.head))
+        return found
 
     def _run(self, sql: str, values: tuple[Cell, ...] = ()) -> None:
         if sql in self._writes:
@@ -96,16 +114,24 @@ class PostgresRows(SqlRows):
             self._ahead[sql, values] = self._connection.cursor().execute(placed(sql), values)
             return []
         self.send()
-        asked = self._ahead.pop((sql, values), None) or self._asking.execute(placed(sql), values)
-        return asked.fetchall()
+        found = self._ahead.pop((sql, values), None)
+        return found.fetchall() if found else self._fetched(sql, values)
 
     def _stream(self, sql: str, values: tuple[Cell, ...] = ()) -> Iterator[tuple[Any, ...]]:
         self.send()
         name = f"stream{next(self._streams)}"
         self._telling.execute(placed(f"DECLARE {name} NO SCROLL CURSOR FOR {sql}"), values, prepare=False)
-        fetch = placed(f"FETCH {_PAGE} FROM {name}")
-        while page := self._asking.execute(fetch, prepare=False).fetchall():
+        fetch = f"FETCH {_PAGE} FROM {name}"
+        while page := self._fetched(fetch, prepare=False):
             yield from page
+
+    def _fetched(
+        self, sql: str, values: tuple[Cell, ...] = (), *, prepare: bool | None = None
+    ) -> list[tuple[Any, ...]]:
+        """Asks, and waits for the reply."""
+        asked = self._asking.execute(placed(sql), values, prepare=prepare)
+        self._sync()
+        return asked.fetchall()
 
 
 @lru_cache(maxsize=256)

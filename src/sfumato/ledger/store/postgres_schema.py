@@ -4,7 +4,8 @@
 Texts compare by their bytes (``COLLATE "C"``), whatever the database's language.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
@@ -16,6 +17,12 @@ from sfumato.noise.entropy import token
 SCHEMA = "sfumato"
 # Nobody's temporary table stands before ours.
 PATH = f"{SCHEMA}, pg_temp"
+
+# Which server this is, and since which promotion of a standby: another one may have forgotten something.
+SERVER = (
+    "((SELECT system_identifier FROM pg_control_system())::text || '/' "
+    "|| left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))"
+)
 
 _TEXT = 'TEXT COLLATE "C" NOT NULL'
 _STATES = ", ".join(f"'{state}'" for state in (RESERVED, EXECUTING, COMMITTED, FORFEITED, VOIDED))
@@ -52,6 +59,11 @@ CREATE TABLE part (part {_TEXT}, charge {_TEXT} CONSTRAINT part_paid REFERENCES 
 CREATE INDEX part_seq ON part (chain, seq, part);
 """
 
+_ALONE = (
+    "SELECT set_config('search_path', $1, true), set_config('lock_timeout', '5s', true), "
+    "set_config('idle_in_transaction_session_timeout', '5s', true)"
+)
+
 # What must be there and valid for the tables to keep their promises; ``damage`` looks.
 GUARDS = frozenset(
     {
@@ -70,14 +82,12 @@ def has_tables(connection: psycopg.Connection[Any]) -> bool:
 
 def create_tables(connection: psycopg.Connection[Any]) -> None:
     """The tables, whole or not at all; of several processes only one makes them."""
-    with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", (SCHEMA,))
+    with _alone(connection):
         if has_tables(connection):
             return
         # an owner may have made the schema for a role that may not
         if connection.execute("SELECT FROM pg_namespace WHERE nspname = $1", (SCHEMA,)).fetchone() is None:
             connection.execute(f"CREATE SCHEMA {SCHEMA}")
-        connection.execute("SELECT set_config('search_path', $1, true)", (PATH,))
         connection.execute(_TABLES)
         for about in (("version", "2"), ("identity", token())):
             connection.execute("INSERT INTO meta VALUES ($1, $2)", about)
@@ -86,12 +96,26 @@ def create_tables(connection: psycopg.Connection[Any]) -> None:
 
 def upgrade_tables(connection: psycopg.Connection[Any]) -> None:
     """Brings an older format to this one, whole or not at all; of several processes only one does."""
-    with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", (SCHEMA,))
-        connection.execute("SELECT set_config('search_path', $1, true)", (PATH,))
+    with _alone(connection):
         version = connection.execute("SELECT value FROM meta WHERE name = 'version' FOR UPDATE").fetchone()
         if version is not None:
             _upgrade(connection, int(version[0]))
+
+
+@contextmanager
+def _alone(connection: psycopg.Connection[Any]) -> Iterator[None]:
+    """A transaction of the only one that changes the tables; one that stops is ended by the server."""
+    with connection.transaction():
+        connection.execute(_ALONE, (PATH,))
+        connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", (SCHEMA,))
+        yield
+
+
+def keep_server(connection: psycopg.Connection[Any]) -> None:
+    """Writes down on which server the ledger lies (since format 4)."""
+    connection.execute(
+        f"INSERT INTO {SCHEMA}.meta VALUES ('server', {SERVER}) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+    )
 
 
 def _upgrade(connection: psycopg.Connection[Any], version: int) -> None:
@@ -107,6 +131,7 @@ def _from_2(connection: psycopg.Connection[Any]) -> None:
 
 def _from_3(connection: psycopg.Connection[Any]) -> None:
     """Format 3 to format 4."""
+    keep_server(connection)
 
 
 # by format, the step to the next one; a new ledger takes all of them

@@ -3,6 +3,7 @@
 
 import fcntl
 import os
+import re
 import tempfile
 from pathlib import Path
 
@@ -10,9 +11,15 @@ import apsw
 
 from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerError, LedgerMissing, LedgerReadOnly, LedgerUnavailable
 from sfumato.ledger.store import sqlite_schema
+from sfumato.ledger.store.open_mark import incomplete, sync_folder
 
 # What SQLite lets a log grow to before it checkpoints by itself: 1000 pages with their headers.
-_LOG_SIZE = 32 + 1000 * (4096 + 24)
+_LOG_HEADER = 32
+_LOG_SIZE = _LOG_HEADER + 1000 * (4096 + 24)
+# What only a ledger leaves beside it.
+_LEFT = ("-wal", ".open", ".head")
+_MOUNTS = "/proc/self/mountinfo"
+_OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def place_of(path: object) -> str:
@@ -53,10 +60,13 @@ def let_go(held: list[int], *, unlock: bool = True) -> None:
 
 def make(path: str) -> None:
     """A new ledger, whole before it has its name; what is left of an old one is no new one."""
-    if Path(path).exists() or Path(f"{path}-wal").exists():
+    if Path(path).exists():
         if not Path(path).is_file() or Path(path).stat().st_size == 0:
             raise corrupt(path)
         return
+    left = next((f"{path}{end}" for end in _LEFT if Path(f"{path}{end}").exists()), None)
+    if left is not None:
+        raise incomplete(path, f"it is missing, and {Path(left).name!r} says that it was there")
     fresh = ""
     try:
         descriptor, fresh = tempfile.mkstemp(suffix=".new", prefix=f"{Path(path).name}.", dir=Path(path).parent)
@@ -76,6 +86,52 @@ def make(path: str) -> None:
         ) from None
 
 
+def is_log(path: str) -> bool:
+    """Whether there is a write-ahead log, which SQLite would otherwise make anew and empty."""
+    try:
+        return Path(path).stat().st_size >= _LOG_HEADER
+    except OSError:
+        return False
+
+
+def require_one_place(path: str, mounts: str = _MOUNTS) -> None:
+    """Refuses a file whose log could come to lie where nobody finds it.
+
+    Raises:
+        LedgerUnavailable: the file has several hard links, or is mounted by itself, not its folder.
+    """
+    found = Path(path).stat()
+    require_one_name(path, found)
+    if found.st_dev != Path(path).parent.stat().st_dev or path in _mount_points(mounts):
+        raise LedgerUnavailable(
+            f"The file {path!r} is mounted by itself, so its log and its mark would lie elsewhere.",
+            remedy="Mount the folder that holds the ledger, not the file.",
+        )
+
+
+def require_one_name(path: str, found: os.stat_result) -> None:
+    """Refuses a file with several hard links: each name would have a log of its own.
+
+    Raises:
+        LedgerUnavailable: it has several.
+    """
+    if found.st_nlink > 1:
+        raise LedgerUnavailable(
+            f"{path!r} has {found.st_nlink} names (hard links), so nothing is charged.",
+            remedy="Remove all but one; copy the closed file for a backup. A symbolic link is no second name.",
+        )
+
+
+def _mount_points(table: str) -> set[str]:
+    """Where the system has mounted something; empty where it does not tell."""
+    try:
+        lines = Path(table).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return set()
+    # spaces and the like are written as octal numbers (proc(5))
+    return {_OCTAL.sub(lambda each: chr(int(each[1], 8)), line.split(" ")[4]) for line in lines}
+
+
 def widen(log: str) -> None:
     """Gives a write-ahead log the length that it grows to between two checkpoints.
 
@@ -91,15 +147,6 @@ def widen(log: str) -> None:
                 os.fsync(file.fileno())
     except OSError:
         pass  # a full disk, say: whoever writes will be told
-
-
-def sync_folder(path: str) -> None:
-    """Makes a file's name durable: a new name is a change of its folder."""
-    folder = os.open(Path(path).parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def busy(path: str) -> LedgerBusy:

@@ -43,14 +43,21 @@ class SQLiteRows(SqlRows):
         self._batch: list[Write] = []
         self._unit: list[Write] = []
         self._tables = Tables(connection)
+        self._entries = 0
         self._epoch = time.time_ns() // 10**6 - time.monotonic_ns() // 10**6
 
     def load(self) -> None:
         """Fills the memory from the tables, through their partial indexes."""
-        datasets = [row.id for row in self._tables.accounts() if not row.parent]
-        failed = [row for dataset in datasets for row in self._tables.failures(dataset)]
+        datasets = [row for row in self._tables.accounts() if not row.parent]
+        self._entries = sum(row.seq for row in datasets)
+        failed = [row for dataset in datasets for row in self._tables.failures(dataset.id)]
         for row in (*self._tables.overdue(None, -1), *failed):
             self._charges.known[row.id] = row
+
+    @property
+    def entries_on_disk(self) -> int:
+        """How many entries the chains of the datasets have, as of the last commit."""
+        return self._entries
 
     def end_unit(self) -> None:
         """The unit ended well: what it wrote is the batch's."""
@@ -73,6 +80,9 @@ class SQLiteRows(SqlRows):
 
     def committed(self) -> None:
         """The batch is on disk."""
+        for row in self.held.changed():
+            known = self.held.known.get(row.id)
+            self._entries += row.seq - (known.seq if known else 0)
         self.held.commit(keep=lambda _: True)
         self._charges.commit(keep=_is_live)
         self._answers.commit(keep=lambda _: False)

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from sfumato.errors import InvalidNumber
-from sfumato.privacy.event.check import check_count, check_positive
+from sfumato.privacy.event.check import check_count, exact_positive
 from sfumato.privacy.unit import Relation
 
 
@@ -17,7 +17,7 @@ class PoissonSample:
     rate: Fraction
 
     def __post_init__(self) -> None:
-        check_positive("The rate of a sample", self.rate)
+        object.__setattr__(self, "rate", exact_positive("The rate of a sample", self.rate))
         if self.rate > 1:
             raise InvalidNumber(f"A sampling rate of {self.rate}.", allowed="greater than 0 and at most 1")
 

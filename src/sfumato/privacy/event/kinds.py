@@ -5,6 +5,7 @@ Each names the very distribution that was drawn from, so that any accountant can
 what it cost, now or in ten years.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -13,7 +14,7 @@ from typing import TypeAlias
 from sfumato.errors import InvalidDeclaration, InvalidNumber
 from sfumato.noise import DiscreteGaussian, Noise
 from sfumato.privacy.distance import Distance, Norm
-from sfumato.privacy.event.check import check_count, check_positive, check_scores
+from sfumato.privacy.event.check import check_count, check_noise, check_scores, exact, exact_positive
 from sfumato.privacy.event.design import Design
 from sfumato.privacy.unit import Relation
 
@@ -30,6 +31,7 @@ class AdditiveNoise:
     cells: int | None = None
 
     def __post_init__(self) -> None:
+        check_noise(self.noise)
         if self.cells is not None:
             check_count("cells", self.cells)
 
@@ -58,7 +60,7 @@ class ContinuousNoise:
     distance: Distance
 
     def __post_init__(self) -> None:
-        check_positive("The scale of a noise", self.scale)
+        object.__setattr__(self, "scale", exact_positive("The scale of a noise", self.scale))
         norm = Norm.L2 if self.law is ContinuousLaw.GAUSSIAN else Norm.L1
         if self.distance.norm is not norm:
             raise InvalidDeclaration(
@@ -91,7 +93,7 @@ class Selection:
     monotone: bool = False
 
     def __post_init__(self) -> None:
-        check_positive("The rate of a selection", self.rate)
+        object.__setattr__(self, "rate", exact_positive("The rate of a selection", self.rate))
         check_scores(self.distance)
 
 
@@ -109,6 +111,7 @@ class NoisyMax:
     gap: bool = False
 
     def __post_init__(self) -> None:
+        check_noise(self.noise)
         check_scores(self.distance)
 
 
@@ -128,6 +131,8 @@ class SparseVector:
     gap: bool = False
 
     def __post_init__(self) -> None:
+        check_noise(self.threshold_noise)
+        check_noise(self.query_noise)
         check_scores(self.distance)
         check_count("positives", self.positives)
 
@@ -140,7 +145,7 @@ class RandomizedResponse:
     categories: int
 
     def __post_init__(self) -> None:
-        check_positive("epsilon", self.epsilon)
+        object.__setattr__(self, "epsilon", exact_positive("epsilon", self.epsilon))
         if isinstance(self.categories, bool) or not isinstance(self.categories, int) or self.categories < 2:
             raise InvalidDeclaration(f"{self.categories} categories.", allowed="2 or more")
 
@@ -153,7 +158,7 @@ class BoundedRange:
     relation: Relation = Relation.ADD_REMOVE
 
     def __post_init__(self) -> None:
-        check_positive("eta", self.eta)
+        object.__setattr__(self, "eta", exact_positive("eta", self.eta))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +169,7 @@ class PureEvent:
     relation: Relation = Relation.ADD_REMOVE
 
     def __post_init__(self) -> None:
-        check_positive("epsilon", self.epsilon)
+        object.__setattr__(self, "epsilon", exact_positive("epsilon", self.epsilon))
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +181,8 @@ class ApproxEvent:
     relation: Relation = Relation.ADD_REMOVE
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", exact("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", exact("delta", self.delta))
         if self.epsilon < 0:
             raise InvalidNumber(f"epsilon = {self.epsilon}.", allowed="0 or greater")
         if not 0 <= self.delta <= 1:
@@ -195,6 +202,8 @@ class Thresholded:
 
     def __post_init__(self) -> None:
         check_count("keys", self.keys)
+        if type(self.threshold) is not int:
+            raise InvalidNumber(f"A threshold of {self.threshold!r}.", allowed="an integer")
         if not isinstance(self.additive, AdditiveNoise):
             raise InvalidDeclaration(f"A threshold on {type(self.additive).__name__}.", allowed="AdditiveNoise")
 
@@ -205,6 +214,14 @@ class Sampled:
 
     design: Design
     event: "Event"
+
+    def __post_init__(self) -> None:
+        _events((self.event,))
+        if not isinstance(self.design, Design):
+            raise InvalidDeclaration(
+                f"A sample drawn by {type(self.design).__name__}.",
+                allowed="PoissonSample, FixedSample, WithReplacementSample",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +255,7 @@ class Group:
     size: int
 
     def __post_init__(self) -> None:
+        _events((self.event,))
         check_count("size", self.size)
 
 
@@ -268,7 +286,7 @@ class Stream:
     def __post_init__(self) -> None:
         for name in ("steps", "participations", "separation"):
             check_count(name, getattr(self, name))
-        check_positive("column", self.column)
+        object.__setattr__(self, "column", exact_positive("column", self.column))
         law = self.noise.noise if isinstance(self.noise, AdditiveNoise) else getattr(self.noise, "law", None)
         if not (isinstance(law, DiscreteGaussian) or law is ContinuousLaw.GAUSSIAN):
             raise InvalidDeclaration(f"A stream with {self.noise!r}.", allowed="Gaussian noise with an L2 distance")
@@ -296,6 +314,9 @@ class Composed:
 
     events: tuple["Event", ...]
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "events", _events(self.events))
+
 
 @dataclass(frozen=True, slots=True)
 class Parallel:
@@ -308,6 +329,7 @@ class Parallel:
     events: tuple["Event", ...]
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "events", _events(self.events))
         if not self.events:
             raise InvalidDeclaration("A parallel composition of nothing.", allowed="one event or more")
 
@@ -320,6 +342,7 @@ class Repeated:
     times: int
 
     def __post_init__(self) -> None:
+        _events((self.event,))
         check_count("times", self.times)
 
 
@@ -342,3 +365,15 @@ Event: TypeAlias = (
     | Parallel
     | Repeated
 )
+
+
+def _events(events: Iterable[object]) -> tuple[Event, ...]:
+    """Refuses parts that are no events: nothing could be said of them."""
+    if not isinstance(events, Iterable):
+        raise InvalidDeclaration(f"Events in a {type(events).__name__}.", allowed="a tuple of events")
+    listed = []
+    for each in events:
+        if not isinstance(each, Event):
+            raise InvalidDeclaration(f"An event of an unknown kind: {type(each).__name__}.", allowed="sfumato's events")
+        listed.append(each)
+    return tuple(listed)

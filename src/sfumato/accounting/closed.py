@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Privacy curves that need no privacy loss distribution: closed forms, searches, and what costs imply.
+
+Proof: closed.proof.md.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+from sfumato.accounting.amplify import shuffled, shuffled_delta
+from sfumato.accounting.convert import approx_from_zcdp
+from sfumato.accounting.delta import delta_at as guaranteed_delta
+from sfumato.accounting.divergence import HUGE
+from sfumato.accounting.gaussian import gaussian_delta
+from sfumato.accounting.normal import normal_excess
+from sfumato.accounting.own_delta import NONE, OwnDelta
+from sfumato.accounting.profile import Profile
+from sfumato.errors import InvalidNumber
+from sfumato.exact.bracket import Bounds, Bracket
+from sfumato.exact.rational import Number, to_fraction
+from sfumato.exact.rounding import exp_down, exp_up, float_down, float_up, log_down, log_up, sqrt_down, sqrt_up
+from sfumato.noise import DiscreteGaussian
+from sfumato.privacy.event import Shuffled
+from sfumato.privacy.guarantee import PureDP, ZeroConcentratedDP
+
+_SMALLEST = Fraction(1, 10**300)
+_ITERATIONS = 60
+_LEAST_LOSS = Fraction(1, 10**12)
+
+
+class Curve(Protocol):
+    """Epsilon as a function of delta and the reverse, by proved bounds of the least true one.
+
+    A lower end is the loss of neighbours that exist; None where none is shown.
+    """
+
+    def epsilon(self, delta: Number) -> Bounds:
+        """The least epsilon at ``delta``, 0 <= delta < 1."""
+        ...
+
+    def delta(self, epsilon: Number) -> Bounds:
+        """The least delta at ``epsilon`` >= 0."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Normal:
+    """Gaussians only: mu-GDP for mu^2 the sum of all (Dong, Roth, Su 2022; Balle and Wang 2018).
+
+    ``reached``: whether neighbours with all of ``squared`` and ``own`` exist.
+    """
+
+    squared: Fraction
+    own: OwnDelta = NONE
+    reached: bool = True
+
+    def epsilon(self, delta: Number) -> Bounds:
+        spare, most = spare_of(delta, self.own)
+        if not self.squared:
+            return _shown(0.0, 0.0, reached=self.reached)
+        if spare == 0:
+            raise no_finite_epsilon()
+        mu = sqrt_up(self.squared)
+        low, high = Fraction(0), mu * mu / 2 + mu * sqrt_up(Fraction(2 * math.log(1 / float(spare)) + 1))
+        under, over = 0.0, 0.0
+        if self._curve(low)[1] > spare:
+            under, over = self._search(low, high, spare)
+        return _shown(under if most == spare else 0.0, over, reached=self.reached)
+
+    def _search(self, low: Fraction, high: Fraction, spare: Fraction) -> tuple[float, float]:
+        """Ends that were read: above delta at the lower, not above at the upper one."""
+        under, over = low, high
+        for _ in range(_ITERATIONS):
+            middle = Fraction(float((low + high) / 2))
+            lower, upper = self._curve(middle)
+            under, over = (middle if lower > spare else under), (middle if upper <= spare else over)
+            if lower > spare:
+                low = middle
+            else:
+                high = middle
+        return float_down(under), float_up(over)
+
+    def delta(self, epsilon: Number) -> Bounds:
+        lower, upper = self._curve(loss_of(epsilon)) if self.squared else (Fraction(0), Fraction(0))
+        return self.own.added(_shown(float_down(lower), float_up(upper), reached=self.reached))
+
+    def _curve(self, epsilon: Fraction) -> tuple[Fraction, Fraction]:
+        """P(Z > a) - e^epsilon P(Z > b), a = epsilon/mu - mu/2, b = epsilon/mu + mu/2; it grows with mu."""
+        down, up = sqrt_down(self.squared), sqrt_up(self.squared)
+        lower = normal_excess(epsilon / down - down / 2, epsilon / down + down / 2)[0] if down else Fraction(0)
+        upper = normal_excess(epsilon / up - up / 2, epsilon / up + up / 2)[1]
+        return max(lower, Fraction(0)), min(max(upper, Fraction(0)), Fraction(1))
+
+
+@dataclass(frozen=True, slots=True)
+class Shifts:
+    """One integer with discrete Gaussian noise, moved by up to ``shift``: the worst of all shifts."""
+
+    noise: DiscreteGaussian
+    shift: int
+
+    def epsilon(self, delta: Number) -> Bounds:
+        spare, _ = spare_of(delta, NONE)
+        if spare == 0:
+            raise no_finite_epsilon()
+        rho = ZeroConcentratedDP(Fraction(self.shift**2) / (2 * self.noise.sigma_squared))
+        low, high = 0.0, float_up(approx_from_zcdp(rho, spare).epsilon)
+        under, over, target = low, high, float_down(spare)
+        for _ in range(_ITERATIONS):
+            middle = (low + high) / 2
+            found = self._delta(middle)
+            under, over = (middle if found.lower > spare else under), (middle if found.upper <= target else over)
+            low, high = (middle, high) if found.lower > spare else (low, middle)
+        return Bracket(under, over)
+
+    def delta(self, epsilon: Number) -> Bounds:
+        return self._delta(epsilon)
+
+    def _delta(self, epsilon: Number) -> Bracket:
+        loss = loss_of(epsilon)
+        if loss > _LEAST_LOSS:
+            return gaussian_delta(self.noise, self.shift, loss)
+        # delta(0) <= delta(epsilon) + e^epsilon - 1
+        near = gaussian_delta(self.noise, self.shift, _LEAST_LOSS)
+        return Bracket(near.lower, min(math.nextafter(near.upper + 2 * float(_LEAST_LOSS), 1.0), 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """Shuffled reports: a victim among clones from above, one whose report is counted from below."""
+
+    event: Shuffled
+
+    def epsilon(self, delta: Number) -> Bounds:
+        return shuffled(self.event, delta)
+
+    def delta(self, epsilon: Number) -> Bounds:
+        return shuffled_delta(self.event, epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class FixedSize:
+    """A sample of fixed size, one unit replaced: delta'(ln(1 + q (e^epsilon - 1))) <= q delta(epsilon).
+
+    Balle, Barthe, Gaboardi (2018), Theorem 9, for every mechanism. Below it claims nothing.
+    """
+
+    whole: Curve
+    rate: Fraction
+
+    def epsilon(self, delta: Number) -> Bounds:
+        spare = spare_of(delta, NONE)[0] / self.rate
+        if spare >= 1:
+            return Bounds(None, 0.0)
+        inner = Fraction(self.whole.epsilon(spare).upper)
+        if inner > HUGE:
+            return Bounds(None, float_up(inner))
+        return Bounds(None, float_up(min(log_up(1 + self.rate * (exp_up(inner) - 1)), inner)))
+
+    def delta(self, epsilon: Number) -> Bounds:
+        loss = loss_of(epsilon)
+        grown = max(exp_down(loss) - 1, Fraction(0)) if loss <= HUGE else Fraction(0)
+        inner = max(log_down(1 + grown / self.rate), loss)
+        return Bounds(None, float_up(self.rate * Fraction(self.whole.delta(inner).upper)))
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """Where there is no pair: what the exact costs imply. Proved above; below it claims nothing."""
+
+    profile: Profile
+
+    def epsilon(self, delta: Number) -> Bounds:
+        spare, pure = spare_of(delta, OwnDelta.of(self.profile.delta))[0], self.profile.epsilon
+        if spare == 0 and pure is None:
+            raise no_finite_epsilon()
+        found = [] if pure is None else [pure]
+        if spare > 0:
+            found.append(approx_from_zcdp(ZeroConcentratedDP(self.profile.rho), spare).epsilon)
+        return Bounds(None, float_up(min(found)))
+
+    def delta(self, epsilon: Number) -> Bounds:
+        loss, pure = loss_of(epsilon), self.profile.epsilon
+        found = [guaranteed_delta(ZeroConcentratedDP(self.profile.rho), loss).delta]
+        if pure is not None:
+            found.append(guaranteed_delta(PureDP(pure), loss).delta)
+        return OwnDelta.of(self.profile.delta).added(Bounds(None, float_up(min(found))))
+
+
+def spare_of(delta: Number, own: OwnDelta) -> tuple[Fraction, Fraction]:
+    """What is left of delta when the events' own are paid, from below and from above."""
+    asked = to_fraction("delta", delta)
+    if not 0 <= asked < 1:
+        raise InvalidNumber(f"delta = {asked}.", allowed="0 or greater, and less than 1")
+    if asked < own.upper:
+        raise InvalidNumber(
+            f"delta = {float(asked):.6g}, and the events spend {float(own.upper):.6g} of their own.",
+            allowed="at least what the events spend of their own",
+            remedy="Ask for a larger delta.",
+        )
+    left = own.left(asked)
+    if 0 < left[0] < _SMALLEST:
+        raise InvalidNumber(f"A delta of {float(left[0]):.6g}.", allowed="0, or at least 1e-300")
+    return left
+
+
+def loss_of(epsilon: Number) -> Fraction:
+    """An epsilon that was asked for."""
+    asked = to_fraction("epsilon", epsilon)
+    if asked < 0:
+        raise InvalidNumber(f"epsilon = {asked}.", allowed="0 or greater")
+    return asked
+
+
+def no_finite_epsilon() -> InvalidNumber:
+    """What is raised where noise without a largest loss is asked for delta = 0."""
+    return InvalidNumber(
+        "No epsilon holds at this delta: some noise of the plan has no largest loss.", allowed="a delta greater than 0"
+    )
+
+
+def _shown(lower: float, upper: float, *, reached: bool) -> Bounds:
+    """A lower end only of neighbours that exist."""
+    return Bracket(lower, upper) if reached else Bounds(None, upper)

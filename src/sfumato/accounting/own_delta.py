@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The delta that events spend of their own: the chance that one of them hides nothing.
+
+Proof: own_delta.proof.md.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sfumato.exact.bracket import Bounds, Bracket
+from sfumato.exact.rounding import float_down, float_up
+
+# longer numbers are rounded outward to so many bits
+_LONGEST, _KEPT = 4096, 320
+
+
+@dataclass(frozen=True, slots=True)
+class OwnDelta:
+    """Bounds of the chance that at least one event hides nothing; equal while they are short.
+
+    Guarantees:
+        own deltas are those of independent failures
+
+    >>> tenth = OwnDelta.of(Fraction(1, 10))
+    >>> tenth.either(tenth).upper
+    Fraction(19, 100)
+    """
+
+    lower: Fraction = Fraction(0)
+    upper: Fraction = Fraction(0)
+
+    @classmethod
+    def of(cls, delta: Fraction) -> "OwnDelta":
+        """That of one event."""
+        return cls(delta, delta)
+
+    def either(self, other: "OwnDelta") -> "OwnDelta":
+        """One of the two, or both: a + b - a b."""
+        if not self.upper or not other.upper:
+            return self if self.upper else other
+        return OwnDelta(
+            _rounded(self.lower + other.lower - self.lower * other.lower, up=False),
+            _rounded(self.upper + other.upper - self.upper * other.upper, up=True),
+        )
+
+    def times(self, count: int) -> "OwnDelta":
+        """One of ``count`` events, by squaring."""
+        total, power = OwnDelta(), self
+        while count and self.upper:
+            if count & 1:
+                total = total.either(power)
+            power = power.either(power)
+            count >>= 1
+        return total
+
+    def left(self, delta: Fraction) -> tuple[Fraction, Fraction]:
+        """What ``delta`` leaves to the losses where no event failed, from below and from above."""
+        return (delta - self.upper) / (1 - self.upper), (delta - self.lower) / (1 - self.lower)
+
+    def added(self, found: Bounds) -> Bounds:
+        """The delta of the whole, ``found`` being that where no event failed."""
+        upper = float_up(min(self.upper + (1 - self.upper) * Fraction(found.upper), Fraction(1)))
+        if found.lower is None:
+            return Bounds(None, upper)
+        return Bracket(float_down(self.lower + (1 - self.lower) * Fraction(found.lower)), upper)
+
+
+NONE = OwnDelta()
+
+
+def _rounded(number: Fraction, *, up: bool) -> Fraction:
+    if number.denominator.bit_length() <= _LONGEST:
+        return number
+    shift = number.denominator.bit_length() - number.numerator.bit_length() + _KEPT
+    scaled = number.numerator << shift
+    whole = -(-scaled // number.denominator) if up else scaled // number.denominator
+    return min(Fraction(whole, 1 << shift), Fraction(1))
