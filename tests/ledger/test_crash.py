@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.errors import AccountFrozen
-from sfumato.ledger import Ledger, verify
+from sfumato.ledger import Ledger, closing, verify
 from sfumato.ledger.books import Books
 from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, VOIDED, ChargeRow, Rows
 from tests.contracts.charges import in_state, opened, pure

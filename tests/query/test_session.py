@@ -307,28 +307,35 @@ def test_a_session_in_which_everybody_has_the_dataset_left_is_noticed(
 
 
 def interrupted(asking: sf.Session, monkeypatch: pytest.MonkeyPatch, **options: object) -> Cancelled:
-    """How a question ends whose statement never does, once its caller stops waiting."""
-    monkeypatch.setattr(duckdb_room, "statements", lambda *_: (Statement(ENDLESS, (0,)),))
-    with pytest.raises(Cancelled) as cancelled:
-        asking.query(COUNT, epsilon="0.1", **options)
-    monkeypatch.undo()
+    """How a question ends whose statement never does, once its caller stops waiting; without options it is stopped."""
+    stop, execute = sf.Stop(), Ledger.execute
+
+    def executed(self: Ledger, charge: str) -> None:
+        execute(self, charge)
+        stop.stop()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(duckdb_room, "statements", lambda *_: (Statement(ENDLESS, (0,)),))
+        patch.setattr(Ledger, "execute", executed)
+        with pytest.raises(Cancelled) as cancelled:
+            asking.query(COUNT, epsilon="0.1", **(options or {"stop": stop}))
     return cancelled.value
 
 
 ENDLESS = "SELECT sum(a.range * b.range) FROM range(10000000) AS a, range(10000000) AS b"
 
 
-def test_a_time_limit_interrupts_what_runs_and_the_cost_stays_spent(
+def test_what_is_cancelled_is_interrupted_and_its_cost_stays_spent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with session(tmp_path, budget=(1, 0)) as asking:
-        for number in range(4):
-            cancelled = interrupted(asking.asking_as("ann", f"p{number}"), monkeypatch, time_limit=0.05)
+    with session(tmp_path, budget=(1, 0), analyst="ann") as asking:
+        for _ in range(4):
+            cancelled = interrupted(asking, monkeypatch)
             assert (cancelled.paid, cancelled.__context__, cancelled.__cause__) == (True, None, None)
         assert asking.budget.spent == "0.4"
         assert {(row.state, row.reason) for row in charges(asking._ledger)} == {("forfeited", "cancelled")}
         # four do not freeze the analyst, and the next question is answered
-        assert asking.asking_as("ann", "p0").query(COUNT, epsilon="0.1").rows
+        assert asking.query(COUNT, epsilon="0.1").rows
         assert caplog.text == ""
 
 
@@ -338,25 +345,32 @@ def test_cancelled_questions_that_count_would_freeze_the_analyst(
     monkeypatch.setattr(spend, "_COUNTED", (*spend._COUNTED, "cancelled"))
     with session(tmp_path, budget=(1, 0), analyst="ann") as asking:
         for _ in range(3):
-            with monkeypatch.context() as patch:
-                interrupted(asking, patch, time_limit=0.02)
-            monkeypatch.setattr(spend, "_COUNTED", (*spend._COUNTED, "cancelled"))
+            interrupted(asking, monkeypatch)
         with pytest.raises(AccountFrozen):
             asking.query(COUNT, epsilon="0.1")
 
 
 def test_a_stop_from_another_thread_interrupts_what_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stop = sf.Stop()
+    stop, rows = sf.Stop(), duckdb_room._rows
+
+    def running(connection: duckdb.DuckDBPyConnection, statement: str) -> object:
+        # the statement runs by then, or is about to
+        threading.Timer(0.05, stop.stop).start()
+        return rows(connection, statement)
+
+    monkeypatch.setattr(duckdb_room, "_rows", running)
     with session(tmp_path, budget=(1, 0)) as asking:
-        execute = Ledger.execute
-
-        def executed(self: Ledger, charge: str) -> None:
-            execute(self, charge)
-            threading.Timer(0.02, stop.stop).start()
-
-        monkeypatch.setattr(Ledger, "execute", executed)
         began = time.monotonic()
         assert interrupted(asking, monkeypatch, stop=stop).paid
+        assert time.monotonic() - began < 30
+
+
+def test_a_time_limit_interrupts_what_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with session(tmp_path, budget=(1, 0)) as asking:
+        # whatever is asked once takes longer
+        asking.preview(COUNT, epsilon=1)
+        began = time.monotonic()
+        assert interrupted(asking, monkeypatch, time_limit=1).paid
         assert time.monotonic() - began < 30
         assert asking.budget.spent == "0.1"
 
