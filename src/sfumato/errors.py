@@ -5,6 +5,7 @@
     +-- Refused                exit 1: the question is understood and not answered
     |   +-- BudgetExceeded         the account cannot pay
     |   +-- AccountFrozen          three failures; the owner has to look first
+    |   +-- NotListed              the dataset is closed, and the name is not on the owner's list
     |   +-- SqlSyntaxError         the text is not SQL (position shown)
     |   +-- UnsupportedSql         the rule that refuses, and what to write instead
     |   +-- UnknownName            no such table, column or value; says which exist
@@ -78,6 +79,10 @@ class BudgetExceeded(Refused):
 
 class AccountFrozen(Refused):
     """Three failures after the data was touched: the owner has to look first."""
+
+
+class NotListed(Refused):
+    """The owner has closed the dataset, and the account is not one that was opened."""
 
 
 class SqlSyntaxError(Refused):

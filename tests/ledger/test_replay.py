@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from sfumato.ledger import Ledger
+from sfumato.ledger.digests import DIGEST, answer_digest, row_digest, stored_digest
 from sfumato.ledger.journal import Entry, chained, genesis
-from sfumato.ledger.replay import DIGEST, Replay, answer_digest, row_digest, stored_digest
+from sfumato.ledger.replay import Replay
 from sfumato.ledger.store.base import AnswerRow, KeyRow
 from sfumato.privacy import Budget
 from tests.contracts.charges import charges, entries, in_state, opened, paid, pure

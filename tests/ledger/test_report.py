@@ -23,8 +23,8 @@ EVIL = "<script>alert('x')</script> & \"quoted\""
 def ledger(tmp_path: Path) -> Ledger:
     ledger = opened(tmp_path / "l.db", 3, "1e-6")
     paid(ledger, replace(pure("0.1", "one", analyst="ann"), purpose="research"), b'{"statement":"SELECT COUNT(*)"}')
-    ledger.allocate("d", Budget("0.5"), purpose="research")
     in_state(ledger, "forfeited", "two")
+    ledger.allocate("d", Budget("0.5"), purpose="research")
     return ledger
 
 

@@ -200,8 +200,8 @@ def test_the_first_answer_to_a_statement_is_kept_apart_from_later_ones(ledger: L
     paid(ledger, request, b"first")
     later = pure("0.2", "two")
     paid(ledger, type(later)(later.dataset, later.analyst, "two", request.statement, later.event), b"second")
-    assert ledger.first_answer(request.statement) == b"first"
-    assert ledger.first_answer("never asked") is None
+    assert ledger.first_answer([request.statement], request.scope.id) == b"first"
+    assert ledger.first_answer(["never asked"], request.scope.id) is None
 
 
 def test_an_executing_charge_is_never_refunded(ledger: Ledger) -> None:

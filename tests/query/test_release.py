@@ -9,6 +9,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from operator import attrgetter
 from pathlib import Path
@@ -369,11 +370,11 @@ COUNT = "SELECT COUNT(*) AS n FROM people"
 def key(sql: str = COUNT, *, asked: dict[str, object] | None = None, **options: object) -> str:
     """The key of a question under declarations and an asker that may differ."""
     analyst, version = options.pop("analyst", "owner"), options.pop("version", "1")
-    budget = options.pop("budget", BUDGET)
+    purpose = options.pop("purpose", "unstated")
     declared = dataset(**options)
     plain = type(declared)(declared.name, declared.tables, declared.relation, str(version))
     plan = plan_for_price(understand(sql, plain), plain, price(**(asked or {"epsilon": 1})))
-    return asker(plain, budget, str(analyst)).question_key(plan)
+    return replace(asker(plain, BUDGET, str(analyst)), purpose=str(purpose)).question_key(plan)
 
 
 @pytest.mark.parametrize(
@@ -381,7 +382,7 @@ def key(sql: str = COUNT, *, asked: dict[str, object] | None = None, **options: 
     [
         {"analyst": "someone"},
         {"version": "2"},
-        {"budget": Budget(2)},
+        {"purpose": "research"},
         {"relation": sf.ReplaceOne},
         {"unit": sf.Unit("person", max_rows=1)},
         {"asked": {"epsilon": 2}},
@@ -426,24 +427,47 @@ def test_the_order_of_values_and_a_table_alias_do_not_change_the_key() -> None:
 
 def test_a_key_is_the_hash_of_all_that_it_stands_for_as_canonical_json() -> None:
     plan, one = planned(), who()
+    about = {"dataset": "tiny", "relation": "add-remove", "units": {"people": "(row)"}}
     facts = {
         "plan": canonical(plan.bounded),
         "output": canonical(plan.question.output),
         "event": event_to_json(plan.event),
-        "contract": canonical_json(one.contract.to_json()),
+        "contract": canonical_json(about),
         "version": one.dataset.version,
         "semantics": SEMANTICS,
         "format": FORMAT,
     }
-    expected = [
-        hashlib.sha256(
-            json.dumps(facts | {"analyst": name}, sort_keys=True, separators=(",", ":")).encode()
-        ).hexdigest()
-        for name in ("owner", "")
-    ]
-    asked = Asked.of(plan, one)
-    assert [asked.question, asked.shared] == expected
-    assert one.question_key(plan) == expected[0]
+    whose = [{"analyst": "owner", "purpose": "unstated"}, {"analyst": "", "purpose": ""}]
+    asked = Asked.of(plan, replace(one, past=(("3", "1/1000000"),)))
+    assert [asked.question, asked.shared] == [hashed(facts | each) for each in whose]
+    assert one.question_key(plan) == asked.question
+    # as formats 1 to 3 named keys: the limits are in them, a purpose is not
+    facts["contract"] = canonical_json(about | {"epsilon": "3", "delta": "1/1000000"})
+    old = [hashed(facts | {"analyst": name}) for name in ("owner", "")]
+    assert [(each.question, each.shared) for each in asked.earlier] == [tuple(old)]
+    statement = {"plan": canonical(plan.question.raw), "event": None}
+    assert asked.earlier[0].statement == hashed(facts | statement | {"analyst": "owner"})
+    alone = planned(COUNT)
+    part = {"event": None, "output": None, "analyst": "owner", "plan": canonical(alone.bounded)}
+    assert Asked.of(alone, asked.asker).earlier_parts == ((hashed(facts | part),),)
+
+
+def hashed(facts: dict[str, object]) -> str:
+    """The hash of canonical JSON, by hand."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def test_a_limit_is_no_part_of_a_key() -> None:
+    declared = dataset()
+    keys = {asker(declared, budget).question_key(planned()) for budget in (Budget(1), Budget(2, "1e-6"))}
+    assert len(keys) == 1
+    old = {replace(asker(declared, BUDGET), limit=(each, "0")).question_key(planned()) for each in ("1", "2")}
+    assert len(old - keys) == 2, "keys of earlier formats are noticed"
+
+
+def test_a_key_names_the_account_that_pays() -> None:
+    names = [{}, {"analyst": "ann"}, {"purpose": "research"}, {"analyst": "ann", "purpose": "research"}]
+    assert len({key(**each) for each in names}) == len(names)
 
 
 @pytest.mark.parametrize(

@@ -286,6 +286,7 @@ def test_an_asker_sees_what_is_left_to_it(tmp_path: Path) -> None:
     with session(tmp_path, analyst="ann", budget=(2, "1e-6")) as asking:
         asking._ledger.allocate("tiny", sf.Budget("0.5"), purpose="research")
         asking._ledger.allocate("tiny", sf.Budget("0.1"), purpose="research", analyst="bob")
+        asking._ledger.allocate("tiny", sf.Budget(2, "1e-6"), purpose="unstated", analyst="ann")
         bob, eve = asking.asking_as("bob", "research"), asking.asking_as("eve", "research")
         assert [each.budget.left for each in (asking, bob, eve)] == [2, Fraction(1, 10), Fraction(1, 2)]
         assert "own       tiny/research/bob: epsilon 0 of Budget(epsilon=0.1, delta=0)" in repr(bob.budget)

@@ -7,7 +7,7 @@ books.proof.md.
 """
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 
@@ -23,6 +23,8 @@ from sfumato.ledger.balance import (
     held_text,
 )
 from sfumato.ledger.journal import chained, genesis
+from sfumato.ledger.names import folded, require_new
+from sfumato.ledger.policy import require_listed
 from sfumato.ledger.store.base import AccountRow, Rows
 from sfumato.ledger.tree import lineage_of
 from sfumato.privacy.event import Json
@@ -35,6 +37,7 @@ class Books:
         a charge debits every account of its path
         a charge that one account of its path does not admit is refused
         the accounts move by exactly the cost
+        a name that is not listed opens no account of a closed dataset
     """
 
     def __init__(self, rows: Rows, account_id: str, ahead: Callable[[], object] | None = None) -> None:
@@ -43,6 +46,7 @@ class Books:
         found = rows.lock(self.lineage, ahead)
         if self.lineage[0] not in found:
             raise unknown_account(self.lineage[0])
+        self._stored = found
         self.accounts = {each: found.get(each) or child(each) for each in self.lineage}
         self._changed: set[str] = set()
 
@@ -68,12 +72,11 @@ class Books:
 
     def require_open(self) -> None:
         """Refuses where an account of the path is frozen."""
-        for row in self.accounts.values():
-            if row.frozen:
-                raise AccountFrozen(
-                    f"The account {row.id!r} is frozen: {row.frozen}.",
-                    remedy="Only the owner can thaw it (sfumato ledger thaw). Stored answers stay free.",
-                )
+        require_open(self.accounts.values())
+
+    def require_listed(self) -> None:
+        """Refuses a path to an account that nobody has opened, where the dataset is closed."""
+        require_listed(self.lineage, self._stored)
 
     def require(self, cost: Charge, payers: Collection[str]) -> None:
         """Refuses a cost that an account among the payers does not admit; of several, the one with the least left."""
@@ -124,7 +127,9 @@ class Books:
         return entry.seq
 
     def put(self, row: AccountRow) -> None:
-        """Changes an account of the path."""
+        """Changes an account of the path; one that comes to be by this has a name that it may have."""
+        if row.id not in self._stored and row.id not in self._changed:
+            require_new(self._rows, row.id)
         self.accounts[row.id] = row
         self._changed.add(row.id)
 
@@ -135,10 +140,21 @@ class Books:
                 self._rows.put_account(self.accounts[each])
 
 
+def require_open(path: Iterable[AccountRow]) -> None:
+    """Refuses where an account is frozen."""
+    for row in path:
+        if row.frozen:
+            raise AccountFrozen(
+                f"The account {row.id!r} is frozen: {row.frozen}.",
+                remedy="Only the owner can thaw it (sfumato ledger thaw).",
+            )
+
+
 def child(account_id: str) -> AccountRow:
     """An account below a dataset that nobody has used or limited yet."""
     parent = account_id.rpartition("/")[0]
-    return AccountRow(account_id, parent, "", "", "", charge_text(NOTHING), held_text(Held()), "", "", "[]", 0, "")
+    nothing = charge_text(NOTHING), held_text(Held())
+    return AccountRow(account_id, parent, "", "", "", *nothing, "", "", "[]", 0, "", folded(account_id))
 
 
 def balance_of(row: AccountRow) -> Balance:

@@ -5,7 +5,6 @@ Each charge's cost is computed again from its event. A finished charge is kept a
 of sixteen bytes, its own and its answer's, so that millions fit into memory.
 """
 
-import hashlib
 import json
 import marshal
 from array import array
@@ -26,7 +25,10 @@ from sfumato.ledger.balance import (
     gates_from_text,
     held_text,
 )
+from sfumato.ledger.digests import DIGEST, charge_digest, row_digest
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, read_json
+from sfumato.ledger.names import folded
+from sfumato.ledger.policy import CLOSED, DECISIONS, PAST, merged
 from sfumato.ledger.recall import sharers
 from sfumato.ledger.store.base import (
     COMMITTED,
@@ -35,7 +37,6 @@ from sfumato.ledger.store.base import (
     RESERVED,
     VOIDED,
     AccountRow,
-    AnswerRow,
     ChargeRow,
     KeyRow,
     PartRow,
@@ -43,7 +44,6 @@ from sfumato.ledger.store.base import (
 from sfumato.ledger.tree import UNSTATED, Scope, lineage_of, scope_of
 from sfumato.privacy.event import Json, event_from_json
 
-DIGEST = 16
 _STEPS = {
     "execute": (RESERVED, EXECUTING),
     "commit": (EXECUTING, COMMITTED),
@@ -101,7 +101,7 @@ class Book:
         return AccountRow(
             *(account_id, Scope.of(account_id).parent, self.contract, self.limit, self.gates),
             *(charge_text(self.spent.charge), held_text(Held(*astuple(self.held))), self.frozen, self.policy),
-            *(canonical_json(self.earlier), seq, head),
+            *(canonical_json(self.earlier), seq, head, folded(account_id)),
         )
 
     def is_beyond(self) -> bool:
@@ -143,6 +143,8 @@ class Replay:
     _opened_by: dict[str, "array[int]"] = field(default_factory=lambda: defaultdict(partial(array, "q")))
     # by place: the failures that nobody has acknowledged yet
     _failed: dict[int, Open] = field(default_factory=dict)
+    # by dataset: every limit that it has had, as its keys once named it
+    _limits: dict[str, list[list[str]]] = field(default_factory=dict)
     _costs: dict[bytes, tuple[Charge, dict[str, Json], str]] = field(default_factory=dict)
     # what shared answers refer to: by charge, whose it was, what it cost, its answer
     _sources: dict[str, tuple[str, str, str]] = field(default_factory=dict)
@@ -197,8 +199,10 @@ class Replay:
         if root in self.books or entry.chain not in (root, LEGACY):
             self.problems.append(f"{_named(entry)} opens the account {root!r} where it cannot be opened")
         self.books[root] = Book(
-            canonical_json(contract), canonical_json(limit), canonical_json(body["gates"]), policy="{}"
+            *(canonical_json(contract), canonical_json(limit), canonical_json(body["gates"])),
+            policy=canonical_json(body.get("policy", {})),
         )
+        self._limits[root] = [[limit["epsilon"], limit["delta"]]]
 
     def proceed(self, entry: Entry, body: dict[str, Any]) -> None:
         """A dataset's own chain begins after the one that format 1 wrote for all."""
@@ -271,6 +275,10 @@ class Replay:
             book.contract = canonical_json({**json.loads(book.contract), **limit})
         book.limit = "" if limit is None else canonical_json(limit)
         book.gates = "" if gates is None else canonical_json(gates)
+        had = self._limits.get(body["account"])
+        if had is not None and limit is not None and [limit["epsilon"], limit["delta"]] not in had:
+            had.append([limit["epsilon"], limit["delta"]])
+        self._close(body)
 
     def refresh(self, entry: Entry, body: dict[str, Any]) -> None:
         """An account begins another period."""
@@ -294,8 +302,17 @@ class Replay:
                 self._end(found, "", acknowledged=1)
 
     def policy(self, entry: Entry, body: dict[str, Any]) -> None:
-        """Whether answers are shared."""
-        self.book(body["account"]).policy = canonical_json({"sharing": body["sharing"]})
+        """What the owner decided besides limits."""
+        if body.get(PAST, self._limits[body["account"]]) != self._limits[body["account"]]:
+            self.problems.append(f"{_named(entry)} does not tell the limits that there were")
+        book = self.book(body["account"])
+        book.policy = merged(book.policy, {name: body[name] for name in DECISIONS if name in body})
+        self._close(body)
+
+    def _close(self, body: dict[str, Any]) -> None:
+        for each in body.get("closes", ()):
+            book = self.book(each)
+            book.policy = merged(book.policy, {CLOSED: True})
 
     def _cost(self, entry: Entry, body: dict[str, Any]) -> tuple[Charge, dict[str, Json], str]:
         """What the event of an entry costs, which must be what the entry says."""
@@ -348,36 +365,6 @@ def opened_row(entry: Entry, body: dict[str, Any], cost: str) -> ChargeRow:
         *(body["charge"], entry.chain, entry.seq, lineage_of(account_id)[0], account_id, scope.analyst, RESERVED),
         *(body["question"], body["statement"], body.get("shared", ""), cost, body.get("source", ""), "", 0),
     )
-
-
-def charge_digest(row: ChargeRow, state: str, reason: str, acknowledged: int) -> bytes:
-    """Everything that is stored of a charge but its lease."""
-    text = (
-        f"{row.id}\n{row.chain}\n{row.seq}\n{row.dataset}\n{row.account}\n{row.analyst}\n{state}\n{row.question}\n"
-        f"{row.statement}\n{row.shared}\n{row.cost}\n{row.source}\n{reason}\n{acknowledged}"
-    )
-    return hashlib.sha256(text.encode()).digest()[:DIGEST]
-
-
-def stored_digest(row: ChargeRow) -> bytes:
-    """The digest of a row as it is stored."""
-    return charge_digest(row, row.state, row.reason, row.acknowledged)
-
-
-def answer_digest(row: ChargeRow, answer: AnswerRow | None) -> bytes:
-    """The digest of an answer under the keys of its charge; no answer has the digest zero."""
-    if answer is None:
-        return bytes(DIGEST)
-    shared = "" if row.source else row.shared
-    keys = (answer.charge, answer.question, answer.statement, answer.shared)
-    if keys != (row.id, row.question, row.statement, shared):
-        return b""
-    return hashlib.sha256(answer.body).digest()[:DIGEST]
-
-
-def row_digest(row: KeyRow | PartRow) -> bytes:
-    """Everything that is stored of a key, or of a part."""
-    return hashlib.sha256("\n".join(map(str, row)).encode()).digest()[:DIGEST]
 
 
 def _named(entry: Entry) -> str:

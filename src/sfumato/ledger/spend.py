@@ -15,12 +15,12 @@ from functools import partial
 from pathlib import Path
 
 from sfumato.accounting.filter import NOTHING
-from sfumato.errors import AccountFrozen, InProgress, LeaseExpired, LedgerError, LedgerUnavailable
+from sfumato.errors import AccountFrozen, LeaseExpired, LedgerError, LedgerUnavailable
 from sfumato.ledger.balance import Balance, charge_from_text
-from sfumato.ledger.books import Books, balance_of
+from sfumato.ledger.books import Books, balance_of, require_open
 from sfumato.ledger.closing import close_for, close_overdue, forfeit, void
 from sfumato.ledger.owner import Owner, readable
-from sfumato.ledger.recall import bind, bound_answer, give, shared_answer
+from sfumato.ledger.recall import bind, bound_answer, give, own_answer, require_unanswered, shared_answer
 from sfumato.ledger.request import Ready, Request
 from sfumato.ledger.seal import Beside, Head
 from sfumato.ledger.standing import Standing, standing_of
@@ -68,7 +68,8 @@ class Ledger(Owner):
     def __init__(self, store: Store, *, lease: timedelta = LEASE) -> None:
         self._store = store
         self._lease = int(lease / timedelta(milliseconds=1))
-        self._turns = Turns()
+        # a lock for each question, held while it is charged and answered
+        self.turns = Turns()
         self._beside = Beside(store.place) if store.exclusive else None
         try:
             if not store.read_only:
@@ -95,11 +96,6 @@ class Ledger(Owner):
     def store(self) -> Store:
         """The rows, for reading (``verify``)."""
         return self._store
-
-    @property
-    def turns(self) -> Turns:
-        """A lock for each question, held while it is charged and answered, so that none is paid for twice."""
-        return self._turns
 
     def close(self) -> None:
         """Signs what is there, and lets another process have it."""
@@ -165,35 +161,53 @@ class Ledger(Owner):
         return readable(lambda: [standing_of(Scope.of(each).lineage, rows.get) for each in rows])
 
     def answer(self, question: str) -> bytes | None:
-        """The stored answer to a question; free."""
+        """The stored answer under a key; free."""
         return _body(self._store.read(lambda rows: rows.answer(question)))
 
-    def first_answer(self, statement: str) -> bytes | None:
-        """The earliest stored answer to a statement, at any cost; free."""
-        return _body(self._store.read(lambda rows: rows.first_answer(statement)))
+    def first_answer(self, statements: Sequence[str], account: str) -> bytes | None:
+        """The earliest stored answer of an account to a statement, by any of its keys, at any cost; free."""
 
-    def released(self, parts: Sequence[str]) -> dict[str, list[bytes]]:
-        """The stored answers in which parts were released, by the key of the part, the earliest first; free."""
-        return self._store.read(lambda rows: {part: [row.body for row in rows.released(part)] for part in parts})
+        def find(rows: Rows) -> AnswerRow | None:
+            return next(filter(None, (rows.first_answer(each, account) for each in statements)), None)
+
+        return _body(self._store.read(find))
+
+    def released(self, parts: Sequence[str], account: str) -> dict[str, list[bytes]]:
+        """The stored answers of an account in which parts were released, by the key of the part, the
+        earliest first; free."""
+        return self._store.read(
+            lambda rows: {part: [row.body for row in rows.released(part, account)] for part in parts}
+        )
+
+    def holds(self, request: Request) -> bool:
+        """Whether the asking account has the answer to a request already."""
+        return self.own_answer(request) is not None
+
+    def own_answer(self, request: Request) -> bytes | None:
+        """The answer that the asking account has paid for; free."""
+        return _body(readable(lambda: self._store.read(lambda rows: own_answer(rows, request))))
 
     def recall(self, request: Request) -> bytes | None:
         """The stored answer to a request, or None where it has to be asked.
 
-        Free, but for an answer that another analyst paid for, where the owner's policy shares
-        it: the accounts that have not paid for it pay its full cost, the dataset nothing.
+        Free for the account that paid for it. An answer that the same analyst paid for elsewhere,
+        or any analyst where the owner's policy shares them: the accounts that have not paid for it
+        pay its full cost, the dataset nothing.
 
         Raises:
             KeyUsed: the idempotency key is bound to something else.
-            BudgetExceeded, AccountFrozen: a shared answer that an account cannot pay for.
+            AccountFrozen: an account of the path is frozen: it is given no stored answer either.
+            BudgetExceeded: an account that has not paid cannot.
         """
         ready = Ready.of(request)
 
         def find(rows: Rows) -> tuple[AnswerRow | None, bool]:
             bound = bound_answer(rows, ready)
-            own = bound or rows.answer(request.question)
-            if own is not None:
-                return own, bool(request.key) and bound is None
-            return None, shared_answer(rows, ready) is not None
+            own = bound or own_answer(rows, request)
+            if own is None:
+                return None, shared_answer(rows, ready) is not None
+            require_open(filter(None, map(rows.account, request.scope.lineage)))
+            return own, bool(request.key) and bound is None
 
         found, to_write = readable(lambda: self._store.read(find))
         if not to_write:
@@ -332,8 +346,9 @@ class Ledger(Owner):
         books = Books(rows, ready.account, ahead)
         if close_overdue(rows, rows.now(), ready.dataset, EXPIRED):
             books = Books(rows, ready.account)
-        _require_new(rows, ready)
+        require_unanswered(rows, ready)
         books.require_relation(ready.relations)
+        books.require_listed()
         books.require_open()
         self._require_sound(rows, ready)
         books.require(ready.cost, books.lineage)
@@ -349,7 +364,7 @@ class Ledger(Owner):
         close_overdue(rows, rows.now(), ready[0].dataset, EXPIRED)
         books = Books(rows, ready[0].account)
         for each in ready:
-            _require_new(rows, each)
+            require_unanswered(rows, each)
         books.require(sum((each.cost for each in ready), NOTHING), books.lineage)
 
     def _require_sound(self, rows: Rows, ready: Ready) -> None:
@@ -378,16 +393,6 @@ class Ledger(Owner):
                 remedy="Ask again. What was computed meanwhile is not released.",
             )
         raise LedgerUnavailable(f"Charge {charge_id} is {row.state}, not {before}; it cannot become {after}.")
-
-
-def _require_new(rows: Rows, ready: Ready) -> None:
-    """Refuses a question that has an answer, or a charge under way."""
-    question = ready.request.question
-    if bound_answer(rows, ready) or rows.answer(question) or rows.under_way(question):
-        raise InProgress(
-            "The same question is being answered, or has just been.",
-            remedy="Ask again in a moment: once stored, its answer is free.",
-        )
 
 
 def _body(row: AnswerRow | None) -> bytes | None:

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sfumato.errors import LedgerCorrupt, SfumatoError
+from sfumato.ledger.digests import DIGEST, answer_digest, row_digest, stored_digest
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, is_intact
 from sfumato.ledger.pins import Pin
-from sfumato.ledger.replay import DIGEST, Replay, answer_digest, row_digest, stored_digest
+from sfumato.ledger.replay import Replay
 from sfumato.ledger.seal import Head
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import AccountRow, AnswerRow, ChargeRow, Rows
@@ -112,8 +113,8 @@ def _compare_accounts(rows: Rows, replay: Replay) -> None:
 
 
 def _account_differences(stored: AccountRow, said: AccountRow) -> Iterator[str]:
-    if (stored.parent, stored.contract, stored.limit, stored.gates) != (
-        *(said.parent, said.contract, said.limit, said.gates),
+    if (stored.parent, stored.contract, stored.limit, stored.gates, stored.folded) != (
+        *(said.parent, said.contract, said.limit, said.gates, said.folded),
     ):
         yield "does not have the contract and the limit of the journal"
     if (stored.spent, stored.held, stored.earlier) != (said.spent, said.held, said.earlier):

@@ -22,7 +22,7 @@ EPOCH = datetime.date(1970, 1, 1)
 # Codes beyond 2^52 steps would not be exact as doubles inside an engine.
 MAX_CODE = 2**52
 # RULES 12: a lattice of about a million steps, far below any noise.
-_LATTICE_STEPS = 2**20
+LATTICE_STEPS = 2**20
 
 Markers: TypeAlias = tuple[str, ...] | None
 
@@ -78,7 +78,7 @@ class Real(_Coded):
         self, lower: Number, upper: Number, *, step: Number | None = None, missing: str | Sequence[str] | None = None
     ) -> None:
         low, high = _bounds(lower, upper)
-        unit = power_of_two_at_most((high - low) / _LATTICE_STEPS) if step is None else to_fraction("step", step)
+        unit = power_of_two_at_most((high - low) / LATTICE_STEPS) if step is None else to_fraction("step", step)
         if not 0 < unit <= high - low:
             raise InvalidDeclaration(f"A step of {step}.", allowed="greater than 0 and at most upper - lower")
         if round(low / unit) == round(high / unit) or not 1e-300 < float_up(unit) < 1e300:

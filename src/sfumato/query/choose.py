@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which mechanism, and how the cost is split among the parts of a question."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -11,7 +10,7 @@ from sfumato.accounting.account import account
 from sfumato.accounting.calibrate import split
 from sfumato.accounting.filter import NOTHING, Charge, charge_for
 from sfumato.errors import MissingDeclaration, TargetUnreachable, UnsupportedSql, WrongUse
-from sfumato.exact.rational import decimal_text
+from sfumato.exact.rational import decimal_text, two_digits
 from sfumato.ledger.balance import Balance
 from sfumato.mechanisms.additive import AdditiveMechanism, gaussian, laplace
 from sfumato.mechanisms.grid import GridQuantiles, concentrated_grid_quantiles, grid_quantiles
@@ -245,18 +244,12 @@ def _unreachable(candidates: Sequence[Bounded], wanted: Wanted, price: Price) ->
     smallest_one = ""
     if most >= _EPSILON_GRID * len(wanted.amounts) and buys(_FARTHEST):
         factor = Fraction(smallest(lambda steps: steps > 0 and buys(steps), below=64), 64)
-        shown = _two_digits(target.amount * factor * (100 if target.relative else 1))
+        shown = two_digits(target.amount * factor * (100 if target.relative else 1))
         smallest_one = f" The smallest that it buys is about {shown}{'%' if target.relative else ''}."
     return TargetUnreachable(
         f"No mechanism reaches this error with max_epsilon = {decimal_text(most)}.{smallest_one}",
         remedy="Allow a larger error= or a larger max_epsilon=; sfumato preview shows what an epsilon buys.",
     )
-
-
-def _two_digits(number: Fraction) -> str:
-    """A number rounded up to two digits, so that what it says is enough."""
-    place = Fraction(10) ** (math.floor(math.log10(number)) - 1)
-    return decimal_text(math.ceil(number / place) * place)
 
 
 def cheapest(plans: Sequence[Planned], balances: Sequence[Balance]) -> Planned:

@@ -2,7 +2,6 @@
 """Parts of a question that earlier answers have released: read again, at no cost. Proof: reuse.proof.md."""
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -34,13 +33,17 @@ class Shelf:
         self._ledger = ledger
         self._laws: dict[tuple[bytes, str], Released | None] = {}
 
-    def first(self, keys: Sequence[str], mechanisms: Sequence[Mechanism]) -> dict[int, Stored]:
+    def first(self, asked: Asked) -> dict[int, Stored]:
         """By its place, of each part the earliest release with no more noise than its mechanism adds."""
-        found = self._ledger.released([key for key in keys if key])
+        named = [asked.parts, *asked.earlier_parts]
+        found = self._ledger.released([key for keys in named for key in keys if key], asked.asker.account)
         first = {}
-        for place, (key, mechanism) in enumerate(zip(keys, mechanisms, strict=True)):
-            body = next((body for body in found.get(key, ()) if self._fits(body, key, mechanism)), None)
-            stored = None if body is None else _part(body, key)
+        for place, mechanism in enumerate(asked.planned.mechanisms):
+            # answers of earlier formats are the older ones
+            keys = [keys[place] for keys in reversed(named)]
+            bodies = ((body, key) for key in keys for body in found.get(key, ()))
+            fit = next((each for each in bodies if self._fits(*each, mechanism)), None)
+            stored = None if fit is None else _part(*fit)
             if stored is not None:
                 first[place] = stored
         return first
@@ -72,7 +75,7 @@ def reuse(asked: Asked, shelf: Shelf) -> Asked:
         a part under other bounds is not reused
     """
     planned = asked.planned
-    stored = shelf.first(asked.parts, planned.mechanisms)
+    stored = shelf.first(asked)
     if not stored:
         return asked
     notes = tuple(

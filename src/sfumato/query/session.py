@@ -81,8 +81,9 @@ class Session:
         self._closed = threading.Event()
         self._shelf, self._known = Shelf(ledger), Known()
         self._limit = budget
-        self._asker = Asker(dataset, Contract.of(dataset, budget), analyst, purpose)
-        ledger.adopt(self._asker.contract, budget)
+        contract = Contract.of(dataset, budget)
+        ledger.adopt(contract, budget)
+        self._asker = Asker(dataset, contract, analyst, purpose, ledger.past_limits(dataset.name))
 
     @property
     def dataset(self) -> Dataset:
@@ -300,7 +301,7 @@ class Session:
             if requests:
                 bounded = planned.bounded
                 most = ceiling(step.price, bounded.norm, bounded.parts[0].distance.relation)
-                request = replace(request, event=most, shared="")
+                request = replace(request, event=most, shared="", earlier=())
             requests[step.question.text, step.price] = request
         return requests
 
@@ -320,7 +321,7 @@ class Session:
 
     def _stored(self, step: Step) -> Answer | None:
         """The answer of a step, if there is one."""
-        bodies = (self._ledger.answer(each.question) for each in self._asked(step))
+        bodies = (self._ledger.own_answer(each.request()) for each in self._asked(step))
         return next((Answer(body) for body in bodies if body is not None), None)
 
     def _answered(
@@ -337,7 +338,7 @@ class Session:
         return answer, next(each for each in plans if each.question == chosen.question)
 
     def _is_known(self, asked: Asked) -> bool:
-        return self._ledger.answer(asked.question) is not None
+        return self._ledger.holds(asked.request())
 
     def _released(
         self,
@@ -363,7 +364,8 @@ class Session:
 
     def _references(self, question: Question) -> dict[int, Reference]:
         """What the first stored answer to the same statement says of each part."""
-        body = self._ledger.first_answer(self._asker.statement_key(question))
+        named = [each.statement_key(question) for each in (*self._asker.earlier, self._asker)]
+        body = self._ledger.first_answer(named, self._asker.account)
         if body is None:
             return {}
         answer = Answer(body)

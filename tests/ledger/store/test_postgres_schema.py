@@ -36,7 +36,7 @@ def test_a_ledger_of_format_2_comes_forward_with_all_that_it_holds(database: str
     paid(ledger, pure("0.1", "one"))
     ledger.close()
     with psycopg.connect(database) as connection:
-        connection.execute("DROP TABLE sfumato.part")
+        connection.execute("DROP TABLE sfumato.part; ALTER TABLE sfumato.account DROP COLUMN folded")
         connection.execute("UPDATE sfumato.meta SET value = '2' WHERE name = 'version'")
     for _ in range(2):
         ledger = Ledger.open(database)
@@ -44,7 +44,7 @@ def test_a_ledger_of_format_2_comes_forward_with_all_that_it_holds(database: str
         ledger.close()
     ledger = Ledger.open(database)
     paid(ledger, pure("0.1", "two"), b"two", released=("p",))
-    assert ledger.released(["p"]) == {"p": [b"two"]}
+    assert ledger.released(["p"], "d/unstated/owner") == {"p": [b"two"]}
     assert ledger.balance("d").spent.epsilon == 2 * 10**11
 
 

@@ -18,6 +18,9 @@ from sfumato.ledger.journal import Entry
 
 T = TypeVar("T")
 
+# The kinds of entries that tell of an act of the owner.
+ACTS = ("account", "allocate", "refresh", "freeze", "thaw", "policy")
+
 # The states of a charge. Only these steps exist: reserved -> executing | voided;
 # executing -> committed | forfeited.
 RESERVED, EXECUTING, COMMITTED, FORFEITED, VOIDED = "reserved", "executing", "committed", "forfeited", "voided"
@@ -30,7 +33,8 @@ class AccountRow(NamedTuple):
     ``parent`` the path above, empty for a dataset. A dataset has a ``contract``, a
     ``policy`` and the head of its chain (``seq`` entries, the last with hash ``head``).
     ``gates`` is empty where only the parent bounds it. ``spent`` and ``held`` are this
-    period's; ``earlier`` lists the periods that a refresh has closed.
+    period's; ``earlier`` lists the periods that a refresh has closed. ``folded`` is the id
+    without what spellings of one name differ in; ``twins`` finds accounts by it.
     """
 
     id: str
@@ -45,6 +49,7 @@ class AccountRow(NamedTuple):
     earlier: str
     seq: int
     head: str
+    folded: str
 
 
 class ChargeRow(NamedTuple):
@@ -142,6 +147,10 @@ class Rows(Protocol):
         """By id (code points), so that parents come first."""
         ...
 
+    def twins(self, folded: str) -> list[str]:
+        """The ids of the accounts that have this ``folded``, by id."""
+        ...
+
     def put_account(self, row: AccountRow) -> None:
         """Adds it, or replaces everything but ``id`` and ``parent``."""
         ...
@@ -167,12 +176,12 @@ class Rows(Protocol):
 
     def answer(self, question: str) -> AnswerRow | None: ...
 
-    def first_answer(self, statement: str) -> AnswerRow | None:
-        """The earliest answer to a statement, at any cost."""
+    def first_answer(self, statement: str, account: str) -> AnswerRow | None:
+        """The earliest answer to a statement, at any cost, that an account paid for."""
         ...
 
-    def shared_answer(self, shared: str) -> AnswerRow | None:
-        """The earliest answer to a question whoever asked."""
+    def shared_answer(self, shared: str, analyst: str | None = None) -> AnswerRow | None:
+        """The earliest answer to a question whoever asked, or of those that an analyst paid for."""
         ...
 
     def put_answer(self, row: AnswerRow) -> None:
@@ -189,8 +198,8 @@ class Rows(Protocol):
         """Adds them; (part, chain, seq) is unique."""
         ...
 
-    def released(self, part: str) -> list[AnswerRow]:
-        """The answers that a part was released in, by ``chain`` and ``seq``."""
+    def released(self, part: str, account: str) -> list[AnswerRow]:
+        """The answers of an account that a part was released in, by ``chain`` and ``seq``."""
         ...
 
     def append(self, entry: Entry) -> None:
@@ -207,6 +216,10 @@ class Rows(Protocol):
 
     def entries(self, chain: str, after: int = 0) -> Iterator[Entry]:
         """In order of ``seq``, beginning after one; streamed, never all in memory."""
+        ...
+
+    def acts(self, chain: str) -> list[Entry]:
+        """What the owner did: the entries of ``ACTS``, in order of ``seq``; they are few."""
         ...
 
     def history(self) -> Iterator[tuple[ChargeRow, AnswerRow | None]]:

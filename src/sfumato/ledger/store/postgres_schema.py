@@ -10,6 +10,7 @@ from typing import Any
 
 import psycopg
 
+from sfumato.ledger.names import folded
 from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, RESERVED, VOIDED
 from sfumato.ledger.store.format import FORMAT
 from sfumato.noise.entropy import token
@@ -132,6 +133,15 @@ def _from_2(connection: psycopg.Connection[Any]) -> None:
 def _from_3(connection: psycopg.Connection[Any]) -> None:
     """Format 3 to format 4."""
     keep_server(connection)
+    _fold_names(connection)
+
+
+def _fold_names(connection: psycopg.Connection[Any]) -> None:
+    """By ``folded`` an account is found whatever the spelling of its name."""
+    connection.execute("""ALTER TABLE account ADD COLUMN folded TEXT COLLATE "C" NOT NULL DEFAULT ''""")
+    for (each,) in connection.execute("SELECT id FROM account").fetchall():
+        connection.execute("UPDATE account SET folded = $1 WHERE id = $2", (folded(each), each))
+    connection.execute("CREATE INDEX account_folded ON account (folded)")
 
 
 # by format, the step to the next one; a new ledger takes all of them

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from sfumato.ledger.journal import Entry
 from sfumato.ledger.store.base import (
+    ACTS,
     EXECUTING,
     FORFEITED,
     RESERVED,
@@ -60,9 +61,11 @@ _HISTORY = (
     f"SELECT {', '.join(f'charge.{name}' for name in _CHARGE)}, {', '.join(f'answer.{name}' for name in _ANSWER)} "
     "FROM charge LEFT JOIN answer ON answer.charge = charge.id ORDER BY charge.chain, charge.seq"
 )
+_TWINS = "SELECT id FROM account WHERE folded = ? ORDER BY id"
+_PAID = f"SELECT {', '.join(f'answer.{name}' for name in _ANSWER)} FROM answer JOIN charge ON charge.id = answer.charge"
 _RELEASED = (
-    f"SELECT {', '.join(f'answer.{name}' for name in _ANSWER)} FROM part JOIN answer ON answer.charge = part.charge "
-    "WHERE part.part = ? ORDER BY part.chain, part.seq"
+    f"{_PAID} JOIN part ON part.charge = answer.charge WHERE part.part = ? AND charge.account = ? "
+    "ORDER BY part.chain, part.seq"
 )
 # one step from each chain to the next: the index is never scanned
 _CHAINS = (
@@ -104,6 +107,9 @@ class SqlRows(ABC):
     def accounts(self) -> Iterator[AccountRow]:
         return (AccountRow._make(row) for row in self._stream(f"{ACCOUNTS} ORDER BY id"))
 
+    def twins(self, folded: str) -> list[str]:
+        return [str(row[0]) for row in self._all(_TWINS, (folded,))]
+
     def put_account(self, row: AccountRow) -> None:
         self._run(PUT_ACCOUNT, row)
 
@@ -133,16 +139,20 @@ class SqlRows(ABC):
         return [ChargeRow._make(row) for row in rows]
 
     def answer(self, question: str) -> AnswerRow | None:
-        return self._answer("question = ?", question)
+        row = self._one(f"{_ANSWERS} WHERE question = ?", (question,))
+        return AnswerRow._make(row) if row else None
 
-    def first_answer(self, statement: str) -> AnswerRow | None:
-        return self._answer("statement = ?", statement)
+    def first_answer(self, statement: str, account: str) -> AnswerRow | None:
+        return self._paid("answer.statement = ? AND charge.account = ?", statement, account)
 
-    def shared_answer(self, shared: str) -> AnswerRow | None:
-        return self._answer("shared = ? AND shared <> ''", shared)
+    def shared_answer(self, shared: str, analyst: str | None = None) -> AnswerRow | None:
+        condition = "answer.shared = ? AND answer.shared <> ''"
+        if analyst is None:
+            return self._paid(condition, shared)
+        return self._paid(f"{condition} AND charge.analyst = ?", shared, analyst)
 
-    def _answer(self, condition: str, value: str) -> AnswerRow | None:
-        row = self._one(f"{_ANSWERS} WHERE {condition} ORDER BY rowid LIMIT 1", (value,))
+    def _paid(self, condition: str, *values: str) -> AnswerRow | None:
+        row = self._one(f"{_PAID} WHERE {condition} ORDER BY answer.rowid LIMIT 1", values)
         return AnswerRow._make(row) if row else None
 
     def put_answer(self, row: AnswerRow) -> None:
@@ -159,8 +169,8 @@ class SqlRows(ABC):
         for row in rows:
             self._run(PUT_PART, row)
 
-    def released(self, part: str) -> list[AnswerRow]:
-        return [AnswerRow._make(row) for row in self._all(_RELEASED, (part,))]
+    def released(self, part: str, account: str) -> list[AnswerRow]:
+        return [AnswerRow._make(row) for row in self._all(_RELEASED, (part, account))]
 
     def append(self, entry: Entry) -> None:
         self._run(_APPEND, entry)
@@ -179,6 +189,12 @@ class SqlRows(ABC):
     def entries(self, chain: str, after: int = 0) -> Iterator[Entry]:
         rows = self._stream(f"{_ENTRIES} WHERE chain = ? AND seq > ? ORDER BY seq", (chain, after))
         return map(Entry._make, rows)
+
+    def acts(self, chain: str) -> list[Entry]:
+        kinds = ", ".join(f"'{kind}'" for kind in ACTS)
+        return [
+            Entry(*row) for row in self._all(f"{_ENTRIES} WHERE chain = ? AND kind IN ({kinds}) ORDER BY seq", (chain,))
+        ]
 
     def history(self) -> Iterator[tuple[ChargeRow, AnswerRow | None]]:
         width = len(_CHARGE)

@@ -113,6 +113,10 @@ class SQLiteRows(SqlRows):
         self._send_early()
         return self._tables.accounts()
 
+    def twins(self, folded: str) -> list[str]:
+        new = {row.id for row in self.held.changed() if row.folded == folded}
+        return sorted(new.union(self._tables.twins(folded)))
+
     def counts(self) -> Counts:
         self._send_early()
         return super().counts()

@@ -15,6 +15,7 @@ import apsw
 from sfumato.accounting.filter import NOTHING, Charge
 from sfumato.ledger.balance import Held, charge_from_json, charge_text, held_text
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, chained, genesis
+from sfumato.ledger.names import folded
 from sfumato.ledger.store.base import COMMITTED, FORFEITED, VOIDED
 from sfumato.ledger.store.format import FORMAT
 from sfumato.ledger.tree import UNSTATED, Scope
@@ -81,6 +82,15 @@ def _from_2(connection: apsw.Connection) -> None:
 
 def _from_3(connection: apsw.Connection) -> None:
     """Format 3 to format 4."""
+    _fold_names(connection)
+
+
+def _fold_names(connection: apsw.Connection) -> None:
+    """By ``folded`` an account is found whatever the spelling of its name."""
+    connection.execute("ALTER TABLE account ADD COLUMN folded TEXT NOT NULL DEFAULT ''")
+    for (each,) in list(connection.execute("SELECT id FROM account")):
+        connection.execute("UPDATE account SET folded = ? WHERE id = ?", (folded(each), each))
+    connection.execute("CREATE INDEX account_folded ON account (folded)")
 
 
 def _from_1(connection: apsw.Connection) -> None:
