@@ -27,6 +27,9 @@ _ELSEWHERE = {
     "freeze": "ledger_accounts",
     "thaw": "ledger_accounts",
     "share": "ledger_accounts",
+    "backup": "ledger_backup",
+    "restore": "ledger_backup",
+    "accept-server": "ledger_backup",
     "export": "ledger_archive",
     "import": "ledger_archive",
     "migrate": "ledger_archive",
@@ -85,7 +88,7 @@ def verify(config: str, heads: tuple[str, ...], key: str | None, known: str | No
 
     The first verify with a head pins the ledger and the key that signed; later ones refuse others.
     """
-    kept, pins = [_read_head(path) for path in heads], Known(known)
+    kept, pins = [read_head(path) for path in heads], Known(known)
     with reading(config) as (ledger, _):
         place, identity = ledger.store.place, ledger.store.identity
         pinned = pins.find(place)
@@ -164,7 +167,8 @@ def _default_key(ledger: Ledger) -> str:
     return f"{ledger.store.place}.key"
 
 
-def _read_head(path: str) -> Head:
+def read_head(path: str) -> Head:
+    """A head in a file."""
     try:
         return Head.from_text(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError):

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from sfumato.errors import Cancelled, WrongUse
+from sfumato.errors import Cancelled, WrongUse, shown
 
 
 class Stop:
@@ -79,7 +79,7 @@ class Patience:
         if seconds is not None and (
             isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < 1e9
         ):
-            raise WrongUse(f"time_limit={seconds!r}.", allowed="seconds, more than 0")
+            raise WrongUse(f"time_limit={shown(seconds)}.", allowed="seconds, more than 0")
         self._stop = stop
         self._ends = math.inf if seconds is None else time.monotonic() + seconds
 

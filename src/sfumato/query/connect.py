@@ -9,7 +9,7 @@ from sfumato.engines.local import Local
 from sfumato.engines.prepared import Prepared
 from sfumato.engines.spark import Spark, SparkEngine
 from sfumato.engines.spark_frame import shared_session
-from sfumato.errors import InvalidDeclaration, WrongUse
+from sfumato.errors import InvalidDeclaration, WrongUse, shown
 from sfumato.ledger.process import borrow, give_back
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.tree import UNSTATED
@@ -74,7 +74,7 @@ def connect(
         limit = budget or opened.budget_of(dataset)
         if limit is None:
             raise WrongUse(
-                f"The ledger does not know {dataset!r} yet, and no budget is given.",
+                f"The ledger does not know {shown(dataset)} yet, and no budget is given.",
                 remedy="budget=sf.Budget(epsilon=1)",
             )
         kept = UNPREPARED if layouts is None else layouts.kept
@@ -93,9 +93,9 @@ def _keep(ledger: Ledger) -> None:
 def _require_kinds(budget: object, prepared: object, ledger: object) -> None:
     """Refuses what would fail later, or mean something else than it says."""
     if budget is not None and not isinstance(budget, Budget):
-        raise WrongUse(f"budget={budget!r}.", allowed="sf.Budget(epsilon=1, delta=1e-6)")
+        raise WrongUse(f"budget={shown(budget)}.", allowed="sf.Budget(epsilon=1, delta=1e-6)")
     if prepared is not None and not isinstance(prepared, str | Path):
-        raise WrongUse(f"prepared={prepared!r}.", allowed="the folder that sf.prepare returned, or None")
+        raise WrongUse(f"prepared={shown(prepared)}.", allowed="the folder that sf.prepare returned, or None")
     if ledger == ":memory:":
         raise WrongUse("A ledger in memory would forget what was spent.", allowed="the path of a file")
 
@@ -105,7 +105,9 @@ def _engine(
 ) -> DuckDB | SparkEngine:
     """The one engine that reads all the tables."""
     if engine is not None and not isinstance(engine, Spark | Local):
-        raise WrongUse(f"engine={engine!r}.", allowed='sf.Spark("spark://host:7077"), sf.Local(threads=4), or None')
+        raise WrongUse(
+            f"engine={shown(engine)}.", allowed='sf.Spark("spark://host:7077"), sf.Local(threads=4), or None'
+        )
     session = shared_session(tables)
     if layouts is not None and (isinstance(engine, Spark) or session is not None):
         raise WrongUse("A prepared layout, and Spark.", allowed="one of them", remedy="Leave prepared= out.")

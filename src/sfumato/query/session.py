@@ -15,7 +15,7 @@ from sfumato.engines.base import Engine
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.spark import SparkEngine
 from sfumato.engines.stop import ENDLESS, Patience, Stop
-from sfumato.errors import LedgerUnavailable, UnknownName, WrongUse
+from sfumato.errors import LedgerUnavailable, UnknownName, WrongUse, shown
 from sfumato.exact.rational import Number
 from sfumato.ledger.request import Request
 from sfumato.ledger.spend import Ledger
@@ -83,11 +83,11 @@ class Session:
         self._limit = budget
         contract = Contract.of(dataset, budget)
         ledger.adopt(contract, budget)
-        self._asker = Asker(dataset, contract, analyst, purpose, ledger.past_limits(dataset.name))
+        self._asker = Asker(dataset.described, contract, analyst, purpose, ledger.past_limits(dataset.name))
 
     @property
     def dataset(self) -> Dataset:
-        """The declarations."""
+        """The declarations, and nothing of the data: no table has its source."""
         return self._asker.dataset
 
     @property
@@ -256,7 +256,7 @@ class Session:
     def table(self, name: str) -> Frame:
         """A question about a table without SQL: ``where``, ``join``, ``group_by``, ``agg``, then ``query``."""
         if name not in self.dataset.tables:
-            raise UnknownName(f"No table {name!r}.", allowed=", ".join(self.dataset.tables))
+            raise UnknownName(f"No table {shown(name)}.", allowed=", ".join(self.dataset.tables))
         return frame(name, self.query, self.preview)
 
     def verify(self) -> Report:
@@ -386,4 +386,4 @@ def require_names(**names: object) -> None:
     """Refuses names of askers that are none, or cannot be stored."""
     for name, value in names.items():
         if not isinstance(value, str) or not value:
-            raise WrongUse(f"{name}={value!r}.", allowed="a text that is not empty")
+            raise WrongUse(f"{name}={shown(value)}.", allowed="a text that is not empty")
