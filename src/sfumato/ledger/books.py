@@ -96,18 +96,20 @@ class Books:
         require_listed(self.lineage, self._stored)
 
     def require(self, cost: Charge, payers: Collection[str]) -> None:
-        """Refuses a cost that an account among the payers does not admit."""
-        for each in payers:
-            row = self.accounts[each]
-            if row.gates:
-                try:
-                    balance_of(row).require(cost)
-                except BudgetExceeded as refused:
-                    if each == self.lineage[0]:
-                        raise
-                    raise BudgetExceeded(
-                        f"{refused.problem} (account {each!r})", allowed=refused.allowed, remedy=refused.remedy
-                    ) from None
+        """Refuses a cost that an account among the payers does not admit; of several, the one with the least left."""
+        limited = {each: balance_of(self.accounts[each]) for each in payers if self.accounts[each].gates}
+        refusing = [each for each, balance in limited.items() if not balance.gates.admits(balance.taken + cost)]
+        if not refusing:
+            return
+        tightest = min(refusing, key=lambda each: (limited[each].left.epsilon, limited[each].left.rho))
+        try:
+            limited[tightest].require(cost)
+        except BudgetExceeded as refused:
+            if tightest == self.lineage[0]:
+                raise
+            raise BudgetExceeded(
+                f"{refused.problem} (account {tightest!r})", allowed=refused.allowed, remedy=refused.remedy
+            ) from None
 
     def hold(self, cost: Charge) -> None:
         """Takes a cost from every account of the path."""

@@ -9,7 +9,7 @@ analyst this is always so; between analysts only where the owner's policy shares
 
 import hashlib
 
-from sfumato.errors import KeyUsed, WrongUse
+from sfumato.errors import InProgress, KeyUsed, WrongUse
 from sfumato.ledger.balance import charge_to_json
 from sfumato.ledger.binding import require_answer, require_key
 from sfumato.ledger.books import Books
@@ -65,6 +65,16 @@ def own_answer(rows: Rows, request: Request) -> AnswerRow | None:
         if keys.question == request.question:
             raise WrongUse("One key of an answer for two accounts.", allowed="a key that names the account")
     return None
+
+
+def require_unanswered(rows: Rows, ready: Ready) -> None:
+    """Refuses a question that has an answer, or a charge under way."""
+    request = ready.request
+    if bound_answer(rows, ready) or own_answer(rows, request) or rows.under_way(request.question):
+        raise InProgress(
+            "The same question is being answered, or has just been.",
+            remedy="Ask again in a moment: once stored, its answer is free.",
+        )
 
 
 def shared_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
