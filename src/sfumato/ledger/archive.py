@@ -9,13 +9,15 @@ last line says how many there were and holds a signed head, so that a lost end i
 
 import base64
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from sfumato.errors import LedgerCorrupt, WrongUse, shown
+from sfumato.ledger.binding import binding_entries
+from sfumato.ledger.charge_entry import opened_row
 from sfumato.ledger.journal import Entry, canonical_json
-from sfumato.ledger.replay import Replay, opened_row
+from sfumato.ledger.replay import Replay
 from sfumato.ledger.seal import Head
 from sfumato.ledger.store.base import (
     COMMITTED,
@@ -136,11 +138,12 @@ def require_empty(store: Store, rows: Rows) -> None:
 
 @dataclass(slots=True)
 class Filled:
-    """What was read of an archive: ``head`` is its own, from its last line."""
+    """What was read of an archive: where each chain ended, and ``head``, its own, from its last line."""
 
     entries: int = 0
     answers: int = 0
     head: Head | None = None
+    ends: Mapping[str, int] = field(default_factory=dict)
 
 
 def fill(rows: Rows, archive: Iterable[str]) -> Filled:
@@ -164,6 +167,12 @@ def fill(rows: Rows, archive: Iterable[str]) -> Filled:
             raise LedgerCorrupt(f"Line {number} of the archive cannot be read ({type(error).__name__}).") from None
     for row in replay.rows():
         rows.put_account(row)
+    filled.ends = {chain: seq for chain, (seq, _) in replay.heads.items()}
+    # an archive of an older format has entries that bind no account
+    for entry, after in binding_entries(replay.rows()):
+        rows.append(entry)
+        for row in after:
+            rows.put_account(row)
     return filled
 
 
@@ -198,9 +207,7 @@ def _strangers(filled: Filled, heads: Sequence[Head], rows: Rows) -> Iterator[st
             yield "it is of format 1, which does not tell where it ends: give a head that was kept elsewhere"
         return
     yield from own.differences(rows)
-    if {chain: end.seq for chain in rows.chains() if (end := rows.last_entry(chain))} != {
-        chain: seq for chain, (seq, _) in own.chains.items()
-    }:
+    if filled.ends != {chain: seq for chain, (seq, _) in own.chains.items()}:
         yield "it does not end where its own head says"
     for head in heads:
         if (head.identity, head.public_key) != (own.identity, own.public_key):
@@ -229,12 +236,12 @@ class _Filling:
             shared = entry.kind == "share"
             self._rows.put_charge(row._replace(state=COMMITTED) if shared else row)
             if shared:
-                self._answer(row, answer)
+                self._answer(row, answer, entry.seq)
         elif entry.kind in _AFTER:
             row = self._charge(body["charge"])
             self._rows.put_charge(row._replace(state=_AFTER[entry.kind], reason=body.get("reason", "")))
             if entry.kind == "commit":
-                self._answer(row, answer)
+                self._answer(row, answer, entry.seq)
                 parts = body.get("parts", ())
                 self._rows.put_parts([PartRow(part, row.id, entry.chain, entry.seq) for part in parts])
         elif entry.kind == "thaw":
@@ -244,9 +251,9 @@ class _Filling:
                 KeyRow(body["account"], body["key"], body["request"], body["charge"], entry.chain, entry.seq)
             )
 
-    def _answer(self, row: ChargeRow, body: bytes) -> None:
+    def _answer(self, row: ChargeRow, body: bytes, seq: int) -> None:
         shared = "" if row.source else row.shared
-        self._rows.put_answer(AnswerRow(row.question, row.statement, shared, row.id, body))
+        self._rows.put_answer(AnswerRow(row.question, row.statement, shared, row.id, body, seq))
 
     def _acknowledge(self, body: dict[str, Any]) -> None:
         account = body["account"] if "account" in body else Scope(body["dataset"]).id

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a ledger may charge: not one that is being filled or recovered, and not one that has moved."""
+"""Whether a ledger may charge (RULES 27): not one that is being filled or recovered, nor one that has moved."""
 
 from sfumato.errors import LedgerMoved, LedgerUnavailable
 from sfumato.ledger.store.base import LOSS, SUCCESSOR, UNFINISHED, Rows, Store
