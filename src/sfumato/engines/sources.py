@@ -305,6 +305,8 @@ def _odd_column(source: Any) -> int | None:
     place = None
     try:
         for column in source.columns:
+            if not isinstance(column, str):
+                return None
             place = 0 if place is None else place + 1
             pyarrow.array(source[column], from_pandas=True)
     except Exception:
