@@ -8,7 +8,7 @@ import duckdb
 
 from sfumato.engines.files import no_column, unreadable
 from sfumato.engines.reading import Source, text
-from sfumato.engines.sources import Opened, opened_again
+from sfumato.engines.sources import Opened, opened, opened_again
 from sfumato.errors import InvalidDeclaration, InvalidSource
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Text
 from sfumato.metadata.table import Table
@@ -52,14 +52,17 @@ def held(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], nam
 def held_again(
     connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], name: str, item: Opened
 ) -> tuple[Opened, Source]:
-    """A source whose files have changed since they were opened, as they are now.
+    """A source whose files have changed since they were opened, or that is on a server, as it is now.
 
     Raises:
         InvalidSource, InvalidDeclaration: they are not what is declared any more; decided by
             their schemas, never by a row.
     """
     try:
-        found = opened_again(connection, name, item)
+        if item.served is None:
+            found = opened_again(connection, name, item)
+        else:
+            found = opened(connection, name, tables[name], item.served.relation)
         return found, held(connection, tables, name, found)
     except (InvalidSource, InvalidDeclaration) as refused:
         raise type(refused)(

@@ -43,18 +43,18 @@ class Opened:
 
     @property
     def has_changed(self) -> bool:
-        """Whether a file of them is another one now."""
-        return marks(self.paths) != self.seen
+        """Whether a file of them is another one now; of a server only the server knows."""
+        return self.served is not None or marks(self.paths) != self.seen
 
 
-def opened(connection: duckdb.DuckDBPyConnection, name: str, table: Table) -> Opened:
-    """The source of a table.
+def opened(connection: duckdb.DuckDBPyConnection, name: str, table: Table, relation: str = "") -> Opened:
+    """The source of a table; ``relation``: what it was found to be on its server before.
 
     Raises:
         InvalidSource: there is none, it cannot be read, or its files do not fit together.
     """
     if isinstance(table.source, Server):
-        found = served(name, table)
+        found = served(name, table, relation)
         connection.execute(found.empty)
         return Opened(found.sql, served=found)
     if not isinstance(table.source, str | Path):
