@@ -182,6 +182,8 @@ def fill(
             wanted = [(table, columns) for table, columns in tables if table.server == server]
             _require_same(source, [table for table, _ in wanted])
             for table, columns in wanted:
+                # in the shape that it has now: a lane of before may know another one
+                connection.execute(table.empty)
                 _copy(source, connection, table, list(columns), going)
 
 
