@@ -60,10 +60,7 @@ def opened(connection: duckdb.DuckDBPyConnection, name: str, table: Table, relat
         show(connection, name, item)
         return item
     if not isinstance(table.source, str | Path):
-        frame = _arrow(name, table.source)
-        item = Opened(quote(f"source_{name}"), frame=frame)
-        show(connection, name, item)
-        return item
+        return _framed(connection, name, table.source)
     path = Path(table.source).absolute()
     if table.table is not None:
         return Opened(_from_database(connection, name, path, table.table))
@@ -74,6 +71,18 @@ def opened(connection: duckdb.DuckDBPyConnection, name: str, table: Table, relat
     if files is None:
         return Opened(from_file(connection, name, path), path, (path,), seen)
     return Opened(_from_files(connection, name, path, files), path, tuple(files), seen)
+
+
+def _framed(connection: duckdb.DuckDBPyConnection, name: str, source: object) -> Opened:
+    """A frame, if DuckDB knows each of its types."""
+    item, failed = Opened(quote(f"source_{name}"), frame=_arrow(name, source)), ""
+    try:
+        show(connection, name, item)
+    except (duckdb.Error, RuntimeError) as failure:
+        failed = type(failure).__name__
+    if failed:
+        raise unreadable(name, type(source).__name__, failed)
+    return item
 
 
 def show(connection: duckdb.DuckDBPyConnection, name: str, item: Opened) -> None:
