@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from sfumato.errors import LedgerCorrupt, LedgerIncomplete, LedgerUnavailable, WrongUse
+from sfumato.errors import LedgerCorrupt, LedgerIncomplete, LedgerUnavailable, WrongUse, shown
 from sfumato.ledger.archive import lines, load
 from sfumato.ledger.seal import Head, Signer, write_durably
 from sfumato.ledger.spend import Ledger
@@ -48,7 +48,7 @@ def backup(place: str | Path, target: str | Path, signer: Signer) -> Head:
         sync_folder(str(target))
         write_durably(f"{target}.head", head.to_text().encode())
     except OSError as error:
-        raise LedgerUnavailable(f"No backup can be kept at {str(target)!r} ({error.strerror}).") from None
+        raise LedgerUnavailable(f"No backup can be kept at {shown(str(target))} ({error.strerror}).") from None
     finally:
         _remove(fresh)
     return head
@@ -66,13 +66,13 @@ def restore(source: str | Path, place: str | Path, heads: Sequence[Head], *, acc
         LedgerCorrupt: it does not verify. WrongUse: something lies at the place already.
     """
     if not Path(source).is_file():
-        raise WrongUse(f"No file {str(source)!r}.", remedy="Name what 'sfumato ledger backup' wrote.")
+        raise WrongUse(f"No file {shown(str(source))}.", remedy="Name what 'sfumato ledger backup' wrote.")
     _require_free(place)
     with _reading(source) as copy:
         _require_sound(copy)
         lacking = copy.read(lambda rows: lacks(rows, heads))
     if lacking and not accept_loss:
-        raise incomplete_copy(f"The backup {str(source)!r}", lacking)
+        raise incomplete_copy(f"The backup {shown(str(source))}", lacking)
     if str(place).startswith(SERVERS):
         _restore_to_server(str(source), str(place), lacking)
     else:
@@ -152,7 +152,7 @@ def _working_copy(source: str, work: str, lacking: Sequence[str], place: str) ->
         Path(work).replace(place)
         sync_folder(place)
     except OSError as error:
-        raise LedgerUnavailable(f"No ledger can be kept at {place!r} ({error.strerror}).") from None
+        raise LedgerUnavailable(f"No ledger can be kept at {shown(place)} ({error.strerror}).") from None
     finally:
         if work != place:
             _remove(work)
@@ -165,7 +165,7 @@ def _require_free(place: str | Path) -> None:
     left = [f"{place}{end}" for end in _BESIDE if os.path.lexists(f"{place}{end}")]
     if left:
         raise WrongUse(
-            f"{left[0]!r} is there already.",
+            f"{shown(left[0])} is there already.",
             remedy="Move what is left of the old ledger elsewhere, and keep it: it may know what the backup lacks. "
             "Name its head with --head.",
         )
