@@ -22,7 +22,7 @@ from sfumato.ledger.books import Books, balance_of, require_open
 from sfumato.ledger.owner import Owner, readable
 from sfumato.ledger.recall import bind, bound_answer, give, own_answer, shared_answer
 from sfumato.ledger.request import Ready, Request
-from sfumato.ledger.seal import Beside, Head
+from sfumato.ledger.seal import Beside, Head, Key
 from sfumato.ledger.standing import Standing, standing_of
 from sfumato.ledger.store.base import (
     COMMITTED,
@@ -64,11 +64,11 @@ class Ledger(Owner):
         a shared answer is paid by everybody but those who paid it
     """
 
-    def __init__(self, store: Store, *, lease: timedelta = LEASE) -> None:
+    def __init__(self, store: Store, *, lease: timedelta = LEASE, key: Key | None = None) -> None:
         self._store = store
         self._lease = int(lease / timedelta(milliseconds=1))
         self._asking = threading.Lock()
-        self._beside = Beside(store.place) if store.exclusive else None
+        self._beside = Beside(store.place, key) if store.exclusive else None
         try:
             if not store.read_only:
                 self.require_newest()
@@ -79,7 +79,13 @@ class Ledger(Owner):
 
     @classmethod
     def open(
-        cls, place: str | Path, *, create: bool = True, lease: timedelta = LEASE, read_only: bool = False
+        cls,
+        place: str | Path,
+        *,
+        create: bool = True,
+        lease: timedelta = LEASE,
+        read_only: bool = False,
+        key: Key | None = None,
     ) -> "Ledger":
         """The ledger in a file, or behind a postgresql:// address; made if it is not there.
 
@@ -87,8 +93,11 @@ class Ledger(Owner):
         changed, and what would change it raises ``LedgerReadOnly``. A file needs no write
         access then, and a role of a server only SELECT. Only ``verify`` looks at the head that
         lies beside a file.
+
+        ``key`` signs the head that is left beside a file: another file, or a function that gives the
+        key in PEM; by default it lies beside the ledger.
         """
-        return cls(open_store(place, create=create, read_only=read_only), lease=lease)
+        return cls(open_store(place, create=create, read_only=read_only), lease=lease, key=key)
 
     @property
     def store(self) -> Store:
