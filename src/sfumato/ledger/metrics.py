@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import partial
 from itertools import islice
 
-from sfumato.ledger.books import iso_time
+from sfumato.ledger.journal import iso_time
 from sfumato.ledger.seal import Head
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import Rows
