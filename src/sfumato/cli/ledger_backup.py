@@ -14,7 +14,7 @@ from sfumato.ledger.failover import accept_server
 from sfumato.ledger.pins import Known
 from sfumato.ledger.rotation import Handover, rotate
 from sfumato.ledger.seal import Signer
-from sfumato.metadata.server import SERVERS
+from sfumato.metadata.server import is_postgres
 from sfumato.query.load import Declarations, read_declarations
 
 heads = click.option("--head", "heads", multiple=True, type=click.Path(), help="A head kept elsewhere; repeatable.")
@@ -109,7 +109,7 @@ def _tell(lacking: Sequence[str], sound: str) -> None:
 
 
 def _key(declared: Declarations) -> Path:
-    if str(declared.ledger).startswith(SERVERS):
+    if is_postgres(str(declared.ledger)):
         raise WrongUse("A ledger on a server has no folder for a key.", remedy="Name the file with --key.")
     return Path(f"{declared.ledger}.key")
 

@@ -24,7 +24,7 @@ from sfumato.ledger.store.sqlite import SQLite
 from sfumato.ledger.store.sqlite_file import place_of
 from sfumato.ledger.store.sqlite_reader import SQLiteReader
 from sfumato.ledger.verify import check
-from sfumato.metadata.server import SERVERS
+from sfumato.metadata.server import is_postgres
 
 # What may lie beside a ledger file and belongs to its past.
 _BESIDE = ("", "-wal", ".open", ".head")
@@ -73,7 +73,7 @@ def restore(source: str | Path, place: str | Path, heads: Sequence[Head], *, acc
         lacking = copy.read(lambda rows: lacks(rows, heads))
     if lacking and not accept_loss:
         raise incomplete_copy(f"The backup {shown(str(source))}", lacking)
-    if str(place).startswith(SERVERS):
+    if is_postgres(str(place)):
         _restore_to_server(str(source), str(place), lacking)
     else:
         _working_copy(str(source), f"{place_of(place)}.restoring", lacking, place_of(place))
@@ -106,7 +106,7 @@ def incomplete_copy(what: str, lacking: Sequence[str]) -> LedgerIncomplete:
 def _copied(place: str | Path, fresh: str) -> str:
     """Copies a ledger into a file; the ledger's identity."""
     _remove(fresh)
-    if not str(place).startswith(SERVERS):
+    if not is_postgres(str(place)):
         hot_copy(place_of(place), fresh)
         with _reading(fresh) as copy:
             return copy.identity
@@ -160,7 +160,7 @@ def _working_copy(source: str, work: str, lacking: Sequence[str], place: str) ->
 
 def _require_free(place: str | Path) -> None:
     """Refuses a place with a ledger, or with what is left of one."""
-    if str(place).startswith(SERVERS):
+    if is_postgres(str(place)):
         return  # ``load`` refuses what is not empty
     left = [f"{place}{end}" for end in _BESIDE if os.path.lexists(f"{place}{end}")]
     if left:

@@ -113,13 +113,15 @@ class Head:
 
 
 # Where a signing key comes from: a file, or a function that gives it in PEM (from a vault, say).
-Key: TypeAlias = str | Path | Callable[[], bytes]
+Source: TypeAlias = str | Path | Callable[[], bytes]
+# None: from the file beside the ledger.
+Key: TypeAlias = Source | None
 
 
 class Signer:
     """An Ed25519 key in a file of mode 0600, made where there is none; or the one that a function gives."""
 
-    def __init__(self, key: Key) -> None:
+    def __init__(self, key: Source) -> None:
         if isinstance(key, str | Path):
             self._key = _read_key(key) if Path(key).exists() else _make_key(key)
         else:
@@ -146,8 +148,8 @@ class Signer:
 class Beside:
     """The key and the last head beside a ledger's file: an older copy of the file alone is noticed."""
 
-    def __init__(self, place: str, key: Key | None = None) -> None:
-        self.key: Key = f"{place}.key" if key is None else key
+    def __init__(self, place: str, key: Key = None) -> None:
+        self.key: Source = f"{place}.key" if key is None else key
         self._head = Path(f"{place}.head")
         self._place = place
 

@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 
 from sfumato.accounting.filter import NOTHING
 from sfumato.errors import AccountFrozen, LeaseExpired, LedgerError, LedgerUnavailable
@@ -37,7 +36,7 @@ from sfumato.ledger.store.base import (
     Rows,
     Store,
 )
-from sfumato.ledger.store.open import open_store
+from sfumato.ledger.store.open import Place, open_store
 from sfumato.ledger.tree import Scope
 from sfumato.ledger.turns import Turns
 from sfumato.metadata.contract import Contract
@@ -66,7 +65,7 @@ class Ledger(Owner):
         a charge is exchanged for a dearer one only if that is admitted
     """
 
-    def __init__(self, store: Store, *, lease: timedelta = LEASE, key: Key | None = None) -> None:
+    def __init__(self, store: Store, *, lease: timedelta = LEASE, key: Key = None) -> None:
         self._store = store
         self._lease = int(lease / timedelta(milliseconds=1))
         # a lock for each question, held while it is charged and answered
@@ -82,23 +81,14 @@ class Ledger(Owner):
 
     @classmethod
     def open(
-        cls,
-        place: str | Path,
-        *,
-        create: bool = True,
-        lease: timedelta = LEASE,
-        read_only: bool = False,
-        key: Key | None = None,
+        cls, place: Place, *, create: bool = True, lease: timedelta = LEASE, read_only: bool = False, key: Key = None
     ) -> "Ledger":
         """The ledger in a file, or behind a postgresql:// address; made if it is not there.
 
         ``read_only``: for whoever may or will only look: it must be there, nothing of it is
         changed, and what would change it raises ``LedgerReadOnly``. A file needs no write
         access then, and a role of a server only SELECT. Only ``verify`` looks at the head that
-        lies beside a file.
-
-        ``key`` signs the head that is left beside a file: another file, or a function that gives the
-        key in PEM; by default it lies beside the ledger.
+        lies beside a file, which ``key`` signs (``Signer``; by default one that lies there too).
         """
         return cls(open_store(place, create=create, read_only=read_only), lease=lease, key=key)
 
