@@ -19,6 +19,7 @@ from sfumato.ledger.balance import Balance, charge_from_text
 from sfumato.ledger.binding import require_answer
 from sfumato.ledger.books import Books, balance_of, require_open
 from sfumato.ledger.closing import close_for, close_overdue, forfeit, void
+from sfumato.ledger.liveness import require_live
 from sfumato.ledger.owner import Owner, readable
 from sfumato.ledger.recall import bind, bound_answer, give, own_answer, require_unanswered, shared_answer
 from sfumato.ledger.request import Ready, Request
@@ -73,6 +74,7 @@ class Ledger(Owner):
         self._beside = Beside(store.place, key) if store.exclusive else None
         try:
             if not store.read_only:
+                require_live(store)
                 self.require_newest()
                 self._recover()
         except BaseException:
@@ -85,10 +87,9 @@ class Ledger(Owner):
     ) -> "Ledger":
         """The ledger in a file, or behind a postgresql:// address; made if it is not there.
 
-        ``read_only``: for whoever may or will only look: it must be there, nothing of it is
-        changed, and what would change it raises ``LedgerReadOnly``. A file needs no write
-        access then, and a role of a server only SELECT. Only ``verify`` looks at the head that
-        lies beside a file, which ``key`` signs (``Signer``; by default one that lies there too).
+        ``read_only``: it must be there, nothing of it is changed, and what would change it raises
+        ``LedgerReadOnly``. It takes no write access, and only ``verify`` looks at the head beside it.
+        ``key`` signs that head (``Signer``); by default one that lies there too.
         """
         return cls(open_store(place, create=create, read_only=read_only), lease=lease, key=key)
 
