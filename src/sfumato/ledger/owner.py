@@ -11,8 +11,10 @@ from typing import Self, TypeVar
 from sfumato.accounting.filter import NOTHING, Gates
 from sfumato.errors import LedgerCorrupt, WrongUse
 from sfumato.ledger.balance import balance_admits, charge_text, gates_to_json
-from sfumato.ledger.books import Books, child, iso_time, unknown_account
-from sfumato.ledger.journal import canonical_json, chained, genesis
+from sfumato.ledger.binding import moved_to
+from sfumato.ledger.books import Books, child, unknown_account
+from sfumato.ledger.journal import canonical_json, chained, genesis, iso_time
+from sfumato.ledger.liveness import require_not_moved
 from sfumato.ledger.names import folded, require_new
 from sfumato.ledger.policy import (
     CLOSED,
@@ -37,7 +39,7 @@ from sfumato.privacy.event import Json
 T = TypeVar("T")
 
 # In bytes of UTF-8.
-_LONGEST_REASON = 1000
+LONGEST_REASON = 1000
 
 
 class Owner:
@@ -80,6 +82,7 @@ class Owner:
 
         def unit(rows: Rows) -> bool:
             known = rows.lock([scope.id]).get(scope.id)
+            require_not_moved(rows, self._store.place)
             if known is None:
                 # so that of two spellings that come at once the second sees the first
                 rows.lock([f"name {folded(scope.id)}"])
@@ -100,10 +103,11 @@ class Owner:
         limit, gates, policy = _limit_to_json(budget), gates_to_json(Gates.of(budget)), canonical_json({PAST: []})
         body: dict[str, Json] = {"account": scope.id, "contract": form, "limit": limit, "gates": gates}
         body |= {"policy": json.loads(policy), "actor": self.actor}
-        entry = chained(scope.id, 1, iso_time(rows.now()), "account", body, genesis(scope.id))
+        fresh = child(scope.id)._replace(contract=canonical_json(form), policy=policy)
+        (row,), said = moved_to([_limited(fresh, limit, gates)], 1)
+        entry = chained(scope.id, 1, iso_time(rows.now()), "account", {**body, "moved": said}, genesis(scope.id))
         rows.append(entry)
-        row = child(scope.id)._replace(contract=canonical_json(form), policy=policy, seq=entry.seq, head=entry.hash)
-        rows.put_account(_limited(row, limit, gates))
+        rows.put_account(row._replace(seq=entry.seq, head=entry.hash))
 
     def _bring_forward(self, rows: Rows, known: AccountRow) -> None:
         """Writes down, once, what format 4 keeps of a dataset that an earlier format opened."""
@@ -111,11 +115,11 @@ class Owner:
             return
         acts = earlier_acts(rows, known.id)
         closes = sorted({parent for each in limited_accounts(acts) for parent in lineage_of(each)[:-1]})
-        found = rows.lock(closes)
-        for each in closes:
-            rows.put_account(with_policy(found.get(each) or child(each), {CLOSED: True}))
         past: dict[str, Json] = {PAST: list[Json](past_limits(acts))}
         books = Books(rows, known.id)
+        books.take(closes)
+        for each in closes:
+            books.put(with_policy(books.accounts[each], {CLOSED: True}))
         books.put(with_policy(books.root, past))
         books.note("policy", {"account": known.id, **past, "closes": list[Json](closes), "actor": self.actor})
         books.save()
@@ -155,7 +159,7 @@ class Owner:
         scope = Scope(dataset, purpose, analyst)
         if budget is None and not scope.parent:
             raise WrongUse("A dataset without a limit.", allowed="a budget; None only below a dataset")
-        _require_reason(reason)
+        require_reason(reason)
         limit = None if budget is None else _limit_to_json(budget)
         gates = None if budget is None else gates_to_json(Gates.of(budget))
 
@@ -190,7 +194,7 @@ class Owner:
             WrongUse: more is spent than the limit in force allows; raise it to what was spent first.
         """
         scope = Scope(dataset, purpose, analyst)
-        _require_reason(reason, needed=True)
+        require_reason(reason, needed=True)
         limit, gates = _limit_to_json(budget), gates_to_json(Gates.of(budget))
 
         def unit(rows: Rows) -> None:
@@ -217,7 +221,7 @@ class Owner:
         A charge that executes already is completed: it is paid, and its answer is stored.
         """
         scope = Scope(dataset, purpose, analyst)
-        _require_reason(reason, needed=True)
+        require_reason(reason, needed=True)
 
         def unit(rows: Rows) -> None:
             books = Books(rows, scope.id)
@@ -229,10 +233,11 @@ class Owner:
     def thaw(self, dataset: str, *, purpose: str = "", analyst: str = "", reason: str = "") -> int:
         """Undoes ``freeze``, and acknowledges the failures on an account and below it: how many."""
         scope = Scope(dataset, purpose, analyst)
-        _require_reason(reason)
+        require_reason(reason)
 
         def unit(rows: Rows) -> int:
             books = Books(rows, scope.id)
+            require_not_moved(rows, self._store.place)
             seen = [row for row in rows.failures(scope.root) if is_below(row, scope.id)]
             for row in seen:
                 rows.put_charge(row._replace(acknowledged=1))
@@ -244,7 +249,7 @@ class Owner:
 
     def _decide(self, dataset: str, decision: dict[str, Json], reason: str) -> None:
         scope = Scope(dataset)
-        _require_reason(reason)
+        require_reason(reason)
 
         def unit(rows: Rows) -> None:
             books = Books(rows, scope.id)
@@ -282,13 +287,12 @@ def is_below(row: ChargeRow, account_id: str) -> bool:
     return account_id in lineage_of(row.account)
 
 
-def _require_reason(reason: str, *, needed: bool = False) -> None:
+def require_reason(reason: str, *, needed: bool = False) -> None:
+    """Refuses what is no reason, or one of more than 1,000 bytes."""
     if not isinstance(reason, str) or not reason.isprintable() or (needed and not reason):
         raise WrongUse(f"reason={reason!r}.", allowed="printable characters, for whoever reads the journal")
-    if len(reason.encode()) > _LONGEST_REASON:
-        raise WrongUse(
-            f"A reason of {len(reason.encode())} bytes.", allowed=f"at most {_LONGEST_REASON} bytes in UTF-8"
-        )
+    if len(reason.encode()) > LONGEST_REASON:
+        raise WrongUse(f"A reason of {len(reason.encode())} bytes.", allowed=f"at most {LONGEST_REASON} bytes in UTF-8")
 
 
 def _listed(books: Books) -> dict[str, Json]:

@@ -11,6 +11,7 @@ import hashlib
 
 from sfumato.errors import InProgress, KeyUsed, WrongUse
 from sfumato.ledger.balance import charge_to_json
+from sfumato.ledger.binding import require_answer, require_key
 from sfumato.ledger.books import Books
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.policy import SHARING, decided
@@ -31,6 +32,7 @@ def bound_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
         return None
     if bound.request not in ready.hashes:
         raise KeyUsed(f"The key {key!r} belongs to another request.", remedy="One key for one request: make a new key.")
+    require_key(rows, bound)
     charge = rows.charge(bound.charge)
     if charge is None:
         raise ValueError("a key without its charge")
@@ -99,7 +101,7 @@ def give(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
     """The stored answer to a request: bound to its key, or paid for under a new charge."""
     books = Books(rows, ready.account)
     bound = bound_answer(rows, ready)
-    own = bound or own_answer(rows, ready.request)
+    own = require_answer(rows, bound or own_answer(rows, ready.request))
     if own is None:
         found = shared_answer(rows, ready)
         return _share(rows, books, ready, (charge_id, found)) if found else None
@@ -115,6 +117,7 @@ def give(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
 def _share(rows: Rows, books: Books, ready: Ready, answer: tuple[str, AnswerRow]) -> bytes:
     """Gives an answer to an account that has not paid for it."""
     charge_id, found = answer
+    require_answer(rows, found)
     source = _paid(rows, found)
     if source.cost != canonical_json(charge_to_json(ready.cost)):
         raise WrongUse("One shared question with two costs.", allowed="one key of sharing for one question and price")
@@ -127,7 +130,7 @@ def _share(rows: Rows, books: Books, ready: Ready, answer: tuple[str, AnswerRow]
     seq = books.note("share", ready.body(charge_id, source=source.id, answer=digest))
     row = ready.row(charge_id, seq)._replace(state=COMMITTED, source=source.id)
     rows.put_charge(row)
-    rows.put_answer(AnswerRow(row.question, row.statement, "", charge_id, found.body))
+    rows.put_answer(AnswerRow(row.question, row.statement, "", charge_id, found.body, seq))
     bind(rows, ready, charge_id, seq)
     books.save()
     return found.body

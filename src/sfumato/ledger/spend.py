@@ -17,8 +17,10 @@ from pathlib import Path
 from sfumato.accounting.filter import NOTHING
 from sfumato.errors import AccountFrozen, LeaseExpired, LedgerError, LedgerUnavailable
 from sfumato.ledger.balance import Balance, charge_from_text
+from sfumato.ledger.binding import require_answer
 from sfumato.ledger.books import Books, balance_of, require_open
 from sfumato.ledger.closing import close_for, close_overdue, forfeit, void
+from sfumato.ledger.liveness import require_live
 from sfumato.ledger.owner import Owner, readable
 from sfumato.ledger.recall import bind, bound_answer, give, own_answer, require_unanswered, shared_answer
 from sfumato.ledger.request import Ready, Request
@@ -73,6 +75,7 @@ class Ledger(Owner):
         self._beside = Beside(store.place) if store.exclusive else None
         try:
             if not store.read_only:
+                require_live(store)
                 self.require_newest()
                 self._recover()
         except BaseException:
@@ -85,10 +88,8 @@ class Ledger(Owner):
     ) -> "Ledger":
         """The ledger in a file, or behind a postgresql:// address; made if it is not there.
 
-        ``read_only``: for whoever may or will only look: it must be there, nothing of it is
-        changed, and what would change it raises ``LedgerReadOnly``. A file needs no write
-        access then, and a role of a server only SELECT. Only ``verify`` looks at the head that
-        lies beside a file.
+        ``read_only``: it must be there, nothing of it is changed, and what would change it raises
+        ``LedgerReadOnly``. It takes no write access, and only ``verify`` looks at the head beside it.
         """
         return cls(open_store(place, create=create, read_only=read_only), lease=lease)
 
@@ -108,20 +109,12 @@ class Ledger(Owner):
             self._store.close()
 
     def require_newest(self) -> None:
-        """Refuses a ledger in a file that is behind the head that was left beside it.
-
-        Raises:
-            LedgerCorrupt: it is; says how the owner overrides.
-        """
+        """Refuses a ledger in a file that is behind the head that was left beside it (LedgerCorrupt)."""
         if self._beside is not None:
             self._beside.require_not_older(self._store)
 
     def heads_beside(self) -> list[Head]:
-        """The head that was left beside a file, if there is one.
-
-        Raises:
-            LedgerCorrupt: what lies there is none.
-        """
+        """The head that was left beside a file, if there is one (LedgerCorrupt: what lies there is none)."""
         found = self._beside.head() if self._beside is not None else None
         return [found] if found else []
 
@@ -162,7 +155,7 @@ class Ledger(Owner):
 
     def answer(self, question: str) -> bytes | None:
         """The stored answer under a key; free."""
-        return _body(self._store.read(lambda rows: rows.answer(question)))
+        return self._given(lambda rows: rows.answer(question))
 
     def first_answer(self, statements: Sequence[str], account: str) -> bytes | None:
         """The earliest stored answer of an account to a statement, by any of its keys, at any cost; free."""
@@ -170,14 +163,22 @@ class Ledger(Owner):
         def find(rows: Rows) -> AnswerRow | None:
             return next(filter(None, (rows.first_answer(each, account) for each in statements)), None)
 
-        return _body(self._store.read(find))
+        return self._given(find)
 
     def released(self, parts: Sequence[str], account: str) -> dict[str, list[bytes]]:
-        """The stored answers of an account in which parts were released, by the key of the part, the
-        earliest first; free."""
-        return self._store.read(
-            lambda rows: {part: [row.body for row in rows.released(part, account)] for part in parts}
-        )
+        """The stored answers of an account in which parts were released, by part, the earliest first; free."""
+
+        def find(rows: Rows) -> dict[str, list[bytes]]:
+            found = {part: rows.released(part, account) for part in parts}
+            for row in {row.charge: row for each in found.values() for row in each}.values():
+                require_answer(rows, row)
+            return {part: [row.body for row in each] for part, each in found.items()}
+
+        return readable(lambda: self._store.read(find))
+
+    def _given(self, find: Callable[[Rows], AnswerRow | None]) -> bytes | None:
+        """The bytes of an answer, if they are those that were committed."""
+        return _body(readable(lambda: self._store.read(lambda rows: require_answer(rows, find(rows)))))
 
     def holds(self, request: Request) -> bool:
         """Whether the asking account has the answer to a request already."""
@@ -207,7 +208,7 @@ class Ledger(Owner):
             if own is None:
                 return None, shared_answer(rows, ready) is not None
             require_open(filter(None, map(rows.account, request.scope.lineage)))
-            return own, bool(request.key) and bound is None
+            return require_answer(rows, own), bool(request.key) and bound is None
 
         found, to_write = readable(lambda: self._store.read(find))
         if not to_write:
@@ -294,8 +295,8 @@ class Ledger(Owner):
             books, row = self._at(rows, charge_id, EXECUTING, COMMITTED)
             rows.put_charge(row._replace(state=COMMITTED))
             books.settle(charge_from_text(row.cost))
-            rows.put_answer(AnswerRow(row.question, row.statement, row.shared, row.id, body))
             seq = books.note("commit", {"charge": charge_id, "answer": digest} | ({"parts": parts} if parts else {}))
+            rows.put_answer(AnswerRow(row.question, row.statement, row.shared, row.id, body, seq))
             rows.put_parts([PartRow(str(part), charge_id, row.dataset, seq) for part in parts])
             books.save()
 
