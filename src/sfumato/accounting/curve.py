@@ -26,8 +26,8 @@ from sfumato.accounting.closed import (
 )
 from sfumato.accounting.dominate import MOST_VARIANCE, FixedPlan
 from sfumato.accounting.loss import Lattice, delta_at, discretise, epsilon_at, merge, power, widths_at
-from sfumato.accounting.loss.aim import LEAST_LOST, TELLS_ALL, WIDTH, Aim, Part, aim, finer, split
-from sfumato.accounting.loss.compose import even_share, folded
+from sfumato.accounting.loss.aim import LEAST_LOST, WIDTH, Aim, Part, Split, aim, finer, split
+from sfumato.accounting.loss.compose import even_share, folded, travelled
 from sfumato.accounting.loss.discretise import Span
 from sfumato.accounting.profile import Profile
 from sfumato.accounting.renyi import profile_of
@@ -49,6 +49,8 @@ _ROUGH = 50
 _NEARLY, _WORTH = 1.05, 0.8
 # squared mu of Gaussians, beyond which there is nothing left to account for
 _LEAST_NOISE = 10**12
+# of what may be lost, for losses that go far up and down
+_TRAVEL_LOST = 0.1
 # beyond this epsilon delta is read here
 _FARTHEST = Fraction(10**6)
 # in all: squares of less are no floats
@@ -186,7 +188,7 @@ class _Composed:
         """What is read; ``again`` and again, from finer lattices, while its ends are further apart than was wanted."""
         seen = _sum(parts, goal, exchanged=exchanged)
         found = read(seen)
-        while again and 0 < goal.epsilon < TELLS_ALL:
+        while again and goal.epsilon > 0:
             near = min(found.upper, goal.epsilon)
             if found.width <= _NEARLY * goal.apart(near):
                 break
@@ -206,26 +208,39 @@ def _sum(parts: Sequence[Part], goal: Aim, *, exchanged: bool) -> Lattice:
     """The loss of all parts on one lattice."""
     step = goal.step(parts)
     times = sum(part.times for part in parts)
-    sums = []
+    sums, steps = [], []
     for part in parts:
         rounded = partial(discretise, part.pair, tilt=goal.tilt, outside=goal.outside / times, exchanged=exchanged)
         blur = goal.blur / 2 * part.times / times
-        apart = split(part, step, goal, exchanged=exchanged, alone=len(parts) == 1)
-        if apart is None:
-            sums.append(power(rounded(step), part.times, blur, lost=goal.lost))
-            continue
-        body = rounded(apart.near, span=Span(apart.low, apart.high, inside=True))
-        tail = rounded(apart.far, span=Span(apart.low, apart.high, inside=False))
-        if tail.log_mass >= body.log_mass:
-            # the outline misled: what is seldom holds the most weight
-            sums.append(power(rounded(step), part.times, blur, lost=goal.lost))
-            continue
-        folds = even_share(part.times, apart.times)
-        count, left = divmod(part.times, folds)
-        sums.append(power(folded(body, tail, folds, count, lost=goal.lost), count, blur, lost=goal.lost))
-        if left:
-            sums.append(folded(body, tail, left, 1, lost=goal.lost))
-    return merge(sums, goal.blur / 2, lost=goal.lost)
+        found = _apart(part, goal, blur, rounded, split(part, step, goal, exchanged=exchanged, alone=len(parts) == 1))
+        if found is None:
+            one = rounded(step)
+            found = [power(one, part.times, blur, lost=goal.lost)], [(one, part.times)]
+        sums += found[0]
+        steps += found[1]
+    whole = merge(sums, goal.blur / 2, lost=goal.lost)
+    seldom = _TRAVEL_LOST * goal.lost
+    return replace(whole, travel=travelled(steps, seldom), error=whole.error + 2 * seldom)
+
+
+def _apart(
+    part: Part, goal: Aim, blur: float, rounded: Callable[..., Lattice], apart: Split | None
+) -> tuple[list[Lattice], list[tuple[Lattice, float]]] | None:
+    """The sums of a part whose seldom losses are on a lattice of their own, and its single losses; or None."""
+    if apart is None:
+        return None
+    body = rounded(apart.near, span=Span(apart.low, apart.high, inside=True))
+    tail = rounded(apart.far, span=Span(apart.low, apart.high, inside=False))
+    if tail.log_mass >= body.log_mass:
+        # the outline misled: what is seldom holds the most weight
+        return None
+    folds = even_share(part.times, apart.times)
+    count, left = divmod(part.times, folds)
+    sums = [power(folded(body, tail, folds, count, lost=goal.lost), count, blur, lost=goal.lost)]
+    if left:
+        sums.append(folded(body, tail, left, 1, lost=goal.lost))
+    seldom = math.exp(tail.log_mass - body.log_mass)
+    return sums, [(body, part.times / (1 + seldom)), (tail, part.times * seldom / (1 + seldom))]
 
 
 def _lone_shift(event: Event) -> int | None:

@@ -17,8 +17,8 @@ from sfumato.accounting.loss.pair import Gaussian, Ramp
 
 # the width aimed at, of epsilon; upper and lower bound are about 2.4 blur (1 + tilt) apart
 WIDTH, _APART = 1e-4, 2.45
-# beyond 1/16 there is no lower bound; beyond this epsilon none is worth its cost
-_WIDEST, TELLS_ALL = 0.03, 500.0
+# up to 1/16 the blur is taken off by a bell; a wider one is a shift, which large epsilons allow
+_WIDEST, _SHIFTED = 0.03, 20.0
 _ORDERS = np.geomspace(2e-3, 1.0, 64)
 # e^300 is far within floats
 _STEEPEST = 300.0
@@ -155,7 +155,11 @@ def aim(
     tilt = float(orders[best])
     least = 0.03 * math.sqrt(small)
     blur = width * max(epsilon, least) / (_APART * (1 + tilt))
-    return Aim(tilt, min(blur, _WIDEST) if epsilon < TELLS_ALL else blur, epsilon, delta, width, least)
+    if blur > _WIDEST:
+        # v/2 + sqrt(2 v c) <= width epsilon / 2
+        chance = 2 * (_SHIFTED - math.log(delta))
+        blur = max((math.sqrt(chance + width * epsilon) - math.sqrt(chance)) ** 2 / 2, _WIDEST)
+    return Aim(tilt, blur, epsilon, delta, width, least)
 
 
 def finer(goal: Aim, better: Aim, blurred: float, missed: float) -> Aim:

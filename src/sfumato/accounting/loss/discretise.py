@@ -70,7 +70,9 @@ def discretise(
         tilt=tilt,
         log_mass=peak,
         blur=step**2 / 4 if moved else 0.0,
-        shift=pair.rounding + ULPS * (far + pair.continuous),
+        shift=pair.rounding.fixed + 2 * ULPS * step,
+        relative=pair.rounding.relative + 2 * ULPS,
+        travel=far,
         error=float(weights.sum()) * (_MASS_ERROR + 16 * UNIT * (1 + (1 + tilt) * far + abs(peak))),
         hidden=2 * reach.outside,
     ).scaled()

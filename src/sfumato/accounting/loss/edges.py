@@ -43,6 +43,18 @@ class Edges:
 
 
 @dataclass(frozen=True, slots=True)
+class Rounding:
+    """How far a computed loss l can be from the true one: ``fixed`` + ``relative`` |l|."""
+
+    fixed: float
+    relative: float
+
+    def at(self, loss: float) -> float:
+        """For losses of at most this size."""
+        return self.fixed + self.relative * loss
+
+
+@dataclass(frozen=True, slots=True)
 class Reach:
     """The losses looked at; ``outside`` bounds what P, and what Q, have beyond them."""
 
@@ -70,8 +82,8 @@ class Pair(Protocol):
         ...
 
     @property
-    def rounding(self) -> float:
-        """How far the computed losses can be from the true ones."""
+    def rounding(self) -> Rounding:
+        """How far the computed losses, and the shares of cells, can be from the true ones."""
         ...
 
     @property

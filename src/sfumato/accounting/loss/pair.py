@@ -12,10 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.accounting.loss.atoms import Atoms
-from sfumato.accounting.loss.edges import ULPS, Edges, Floats, Reach, between, losing
+from sfumato.accounting.loss.edges import ULPS, Edges, Floats, Reach, Rounding, between, losing
 from sfumato.errors import InvalidNumber
 
 MAX_MU = 20.0
+# as far as any lattice reaches
+_UNSEEN = 1e-300
 # pieces of a cell are so narrow, against the farthest point, that quadrature errs by less than 2^-47
 _WIDE, _NARROW = 1 / 8, 1 / 64
 
@@ -50,8 +52,8 @@ class Ramp:
         return self.epsilon
 
     @property
-    def rounding(self) -> float:
-        return ULPS * (1 + self.epsilon)
+    def rounding(self) -> Rounding:
+        return Rounding(ULPS * (2 + self.epsilon), 0.0)
 
     @property
     def worst(self) -> float:
@@ -116,8 +118,8 @@ class Gaussian:
         return None
 
     @property
-    def rounding(self) -> float:
-        return ULPS * (1 + self.mu * (self.mu + self.reached))
+    def rounding(self) -> Rounding:
+        return Rounding(ULPS * (2 + self.mu * (self.mu + self.reached)), 0.0)
 
     @property
     def worst(self) -> float:
@@ -194,9 +196,12 @@ class Sampled:
         return None
 
     @property
-    def rounding(self) -> float:
+    def rounding(self) -> Rounding:
+        # the inner loss l' moves the outer one, l, by at most |l| + rate / (1 - rate) of what it moves itself
+        reach = self.pair.reach(_UNSEEN)
+        inner = ULPS + self.pair.rounding.at(max(abs(reach.lower), abs(reach.upper)))
         # what a float loses of a rate near 1 is much of what is left out
-        return self.pair.rounding + ULPS * (1 - math.log(self.rate) + 2 / (1 - self.rate))
+        return Rounding(2 * inner * self.rate / (1 - self.rate), inner + 2 * ULPS / (1 - self.rate))
 
     @property
     def worst(self) -> float:
