@@ -192,10 +192,11 @@ class _Composed:
             near = min(found.upper, goal.epsilon)
             if found.width <= _NEARLY * goal.apart(near):
                 break
-            better = aim(parts, epsilon=near, exchanged=exchanged, width=self.width)
-            goal = finer(goal, better, *widths_at(seen, near))
+            better = aim(parts, epsilon=near, exchanged=exchanged, width=self.width, outside=goal.outside)
+            goal, worst = finer(goal, better, *widths_at(seen, near)), goal.lost
             if goal.lost < LEAST_LOST:
-                break
+                # transforms lose as much: one more look, by the better tilt
+                again, goal = worst > LEAST_LOST, replace(goal, lost=LEAST_LOST)
             seen = _sum(parts, goal, exchanged=exchanged)
             closer = read(seen)
             both = Bracket(max(found.lower, closer.lower), min(found.upper, closer.upper))

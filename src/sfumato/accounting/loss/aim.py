@@ -8,6 +8,7 @@ rounding may move epsilon.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -27,14 +28,14 @@ _SHORTEST, _LEAST = 1e-100, 1e-200
 _OUTLINE = 400
 _UNSEEN = 1e-20
 _FINEST = 1e-7
-_MOST_POINTS = 2**20
+_MOST_POINTS = 2**18
 _FEW_POINTS = 2**12
 _SMALL = 1.5
 # a tail is kept apart from so many uses on, for so many at once, on a lattice coarser by the root
 _BLURRED, _MISSED = 0.6, 0.2
 # below it transforms lose more than windows and crops
 LEAST_LOST = 1e-13
-_MANY, _FOLDED, _COARSER, _FINER = 8192, 256, 8, 1.45
+_FEWEST, _FOLDED, _MANY_FOLDED, _COARSER, _FINER = 64, 256, 4096, 8, 1.45
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +71,15 @@ class Aim:
         """What the tails that are not looked at may hold in all."""
         return _outside(self.delta)
 
+    def finest(self, parts: Sequence[Part]) -> float:
+        """The step that the blur allows."""
+        return max(math.sqrt(2 * self.blur / sum(part.times for part in parts)), _SHORTEST)
+
     def step(self, parts: Sequence[Part]) -> float:
         """One for all: the pair's own unit where there is one pair, else a power of two."""
         times = sum(part.times for part in parts)
-        step = max(math.sqrt(2 * self.blur / times), _SHORTEST)
         spans = [part.pair.reach(self.outside / times) for part in parts]
-        step = max(step, max(span.upper - span.lower for span in spans) / _MOST_POINTS)
+        step = max(self.finest(parts), max(span.upper - span.lower for span in spans) / _MOST_POINTS)
         unit = parts[0].pair.unit
         if len(parts) > 1:
             return 2.0 ** math.floor(math.log2(1.5 * step))
@@ -101,22 +105,33 @@ class Split:
 
 def split(part: Part, step: float, goal: Aim, *, exchanged: bool, alone: bool) -> Split | None:
     """Where nearly all losses are near each other and few very far: how to keep the near ones apart."""
-    if not part.pair.continuous or part.times < _MANY or part.pair.unit is not None:
+    if not part.pair.continuous or part.times < _FEWEST or part.pair.unit is not None:
         return None
     losses, masses = outline(part.pair, goal.outside / part.times)
     exponent = (-goal.tilt if exchanged else 1 + goal.tilt) * losses + np.log(masses)
     weights = np.exp(exponent - exponent.max())
     order = np.argsort(losses)
     losses, weights = losses[order], weights[order] / weights.sum()
-    seldom = 0.7 * (24 * goal.lost * _FOLDED / part.times) ** 0.25 / _FOLDED
-    below, above = np.cumsum(weights), np.cumsum(weights[::-1])
     # what the far lattice adds to the blur is made up for
-    near = step / (_FINER if alone else 2)
-    far = _COARSER * near
+    near = min(step, goal.finest((part,))) / _FINER if alone else step / 2
+    apart = partial(_split_at, losses, weights, near, goal.lost, part.times)
+    found = apart(_MANY_FOLDED) if step > goal.finest((part,)) else None
+    return found or apart(_FOLDED)
+
+
+def _split_at(losses: Floats, weights: Floats, near: float, lost: float, times: int, most: int) -> Split | None:
+    """So that of ``most`` copies hardly ever more than three are far."""
+    folds = min(most, times)
+    whole = float(losses[-1] - losses[0])
+    if whole <= _FEW_POINTS * near:
+        return None
+    seldom = 0.7 * (24 * lost * folds / times) ** 0.25 / folds
+    below, above = np.cumsum(weights), np.cumsum(weights[::-1])
+    far = near * max(_COARSER, 2.0 ** math.ceil(math.log2(whole / near / _MOST_POINTS)))
     low = far * math.floor(float(losses[max(int(np.searchsorted(below, seldom)) - 1, 0)]) / far)
     high = far * math.ceil(float(losses[-1 - max(int(np.searchsorted(above, seldom)) - 1, 0)]) / far)
-    whole = float(losses[-1] - losses[0])
-    return Split(low, high, near, far, _FOLDED) if whole > 4 * (high - low) and whole > _FEW_POINTS * step else None
+    near = max(near, far * 2.0 ** -math.floor(math.log2(_MOST_POINTS * far / (high - low))))
+    return Split(low, high, near, far, folds) if whole > 4 * (high - low) else None
 
 
 def aim(
@@ -126,11 +141,15 @@ def aim(
     epsilon: float = 0.0,
     exchanged: bool = False,
     width: float = WIDTH,
+    outside: float | None = None,
 ) -> Aim:
-    """For the epsilon at ``delta``; without one, for the delta at ``epsilon``; ``width`` relative to epsilon."""
+    """For the epsilon at ``delta``; without one, for the delta at ``epsilon``; ``width`` relative to epsilon.
+
+    ``outside``: how much the lattice leaves out, where that is known.
+    """
     variances = [part.times * _variance(part.pair, exchanged=exchanged) for part in parts]
     small, times = max(sum(variances), _LEAST), sum(part.times for part in parts)
-    outside = _outside(delta) / times if delta else _UNSEEN
+    outside = (outside or (_outside(delta) if delta else _UNSEEN * times)) / times
     top = 4 * (math.sqrt(2 * math.log(1 / delta) / small) if delta else (epsilon + 8 * math.sqrt(small)) / small)
     orders = _ORDERS * min(
         top, _STEEPEST / max(_span(part.pair, outside) for part in parts), _STEEPEST / (ULPS * times) / 1e5

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.accounting.loss.edges import MAX_LOSS, ULPS, Edges, Floats, Reach, Rounding, losing, no_cells
+from sfumato.accounting.loss.edges import MAX_LOSS, ULPS, Edges, Floats, Reach, Rounding, losing, no_cells, plain_doubt
 from sfumato.errors import InvalidNumber
 
 _DISCRETE_REACH = 13.0
@@ -91,3 +91,6 @@ class Atoms:
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
         return no_cells(edges)
+
+    def doubt(self, edges: Edges) -> Floats:
+        return plain_doubt(edges)

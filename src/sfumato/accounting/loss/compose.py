@@ -16,8 +16,8 @@ import numpy as np
 from numpy import fft
 from numpy.typing import NDArray
 
-from sfumato.accounting.loss.edges import Floats
-from sfumato.accounting.loss.lattice import LOST, UNIT, Lattice, norm
+from sfumato.accounting.loss.edges import UNIT, Floats
+from sfumato.accounting.loss.lattice import LOST, Lattice, norm
 from sfumato.errors import InvalidNumber
 
 Spectrum: TypeAlias = NDArray[np.complex128]

@@ -16,8 +16,12 @@ Floats: TypeAlias = NDArray[np.float64]
 
 # floats hold e^300 and its inverse; no protection is left far below
 MAX_LOSS = 300.0
+# of the rounding of a float
+UNIT = 2.0**-53
 # numpy states at most 4 ulp for exp, expm1 and log1p; sixteen cover a handful of operations
 ULPS = 2.0**-48
+# masses under Q, if nothing better is known
+MASS_ERROR = 2.0**-41
 # ratios of which the gain has more digits
 _NEAR = 0.5
 
@@ -103,6 +107,10 @@ class Pair(Protocol):
         """The continuous part: each cell's mass under Q, and the share of its upper edge."""
         ...
 
+    def doubt(self, edges: Edges) -> Floats:
+        """How far the mass of each cell can be from the true one, relatively."""
+        ...
+
 
 def losing(epsilon: float) -> None:
     """Refuses a loss in one step that floats do not hold."""
@@ -116,6 +124,11 @@ def between(values: Floats, low: float, high: float) -> Floats:
     """As np.clip, which takes three times as long for a few values."""
     cut: Floats = np.minimum(np.maximum(values, low), high)
     return cut
+
+
+def plain_doubt(edges: Edges) -> Floats:
+    """The same of every cell."""
+    return np.full(len(edges.gap), MASS_ERROR)
 
 
 def no_cells(edges: Edges) -> tuple[Floats, Floats]:

@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sfumato.accounting.loss.edges import Floats
+from sfumato.accounting.loss.edges import UNIT, Floats
 from sfumato.errors import InvalidNumber
 
-UNIT = 2.0**-53
 # of the weight, what windows and crops may cost in all, if nothing else is asked for
 LOST = 5e-7
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.accounting.loss.atoms import Atoms
-from sfumato.accounting.loss.edges import ULPS, Edges, Floats, Reach, Rounding, between, losing
+from sfumato.accounting.loss.edges import ULPS, UNIT, Edges, Floats, Reach, Rounding, between, losing, plain_doubt
 from sfumato.errors import InvalidNumber
 
 MAX_MU = 20.0
+_QUADRATURE = 2.0**-46
 # as far as any lattice reaches
 _UNSEEN = 1e-300
 # pieces of a cell are so narrow, against the farthest point, that quadrature errs by less than 2^-47
@@ -86,6 +87,9 @@ class Ramp:
         mean = roots[1:] * roots[:-1]
         return 2 * self.density * width / (mean * (roots[1:] + roots[:-1])), edges.share(mean)
 
+    def doubt(self, edges: Edges) -> Floats:
+        return plain_doubt(edges)
+
 
 @dataclass(frozen=True, slots=True)
 class Gaussian:
@@ -134,15 +138,22 @@ class Gaussian:
         return Reach(-self.mu * (far + self.mu / 2), self.mu * (far + self.mu / 2), math.exp(-far * far / 2) * 1.001)
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
-        far = self.mu + self.reached
-        points = edges.losses() / self.mu + self.mu / 2
-        points = between(points, -self.reached, far)
+        far, points = self.mu + self.reached, self._points(edges)
         width = np.diff(points)
         mass, mean = self._piece(points[:-1], width, *_FEW_POINTS)
         wide = np.flatnonzero(width * far > _NARROW)
         if wide.size:
             mass[wide], mean[wide] = self._pieces(points[wide], width[wide], far)
         return mass, edges.share(mean)
+
+    def doubt(self, edges: Edges) -> Floats:
+        """Quadrature, and what z^2 / 2 costs an exponential."""
+        squares = self._points(edges) ** 2
+        return _QUADRATURE + UNIT * (8 + 4 * np.maximum(squares[:-1], squares[1:]))
+
+    def _points(self, edges: Edges) -> Floats:
+        """Where the edges are, as far as is looked."""
+        return between(edges.losses() / self.mu + self.mu / 2, -self.reached, self.mu + self.reached)
 
     def _pieces(self, start: Floats, width: Floats, far: float) -> tuple[Floats, Floats]:
         """Wide cells, piece by piece."""
@@ -217,8 +228,14 @@ class Sampled:
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
         """The ratio is 1 - rate + rate x: shares of cells are the same."""
+        return self.pair.cells(self._inner(edges))
+
+    def doubt(self, edges: Edges) -> Floats:
+        return self.pair.doubt(self._inner(edges))
+
+    def _inner(self, edges: Edges) -> Edges:
         gain = edges.gain / self.rate
-        return self.pair.cells(Edges(1 + gain, gain, edges.gap / self.rate))
+        return Edges(1 + gain, gain, edges.gap / self.rate)
 
     def _loss(self, inner: float) -> float:
         return math.log1p(self.rate * math.expm1(inner)) if inner < math.inf else inner

@@ -13,8 +13,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from sfumato.accounting.loss.edges import Floats
-from sfumato.accounting.loss.lattice import UNIT, Lattice
+from sfumato.accounting.loss.edges import UNIT, Floats
+from sfumato.accounting.loss.lattice import Lattice
 from sfumato.exact.bracket import Bracket
 
 Reader: TypeAlias = Callable[[float], float]
