@@ -192,7 +192,7 @@ class _Composed:
             near = min(found.upper, goal.epsilon)
             if found.width <= _NEARLY * goal.apart(near):
                 break
-            better = aim(parts, epsilon=near, exchanged=exchanged, width=self.width, outside=goal.outside)
+            better = aim(parts, epsilon=near, exchanged=exchanged, width=self.width, known=goal)
             goal, worst = finer(goal, better, *widths_at(seen, near)), goal.lost
             if goal.lost < LEAST_LOST:
                 # transforms lose as much: one more look, by the better tilt

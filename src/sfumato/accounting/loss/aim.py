@@ -31,6 +31,8 @@ _FINEST = 1e-7
 _MOST_POINTS = 2**18
 _FEW_POINTS = 2**12
 _SMALL = 1.5
+# by how much, as a logarithm, a Chernoff bound may be loose where losses are far apart
+_LOOSE = 11.0
 # a tail is kept apart from so many uses on, for so many at once, on a lattice coarser by the root
 _BLURRED, _MISSED = 0.6, 0.2
 # below it transforms lose more than windows and crops
@@ -51,7 +53,7 @@ class Aim:
     """``tilt`` for all parts; ``blur`` to be spent, half on first rounding; epsilon and delta as guessed.
 
     ``width`` is how far apart the bounds may be, of an epsilon of ``least`` or more; ``lost`` is
-    what may be lost of the tilted weight.
+    what may be lost of the tilted weight; ``score`` is ln of the Chernoff bound over delta.
     """
 
     tilt: float
@@ -61,6 +63,7 @@ class Aim:
     width: float
     least: float
     lost: float = LOST
+    score: float = 0.0
 
     def apart(self, epsilon: float) -> float:
         """How far apart the bounds of this epsilon may be."""
@@ -74,6 +77,10 @@ class Aim:
     def finest(self, parts: Sequence[Part]) -> float:
         """The step that the blur allows."""
         return max(math.sqrt(2 * self.blur / sum(part.times for part in parts)), _SHORTEST)
+
+    def far(self, parts: Sequence[Part]) -> bool:
+        """Whether some losses are so far that one lattice cannot be as fine as is wanted."""
+        return len(parts) == 1 and parts[0].pair.unit is None and self.step(parts) > self.finest(parts)
 
     def step(self, parts: Sequence[Part]) -> float:
         """One for all: the pair's own unit where there is one pair, else a power of two."""
@@ -141,21 +148,21 @@ def aim(
     epsilon: float = 0.0,
     exchanged: bool = False,
     width: float = WIDTH,
-    outside: float | None = None,
+    known: Aim | None = None,
 ) -> Aim:
     """For the epsilon at ``delta``; without one, for the delta at ``epsilon``; ``width`` relative to epsilon.
 
-    ``outside``: how much the lattice leaves out, where that is known.
+    ``known``: an earlier aim, of whose delta this is the epsilon.
     """
     variances = [part.times * _variance(part.pair, exchanged=exchanged) for part in parts]
     small, times = max(sum(variances), _LEAST), sum(part.times for part in parts)
-    outside = (outside or (_outside(delta) if delta else _UNSEEN * times)) / times
+    outside = known.outside / times if known else _outside(delta) / times if delta else _UNSEEN
     top = 4 * (math.sqrt(2 * math.log(1 / delta) / small) if delta else (epsilon + 8 * math.sqrt(small)) / small)
     orders = _ORDERS * min(
         top, _STEEPEST / max(_span(part.pair, outside) for part in parts), _STEEPEST / (ULPS * times) / 1e5
     )
     grown = np.zeros_like(orders)
-    normal = 0.0
+    normal = score = 0.0
     for part, variance in zip(parts, variances, strict=True):
         if isinstance(part.pair, Gaussian) or part.pair.worst * orders[-1] < _SMALL:
             normal += variance
@@ -170,6 +177,10 @@ def aim(
     else:
         exponents = grown + largest - orders * epsilon
         best = int(np.argmin(exponents))
+        if known is not None and known.far(parts):
+            # a smaller tilt keeps seldom losses seldom, and costs digits that there are
+            best = min(best, int(np.argmax(exponents <= math.log(known.delta) + _LOOSE)))
+            score = float(exponents[best]) - math.log(known.delta)
         delta = math.exp(max(min(float(exponents[best]), 0.0), -600.0))
     tilt = float(orders[best])
     least = 0.03 * math.sqrt(small)
@@ -178,7 +189,7 @@ def aim(
         # v/2 + sqrt(2 v c) <= width epsilon / 2
         chance = 2 * (_SHIFTED - math.log(delta))
         blur = max((math.sqrt(chance + width * epsilon) - math.sqrt(chance)) ** 2 / 2, _WIDEST)
-    return Aim(tilt, blur, epsilon, delta, width, least)
+    return Aim(tilt, blur, epsilon, delta, width, least, score=score)
 
 
 def finer(goal: Aim, better: Aim, blurred: float, missed: float) -> Aim:
@@ -188,7 +199,7 @@ def finer(goal: Aim, better: Aim, blurred: float, missed: float) -> Aim:
         better,
         blur=goal.blur * min(_BLURRED * apart / blurred, 1.0) if blurred else goal.blur,
         delta=goal.delta,
-        lost=goal.lost * min(_MISSED * apart / missed, 1.0) if missed else goal.lost,
+        lost=min(goal.lost * min(_MISSED * apart / missed, 1.0) if missed else goal.lost, LOST * math.exp(-better.score)),
     )
 
 
