@@ -18,6 +18,7 @@ from sfumato.accounting.closed import (
     Curve,
     FixedSize,
     Normal,
+    Once,
     Reports,
     Shifts,
     loss_of,
@@ -37,7 +38,17 @@ from sfumato.exact.rational import Number, positive
 from sfumato.exact.rounding import float_down, float_up
 from sfumato.noise import DiscreteGaussian
 from sfumato.privacy.distance import Norm
-from sfumato.privacy.event import AdditiveNoise, Event, FixedSample, Sampled, Shuffled
+from sfumato.privacy.event import (
+    AdditiveNoise,
+    ContinuousLaw,
+    ContinuousNoise,
+    Event,
+    FixedSample,
+    PoissonSample,
+    Repeated,
+    Sampled,
+    Shuffled,
+)
 
 __all__ = ["MOST_EVENTS", "Curve", "privacy_curve"]
 
@@ -46,7 +57,7 @@ _WIDEST, _NARROWEST = Fraction(1, 100), Fraction(1, 10**6)
 # blur with which the other direction is shown to be no worse
 _ROUGH = 50
 # bounds that much further apart than wanted are left; another look must bring them so much closer, or is the last
-_NEARLY, _WORTH = 1.05, 0.8
+_NEARLY, _WORTH = 1.0, 0.8
 # squared mu of Gaussians, beyond which there is nothing left to account for
 _LEAST_NOISE = 10**12
 # of what may be lost, for losses that go far up and down
@@ -91,13 +102,9 @@ def privacy_curve(event: Event, *, width: Number = WIDTH) -> Curve:
     relative = positive("width", width, at_most=_WIDEST)
     if relative < _NARROWEST:
         raise InvalidNumber(f"A width of {float(relative):.6g}.", allowed="from 1e-6 to 1/100")
-    shift = _lone_shift(event)
-    if shift is not None and isinstance(event, AdditiveNoise) and isinstance(event.noise, DiscreteGaussian):
-        return Shifts(event.noise, shift)
-    if isinstance(event, Sampled) and isinstance(event.design, FixedSample):
-        return FixedSize(privacy_curve(event.event, width=width), event.design.rate)
-    if isinstance(event, Shuffled):
-        return Reports(event)
+    closed = _closed(event, width)
+    if closed is not None:
+        return closed
     plan = FixedPlan.of(event)
     if plan is None:
         return Converted(account(event))
@@ -242,6 +249,26 @@ def _apart(
         sums.append(folded(body, tail, left, 1, lost=goal.lost))
     seldom = math.exp(tail.log_mass - body.log_mass)
     return sums, [(body, part.times / (1 + seldom)), (tail, part.times * seldom / (1 + seldom))]
+
+
+def _closed(event: Event, width: Number) -> Curve | None:
+    """The curve of one event that needs no lattice, if it is such a one."""
+    while isinstance(event, Repeated) and event.times == 1:
+        event = event.event
+    shift = _lone_shift(event)
+    if shift is not None and isinstance(event, AdditiveNoise) and isinstance(event.noise, DiscreteGaussian):
+        return Shifts(event.noise, shift)
+    if isinstance(event, Shuffled):
+        return Reports(event)
+    if not isinstance(event, Sampled):
+        return None
+    if isinstance(event.design, FixedSample):
+        return FixedSize(privacy_curve(event.event, width=width), event.design.rate)
+    inner = event.event
+    gaussian = isinstance(inner, ContinuousNoise) and inner.law is ContinuousLaw.GAUSSIAN
+    if isinstance(inner, ContinuousNoise) and gaussian and isinstance(event.design, PoissonSample):
+        return Once(Normal(inner.distance.value / inner.scale**2), event.design.rate)
+    return None
 
 
 def _lone_shift(event: Event) -> int | None:

@@ -31,8 +31,8 @@ _FINEST = 1e-7
 _MOST_POINTS = 2**18
 _FEW_POINTS = 2**12
 _SMALL = 1.5
-# by how much, as a logarithm, a Chernoff bound may be loose where losses are far apart
-_LOOSE = 11.0
+# what floats lose of each use, and what may be lost in all where losses are far apart
+_EACH, _IN_ALL, _LOOSEST = 4e-14, 1e-6, 11.0
 # a tail is kept apart from so many uses on, for so many at once, on a lattice coarser by the root
 _BLURRED, _MISSED = 0.6, 0.2
 # below it transforms lose more than windows and crops
@@ -179,7 +179,9 @@ def aim(
         best = int(np.argmin(exponents))
         if known is not None and known.far(parts):
             # a smaller tilt keeps seldom losses seldom, and costs digits that there are
-            best = min(best, int(np.argmax(exponents <= math.log(known.delta) + _LOOSE)))
+            best = min(
+                best, int(np.argmax(exponents <= max(float(exponents[best]), math.log(known.delta) + _loose(times))))
+            )
             score = float(exponents[best]) - math.log(known.delta)
         delta = math.exp(max(min(float(exponents[best]), 0.0), -600.0))
     tilt = float(orders[best])
@@ -199,13 +201,20 @@ def finer(goal: Aim, better: Aim, blurred: float, missed: float) -> Aim:
         better,
         blur=goal.blur * min(_BLURRED * apart / blurred, 1.0) if blurred else goal.blur,
         delta=goal.delta,
-        lost=min(goal.lost * min(_MISSED * apart / missed, 1.0) if missed else goal.lost, LOST * math.exp(-better.score)),
+        lost=min(
+            goal.lost * min(_MISSED * apart / missed, 1.0) if missed else goal.lost, LOST * math.exp(-better.score)
+        ),
     )
 
 
 def _outside(delta: float) -> float:
     """So little that it is nothing against delta."""
     return max(1e-8 * delta, 1e-300)
+
+
+def _loose(times: int) -> float:
+    """By how much, as a logarithm, a Chernoff bound may be loose."""
+    return min(max(math.log(_IN_ALL / (_EACH * times)), 0.0), _LOOSEST)
 
 
 def _span(pair: Pair, outside: float) -> float:
