@@ -27,7 +27,7 @@ from sfumato.accounting.closed import (
 )
 from sfumato.accounting.dominate import MOST_VARIANCE, FixedPlan
 from sfumato.accounting.loss import Lattice, delta_at, discretise, epsilon_at, merge, power, widths_at
-from sfumato.accounting.loss.aim import LEAST_LOST, WIDTH, Aim, Part, Split, aim, finer, split
+from sfumato.accounting.loss.aim import WIDTH, Aim, Part, Split, aim, finer, least_lost, split
 from sfumato.accounting.loss.compose import even_share, folded, travelled
 from sfumato.accounting.loss.discretise import Span
 from sfumato.accounting.profile import Profile
@@ -56,6 +56,7 @@ MOST_EVENTS = 10**7
 _WIDEST, _NARROWEST = Fraction(1, 100), Fraction(1, 10**6)
 # blur with which the other direction is shown to be no worse
 _ROUGH = 50
+_LOOKS = 3
 # bounds that much further apart than wanted are left; another look must bring them so much closer, or is the last
 _NEARLY, _WORTH = 1.0, 0.8
 # squared mu of Gaussians, beyond which there is nothing left to account for
@@ -193,22 +194,23 @@ class _Composed:
         self, read: Callable[[Lattice], Bracket], parts: Sequence[Part], goal: Aim, *, exchanged: bool, again: bool
     ) -> Bracket:
         """What is read; ``again`` and again, from finer lattices, while its ends are further apart than was wanted."""
-        seen = _sum(parts, goal, exchanged=exchanged)
+        seen, floor = _sum(parts, goal, exchanged=exchanged), least_lost(parts)
         found = read(seen)
-        while again and goal.epsilon > 0:
+        for _ in range(_LOOKS if again and goal.epsilon > 0 else 0):
             near = min(found.upper, goal.epsilon)
             if found.width <= _NEARLY * goal.apart(near):
                 break
             better = aim(parts, epsilon=near, exchanged=exchanged, width=self.width, known=goal)
             goal, worst = finer(goal, better, *widths_at(seen, near)), goal.lost
-            if goal.lost < LEAST_LOST:
-                # transforms lose as much: one more look, by the better tilt
-                again, goal = worst > LEAST_LOST, replace(goal, lost=LEAST_LOST)
+            # one more look with as few as can be lost, by the better tilt
+            last, goal = goal.lost < floor >= worst, replace(goal, lost=max(goal.lost, floor))
             seen = _sum(parts, goal, exchanged=exchanged)
             closer = read(seen)
             both = Bracket(max(found.lower, closer.lower), min(found.upper, closer.upper))
             # what rounding alone keeps apart stays so
-            again, found = both.width < _WORTH * found.width, both
+            last, found = last or both.width >= _WORTH * found.width, both
+            if last:
+                break
         return found
 
 

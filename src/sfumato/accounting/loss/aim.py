@@ -32,7 +32,7 @@ _MOST_POINTS = 2**18
 _FEW_POINTS = 2**12
 _SMALL = 1.5
 # what floats lose of each use, and what may be lost in all where losses are far apart
-_EACH, _IN_ALL, _LOOSEST = 4e-14, 1e-6, 11.0
+_EACH, _IN_ALL, _LOOSEST = 1e-14, 1e-5, 11.0
 # a tail is kept apart from so many uses on, for so many at once, on a lattice coarser by the root
 _BLURRED, _MISSED = 0.6, 0.2
 # below it transforms lose more than windows and crops
@@ -210,6 +210,11 @@ def finer(goal: Aim, better: Aim, blurred: float, missed: float) -> Aim:
 def _outside(delta: float) -> float:
     """So little that it is nothing against delta."""
     return max(1e-8 * delta, 1e-300)
+
+
+def least_lost(parts: Sequence[Part]) -> float:
+    """Below it floats and transforms lose more than windows and crops."""
+    return max(LEAST_LOST, _EACH / 10 * sum(part.times for part in parts))
 
 
 def _loose(times: int) -> float:

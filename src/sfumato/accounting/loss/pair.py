@@ -16,7 +16,6 @@ from sfumato.accounting.loss.edges import ULPS, UNIT, Edges, Floats, Reach, Roun
 from sfumato.errors import InvalidNumber
 
 MAX_MU = 20.0
-_QUADRATURE = 2.0**-46
 # as far as any lattice reaches
 _UNSEEN = 1e-300
 # pieces of a cell are so narrow, against the farthest point, that quadrature errs by less than 2^-47
@@ -147,9 +146,10 @@ class Gaussian:
         return mass, edges.share(mean)
 
     def doubt(self, edges: Edges) -> Floats:
-        """Quadrature, and what z^2 / 2 costs an exponential."""
+        """What exponentials cost, and z^2 / 2 in them; quadrature is far below."""
         squares = self._points(edges) ** 2
-        return _QUADRATURE + UNIT * (8 + 4 * np.maximum(squares[:-1], squares[1:]))
+        doubt: Floats = UNIT * (16 + 4 * np.maximum(squares[:-1], squares[1:]))
+        return doubt
 
     def _points(self, edges: Edges) -> Floats:
         """Where the edges are, as far as is looked."""
@@ -247,4 +247,4 @@ def _legendre(count: int) -> tuple[Floats, Floats]:
     return (points + 1) / 2, weights / 2
 
 
-_FEW_POINTS, _MANY_POINTS = _legendre(3), _legendre(4)
+_FEW_POINTS, _MANY_POINTS = _legendre(4), _legendre(6)

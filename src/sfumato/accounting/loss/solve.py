@@ -112,7 +112,7 @@ class _Reading:
         most = self.upper(epsilon)
         if not 0 < most < math.inf:
             return 0.0
-        chance = -math.log(most) + _RARELY
+        chance = -math.log(min(most, 1.0)) + _RARELY
         beyond = epsilon + (self.blur / 2 + math.sqrt(2 * self.blur * chance)) * (1 + 2.0**-40)
         scale, slack = self._scale(beyond)
         if scale < _FAINT or self.error == math.inf:
