@@ -28,8 +28,9 @@ from sfumato.accounting.closed import (
 from sfumato.accounting.dominate import MOST_VARIANCE, FixedPlan
 from sfumato.accounting.loss import Lattice, delta_at, discretise, epsilon_at, merge, power, widths_at
 from sfumato.accounting.loss.aim import WIDTH, Aim, Part, Split, aim, finer, least_lost, split
-from sfumato.accounting.loss.compose import even_share, folded, travelled
+from sfumato.accounting.loss.compose import even_share, folded
 from sfumato.accounting.loss.discretise import Span
+from sfumato.accounting.loss.travel import travelled
 from sfumato.accounting.profile import Profile
 from sfumato.accounting.renyi import profile_of
 from sfumato.errors import InvalidNumber

@@ -28,7 +28,7 @@ from sfumato.accounting.loss import (
     power,
     product,
 )
-from sfumato.accounting.loss.compose import even_share, folded, travelled
+from sfumato.accounting.loss.compose import even_share, folded
 from sfumato.accounting.loss.discretise import Span
 from sfumato.accounting.loss.edges import UNIT
 from tests.accounting.loss import oracle
@@ -264,20 +264,3 @@ def test_transforms_with_all_digits_err_as_little_for_their_digits(size: int) ->
             true = sum((acb(value) * each for value, each in zip(values.tolist(), turn, strict=True)), acb(0))
             high, low = float(near[place].real), float(near[place].real - np.longdouble(float(near[place].real)))
             assert abs(float((true.real - arb(high) - arb(low)).mid())) <= bound
-
-
-def test_nearly_all_paths_travel_no_farther() -> None:
-    x = discretise(Sampled(Gaussian(2.0), 0.05), 0.05, 1.0, outside=OUTSIDE)
-    sizes, weights = np.abs(x.losses), x.weights / x.weights.sum()
-    far = travelled([(x, 6)], 1e-3)
-    # the law of the sum of six sizes, exactly
-    steps = np.zeros(round(float(sizes.max()) / x.step) + 1)
-    np.add.at(steps, np.rint(sizes / x.step).astype(int), weights)
-    law = np.ones(1)
-    for _ in range(6):
-        law = np.convolve(law, steps)
-    travels = np.arange(len(law)) * x.step
-    assert float(law[travels > far].sum()) <= 1e-3
-    assert far < x.travel * 6
-    # without the price of a seldom path, more of them go farther
-    assert float(law[travels > far + 6 * math.log(1e-3)].sum()) > 1e-3

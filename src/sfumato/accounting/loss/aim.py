@@ -179,9 +179,8 @@ def aim(
         best = int(np.argmin(exponents))
         if known is not None and known.far(parts):
             # a smaller tilt keeps seldom losses seldom, and costs digits that there are
-            best = min(
-                best, int(np.argmax(exponents <= max(float(exponents[best]), math.log(known.delta) + _loose(times))))
-            )
+            enough = max(float(exponents[best]), math.log(known.delta) + _loose(times))
+            best = min(best, int(np.argmax(exponents <= enough)))
             score = float(exponents[best]) - math.log(known.delta)
         delta = math.exp(max(min(float(exponents[best]), 0.0), -600.0))
     tilt = float(orders[best])

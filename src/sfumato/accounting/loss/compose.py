@@ -41,8 +41,6 @@ _NARROWEST = 1e-3
 _LARGEST_LOG = 700.0
 # how often the copies that are folded at once may be in the tail
 _SELDOM = 3
-# of one over the farthest single loss
-_TRAVEL_RATES = np.geomspace(0.05, 30.0, 12)
 
 
 def coarsen(x: Lattice) -> Lattice:
@@ -140,36 +138,6 @@ def folded(body: Lattice, tail: Lattice, times: int, uses: int, *, lost: float =
     whole = _mixed(terms)
     hidden = times * (body.hidden + tail.hidden)
     return replace(whole, error=whole.error + rest * 1.01, hidden=hidden).cropped(lost)
-
-
-def travelled(steps: Sequence[tuple[Lattice, float]], lost: float) -> float:
-    """How far all single losses go in all, up or down, but for ``lost`` of the tilted weight.
-
-    ``steps``: each single loss with the number of its uses; of a loss in two parts, each with its
-    share of the uses.
-
-    Guarantees:
-        nearly all paths travel no farther
-    """
-    least = math.inf
-    farthest = max(_distance(x) for x, _ in steps)
-    for rate in _TRAVEL_RATES / farthest:
-        grown = sum(uses * _excess(x, float(rate)) for x, uses in steps)
-        least = min(least, (grown - math.log(lost)) / float(rate))
-    return least * (1 + 2.0**-30)
-
-
-def _distance(x: Lattice) -> float:
-    losses = x.losses
-    return max(abs(float(losses[0])), abs(float(losses[-1]))) + x.step
-
-
-def _excess(x: Lattice, rate: float) -> float:
-    """No less than the mean of e^(rate size) - 1 over the sizes of a loss, before it was rounded."""
-    size = np.abs(x.losses) + x.step
-    total = float(x.weights.sum())
-    mean = float((x.weights * np.expm1(rate * size)).sum()) / total
-    return (mean + 2 * x.error * math.exp(rate * float(size.max()))) * (1 + 2.0**-30)
 
 
 def merge(parts: Sequence[Lattice], budget: float, *, lost: float = LOST) -> Lattice:
