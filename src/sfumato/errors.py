@@ -5,6 +5,7 @@
     +-- Refused                exit 1: the question is understood and not answered
     |   +-- BudgetExceeded         the account cannot pay
     |   +-- AccountFrozen          three failures; the owner has to look first
+    |   +-- NotListed              the dataset is closed, and the name is not on the owner's list
     |   +-- SqlSyntaxError         the text is not SQL (position shown)
     |   +-- UnsupportedSql         the rule that refuses, and what to write instead
     |   +-- UnknownName            no such table, column or value; says which exist
@@ -20,18 +21,72 @@
     |   +-- KeyUsed                an idempotency key that is bound to something else
     +-- Failed                 exit 3: nothing is wrong with the question
         +-- EngineFailed           one constant message; the charge is forfeited
+        +-- Cancelled              the caller stopped waiting, or its time_limit was over
         +-- LedgerError
             +-- LedgerBusy, LedgerReadOnly, LedgerTooNew
             +-- LedgerCorrupt
             |   +-- LedgerIncomplete   it cannot be shown to hold all that was spent
             +-- LedgerUnavailable
             |   +-- LedgerMissing      the place holds no ledger, and none was to be made
+            |   +-- LedgerMoved        it was migrated, and charges elsewhere
             +-- InProgress         the same question is being answered right now
             +-- LeaseExpired       the charge was closed while its worker was away
 
 Each says what was given, what is allowed and what to do. No message ever holds a
-value of the private data.
+value of the private data, a column that nobody declared, or a password.
 """
+
+import datetime
+import re
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from pathlib import PurePath
+
+_LONGEST = 300
+_CONSTANTS = (int, float, Decimal, Fraction, datetime.date, Enum, type(None))
+# What follows is a password, or may hold one.
+_SECRET = re.compile(r"\b(pass\w*|pwd|secret\w*|token\w*)\s*=.*", re.IGNORECASE | re.DOTALL)
+
+
+def shown(value: object) -> str:
+    """What an error may quote of an argument: a short constant or a declaration; of all else its type.
+
+    Guarantees:
+        of a frame nothing but its type is quoted
+
+    >>> shown(3), shown("9 GB"), shown({"ssn": ["078-05"]})
+    ('3', "'9 GB'", 'a value of type dict')
+    """
+    if isinstance(value, str | PurePath):
+        text = repr(without_secrets(str(value)))
+    elif isinstance(value, int) and abs(value) >= 10**_LONGEST:
+        text = "a number of many digits"
+    elif isinstance(value, _CONSTANTS) or type(value).__module__.partition(".")[0] == "sfumato":
+        text = repr(value)
+    else:
+        text = f"a value of type {type(value).__name__}"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def without_secrets(place: str) -> str:
+    """A path or an address without user, password and options.
+
+    Guarantees:
+        no password of an address is quoted
+
+    >>> without_secrets("postgresql://ada:secret@db.example/clinic?sslmode=require")
+    'postgresql://db.example/clinic'
+    >>> without_secrets("host=db.example password=secret")
+    'host=db.example password=...'
+    """
+    scheme, colon, rest = place.partition(":/")
+    if colon:
+        # a password may hold any sign, also those that end it in a well-formed address
+        slashes = "/" * (len(rest) - len(rest.lstrip("/")))
+        after = rest.rpartition("@")[2].lstrip("/")
+        place = f"{scheme}:/{slashes}{after.partition('?')[0].partition('#')[0]}"
+    return _SECRET.sub(r"\1=...", place)
 
 
 class SfumatoError(Exception):
@@ -77,6 +132,10 @@ class BudgetExceeded(Refused):
 
 class AccountFrozen(Refused):
     """Three failures after the data was touched: the owner has to look first."""
+
+
+class NotListed(Refused):
+    """The owner has closed the dataset, and the account is not one that was opened."""
 
 
 class SqlSyntaxError(Refused):
@@ -153,6 +212,19 @@ class EngineFailed(Failed):
         )
 
 
+class Cancelled(Failed):
+    """The caller stopped waiting. ``paid``: the data may have been read, so the cost stays spent."""
+
+    def __init__(self, *, paid: bool) -> None:
+        self.paid = paid
+        super().__init__(
+            "The question was cancelled while the data was read: its cost stays spent."
+            if paid
+            else "The question was cancelled before the data was read: nothing was charged.",
+            remedy="Ask again; a larger time_limit= waits longer.",
+        )
+
+
 class LedgerError(Failed):
     """The ledger cannot be used."""
 
@@ -183,6 +255,10 @@ class LedgerUnavailable(LedgerError):
 
 class LedgerMissing(LedgerUnavailable):
     """There is no ledger at the place, and none was to be made."""
+
+
+class LedgerMoved(LedgerUnavailable):
+    """The ledger was migrated to another place, and charges there only."""
 
 
 class InProgress(LedgerError):

@@ -3,7 +3,7 @@
 
 from fractions import Fraction
 
-from sfumato.metadata.column import Column, Integer
+from sfumato.metadata.column import Column, Integer, Real
 from sfumato.plan.aggregate import (
     CountDistinct,
     CountRows,
@@ -130,6 +130,22 @@ _OPEN = by(PEOPLE, "people.t", missing=True)
 _ALL = (CountRows(), CountValues(N), Sum(N), Mean(N), Variance(N), CountUnits(), CountDistinct(N), Quantiles(N, MEDIAN))
 _BIG = read(PEOPLE, "people.Big")
 
+_MEANS = PerUnit(
+    PEOPLE,
+    (),
+    (
+        Computed(Column("mean", Real(-3, 4, step=Fraction(1, 2**48))), Summary.MEAN, N),
+        Computed(Column("large", Real(-(2**52), 2**52, step=2)), Summary.MEAN, _BIG),
+        Computed(Column("third", Real(-3, 4, step=Fraction(1, 3))), Summary.MEAN, N),
+    ),
+)
+# The last mean of each is halfway between two steps.
+MEANT = {
+    "p": [("-3", -(2**52)), ("-3", 2**52), ("-1", -1)],
+    "q": [("4", 2**52), ("4", 2**52 - 1), ("N", None)],
+    "r": [(None, 3), ("N", None)],
+}
+
 EXAMPLES: dict[str, tuple[Bounded, dict[str, Rows]]] = {
     "clipped rows": (plan(PEOPLE, *_ALL, limits=(2, None, None)), FIVE),
     "weights in L1": (plan(PEOPLE, *_ALL, keys=(_LETTERS,), limits=(2, 1, None), fine=FINE), FIVE),
@@ -189,6 +205,10 @@ EXAMPLES: dict[str, tuple[Bounded, dict[str, Rows]]] = {
         )
         for summary in Summary
     },
+    "the mean of a unit on fine steps": (
+        plan(_MEANS, *(Sum(read(_MEANS, name)) for name in ("mean", "large", "third"))),
+        content(people=[{"who": w, "n": n, "Big": big} for w in "pqr" for n, big in MEANT[w]]),
+    ),
     "a unit's groups": (
         plan(
             _per_unit(Summary.SUM, (Column("letter", read(PEOPLE, "people.c").type), read(PEOPLE, "people.c"))),

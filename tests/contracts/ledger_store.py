@@ -25,8 +25,8 @@ from sfumato.ledger.store.base import (
     Store,
 )
 
-ACCOUNT = AccountRow("d", "", '{"c":1}', '{"l":1}', '{"g":1}', '{"s":0}', '{"h":0}', "", "{}", "[]", 1, "head")
-BELOW = AccountRow("d/p", "d", "", "", "", '{"s":0}', '{"h":0}', "", "", "[]", 0, "")
+ACCOUNT = AccountRow("d", "", '{"c":1}', '{"l":1}', '{"g":1}', '{"s":0}', '{"h":0}', "", "{}", "[]", 1, "head", "d")
+BELOW = AccountRow("d/p", "d", "", "", "", '{"s":0}', '{"h":0}', "", "", "[]", 0, "", "d/p")
 CHARGE = ChargeRow(
     *("c1", "d", 2, "d", "d/p/a", "a", RESERVED, "q1", "s1", "any1", '{"e":1}', "", "", 1_000),
 )
@@ -94,13 +94,31 @@ class LedgerStoreContract:
         put(store, ACCOUNT, CHARGE)
         return store
 
+    def test_what_a_store_notes_of_itself_is_kept(self, stores: Callable[[], Store]) -> None:
+        store = stores()
+        assert store.read(lambda rows: rows.about("n")) == ""
+        for value in ("one", "two", ""):
+            store.write(lambda rows, value=value: rows.put_about("n", value))
+            assert store.read(lambda rows: rows.about("n")) == value
+        store.write(lambda rows: rows.put_about("n", "kept"))
+
+        def undone(rows: Rows) -> None:
+            rows.put_about("n", "lost")
+            assert rows.about("n") == "lost"
+            raise Boom
+
+        with pytest.raises(Boom):
+            store.write(undone)
+        store.close()
+        assert stores().read(lambda rows: rows.about("n")) == "kept"
+
     def test_an_empty_store_holds_nothing(self, stores: Callable[[], Store]) -> None:
         store = stores()
 
         def everything(rows: Rows) -> list[object]:
             lists = (rows.accounts(), rows.history(), rows.keys(), rows.entries("d"))
             found = [*rows.chains(), *(item for each in lists for item in each)]
-            singles = (rows.account("d"), rows.charge("c1"), rows.answer("q1"), rows.first_answer("s1"))
+            singles = (rows.account("d"), rows.charge("c1"), rows.answer("q1"), rows.first_answer("s1", "d/p/a"))
             more = (rows.shared_answer("any1"), rows.key("d", "k"), rows.under_way("q1"), rows.last_entry("d"))
             assert rows.counts() == Counts(0, 0, 0, 0, 0, 0)
             assert rows.overdue(None, 9) == rows.failures("d") == []
@@ -128,10 +146,10 @@ class LedgerStoreContract:
         rows = [PartRow(*each) for each in named]
         store.write(lambda target: target.put_parts(rows))
         store.write(lambda target: target.put_parts([]))
-        found = store.read(lambda target: [row.charge for row in target.released("空")])
+        found = store.read(lambda target: [row.charge for row in target.released("空", "d/p/a")])
         assert found == ["c1", "c3", "c2"]
-        assert store.read(lambda target: target.released("q")) == [ANSWER]
-        assert store.read(lambda target: target.released("")) == []
+        assert store.read(lambda target: target.released("q", "d/p/a")) == [ANSWER]
+        assert store.read(lambda target: target.released("", "d/p/a")) == []
         assert store.read(lambda target: list(target.parts())) == [rows[2], rows[1], rows[0], rows[3]]
         assert store.read(lambda target: target.counts()).parts == 4
         with pytest.raises(LedgerCorrupt):
@@ -143,7 +161,9 @@ class LedgerStoreContract:
         put(store, AnswerRow("q2", odd, odd, "c2", bytes(range(256))))
         assert store.peek(odd) == ACCOUNT._replace(id=odd, spent=str(2**200))
         assert store.read(lambda rows: rows.charge("c2")) == another(2, account=odd, lease_until=2**62)
-        assert store.read(lambda rows: rows.first_answer(odd)) == AnswerRow("q2", odd, odd, "c2", bytes(range(256)))
+        assert store.read(lambda rows: rows.first_answer(odd, odd)) == AnswerRow(
+            "q2", odd, odd, "c2", bytes(range(256))
+        )
 
     def test_the_longest_names_and_keys_are_kept(self, store: Store) -> None:
         dice = random.Random(7)
@@ -157,7 +177,7 @@ class LedgerStoreContract:
         assert store.peek(name) == BELOW._replace(id=name)
 
     def test_an_account_put_again_changes_all_but_its_place(self, store: Store) -> None:
-        changed = AccountRow("d", "", *("cc", "ll", "gg", "ss", "hh", "ff", "pp", "ee"), 7, "hash")
+        changed = AccountRow("d", "", *("cc", "ll", "gg", "ss", "hh", "ff", "pp", "ee"), 7, "hash", "dd")
         put(store, changed)
         assert store.peek("d") == store.read(lambda rows: rows.account("d")) == changed
         assert store.read(lambda rows: next(rows.accounts())) == changed
@@ -347,7 +367,10 @@ class LedgerStoreContract:
         put(store, another(2), ANSWER)
         put(store, later)
         assert store.read(lambda rows: (rows.answer("q1"), rows.answer("q2"))) == (ANSWER, later)
-        assert store.read(lambda rows: (rows.first_answer("s1"), rows.shared_answer("any1"))) == (ANSWER, ANSWER)
+        assert store.read(lambda rows: (rows.first_answer("s1", "d/p/a"), rows.shared_answer("any1"))) == (
+            ANSWER,
+            ANSWER,
+        )
 
     def test_an_answer_that_may_not_be_shared_is_not_found_as_one(self, store: Store) -> None:
         put(store, ANSWER._replace(shared=""))

@@ -100,6 +100,7 @@ SUMMARIES = {
     Summary.COUNT_VALUES: (3, 0),
     Summary.COUNT_DISTINCT: (2, 0),
     Summary.SUM: (13, None),
+    Summary.MEAN: (4, None),
     Summary.MINIMUM: (2, None),
     Summary.MAXIMUM: (9, None),
 }

@@ -38,6 +38,10 @@ MUTANTS = {
     "an inner join for an outer": ("_join", lambda *, outer: "JOIN"),
     "an outer join for an inner": ("_join", lambda *, outer: "LEFT JOIN"),
     "no cut": ("_cut", relation.alias),
+    "a mean truncated toward zero": (
+        "_mean",
+        lambda computed, read: f"sum({read})::HUGEINT // nullif(count({read}), 0)",
+    ),
     "counted twice": without("_summary", "DISTINCT"),
     "NULLs first in an order": without("_ranked", "NULLS LAST", "NULLS FIRST"),
     "ascending for descending": without("_ranked", "DESC", "ASC"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import InvalidNumber
 from sfumato.exact import rational
-from sfumato.exact.rational import decimal_text, positive, power_of_two_at_most, to_fraction
+from sfumato.exact.rational import decimal_text, positive, power_of_two_at_most, to_fraction, two_digits
 
 NOT_NUMBERS = [
     True,
@@ -218,3 +218,19 @@ def test_an_integer_of_numpy_is_one():
     assert to_fraction("n", np.int64(-7)) == -7 and to_fraction("n", np.uint8(7)) == 7
     with pytest.raises(InvalidNumber):
         to_fraction("n", np.bool_(True))
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (1, "1"),
+        ("0.333", "0.34"),
+        ("0.34", "0.34"),
+        (99, "99"),
+        ("99.1", "100"),
+        ("1e-30", "0." + "0" * 29 + "1"),
+        (1001, "1100"),
+    ],
+)
+def test_two_digits_are_never_too_few(number, text):
+    assert two_digits(Fraction(number)) == text

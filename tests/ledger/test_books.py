@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from sfumato.accounting.filter import Charge
-from sfumato.errors import AccountFrozen, BudgetExceeded, ContractMismatch, LedgerUnavailable
+from sfumato.errors import AccountFrozen, BudgetExceeded, ContractMismatch, LedgerUnavailable, NotListed
 from sfumato.ledger import Ledger, Request
-from sfumato.ledger.books import Books, child, iso_time
-from sfumato.ledger.journal import is_intact
+from sfumato.ledger.books import Books, child
+from sfumato.ledger.journal import is_intact, iso_time
 from sfumato.ledger.store.base import AccountRow, Rows
 from sfumato.ledger.tree import Scope
 from sfumato.privacy import Budget
@@ -34,6 +34,7 @@ def act(ledger: Ledger, what: str, cost: Charge, scope: Scope = Scope("d", "rese
     def unit(rows: Rows) -> None:
         books = Books(rows, scope.id)
         getattr(books, what)(*((cost, scope.lineage) if what in ("spend", "require") else (cost,)))
+        books.note("test", {})
         books.save()
 
     ledger.store.write(unit)
@@ -149,3 +150,17 @@ def test_a_refused_charge_leaves_the_books_as_they_were(ledger: Ledger) -> None:
     with pytest.raises(BudgetExceeded, match=r"epsilon=0\.2 left\. \(account 'd/research/ann'\)"):
         ledger.reserve(Request("d", "ann", "q", "s", asked.event, purpose="research"))
     assert (epsilons(ledger), entries(ledger)) == ([(0, 0)] * 3, before)
+
+
+def test_a_name_that_is_not_listed_opens_no_account_of_a_closed_dataset(ledger: Ledger) -> None:
+    def listed(account_id: str) -> bool:
+        try:
+            ledger.store.read(lambda rows: Books(rows, account_id).require_listed())
+        except NotListed:
+            return False
+        return True
+
+    names = ("d/research/ann", "d/research/eve", "d/other", "d")
+    assert [listed(each) for each in names] == [True, False, False, True]
+    ledger.restrict("d", closed=False)
+    assert [listed(each) for each in names] == [True] * 4

@@ -2,12 +2,14 @@
 """A standby takes the place of the server: what was acknowledged is there, or the ledger does not charge."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
 
-from sfumato.errors import LedgerIncomplete
-from sfumato.ledger import Ledger, verify
+from sfumato.errors import AccountFrozen, LedgerIncomplete, WrongUse
+from sfumato.ledger import Head, Ledger, Signer, failover, verify
+from sfumato.ledger.failover import accept_server
 from sfumato.ledger.store import postgres as module
 from sfumato.ledger.store import postgres_schema, postgres_server
 from sfumato.ledger.store.acknowledged import Acknowledged
@@ -68,17 +70,15 @@ def test_a_standby_that_lacks_a_charge_does_not_charge(
 
 
 def test_a_standby_that_has_everything_charges_once_the_owner_has_said_so(
-    ledger: Ledger, postgres: Cluster, second: Cluster
+    ledger: Ledger, postgres: Cluster, second: Cluster, tmp_path: Path
 ) -> None:
     paid(ledger, pure("0.2", "two"))
+    head = ledger.store.read(lambda rows: Signer(tmp_path / "key").sign(ledger.store.identity, rows))
     caught_up(postgres, second)
     with failed_over(postgres, second):
         with pytest.raises(LedgerIncomplete, match="was kept on the server"):
             ledger.reserve(pure("0.3", "three"))
-        owner = Postgres(second.url("postgres"), accept_loss=True)
-        assert owner.shortfall
-        owner.accept_server()
-        owner.close()
+        assert accept_server(second.url("postgres"), [head]) == []
         # the process that was there before goes on
         paid(ledger, pure("0.3", "three"))
         assert ledger.balance("d").spent.epsilon == 6 * UNIT
@@ -109,6 +109,71 @@ def test_a_ledger_that_was_copied_to_another_server_does_not_charge(database: st
         copied.execute("UPDATE sfumato.meta SET value = '1/00000001' WHERE name = 'server'")
     with pytest.raises(LedgerIncomplete, match="kept on the server 1/00000001"):
         Ledger.open(database)
+
+
+@pytest.fixture
+def moved(database: str, tmp_path: Path) -> Head:
+    """The newest head of a ledger that has come to another server, without its last charge."""
+    ledger = Ledger.open(database)
+    ledger.adopt(contract(Budget(1)), Budget(1))
+    ledger.adopt(contract(Budget(1), "e"), Budget(1))
+    with psycopg.connect(database, autocommit=True) as disk:
+        tables = ("charge", "answer", "account", "journal")
+        for table in tables:
+            disk.execute(f"CREATE TABLE sfumato.{table}_then AS SELECT * FROM sfumato.{table}")
+        paid(ledger, pure("0.2", "lost"))
+        head = ledger.store.read(lambda rows: Signer(tmp_path / "key").sign(ledger.store.identity, rows))
+        ledger.close()
+        for table in tables:
+            disk.execute(f"TRUNCATE sfumato.{table} CASCADE")
+        for table in ("account", "journal"):
+            disk.execute(f"INSERT INTO sfumato.{table} SELECT * FROM sfumato.{table}_then")
+        disk.execute("UPDATE sfumato.meta SET value = '1/00000001' WHERE name = 'server'")
+    return head
+
+
+def test_a_server_that_lacks_what_a_head_knows_is_not_accepted(database: str, moved: Head) -> None:
+    for heads in ([moved], []):
+        with pytest.raises(LedgerIncomplete, match="older copy" if heads else "no head"):
+            accept_server(database, heads)
+        with pytest.raises(LedgerIncomplete):
+            Ledger.open(database)
+
+
+def test_without_the_comparison_a_server_that_forgot_is_accepted(
+    database: str, moved: Head, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mutant."""
+    monkeypatch.setattr(failover, "lacks", lambda *_: [])
+    accept_server(database, [moved])
+    ledger = Ledger.open(database)
+    assert ledger.reserve(pure("0.9", "another"))
+    ledger.close()
+
+
+def test_an_accepted_loss_freezes_every_dataset_first(
+    database: str, moved: Head, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # killed before the last step: nobody charges
+    with monkeypatch.context() as killed, pytest.raises(KeyboardInterrupt):
+        killed.setattr(Postgres, "accept_server", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+        accept_server(database, [moved], accept_loss=True)
+    with pytest.raises(LedgerIncomplete):
+        Ledger.open(database)
+    assert len(accept_server(database, [moved], accept_loss=True)) == 1
+    ledger = Ledger.open(database)
+    for dataset in "de":
+        with pytest.raises(AccountFrozen):
+            ledger.reserve(pure("0.1", "another", dataset=dataset))
+    assert verify(ledger).problems == ()
+    ledger.close()
+    # and a second time there is nothing to decide
+    assert accept_server(database, []) == []
+
+
+def test_only_a_server_is_accepted(tmp_path: Path) -> None:
+    with pytest.raises(WrongUse, match="in a file"):
+        accept_server(str(tmp_path / "l.db"), [])
 
 
 def test_any_role_may_ask_which_server_it_is(database: str) -> None:

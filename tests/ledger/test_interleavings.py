@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.errors import AccountFrozen, BudgetExceeded, InProgress, LedgerUnavailable
+from sfumato.errors import AccountFrozen, BudgetExceeded, InProgress, LedgerUnavailable, NotListed
 from sfumato.ledger import Ledger, verify
 from sfumato.ledger.books import Books
 from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, RESERVED, VOIDED
@@ -36,6 +36,8 @@ class Plain:
     frozen: set[tuple[str, ...]] = field(default_factory=set)
     failures: list[tuple[str, ...]] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
+    stored: set[tuple[str, ...]] = field(default_factory=lambda: {("d",)})
+    closed: set[tuple[str, ...]] = field(default_factory=set)
 
     def taken(self, account: tuple[str, ...], *states: str) -> int:
         """What the charges below an account add up to."""
@@ -48,12 +50,15 @@ class Plain:
         if {RESERVED, EXECUTING, COMMITTED} & set(asked):
             return InProgress
         accounts = [path[: depth + 1] for depth in range(3)]
+        if ("d",) in self.closed and any(each[:-1] in self.closed and each not in self.stored for each in accounts):
+            return NotListed
         if self.frozen & set(accounts) or sum(each[2] == path[2] for each in self.failures) >= 3:
             return AccountFrozen
         for account in accounts:
             limit = self.limits.get(account)
             if limit is not None and self.taken(account, RESERVED, EXECUTING, COMMITTED, FORFEITED) + cost > limit:
                 return BudgetExceeded
+        self.stored |= set(accounts)
         self.charges.append([path, cost, question, RESERVED])
         return None
 
@@ -93,7 +98,7 @@ def act(ledger: Ledger, plain: Plain, wanted: tuple) -> tuple[object, object]:
     try:
         if name == "reserve":
             purpose, analyst, cost, number = rest
-            question = f"q{number} of {analyst}"
+            question = f"q{number} of {analyst} for {purpose}"
             expected = plain.reserve(("d", purpose, analyst), cost, question)
             asked = replace(pure(f"{cost}e-1", question, analyst=analyst), purpose=purpose)
             plain.ids.append(ledger.reserve(asked))
@@ -114,10 +119,14 @@ def act(ledger: Ledger, plain: Plain, wanted: tuple) -> tuple[object, object]:
                 plain.limits.pop(account, None)
             else:
                 return None, None
+            above = {account[:depth] for depth in range(1, len(account))}
+            plain.closed |= above
+            plain.stored |= above | {account}
             ledger.allocate("d", budget, **dict(zip(("purpose", "analyst"), account[1:], strict=False)))
         else:
             expected = None
             account = rest[0]
+            plain.stored |= {account} if name in ("freeze", "thaw") else set()
             names = dict(zip(("purpose", "analyst"), account[1:], strict=False))
             if name == "freeze":
                 plain.frozen.add(account)
@@ -126,7 +135,7 @@ def act(ledger: Ledger, plain: Plain, wanted: tuple) -> tuple[object, object]:
                 plain.frozen.discard(account)
                 plain.failures = [each for each in plain.failures if each[: len(account)] != account]
                 ledger.thaw("d", **names)
-    except (InProgress, AccountFrozen, BudgetExceeded, LedgerUnavailable) as error:
+    except (InProgress, AccountFrozen, BudgetExceeded, LedgerUnavailable, NotListed) as error:
         return expected, type(error)
     return expected, None
 

@@ -2,13 +2,15 @@
 """The owner's acts: each is explicit, in the journal, and gives nothing back."""
 
 import json
+import os
+import pwd
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from sfumato.errors import AccountFrozen, BudgetExceeded, ContractMismatch, LedgerUnavailable, WrongUse
+from sfumato.errors import AccountFrozen, BudgetExceeded, ContractMismatch, LedgerUnavailable, NotListed, WrongUse
 from sfumato.ledger import Ledger, verify
 from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, RESERVED, VOIDED
 from sfumato.privacy import Budget
@@ -34,6 +36,7 @@ def research(epsilon: object, question: str = "q", analyst: str = "ann"):
 def test_a_limit_below_the_dataset_binds_only_below(ledger: Ledger) -> None:
     ledger.allocate("d", Budget("0.3"), purpose="research")
     assert told(ledger)["kind"] == "allocate"
+    ledger.restrict("d", closed=False)
     paid(ledger, research("0.3"))
     with pytest.raises(BudgetExceeded, match="account 'd/research'"):
         ledger.reserve(research("0.1", "r", "bob"))
@@ -220,3 +223,58 @@ def test_every_act_is_in_the_journal(ledger: Ledger) -> None:
     assert kinds[:5] == ["account", "allocate", "freeze", "thaw", "policy"]
     assert kinds[-1] == "refresh"
     assert verify(ledger).problems == ()
+
+
+def test_every_act_of_the_owner_names_its_actor(ledger: Ledger) -> None:
+    dora = ledger.acting_as("Dora")
+    for act in (
+        lambda: dora.allocate("d", Budget("0.5"), purpose="research", reason="why"),
+        lambda: dora.restrict("d", closed=False, reason="why"),
+        lambda: dora.refresh("d", Budget(1), reason="why"),
+        lambda: dora.freeze("d", reason="why"),
+        lambda: dora.thaw("d", reason="why"),
+        lambda: dora.share_answers("d", allowed=True, reason="why"),
+        lambda: dora.adopt(contract(Budget(1)), Budget(1), sources=["file /x"]),
+    ):
+        act()
+        assert told(ledger)["actor"] == "Dora"
+        assert told(ledger).get("reason", "why") == "why"
+    ledger.thaw("d")
+    assert told(ledger)["actor"] == pwd.getpwuid(os.getuid()).pw_name
+    opening = json.loads(entries(ledger)[0].body)
+    assert opening["actor"] == ledger.actor
+    assert verify(ledger).problems == ()
+
+
+def test_an_actor_has_a_name(ledger: Ledger) -> None:
+    for name in ("", "a\nb", "x" * 201, None):
+        with pytest.raises(WrongUse):
+            ledger.acting_as(name)
+
+
+@pytest.mark.parametrize("reason", ["x" * 1001, "é" * 501, "a\nb", 3])
+def test_a_reason_that_cannot_be_kept_is_refused_and_writes_nothing(ledger: Ledger, reason: object) -> None:
+    before = head(ledger)
+    for act in (
+        lambda: ledger.freeze("d", reason=reason),
+        lambda: ledger.thaw("d", reason=reason),
+        lambda: ledger.refresh("d", Budget(1), reason=reason),
+        lambda: ledger.allocate("d", Budget(1), reason=reason),
+        lambda: ledger.restrict("d", closed=True, reason=reason),
+        lambda: ledger.share_answers("d", allowed=True, reason=reason),
+    ):
+        with pytest.raises(WrongUse):
+            act()
+    assert head(ledger) == before
+    ledger.freeze("d", reason="x" * 1000)
+
+
+def test_a_list_of_names_closes_a_dataset(ledger: Ledger) -> None:
+    paid(ledger, research("0.1"))
+    ledger.allocate("d", Budget("0.5"), purpose="research", analyst="bob")
+    assert told(ledger)["closes"] == ["d", "d/research"]
+    with pytest.raises(NotListed, match="'d/research/eve' is not on the owner's list"):
+        ledger.reserve(research("0.1", "r", "eve"))
+    ledger.allocate("d", Budget("0.5"), purpose="research", analyst="eve")
+    assert "closes" not in told(ledger)
+    paid(ledger, research("0.1", "r", "eve"))

@@ -8,7 +8,9 @@ import pytest
 
 from sfumato.errors import AccountFrozen, BudgetExceeded, InProgress, KeyUsed, WrongUse
 from sfumato.ledger import Ledger, Request, verify
+from sfumato.ledger.books import Books
 from sfumato.ledger.recall import sharers
+from sfumato.ledger.request import Keys
 from sfumato.ledger.store.base import EXECUTING, FORFEITED, RESERVED, VOIDED
 from sfumato.privacy import Budget
 from tests.contracts.charges import BODY, charges, head, opened, paid, pure
@@ -51,8 +53,9 @@ def test_a_key_reused_with_another_body_is_refused(ledger: Ledger, more: dict[st
     before = head(ledger)
     other = keyed(**more)
     if "purpose" in more:
-        # another account: the key is another one
-        assert ledger.recall(other) == BODY
+        # another account: the key is another one, but the answer's names this one
+        with pytest.raises(WrongUse, match="One key of an answer for two accounts"):
+            ledger.recall(other)
         return
     for call in (ledger.recall, ledger.reserve):
         with pytest.raises(KeyUsed, match="belongs to another request"):
@@ -137,8 +140,8 @@ def test_who_has_paid_does_not_pay_again() -> None:
 
 def test_a_shared_answer_beyond_an_analysts_limit_is_refused_and_writes_nothing(ledger: Ledger) -> None:
     ledger.share_answers("d", allowed=True)
-    ledger.allocate("d", Budget("0.05"), purpose="research", analyst="bob")
     paid(ledger, asked("ann"))
+    ledger.allocate("d", Budget("0.05"), purpose="research", analyst="bob")
     before = head(ledger)
     with pytest.raises(BudgetExceeded, match="account 'd/research/bob'"):
         ledger.recall(asked("bob"))
@@ -152,13 +155,79 @@ def test_a_shared_answer_is_free_for_a_dataset_that_has_nothing_left(ledger: Led
     assert ledger.recall(replace(pure(1, "b", analyst="bob"), shared="all")) == BODY
 
 
-def test_a_frozen_analyst_gets_no_shared_answer_but_keeps_those_there_were(ledger: Ledger) -> None:
-    ledger.share_answers("d", allowed=True)
+@pytest.mark.parametrize("account", [(), ("research",), ("research", "ann")])
+def test_a_frozen_account_is_given_no_stored_answer(ledger: Ledger, account: tuple[str, ...]) -> None:
     paid(ledger, asked("ann"))
-    ledger.freeze("d", reason="stop")
-    with pytest.raises(AccountFrozen):
-        ledger.recall(asked("bob"))
     assert ledger.recall(asked("ann")) == BODY
+    ledger.freeze("d", reason="stop", **dict(zip(("purpose", "analyst"), account, strict=False)))
+    for request in (asked("ann"), replace(asked("ann"), key="k")):
+        with pytest.raises(AccountFrozen, match="stop"):
+            ledger.recall(request)
+    ledger.thaw("d", **dict(zip(("purpose", "analyst"), account, strict=False)))
+    assert ledger.recall(asked("ann")) == BODY
+
+
+def test_an_answer_given_to_a_frozen_account_would_be_noticed(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.ledger.spend.require_open", lambda path: None)
+    monkeypatch.setattr(Books, "require_open", lambda books: None)
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        test_a_frozen_account_is_given_no_stored_answer(ledger, ("research",))
+
+
+def of(purpose: str) -> Request:
+    """One question of one analyst for one of several purposes."""
+    return replace(asked("ann", purpose), question=f"q for {purpose}")
+
+
+def test_another_purpose_of_the_same_analyst_pays_in_full_and_the_dataset_nothing(ledger: Ledger) -> None:
+    paid(ledger, of("research"))
+    assert ledger.recall(of("ads")) == BODY
+    assert [spent(ledger, "d"), spent(ledger, "d", "research"), spent(ledger, "d", "ads")] == [1, 1, 1]
+    assert spent(ledger, "d", "ads", "ann") == 1
+    assert ledger.recall(of("ads")) == BODY
+    assert spent(ledger, "d", "ads") == 1
+    assert verify(ledger).problems == ()
+
+
+def test_a_purpose_that_cannot_pay_reads_no_answer_of_another(ledger: Ledger) -> None:
+    paid(ledger, of("research"))
+    ledger.allocate("d", Budget("1e-6"), purpose="ads", analyst="ann")
+    before = head(ledger)
+    with pytest.raises(BudgetExceeded, match="account 'd/ads/ann'"):
+        ledger.recall(of("ads"))
+    ledger.freeze("d", purpose="ads", reason="stop")
+    with pytest.raises(AccountFrozen):
+        ledger.recall(of("ads"))
+    assert [entry for entry in head(ledger) if entry not in before] == head(ledger)[len(before) :]
+    assert spent(ledger, "d", "ads") == 0
+
+
+def earlier(request: Request, *past: Keys) -> Request:
+    """A request whose answer may be stored under keys of an earlier format."""
+    return replace(request, question=f"{request.question}, named anew", statement="new", shared="", earlier=past)
+
+
+def test_an_answer_under_a_key_of_an_earlier_format_is_the_same_answer(ledger: Ledger) -> None:
+    old = keyed()
+    paid(ledger, old)
+    new = earlier(old, Keys("never asked", "x"), Keys(old.question, old.statement))
+    assert ledger.holds(new)
+    for key in ("k", "another", ""):
+        assert ledger.recall(replace(new, key=key)) == BODY
+        with pytest.raises(InProgress):
+            ledger.reserve(replace(new, key=key))
+    assert spent(ledger, "d") == 1
+    assert not ledger.holds(replace(new, earlier=()))
+    with pytest.raises(KeyUsed):
+        ledger.recall(replace(new, key="k", earlier=()))
+    assert verify(ledger).problems == ()
+
+
+def test_an_answer_of_another_purpose_under_an_earlier_key_is_none_of_this_one(ledger: Ledger) -> None:
+    paid(ledger, pure("0.1"))
+    new = replace(earlier(pure("0.1"), Keys("q", "statement of q")), purpose="ads")
+    assert not ledger.holds(new)
+    assert ledger.recall(new) is None
 
 
 def test_one_shared_question_has_one_price(ledger: Ledger) -> None:

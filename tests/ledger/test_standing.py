@@ -44,8 +44,8 @@ def test_an_account_that_nobody_has_used_stands_as_its_parent_lets_it(ledger: Le
 
 
 def test_every_account_is_listed_parents_first(ledger: Ledger) -> None:
-    ledger.allocate("d", Budget("0.5"), purpose="p")
     paid(ledger, pure("0.1"))
+    ledger.allocate("d", Budget("0.5"), purpose="p")
     assert [each.scope.id for each in ledger.accounts()] == ["d", "d/p", "d/unstated", "d/unstated/owner"]
     assert ledger.accounts()[0] == ledger.standing("d")
 

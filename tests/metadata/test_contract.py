@@ -138,3 +138,10 @@ def test_a_stored_contract_with_a_part_missing_is_refused(part):
     del damaged[part]
     with pytest.raises(ContractMismatch, match=part):
         BASE.require_same(damaged)
+
+
+def test_no_limit_is_part_of_what_an_answer_depends_on() -> None:
+    about = BASE.about_data()
+    assert {OTHERS[name].about_data() == about for name in ("epsilon", "delta")} == {True}
+    assert {OTHERS[name].about_data() == about for name in ("dataset", "relation", "units")} == {False}
+    assert about | {"epsilon": "3", "delta": "1/1000000"} == BASE.to_json()

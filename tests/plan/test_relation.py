@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trees of rows: what is below, what is single, and what cannot be built wrong."""
 
+from fractions import Fraction
+
 import pytest
 
 import sfumato as sf
@@ -192,3 +194,17 @@ def test_no_node_reads_what_an_engine_cannot_compute(make, monkeypatch):
     monkeypatch.setattr(trees, "confine", lambda expression: None)
     monkeypatch.setattr(trees, "_require_within", lambda column, expression: None)
     make()
+
+
+@pytest.mark.parametrize(
+    ("value", "step"),
+    [
+        (sf.Integer(0, 2**52), Fraction(1, 2)),
+        (sf.Integer(0, 8), Fraction(1, 2**50)),
+        (sf.Real(0, 8, step=1), Fraction(2**31, 3)),
+    ],
+)
+def test_steps_on_which_a_mean_cannot_be_computed_are_refused(value, step):
+    fine = Column("m", sf.Real(0, 10**11, step=step) if step > 1 else sf.Real(0, 1, step=step))
+    with pytest.raises(ValueError, match="cannot compute a mean"):
+        Computed(fine, Summary.MEAN, Value.of(Column("x", value)))

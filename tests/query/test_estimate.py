@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.exact.rounding import sqrt_down
 from sfumato.metadata.column import Column, Date, Integer, Real
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from sfumato.plan.aggregate import CountRows, Mean, Quantiles, Sum, Variance
@@ -142,7 +143,47 @@ def test_coarse_levels_stand_for_their_middle() -> None:
     assert Quantiles(income, (Fraction(1, 2),)).coarse == 4
     quantiles = reading_of(Quantiles(income, (Fraction(1, 2),)), 1)
     assert (quantiles.lower, quantiles.least, quantiles.upper) == (Fraction(3, 2), 0, 4 * 1024 - 1)
-    assert reading_of(Variance(income), 1).lower == Fraction(3, 2)
+    coarse = reading_of(Variance(income, 2**10), 1)
+    assert (coarse.lower, coarse.rounding) == (Fraction(3, 2), Fraction(3, 2))
+    assert reading_of(Variance(income), 1).rounding == 0
+
+
+SPREADS = (Statistic.MEAN, Statistic.SUM, Statistic.VARIANCE, Statistic.DEVIATION, Statistic.VARIANCE_OF_SAMPLE)
+
+
+@given(st.lists(st.integers(0, 4095), min_size=2, max_size=6), st.sampled_from(SPREADS))
+def test_an_interval_holds_what_the_levels_of_a_variance_move(codes: list[int], statistic: Statistic) -> None:
+    assert held(codes, statistic)
+
+
+def held(codes: list[int], statistic: Statistic) -> bool:
+    """Whether the interval of coarse levels, without noise, holds the statistic of the codes."""
+    income = Value.of(Column("income", Integer(0, 4095)))
+    levels, top = [code // 4 for code in codes], 1024
+    triple = (sum(u * u for u in levels), sum(2 * u * (top - u) for u in levels), sum((top - u) ** 2 for u in levels))
+    part = Released("", reading_of(Variance(income, 2**10), 1), DiscreteLaplace("0.01"), (triple,), (1,))
+    exact = {
+        Statistic.MEAN: Fraction(sum(codes), len(codes)),
+        Statistic.SUM: Fraction(sum(codes)),
+        Statistic.VARIANCE: statistics.pvariance(map(Fraction, codes)),
+        Statistic.DEVIATION: sqrt_down(statistics.pvariance(map(Fraction, codes)))
+        if len(set(codes)) > 1
+        else Fraction(0),
+        Statistic.VARIANCE_OF_SAMPLE: statistics.variance(map(Fraction, codes)),
+    }
+    low, high = part.interval(0, Fraction(1, 20), statistic)
+    return low <= exact[statistic] <= high
+
+
+@pytest.mark.parametrize("statistic", SPREADS)
+def test_an_interval_that_forgets_the_levels_is_noticed(monkeypatch: pytest.MonkeyPatch, statistic: Statistic) -> None:
+    codes = [[0, 0, 7, 4095, 8], [1, 3, 2], [0, 3]]
+    assert all(held(each, statistic) for each in codes)
+    honest = reading_of
+    monkeypatch.setattr(
+        f"{__name__}.reading_of", lambda aggregate, fine: replace(honest(aggregate, fine), rounding=Fraction(0))
+    )
+    assert not all(held(each, statistic) for each in codes)
 
 
 ROWS = [3, 9, 4, 7, 7, 0]

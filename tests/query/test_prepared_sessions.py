@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
-from sfumato.engines.duckdb import DuckDB
+from sfumato.engines import duckdb
 from sfumato.errors import EngineFailed, InvalidSource
 from sfumato.query.load import load
 from tests.contracts.people import EXACTLY
@@ -228,8 +228,8 @@ def test_a_stale_layout_is_refused_before_the_charge(tmp_path: Path) -> None:
 
 
 def test_a_stale_layout_is_refused_at_opening(tmp_path: Path) -> None:
-    with opened(tmp_path) as asked:
-        tables = asked.dataset.tables
+    with opened(tmp_path):
+        tables = written(tmp_path)
     touched(tmp_path / "visits.csv")
     with pytest.raises(InvalidSource, match="stale"):
         session(tmp_path, tables)
@@ -241,15 +241,15 @@ def test_a_stale_layout_is_refused_at_opening(tmp_path: Path) -> None:
 def test_data_that_changes_while_it_is_read_is_paid_for_and_not_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest = DuckDB._rows
+    honest = duckdb._rows
 
-    def rows(engine: DuckDB, texts: list[str]) -> object:
-        found = honest(engine, texts)
+    def rows(connection: object, statement: str) -> object:
+        found = honest(connection, statement)
         touched(tmp_path / "visits.csv")
         return found
 
     with opened(tmp_path) as asked:
-        monkeypatch.setattr(DuckDB, "_rows", rows)
+        monkeypatch.setattr(duckdb, "_rows", rows)
         with pytest.raises(EngineFailed) as failure:
             asked.query(COUNT, epsilon=1)
         assert str(failure.value) == str(EngineFailed())
@@ -258,7 +258,7 @@ def test_data_that_changes_while_it_is_read_is_paid_for_and_not_shown(
 
 def test_preparing_again_under_an_open_session_is_noticed(tmp_path: Path) -> None:
     with opened(tmp_path) as asked:
-        sf.prepare(asked.dataset.tables, dataset="clinic", folder=tmp_path / "layouts")
+        sf.prepare(written(tmp_path), dataset="clinic", folder=tmp_path / "layouts")
         with pytest.raises(InvalidSource, match="stale"):
             asked.query(COUNT, epsilon=1)
 

@@ -6,8 +6,10 @@ import inspect
 import json
 import logging
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from operator import attrgetter
 from pathlib import Path
@@ -17,7 +19,8 @@ import pytest
 import sfumato as sf
 from sfumato.engines.base import Codes
 from sfumato.engines.reference import Reference
-from sfumato.errors import AccountFrozen, EngineFailed, LedgerUnavailable
+from sfumato.engines.stop import ENDLESS, Patience, Stop
+from sfumato.errors import AccountFrozen, Cancelled, EngineFailed, LedgerUnavailable
 from sfumato.ledger import Ledger
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.store.base import COMMITTED, FORFEITED, VOIDED
@@ -54,7 +57,12 @@ class Recording:
     def statement(self, plan: Bounded) -> str:
         return self._inner.statement(plan)
 
-    def ready(self, plan: Bounded, sampling_key: str) -> Callable[[], Mapping[Codes, tuple[int, ...]]]:
+    def wait(self, patience: Patience = ENDLESS) -> None:
+        pass
+
+    def ready(
+        self, plan: Bounded, sampling_key: str, patience: Patience = ENDLESS
+    ) -> Callable[[], Mapping[Codes, tuple[int, ...]]]:
         return lambda: self.run(plan, sampling_key)
 
     def run(self, plan: Bounded, sampling_key: str) -> Mapping[Codes, tuple[int, ...]]:
@@ -134,12 +142,12 @@ def test_the_read_finds_its_charge_marked_executing(log: list[str], ledger: Ledg
 
 
 RESERVE, EXECUTE, RUN, COMMIT = (
-    "    charge = ledger.reserve(request)\n",
+    "    charge = reserve()\n",
     "    ledger.execute(charge)\n",
     "        exact = read()\n",
     "    ledger.commit(charge, body, released=",
 )
-START = "    body: bytes | None = None\n    try:\n"
+START = '    body: bytes | None = None\n    failed = "engine"\n    try:\n'
 REDRAW = "        noise = [each.draw(len(old)) for each, old in zip(fresh.mechanisms, noise, strict=True)]\n"
 MUTANTS = {
     "reads before it reserves": (RESERVE, "    read()\n" + RESERVE),
@@ -275,6 +283,85 @@ def test_noise_is_added_to_every_declared_group_alike(log: list[str], ledger: Le
     assert drawn == [2, 4]
 
 
+def test_who_asks_what_is_being_answered_gets_the_stored_bytes(log: list[str], ledger: Ledger) -> None:
+    asked = Asked.of(planned(), who())
+    # in another process somebody has reserved the same question
+    charge, paused = ledger.reserve(asked.request()), []
+
+    class Waiting(Patience):
+        def pause(self, seconds: float) -> None:
+            paused.append(seconds)
+            if len(paused) == 3:
+                ledger.execute(charge)
+                ledger.commit(charge, b"the stored bytes")
+
+    assert release(asked, Recording(log, ledger), ledger, patience=Waiting()) == b"the stored bytes"
+    assert paused == [0.005, 0.01, 0.02]
+    assert "run" not in log
+
+
+def test_what_ended_without_an_answer_elsewhere_is_asked_anew(log: list[str], ledger: Ledger) -> None:
+    asked = Asked.of(planned(), who())
+    charge = ledger.reserve(asked.request())
+
+    class Waiting(Patience):
+        def pause(self, seconds: float) -> None:
+            ledger.void(charge)
+
+    release(asked, Recording(log, ledger), ledger, patience=Waiting())
+    assert sorted(row.state for row in charges(ledger)) == [COMMITTED, VOIDED]
+
+
+def test_two_threads_with_one_question_read_the_data_once(log: list[str], ledger: Ledger) -> None:
+    asked, found = Asked.of(planned(), who()), []
+    reading, other_waits = threading.Event(), threading.Event()
+
+    class Slow(Recording):
+        def run(self, plan: Bounded, sampling_key: str) -> Mapping[Codes, tuple[int, ...]]:
+            reading.set()
+            assert other_waits.wait(10)
+            return super().run(plan, sampling_key)
+
+    class Watched(Patience):
+        is_endless = False
+
+        def require(self) -> None:
+            other_waits.set()
+
+    engine = Slow(log, ledger)
+    first = threading.Thread(target=lambda: found.append(release(asked, engine, ledger)))
+    first.start()
+    assert reading.wait(10)
+    found.append(release(asked, engine, ledger, patience=Watched()))
+    first.join()
+    assert found[0] == found[1]
+    assert log.count("run") == 1
+    assert ledger.balance("tiny").spent.epsilon == 10**12
+
+
+def test_a_caller_who_waits_no_longer_pays_only_for_what_may_have_been_read(log: list[str], ledger: Ledger) -> None:
+    stop = Stop()
+    stop.stop()
+    asked = Asked.of(planned(), who())
+    with pytest.raises(Cancelled) as cancelled:
+        release(asked, Recording(log, ledger), ledger, patience=Patience(stop))
+    assert (cancelled.value.paid, charges(ledger), log) == (False, [], [])
+    with pytest.raises(Cancelled) as cancelled:
+        release(asked, Failing(log, ledger, Cancelled(paid=True)), ledger)
+    assert (cancelled.value.paid, cancelled.value.__context__) == (True, None)
+    assert [(row.state, row.reason) for row in charges(ledger)] == [(FORFEITED, "cancelled")]
+    assert ledger.balance("tiny").spent.epsilon == 10**12
+
+
+def test_a_stop_that_gives_back_what_was_read_is_caught(
+    log: list[str], ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutant = mutated("        ledger.forfeit(charge, failed)\n", "        ledger.void(charge)\n")
+    monkeypatch.setattr(ROOM, "_charged", mutant)
+    with pytest.raises(LedgerUnavailable):
+        release(Asked.of(planned(), who()), Failing(log, ledger, Cancelled(paid=True)), ledger)
+
+
 # --- keys (RULES 21) -----------------------------------------------------------------------------
 
 COUNT = "SELECT COUNT(*) AS n FROM people"
@@ -283,11 +370,11 @@ COUNT = "SELECT COUNT(*) AS n FROM people"
 def key(sql: str = COUNT, *, asked: dict[str, object] | None = None, **options: object) -> str:
     """The key of a question under declarations and an asker that may differ."""
     analyst, version = options.pop("analyst", "owner"), options.pop("version", "1")
-    budget = options.pop("budget", BUDGET)
+    purpose = options.pop("purpose", "unstated")
     declared = dataset(**options)
     plain = type(declared)(declared.name, declared.tables, declared.relation, str(version))
     plan = plan_for_price(understand(sql, plain), plain, price(**(asked or {"epsilon": 1})))
-    return asker(plain, budget, str(analyst)).question_key(plan)
+    return replace(asker(plain, BUDGET, str(analyst)), purpose=str(purpose)).question_key(plan)
 
 
 @pytest.mark.parametrize(
@@ -295,7 +382,7 @@ def key(sql: str = COUNT, *, asked: dict[str, object] | None = None, **options: 
     [
         {"analyst": "someone"},
         {"version": "2"},
-        {"budget": Budget(2)},
+        {"purpose": "research"},
         {"relation": sf.ReplaceOne},
         {"unit": sf.Unit("person", max_rows=1)},
         {"asked": {"epsilon": 2}},
@@ -340,24 +427,47 @@ def test_the_order_of_values_and_a_table_alias_do_not_change_the_key() -> None:
 
 def test_a_key_is_the_hash_of_all_that_it_stands_for_as_canonical_json() -> None:
     plan, one = planned(), who()
+    about = {"dataset": "tiny", "relation": "add-remove", "units": {"people": "(row)"}}
     facts = {
         "plan": canonical(plan.bounded),
         "output": canonical(plan.question.output),
         "event": event_to_json(plan.event),
-        "contract": canonical_json(one.contract.to_json()),
+        "contract": canonical_json(about),
         "version": one.dataset.version,
         "semantics": SEMANTICS,
         "format": FORMAT,
     }
-    expected = [
-        hashlib.sha256(
-            json.dumps(facts | {"analyst": name}, sort_keys=True, separators=(",", ":")).encode()
-        ).hexdigest()
-        for name in ("owner", "")
-    ]
-    asked = Asked.of(plan, one)
-    assert [asked.question, asked.shared] == expected
-    assert one.question_key(plan) == expected[0]
+    whose = [{"analyst": "owner", "purpose": "unstated"}, {"analyst": "", "purpose": ""}]
+    asked = Asked.of(plan, replace(one, past=(("3", "1/1000000"),)))
+    assert [asked.question, asked.shared] == [hashed(facts | each) for each in whose]
+    assert one.question_key(plan) == asked.question
+    # as formats 1 to 3 named keys: the limits are in them, a purpose is not
+    facts["contract"] = canonical_json(about | {"epsilon": "3", "delta": "1/1000000"})
+    old = [hashed(facts | {"analyst": name}) for name in ("owner", "")]
+    assert [(each.question, each.shared) for each in asked.earlier] == [tuple(old)]
+    statement = {"plan": canonical(plan.question.raw), "event": None}
+    assert asked.earlier[0].statement == hashed(facts | statement | {"analyst": "owner"})
+    alone = planned(COUNT)
+    part = {"event": None, "output": None, "analyst": "owner", "plan": canonical(alone.bounded)}
+    assert Asked.of(alone, asked.asker).earlier_parts == ((hashed(facts | part),),)
+
+
+def hashed(facts: dict[str, object]) -> str:
+    """The hash of canonical JSON, by hand."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def test_a_limit_is_no_part_of_a_key() -> None:
+    declared = dataset()
+    keys = {asker(declared, budget).question_key(planned()) for budget in (Budget(1), Budget(2, "1e-6"))}
+    assert len(keys) == 1
+    old = {replace(asker(declared, BUDGET), limit=(each, "0")).question_key(planned()) for each in ("1", "2")}
+    assert len(old - keys) == 2, "keys of earlier formats are noticed"
+
+
+def test_a_key_names_the_account_that_pays() -> None:
+    names = [{}, {"analyst": "ann"}, {"purpose": "research"}, {"analyst": "ann", "purpose": "research"}]
+    assert len({key(**each) for each in names}) == len(names)
 
 
 @pytest.mark.parametrize(

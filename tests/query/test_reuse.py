@@ -128,7 +128,7 @@ def test_a_part_under_other_bounds_is_not_reused(tmp_path: Path, monkeypatch: py
         asked.query(COUNTED, epsilon=1)
         # a key that forgets the relation below the aggregate
         monkeypatch.setattr(
-            "sfumato.query.release.Asker.part_keys", lambda asker, plan, _: [str(each) for each in plan.bounded.parts]
+            "sfumato.query.release.Asker.part_forms", lambda asker, plan, _: [str(each) for each in plan.bounded.parts]
         )
         smokers = COUNTED.replace("sex", "smoker")
         asked.query(smokers, epsilon=1)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerUnavailable
+from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerIncomplete, LedgerUnavailable
 from sfumato.ledger import Ledger, verify
 from sfumato.ledger.store.sqlite import SQLite
 
@@ -77,11 +77,13 @@ def test_an_emptied_ledger_is_no_fresh_budget(tmp_path):
         open_session(tmp_path)
 
 
-def test_the_main_file_alone_knows_the_account(tmp_path):
+def test_the_main_file_of_an_open_ledger_knows_the_account_and_is_refused(tmp_path):
     with open_session(tmp_path):
         (tmp_path / "copy").mkdir()
         shutil.copy(tmp_path / "l.db", tmp_path / "copy" / "l.db")
-    ledger = Ledger.open(tmp_path / "copy" / "l.db")
+    with pytest.raises(LedgerIncomplete):
+        Ledger.open(tmp_path / "copy" / "l.db")
+    ledger = Ledger(SQLite(tmp_path / "copy" / "l.db", accept_loss=True))
     assert ledger.budget_of("d") == sf.Budget(1)
     ledger.close()
 
@@ -124,8 +126,8 @@ def test_a_forged_second_answer_of_a_charge_is_found(tmp_path):
     connection = apsw.Connection(str(tmp_path / "l.db"))
     # whoever has the file can also take the constraint away
     connection.execute("CREATE TABLE t AS SELECT rowid, * FROM answer; DROP TABLE answer")
-    connection.execute("CREATE TABLE answer (question TEXT, statement TEXT, shared TEXT, charge TEXT, body BLOB)")
-    connection.execute("INSERT INTO answer (rowid, question, statement, shared, charge, body) SELECT * FROM t")
+    connection.execute("CREATE TABLE answer (question TEXT, statement TEXT, shared TEXT, charge TEXT, body BLOB, seq)")
+    connection.execute("INSERT INTO answer (rowid, question, statement, shared, charge, body, seq) SELECT * FROM t")
     connection.execute("INSERT INTO answer (rowid, question, charge, body) SELECT -1, 'q', charge, x'00' FROM t")
     connection.close()
     ledger = Ledger.open(tmp_path / "l.db")
@@ -139,7 +141,9 @@ def test_a_row_that_cannot_be_read_is_a_problem_and_no_failure(tmp_path, column)
     connection = apsw.Connection(str(tmp_path / "l.db"))
     connection.execute(f"UPDATE account SET {column} = '[]'")
     connection.close()
-    ledger = Ledger.open(tmp_path / "l.db")
+    with pytest.raises(LedgerCorrupt):
+        Ledger.open(tmp_path / "l.db")
+    ledger = Ledger.open(tmp_path / "l.db", read_only=True)
     assert verify(ledger).problems
     ledger.close()
 

@@ -62,8 +62,9 @@ BY_HAND = {
     "age > -1e300": Compare(GT, AGE, Constant(9)),
     "age < 1e300": Compare(LT, AGE, Constant(21)),
     "age = 99": Member(AGE, (21,)),
-    "amount = 1.3": Member(AMOUNT, (3,)),
-    "amount >= 1.25": Compare(GE, AMOUNT, Constant(2)),
+    "amount = 1.3": Member(AMOUNT, ()),
+    "amount < 2.1": Compare(LT, AMOUNT, Constant(5)),
+    "amount >= 1.25": Compare(GE, AMOUNT, Constant(3)),
     "amount >= 1.75": Compare(GE, AMOUNT, Constant(4)),
     "amount IN (1, 1.1, 3)": Member(AMOUNT, (2, 6)),
     "age IN (15, 11, 11.5)": Member(AGE, (11, 15)),
@@ -142,11 +143,9 @@ def agrees(kind, symbol, constant, *, mirrored):
     written = f"{float(constant)!r}"
     text = f"{written} {MIRRORED[symbol]} x" if mirrored else f"x {symbol} {written}"
     test = lowered(kind, text)
-    # a Real is rounded to its lattice, half to even, and so is the constant that it is compared with
-    value = round(constant / kind.step) * kind.step if isinstance(kind, sf.Real) else constant
     codes = range(kind.lower_code, kind.upper_code + 1)
     truths = [evaluate(test, lambda leaf, code=code: code) for code in codes]
-    return truths == [OPERATORS[symbol](code * kind.step, value) for code in codes] and (
+    return truths == [OPERATORS[symbol](code * kind.step, constant) for code in codes] and (
         evaluate(test, lambda leaf: None) is None
     )
 
@@ -158,6 +157,28 @@ KINDS = st.sampled_from([sf.Integer(-4, 3), sf.Integer(1, 4), sf.Real(-2, 2, ste
 @given(KINDS, st.sampled_from(list(OPERATORS)), CONSTANTS, st.booleans())
 def test_codes_compare_as_their_values(kind, symbol, constant, mirrored):
     assert agrees(kind, symbol, constant, mirrored=mirrored)
+
+
+@settings(deadline=None)
+@given(st.sampled_from(list(OPERATORS)), st.integers(0, 1000), st.integers(0, 1000))
+def test_a_number_on_a_lattice_that_nobody_declared_compares_as_it_was_before_its_rounding(symbol, tenths, others):
+    kind = sf.Real(0, 100)
+    value, constant = Fraction(tenths, 10), Fraction(others, 10)
+    test = lowered(kind, f"x {symbol} {float(constant)!r}")
+    assert evaluate(test, lambda leaf: round(value / kind.step)) is OPERATORS[symbol](value, constant)
+
+
+def test_an_exact_constant_against_rounded_numbers_is_noticed(monkeypatch):
+    kind = sf.Real(0, 100)
+    monkeypatch.setattr(compare, "_is_fine", lambda expression: False)
+    assert evaluate(lowered(kind, "x < 0.1"), lambda leaf: round(Fraction(1, 10) / kind.step)) is True
+
+
+def test_a_rounded_constant_against_declared_steps_is_noticed(monkeypatch):
+    kind = sf.Real(-2, 3, step="0.25")
+    assert agrees(kind, "<", Fraction(21, 10), mirrored=False)
+    monkeypatch.setattr(compare, "_is_fine", lambda expression: True)
+    assert not agrees(kind, "<", Fraction(21, 10), mirrored=False)
 
 
 def test_a_rounding_in_the_wrong_direction_is_noticed(monkeypatch):

@@ -4,8 +4,7 @@
 import math
 from fractions import Fraction
 
-import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sfumato.metadata.column import MAX_CODE, Column, Real
@@ -13,7 +12,7 @@ from sfumato.plan.evaluate import evaluate
 from sfumato.plan.scalar import Arithmetic, Constant, Field, Operation
 from sfumato.plan.span import span
 from sfumato.sql import lattice
-from sfumato.sql.lattice import aligned, clipped, common_step, fitted, floored, lattice_step, onto
+from sfumato.sql.lattice import aligned, clipped, common_step, finest_step, fitted, floored, largest, moved, onto
 
 STEPS = st.builds(Fraction, st.integers(1, 40), st.integers(1, 40))
 CODES = st.integers(-1000, 1000)
@@ -49,12 +48,23 @@ def test_two_numbers_meet_exactly_where_the_codes_fit():
     assert (step, at(one, 7) * step, at(other, 7) * step) == (Fraction(1, 12), Fraction(7, 4), Fraction(7, 6))
 
 
-def test_too_fine_a_lattice_gives_way_to_that_of_the_range():
+@given(st.integers(0, MAX_CODE), st.integers(1, 2**40), st.integers(1, 2**30), st.integers(-(2**30), 2**30))
+def test_a_floor_whose_product_would_pass_64_bits_is_exact_too(code, factor, under, extra):
+    ratio, shift = Fraction(factor, under), Fraction(extra, under)
+    assume(MAX_CODE * ratio + abs(shift) < 2**60)
+    wide = Field(Column("w", Real(0, MAX_CODE, step=1)))
+    expression = floored(wide, ratio, shift)
+    span(expression)
+    assert at(expression, code) == math.floor(code * ratio + shift)
+
+
+def test_too_fine_a_lattice_gives_way_to_the_finest_that_fits():
     fine = Fraction(1, 2**60)
     step, (one, other) = aligned([(X, Fraction(1)), (X, fine)])
-    assert step == lattice_step(Fraction(2000)) == Fraction(1, 1024)
-    assert at(one, 3) * step == 3
-    assert abs(at(other, 999) * step - 999 * fine) <= step / 2
+    assert step == finest_step(Fraction(1000)) == Fraction(1, 2**41)
+    assert largest(one) == 1000 * 2**41 <= MAX_CODE < 2000 * 2**42
+    assert at(one, 3) * step == 3 and moved(Fraction(1), step) == 0
+    assert abs(at(other, 999) * step - 999 * fine) <= moved(fine, step) == step / 2
 
 
 @given(st.integers(-MAX_CODE, MAX_CODE), st.integers(1, 2**20))
@@ -77,11 +87,11 @@ def test_a_narrow_range_far_from_zero_fits_too():
     assert step == 8 and max(span(expression)) <= MAX_CODE
 
 
-@pytest.mark.parametrize(
-    ("width", "step"), [(2**20, 1), (2**20 - 1, Fraction(1, 2)), (0, 1), (Fraction(1, 3), Fraction(1, 2**22))]
-)
-def test_the_step_of_a_range_is_a_millionth_of_it(width, step):
-    assert lattice_step(Fraction(width)) == step
+@given(st.fractions(Fraction(1, 10**9), 10**9))
+def test_the_finest_step_keeps_a_range_within_the_codes_by_a_bit_or_two(size):
+    codes = size / finest_step(size)
+    assert MAX_CODE // 8 < codes <= MAX_CODE // 2
+    assert finest_step(Fraction(0)) == 1
 
 
 def test_a_clip_is_a_clip_and_keeps_null():

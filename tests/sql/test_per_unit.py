@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sub-queries of one row a unit: their columns, ranges and names."""
 
+from fractions import Fraction
+
 import pytest
 
 import sfumato as sf
@@ -76,9 +78,22 @@ def test_a_sum_is_cut_to_what_codes_can_hold():
 
 def test_the_mean_of_a_unit_lies_where_its_values_lie(ask):
     relation = ask("SELECT AVG(m) FROM (SELECT user_id, AVG(age) AS m FROM events GROUP BY user_id)").raw
-    assert [each.summary for each in relation.relation.columns] == [Summary.SUM, Summary.COUNT_VALUES]
+    assert [each.summary for each in relation.relation.columns] == [Summary.MEAN]
     kind = relation.aggregates[0].value.type
     assert (kind.lower_code * kind.step, kind.upper_code * kind.step) == (10, 20)
+    assert kind.step < Fraction(1, 10**12) and relation.aggregates[0].value.rounding == kind.step / 2
+
+
+@pytest.mark.parametrize("text", ["SUM(age) / COUNT(age)", "(SUM(age)) / NULLIF(COUNT(age), 0)"])
+def test_a_sum_over_its_count_is_a_mean(ask, text):
+    assert [each.summary for each in columns(ask, text)] == [Summary.MEAN]
+
+
+@pytest.mark.parametrize(
+    "text", ["SUM(age) / COUNT(*)", "SUM(age) / NULLIF(COUNT(DISTINCT age), 0)", "SUM(age) / NULLIF(COUNT(day), 0)"]
+)
+def test_a_sum_over_another_count_is_none(ask, text):
+    assert Summary.MEAN not in [each.summary for each in columns(ask, text)]
 
 
 def test_texts_are_compared_by_the_alphabet():
@@ -93,7 +108,7 @@ def test_texts_are_compared_by_the_alphabet():
 
 
 def test_the_same_summary_twice_is_one_column(ask):
-    assert len(columns(ask, "SUM(age), AVG(age), COUNT(age) AS n, SUM(age) + 1 AS more")) == 2
+    assert len(columns(ask, "SUM(age), AVG(age), COUNT(age) AS n, SUM(age) + 1 AS more, 2 * AVG(age) AS twice")) == 3
 
 
 def test_keys_beside_the_unit_are_columns(ask):

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of a relation in plain Python: each the codes of its columns, and its unit."""
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from sfumato.engines.base import nulls_first
 from sfumato.engines.codes import code_of, text_of
@@ -176,6 +178,9 @@ def _summary(computed: Computed, own: list[Row]) -> int | None:
             return None
         case Summary.SUM:
             return _cut(computed.column, sum(numbers))
+        case Summary.MEAN:
+            mean = Fraction(sum(numbers), len(numbers)) * computed.finer
+            return _cut(computed.column, math.floor(mean + Fraction(1, 2)))
         case Summary.MINIMUM:
             return _cut(computed.column, min(numbers))
         case _:

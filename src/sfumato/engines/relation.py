@@ -251,8 +251,20 @@ def _summary(computed: Computed, read: str) -> str:
             return f"count({read})"
         case Summary.COUNT_DISTINCT:
             return f"count(DISTINCT {read})"
+        case Summary.MEAN:
+            return _mean(computed, read)
         case _:
             return f"{computed.summary.value}({read})"
+
+
+def _mean(computed: Computed, read: str) -> str:
+    """floor(f sum / count + 1/2) for f codes of the mean in one of the value, from what is not negative."""
+    assert computed.value is not None and not isinstance(computed.value.type, Text), "a mean is one of numbers"
+    times, under = computed.finer.as_integer_ratio()
+    least = times * computed.value.type.lower_code // under
+    count = f"count({read})::HUGEINT"
+    above = f"{2 * times} * sum({read})::HUGEINT + ({under - 2 * under * least}) * {count}"
+    return f"({above}) // nullif({2 * under} * {count}, 0) + ({least})"
 
 
 def _cut(column: Column) -> str:

@@ -6,9 +6,10 @@ then, and the connection may read these and nothing else. Whether several files 
 is decided by their schemas, never by their rows.
 """
 
+import logging
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,11 @@ import duckdb
 from sfumato.engines.files import Mark, from_file, is_same, marks, require_names, require_parquet_names, unreadable
 from sfumato.engines.postgres import Served, served
 from sfumato.engines.reading import quote, text
-from sfumato.errors import InvalidSource
+from sfumato.errors import InvalidSource, shown
 from sfumato.metadata.server import Server
 from sfumato.metadata.table import Table
 
+_OWNER = logging.getLogger("sfumato.owner")
 _PATTERN = set("*?[")
 
 
@@ -30,7 +32,7 @@ class Opened:
     """A FROM item of DuckDB, and the files that it may read when it is asked: those of ``place``.
 
     ``seen``: what they were before anything of them was read. ``served``: the table of a server,
-    which is copied there when it is asked.
+    which is copied there when it is asked. ``frame``: the Arrow table of a frame.
     """
 
     sql: str
@@ -38,25 +40,27 @@ class Opened:
     paths: tuple[Path, ...] = ()
     seen: tuple[Mark | None, ...] = ()
     served: Served | None = None
+    frame: object = field(default=None, repr=False, compare=False)
 
     @property
     def has_changed(self) -> bool:
-        """Whether a file of them is another one now."""
-        return marks(self.paths) != self.seen
+        """Whether a file of them is another one now; of a server only the server knows."""
+        return self.served is not None or marks(self.paths) != self.seen
 
 
-def opened(connection: duckdb.DuckDBPyConnection, name: str, table: Table) -> Opened:
-    """The source of a table.
+def opened(connection: duckdb.DuckDBPyConnection, name: str, table: Table, relation: str = "") -> Opened:
+    """The source of a table; ``relation``: what it was found to be on its server before.
 
     Raises:
         InvalidSource: there is none, it cannot be read, or its files do not fit together.
     """
     if isinstance(table.source, Server):
-        found = served(name, table)
-        connection.execute(found.empty)
-        return Opened(found.sql, served=found)
+        found = served(name, table, relation)
+        item = Opened(found.sql, served=found)
+        show(connection, name, item)
+        return item
     if not isinstance(table.source, str | Path):
-        return Opened(_from_frame(connection, name, table.source))
+        return _framed(connection, name, table.source)
     path = Path(table.source).absolute()
     if table.table is not None:
         return Opened(_from_database(connection, name, path, table.table))
@@ -67,6 +71,26 @@ def opened(connection: duckdb.DuckDBPyConnection, name: str, table: Table) -> Op
     if files is None:
         return Opened(from_file(connection, name, path), path, (path,), seen)
     return Opened(_from_files(connection, name, path, files), path, tuple(files), seen)
+
+
+def _framed(connection: duckdb.DuckDBPyConnection, name: str, source: object) -> Opened:
+    """A frame, if DuckDB knows each of its types."""
+    item, failed = Opened(quote(f"source_{name}"), frame=_arrow(name, source)), ""
+    try:
+        show(connection, name, item)
+    except (duckdb.Error, RuntimeError) as failure:
+        failed = type(failure).__name__
+    if failed:
+        raise unreadable(name, type(source).__name__, failed)
+    return item
+
+
+def show(connection: duckdb.DuckDBPyConnection, name: str, item: Opened) -> None:
+    """Makes visible to a connection what each has to have for itself: a frame, or the copy of a server's table."""
+    if item.frame is not None:
+        connection.register(f"source_{name}", item.frame)
+    if item.served is not None:
+        connection.execute(item.served.empty)
 
 
 def opened_again(connection: duckdb.DuckDBPyConnection, name: str, item: Opened) -> Opened:
@@ -143,34 +167,26 @@ def _is_data(path: Path) -> bool:
 def _from_files(connection: duckdb.DuckDBPyConnection, name: str, place: Path, files: Sequence[Path]) -> str:
     """Parquet files of one schema; what their folders are called (year=2024) are columns of text."""
     if not files:
-        raise InvalidSource(f"Table {name!r}: no file in {str(place)!r}.", remedy="Check the path, or the pattern.")
+        raise InvalidSource(f"Table {name!r}: no file in {shown(place)}.", remedy="Check the path, or the pattern.")
     for file in files:
-        if file.suffix.lower() != ".parquet" or _PATTERN & set(str(file)):
-            raise InvalidSource(
-                f"Table {name!r}: {str(file)!r} is among its files.",
-                allowed="names that end in .parquet, without * ? [",
-            )
-        if any(part.count("=") > 1 for part in file.parent.parts):
-            raise InvalidSource(
-                f"Table {name!r}: {str(file)!r} lies in a folder with = in its value.",
-                allowed="folders named key=value",
-                remedy="Write that = as %3D.",
-            )
-    columns, keys = _schema(connection, name, files[0]), _keys(files[0])
+        _require_name(name, place, file)
+    columns, keys = _schema(connection, name, place, files[0]), _keys(files[0])
     for file in files[1:]:
         if _keys(file) != keys:
-            raise _differs(name, files[0], file, "the key=value folders they lie in")
-        other = _schema(connection, name, file)
+            raise _differs(name, place, (files[0], file), "the key=value folders they lie in")
+        other = _schema(connection, name, place, file)
         if other != columns:
             odd = sorted(each for each in {*columns, *other} if columns.get(each) != other.get(each))
-            raise _differs(name, files[0], file, f"column {odd[0]!r}")
+            _OWNER.error("table %s: its files differ in the columns %s", name, ", ".join(map(repr, odd)))
+            raise _differs(name, place, (files[0], file), f"{len(odd):,} of their columns")
     listed = ", ".join(text(str(file)) for file in files)
     hive = "hive_partitioning = true, hive_types_autocast = false" if keys else "hive_partitioning = false"
     sql = f"read_parquet([{listed}], union_by_name = false, {hive})"
     if len(_described(connection, name, place, sql)) != len(columns) + len(keys):
+        _OWNER.error("table %s: its folders have the keys %s", name, ", ".join(map(repr, keys)))
         raise InvalidSource(
-            f"Table {name!r}: a key of its folders ({', '.join(keys)}) is also the name of a column, or no name.",
-            remedy="Rename one of the two.",
+            f"Table {name!r}: a key of its folders (key=value) is also the name of a column, or no name.",
+            remedy="Rename one of the two; the log 'sfumato.owner' has the keys.",
         )
     return sql
 
@@ -180,10 +196,10 @@ def _keys(file: Path) -> tuple[str, ...]:
     return tuple(part.partition("=")[0] for part in file.parent.parts if "=" in part)
 
 
-def _schema(connection: duckdb.DuckDBPyConnection, name: str, file: Path) -> dict[str, str]:
+def _schema(connection: duckdb.DuckDBPyConnection, name: str, place: Path, file: Path) -> dict[str, str]:
     """The columns of one file."""
-    require_parquet_names(connection, name, file)
-    return _described(connection, name, file, f"read_parquet({text(str(file))}, hive_partitioning = false)")
+    require_parquet_names(connection, name, file, place)
+    return _described(connection, name, place, f"read_parquet({text(str(file))}, hive_partitioning = false)")
 
 
 def _described(connection: duckdb.DuckDBPyConnection, name: str, place: Path, sql: str) -> dict[str, str]:
@@ -196,11 +212,31 @@ def _described(connection: duckdb.DuckDBPyConnection, name: str, place: Path, sq
     raise unreadable(name, place, failed)
 
 
-def _differs(name: str, one: Path, other: Path, what: str) -> InvalidSource:
+def _require_name(name: str, place: Path, file: Path) -> None:
+    """Refuses a file whose name cannot be told to DuckDB; which file it is the owner alone reads."""
+    if file.suffix.lower() != ".parquet" or _PATTERN & set(str(file)):
+        _OWNER.error("table %s: %s is among its files", name, file)
+        raise InvalidSource(
+            f"Table {name!r}: {shown(place)} has a file that is no Parquet, or has * ? [ in its name.",
+            allowed="names that end in .parquet, without * ? [",
+            remedy="The log 'sfumato.owner' has its name.",
+        )
+    if any(part.count("=") > 1 for part in file.parent.parts):
+        _OWNER.error("table %s: %s lies in a folder with = in its value", name, file)
+        raise InvalidSource(
+            f"Table {name!r}: {shown(place)} has a folder with = in its value.",
+            allowed="folders named key=value",
+            remedy="Write that = as %3D; the log 'sfumato.owner' has the folder.",
+        )
+
+
+def _differs(name: str, place: Path, two: tuple[Path, Path], what: str) -> InvalidSource:
+    _OWNER.error("table %s: %s and %s differ in %s", name, *two, what)
     return InvalidSource(
-        f"Table {name!r}: {str(one)!r} and {str(other)!r} differ in {what}.",
+        f"Table {name!r}: two files of {shown(place)} differ in {what}.",
         allowed="files with the same columns, of the same types",
-        remedy="Write them again with one schema, or declare them as two tables.",
+        remedy="Write them again with one schema, or declare them as two tables. "
+        "The log 'sfumato.owner' says which they are.",
     )
 
 
@@ -210,7 +246,7 @@ def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path,
     No view and no computed column: what is computed while it is read could fail on a row, or differ.
     """
     if not path.is_file():
-        raise InvalidSource(f"Table {name!r}: no file {str(path)!r}.", remedy="Check the path.")
+        raise InvalidSource(f"Table {name!r}: no file {shown(path)}.", remedy="Check the path.")
     if path.with_name(f"{path.name}.wal").exists():
         raise InvalidSource(
             f"Table {name!r}: {path.name!r} has changes that are not in it yet.",
@@ -227,9 +263,10 @@ def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path,
         raise unreadable(name, path, failed)
     plain = _plain_tables(connection, alias)
     if table not in plain:
+        _OWNER.error("table %s: %s has the tables %s", name, path, ", ".join(map(repr, plain)))
         raise InvalidSource(
             f"Table {name!r}: {path.name!r} has no table {table!r}.",
-            allowed=", ".join(plain) or "a table of the schema main",
+            allowed="a table of the schema main; the log 'sfumato.owner' has their names",
             remedy="Views and tables with computed columns are not read: store what they hold.",
         )
     return f"{quote(alias)}.main.{quote(table)}"
@@ -249,15 +286,16 @@ def _plain_tables(connection: duckdb.DuckDBPyConnection, alias: str) -> list[str
     return [row[0] for row in found]
 
 
-def _from_frame(connection: duckdb.DuckDBPyConnection, name: str, source: object) -> str:
+def _arrow(name: str, source: object) -> object:
+    """A frame as Arrow has it."""
     failed, kind = "", type(source).__name__
     names: list[str] = []
+    table: object = None
     try:
         import pyarrow  # an Arrow frame needs it, a file does not
 
-        table = pyarrow.table(source)
-        names = table.column_names
-        connection.register(f"source_{name}", table)
+        frame = pyarrow.table(source)
+        table, names = frame, frame.column_names
     except Exception as failure:
         failed = type(failure).__name__
     if failed == "ValueError":
@@ -267,29 +305,33 @@ def _from_frame(connection: duckdb.DuckDBPyConnection, name: str, source: object
         # outside the handler: Arrow quotes the value that it stumbled over
         raise _unreadable_frame(name, source, failed)
     require_names(name, kind, names)
-    return quote(f"source_{name}")
+    return table
 
 
-def _unreadable_frame(name: str, source: object, failed: str) -> InvalidSource:
+def _unreadable_frame(name: str, source: Any, failed: str) -> InvalidSource:
     """The refusal of a frame: by a column where one is the reason, and without a word of Arrow's."""
-    kind, column = type(source).__name__, _odd_column(source)
-    if column is None:
+    kind, place = type(source).__name__, _odd_column(source)
+    if place is None:
         return unreadable(name, kind, failed)
+    _OWNER.error("table %s: column %r has no type of Arrow", name, source.columns[place])
     return InvalidSource(
-        f"Table {name!r}: column {column!r} of {kind!r} has values of several types, or of one that Arrow does not know.",
+        f"Table {name!r}: column {place + 1} of {kind!r} has values of several types, or of one that Arrow does not know.",
         allowed="one type in each column",
-        remedy=f"Give it one, as frame[{column!r}].astype(str) does, or leave it out of the frame.",
+        remedy=f"Give it one, as frame[frame.columns[{place}]].astype(str) does, or leave it out of the frame.",
     )
 
 
-def _odd_column(source: Any) -> str | None:
-    """The first column of a pandas frame that Arrow has no type for."""
+def _odd_column(source: Any) -> int | None:
+    """The place of the first column of a pandas frame that Arrow has no type for."""
     import pyarrow  # as above
 
-    column = None
+    place = None
     try:
         for column in source.columns:
+            if not isinstance(column, str):
+                return None
+            place = 0 if place is None else place + 1
             pyarrow.array(source[column], from_pandas=True)
     except Exception:
-        return column if isinstance(column, str) else None
+        return place
     return None

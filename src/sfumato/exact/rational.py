@@ -5,6 +5,7 @@ A float stands for the shortest decimal that prints it, so ``0.1`` is one tenth 
 the double beside it (RULES 3); strings and Decimals are taken as they are.
 """
 
+import math
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from operator import index
@@ -134,3 +135,13 @@ def power_of_two_at_most(number: Fraction) -> Fraction:
     exponent = number.numerator.bit_length() - number.denominator.bit_length()
     power = Fraction(2) ** exponent
     return power if power <= number else power / 2
+
+
+def two_digits(number: Fraction) -> str:
+    """A positive number rounded up to two digits, so that what it says is enough.
+
+    >>> two_digits(Fraction(1, 3)), two_digits(Fraction(1001))
+    ('0.34', '1100')
+    """
+    place = Fraction(10) ** (math.floor(math.log10(number)) - 1)
+    return decimal_text(math.ceil(number / place) * place)

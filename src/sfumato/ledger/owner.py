@@ -1,70 +1,187 @@
 # SPDX-License-Identifier: Apache-2.0
 """What only the owner does: limits, freezing, sharing, new periods. Each act is in the journal."""
 
+import copy
 import json
-from collections.abc import Callable
-from typing import TypeVar
+import os
+import pwd
+from collections.abc import Callable, Collection
+from typing import Self, TypeVar
 
 from sfumato.accounting.filter import NOTHING, Gates
 from sfumato.errors import LedgerCorrupt, WrongUse
 from sfumato.ledger.balance import balance_admits, charge_text, gates_to_json
-from sfumato.ledger.books import Books, child, iso_time, unknown_account
-from sfumato.ledger.journal import canonical_json, chained, genesis
+from sfumato.ledger.binding import moved_to
+from sfumato.ledger.books import Books, child, unknown_account
+from sfumato.ledger.journal import canonical_json, chained, genesis, iso_time
+from sfumato.ledger.liveness import require_not_moved
+from sfumato.ledger.names import folded, require_new
+from sfumato.ledger.policy import (
+    CLOSED,
+    PAST,
+    SHARING,
+    SOURCES,
+    decided,
+    earlier_acts,
+    limited_accounts,
+    past_limits,
+    same_people,
+    shared_sources,
+    to_close,
+    with_policy,
+)
 from sfumato.ledger.store.base import AccountRow, ChargeRow, Rows, Store
-from sfumato.ledger.tree import Scope, lineage_of
+from sfumato.ledger.tree import LONGEST_NAME, Scope, lineage_of, require_storable
 from sfumato.metadata.contract import Contract
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
 
 T = TypeVar("T")
 
+# In bytes of UTF-8.
+LONGEST_REASON = 1000
+
 
 class Owner:
-    """The owner's acts on the ledger of a store. ``reason`` is for whoever reads the journal."""
+    """The owner's acts on the ledger of a store. The journal keeps who did it, and the ``reason``.
+
+    Guarantees:
+        every act of the owner names its actor
+        a list of names closes a dataset
+    """
 
     _store: Store
+    _actor: str = ""
 
-    def adopt(self, contract: Contract, budget: Budget) -> None:
-        """Opens the account of a dataset, or checks that it is the same one."""
+    @property
+    def actor(self) -> str:
+        """Who is named for the owner's acts: the user of the operating system unless somebody else was named."""
+        return self._actor or _user()
+
+    def acting_as(self, actor: str) -> Self:
+        """The same ledger for somebody who acts as its owner; closing it closes the ledger."""
+        require_storable("actor", actor, LONGEST_NAME)
+        if not actor:
+            raise WrongUse("An actor without a name.", allowed="who does it, for whoever reads the journal")
+        other = copy.copy(self)
+        other._actor = actor
+        return other
+
+    def adopt(
+        self, contract: Contract, budget: Budget, *, sources: Collection[str] = (), other_people: str = ""
+    ) -> None:
+        """Opens the account of a dataset, or checks that it is the same one.
+
+        ``sources`` name where its data lies. ``other_people`` is the owner's reason why a source that
+        another dataset of this ledger has too is about other people here.
+
+        Raises:
+            ContractMismatch: known under another contract; or another dataset has a source of this one.
+        """
         scope = Scope(contract.dataset)
-        form = contract.to_json()
 
         def unit(rows: Rows) -> bool:
             known = rows.lock([scope.id]).get(scope.id)
-            if known is not None:
+            require_not_moved(rows, self._store.place)
+            if known is None:
+                # so that of two spellings that come at once the second sees the first
+                rows.lock([f"name {folded(scope.id)}"])
+                self._open(rows, contract, budget)
+            else:
                 contract.require_same(json.loads(known.contract))
-                return False
-            limit, gates = _limit_to_json(budget), gates_to_json(Gates.of(budget))
-            body: dict[str, Json] = {"account": scope.id, "contract": form, "limit": limit, "gates": gates}
-            entry = chained(scope.id, 1, iso_time(rows.now()), "account", body, genesis(scope.id))
-            rows.append(entry)
-            row = child(scope.id)
-            row = row._replace(contract=canonical_json(form), policy="{}", seq=entry.seq, head=entry.hash)
-            rows.put_account(_limited(row, limit, gates))
-            return True
+                self._bring_forward(rows, known)
+            self._place(rows, scope.id, sources, other_people)
+            return known is None
 
         if self._write(unit):
             self._store.checkpoint()
 
-    def allocate(self, dataset: str, budget: Budget | None, *, purpose: str = "", analyst: str = "") -> None:
+    def _open(self, rows: Rows, contract: Contract, budget: Budget) -> None:
+        """The first entry of a dataset's chain, and its account."""
+        scope, form = Scope(contract.dataset), contract.to_json()
+        require_new(rows, scope.id)
+        limit, gates, policy = _limit_to_json(budget), gates_to_json(Gates.of(budget)), canonical_json({PAST: []})
+        body: dict[str, Json] = {"account": scope.id, "contract": form, "limit": limit, "gates": gates}
+        body |= {"policy": json.loads(policy), "actor": self.actor}
+        fresh = child(scope.id)._replace(contract=canonical_json(form), policy=policy)
+        (row,), said = moved_to([_limited(fresh, limit, gates)], 1)
+        entry = chained(scope.id, 1, iso_time(rows.now()), "account", {**body, "moved": said}, genesis(scope.id))
+        rows.append(entry)
+        rows.put_account(row._replace(seq=entry.seq, head=entry.hash))
+
+    def _bring_forward(self, rows: Rows, known: AccountRow) -> None:
+        """Writes down, once, what format 4 keeps of a dataset that an earlier format opened."""
+        if PAST in decided(known):
+            return
+        acts = earlier_acts(rows, known.id)
+        closes = sorted({parent for each in limited_accounts(acts) for parent in lineage_of(each)[:-1]})
+        past: dict[str, Json] = {PAST: list[Json](past_limits(acts))}
+        books = Books(rows, known.id)
+        books.take(closes)
+        for each in closes:
+            books.put(with_policy(books.accounts[each], {CLOSED: True}))
+        books.put(with_policy(books.root, past))
+        books.note("policy", {"account": known.id, **past, "closes": list[Json](closes), "actor": self.actor})
+        books.save()
+
+    def _place(self, rows: Rows, dataset: str, sources: Collection[str], other_people: str) -> None:
+        """Writes down where the data of a dataset lies; refuses what another dataset has, unless told why not."""
+        books = Books(rows, dataset)
+        known = decided(books.root).get(SOURCES, [])
+        new = sorted(set(sources) - set(known))
+        if not new:
+            return
+        # so that of two datasets that come at once the second sees the first
+        rows.lock([f"source {each}" for each in new])
+        others = shared_sources(rows, dataset, new)
+        if others and not other_people:
+            raise same_people(dataset, others)
+        told: dict[str, Json] = {SOURCES: [*known, *new]}
+        books.put(with_policy(books.root, told))
+        why: dict[str, Json] = {"other_people": list[Json](sorted(others)), "reason": other_people} if others else {}
+        books.note("policy", {"account": dataset, **told, **why, "actor": self.actor})
+        books.save()
+
+    def past_limits(self, dataset: str) -> tuple[tuple[str, str], ...]:
+        """The limits under which formats before 4 kept a dataset's answers: epsilon and delta, as stored."""
+        return tuple((epsilon, delta) for epsilon, delta in decided(self._row(dataset)).get(PAST, ()))
+
+    def allocate(
+        self, dataset: str, budget: Budget | None, *, purpose: str = "", analyst: str = "", reason: str = ""
+    ) -> None:
         """Sets the limit of an account; None takes it away, where an account above bounds it.
 
         A limit below what is spent admits nothing more and takes nothing back. The limit of
-        a dataset is part of its contract: sessions then open it with the new budget.
+        a dataset is part of its contract: sessions then open it with the new budget. An account
+        below it is listed by this: names beside it that nobody has opened are refused from then
+        on, unless ``restrict`` has said otherwise.
         """
         scope = Scope(dataset, purpose, analyst)
         if budget is None and not scope.parent:
             raise WrongUse("A dataset without a limit.", allowed="a budget; None only below a dataset")
+        require_reason(reason)
         limit = None if budget is None else _limit_to_json(budget)
         gates = None if budget is None else gates_to_json(Gates.of(budget))
 
         def unit(rows: Rows) -> None:
             books = Books(rows, scope.id)
             books.put(_limited(books.own, limit, gates))
-            books.note("allocate", {"account": scope.id, "limit": limit, "gates": gates})
-            books.save()
+            self._tell(
+                books, "allocate", {"account": scope.id, "limit": limit, "gates": gates} | _listed(books), reason
+            )
 
         self._write(unit)
+
+    def restrict(self, dataset: str, *, closed: bool, reason: str = "") -> None:
+        """Whether only accounts that the owner has opened may spend, or any name that asks.
+
+        Accounts that are there already stay. What is said here stands until it is said again.
+        """
+        self._decide(dataset, {CLOSED: closed}, reason)
+
+    def share_answers(self, dataset: str, *, allowed: bool, reason: str = "") -> None:
+        """Whether an answer that one analyst paid for is given to another, who pays for it too."""
+        self._decide(dataset, {SHARING: allowed}, reason)
 
     def refresh(self, dataset: str, budget: Budget, *, purpose: str = "", analyst: str = "", reason: str) -> None:
         """Closes an account's period and begins the next with a limit of its own.
@@ -77,7 +194,7 @@ class Owner:
             WrongUse: more is spent than the limit in force allows; raise it to what was spent first.
         """
         scope = Scope(dataset, purpose, analyst)
-        _require_reason(reason)
+        require_reason(reason, needed=True)
         limit, gates = _limit_to_json(budget), gates_to_json(Gates.of(budget))
 
         def unit(rows: Rows) -> None:
@@ -91,8 +208,8 @@ class Owner:
             closed = {"limit": json.loads(own.limit) if own.limit else None, "spent": json.loads(own.spent)}
             earlier = canonical_json([*json.loads(own.earlier), closed])
             books.put(_limited(own._replace(spent=charge_text(NOTHING), earlier=earlier), limit, gates))
-            books.note("refresh", {"account": scope.id, "limit": limit, "gates": gates, "reason": reason})
-            books.save()
+            body: dict[str, Json] = {"account": scope.id, "limit": limit, "gates": gates}
+            self._tell(books, "refresh", body | _listed(books), reason)
 
         self._write(unit)
 
@@ -104,43 +221,48 @@ class Owner:
         A charge that executes already is completed: it is paid, and its answer is stored.
         """
         scope = Scope(dataset, purpose, analyst)
-        _require_reason(reason)
+        require_reason(reason, needed=True)
 
         def unit(rows: Rows) -> None:
             books = Books(rows, scope.id)
             books.put(books.own._replace(frozen=reason))
-            books.note("freeze", {"account": scope.id, "reason": reason})
-            books.save()
+            self._tell(books, "freeze", {"account": scope.id}, reason)
 
         self._write(unit)
 
-    def thaw(self, dataset: str, *, purpose: str = "", analyst: str = "") -> int:
+    def thaw(self, dataset: str, *, purpose: str = "", analyst: str = "", reason: str = "") -> int:
         """Undoes ``freeze``, and acknowledges the failures on an account and below it: how many."""
         scope = Scope(dataset, purpose, analyst)
+        require_reason(reason)
 
         def unit(rows: Rows) -> int:
             books = Books(rows, scope.id)
+            require_not_moved(rows, self._store.place)
             seen = [row for row in rows.failures(scope.root) if is_below(row, scope.id)]
             for row in seen:
                 rows.put_charge(row._replace(acknowledged=1))
             books.put(books.own._replace(frozen=""))
-            books.note("thaw", {"account": scope.id, "failures": len(seen)})
-            books.save()
+            self._tell(books, "thaw", {"account": scope.id, "failures": len(seen)}, reason)
             return len(seen)
 
         return self._write(unit)
 
-    def share_answers(self, dataset: str, *, allowed: bool) -> None:
-        """Whether an answer that one analyst paid for is given to another, who pays for it too."""
+    def _decide(self, dataset: str, decision: dict[str, Json], reason: str) -> None:
         scope = Scope(dataset)
+        require_reason(reason)
 
         def unit(rows: Rows) -> None:
             books = Books(rows, scope.id)
-            books.put(books.root._replace(policy=canonical_json({"sharing": allowed})))
-            books.note("policy", {"account": scope.id, "sharing": allowed})
-            books.save()
+            books.put(with_policy(books.root, decision))
+            self._tell(books, "policy", {"account": scope.id, **decision}, reason)
 
         self._write(unit)
+
+    def _tell(self, books: Books, kind: str, body: dict[str, Json], reason: str) -> None:
+        """Writes down an act: what was done, who did it, why."""
+        why: dict[str, Json] = {"reason": reason} if reason else {}
+        books.note(kind, {**body, "actor": self.actor, **why})
+        books.save()
 
     def _row(self, dataset: str) -> AccountRow:
         row = self._store.peek(Scope(dataset).id)
@@ -165,9 +287,28 @@ def is_below(row: ChargeRow, account_id: str) -> bool:
     return account_id in lineage_of(row.account)
 
 
-def _require_reason(reason: str) -> None:
-    if not isinstance(reason, str) or not reason or not reason.isprintable():
-        raise WrongUse(f"reason={reason!r}.", allowed="a text of printable characters, for whoever reads the journal")
+def require_reason(reason: str, *, needed: bool = False) -> None:
+    """Refuses what is no reason, or one of more than 1,000 bytes."""
+    if not isinstance(reason, str) or not reason.isprintable() or (needed and not reason):
+        raise WrongUse(f"reason={reason!r}.", allowed="printable characters, for whoever reads the journal")
+    if len(reason.encode()) > LONGEST_REASON:
+        raise WrongUse(f"A reason of {len(reason.encode())} bytes.", allowed=f"at most {LONGEST_REASON} bytes in UTF-8")
+
+
+def _listed(books: Books) -> dict[str, Json]:
+    """Closes the accounts above one that is given a limit, where nothing else was decided; which these are."""
+    closes = to_close(books.accounts[each] for each in books.lineage[:-1])
+    for each in closes:
+        books.put(with_policy(books.accounts[each], {CLOSED: True}))
+    return {"closes": list[Json](closes)} if closes else {}
+
+
+def _user() -> str:
+    """The user of the operating system whose process this is."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"uid {os.getuid()}"
 
 
 def _limited(row: AccountRow, limit: Json, gates: Json) -> AccountRow:

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stored answers given again: under an idempotency key, to their analyst, or to another one.
+"""Stored answers given again: under an idempotency key, to the account that paid, or to another one.
 
-Sharing between analysts is the owner's policy, off by default. What is shared was released
-already, so the dataset pays nothing; each account of the asker's path that has not paid for
-this answer pays its full cost, so that what one analyst knows is bounded by that analyst's
-account.
+An answer is given to open accounts only. What is given again was released already, so the
+dataset pays nothing; each account of the asker's path that has not paid for this answer pays
+its full cost, so that what an account was told is bounded by its limit. Between purposes of one
+analyst this is always so; between analysts only where the owner's policy shares answers.
 """
 
 import hashlib
-import json
 
-from sfumato.errors import KeyUsed, WrongUse
+from sfumato.errors import InProgress, KeyUsed, WrongUse
 from sfumato.ledger.balance import charge_to_json
+from sfumato.ledger.binding import require_answer, require_key
 from sfumato.ledger.books import Books
 from sfumato.ledger.journal import canonical_json
-from sfumato.ledger.request import Ready
+from sfumato.ledger.policy import SHARING, decided
+from sfumato.ledger.request import Ready, Request
 from sfumato.ledger.store.base import COMMITTED, FORFEITED, VOIDED, AnswerRow, ChargeRow, KeyRow, Rows
 from sfumato.ledger.tree import lineage_of
 
@@ -29,8 +30,9 @@ def bound_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
     bound = rows.key(ready.account, key) if key else None
     if bound is None:
         return None
-    if bound.request != ready.hash:
+    if bound.request not in ready.hashes:
         raise KeyUsed(f"The key {key!r} belongs to another request.", remedy="One key for one request: make a new key.")
+    require_key(rows, bound)
     charge = rows.charge(bound.charge)
     if charge is None:
         raise ValueError("a key without its charge")
@@ -47,12 +49,42 @@ def bind(rows: Rows, ready: Ready, charge_id: str, seq: int) -> None:
         rows.put_key(KeyRow(ready.account, request.key, ready.hash, charge_id, ready.dataset, seq))
 
 
+def own_answer(rows: Rows, request: Request) -> AnswerRow | None:
+    """The answer that the asking account has paid for, under the keys of today or of an earlier format.
+
+    Raises:
+        WrongUse: the key of today is another account's.
+    """
+    account = request.scope.id
+    for keys in request.named:
+        found = rows.answer(keys.question)
+        if found is None:
+            continue
+        if _paid(rows, found).account == account:
+            return found
+        if keys.question == request.question:
+            raise WrongUse("One key of an answer for two accounts.", allowed="a key that names the account")
+    return None
+
+
+def require_unanswered(rows: Rows, ready: Ready) -> None:
+    """Refuses a question that has an answer, or a charge under way."""
+    request = ready.request
+    if bound_answer(rows, ready) or own_answer(rows, request) or rows.under_way(request.question):
+        raise InProgress(
+            "The same question is being answered, or has just been.",
+            remedy="Ask again in a moment: once stored, its answer is free.",
+        )
+
+
 def shared_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
-    """Another analyst's answer to the same question, where the owner shares them."""
-    root = rows.account(ready.dataset)
-    if not ready.request.shared or root is None or not json.loads(root.policy).get("sharing"):
+    """The answer that another account paid for: of the same analyst, or of any where the owner shares them."""
+    request, root = ready.request, rows.account(ready.dataset)
+    if not request.shared or root is None:
         return None
-    return rows.shared_answer(ready.request.shared)
+    analyst = None if decided(root).get(SHARING) else request.analyst
+    found = (rows.shared_answer(keys.shared, analyst) for keys in request.named if keys.shared)
+    return next((row for row in found if row is not None), None)
 
 
 def sharers(account: str, source: str) -> tuple[str, ...]:
@@ -66,13 +98,14 @@ def sharers(account: str, source: str) -> tuple[str, ...]:
 
 
 def give(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
-    """The stored answer to a request: bound to its key, or shared under a new charge."""
+    """The stored answer to a request: bound to its key, or paid for under a new charge."""
     books = Books(rows, ready.account)
     bound = bound_answer(rows, ready)
-    own = bound or rows.answer(ready.request.question)
+    own = require_answer(rows, bound or own_answer(rows, ready.request))
     if own is None:
         found = shared_answer(rows, ready)
         return _share(rows, books, ready, (charge_id, found)) if found else None
+    books.require_open()
     if bound is None and ready.request.key:
         account, key = ready.account, ready.request.key
         seq = books.note("recall", {"account": account, "key": key, "request": ready.hash, "charge": own.charge})
@@ -82,12 +115,14 @@ def give(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
 
 
 def _share(rows: Rows, books: Books, ready: Ready, answer: tuple[str, AnswerRow]) -> bytes:
-    """Gives an answer to an analyst who has not paid for it."""
+    """Gives an answer to an account that has not paid for it."""
     charge_id, found = answer
+    require_answer(rows, found)
     source = _paid(rows, found)
     if source.cost != canonical_json(charge_to_json(ready.cost)):
         raise WrongUse("One shared question with two costs.", allowed="one key of sharing for one question and price")
     books.require_open()
+    books.require_listed()
     payers = sharers(ready.account, source.account)
     books.require(ready.cost, payers)
     books.spend(ready.cost, payers)
@@ -95,7 +130,7 @@ def _share(rows: Rows, books: Books, ready: Ready, answer: tuple[str, AnswerRow]
     seq = books.note("share", ready.body(charge_id, source=source.id, answer=digest))
     row = ready.row(charge_id, seq)._replace(state=COMMITTED, source=source.id)
     rows.put_charge(row)
-    rows.put_answer(AnswerRow(row.question, row.statement, "", charge_id, found.body))
+    rows.put_answer(AnswerRow(row.question, row.statement, "", charge_id, found.body, seq))
     bind(rows, ready, charge_id, seq)
     books.save()
     return found.body

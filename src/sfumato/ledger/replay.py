@@ -2,10 +2,9 @@
 """What the journal implies: every account, charge and key, from the entries alone.
 
 Each charge's cost is computed again from its event. A finished charge is kept as two digests
-of sixteen bytes, its own and its answer's, so that millions fit into memory.
+of sixteen bytes, its own and its answer's, and a number, so that millions fit into memory.
 """
 
-import hashlib
 import json
 import marshal
 from array import array
@@ -26,7 +25,12 @@ from sfumato.ledger.balance import (
     gates_from_text,
     held_text,
 )
+from sfumato.ledger.charge_entry import named, opened_row
+from sfumato.ledger.digests import DIGEST, NUMBER, PLACE, charge_digest, row_digest
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, read_json
+from sfumato.ledger.liveness import moved_reason
+from sfumato.ledger.names import folded
+from sfumato.ledger.policy import CLOSED, DECISIONS, PAST, merged
 from sfumato.ledger.recall import sharers
 from sfumato.ledger.store.base import (
     COMMITTED,
@@ -35,15 +39,13 @@ from sfumato.ledger.store.base import (
     RESERVED,
     VOIDED,
     AccountRow,
-    AnswerRow,
     ChargeRow,
     KeyRow,
     PartRow,
 )
-from sfumato.ledger.tree import UNSTATED, Scope, lineage_of, scope_of
+from sfumato.ledger.tree import Scope, lineage_of
 from sfumato.privacy.event import Json, event_from_json
 
-DIGEST = 16
 _STEPS = {
     "execute": (RESERVED, EXECUTING),
     "commit": (EXECUTING, COMMITTED),
@@ -90,6 +92,8 @@ class Book:
     frozen: str = ""
     policy: str = ""
     earlier: list[Json] = field(default_factory=list)
+    moved: int = 0
+    digest: str = ""
 
     @property
     def held(self) -> Sum:
@@ -101,7 +105,8 @@ class Book:
         return AccountRow(
             *(account_id, Scope.of(account_id).parent, self.contract, self.limit, self.gates),
             *(charge_text(self.spent.charge), held_text(Held(*astuple(self.held))), self.frozen, self.policy),
-            *(canonical_json(self.earlier), seq, head),
+            *(canonical_json(self.earlier), seq, head, folded(account_id)),
+            moved=self.moved,
         )
 
     def is_beyond(self) -> bool:
@@ -143,6 +148,8 @@ class Replay:
     _opened_by: dict[str, "array[int]"] = field(default_factory=lambda: defaultdict(partial(array, "q")))
     # by place: the failures that nobody has acknowledged yet
     _failed: dict[int, Open] = field(default_factory=dict)
+    # by dataset: every limit that it has had, as its keys once named it
+    _limits: dict[str, list[list[str]]] = field(default_factory=dict)
     _costs: dict[bytes, tuple[Charge, dict[str, Json], str]] = field(default_factory=dict)
     # what shared answers refer to: by charge, whose it was, what it cost, its answer
     _sources: dict[str, tuple[str, str, str]] = field(default_factory=dict)
@@ -150,15 +157,17 @@ class Replay:
     @property
     def charges(self) -> int:
         """How many charges there were."""
-        return len(self._ended) // (2 * DIGEST)
+        return len(self._ended) // PLACE
 
     def apply(self, entry: Entry) -> None:
         """What an entry does."""
         act = _ACTS.get(entry.kind)
         if act is None:
-            self.problems.append(f"{_named(entry)} is of an unknown kind")
+            self.problems.append(f"{named(entry)} is of an unknown kind")
         else:
-            act(self, entry, read_json(entry.body))
+            body = read_json(entry.body)
+            act(self, entry, body)
+            self._move(entry, body.get("moved", {}))
         self.heads[entry.chain] = (entry.seq, entry.hash)
 
     def ended(self) -> Iterator[tuple[tuple[str, int], bytes, bytes]]:
@@ -169,7 +178,7 @@ class Replay:
         content, place = bytes(last), 0
         for chain, entries in self._opened_by.items():
             for seq in entries:
-                middle, end = place + DIGEST, place + 2 * DIGEST
+                middle, end = place + DIGEST, place + PLACE
                 yield (chain, seq), content[place:middle], content[middle:end]
                 place = end
 
@@ -195,15 +204,17 @@ class Replay:
         limit = body.get("limit") or {"epsilon": contract["epsilon"], "delta": contract["delta"]}
         root = Scope(contract["dataset"]).id
         if root in self.books or entry.chain not in (root, LEGACY):
-            self.problems.append(f"{_named(entry)} opens the account {root!r} where it cannot be opened")
+            self.problems.append(f"{named(entry)} opens the account {root!r} where it cannot be opened")
         self.books[root] = Book(
-            canonical_json(contract), canonical_json(limit), canonical_json(body["gates"]), policy="{}"
+            *(canonical_json(contract), canonical_json(limit), canonical_json(body["gates"])),
+            policy=canonical_json(body.get("policy", {})),
         )
+        self._limits[root] = [[limit["epsilon"], limit["delta"]]]
 
     def proceed(self, entry: Entry, body: dict[str, Any]) -> None:
         """A dataset's own chain begins after the one that format 1 wrote for all."""
         if self.heads.get(LEGACY) != (body["continues"], body["head"]) or entry.seq != 1:
-            self.problems.append(f"{_named(entry)} does not continue the chain of format 1")
+            self.problems.append(f"{named(entry)} does not continue the chain of format 1")
 
     def reserve(self, entry: Entry, body: dict[str, Any]) -> None:
         """A charge is held on every account of its path, which all admitted it."""
@@ -212,9 +223,9 @@ class Replay:
             book = self.book(each)
             book.taken.move(found.cost, 1)
             if book.is_beyond():
-                self.problems.append(f"account {each!r} has spent beyond its gates at {_named(entry)}")
+                self.problems.append(f"account {each!r} has spent beyond its gates at {named(entry)}")
         if found.row.id in self.open:
-            self.problems.append(f"{_named(entry)} reserves charge {found.row.id} a second time")
+            self.problems.append(f"{named(entry)} reserves charge {found.row.id} a second time")
         self.open[found.row.id] = found
 
     def step(self, entry: Entry, body: dict[str, Any]) -> None:
@@ -222,7 +233,7 @@ class Replay:
         before, after = _STEPS[entry.kind]
         found = self.open.get(body["charge"])
         if found is None or found.state != before or entry.chain not in (LEGACY, found.row.dataset):
-            self.problems.append(f"{_named(entry)} takes a charge to {after} that was not {before}")
+            self.problems.append(f"{named(entry)} takes a charge to {after} that was not {before}")
             return
         found.state, found.reason = after, body.get("reason", "")
         if after == EXECUTING:
@@ -237,7 +248,7 @@ class Replay:
         if after == FORFEITED:
             self._failed[found.place] = found
         answer = body["answer"] if after == COMMITTED else ""
-        self._end(found, answer)
+        self._end(found, answer, entry.seq)
         for part in body.get("parts", ()):
             self.parts += row_digest(PartRow(part, found.row.id, entry.chain, entry.seq))
         if answer and found.row.shared:
@@ -248,16 +259,16 @@ class Replay:
         found = self._opened(entry, body)
         source, paid, answer = self._sources.get(body["source"], ("", "", ""))
         if (paid, answer) != (found.row.cost, body["answer"]):
-            self.problems.append(f"{_named(entry)} shares what is not the answer of {body['source']}")
+            self.problems.append(f"{named(entry)} shares what is not the answer of {body['source']}")
             return
         for each in sharers(found.row.account, source):
             book = self.book(each)
             book.taken.move(found.cost, 1)
             book.spent.move(found.cost, 1)
             if book.is_beyond():
-                self.problems.append(f"account {each!r} has spent beyond its gates at {_named(entry)}")
+                self.problems.append(f"account {each!r} has spent beyond its gates at {named(entry)}")
         found.state = COMMITTED
-        self._end(found, body["answer"])
+        self._end(found, body["answer"], entry.seq)
 
     def recall(self, entry: Entry, body: dict[str, Any]) -> None:
         """An idempotency key is bound to an answer that was there."""
@@ -271,6 +282,10 @@ class Replay:
             book.contract = canonical_json({**json.loads(book.contract), **limit})
         book.limit = "" if limit is None else canonical_json(limit)
         book.gates = "" if gates is None else canonical_json(gates)
+        had = self._limits.get(body["account"])
+        if had is not None and limit is not None and [limit["epsilon"], limit["delta"]] not in had:
+            had.append([limit["epsilon"], limit["delta"]])
+        self._close(body)
 
     def refresh(self, entry: Entry, body: dict[str, Any]) -> None:
         """An account begins another period."""
@@ -291,11 +306,35 @@ class Replay:
         for place, found in list(self._failed.items()):
             if account_id in found.lineage:
                 del self._failed[place]
-                self._end(found, "", acknowledged=1)
+                self._end(found, "", entry.seq, acknowledged=1)
+
+    def arrive(self, entry: Entry, body: dict[str, Any]) -> None:
+        """The ledger has come here: its accounts are as they were before it moved."""
+        book = self.book(body["account"])
+        if not book.frozen.startswith(moved_reason("")):
+            self.problems.append(f"{named(entry)} lets arrive what was not moved")
+        book.frozen = body["frozen"]
 
     def policy(self, entry: Entry, body: dict[str, Any]) -> None:
-        """Whether answers are shared."""
-        self.book(body["account"]).policy = canonical_json({"sharing": body["sharing"]})
+        """What the owner decided besides limits."""
+        if body.get(PAST, self._limits[body["account"]]) != self._limits[body["account"]]:
+            self.problems.append(f"{named(entry)} does not tell the limits that there were")
+        book = self.book(body["account"])
+        book.policy = merged(book.policy, {name: body[name] for name in DECISIONS if name in body})
+        self._close(body)
+
+    def _close(self, body: dict[str, Any]) -> None:
+        for each in body.get("closes", ()):
+            book = self.book(each)
+            book.policy = merged(book.policy, {CLOSED: True})
+
+    def _move(self, entry: Entry, moved: dict[str, list[Any]]) -> None:
+        """The accounts that an entry moved, each with the entry that had moved it before."""
+        for each, (previous, digest) in moved.items():
+            book = self.book(each)
+            if book.moved != previous:
+                self.problems.append(f"{named(entry)} moves account {each!r} from an older state")
+            book.moved, book.digest = entry.seq, digest
 
     def _cost(self, entry: Entry, body: dict[str, Any]) -> tuple[Charge, dict[str, Json], str]:
         """What the event of an entry costs, which must be what the entry says."""
@@ -320,68 +359,24 @@ class Replay:
         row = opened_row(entry, body, text)
         lineage = lineage_of(row.account)
         if entry.chain not in (LEGACY, row.dataset):
-            self.problems.append(f"{_named(entry)} is about an account of another chain")
+            self.problems.append(f"{named(entry)} is about an account of another chain")
         place = len(self._ended)
-        self._ended += bytes(2 * DIGEST)
+        self._ended += bytes(PLACE)
         self._opened_by[entry.chain].append(entry.seq)
         if "key" in body:
             self._bind(entry, body)
         return Open(place, row, cost, lineage)
 
-    def _end(self, found: Open, answer: str, *, acknowledged: int = 0) -> None:
+    def _end(self, found: Open, answer: str, seq: int, *, acknowledged: int = 0) -> None:
         place = found.place
         self._ended[place : place + DIGEST] = found.digest(acknowledged)
         if answer:
             self.answers += 1
-            self._ended[place + DIGEST : place + 2 * DIGEST] = bytes.fromhex(answer)[:DIGEST]
+            self._ended[place + DIGEST : place + PLACE] = bytes.fromhex(answer)[:DIGEST] + seq.to_bytes(NUMBER)
 
     def _bind(self, entry: Entry, body: dict[str, Any]) -> None:
         row = KeyRow(body["account"], body["key"], body["request"], body["charge"], entry.chain, entry.seq)
         self.keys += row_digest(row)
-
-
-def opened_row(entry: Entry, body: dict[str, Any], cost: str) -> ChargeRow:
-    """The charge that a ``reserve`` or ``share`` entry opens, whose cost is given as text."""
-    account_id = body["account"] if "account" in body else Scope(body["dataset"], UNSTATED, body["analyst"]).id
-    scope = scope_of(account_id)
-    return ChargeRow(
-        *(body["charge"], entry.chain, entry.seq, lineage_of(account_id)[0], account_id, scope.analyst, RESERVED),
-        *(body["question"], body["statement"], body.get("shared", ""), cost, body.get("source", ""), "", 0),
-    )
-
-
-def charge_digest(row: ChargeRow, state: str, reason: str, acknowledged: int) -> bytes:
-    """Everything that is stored of a charge but its lease."""
-    text = (
-        f"{row.id}\n{row.chain}\n{row.seq}\n{row.dataset}\n{row.account}\n{row.analyst}\n{state}\n{row.question}\n"
-        f"{row.statement}\n{row.shared}\n{row.cost}\n{row.source}\n{reason}\n{acknowledged}"
-    )
-    return hashlib.sha256(text.encode()).digest()[:DIGEST]
-
-
-def stored_digest(row: ChargeRow) -> bytes:
-    """The digest of a row as it is stored."""
-    return charge_digest(row, row.state, row.reason, row.acknowledged)
-
-
-def answer_digest(row: ChargeRow, answer: AnswerRow | None) -> bytes:
-    """The digest of an answer under the keys of its charge; no answer has the digest zero."""
-    if answer is None:
-        return bytes(DIGEST)
-    shared = "" if row.source else row.shared
-    keys = (answer.charge, answer.question, answer.statement, answer.shared)
-    if keys != (row.id, row.question, row.statement, shared):
-        return b""
-    return hashlib.sha256(answer.body).digest()[:DIGEST]
-
-
-def row_digest(row: KeyRow | PartRow) -> bytes:
-    """Everything that is stored of a key, or of a part."""
-    return hashlib.sha256("\n".join(map(str, row)).encode()).digest()[:DIGEST]
-
-
-def _named(entry: Entry) -> str:
-    return f"entry {entry.seq}" if entry.chain == LEGACY else f"entry {entry.seq} of {entry.chain!r}"
 
 
 _ACTS: dict[str, Callable[[Replay, Entry, dict[str, Any]], None]] = {
@@ -395,5 +390,9 @@ _ACTS: dict[str, Callable[[Replay, Entry, dict[str, Any]], None]] = {
     "freeze": Replay.freeze,
     "thaw": Replay.thaw,
     "policy": Replay.policy,
+    "move": Replay.freeze,
+    "arrive": Replay.arrive,
+    "recover": Replay.freeze,
+    "bind": lambda *_: None,
     **dict.fromkeys(_STEPS, Replay.step),
 }

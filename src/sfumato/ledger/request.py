@@ -16,12 +16,23 @@ from sfumato.privacy.event import Event, Json, event_to_json
 
 
 @dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys of a question as an earlier format of the ledger named them; as in ``Request``."""
+
+    question: str
+    statement: str
+    shared: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """Whose account pays, for which question, for what done to the data.
 
-    ``question`` is the key of one answer to one analyst, ``shared`` the key of the same
+    ``question`` is the key of one answer to one account, ``shared`` the key of the same
     question whoever asks ("" where it may not be shared), ``statement`` the key of what was
-    asked at any price. ``key`` is the caller's idempotency key, if there is one.
+    asked at any price. ``key`` is the caller's idempotency key, if there is one. ``earlier``
+    are the keys under which earlier formats may have stored the answer: it is found by them
+    too, and never stored under them.
 
     Raises:
         WrongUse: a name or a key that cannot be stored: a control character, more than 200 bytes
@@ -36,6 +47,7 @@ class Request:
     purpose: str = UNSTATED
     shared: str = ""
     key: str = ""
+    earlier: tuple[Keys, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("question", "statement", "shared", "key"):
@@ -49,6 +61,11 @@ class Request:
         """The analyst's account."""
         return Scope(self.dataset, self.purpose, self.analyst)
 
+    @property
+    def named(self) -> tuple[Keys, ...]:
+        """Its keys, those of today first."""
+        return Keys(self.question, self.statement, self.shared), *self.earlier
+
 
 @dataclass(frozen=True, slots=True)
 class Ready:
@@ -60,7 +77,7 @@ class Ready:
     cost: Charge
     relations: frozenset[str]
     form: dict[str, Json]
-    hash: str
+    hashes: tuple[str, ...]
 
     @classmethod
     def of(cls, request: Request) -> "Ready":
@@ -81,10 +98,13 @@ class Ready:
             "cost": charge_to_json(cost),
             "event": event,
         }
-        # not of the cost: a part may have been paid for by the time that the same request comes again
-        asked: dict[str, Json] = {name: form[name] for name in ("account", "question", "statement")}
-        digest = hashlib.sha256(canonical_json(asked).encode()).hexdigest() if request.key else ""
-        return cls(request, lineage[-1], lineage[0], cost, relations, form, digest)
+        hashes = tuple(_asked(lineage[-1], each) for each in request.named) if request.key else ()
+        return cls(request, lineage[-1], lineage[0], cost, relations, form, hashes)
+
+    @property
+    def hash(self) -> str:
+        """What an idempotency key is bound to; empty without a key."""
+        return self.hashes[0] if self.hashes else ""
 
     def row(self, charge_id: str, seq: int) -> ChargeRow:
         """The charge, reserved by entry ``seq``; its lease is the ledger's to say."""
@@ -98,6 +118,13 @@ class Ready:
         """What the journal says of the charge."""
         bound: dict[str, Json] = {"key": self.request.key, "request": self.hash} if self.request.key else {}
         return {**self.form, **bound, **more, "charge": charge_id}
+
+
+def _asked(account: str, keys: Keys) -> str:
+    """The hash of who asks for what. Not of the cost: a part may have been paid for by the time that
+    the same request comes again."""
+    form: dict[str, Json] = {"account": account, "question": keys.question, "statement": keys.statement}
+    return hashlib.sha256(canonical_json(form).encode()).hexdigest()
 
 
 # an analyst asks few kinds of questions, many times

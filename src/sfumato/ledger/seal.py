@@ -9,7 +9,7 @@ key (Ed25519, RFC 8032) lies beside a ledger in a file, readable by its owner al
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +23,17 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from sfumato.errors import LedgerCorrupt, LedgerUnavailable, WrongUse
-from sfumato.ledger.books import iso_time
-from sfumato.ledger.journal import canonical_json
+from sfumato.errors import LedgerCorrupt, LedgerIncomplete, LedgerUnavailable, WrongUse, shown
+from sfumato.ledger.binding import account_digest, accounts_digest, digests_at
+from sfumato.ledger.journal import canonical_json, iso_time
 from sfumato.ledger.store.base import Rows, Store
+from sfumato.ledger.store.open_mark import WAY_OUT
 from sfumato.privacy.event import Json
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The last entry of each chain at a moment, signed.
+    """The last entry of each chain at a moment, signed; ``accounts`` is the digest of all accounts then.
 
     Guarantees:
         a head that was altered is refused
@@ -44,6 +45,7 @@ class Head:
     chains: Mapping[str, tuple[int, str]]
     public_key: str
     signature: str
+    accounts: str = ""
 
     @classmethod
     def from_text(cls, text: str) -> "Head":
@@ -56,9 +58,10 @@ class Head:
             form = json.loads(text)
             body = form["head"]
             chains = {str(chain): (int(seq), str(last)) for chain, (seq, last) in body["chains"].items()}
-            head = cls(str(body["ledger"]), str(body["at"]), chains, str(form["public_key"]), str(form["signature"]))
-            key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(head.public_key))
-            key.verify(bytes.fromhex(head.signature), head.message)
+            key, signature, accounts = (str(form["public_key"]), str(form["signature"]), str(body.get("accounts", "")))
+            head = cls(str(body["ledger"]), str(body["at"]), chains, key, signature, accounts)
+            verifier = Ed25519PublicKey.from_public_bytes(bytes.fromhex(head.public_key))
+            verifier.verify(bytes.fromhex(head.signature), head.message)
         except (ValueError, KeyError, TypeError, AttributeError, InvalidSignature):
             raise LedgerCorrupt(
                 "This is no head of a ledger, or it was altered.", remedy="Take another copy."
@@ -78,7 +81,22 @@ class Head:
         return json.dumps(form, indent=2, ensure_ascii=False) + "\n"
 
     def differences(self, rows: Rows) -> Iterator[str]:
-        """Where the chains do not pass through this head."""
+        """Where the chains do not pass through this head, or the accounts do not come from its."""
+        problems = list(self._chain_differences(rows))
+        yield from problems or self._account_differences(rows)
+
+    def _account_differences(self, rows: Rows) -> Iterator[str]:
+        if not self.accounts:
+            return
+        try:
+            then = digests_at(rows, {chain: seq for chain, (seq, _) in self.chains.items()})
+        except LedgerCorrupt as error:
+            yield error.problem
+        else:
+            if accounts_digest(then) != self.accounts:
+                yield f"the accounts are not those of the head of {self.at} and of what was charged since: one was edited"
+
+    def _chain_differences(self, rows: Rows) -> Iterator[str]:
         if not self.chains:
             yield f"the head of {self.at} names no chain: it says nothing"
         for chain, (seq, last) in self.chains.items():
@@ -91,7 +109,8 @@ class Head:
 
     def _body(self) -> dict[str, Json]:
         chains: dict[str, Json] = {chain: [seq, last] for chain, (seq, last) in sorted(self.chains.items())}
-        return {"ledger": self.identity, "at": self.at, "chains": chains}
+        bound: dict[str, Json] = {"accounts": self.accounts} if self.accounts else {}
+        return {"ledger": self.identity, "at": self.at, "chains": chains, **bound}
 
 
 class Signer:
@@ -109,9 +128,9 @@ class Signer:
         """The head of a ledger as it is now."""
         ends = {chain: rows.last_entry(chain) for chain in rows.chains()}
         chains = {chain: (entry.seq, entry.hash) for chain, entry in ends.items() if entry}
-        at, public = iso_time(rows.now()), self.public_key
-        unsigned = Head(identity, at, chains, public, "")
-        return Head(identity, at, chains, public, self._key.sign(unsigned.message).hex())
+        at, accounts = iso_time(rows.now()), accounts_digest({row.id: account_digest(row) for row in rows.accounts()})
+        unsigned = Head(identity, at, chains, self.public_key, "", accounts)
+        return replace(unsigned, signature=self._key.sign(unsigned.message).hex())
 
 
 class Beside:
@@ -136,15 +155,14 @@ class Beside:
         """Refuses a ledger that is behind the head that was left beside it.
 
         Raises:
-            LedgerCorrupt: it is; says how the owner overrides.
+            LedgerIncomplete: it is; says how the owner overrides.
         """
         head = self.head()
         found = store.read(lambda rows: list(head.differences(rows))) if head else []
         if found:
-            raise LedgerCorrupt(
-                f"The ledger {self._place!r} forgets what was spent: {found[0]}.",
-                remedy="Restore the newest copy. If it is lost, the owner may remove the file "
-                f"{str(self._head)!r}, and with it the promise about what this copy does not know.",
+            raise LedgerIncomplete(
+                f"The ledger {shown(self._place)} forgets what was spent: {found[0]}.",
+                remedy=f"Restore the newest copy. If it is lost: {WAY_OUT}",
             )
 
     def keep(self, store: Store) -> None:
@@ -169,11 +187,11 @@ def _read_key(path: str | Path) -> Ed25519PrivateKey:
     try:
         key: Any = load_pem_private_key(Path(path).read_bytes(), None)
     except OSError as error:
-        raise LedgerUnavailable(f"The key {str(path)!r} cannot be read ({error.strerror}).") from None
+        raise LedgerUnavailable(f"The key {shown(path)} cannot be read ({error.strerror}).") from None
     except (ValueError, TypeError):
         key = None
     if not isinstance(key, Ed25519PrivateKey):
-        raise WrongUse(f"The file {str(path)!r} holds no Ed25519 key.", allowed="a private key in PEM, unencrypted")
+        raise WrongUse(f"The file {shown(path)} holds no Ed25519 key.", allowed="a private key in PEM, unencrypted")
     return key
 
 
@@ -182,5 +200,5 @@ def _make_key(path: str | Path) -> Ed25519PrivateKey:
     try:
         write_durably(path, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     except OSError as error:
-        raise LedgerUnavailable(f"No key can be kept at {str(path)!r} ({error.strerror}).") from None
+        raise LedgerUnavailable(f"No key can be kept at {shown(path)} ({error.strerror}).") from None
     return key

@@ -9,18 +9,20 @@ on others may close a charge. Proof: spend.proof.md.
 
 import hashlib
 import json
-import threading
 from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from sfumato.errors import AccountFrozen, InProgress, LeaseExpired, LedgerError, LedgerUnavailable
+from sfumato.accounting.filter import NOTHING
+from sfumato.errors import AccountFrozen, LeaseExpired, LedgerError, LedgerUnavailable
 from sfumato.ledger.balance import Balance, charge_from_text
-from sfumato.ledger.books import Books, balance_of
+from sfumato.ledger.binding import require_answer
+from sfumato.ledger.books import Books, balance_of, require_open
+from sfumato.ledger.closing import close_for, close_overdue, forfeit, void
+from sfumato.ledger.liveness import require_live
 from sfumato.ledger.owner import Owner, readable
-from sfumato.ledger.recall import bind, bound_answer, give, shared_answer
+from sfumato.ledger.recall import bind, bound_answer, give, own_answer, require_unanswered, shared_answer
 from sfumato.ledger.request import Ready, Request
 from sfumato.ledger.seal import Beside, Head
 from sfumato.ledger.standing import Standing, standing_of
@@ -38,17 +40,16 @@ from sfumato.ledger.store.base import (
 )
 from sfumato.ledger.store.open import open_store
 from sfumato.ledger.tree import Scope
+from sfumato.ledger.turns import Turns
 from sfumato.metadata.contract import Contract
 from sfumato.noise.entropy import token
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
 
 LEASE = timedelta(hours=1)
-EXPIRED = "expired"
+EXPIRED, EXCHANGED = "expired", "exchanged"
 _COUNTED = ("engine", "crash", EXPIRED)
 _FAILURES_BEFORE_FREEZE = 3
-# How many ended leases one unit of work closes.
-_SWEEP = 64
 
 
 class Ledger(Owner):
@@ -62,15 +63,19 @@ class Ledger(Owner):
         three failures freeze the account
         an ended lease never gives back what was read
         a shared answer is paid by everybody but those who paid it
+        several charges are taken together or not at all
+        a charge is exchanged for a dearer one only if that is admitted
     """
 
     def __init__(self, store: Store, *, lease: timedelta = LEASE) -> None:
         self._store = store
         self._lease = int(lease / timedelta(milliseconds=1))
-        self._asking = threading.Lock()
+        # a lock for each question, held while it is charged and answered
+        self.turns = Turns()
         self._beside = Beside(store.place) if store.exclusive else None
         try:
             if not store.read_only:
+                require_live(store)
                 self.require_newest()
                 self._recover()
         except BaseException:
@@ -83,10 +88,8 @@ class Ledger(Owner):
     ) -> "Ledger":
         """The ledger in a file, or behind a postgresql:// address; made if it is not there.
 
-        ``read_only``: for whoever may or will only look: it must be there, nothing of it is
-        changed, and what would change it raises ``LedgerReadOnly``. A file needs no write
-        access then, and a role of a server only SELECT. Only ``verify`` looks at the head that
-        lies beside a file.
+        ``read_only``: it must be there, nothing of it is changed, and what would change it raises
+        ``LedgerReadOnly``. It takes no write access, and only ``verify`` looks at the head beside it.
         """
         return cls(open_store(place, create=create, read_only=read_only), lease=lease)
 
@@ -94,10 +97,6 @@ class Ledger(Owner):
     def store(self) -> Store:
         """The rows, for reading (``verify``)."""
         return self._store
-
-    def one_at_a_time(self) -> AbstractContextManager[object]:
-        """Held while a question is charged and answered, so that none is paid for twice."""
-        return self._asking
 
     def close(self) -> None:
         """Signs what is there, and lets another process have it."""
@@ -110,20 +109,12 @@ class Ledger(Owner):
             self._store.close()
 
     def require_newest(self) -> None:
-        """Refuses a ledger in a file that is behind the head that was left beside it.
-
-        Raises:
-            LedgerCorrupt: it is; says how the owner overrides.
-        """
+        """Refuses a ledger in a file that is behind the head that was left beside it (LedgerCorrupt)."""
         if self._beside is not None:
             self._beside.require_not_older(self._store)
 
     def heads_beside(self) -> list[Head]:
-        """The head that was left beside a file, if there is one.
-
-        Raises:
-            LedgerCorrupt: what lies there is none.
-        """
+        """The head that was left beside a file, if there is one (LedgerCorrupt: what lies there is none)."""
         found = self._beside.head() if self._beside is not None else None
         return [found] if found else []
 
@@ -145,6 +136,12 @@ class Ledger(Owner):
         """What the account of a dataset has spent, reserved and left."""
         return readable(lambda: balance_of(self._row(dataset)))
 
+    def balances(self, dataset: str, purpose: str = "", analyst: str = "") -> list[Balance]:
+        """Of every account of a path that has a limit, the dataset's first: all have to admit a charge."""
+        self._row(dataset)
+        rows = (self._store.peek(each) for each in Scope(dataset, purpose, analyst).lineage)
+        return readable(lambda: [balance_of(row) for row in rows if row is not None and row.gates])
+
     def standing(self, dataset: str, purpose: str = "", analyst: str = "") -> Standing:
         """How an account stands, and what all accounts above it leave to it."""
         lineage = Scope(dataset, purpose, analyst).lineage
@@ -157,35 +154,61 @@ class Ledger(Owner):
         return readable(lambda: [standing_of(Scope.of(each).lineage, rows.get) for each in rows])
 
     def answer(self, question: str) -> bytes | None:
-        """The stored answer to a question; free."""
-        return _body(self._store.read(lambda rows: rows.answer(question)))
+        """The stored answer under a key; free."""
+        return self._given(lambda rows: rows.answer(question))
 
-    def first_answer(self, statement: str) -> bytes | None:
-        """The earliest stored answer to a statement, at any cost; free."""
-        return _body(self._store.read(lambda rows: rows.first_answer(statement)))
+    def first_answer(self, statements: Sequence[str], account: str) -> bytes | None:
+        """The earliest stored answer of an account to a statement, by any of its keys, at any cost; free."""
 
-    def released(self, parts: Sequence[str]) -> dict[str, list[bytes]]:
-        """The stored answers in which parts were released, by the key of the part, the earliest first; free."""
-        return self._store.read(lambda rows: {part: [row.body for row in rows.released(part)] for part in parts})
+        def find(rows: Rows) -> AnswerRow | None:
+            return next(filter(None, (rows.first_answer(each, account) for each in statements)), None)
+
+        return self._given(find)
+
+    def released(self, parts: Sequence[str], account: str) -> dict[str, list[bytes]]:
+        """The stored answers of an account in which parts were released, by part, the earliest first; free."""
+
+        def find(rows: Rows) -> dict[str, list[bytes]]:
+            found = {part: rows.released(part, account) for part in parts}
+            for row in {row.charge: row for each in found.values() for row in each}.values():
+                require_answer(rows, row)
+            return {part: [row.body for row in each] for part, each in found.items()}
+
+        return readable(lambda: self._store.read(find))
+
+    def _given(self, find: Callable[[Rows], AnswerRow | None]) -> bytes | None:
+        """The bytes of an answer, if they are those that were committed."""
+        return _body(readable(lambda: self._store.read(lambda rows: require_answer(rows, find(rows)))))
+
+    def holds(self, request: Request) -> bool:
+        """Whether the asking account has the answer to a request already."""
+        return self.own_answer(request) is not None
+
+    def own_answer(self, request: Request) -> bytes | None:
+        """The answer that the asking account has paid for; free."""
+        return _body(readable(lambda: self._store.read(lambda rows: own_answer(rows, request))))
 
     def recall(self, request: Request) -> bytes | None:
         """The stored answer to a request, or None where it has to be asked.
 
-        Free, but for an answer that another analyst paid for, where the owner's policy shares
-        it: the accounts that have not paid for it pay its full cost, the dataset nothing.
+        Free for the account that paid for it. An answer that the same analyst paid for elsewhere,
+        or any analyst where the owner's policy shares them: the accounts that have not paid for it
+        pay its full cost, the dataset nothing.
 
         Raises:
             KeyUsed: the idempotency key is bound to something else.
-            BudgetExceeded, AccountFrozen: a shared answer that an account cannot pay for.
+            AccountFrozen: an account of the path is frozen: it is given no stored answer either.
+            BudgetExceeded: an account that has not paid cannot.
         """
         ready = Ready.of(request)
 
         def find(rows: Rows) -> tuple[AnswerRow | None, bool]:
             bound = bound_answer(rows, ready)
-            own = bound or rows.answer(request.question)
-            if own is not None:
-                return own, bool(request.key) and bound is None
-            return None, shared_answer(rows, ready) is not None
+            own = bound or own_answer(rows, request)
+            if own is None:
+                return None, shared_answer(rows, ready) is not None
+            require_open(filter(None, map(rows.account, request.scope.lineage)))
+            return require_answer(rows, own), bool(request.key) and bound is None
 
         found, to_write = readable(lambda: self._store.read(find))
         if not to_write:
@@ -202,8 +225,40 @@ class Ledger(Owner):
             InProgress: the same question is being answered, or has just been; ask again.
             KeyUsed: the idempotency key is bound to something else.
         """
-        ready, charge_id = Ready.of(request), token()
-        return self._write(lambda rows: self._reserve(rows, ready, charge_id))
+        return self.reserve_all([request])[0]
+
+    def reserve_all(self, requests: Sequence[Request]) -> list[str]:
+        """Takes the costs of several requests together, or none of them; the ids of the charges.
+
+        Raises:
+            As ``reserve``, and then nothing was taken; what a refusal names as the cost is the sum.
+        """
+        ready = [(Ready.of(each), token()) for each in requests]
+
+        def unit(rows: Rows) -> list[str]:
+            if len(ready) > 1:
+                self._require_together(rows, [each for each, _ in ready])
+            return [self._reserve(rows, *each) for each in ready]
+
+        return self._write(unit)
+
+    def exchange(self, charge_id: str, request: Request) -> str:
+        """Voids a reserved charge and takes the cost of a request, in one unit; the id of the new charge.
+
+        What costs no more than the voided charge, in epsilon, rho and delta, finds room for it.
+
+        Raises:
+            As ``reserve``; then the charge stays as it was.
+            LeaseExpired: the charge was voided meanwhile.
+        """
+        ready, other = Ready.of(request), token()
+
+        def unit(rows: Rows) -> str:
+            books, row = self._at(rows, charge_id, RESERVED, VOIDED)
+            void(rows, books, row, EXCHANGED)
+            return self._reserve(rows, ready, other)
+
+        return self._write(unit)
 
     def execute(self, charge_id: str) -> None:
         """The durable mark after which there is no refund; the data may be read now.
@@ -218,7 +273,7 @@ class Ledger(Owner):
             try:
                 books.require_open()
             except AccountFrozen as frozen:
-                _void(rows, books, row, "frozen")
+                void(rows, books, row, "frozen")
                 return frozen
             rows.put_charge(row._replace(state=EXECUTING, lease_until=rows.now() + self._lease))
             books.note("execute", {"charge": charge_id})
@@ -240,8 +295,8 @@ class Ledger(Owner):
             books, row = self._at(rows, charge_id, EXECUTING, COMMITTED)
             rows.put_charge(row._replace(state=COMMITTED))
             books.settle(charge_from_text(row.cost))
-            rows.put_answer(AnswerRow(row.question, row.statement, row.shared, row.id, body))
             seq = books.note("commit", {"charge": charge_id, "answer": digest} | ({"parts": parts} if parts else {}))
+            rows.put_answer(AnswerRow(row.question, row.statement, row.shared, row.id, body, seq))
             rows.put_parts([PartRow(str(part), charge_id, row.dataset, seq) for part in parts])
             books.save()
 
@@ -252,7 +307,7 @@ class Ledger(Owner):
 
         def unit(rows: Rows) -> None:
             books, row = self._at(rows, charge_id, EXECUTING, FORFEITED)
-            _forfeit(rows, books, row, reason)
+            forfeit(rows, books, row, reason)
 
         self._write(unit)
 
@@ -261,7 +316,7 @@ class Ledger(Owner):
 
         def unit(rows: Rows) -> None:
             books, row = self._at(rows, charge_id, RESERVED, VOIDED)
-            _void(rows, books, row, "")
+            void(rows, books, row, "")
 
         self._write(unit)
 
@@ -279,7 +334,7 @@ class Ledger(Owner):
     def _close_all(self, until: Callable[[Rows], int | None], reason: str) -> int:
         closed = 0
         while found := self._store.read(lambda rows: rows.overdue(until(rows), 1)):
-            closed += self._write(partial(_close, until, found[0].dataset, reason))
+            closed += self._write(partial(close_for, until, found[0].dataset, reason))
         return closed
 
     def _reserve(self, rows: Rows, ready: Ready, charge_id: str) -> str:
@@ -292,12 +347,9 @@ class Ledger(Owner):
         books = Books(rows, ready.account, ahead)
         if close_overdue(rows, rows.now(), ready.dataset, EXPIRED):
             books = Books(rows, ready.account)
-        if bound_answer(rows, ready) or rows.answer(question) or rows.under_way(question):
-            raise InProgress(
-                "The same question is being answered, or has just been.",
-                remedy="Ask again in a moment: once stored, its answer is free.",
-            )
+        require_unanswered(rows, ready)
         books.require_relation(ready.relations)
+        books.require_listed()
         books.require_open()
         self._require_sound(rows, ready)
         books.require(ready.cost, books.lineage)
@@ -307,6 +359,14 @@ class Ledger(Owner):
         bind(rows, ready, charge_id, seq)
         books.save()
         return charge_id
+
+    def _require_together(self, rows: Rows, ready: Sequence[Ready]) -> None:
+        """Refuses several requests of one account, all of which are new, whose sum it does not admit."""
+        close_overdue(rows, rows.now(), ready[0].dataset, EXPIRED)
+        books = Books(rows, ready[0].account)
+        for each in ready:
+            require_unanswered(rows, each)
+        books.require(sum((each.cost for each in ready), NOTHING), books.lineage)
 
     def _require_sound(self, rows: Rows, ready: Ready) -> None:
         """Refuses an analyst whose questions have failed three times since the owner last looked."""
@@ -334,46 +394,6 @@ class Ledger(Owner):
                 remedy="Ask again. What was computed meanwhile is not released.",
             )
         raise LedgerUnavailable(f"Charge {charge_id} is {row.state}, not {before}; it cannot become {after}.")
-
-
-def close_overdue(rows: Rows, until: int | None, dataset: str, reason: str) -> int:
-    """Ends charges of a dataset whose lease ended at ``until`` (None: all that are open).
-
-    What was only reserved is voided, for nothing was read; the rest is forfeited.
-    """
-    oldest = rows.overdue(None, 1, dataset)
-    if not oldest or (until is not None and oldest[0].lease_until > until):
-        return 0
-    # under the lock of the dataset nothing moves: what is still overdue then, stays so
-    rows.lock([dataset])
-    closed = rows.overdue(until, _SWEEP, dataset)
-    for row in closed:
-        books = Books(rows, row.account)
-        if row.state == RESERVED:
-            _void(rows, books, row, reason)
-        else:
-            _forfeit(rows, books, row, reason)
-    return len(closed)
-
-
-def _close(until: Callable[[Rows], int | None], dataset: str, reason: str, rows: Rows) -> int:
-    return close_overdue(rows, until(rows), dataset, reason)
-
-
-def _void(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
-    """reserved -> voided: every account gets the cost back."""
-    rows.put_charge(row._replace(state=VOIDED, reason=reason))
-    books.let_go(charge_from_text(row.cost))
-    books.note("void", {"charge": row.id, "reason": reason} if reason else {"charge": row.id})
-    books.save()
-
-
-def _forfeit(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
-    """executing -> forfeited: every account has spent the cost."""
-    rows.put_charge(row._replace(state=FORFEITED, reason=reason))
-    books.settle(charge_from_text(row.cost))
-    books.note("forfeit", {"charge": row.id, "reason": reason})
-    books.save()
 
 
 def _body(row: AnswerRow | None) -> bytes | None:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from sfumato.accounting.filter import Charge, Left
 from sfumato.ledger.balance import charge_from_json, charge_from_text, held_from_text
 from sfumato.ledger.books import balance_of, child
+from sfumato.ledger.policy import SHARING, decided
 from sfumato.ledger.store.base import AccountRow
 from sfumato.ledger.tree import Scope
 from sfumato.privacy.budget import Budget
@@ -62,7 +63,7 @@ def standing_of(lineage: Sequence[str], find: Callable[[str], AccountRow | None]
         held_from_text(own.held).charge,
         left,
         next((f"{row.id}: {row.frozen}" for row in rows if row.frozen), ""),
-        bool(json.loads(rows[0].policy).get("sharing")),
+        bool(decided(rows[0]).get(SHARING)),
         tuple(
             Period(limit_of(json.dumps(each["limit"])), charge_from_json(each["spent"]))
             for each in json.loads(own.earlier)

@@ -12,9 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sfumato.errors import LedgerCorrupt, SfumatoError
+from sfumato.ledger.binding import account_digest
+from sfumato.ledger.digests import DIGEST, answer_digest, row_digest, stored_digest
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, is_intact
 from sfumato.ledger.pins import Pin
-from sfumato.ledger.replay import DIGEST, Replay, answer_digest, row_digest, stored_digest
+from sfumato.ledger.replay import Replay
 from sfumato.ledger.seal import Head
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import AccountRow, AnswerRow, ChargeRow, Rows
@@ -109,11 +111,13 @@ def _compare_accounts(rows: Rows, replay: Replay) -> None:
             replay.problems.append(f"account {each!r} is in only one of the journal and the table")
         else:
             replay.problems += [f"account {each!r} {what}" for what in _account_differences(mine, theirs)]
+            if account_digest(theirs) != replay.books[each].digest:
+                replay.problems.append(f"account {each!r} is not bound by the entry that last moved it")
 
 
 def _account_differences(stored: AccountRow, said: AccountRow) -> Iterator[str]:
-    if (stored.parent, stored.contract, stored.limit, stored.gates) != (
-        *(said.parent, said.contract, said.limit, said.gates),
+    if (stored.parent, stored.contract, stored.limit, stored.gates, stored.folded) != (
+        *(said.parent, said.contract, said.limit, said.gates, said.folded),
     ):
         yield "does not have the contract and the limit of the journal"
     if (stored.spent, stored.held, stored.earlier) != (said.spent, said.held, said.earlier):
@@ -122,6 +126,8 @@ def _account_differences(stored: AccountRow, said: AccountRow) -> Iterator[str]:
         yield "does not have the state that the owner gave it"
     if (stored.seq, stored.head) != (said.seq, said.head):
         yield "does not end its chain where the journal does"
+    if stored.moved != said.moved:
+        yield "does not name the entry that last moved it"
 
 
 def _compare_charges(rows: Rows, replay: Replay) -> None:

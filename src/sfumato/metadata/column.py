@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from sfumato.errors import InvalidDeclaration
+from sfumato.errors import InvalidDeclaration, shown
 from sfumato.exact.rational import Number, decimal_text, power_of_two_at_most, to_fraction
 from sfumato.exact.rounding import float_up
 
@@ -22,7 +22,7 @@ EPOCH = datetime.date(1970, 1, 1)
 # Codes beyond 2^52 steps would not be exact as doubles inside an engine.
 MAX_CODE = 2**52
 # RULES 12: a lattice of about a million steps, far below any noise.
-_LATTICE_STEPS = 2**20
+LATTICE_STEPS = 2**20
 
 Markers: TypeAlias = tuple[str, ...] | None
 
@@ -78,7 +78,7 @@ class Real(_Coded):
         self, lower: Number, upper: Number, *, step: Number | None = None, missing: str | Sequence[str] | None = None
     ) -> None:
         low, high = _bounds(lower, upper)
-        unit = power_of_two_at_most((high - low) / _LATTICE_STEPS) if step is None else to_fraction("step", step)
+        unit = power_of_two_at_most((high - low) / LATTICE_STEPS) if step is None else to_fraction("step", step)
         if not 0 < unit <= high - low:
             raise InvalidDeclaration(f"A step of {step}.", allowed="greater than 0 and at most upper - lower")
         if round(low / unit) == round(high / unit) or not 1e-300 < float_up(unit) < 1e300:
@@ -111,7 +111,7 @@ class Date(_Coded):
         low, high = date_code(lower), date_code(upper)
         if low is None or high is None or low >= high:
             raise InvalidDeclaration(
-                f"Date({lower!r}, {upper!r}).",
+                f"Date({shown(lower)}, {shown(upper)}).",
                 allowed="two ISO dates, '1900-01-01', the lower one before the upper one",
             )
         _set_codes(self, low, high, Fraction(1), missing)
@@ -274,7 +274,7 @@ def _markers(given: str | Sequence[str] | None, name: str = "missing") -> Marker
         return None
     markers = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list | tuple | set) else (None,)
     if not all(isinstance(marker, str) for marker in markers):
-        raise InvalidDeclaration(f"{name}={given!r}.", allowed="a text such as 'N', or several")
+        raise InvalidDeclaration(f"{name}={shown(given)}.", allowed="a text such as 'N', or several")
     # the order of a set is another one in each process, and a plan with another order another plan
     return tuple(sorted(markers)) if isinstance(given, set) else markers
 

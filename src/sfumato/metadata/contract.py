@@ -19,6 +19,7 @@ class Contract:
 
     Guarantees:
         another contract is refused
+        no limit is part of what an answer depends on
     """
 
     dataset: str
@@ -35,13 +36,11 @@ class Contract:
 
     def to_json(self) -> dict[str, Json]:
         """The stored form."""
-        return {
-            "dataset": self.dataset,
-            "relation": self.relation,
-            "units": dict(self.units),
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-        }
+        return self.about_data() | {"epsilon": self.epsilon, "delta": self.delta}
+
+    def about_data(self) -> dict[str, Json]:
+        """What an answer depends on of the contract: everything but the limits (RULES 21)."""
+        return {"dataset": self.dataset, "relation": self.relation, "units": dict(self.units)}
 
     def require_same(self, stored: Mapping[str, object]) -> None:
         """Refuses where the ledger has this dataset under another contract."""

@@ -51,15 +51,19 @@ class Mean:
 @dataclass(frozen=True, slots=True)
 class Variance:
     """VARIANCE(value): the triple (sum of u^2, of 2u(w-u), of (w-u)^2), which adds up to w^2 a
-    row; u as for ``Mean`` but in at most 2^10 levels, each of ``coarse`` codes."""
+    row; u as for ``Mean`` but in at most ``grid`` levels, each of ``coarse`` codes.
+
+    A level is less than a millionth of the range, and what it moves is inside every interval.
+    """
 
     value: Value
+    grid: int = 2**21
 
     @property
     def coarse(self) -> int:
         """How many codes a level has."""
         kind = self.value.numeric
-        return -(-(kind.upper_code - kind.lower_code) // _LEVELS)
+        return -(-(kind.upper_code - kind.lower_code) // self.grid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,6 @@ class Quantiles:
 Linear: TypeAlias = CountRows | CountValues | Sum | Mean | Variance
 Aggregate: TypeAlias = Linear | CountUnits | CountDistinct | Quantiles
 
-_LEVELS = 2**10
 _LEAVES = 2**10
 
 

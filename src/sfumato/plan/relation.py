@@ -10,9 +10,10 @@ a scan prefixes the names of its table, so that each is unique in the tree.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 from typing import TypeAlias
 
-from sfumato.metadata.column import Column, Integer, Text
+from sfumato.metadata.column import MAX_CODE, Column, Integer, Text
 from sfumato.plan.owner import Owner
 from sfumato.plan.scalar import Field, Member, Scalar
 from sfumato.plan.span import confine
@@ -91,13 +92,21 @@ class Summary(Enum):
     COUNT_VALUES = "count values"
     COUNT_DISTINCT = "count distinct"
     SUM = "sum"
+    MEAN = "mean"
     MINIMUM = "min"
     MAXIMUM = "max"
 
 
+# The largest denominator of the number of steps of a mean in one of its value.
+MAX_UNDER = 2**30
+
+
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """A column of ``PerUnit``: a summary of ``value``, cut to the range of the column's type."""
+    """A column of ``PerUnit``: a summary of ``value``, cut to the range of the column's type.
+
+    A mean is rounded to the nearest step of that type, half up; the others keep the steps of the value.
+    """
 
     column: Column
     summary: Summary
@@ -110,6 +119,21 @@ class Computed:
             raise ValueError(f"{self.summary.value} has no such value")
         if isinstance(self.column.type, Text):
             raise ValueError(f"{self.column.name} is a text")
+        if self.summary is Summary.MEAN and not self._is_computable():
+            raise ValueError(f"{self.column.name} has steps that 128 bits cannot compute a mean on")
+
+    def _is_computable(self) -> bool:
+        """Whether the sum of a unit's rows keeps within 2^119 on the steps of the mean."""
+        assert self.value is not None and not isinstance(self.value.type, Text), "asked of a mean"
+        size = max(abs(self.value.type.lower_code), abs(self.value.type.upper_code))
+        return self.finer.denominator <= MAX_UNDER and self.finer * size <= MAX_CODE
+
+    @property
+    def finer(self) -> Fraction:
+        """How many codes of a mean are one code of its value."""
+        assert self.value is not None and not isinstance(self.value.type, Text), "asked of a mean"
+        assert not isinstance(self.column.type, Text), "a plan computes no text"
+        return self.value.type.step / self.column.type.step
 
 
 @dataclass(frozen=True, slots=True)

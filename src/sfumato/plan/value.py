@@ -15,7 +15,8 @@ class Value:
     """What an aggregate or a key reads of a row.
 
     ``name`` is what it is called in titles and messages, and no part of what it is: values that
-    differ in their names alone are equal.
+    differ in their names alone are equal. ``rounding``: by how much computing its expression on
+    lattices may have moved it, which follows from the expression.
 
     Guarantees:
         the codes lie within the declared range
@@ -30,6 +31,7 @@ class Value:
     name: str = field(compare=False)
     type: ColumnType
     expression: Scalar
+    rounding: Fraction = field(default=Fraction(0), compare=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.type, Text):

@@ -58,6 +58,7 @@ class Reading:
     Quantiles: leaf j stands for ``lower`` + ``span`` j; ``unit`` is the worth of a weight in rows.
     Means and quantiles are at most ``upper``: the last level of a grid may reach beyond the range.
     ``least``: the lower end of the range of quantiles; ``lower`` is the middle of its first leaf.
+    ``rounding``: how far a value may be from the middle of its level.
     """
 
     kind: Kind
@@ -67,6 +68,7 @@ class Reading:
     upper: Fraction = Fraction(0)
     is_date: bool = False
     least: Fraction = Fraction(0)
+    rounding: Fraction = Fraction(0)
 
 
 def reading_of(aggregate: Aggregate, fine: int) -> Reading:
@@ -82,7 +84,8 @@ def reading_of(aggregate: Aggregate, fine: int) -> Reading:
             kind = Kind.VARIANCE if degree == 2 else Kind.MEAN
             upper = value.numeric.upper_code * value.step
             span = width * coarse * value.step
-            return Reading(kind, Fraction(1, fine * width**degree), middle * value.step, span, upper)
+            unit, rounding = Fraction(1, fine * width**degree), Fraction(coarse - 1, 2) * value.step
+            return Reading(kind, unit, middle * value.step, span, upper, rounding=rounding)
         case Quantiles(value):
             kind_of = value.type
             assert not isinstance(kind_of, Text), "lowering admits no text here"
@@ -144,15 +147,25 @@ class Released:
         if statistic is Statistic.COUNT:
             return self._around(row, (read.unit,) * len(values), miss)
         if statistic is Statistic.SUM:
-            return self._around(row, self._sum_coefficients, miss)
+            return self._sum_interval(row, miss)
         if statistic in _SPREAD:
             return self._spread_interval(row, statistic, miss)
         low, high = self._mean_shares(row, miss)
-        return read.lower + read.span * low, min(read.lower + read.span * high, read.upper)
+        least, far = read.lower - read.rounding, read.rounding
+        return max(read.lower + read.span * low - far, least), min(read.lower + read.span * high + far, read.upper)
 
     def rank_error(self, place: int, miss: Fraction) -> Fraction:
         """Rows within which a quantile's ranks hold its level, with probability >= 1 - miss."""
         return union(self.leaves - 1, 1 - miss) / self.rates[place] * self.reading.unit
+
+    def _sum_interval(self, row: int, miss: Fraction) -> Range:
+        """Each row may add up to its rounding; how many there are at most is read off the same noise."""
+        if not self.reading.rounding:
+            return self._around(row, self._sum_coefficients, miss)
+        low, high = self._around(row, self._sum_coefficients, miss / 2)
+        _, rows = self._around(row, (self.reading.unit,) * len(self.values[row]), miss / 2)
+        far = self.reading.rounding * max(rows, Fraction(0))
+        return low - far, high + far
 
     def _around(self, row: int, coefficients: tuple[Fraction, ...], miss: Fraction) -> Range:
         assert self.noise is not None, "asked of additive releases only"
@@ -203,9 +216,13 @@ class Released:
         fewest = max((sum(values) - len(values) * far) * self.reading.unit, Fraction(2))
         factor = fewest / (fewest - 1) if statistic in _SAMPLE else Fraction(1)
         low, high = found.lower * square, found.upper * square * factor
-        if statistic not in _ROOT:
+        if statistic not in _ROOT and not self.reading.rounding:
             return low, high
-        return sqrt_down(low) if low else low, sqrt_up(high) if high else high
+        # moving each value by so much moves their deviation by no more, that of a sample by at most twice as much
+        moved = self.reading.rounding * (2 if statistic in _SAMPLE else 1)
+        least = max((sqrt_down(low) if low else low) - moved, Fraction(0))
+        most = (sqrt_up(high) if high else high) + moved
+        return (least, most) if statistic in _ROOT else (least**2, most**2)
 
 
 @lru_cache(maxsize=64)

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 
-from sfumato.exact.rational import decimal_text
+from sfumato.exact.rational import decimal_text, two_digits
 from sfumato.metadata.column import Column, Date, Integer, Real, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import (
@@ -20,10 +20,12 @@ from sfumato.plan.relation import Computed, Semi, Summary, is_single, predicates
 from sfumato.plan.scope import is_one_group, nodes
 from sfumato.plan.show import title
 from sfumato.plan.status import Bounded
+from sfumato.plan.value import Value
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.unit import Relation
 from sfumato.query.choose import Planned
 from sfumato.query.origin import Origin, origin
+from sfumato.sql.compare import NEGLIGIBLE
 from sfumato.sql.per_unit import UNLIMITED
 
 # What a sub-query may compute of a unit that has more rows than its limits allow.
@@ -171,6 +173,7 @@ def bias(bounded: Bounded) -> list[str]:
             f"{word}: {name} is {done} as declared: clipped to its bounds, on its steps." for name in _bounds(read)
         ]
         lines += [f"{word}: {what} is cut to {ends}." for what, ends in _cuts(read)]
+    lines += [line for key in keys for line in _rounded("GROUP BY", key.value)]
     dropped = [key.value.name for key in keys if key.codes is not None and not key.missing]
     if dropped:
         lines.append(f"Rows where {' or '.join(dropped)} is missing or not a declared value are in no group.")
@@ -202,6 +205,7 @@ def _bias_of(aggregate: Aggregate, bounded: Bounded, below: str, *, limited: boo
         lines += _clipped_values(name, origin(bounded.tracked.raw.relation, aggregate.value.expression))
     if isinstance(aggregate, Sum | Mean | Variance | Quantiles):
         kind = aggregate.value.type
+        lines += _rounded(name, aggregate.value)
         if isinstance(aggregate, Variance | Quantiles) and aggregate.coarse > 1 and not isinstance(kind, Text):
             lines.append(f"{name}: values are read on a public grid of {decimal_text(aggregate.coarse * kind.step)}.")
         if limited and bounded.tracked.kept is None:
@@ -214,6 +218,13 @@ def _bias_of(aggregate: Aggregate, bounded: Bounded, below: str, *, limited: boo
         missing = f"{name}: {below}values that only units beyond the limits have are missing from it."
         return [*lines, missing] if limited else lines
     return [f"{name}: {below}rows beyond the limits are missing from it."] if limited else []
+
+
+def _rounded(name: str, value: Value) -> Iterator[str]:
+    """What computing a value on lattices moves, if it is more than a millionth of its range."""
+    kind = value.type
+    if not isinstance(kind, Text) and value.rounding * NEGLIGIBLE > (kind.upper_code - kind.lower_code) * kind.step:
+        yield f"{name}: what is computed of a row is rounded by up to {two_digits(value.rounding)}."
 
 
 def _clipped_values(name: str, read: Origin) -> Iterator[str]:
@@ -245,7 +256,7 @@ def explain(planned: Planned, dataset: Dataset) -> str:
             f"{item['parameter']} on integers, {item['sensitivity']}; {cost}."
         )
     lines += [f"Bounded: {line}" for line in bounding(bounded)]
-    lines += [f"Bias: {line}" for line in bias(bounded)]
+    lines += [f"Bias: {line}" for line in (*bias(bounded), *planned.question.bias)]
     lines += [f"Note: {line}" for line in planned.notes]
     gates = f"the pure gate books {planned.cost.epsilon}, the zCDP gate {planned.cost.rho}"
     if planned.cost.epsilon == "unbounded":

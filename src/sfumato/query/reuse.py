@@ -2,7 +2,6 @@
 """Parts of a question that earlier answers have released: read again, at no cost. Proof: reuse.proof.md."""
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -34,13 +33,17 @@ class Shelf:
         self._ledger = ledger
         self._laws: dict[tuple[bytes, str], Released | None] = {}
 
-    def first(self, keys: Sequence[str], mechanisms: Sequence[Mechanism]) -> dict[int, Stored]:
+    def first(self, asked: Asked) -> dict[int, Stored]:
         """By its place, of each part the earliest release with no more noise than its mechanism adds."""
-        found = self._ledger.released([key for key in keys if key])
+        named = [asked.parts, *asked.earlier_parts]
+        found = self._ledger.released([key for keys in named for key in keys if key], asked.asker.account)
         first = {}
-        for place, (key, mechanism) in enumerate(zip(keys, mechanisms, strict=True)):
-            body = next((body for body in found.get(key, ()) if self._fits(body, key, mechanism)), None)
-            stored = None if body is None else _part(body, key)
+        for place, mechanism in enumerate(asked.planned.mechanisms):
+            # answers of earlier formats are the older ones
+            keys = [keys[place] for keys in reversed(named)]
+            bodies = ((body, key) for key in keys for body in found.get(key, ()))
+            fit = next((each for each in bodies if self._fits(*each, mechanism)), None)
+            stored = None if fit is None else _part(*fit)
             if stored is not None:
                 first[place] = stored
         return first
@@ -52,12 +55,14 @@ class Shelf:
     def _law(self, body: bytes, key: str) -> Released | None:
         """A part without its numbers."""
         name = hashlib.sha256(body).digest(), key
-        if name not in self._laws:
-            if len(self._laws) >= _REMEMBERED:
-                self._laws.clear()
-            part = _part(body, key)
-            self._laws[name] = None if part is None else replace(part.released, values=(), copies=())
-        return self._laws[name]
+        if name in (laws := self._laws):
+            return laws[name]
+        part = _part(body, key)
+        law = None if part is None else replace(part.released, values=(), copies=())
+        # anew: another thread may be reading those that there are
+        self._laws = {name: law} if len(laws) >= _REMEMBERED else laws
+        self._laws[name] = law
+        return law
 
 
 def reuse(asked: Asked, shelf: Shelf) -> Asked:
@@ -70,7 +75,7 @@ def reuse(asked: Asked, shelf: Shelf) -> Asked:
         a part under other bounds is not reused
     """
     planned = asked.planned
-    stored = shelf.first(asked.parts, planned.mechanisms)
+    stored = shelf.first(asked)
     if not stored:
         return asked
     notes = tuple(

@@ -269,6 +269,7 @@ def _part_to_json(part: Released) -> Json:
         "upper": str(read.upper),
         "date": read.is_date,
         "least": str(read.least),
+        "rounding": str(read.rounding),
         "rates": [str(rate) for rate in part.rates],
         "leaves": part.leaves,
         "values": [[str(value) for value in values] for values in part.values],
@@ -280,10 +281,13 @@ def _part_from_json(form: Mapping[str, Json]) -> Released:
     values = cast(list[list[str]], form["values"])
     event = None if form["noise"] is None else event_from_json(form["noise"])
     assert event is None or isinstance(event, AdditiveNoise), "written by answer_body"
-    unit, lower, span, upper, least = (Fraction(str(form[key])) for key in ("unit", "lower", "span", "upper", "least"))
+    numbers = [Fraction(str(form[key])) for key in ("unit", "lower", "span", "upper", "least")]
+    unit, lower, span, upper, least = numbers
+    # an answer of an earlier version does not say
+    rounding = Fraction(str(form.get("rounding", "0")))
     return Released(
         str(form["release"]),
-        Reading(Kind(form["kind"]), unit, lower, span, upper, bool(form["date"]), least),
+        Reading(Kind(form["kind"]), unit, lower, span, upper, bool(form["date"]), least, rounding),
         None if event is None else event.noise,
         tuple(tuple(int(value) for value in row) for row in values),
         tuple(cast(list[int], form["copies"])),

@@ -21,7 +21,7 @@ from sfumato.plan.aggregate import (
     Sum,
     Variance,
 )
-from sfumato.plan.relation import PerUnit, Ranked, Relation, below
+from sfumato.plan.relation import PerUnit, Ranked, Relation, Summary, below
 from sfumato.plan.scalar import And, Estimate, Field, Scalar, leaves
 from sfumato.plan.statistic import Statistic
 from sfumato.plan.value import Value
@@ -270,7 +270,8 @@ def _unlimited(relation: Relation) -> Iterable[str]:
     """The computed columns whose range is only that of any number of rows."""
     if isinstance(relation, PerUnit):
         for each in relation.columns:
-            if not isinstance(each.column.type, Text) and each.column.type.size >= UNLIMITED:
+            of_rows = each.summary not in (Summary.MEAN, Summary.MINIMUM, Summary.MAXIMUM)
+            if of_rows and not isinstance(each.column.type, Text) and each.column.type.size >= UNLIMITED:
                 yield each.column.name
     if isinstance(relation, Ranked):
         yield relation.column.name

@@ -2,6 +2,7 @@
 """Arithmetic of rows, exact on lattices: + - * /, rounding, buckets, signs."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from sfumato.errors import UnsupportedSql
@@ -17,8 +18,19 @@ from sfumato.plan.scalar import (
     Scalar,
 )
 from sfumato.plan.span import span
-from sfumato.sql.lattice import aligned, clipped, fitted, floored, lattice_step, plus, times
-from sfumato.sql.typed import Number, known, number
+from sfumato.sql.lattice import (
+    LARGEST,
+    aligned,
+    clipped,
+    finest_step,
+    fitted,
+    floored,
+    largest,
+    moved,
+    plus,
+    times,
+)
+from sfumato.sql.typed import Number, Ratio, known, number
 
 _ZERO = Constant(0)
 
@@ -30,12 +42,17 @@ def add(one: Number, other: Number) -> Number:
         return number(first + second)
     step, (left, right) = aligned([(one.expression, one.step), (other.expression, other.step)])
     shifted = plus(left, right.value) if isinstance(right, Constant) and isinstance(right.value, int) else None
-    return _fitted(shifted or Arithmetic(Operation.ADD, left, right), step)
+    rounding = sum((each.rounding + moved(each.step, step) for each in (one, other)), Fraction(0))
+    found = _fitted(shifted or Arithmetic(Operation.ADD, left, right), step, rounding)
+    for ratio, constant in ((one.ratio, other), (other.ratio, one)):
+        if ratio is not None and isinstance(known(constant), Fraction):
+            return _of_ratio(found, add(ratio.above, multiply(constant, ratio.below)), ratio)
+    return found
 
 
 def negate(one: Number) -> Number:
     """-one."""
-    return Number(_negated(one.expression), one.step)
+    return _scaled(one, Fraction(-1))
 
 
 def multiply(one: Number, other: Number) -> Number:
@@ -47,14 +64,24 @@ def multiply(one: Number, other: Number) -> Number:
         return _scaled(one, second)
     if isinstance(factor, Fraction):
         return _scaled(other, factor)
+    square = one == other
+    while largest(one.expression) * largest(other.expression) > LARGEST:
+        # what is finer loses a bit
+        if largest(one.expression) >= largest(other.expression):
+            one = _halved(one)
+        else:
+            other = _halved(other)
+    other = one if square else other
     product: Scalar = Arithmetic(Operation.MULTIPLY, one.expression, other.expression)
-    if one == other:
+    if square:
         product = Extreme(greatest=True, operands=(product, _ZERO))
-    return _fitted(product, one.step * other.step)
+    sizes = [largest(each.expression) * each.step for each in (one, other)]
+    rounding = one.rounding * sizes[1] + other.rounding * (sizes[0] + one.rounding)
+    return _fitted(product, one.step * other.step, rounding)
 
 
 def divide(one: Number, other: Number, *, skips_zero: bool = False) -> Number:
-    """one / other, truncated toward zero onto the lattice of RULES 12 for its range.
+    """one / other, truncated toward zero onto as fine a lattice as there is for its range.
 
     ``skips_zero``: the result is NULL where ``other`` is zero; else ``other`` must never be.
     """
@@ -68,11 +95,25 @@ def divide(one: Number, other: Number, *, skips_zero: bool = False) -> Number:
         raise always_null()
     nearest = [each for each in (*below, -1, 1) if below[0] <= each <= below[1] and each]
     ends = [Fraction(up) * one.step / (down * other.step) for up in above for down in nearest]
-    step = lattice_step(max(ends) - min(ends))
+    step = _quotient_step(one, other, max(map(abs, ends)))
     ratio = one.step / (other.step * step)
     quotient = Quotient(times(one.expression, ratio.numerator), times(other.expression, ratio.denominator))
     # the span of a divisor of both signs takes a code of 1 for the nearest to zero
-    return Number(_within(quotient, min(ends), max(ends), step) if skips_zero else quotient, step)
+    found = _within(quotient, min(ends), max(ends), step) if skips_zero else quotient
+    least = min(map(abs, nearest)) * other.step
+    rounding = step + (one.rounding + other.rounding * max(map(abs, ends))) / least
+    return Number(found, step, rounding, Ratio(one, other))
+
+
+def _quotient_step(one: Number, other: Number, size: Fraction) -> Fraction:
+    """The finest step for quotients up to a size with which no intermediate result leaves 62 bits."""
+    step = finest_step(size)
+    while True:
+        ratio = one.step / (other.step * step)
+        sizes = largest(one.expression) * ratio.numerator, largest(other.expression) * ratio.denominator
+        if max(sizes) <= LARGEST or step >= size:
+            return step
+        step *= 2
 
 
 def may_be_zero() -> UnsupportedSql:
@@ -100,12 +141,12 @@ def remainder(one: Number, divisor: Number) -> Number:
         raise UnsupportedSql("MOD on a lattice that is too fine.", remedy="ROUND the value first.")
     rest = Arithmetic(Operation.SUBTRACT, left, times(Quotient(left, Constant(modulus)), modulus))
     low, high = max(found[0], 1 - modulus), min(found[1], modulus - 1)
-    return Number(clipped(rest, min(low, 0), max(high, 0)), step)
+    return Number(clipped(rest, min(low, 0), max(high, 0)), step, one.rounding + moved(one.step, step))
 
 
 def floor(one: Number) -> Number:
     """The greatest whole number that is not above."""
-    return Number(floored(one.expression, one.step), Fraction(1))
+    return Number(floored(one.expression, one.step), Fraction(1), one.rounding)
 
 
 def ceiling(one: Number) -> Number:
@@ -118,14 +159,14 @@ def rounded(one: Number, places: int = 0) -> Number:
     step = Fraction(1, 10**places) if places >= 0 else Fraction(10**-places)
     ratio = one.step / step
     if ratio.denominator == 1:
-        return Number(times(one.expression, ratio.numerator), step)
+        return Number(times(one.expression, ratio.numerator), step, one.rounding)
     half = Fraction(1, 2)
     found = span(one.expression)
     up = floored(one.expression, ratio, half)
     if found is None or found[0] >= 0:
-        return Number(up, step)
+        return Number(up, step, one.rounding)
     down = _negated(floored(_negated(one.expression), ratio, half))
-    return Number(Case(((Compare(Comparison.GE, one.expression, _ZERO), up),), down), step)
+    return Number(Case(((Compare(Comparison.GE, one.expression, _ZERO), up),), down), step, one.rounding)
 
 
 def truncated(one: Number) -> Number:
@@ -133,38 +174,59 @@ def truncated(one: Number) -> Number:
     exact = known(one)
     if isinstance(exact, Fraction):
         return number(int(exact))
-    return Number(Quotient(times(one.expression, one.step.numerator), Constant(one.step.denominator)), Fraction(1))
+    whole = Quotient(times(one.expression, one.step.numerator), Constant(one.step.denominator))
+    return Number(whole, Fraction(1), one.rounding)
 
 
 def absolute(one: Number) -> Number:
     """|one|."""
-    return Number(Extreme(greatest=True, operands=(one.expression, _negated(one.expression), _ZERO)), one.step)
+    size = Extreme(greatest=True, operands=(one.expression, _negated(one.expression), _ZERO))
+    return Number(size, one.step, one.rounding)
 
 
 def sign(one: Number) -> Number:
     """-1, 0 or 1."""
     tests = ((Comparison.GT, 1), (Comparison.LT, -1))
     branches = tuple((Compare(op, one.expression, _ZERO), Constant(value)) for op, value in tests)
-    return Number(Case(branches, times(one.expression, 0)), Fraction(1))
+    return Number(Case(branches, times(one.expression, 0)), Fraction(1), one.rounding)
 
 
 def extreme(parts: Sequence[Number], *, greatest: bool) -> Number:
     """The greatest or the least; NULL where one of them is NULL."""
+    step, codes, rounding = together(parts)
+    return Number(Extreme(greatest, tuple(codes)), step, rounding)
+
+
+def together(parts: Sequence[Number]) -> tuple[Fraction, list[Scalar], Fraction]:
+    """Numbers on one lattice, of which one is chosen: its step, their codes, and how far the choice may be moved."""
     step, codes = aligned([(each.expression, each.step) for each in parts])
-    return Number(Extreme(greatest, tuple(codes)), step)
+    return step, codes, max(each.rounding + moved(each.step, step) for each in parts)
 
 
 def bucket(one: Number, low: Fraction, high: Fraction, count: int) -> Number:
     """WIDTH_BUCKET: 0 below ``low``, 1 to ``count``, ``count`` + 1 from ``high`` on."""
     scale = count / (high - low)
     place = floored(one.expression, one.step * scale, 1 - low * scale)
-    return Number(clipped(place, 0, count + 1), Fraction(1))
+    return Number(clipped(place, 0, count + 1), Fraction(1), one.rounding)
 
 
 def _scaled(one: Number, factor: Fraction) -> Number:
     if factor == 0:
         return Number(times(one.expression, 0), Fraction(1))
-    return Number(one.expression if factor > 0 else _negated(one.expression), one.step * abs(factor))
+    expression = one.expression if factor > 0 else _negated(one.expression)
+    found = Number(expression, one.step * abs(factor), one.rounding * abs(factor))
+    return found if one.ratio is None else _of_ratio(found, _scaled(one.ratio.above, factor), one.ratio)
+
+
+def _of_ratio(found: Number, above: Number, ratio: Ratio) -> Number:
+    """The same number with what it is the quotient of, as far as that is exact."""
+    return found if above.rounding else replace(found, ratio=Ratio(above, ratio.below))
+
+
+def _halved(one: Number) -> Number:
+    """The same number on steps twice as large."""
+    rounded = floored(one.expression, Fraction(1, 2), Fraction(1, 2))
+    return Number(rounded, one.step * 2, one.rounding + one.step)
 
 
 def _negated(expression: Scalar) -> Scalar:
@@ -179,5 +241,6 @@ def _within(expression: Scalar, low: Fraction, high: Fraction, step: Fraction) -
     return clipped(expression, min(int(each) for each in ends), max(int(each) for each in ends))
 
 
-def _fitted(expression: Scalar, step: Fraction) -> Number:
-    return Number(*fitted(expression, step))
+def _fitted(expression: Scalar, step: Fraction, rounding: Fraction) -> Number:
+    found, coarse = fitted(expression, step)
+    return Number(found, coarse, rounding + moved(step, coarse))

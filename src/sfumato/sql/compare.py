@@ -10,14 +10,17 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from sfumato.errors import UnknownName, UnsupportedSql
-from sfumato.metadata.column import MAX_CODE, Real
-from sfumato.plan.scalar import Compare, Comparison, Constant, Field, IsNull, Member, Not, Or, Scalar, compares
+from sfumato.metadata.column import LATTICE_STEPS, MAX_CODE, ColumnType, Real
+from sfumato.plan.scalar import Compare, Comparison, Constant, Field, IsNull, Member, Not, Or, Scalar, compares, leaves
 from sfumato.plan.span import span
+from sfumato.sql import quotient
 from sfumato.sql.dates import as_day
 from sfumato.sql.lattice import aligned, common_step
 from sfumato.sql.literal import Literal
 from sfumato.sql.typed import Day, Label, Null, Number, Person, Truth, Typed, Words, code_of, known, recoded, text
 
+# A rounding of less than this part of a range is not told.
+NEGLIGIBLE = 10**6
 MIRRORED = {
     Comparison.LT: Comparison.GT,
     Comparison.LE: Comparison.GE,
@@ -63,6 +66,25 @@ def compare(op: Comparison, left: Typed, right: Typed) -> Scalar:
                 remedy="Declare it as sf.Category(...) with its values, or compare it with constants.",
             )
     raise _kind_error(left, right)
+
+
+def uncertain(left: Typed, right: Typed) -> Fraction:
+    """By how much numbers are rounded for their comparison, if by more than a millionth of their range; else 0."""
+    if not isinstance(left, Number) or not isinstance(right, Number) or not left.rounding + right.rounding:
+        return Fraction(0)
+    for one, other in ((left, right), (right, left)):
+        if one.ratio is not None and (
+            known(other) is not None or quotient.between(Comparison.EQ, one, other) is not None
+        ):
+            return Fraction(0)
+    rounding = left.rounding + right.rounding
+    width = max(_width(each) for each in (left, right) if each.rounding)
+    return rounding if rounding * NEGLIGIBLE > width else Fraction(0)
+
+
+def _width(number: Number) -> Fraction:
+    found = span(number.expression)
+    return Fraction(0) if found is None else (found[1] - found[0]) * number.step
 
 
 def is_null(operand: Typed) -> Scalar:
@@ -126,15 +148,24 @@ def _against(op: Comparison, operand: Typed, constant: Typed) -> Scalar:
 
 
 def _number(op: Comparison, operand: Number, value: Fraction) -> Scalar:
+    if operand.ratio is not None:
+        return quotient.against(op, operand.ratio, value)
     exact = value / operand.step
     leaf = operand.expression
-    # the data of a Real was rounded to its lattice, so its constant is too
-    return _ordered(op, leaf, Fraction(round(exact)) if _is_real(operand) else exact)
+    # what was rounded onto a fine lattice is compared with a constant that was rounded too
+    return _ordered(op, leaf, Fraction(round(exact)) if _is_fine(leaf) else exact)
 
 
-def _is_real(operand: Number) -> bool:
-    leaf = operand.expression
-    return isinstance(leaf, Field) and isinstance(leaf.column.type, Real) and leaf.column.type.step == operand.step
+def _is_fine(expression: Scalar) -> bool:
+    """Whether a number is read on a lattice that nobody declared, whose steps the data does not have."""
+    return any(isinstance(leaf, Field) and _is_of_range(leaf.column.type) for leaf in leaves(expression))
+
+
+def _is_of_range(kind: ColumnType) -> bool:
+    """Whether a type has the steps of RULES 12, powers of two of which a range has a million or more."""
+    if not isinstance(kind, Real) or kind.size < LATTICE_STEPS:
+        return False
+    return all(each & (each - 1) == 0 for each in kind.step.as_integer_ratio())
 
 
 def _ordered(op: Comparison, expression: Scalar, code: Fraction) -> Scalar:
@@ -148,6 +179,10 @@ def _ordered(op: Comparison, expression: Scalar, code: Fraction) -> Scalar:
 
 
 def _numbers(op: Comparison, left: Number, right: Number) -> Scalar:
+    if left.ratio is not None or right.ratio is not None:
+        products = quotient.between(op, left, right)
+        if products is not None:
+            return products
     step, (one, other) = aligned([(left.expression, left.step), (right.expression, right.step)])
     ends = [abs(end) for each in (one, other) for end in span(each) or ()]
     if step != common_step([left.step, right.step]) or max(ends, default=0) > 2 * MAX_CODE:

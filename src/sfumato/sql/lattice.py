@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of numbers: what brings two of them onto one lattice, exactly where 2^52 codes allow."""
+"""Steps of numbers: what brings two of them onto one lattice, exactly where 2^52 codes allow.
+
+What does not fit is rounded onto the finest lattice that does, and ``moved`` says by how much.
+"""
 
 import math
 from collections.abc import Sequence
@@ -10,8 +13,10 @@ from sfumato.metadata.column import MAX_CODE
 from sfumato.plan.scalar import Arithmetic, Constant, Extreme, FloorDivide, Operation, Scalar
 from sfumato.plan.span import span
 
-# RULES 12: about a million steps.
-_STEPS = 2**20
+# What an engine computes with has fewer bits (plan.span).
+LARGEST = 2**62
+# Codes of what is rounded stay below 2^52 by a bit.
+_FINEST = MAX_CODE // 2
 
 
 def times(expression: Scalar, factor: int) -> Scalar:
@@ -35,12 +40,31 @@ def clipped(expression: Scalar, low: int, high: int) -> Scalar:
 
 
 def floored(expression: Scalar, ratio: Fraction, shift: Fraction = Fraction(0)) -> Scalar:
-    """floor(code * ratio + shift), exactly; ``ratio`` > 0."""
+    """floor(code * ratio + shift), exactly, without an intermediate result that is much larger."""
     under = math.lcm(ratio.denominator, shift.denominator)
-    scaled = plus(times(expression, int(ratio * under)), int(shift * under))
+    factor, extra = int(ratio * under), int(shift * under)
+    if largest(expression) * abs(factor) + abs(extra) > LARGEST:
+        return _floored_apart(expression, factor, extra, under)
+    scaled = plus(times(expression, factor), extra)
     if isinstance(scaled, Constant) and isinstance(scaled.value, int):
         return Constant(scaled.value // under)
     return scaled if under == 1 else FloorDivide(scaled, under)
+
+
+def _floored_apart(expression: Scalar, factor: int, extra: int, under: int) -> Scalar:
+    """floor((code * factor + extra) / under) by the quotient and the remainder of the code."""
+    whole, rest = divmod(factor, under)
+    quotient = FloorDivide(expression, under)
+    # without the clip its span would be that of a difference of anything
+    remainder = clipped(Arithmetic(Operation.SUBTRACT, expression, times(quotient, under)), 0, under - 1)
+    part = FloorDivide(plus(times(remainder, rest), extra), under)
+    found = Arithmetic(Operation.ADD, times(quotient, rest), part)
+    return found if whole == 0 else Arithmetic(Operation.ADD, times(expression, whole), found)
+
+
+def largest(expression: Scalar) -> int:
+    """The size of the largest code."""
+    return max((abs(end) for end in span(expression) or ()), default=0)
 
 
 def onto(expression: Scalar, step: Fraction, target: Fraction) -> Scalar:
@@ -49,9 +73,14 @@ def onto(expression: Scalar, step: Fraction, target: Fraction) -> Scalar:
     return floored(expression, ratio, Fraction(0) if ratio.denominator == 1 else Fraction(1, 2))
 
 
-def lattice_step(width: Fraction) -> Fraction:
-    """The step of RULES 12 for a range of this width."""
-    return power_of_two_at_most(width / _STEPS) if width > 0 else Fraction(1)
+def moved(step: Fraction, target: Fraction) -> Fraction:
+    """By how much ``onto`` moves a number at most."""
+    return Fraction(0) if (step / target).denominator == 1 else target / 2
+
+
+def finest_step(size: Fraction) -> Fraction:
+    """The smallest power of two on which numbers up to this size keep within the codes."""
+    return 2 * power_of_two_at_most(size / _FINEST) if size > 0 else Fraction(1)
 
 
 def common_step(steps: Sequence[Fraction]) -> Fraction:
@@ -61,22 +90,18 @@ def common_step(steps: Sequence[Fraction]) -> Fraction:
 
 
 def aligned(parts: Sequence[tuple[Scalar, Fraction]]) -> tuple[Fraction, list[Scalar]]:
-    """Codes on one lattice: the common one, or where it is too fine that of RULES 12 for their range."""
+    """Codes on one lattice: the common one, or where it is too fine the finest that is not."""
     step = common_step([each for _, each in parts])
-    ends = [end * each for expression, each in parts for end in span(expression) or ()]
-    if max((abs(end) for end in ends), default=Fraction(0)) / step > MAX_CODE:
-        step = lattice_step(max(ends) - min(ends))
+    size = max(largest(expression) * each for expression, each in parts)
+    if size / step > MAX_CODE:
+        step = finest_step(size)
     return step, [onto(expression, each, step) for expression, each in parts]
 
 
 def fitted(expression: Scalar, step: Fraction) -> tuple[Scalar, Fraction]:
-    """A number whose codes stay within 2^52, rounded onto the lattice of RULES 12 if need be."""
-    found = span(expression)
-    if found is None or max(abs(found[0]), abs(found[1])) <= MAX_CODE:
+    """A number whose codes stay within 2^52, rounded as little as that needs."""
+    size = largest(expression)
+    if size <= MAX_CODE:
         return expression, step
-    low, high = found
-    # the step of RULES 12 for the range, but never so fine that the ends pass 2^52
-    wanted = (high - low) // _STEPS
-    needed = -(-max(abs(low), abs(high)) // MAX_CODE)
-    divisor = max(1 << max(wanted.bit_length() - 1, 0), 1 << (needed - 1).bit_length())
+    divisor = 1 << (-(-size // MAX_CODE) - 1).bit_length()
     return floored(expression, Fraction(1, divisor), Fraction(1, 2)), step * divisor

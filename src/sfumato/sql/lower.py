@@ -55,7 +55,7 @@ class Question:
     """A statement, understood.
 
     ``text`` is what the analyst wrote; ``table`` the private table whose declared size counts;
-    ``notes`` what a reader of the answer has to know.
+    ``notes`` what a reader of the answer has to know, ``bias`` what its intervals do not hold.
     """
 
     text: str
@@ -63,6 +63,7 @@ class Question:
     raw: Raw
     output: Output
     notes: tuple[str, ...] = ()
+    bias: tuple[str, ...] = ()
 
 
 def understand(
@@ -130,7 +131,7 @@ def _lowered(select: exp.Select, dataset: Dataset, notes: tuple[str, ...]) -> Qu
     if not calls(_parts(select)):
         raise _raw_rows(select)
     raw, output = _asked(context, require_private(found), select)
-    return Question("", found.table, raw, output, tuple(context.notes))
+    return Question("", found.table, raw, output, tuple(context.notes), tuple(context.bias))
 
 
 def stand_in(question: Question) -> Fraction | datetime.date:

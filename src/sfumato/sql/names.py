@@ -21,11 +21,13 @@ _MOST_TABLES = 50
 class Context:
     """What the whole statement shares: the declarations, the names given so far, the notes.
 
-    ``answered``: the tests in which the answer of a sub-query stands.
+    ``answered``: the tests in which the answer of a sub-query stands. ``bias``: what a reader has to
+    know of the tests that its answer does not hold.
     """
 
     dataset: Dataset
     notes: list[str] = field(default_factory=list)
+    bias: list[str] = field(default_factory=list)
     units_read: dict[str, Column] = field(default_factory=dict)
     answered: set[Scalar] = field(default_factory=set)
     _taken: set[str] = field(default_factory=set)
@@ -96,6 +98,11 @@ class Scope:
     def answered(self, test: Scalar) -> None:
         """Notes that the answer of a sub-query stands in a test."""
         self._context.answered.add(test)
+
+    def rounded(self, words: str) -> None:
+        """Tells the reader of the answer that a test is of a rounded number, once."""
+        if words not in self._context.bias:
+            self._context.bias.append(words)
 
     def written(self, tests: Iterable[Scalar]) -> tuple[Scalar, ...]:
         """Those of some tests that the statement itself decides, without the answer of a sub-query."""

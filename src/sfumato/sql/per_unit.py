@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sub-queries with one row for each unit: GROUP BY the unit, or SELECT DISTINCT the unit."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -9,13 +10,12 @@ from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql
 from sfumato.metadata.column import MAX_CODE, Column, ColumnType, Integer, Text
-from sfumato.plan.relation import Computed, PerUnit, Summary
+from sfumato.plan.relation import MAX_UNDER, Computed, PerUnit, Summary
 from sfumato.plan.scalar import Lookup, Scalar
 from sfumato.plan.value import Value
-from sfumato.sql import arithmetic
 from sfumato.sql.calls import calls, placed, same_nodes
 from sfumato.sql.functions import FUNCTIONS
-from sfumato.sql.lattice import clipped
+from sfumato.sql.lattice import finest_step
 from sfumato.sql.literal import literal
 from sfumato.sql.names import Context, Scope, Source
 from sfumato.sql.reject import called, refuse, reject, require_few, require_only
@@ -52,8 +52,14 @@ def per_unit(context: Context, found: From, select: exp.Select, name: str) -> Fr
     summaries = Summaries(context, found, rows)
     asked = calls([*select.expressions, select.args.get("having")])
     require_few(len(asked), "aggregates")
+    seen = {id(node) for node in asked}
     for node in asked:
-        done[id(node)] = summaries.summary(node)
+        quotient = _quotient_of(node, seen)
+        mean = None if quotient is None else summaries.quotient(quotient)
+        if mean is None:
+            done[id(node)] = summaries.summary(node)
+        elif quotient is not None:
+            done[id(quotient)] = mean
     relation = PerUnit(found.relation, tuple(columns), tuple(summaries.columns))
     inner = _KeyNames(scope, rows, [(typed, key) for (_, typed), key in zip(keys, reads, strict=True)])
     outer = Rows(inner, FUNCTIONS, done)
@@ -161,12 +167,27 @@ class Summaries:
         return as_number(self._column(Summary.SUM, number_type(low, high, kind.step), value), node)
 
     def _mean(self, operand: Number, node: exp.Expr, test: Scalar | None) -> Number:
-        total = self._sum(operand, node, test)
-        value = value_of(kept(operand, test), node.this.sql(dialect="duckdb"))
-        values = self._column(Summary.COUNT_VALUES, Integer(0, self._limit), value)
-        found = arithmetic.divide(total, as_number(values, node), skips_zero=True)
-        low, high = (int(end * value.step / found.step) for end in (value.numeric.lower_code, value.numeric.upper_code))
-        return Number(clipped(found.expression, low, high), found.step)
+        """A mean lies where its values do, on steps as fine as codes allow."""
+        value = value_of(kept(operand, test), node.sql(dialect="duckdb"))
+        ends = value.numeric.lower_code * value.step, value.numeric.upper_code * value.step
+        step = finest_step(max(map(abs, ends)))
+        if (value.step / step).denominator > MAX_UNDER:
+            step = value.step / 2 ** max(math.floor(math.log2(value.step / step)), 0)
+        codes = math.floor(ends[0] / step), math.ceil(ends[1] / step)
+        typed = as_number(self._column(Summary.MEAN, number_type(*codes, step), value), node)
+        return replace(typed, rounding=typed.step / 2 + value.rounding)
+
+    def quotient(self, node: exp.Div) -> Number | None:
+        """SUM(x) / COUNT(x), which is a mean; None where it is none."""
+        above, below = node.this.unnest(), node.expression.unnest()
+        if isinstance(below, exp.Nullif) and literal(below.expression) == 0:
+            below = below.this.unnest()
+        if isinstance(above, exp.Sum) and isinstance(below, exp.Count) and above.this == below.this:
+            require_only(below, "this", "big_int")
+            return self._mean(
+                as_number(self._rows.value(above.this), above.this), exp.Avg(this=above.this.copy()), None
+            )
+        return None
 
     def _end(self, operand: Typed, node: exp.Expr, test: Scalar | None, summary: Summary) -> Typed:
         if isinstance(operand, Words | Person | Null):
@@ -219,6 +240,10 @@ class _KeyNames:
         """Notes that the answer of a sub-query stands in a test."""
         self._scope.answered(test)
 
+    def rounded(self, words: str) -> None:
+        """Tells the reader of the answer that a test is of a rounded number."""
+        self._scope.rounded(words)
+
     def column(self, node: exp.Column) -> Typed:
         """The key that a name means."""
         if not node.table and node.name.lower() in self._aliases:
@@ -246,6 +271,18 @@ def _grouped(select: exp.Select, scope: Scope) -> list[exp.Expr]:
         return [each.this if isinstance(each, exp.Alias) else each for each in select.expressions]
     require_only(group, "expressions")
     return [placed(each, select, scope) for each in group.expressions]
+
+
+def _quotient_of(node: exp.Expr, asked: Collection[int]) -> exp.Div | None:
+    """The quotient of which an aggregate is the dividend or the divisor, the other one being an aggregate too."""
+    outer = node.parent
+    while isinstance(outer, exp.Paren | exp.Nullif):
+        outer = outer.parent
+    if not isinstance(outer, exp.Div):
+        return None
+    below = outer.expression.unnest()
+    below = below.this.unnest() if isinstance(below, exp.Nullif) else below
+    return outer if {id(outer.this.unnest()), id(below)} <= set(asked) else None
 
 
 def _key_column(context: Context, node: exp.Expr, typed: Typed) -> tuple[Column, Value]:

@@ -8,9 +8,9 @@ from typing import Protocol
 from sqlglot import exp
 
 from sfumato.errors import MissingDeclaration, UnsupportedSql
+from sfumato.exact.rational import two_digits
 from sfumato.plan.scalar import And, Case, Coalesce, Comparison, Constant, Extreme, Field, IsNull, Not, Or, Scalar
 from sfumato.sql import arithmetic, compare, dates
-from sfumato.sql.lattice import aligned
 from sfumato.sql.literal import answered, is_answered, literal
 from sfumato.sql.reject import NESTED_AGGREGATE, UNIT_TEST, refuse, refuse_node, reject, require_only
 from sfumato.sql.typed import (
@@ -55,6 +55,9 @@ class Names(Protocol):
 
     def answered(self, test: Scalar) -> None:
         """Notes that the answer of a sub-query stands in a test."""
+
+    def rounded(self, words: str) -> None:
+        """Tells the reader of the answer that a test is of a rounded number."""
 
 
 Functions = Mapping[type[exp.Expr], Callable[["Rows", exp.Expr], Typed]]
@@ -146,7 +149,7 @@ class Rows:
             case exp.If():
                 return self._choice([(node.this, node.args["true"])], node.args.get("false"))
             case _ if type(node) in COMPARISONS:
-                return Truth(compare.compare(COMPARISONS[type(node)], *self.comparable(node.this, node.expression)))
+                return Truth(self._compared(COMPARISONS[type(node)], *self.comparable(node.this, node.expression)))
             case _ if type(node) in self._functions:
                 return self._functions[type(node)](self, node)
             case _:
@@ -157,11 +160,24 @@ class Rows:
         if isinstance(node, exp.Between):
             require_only(node, "this", "low", "high")
             value, low, high = (self.value(node.args[each]) for each in ("this", "low", "high"))
-            return And((compare.compare(Comparison.GE, value, low), compare.compare(Comparison.LE, value, high)))
+            return And((self._compared(Comparison.GE, value, low), self._compared(Comparison.LE, value, high)))
         if node.args.get("query"):
             raise refuse("IN (SELECT ...)", UNIT_TEST)
         require_only(node, "this", "expressions")
-        return compare.member(self._tested(node.this), [self.value(each) for each in node.expressions])
+        tested, values = self._tested(node.this), [self.value(each) for each in node.expressions]
+        for each in values:
+            self._tell(tested, each)
+        return compare.member(tested, values)
+
+    def _compared(self, op: Comparison, left: Typed, right: Typed) -> Scalar:
+        self._tell(left, right)
+        return compare.compare(op, left, right)
+
+    def _tell(self, left: Typed, right: Typed) -> None:
+        """Says how far from it a test of a computed number may be decided, where that is much."""
+        size = compare.uncertain(left, right)
+        if size:
+            self._names.rounded(f"A test of a computed number decides it as rounded by up to {two_digits(size)}.")
 
     def _tested(self, node: exp.Expr) -> Typed:
         typed = self.value(node)
@@ -189,7 +205,7 @@ class Rows:
         branches = [(each.this, each.args["true"]) for each in node.args["ifs"]]
         if node.this is None:
             return self._choice(branches, node.args.get("default"))
-        tests = [compare.compare(Comparison.EQ, *self.comparable(node.this, test)) for test, _ in branches]
+        tests = [self._compared(Comparison.EQ, *self.comparable(node.this, test)) for test, _ in branches]
         return self._chosen(tests, [result for _, result in branches], node.args.get("default"))
 
     def _choice(self, branches: Sequence[tuple[exp.Expr, exp.Expr]], default: exp.Expr | None) -> Typed:
@@ -262,8 +278,8 @@ def _one_kind(present: Sequence[Typed]) -> tuple[Callable[[Scalar], Typed], list
     numbers = [each for each in present if isinstance(each, Number)]
     labels = [each for each in present if isinstance(each, Label)]
     if len(numbers) == len(present):
-        step, codes = aligned([(each.expression, each.step) for each in numbers])
-        return lambda scalar: Number(scalar, step), codes
+        step, codes, rounding = arithmetic.together(numbers)
+        return lambda scalar: Number(scalar, step, rounding), codes
     if len(labels) == len(present):
         every = tuple(dict.fromkeys(label for each in labels for label in each.labels))
         return lambda scalar: Label(scalar, every), [recoded(each, every) for each in labels]

@@ -25,15 +25,29 @@ from sfumato.plan.evaluate import LAST_DAY, day
 from sfumato.plan.scalar import Case, Constant, Field, Lookup, Member, Not, Scalar, children
 from sfumato.plan.span import span
 from sfumato.plan.value import Value
-from sfumato.sql.lattice import fitted
+from sfumato.sql.lattice import fitted, moved
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number: its code times ``step``."""
+    """A number: its code times ``step``.
+
+    ``rounding``: by how much computing it on lattices may have moved it. ``ratio``: what it is
+    the quotient of, where that is known; its own code is rounded.
+    """
 
     expression: Scalar
     step: Fraction
+    rounding: Fraction = Fraction(0)
+    ratio: "Ratio | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """An exact quotient; NULL where ``below`` is zero."""
+
+    above: Number
+    below: Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +178,8 @@ def value_of(typed: Typed, name: str) -> Value:
     match typed:
         case Number():
             coarse, step = fitted(scalar, typed.step)
-            return Value(name, number_type(*_range(coarse), step), coarse)
+            rounding = typed.rounding + moved(typed.step, step)
+            return Value(name, number_type(*_range(coarse), step), coarse, rounding)
         case Day():
             return Value(name, _day_type(scalar), scalar)
         case Label(_, labels):

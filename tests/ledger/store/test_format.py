@@ -11,7 +11,7 @@ from sfumato.errors import LedgerCorrupt
 from sfumato.ledger import Ledger, verify
 from sfumato.ledger.store import postgres_schema, sqlite_schema
 from sfumato.ledger.store.format import FORMAT
-from tests.contracts.charges import paid, pure
+from tests.contracts.charges import charges, paid, pure
 
 DATA = Path(__file__).parent.parent / "data"
 
@@ -34,6 +34,11 @@ def test_a_file_of_each_format_is_kept() -> None:
     assert found == {f"format-{number}.sqlite": number for number in range(1, FORMAT)}
 
 
+def account_of(ledger: Ledger, question: str) -> str:
+    """The account that paid for an answer."""
+    return next(row.account for row in charges(ledger) if row.question == question)
+
+
 @pytest.mark.parametrize("number", range(1, FORMAT))
 def test_a_ledger_of_each_format_comes_forward_and_keeps_its_answers(tmp_path: Path, number: int) -> None:
     path = Path(shutil.copy(DATA / f"format-{number}.sqlite", tmp_path / "l.db"))
@@ -41,7 +46,7 @@ def test_a_ledger_of_each_format_comes_forward_and_keeps_its_answers(tmp_path: P
         ledger = Ledger.open(path)
         assert verify(ledger).problems == ()
         assert ledger.answer("one") == b"first answer"
-        assert ledger.first_answer("statement of four") == b"fourth answer"
+        assert ledger.first_answer(["statement of four"], account_of(ledger, "four")) == b"fourth answer"
         ledger.close()
     assert version(path) == FORMAT
     ledger = Ledger.open(path)

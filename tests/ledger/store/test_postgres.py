@@ -31,7 +31,7 @@ from tests.contracts.ledger_store import LedgerStoreContract
 from tests.contracts.postgres import Cluster
 from tests.contracts.proxy import Cut, Wire
 
-ACCOUNT = AccountRow("d", "", "{}", "{}", "{}", "{}", "{}", "", "{}", "[]", 0, "")
+ACCOUNT = AccountRow("d", "", "{}", "{}", "{}", "{}", "{}", "", "{}", "[]", 0, "", "d")
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from sfumato.ledger.store.base import AccountRow, Rows
 from sfumato.ledger.store.postgres import Postgres
 from sfumato.ledger.store.postgres_rows import placed
 
-ACCOUNT = AccountRow("d", "", "c", "l", "g", "s", "h", "", "{}", "[]", 0, "")
+ACCOUNT = AccountRow("d", "", "c", "l", "g", "s", "h", "", "{}", "[]", 0, "", "d")
 
 
 @pytest.fixture

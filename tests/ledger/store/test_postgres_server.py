@@ -20,7 +20,7 @@ from tests.contracts.bouncer import bouncer
 from tests.contracts.ledger_store import LedgerStoreContract
 from tests.contracts.postgres import Cluster
 
-ACCOUNT = AccountRow("d", "", "{}", "{}", "{}", "{}", "{}", "", "{}", "[]", 0, "")
+ACCOUNT = AccountRow("d", "", "{}", "{}", "{}", "{}", "{}", "", "{}", "[]", 0, "", "d")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from sfumato.ledger.store import rows as module
 from sfumato.ledger.store.base import AccountRow, AnswerRow, ChargeRow, KeyRow, PartRow, Rows
 from sfumato.ledger.store.rows import Cell, SqlRows
 
-ACCOUNT = AccountRow("d", "", "c", "l", "g", "s", "h", "", "{}", "[]", 1, "head")
+ACCOUNT = AccountRow("d", "", "c", "l", "g", "s", "h", "", "{}", "[]", 1, "head", "d")
 CHARGE = ChargeRow("c1", "d", 2, "d", "d/p", "a", "reserved", "q", "s", "", "{}", "", "", 5)
 
 
@@ -44,10 +44,12 @@ def everything() -> list[tuple[str, tuple[Cell, ...]]]:
         (rows.append, chained("d", 1, "now", "thaw", {}, genesis("d"))),
     ):
         put(row)  # type: ignore[operator]
-    for ask in (rows.account, rows.charge, rows.under_way, rows.failures, rows.answer, rows.first_answer):
+    for ask in (rows.account, rows.charge, rows.under_way, rows.failures, rows.answer, rows.twins, rows.acts):
         ask("x")
+    rows.first_answer("x", "y")
     rows.shared_answer("x")
-    rows.released("x")
+    rows.shared_answer("x", "y")
+    rows.released("x", "y")
     rows.last_entry("x")
     rows.key("x", "y")
     rows.entry("x", 1)

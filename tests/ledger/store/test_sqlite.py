@@ -16,6 +16,7 @@ from sfumato.errors import (
     LedgerBusy,
     LedgerCorrupt,
     LedgerError,
+    LedgerIncomplete,
     LedgerMissing,
     LedgerTooNew,
     LedgerUnavailable,
@@ -25,6 +26,7 @@ from sfumato.ledger.store.base import Store
 from sfumato.ledger.store.format import FORMAT
 from sfumato.ledger.store.sqlite import SQLite
 from tests.contracts.charges import opened, paid, pure
+from tests.contracts.images import crash_image
 from tests.contracts.ledger_store import LedgerStoreContract
 
 
@@ -219,17 +221,19 @@ def test_an_error_of_sqlite_never_reaches_the_caller(tmp_path: Path) -> None:
 def test_what_is_committed_can_be_read_by_a_copy_of_the_files(tmp_path: Path) -> None:
     ledger = opened(tmp_path / "l.db")
     paid(ledger, pure("0.1"), b"kept")
-    for suffix in ("", "-wal"):
-        (tmp_path / f"copy.db{suffix}").write_bytes((tmp_path / f"l.db{suffix}").read_bytes())
-    assert Ledger.open(tmp_path / "copy.db").answer("q") == b"kept"
+    assert Ledger.open(crash_image(tmp_path / "l.db", tmp_path / "copy.db")).answer("q") == b"kept"
 
 
-def test_after_a_checkpoint_a_copy_of_the_main_file_alone_knows_the_account(tmp_path: Path) -> None:
+def test_after_a_checkpoint_the_main_file_alone_knows_the_account_and_is_refused_until_loss_is_accepted(
+    tmp_path: Path,
+) -> None:
     ledger = opened(tmp_path / "l.db")
     paid(ledger, pure("0.1"), b"kept")
     ledger.store.checkpoint()
     (tmp_path / "copy.db").write_bytes((tmp_path / "l.db").read_bytes())
-    copied = Ledger.open(tmp_path / "copy.db")
+    with pytest.raises(LedgerIncomplete, match=r"its mark \(.open\) is missing"):
+        Ledger.open(tmp_path / "copy.db")
+    copied = Ledger(SQLite(tmp_path / "copy.db", accept_loss=True))
     assert copied.answer("q") == b"kept"
     assert copied.balance("d").spent.epsilon == 10**11
 

@@ -9,6 +9,7 @@ import pytest
 from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerReadOnly, LedgerUnavailable
 from sfumato.ledger.store.sqlite import SQLite
 from sfumato.ledger.store.sqlite_file import hold, let_go, make, place_of, widen
+from tests.contracts.images import crash_image
 from tests.contracts.ledger_store import ACCOUNT, put
 
 
@@ -83,9 +84,7 @@ def test_a_log_is_widened_once_and_says_nothing_more_by_it(tmp_path: Path) -> No
     put(store, ACCOUNT)
     widen(str(log))
     assert log.stat().st_size == size
-    for suffix in ("", "-wal"):
-        (tmp_path / f"copy.db{suffix}").write_bytes((tmp_path / f"l.db{suffix}").read_bytes())
-    copy = SQLite(tmp_path / "copy.db")
+    copy = SQLite(crash_image(tmp_path / "l.db", tmp_path / "copy.db"))
     assert copy.peek("d") == ACCOUNT
     copy.close()
     store.close()

@@ -92,7 +92,7 @@ def test_memory_says_what_the_tables_say(steps: list[tuple[str, int, str, int, i
         elif act == "drop" and not rows.torn:
             rows.drop_unit()
         elif act == "read":
-            rows.first_answer("s1")
+            rows.first_answer("s1", "d/p/a")
         elif act == "scan":
             list(rows.accounts())
         elif act == "undo":

@@ -45,7 +45,7 @@ def test_a_ledger_of_format_2_comes_forward_and_verifies(tmp_path: Path) -> None
     assert (before.problems, before.charges) == ((), 11)
     assert ledger.answer("one") == b"first answer"
     paid(ledger, pure("0.1", "new"), b"new answer", released=("p",))
-    assert ledger.released(["p"]) == {"p": [b"new answer"]}
+    assert ledger.released(["p"], "d/unstated/owner") == {"p": [b"new answer"]}
     ledger.close()
     assert version(path) == FORMAT
     assert verify(Ledger.open(path)).problems == ()
@@ -79,7 +79,10 @@ def test_nothing_that_was_answered_is_lost(path: Path) -> None:
     ledger = Ledger.open(path)
     bodies = [ledger.answer(name) for name in ("one", "two", "three", "four", "nine")]
     assert bodies == [b"first answer", b"second answer", b"third answer", b"fourth answer", b"ninth answer"]
-    assert ledger.first_answer("statement of one") == b"first answer"
+    assert (
+        ledger.first_answer(["statement of one"], next(row.account for row in charges(ledger) if row.question == "one"))
+        == b"first answer"
+    )
 
 
 def test_every_charge_keeps_its_state_and_those_that_were_open_are_closed(path: Path) -> None:

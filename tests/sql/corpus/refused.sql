@@ -277,10 +277,10 @@ SELECT SUM(amount ** 9) FROM events
 SELECT SUM(amount ** age) FROM events
 
 -- F08 numbers | UnsupportedSql | An expression whose result may have more
-SELECT SUM(age * 1e30 + amount) FROM events
+SELECT SUM(FLOOR(age * 1e30) + amount) FROM events
 
 -- F09 numbers | UnsupportedSql | An expression whose result may have more
-SELECT SUM(age ** 4 * age ** 4 * age ** 4 * age ** 4) FROM events
+SELECT SUM(TRUNC(age ** 4 * 1e30)) FROM events
 
 -- F10 numbers | UnsupportedSql | ROUND to digits that is not a
 SELECT SUM(ROUND(amount, age)) FROM events

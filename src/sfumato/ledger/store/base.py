@@ -18,9 +18,17 @@ from sfumato.ledger.journal import Entry
 
 T = TypeVar("T")
 
+# The kinds of entries that tell of an act of the owner.
+ACTS = ("account", "allocate", "refresh", "freeze", "thaw", "policy")
+
 # The states of a charge. Only these steps exist: reserved -> executing | voided;
 # executing -> committed | forfeited.
 RESERVED, EXECUTING, COMMITTED, FORFEITED, VOIDED = "reserved", "executing", "committed", "forfeited", "voided"
+
+# What a store notes of itself (``Rows.about``). While it is UNFINISHED (being filled), or has a LOSS that
+# the owner accepted and that is not in the journal yet, nobody charges in it; never again once it
+# has a SUCCESSOR.
+UNFINISHED, LOSS, SUCCESSOR, PREDECESSOR = "unfinished", "loss", "successor", "predecessor"
 
 
 class AccountRow(NamedTuple):
@@ -30,7 +38,9 @@ class AccountRow(NamedTuple):
     ``parent`` the path above, empty for a dataset. A dataset has a ``contract``, a
     ``policy`` and the head of its chain (``seq`` entries, the last with hash ``head``).
     ``gates`` is empty where only the parent bounds it. ``spent`` and ``held`` are this
-    period's; ``earlier`` lists the periods that a refresh has closed.
+    period's; ``earlier`` lists the periods that a refresh has closed. ``folded`` is the id
+    without what spellings of one name differ in; ``twins`` finds accounts by it. ``moved`` is the
+    entry of the chain that last moved it, which holds the digest of this row (``binding``).
     """
 
     id: str
@@ -45,6 +55,8 @@ class AccountRow(NamedTuple):
     earlier: str
     seq: int
     head: str
+    folded: str
+    moved: int = 0
 
 
 class ChargeRow(NamedTuple):
@@ -73,13 +85,15 @@ class ChargeRow(NamedTuple):
 
 
 class AnswerRow(NamedTuple):
-    """An answer as stored: its three keys, the charge that paid for it, its bytes."""
+    """An answer as stored: its three keys, the charge that paid for it, its bytes, and the entry of the
+    charge's chain that committed it."""
 
     question: str
     statement: str
     shared: str
     charge: str
     body: bytes
+    seq: int = 0
 
 
 class KeyRow(NamedTuple):
@@ -136,10 +150,28 @@ class Rows(Protocol):
         """
         ...
 
+    def about(self, name: str) -> str:
+        """What the store notes of itself under a name; empty if nothing."""
+        ...
+
+    def put_about(self, name: str, value: str) -> None:
+        """Notes something; empty: nothing any more."""
+        ...
+
     def account(self, account_id: str) -> AccountRow | None: ...
+
+    def movers(self, ids: Sequence[str]) -> tuple[Sequence[str], list[Entry]]:
+        """Which of these accounts of one dataset were read and not yet compared with the entries that last
+        moved them; those entries, and the last one of their chain. A store that keeps accounts in
+        memory names each once."""
+        ...
 
     def accounts(self) -> Iterator[AccountRow]:
         """By id (code points), so that parents come first."""
+        ...
+
+    def twins(self, folded: str) -> list[str]:
+        """The ids of the accounts that have this ``folded``, by id."""
         ...
 
     def put_account(self, row: AccountRow) -> None:
@@ -167,12 +199,16 @@ class Rows(Protocol):
 
     def answer(self, question: str) -> AnswerRow | None: ...
 
-    def first_answer(self, statement: str) -> AnswerRow | None:
-        """The earliest answer to a statement, at any cost."""
+    def first_answer(self, statement: str, account: str) -> AnswerRow | None:
+        """The earliest answer to a statement, at any cost, that an account paid for."""
         ...
 
-    def shared_answer(self, shared: str) -> AnswerRow | None:
-        """The earliest answer to a question whoever asked."""
+    def shared_answer(self, shared: str, analyst: str | None = None) -> AnswerRow | None:
+        """The earliest answer to a question whoever asked, or of those that an analyst paid for."""
+        ...
+
+    def proof(self, charge_id: str) -> tuple[Entry, Entry] | None:
+        """The entries that opened a charge and committed its answer."""
         ...
 
     def put_answer(self, row: AnswerRow) -> None:
@@ -189,8 +225,8 @@ class Rows(Protocol):
         """Adds them; (part, chain, seq) is unique."""
         ...
 
-    def released(self, part: str) -> list[AnswerRow]:
-        """The answers that a part was released in, by ``chain`` and ``seq``."""
+    def released(self, part: str, account: str) -> list[AnswerRow]:
+        """The answers of an account that a part was released in, by ``chain`` and ``seq``."""
         ...
 
     def append(self, entry: Entry) -> None:
@@ -207,6 +243,10 @@ class Rows(Protocol):
 
     def entries(self, chain: str, after: int = 0) -> Iterator[Entry]:
         """In order of ``seq``, beginning after one; streamed, never all in memory."""
+        ...
+
+    def acts(self, chain: str) -> list[Entry]:
+        """What the owner did: the entries of ``ACTS``, in order of ``seq``; they are few."""
         ...
 
     def history(self) -> Iterator[tuple[ChargeRow, AnswerRow | None]]:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from sfumato.ledger.journal import Entry
 from sfumato.ledger.store.base import (
+    ACTS,
     EXECUTING,
     FORFEITED,
     RESERVED,
@@ -42,7 +43,7 @@ _ENTRY = list(Entry._fields)
 PUT_ACCOUNT = _add("account", _ACCOUNT, _ACCOUNT[2:])
 CHANGEABLE = ("state", "reason", "lease_until", "acknowledged")
 _PUT_CHARGE = _add("charge", _CHARGE, CHANGEABLE)
-_PUT_ANSWER, _PUT_KEY, _APPEND = _add("answer", _ANSWER), _add("key", _KEY), _add("journal", _ENTRY)
+_PUT_ANSWER, _PUT_KEY, APPEND = _add("answer", _ANSWER), _add("key", _KEY), _add("journal", _ENTRY)
 PUT_PART = _add("part", _PART)
 
 ACCOUNTS, _CHARGES, _ANSWERS, _KEYS, _PARTS, _ENTRIES = (
@@ -60,9 +61,11 @@ _HISTORY = (
     f"SELECT {', '.join(f'charge.{name}' for name in _CHARGE)}, {', '.join(f'answer.{name}' for name in _ANSWER)} "
     "FROM charge LEFT JOIN answer ON answer.charge = charge.id ORDER BY charge.chain, charge.seq"
 )
+_TWINS = "SELECT id FROM account WHERE folded = ? ORDER BY id"
+_PAID = f"SELECT {', '.join(f'answer.{name}' for name in _ANSWER)} FROM answer JOIN charge ON charge.id = answer.charge"
 _RELEASED = (
-    f"SELECT {', '.join(f'answer.{name}' for name in _ANSWER)} FROM part JOIN answer ON answer.charge = part.charge "
-    "WHERE part.part = ? ORDER BY part.chain, part.seq"
+    f"{_PAID} JOIN part ON part.charge = answer.charge WHERE part.part = ? AND charge.account = ? "
+    "ORDER BY part.chain, part.seq"
 )
 # one step from each chain to the next: the index is never scanned
 _CHAINS = (
@@ -72,6 +75,17 @@ _CHAINS = (
 )
 _COUNTS = "SELECT " + ", ".join(
     f"(SELECT count(*) FROM {table})" for table in ("account", "charge", "answer", "key", "part", "journal")
+)
+_PUT_ABOUT = "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+_MOVERS = (
+    f"{_ENTRIES} WHERE chain = ? AND seq IN (SELECT moved FROM account WHERE id IN ({{}})) "
+    f"UNION ALL {_ENTRIES} WHERE chain = ? AND seq = (SELECT max(seq) FROM journal WHERE chain = ?)"
+)
+_PROOF = (
+    f"SELECT {', '.join(f'{entry}.{name}' for entry in ('opened', 'ended') for name in _ENTRY)} FROM answer "
+    "JOIN charge ON charge.id = answer.charge "
+    "JOIN journal opened ON opened.chain = charge.chain AND opened.seq = charge.seq "
+    "JOIN journal ended ON ended.chain = charge.chain AND ended.seq = answer.seq WHERE answer.charge = ?"
 )
 # the words of the partial indexes, so that they are used
 _OPEN = f"state IN ('{RESERVED}', '{EXECUTING}')"
@@ -97,12 +111,27 @@ class SqlRows(ABC):
         found = self._all(sql, values)
         return found[0] if found else None
 
+    def about(self, name: str) -> str:
+        row = self._one("SELECT value FROM meta WHERE name = ?", (name,))
+        return str(row[0]) if row else ""
+
+    def put_about(self, name: str, value: str) -> None:
+        self._run(_PUT_ABOUT, (name, value))
+
     def account(self, account_id: str) -> AccountRow | None:
         row = self._one(f"{ACCOUNTS} WHERE id = ?", (account_id,))
         return AccountRow._make(row) if row else None
 
+    def movers(self, ids: Sequence[str]) -> tuple[Sequence[str], list[Entry]]:
+        chain, places = ids[0], ", ".join("?" for _ in ids)
+        found = self._all(_MOVERS.format(places), (chain, *ids, chain, chain))
+        return ids, [Entry._make(row) for row in found]
+
     def accounts(self) -> Iterator[AccountRow]:
         return (AccountRow._make(row) for row in self._stream(f"{ACCOUNTS} ORDER BY id"))
+
+    def twins(self, folded: str) -> list[str]:
+        return [str(row[0]) for row in self._all(_TWINS, (folded,))]
 
     def put_account(self, row: AccountRow) -> None:
         self._run(PUT_ACCOUNT, row)
@@ -133,17 +162,26 @@ class SqlRows(ABC):
         return [ChargeRow._make(row) for row in rows]
 
     def answer(self, question: str) -> AnswerRow | None:
-        return self._answer("question = ?", question)
-
-    def first_answer(self, statement: str) -> AnswerRow | None:
-        return self._answer("statement = ?", statement)
-
-    def shared_answer(self, shared: str) -> AnswerRow | None:
-        return self._answer("shared = ? AND shared <> ''", shared)
-
-    def _answer(self, condition: str, value: str) -> AnswerRow | None:
-        row = self._one(f"{_ANSWERS} WHERE {condition} ORDER BY rowid LIMIT 1", (value,))
+        row = self._one(f"{_ANSWERS} WHERE question = ?", (question,))
         return AnswerRow._make(row) if row else None
+
+    def first_answer(self, statement: str, account: str) -> AnswerRow | None:
+        return self._paid("answer.statement = ? AND charge.account = ?", statement, account)
+
+    def shared_answer(self, shared: str, analyst: str | None = None) -> AnswerRow | None:
+        condition = "answer.shared = ? AND answer.shared <> ''"
+        if analyst is None:
+            return self._paid(condition, shared)
+        return self._paid(f"{condition} AND charge.analyst = ?", shared, analyst)
+
+    def _paid(self, condition: str, *values: str) -> AnswerRow | None:
+        row = self._one(f"{_PAID} WHERE {condition} ORDER BY answer.rowid LIMIT 1", values)
+        return AnswerRow._make(row) if row else None
+
+    def proof(self, charge_id: str) -> tuple[Entry, Entry] | None:
+        row = self._one(_PROOF, (charge_id,))
+        width = len(_ENTRY)
+        return (Entry._make(row[:width]), Entry._make(row[width:])) if row else None
 
     def put_answer(self, row: AnswerRow) -> None:
         self._run(_PUT_ANSWER, row)
@@ -159,11 +197,11 @@ class SqlRows(ABC):
         for row in rows:
             self._run(PUT_PART, row)
 
-    def released(self, part: str) -> list[AnswerRow]:
-        return [AnswerRow._make(row) for row in self._all(_RELEASED, (part,))]
+    def released(self, part: str, account: str) -> list[AnswerRow]:
+        return [AnswerRow._make(row) for row in self._all(_RELEASED, (part, account))]
 
     def append(self, entry: Entry) -> None:
-        self._run(_APPEND, entry)
+        self._run(APPEND, entry)
 
     def last_entry(self, chain: str) -> Entry | None:
         row = self._one(f"{_ENTRIES} WHERE chain = ? ORDER BY seq DESC LIMIT 1", (chain,))
@@ -179,6 +217,12 @@ class SqlRows(ABC):
     def entries(self, chain: str, after: int = 0) -> Iterator[Entry]:
         rows = self._stream(f"{_ENTRIES} WHERE chain = ? AND seq > ? ORDER BY seq", (chain, after))
         return map(Entry._make, rows)
+
+    def acts(self, chain: str) -> list[Entry]:
+        kinds = ", ".join(f"'{kind}'" for kind in ACTS)
+        return [
+            Entry(*row) for row in self._all(f"{_ENTRIES} WHERE chain = ? AND kind IN ({kinds}) ORDER BY seq", (chain,))
+        ]
 
     def history(self) -> Iterator[tuple[ChargeRow, AnswerRow | None]]:
         width = len(_CHARGE)

@@ -15,11 +15,25 @@ from typing import TypeVar
 
 import apsw
 
-from sfumato.errors import LedgerBusy, LedgerError, LedgerUnavailable
+from sfumato.errors import LedgerBusy, LedgerError, LedgerUnavailable, shown
 from sfumato.ledger.store import sqlite_schema
 from sfumato.ledger.store.base import AccountRow, Rows
 from sfumato.ledger.store.format import FORMAT, too_new
-from sfumato.ledger.store.sqlite_file import busy, corrupt, hold, let_go, make, place_of, read_only, widen
+from sfumato.ledger.store.open_mark import forgotten, incomplete
+from sfumato.ledger.store.sqlite_file import (
+    busy,
+    corrupt,
+    hold,
+    is_log,
+    let_go,
+    make,
+    place_of,
+    read_only,
+    require_one_place,
+    unopenable,
+    widen,
+)
+from sfumato.ledger.store.sqlite_opening import Opening
 from sfumato.ledger.store.sqlite_rows import SQLiteRows
 from sfumato.ledger.store.writer import Task, Writer
 
@@ -29,11 +43,14 @@ T = TypeVar("T")
 class SQLite:
     """A ledger in one file, held by one process at a time; mode 0600.
 
+    A file that cannot be shown to hold all that was acknowledged is refused (``open_mark``);
+    ``accept_loss`` opens it all the same, and ``shortfall`` then says what is wrong.
+
     Raises:
-        LedgerBusy, LedgerCorrupt, LedgerReadOnly, LedgerTooNew, LedgerUnavailable.
+        LedgerBusy, LedgerCorrupt, LedgerIncomplete, LedgerReadOnly, LedgerTooNew, LedgerUnavailable.
     """
 
-    def __init__(self, path: str | Path, *, create: bool = True) -> None:
+    def __init__(self, path: str | Path, *, create: bool = True, accept_loss: bool = False) -> None:
         self.place = place_of(path)
         self.exclusive, self.read_only = True, False
         self._process = os.getpid()
@@ -44,18 +61,20 @@ class SQLite:
                 make(self.place)
             # the file itself too: a hard link to it has another name and the same lock
             hold(self.place, self.place, self._locks, create=False)
+            require_one_place(self.place)
+            has_log = is_log(f"{self.place}-wal")
             self._connection = _opened(self.place)
         except BaseException:
             let_go(self._locks)
             raise
-        self._batches = _Batches(self._connection, self.place)
+        self._batches = _Batches(self._connection, Opening(self.place, self._connection, log=has_log))
         try:
-            self.identity = self._batches.prepare()
+            self.identity = self._batches.prepare(accept_loss=accept_loss)
         except BaseException:
             self._connection.close()
             let_go(self._locks)
             raise
-        self._writer = Writer(self._batches.run, _Ending(self._connection, self._locks), self)
+        self._writer = Writer(self._batches.run, _Ending(self._batches, self._locks), self)
         _OPEN.add(self)
 
     def write(self, unit: Callable[[Rows], T]) -> T:
@@ -70,6 +89,11 @@ class SQLite:
         rows = self._batches.rows
         return self._writer.do(lambda: unit(rows), writes=False)
 
+    @property
+    def shortfall(self) -> str:
+        """Why the file, opened with ``accept_loss``, may have forgotten something; empty if it has not."""
+        return self._batches.shortfall
+
     def peek(self, account_id: str) -> AccountRow | None:
         """An account from memory, which holds it as of the last batch."""
         self._require_here()
@@ -79,7 +103,7 @@ class SQLite:
     def damage(self) -> list[str]:
         """What SQLite finds wrong with the pages and the indexes."""
         found = self._apart(lambda: [str(row[0]) for row in self._connection.execute("PRAGMA integrity_check(10)")])
-        return [] if found == ["ok"] else found
+        return forgotten(self.shortfall) + ([] if found == ["ok"] else found)
 
     def checkpoint(self) -> None:
         """Moves the write-ahead log into the file."""
@@ -107,43 +131,49 @@ class SQLite:
         """A fork has no ledger."""
         if os.getpid() != self._process:
             raise LedgerBusy(
-                f"The ledger {self.place!r} belongs to the process that opened it, and this is a fork of it.",
+                f"The ledger {shown(self.place)} belongs to the process that opened it, and this is a fork of it.",
                 remedy="Open a session in one process only, after the fork.",
             )
 
 
 class _Batches:
-    """What the writer's thread does."""
+    """What the writer's thread does. ``shortfall``: why the file may have forgotten something."""
 
-    def __init__(self, connection: apsw.Connection, path: str) -> None:
+    def __init__(self, connection: apsw.Connection, opening: Opening) -> None:
         self.rows = SQLiteRows(connection)
+        self.shortfall = ""
         self._connection = connection
-        self._path = path
+        self._opening = opening
+        self._path = opening.path
         self._lost = False
 
-    def prepare(self) -> str:
+    def prepare(self, *, accept_loss: bool) -> str:
         """Checks that it is a ledger, brings an old one forward, and takes the file for good; its identity."""
         try:
-            return self._prepare()
+            return self._prepare(accept_loss=accept_loss)
         except apsw.Error as error:
             raise translated(error, self._path) from None
+        except OSError as error:
+            raise unopenable(self._path, error) from None
 
-    def _prepare(self) -> str:
+    def _prepare(self, *, accept_loss: bool) -> str:
         run = self._connection.execute
         run("PRAGMA locking_mode = EXCLUSIVE")
-        version, application = self._text("PRAGMA user_version"), self._text("PRAGMA application_id")
-        if int(application) != sqlite_schema.APPLICATION:
-            raise corrupt(self._path)
-        if int(version) > FORMAT:
-            raise too_new(repr(self._path), int(version))
+        version = self._version()
         run("PRAGMA journal_mode = WAL")
         run("PRAGMA synchronous = FULL")
         run("PRAGMA cache_size = -65536")
         run("BEGIN IMMEDIATE")  # takes the lock for good, and finds out whether the file can be written
         try:
-            if int(version) < FORMAT:
-                sqlite_schema.upgrade(self._connection, int(version))
+            if version < FORMAT:
+                sqlite_schema.upgrade(self._connection, version)
+            self.rows.load()
+            self.shortfall = self._opening.shortfall(self.rows.entries_on_disk)
+            if self.shortfall and not accept_loss:
+                raise incomplete(self._path, self.shortfall)
+            mark = self._opening.begin(self.rows.entries_on_disk, self.shortfall)
             run("COMMIT")
+            self._opening.begun(mark)
         except BaseException as error:
             self._undo()
             if isinstance(error, ValueError | LookupError | TypeError):
@@ -151,8 +181,23 @@ class _Batches:
             raise
         run("PRAGMA foreign_keys = ON")
         widen(f"{self._path}-wal")
-        self.rows.load()
         return self._text("SELECT value FROM meta WHERE name = 'identity'")
+
+    def _version(self) -> int:
+        """The format of the file, which is a ledger."""
+        version, application = self._text("PRAGMA user_version"), self._text("PRAGMA application_id")
+        if int(application) != sqlite_schema.APPLICATION:
+            raise corrupt(self._path)
+        if int(version) > FORMAT:
+            raise too_new(repr(self._path), int(version))
+        return int(version)
+
+    def end(self) -> None:
+        """The file says that it is closed; after a trouble it does not, and its log and its mark stay."""
+        well = not self._lost and self._opening.end()
+        self._connection.close()
+        if well:
+            self._opening.ended()
 
     def _text(self, sql: str) -> str:
         row = self._connection.execute(sql).fetchone()
@@ -196,15 +241,24 @@ class _Batches:
         """The results of tasks that are on disk now, and the errors of those that wrote nothing."""
         if self._lost:
             raise LedgerUnavailable(
-                f"The ledger {self._path!r} could not be flushed to its disk, so nothing more is charged.",
+                f"The ledger {shown(self._path)} could not be flushed to its disk, so nothing more is charged.",
                 remedy="Check the disk, then close and open the ledger again: what was kept is found there.",
             )
+        self._opening.require_in_place()
         self._connection.execute("BEGIN IMMEDIATE")
         outcomes = [self._unit(task) for task in tasks]
         self.rows.end_batch()
         self._commit()
         self.rows.committed()
+        self._acknowledge()
         return outcomes
+
+    def _acknowledge(self) -> None:
+        """The mark knows what the callers are about to be told."""
+        try:
+            self._opening.acknowledge(self.rows.entries_on_disk)
+        except OSError:
+            self._lost = True  # this batch is on disk; no other begins under a mark that stands still
 
     def _unit(self, task: Task) -> tuple[object, BaseException | None]:
         try:
@@ -240,13 +294,13 @@ class _Batches:
 class _Ending:
     """Closes the connection, then lets the file go: the writer's last act."""
 
-    def __init__(self, connection: apsw.Connection, locks: list[int]) -> None:
-        self._connection = connection
+    def __init__(self, batches: "_Batches", locks: list[int]) -> None:
+        self._batches = batches
         self._locks = locks
 
     def __call__(self) -> None:
         try:
-            self._connection.close()
+            self._batches.end()
         finally:
             let_go(self._locks)
 
@@ -265,7 +319,10 @@ os.register_at_fork(after_in_child=_abandon_all)
 
 def _opened(path: str) -> apsw.Connection:
     try:
-        return apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+        # the log is left, and left as it is, until the file says that it is closed
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        return connection
     except apsw.Error as error:
         raise translated(error, path) from None
 
@@ -279,7 +336,7 @@ def translated(error: apsw.Error, path: str) -> LedgerError:
             return read_only(path)
         case apsw.CantOpenError() | apsw.FullError() | apsw.IOError() | apsw.NoMemError():
             return LedgerUnavailable(
-                f"The ledger {path!r} cannot be written ({type(error).__name__}).", remedy="Check the disk."
+                f"The ledger {shown(path)} cannot be written ({type(error).__name__}).", remedy="Check the disk."
             )
         case _:
             return corrupt(path)

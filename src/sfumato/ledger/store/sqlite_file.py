@@ -3,22 +3,37 @@
 
 import fcntl
 import os
+import re
 import tempfile
 from pathlib import Path
 
 import apsw
 
-from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerError, LedgerMissing, LedgerReadOnly, LedgerUnavailable
+from sfumato.errors import (
+    LedgerBusy,
+    LedgerCorrupt,
+    LedgerError,
+    LedgerMissing,
+    LedgerReadOnly,
+    LedgerUnavailable,
+    shown,
+)
 from sfumato.ledger.store import sqlite_schema
+from sfumato.ledger.store.open_mark import incomplete, sync_folder
 
 # What SQLite lets a log grow to before it checkpoints by itself: 1000 pages with their headers.
-_LOG_SIZE = 32 + 1000 * (4096 + 24)
+_LOG_HEADER = 32
+_LOG_SIZE = _LOG_HEADER + 1000 * (4096 + 24)
+# What only a ledger leaves beside it.
+_LEFT = ("-wal", ".open", ".head")
+_MOUNTS = "/proc/self/mountinfo"
+_OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def place_of(path: object) -> str:
     """The one true path of a ledger, whatever links lead to it."""
     if not isinstance(path, str | Path) or not str(path) or "\0" in str(path) or Path(path).is_dir():
-        raise LedgerUnavailable(f"No ledger can be kept at {path!r}.", allowed="the path of a file")
+        raise LedgerUnavailable(f"No ledger can be kept at {shown(path)}.", allowed="the path of a file")
     return os.path.realpath(path)
 
 
@@ -29,7 +44,7 @@ def hold(name: str, path: str, held: list[int], *, create: bool) -> None:
     and closes the file, a backup for instance. flock belongs to this descriptor alone.
     """
     if not create and not Path(path).is_file():
-        raise LedgerMissing(f"No ledger at {path!r}.", remedy="Check the path.")
+        raise LedgerMissing(f"No ledger at {shown(path)}.", remedy="Check the path.")
     try:
         descriptor = os.open(name, os.O_RDWR | (os.O_CREAT if name != path else 0), 0o600)
     except OSError as error:
@@ -53,10 +68,13 @@ def let_go(held: list[int], *, unlock: bool = True) -> None:
 
 def make(path: str) -> None:
     """A new ledger, whole before it has its name; what is left of an old one is no new one."""
-    if Path(path).exists() or Path(f"{path}-wal").exists():
+    if Path(path).exists():
         if not Path(path).is_file() or Path(path).stat().st_size == 0:
             raise corrupt(path)
         return
+    left = next((f"{path}{end}" for end in _LEFT if Path(f"{path}{end}").exists()), None)
+    if left is not None:
+        raise incomplete(path, f"it is missing, and {Path(left).name!r} says that it was there")
     fresh = ""
     try:
         descriptor, fresh = tempfile.mkstemp(suffix=".new", prefix=f"{Path(path).name}.", dir=Path(path).parent)
@@ -72,8 +90,54 @@ def make(path: str) -> None:
     except apsw.Error as error:
         Path(fresh).unlink(missing_ok=True)
         raise LedgerUnavailable(
-            f"No ledger can be kept at {path!r} ({type(error).__name__}).", remedy="Check the disk."
+            f"No ledger can be kept at {shown(path)} ({type(error).__name__}).", remedy="Check the disk."
         ) from None
+
+
+def is_log(path: str) -> bool:
+    """Whether there is a write-ahead log, which SQLite would otherwise make anew and empty."""
+    try:
+        return Path(path).stat().st_size >= _LOG_HEADER
+    except OSError:
+        return False
+
+
+def require_one_place(path: str, mounts: str = _MOUNTS) -> None:
+    """Refuses a file whose log could come to lie where nobody finds it.
+
+    Raises:
+        LedgerUnavailable: the file has several hard links, or is mounted by itself, not its folder.
+    """
+    found = Path(path).stat()
+    require_one_name(path, found)
+    if found.st_dev != Path(path).parent.stat().st_dev or path in _mount_points(mounts):
+        raise LedgerUnavailable(
+            f"The file {path!r} is mounted by itself, so its log and its mark would lie elsewhere.",
+            remedy="Mount the folder that holds the ledger, not the file.",
+        )
+
+
+def require_one_name(path: str, found: os.stat_result) -> None:
+    """Refuses a file with several hard links: each name would have a log of its own.
+
+    Raises:
+        LedgerUnavailable: it has several.
+    """
+    if found.st_nlink > 1:
+        raise LedgerUnavailable(
+            f"{path!r} has {found.st_nlink} names (hard links), so nothing is charged.",
+            remedy="Remove all but one; copy the closed file for a backup. A symbolic link is no second name.",
+        )
+
+
+def _mount_points(table: str) -> set[str]:
+    """Where the system has mounted something; empty where it does not tell."""
+    try:
+        lines = Path(table).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return set()
+    # spaces and the like are written as octal numbers (proc(5))
+    return {_OCTAL.sub(lambda each: chr(int(each[1], 8)), line.split(" ")[4]) for line in lines}
 
 
 def widen(log: str) -> None:
@@ -93,19 +157,10 @@ def widen(log: str) -> None:
         pass  # a full disk, say: whoever writes will be told
 
 
-def sync_folder(path: str) -> None:
-    """Makes a file's name durable: a new name is a change of its folder."""
-    folder = os.open(Path(path).parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
 def busy(path: str) -> LedgerBusy:
     """Somebody else holds the file."""
     return LedgerBusy(
-        f"The ledger {path!r} is in use by another session or process.",
+        f"The ledger {shown(path)} is in use by another session or process.",
         remedy="Close it there first: one process at a time holds a ledger file. For several processes "
         "or machines keep the ledger in PostgreSQL (ledger='postgresql://...').",
     )
@@ -114,7 +169,7 @@ def busy(path: str) -> LedgerBusy:
 def read_only(path: str) -> LedgerReadOnly:
     """The file or its folder may only be read."""
     return LedgerReadOnly(
-        f"The ledger {path!r} cannot be written, so nothing can be charged.",
+        f"The ledger {shown(path)} cannot be written, so nothing can be charged.",
         remedy="Give this user write access to it.",
     )
 
@@ -122,7 +177,7 @@ def read_only(path: str) -> LedgerReadOnly:
 def corrupt(path: str) -> LedgerCorrupt:
     """Whatever it is, it is no ledger that can be trusted."""
     return LedgerCorrupt(
-        f"The file {path!r} is not a ledger, or is damaged.",
+        f"The file {shown(path)} is not a ledger, or is damaged.",
         remedy="Restore the newest backup; do not start a new ledger over the same data.",
     )
 
@@ -131,4 +186,4 @@ def unopenable(path: str, error: OSError) -> LedgerError:
     """What the system says of a file, as ours."""
     if isinstance(error, PermissionError) or error.errno == 30:  # EROFS
         return read_only(path)
-    return LedgerUnavailable(f"No ledger can be kept at {path!r} ({error.strerror}).", remedy="Check the folder.")
+    return LedgerUnavailable(f"No ledger can be kept at {shown(path)} ({error.strerror}).", remedy="Check the folder.")

@@ -9,6 +9,7 @@ import fcntl
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NoReturn, TypeVar
@@ -20,8 +21,10 @@ from sfumato.errors import LedgerMissing, LedgerReadOnly
 from sfumato.ledger.store import sqlite_schema
 from sfumato.ledger.store.base import AccountRow, Rows
 from sfumato.ledger.store.format import FORMAT, too_new
+from sfumato.ledger.store.open_mark import forgotten
 from sfumato.ledger.store.sqlite import translated
-from sfumato.ledger.store.sqlite_file import busy, corrupt, let_go, place_of, unopenable
+from sfumato.ledger.store.sqlite_file import busy, corrupt, is_log, let_go, place_of, unopenable
+from sfumato.ledger.store.sqlite_opening import shortfall_of
 from sfumato.ledger.store.sqlite_rows import Tables
 
 T = TypeVar("T")
@@ -46,7 +49,10 @@ class SQLiteReader:
         self._process = os.getpid()
         self._locks: list[int] = []
         self._turn = threading.Lock()
+        # of a reader that is forgotten; a fork only closes its copy
+        weakref.finalize(self, let_go, self._locks, unlock=False)
         _share(self.place, self._locks)
+        self._log = is_log(f"{self.place}-wal")
         try:
             self._connection = _opened(self.place)
             self._rows = ReadRows(self._connection)
@@ -75,7 +81,7 @@ class SQLiteReader:
     def damage(self) -> list[str]:
         """What SQLite finds wrong with the pages and the indexes."""
         found = self._apart(lambda: [str(row[0]) for row in self._connection.execute("PRAGMA integrity_check(10)")])
-        return [] if found == ["ok"] else found
+        return forgotten(self._apart(self._shortfall)) + ([] if found == ["ok"] else found)
 
     def checkpoint(self) -> None:
         """Nothing to move."""
@@ -86,6 +92,10 @@ class SQLiteReader:
             if self._locks:
                 self._connection.close()
                 let_go(self._locks, unlock=os.getpid() == self._process)
+
+    def _shortfall(self) -> str:
+        entries = sum(row.seq for row in self._rows.accounts() if not row.parent)
+        return shortfall_of(self._connection, self.place, log=self._log, entries=entries)
 
     def _apart(self, work: Callable[[], T]) -> T:
         with self._turn:

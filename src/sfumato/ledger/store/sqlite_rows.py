@@ -8,7 +8,7 @@ the process go first.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from heapq import nsmallest
 from operator import attrgetter
@@ -16,6 +16,7 @@ from typing import Any
 
 import apsw
 
+from sfumato.ledger.journal import Entry
 from sfumato.ledger.store.base import EXECUTING, FORFEITED, RESERVED, AccountRow, AnswerRow, ChargeRow, Counts, KeyRow
 from sfumato.ledger.store.layers import Layers
 from sfumato.ledger.store.rows import CHANGEABLE, PUT_ACCOUNT, Cell, SqlRows
@@ -37,20 +38,28 @@ class SQLiteRows(SqlRows):
     def __init__(self, connection: apsw.Connection) -> None:
         self.held = Layers[AccountRow]()
         self.torn = False
+        self._unproven: set[str] = set()
         self._charges = Layers[ChargeRow]()
         self._answers = Layers[AnswerRow]()
         self._keys = Layers[KeyRow]()
         self._batch: list[Write] = []
         self._unit: list[Write] = []
         self._tables = Tables(connection)
+        self._entries = 0
         self._epoch = time.time_ns() // 10**6 - time.monotonic_ns() // 10**6
 
     def load(self) -> None:
         """Fills the memory from the tables, through their partial indexes."""
-        datasets = [row.id for row in self._tables.accounts() if not row.parent]
-        failed = [row for dataset in datasets for row in self._tables.failures(dataset)]
+        datasets = [row for row in self._tables.accounts() if not row.parent]
+        self._entries = sum(row.seq for row in datasets)
+        failed = [row for dataset in datasets for row in self._tables.failures(dataset.id)]
         for row in (*self._tables.overdue(None, -1), *failed):
             self._charges.known[row.id] = row
+
+    @property
+    def entries_on_disk(self) -> int:
+        """How many entries the chains of the datasets have, as of the last commit."""
+        return self._entries
 
     def end_unit(self) -> None:
         """The unit ended well: what it wrote is the batch's."""
@@ -73,6 +82,9 @@ class SQLiteRows(SqlRows):
 
     def committed(self) -> None:
         """The batch is on disk."""
+        for row in self.held.changed():
+            known = self.held.known.get(row.id)
+            self._entries += row.seq - (known.seq if known else 0)
         self.held.commit(keep=lambda _: True)
         self._charges.commit(keep=_is_live)
         self._answers.commit(keep=lambda _: False)
@@ -97,11 +109,23 @@ class SQLiteRows(SqlRows):
             known = self._tables.account(account_id)
             if known is not None:
                 self.held.known[account_id] = known
+                self._unproven.add(account_id)
         return known
+
+    def movers(self, ids: Sequence[str]) -> tuple[Sequence[str], list[Entry]]:
+        asked = [each for each in ids if each in self._unproven]
+        found = [self.entry(ids[0], row.moved) for each in asked if (row := self.account(each))]
+        if ids[0] in asked:
+            found.append(self.last_entry(ids[0]))
+        return asked, [entry for entry in found if entry is not None]
 
     def accounts(self) -> Iterator[AccountRow]:
         self._send_early()
         return self._tables.accounts()
+
+    def twins(self, folded: str) -> list[str]:
+        new = {row.id for row in self.held.changed() if row.folded == folded}
+        return sorted(new.union(self._tables.twins(folded)))
 
     def counts(self) -> Counts:
         self._send_early()
@@ -109,6 +133,8 @@ class SQLiteRows(SqlRows):
 
     def put_account(self, row: AccountRow) -> None:
         self.held.put(row.id, row)
+        # whoever moves an account has compared it
+        self._unproven.discard(row.id)
 
     def charge(self, charge_id: str) -> ChargeRow | None:
         return self._charges.get(charge_id) or self._tables.charge(charge_id)

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``sfumato ledger backup|restore|accept-server``: copies of a ledger, and its way back."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from sfumato.cli.ledger import read_head
+from sfumato.cli.options import config, require_outputs
+from sfumato.errors import WrongUse
+from sfumato.ledger.backup import backup, restore
+from sfumato.ledger.failover import accept_server
+from sfumato.ledger.seal import Signer
+from sfumato.metadata.server import SERVERS
+from sfumato.query.load import Declarations, read_declarations
+
+heads = click.option("--head", "heads", multiple=True, type=click.Path(), help="A head kept elsewhere; repeatable.")
+accept_loss = click.option(
+    "--accept-loss", is_flag=True, help="Whatever it lacks is lost: every dataset is frozen until it is thawed."
+)
+
+
+@click.command("backup")
+@click.argument("file", type=click.Path(dir_okay=False))
+@config
+@click.option("--key", type=click.Path(dir_okay=False), help="The signing key [default: beside the ledger].")
+def _backup(file: str, config: str, key: str | None) -> None:
+    """Write the whole ledger into one file while it is in use, and its signed head beside it.
+
+    It is verified on the way. It is as confidential as the ledger.
+    """
+    require_outputs(config, file, f"{file}.head")
+    declared = read_declarations(config)
+    head = backup(declared.ledger, file, Signer(key or _key(declared)))
+    entries = sum(seq for seq, _ in head.chains.values())
+    click.echo(f"{file}: {entries} entries, verified; head of {head.at} in {file}.head, key {head.public_key}")
+
+
+@click.command("restore")
+@click.argument("backup", type=click.Path(dir_okay=False))
+@config
+@heads
+@accept_loss
+def _restore(backup: str, config: str, heads: Sequence[str], accept_loss: bool) -> None:
+    """Make the declared ledger, which must not be there, of a backup; compare it with heads kept elsewhere."""
+    place = read_declarations(config).ledger
+    lacking = restore(backup, place, [read_head(path) for path in heads], accept_loss=accept_loss)
+    _tell(lacking, "restored and verified; it holds all that the heads know")
+
+
+@click.command("accept-server")
+@config
+@heads
+@accept_loss
+def _accept(config: str, heads: Sequence[str], accept_loss: bool) -> None:
+    """Let the ledger charge on the server where it lies now: after a fail-over, a restore, an upgrade."""
+    place = str(read_declarations(config).ledger)
+    lacking = accept_server(place, [read_head(path) for path in heads], accept_loss=accept_loss)
+    _tell(lacking, "accepted; it holds all that the heads know")
+
+
+def _tell(lacking: Sequence[str], sound: str) -> None:
+    if not lacking:
+        click.echo(sound)
+        return
+    for each in lacking:
+        click.echo(f"lost: {each}")
+    click.echo("every dataset is frozen; after the decision: sfumato ledger thaw")
+
+
+def _key(declared: Declarations) -> Path:
+    if str(declared.ledger).startswith(SERVERS):
+        raise WrongUse("A ledger on a server has no folder for a key.", remedy="Name the file with --key.")
+    return Path(f"{declared.ledger}.key")
+
+
+COMMANDS = {each.name: each for each in (_backup, _restore, _accept)}

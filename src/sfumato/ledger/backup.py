@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Backups of a ledger that is in use, and the way back from one.
+
+A backup is one file. It is verified as it is written, and a head that says what it holds is signed
+and lies beside it. Whatever was spent after it is not in it: so ``restore`` compares it with the heads that
+were kept elsewhere, and where it lacks something, or nobody can tell, the owner has to accept the
+loss, and every dataset is frozen before the ledger can be opened.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from sfumato.errors import LedgerCorrupt, LedgerIncomplete, LedgerUnavailable, WrongUse
+from sfumato.ledger.archive import history, transfer
+from sfumato.ledger.seal import Head, Signer, write_durably
+from sfumato.ledger.spend import Ledger
+from sfumato.ledger.store.base import LOSS, Rows, Store
+from sfumato.ledger.store.hot_copy import hot_copy
+from sfumato.ledger.store.open import open_store
+from sfumato.ledger.store.open_mark import sync_folder
+from sfumato.ledger.store.sqlite import SQLite
+from sfumato.ledger.store.sqlite_file import place_of
+from sfumato.ledger.store.sqlite_reader import SQLiteReader
+from sfumato.ledger.verify import check
+from sfumato.metadata.server import SERVERS
+
+# What may lie beside a ledger file and belongs to its past.
+_BESIDE = ("", "-wal", ".open", ".head")
+_LOST = "restored from a backup that may lack charges; whoever thaws it has decided that they count as nothing"
+
+
+def backup(place: str | Path, target: str | Path, signer: Signer) -> Head:
+    """Writes all that a ledger holds now into one file, while it is in use; the head beside it.
+
+    Raises:
+        LedgerMissing, LedgerUnavailable: there is none, or it cannot be read or the file not be written.
+        LedgerCorrupt: what was read does not verify; nothing is left of it.
+    """
+    fresh = f"{target}.new"
+    try:
+        identity = _copied(place, fresh)
+        with _reading(fresh) as copy:
+            _require_sound(copy)
+            head = copy.read(lambda rows: signer.sign(identity, rows))
+        Path(fresh).replace(target)
+        sync_folder(str(target))
+        write_durably(f"{target}.head", head.to_text().encode())
+    except OSError as error:
+        raise LedgerUnavailable(f"No backup can be kept at {str(target)!r} ({error.strerror}).") from None
+    finally:
+        _remove(fresh)
+    return head
+
+
+def restore(source: str | Path, place: str | Path, heads: Sequence[Head], *, accept_loss: bool = False) -> list[str]:
+    """Makes a ledger of a backup at a place where there is none; what it lacks.
+
+    Guarantees:
+        a backup that lacks what a head knows is refused
+        a loss that is accepted freezes every dataset first
+
+    Raises:
+        LedgerIncomplete: it lacks what a head knows of, or there is no head, and the loss is not accepted.
+        LedgerCorrupt: it does not verify. WrongUse: something lies at the place already.
+    """
+    if not Path(source).is_file():
+        raise WrongUse(f"No file {str(source)!r}.", remedy="Name what 'sfumato ledger backup' wrote.")
+    _require_free(place)
+    with _reading(source) as copy:
+        _require_sound(copy)
+        lacking = copy.read(lambda rows: lacks(rows, heads))
+    if lacking and not accept_loss:
+        raise incomplete_copy(f"The backup {str(source)!r}", lacking)
+    if str(place).startswith(SERVERS):
+        _restore_to_server(str(source), str(place), lacking)
+    else:
+        _working_copy(str(source), f"{place_of(place)}.restoring", lacking, place_of(place))
+    return lacking
+
+
+def lacks(rows: Rows, heads: Sequence[Head]) -> list[str]:
+    """What rows lack of what signed heads know; without a head nobody can tell."""
+    if not heads:
+        return ["there is no head to compare it with"]
+    return [found for head in heads for found in head.differences(rows)]
+
+
+def freeze_all(ledger: Ledger, reason: str) -> None:
+    """Freezes every dataset, in the journal."""
+    for each in ledger.accounts():
+        if not each.scope.purpose:
+            ledger.freeze(each.scope.dataset, reason=reason)
+
+
+def incomplete_copy(what: str, lacking: Sequence[str]) -> LedgerIncomplete:
+    """What may have forgotten something cannot take a ledger's place by itself."""
+    return LedgerIncomplete(
+        f"{what} may have forgotten what was spent: {lacking[0]}.",
+        remedy="Take a newer one, and name the newest head with --head. If they are lost: --accept-loss, which "
+        "freezes the datasets until the owner has decided.",
+    )
+
+
+def _copied(place: str | Path, fresh: str) -> str:
+    """Copies a ledger into a file; the ledger's identity."""
+    _remove(fresh)
+    if not str(place).startswith(SERVERS):
+        hot_copy(place_of(place), fresh)
+        with _reading(fresh) as copy:
+            return copy.identity
+    source = open_store(place, read_only=True)
+    try:
+        store = SQLite(fresh)
+        try:
+            source.read(lambda rows: transfer(store, history(rows)))
+        finally:
+            store.close()
+    finally:
+        source.close()
+    return source.identity
+
+
+def _restore_to_server(source: str, place: str, lacking: Sequence[str]) -> None:
+    """Everything in one step, from a working copy that is frozen already where it has to be."""
+    work = f"{source}.restoring"
+    try:
+        _working_copy(source, work, lacking, work)
+        target = open_store(place)
+        try:
+            with _reading(work) as copy:
+                copy.read(lambda rows: transfer(target, history(rows)))
+        finally:
+            target.close()
+    finally:
+        _remove(work)
+
+
+def _working_copy(source: str, work: str, lacking: Sequence[str], place: str) -> None:
+    """A ledger of a backup, with the freeze where something is lacking; it gets its name last."""
+    try:
+        _remove(work)
+        write_durably(work, Path(source).read_bytes())
+        # the file says that it was open, and its log is in it: that is what a backup is
+        store = SQLite(work, create=False, accept_loss=True)
+        try:
+            # it gets its name only when it is frozen
+            store.write(lambda rows: rows.put_about(LOSS, ""))
+            if lacking:
+                freeze_all(Ledger(store), _LOST)
+        finally:
+            store.close()
+        Path(work).replace(place)
+        sync_folder(place)
+    except OSError as error:
+        raise LedgerUnavailable(f"No ledger can be kept at {place!r} ({error.strerror}).") from None
+    finally:
+        if work != place:
+            _remove(work)
+
+
+def _require_free(place: str | Path) -> None:
+    """Refuses a place with a ledger, or with what is left of one."""
+    if str(place).startswith(SERVERS):
+        return  # ``load`` refuses what is not empty
+    left = [f"{place}{end}" for end in _BESIDE if os.path.lexists(f"{place}{end}")]
+    if left:
+        raise WrongUse(
+            f"{left[0]!r} is there already.",
+            remedy="Move what is left of the old ledger elsewhere, and keep it: it may know what the backup lacks. "
+            "Name its head with --head.",
+        )
+
+
+def _require_sound(copy: Store) -> None:
+    problems = copy.read(lambda rows: check(rows, [])).problems
+    if problems:
+        raise LedgerCorrupt(
+            "The backup does not say what happened:\n" + "\n".join(problems[:50]),
+            remedy="Keep the ledger as it is, and look at docs/operations.md.",
+        )
+
+
+@contextmanager
+def _reading(path: str | Path) -> Iterator[SQLiteReader]:
+    reader = SQLiteReader(path)
+    try:
+        yield reader
+    finally:
+        reader.close()
+
+
+def _remove(path: str) -> None:
+    """A file that was made here, and what an opening leaves beside it."""
+    for end in ("", "-wal", ".lock", ".open", ".key", ".head"):
+        Path(f"{path}{end}").unlink(missing_ok=True)

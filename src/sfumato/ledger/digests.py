@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Digests of rows, short enough that those of millions of charges fit into memory while a ledger is verified."""
+
+import hashlib
+
+from sfumato.ledger.store.base import AnswerRow, ChargeRow, KeyRow, PartRow
+
+DIGEST = 16
+# of an answer: its digest and the number of its entry
+NUMBER = 8
+PLACE = 2 * DIGEST + NUMBER
+
+
+def charge_digest(row: ChargeRow, state: str, reason: str, acknowledged: int) -> bytes:
+    """Everything that is stored of a charge but its lease."""
+    text = (
+        f"{row.id}\n{row.chain}\n{row.seq}\n{row.dataset}\n{row.account}\n{row.analyst}\n{state}\n{row.question}\n"
+        f"{row.statement}\n{row.shared}\n{row.cost}\n{row.source}\n{reason}\n{acknowledged}"
+    )
+    return hashlib.sha256(text.encode()).digest()[:DIGEST]
+
+
+def stored_digest(row: ChargeRow) -> bytes:
+    """The digest of a row as it is stored."""
+    return charge_digest(row, row.state, row.reason, row.acknowledged)
+
+
+def answer_digest(row: ChargeRow, answer: AnswerRow | None) -> bytes:
+    """The digest of an answer under the keys of its charge, and its entry; no answer has zeros."""
+    if answer is None:
+        return bytes(DIGEST + NUMBER)
+    shared = "" if row.source else row.shared
+    keys = (answer.charge, answer.question, answer.statement, answer.shared)
+    if keys != (row.id, row.question, row.statement, shared):
+        return b""
+    return hashlib.sha256(answer.body).digest()[:DIGEST] + answer.seq.to_bytes(NUMBER)
+
+
+def row_digest(row: KeyRow | PartRow) -> bytes:
+    """Everything that is stored of a key, or of a part."""
+    return hashlib.sha256("\n".join(map(str, row)).encode()).digest()[:DIGEST]

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The owner's decision after a ledger on a server has come to another server, or to an older state of one."""
+
+from collections.abc import Sequence
+from typing import Protocol, cast
+
+from sfumato.errors import WrongUse
+from sfumato.ledger.backup import freeze_all, incomplete_copy, lacks
+from sfumato.ledger.seal import Head
+from sfumato.ledger.spend import Ledger
+from sfumato.ledger.store.base import Store
+from sfumato.ledger.store.open import open_store
+from sfumato.metadata.server import SERVERS
+
+_LOST = "kept on a server that may lack charges; whoever thaws it has decided that they count as nothing"
+
+
+class _OnServer(Store, Protocol):
+    """A ledger that says on which server it lies; ``shortfall`` is why it may have forgotten something."""
+
+    shortfall: str
+
+    def accept_server(self) -> None: ...
+
+
+def accept_server(place: str, heads: Sequence[Head], *, accept_loss: bool = False) -> list[str]:
+    """Lets a ledger charge on the server where it lies now; what it lacks of the heads kept elsewhere.
+
+    Guarantees:
+        a server that lacks what a head knows is not accepted
+        an accepted loss freezes every dataset first
+
+    Raises:
+        LedgerIncomplete: it lacks what a head knows of, or there is no head, and the loss is not accepted.
+        WrongUse: the ledger lies on no server.
+    """
+    if not place.startswith(SERVERS):
+        raise WrongUse("The ledger lies in a file, not on a server.", remedy="sfumato ledger restore, or recover")
+    store = cast(_OnServer, open_store(place, create=False, accept_loss=True))
+    ledger = Ledger(store)
+    try:
+        if not store.shortfall:
+            return []
+        lacking = store.read(lambda rows: lacks(rows, heads))
+        if lacking and not accept_loss:
+            raise incomplete_copy(f"The ledger {store.place}", lacking)
+        if lacking:
+            freeze_all(ledger, _LOST)
+        store.accept_server()
+        return lacking
+    finally:
+        ledger.close()

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which names a new account may have, so that nobody escapes a limit by another spelling.
+
+A name is in NFKC (hence in NFC), without spaces around it or two in a row, and highly
+restrictive by UTS 39: its characters are allowed in identifiers, or are printable ASCII, and
+they are of one script, or of Latin with one of the writing systems of East Asia. Names are
+compared by case folding: a second account whose name differs in case only is refused. Twins
+within one script ("rn" and "m") remain: a closed list of names stops them.
+
+An account that is stored already keeps its name, whatever it is, and is known by that alone.
+"""
+
+import unicodedata
+from functools import lru_cache
+
+from sfumato.errors import WrongUse
+from sfumato.ledger.scripts import scripts_of
+from sfumato.ledger.store.base import Rows
+from sfumato.ledger.tree import Scope
+
+# The writing systems that use several scripts, for a name and together with Latin (UTS 39, 5.2).
+_TOGETHER = (
+    frozenset({"Latn", "Hani", "Hira", "Kana"}),
+    frozenset({"Latn", "Hani", "Bopo"}),
+    frozenset({"Latn", "Hani", "Hang"}),
+)
+_OF_ALL = frozenset({"Zyyy", "Zinh"})  # common and inherited
+
+
+def require_new(rows: Rows, account_id: str) -> None:
+    """Refuses an account that may not come to be under this name; the dataset, or its root, is locked.
+
+    Guarantees:
+        a name of mixed scripts opens no account
+        a name that differs in case only opens no account
+
+    Raises:
+        WrongUse: the name is not well formed, or an account is spelled nearly so.
+    """
+    require_well_formed(Scope.of(account_id).parts[-1])
+    twin = next((each for each in rows.twins(folded(account_id)) if each != account_id), None)
+    if twin is not None:
+        raise WrongUse(
+            f"The account {account_id!r} differs from {twin!r} in its spelling only.",
+            allowed=repr(twin),
+            remedy="Write the name as the ledger has it.",
+        )
+
+
+def require_well_formed(name: str) -> None:
+    """Refuses a name that could be taken for another one.
+
+    Raises:
+        WrongUse: what is wrong with it.
+    """
+    if name != " ".join(name.split()):
+        raise WrongUse(
+            f"The name {name!r} has spaces around it, or two in a row.", allowed=repr(" ".join(name.split()))
+        )
+    if name != unicodedata.normalize("NFKC", name):
+        raise WrongUse(
+            f"The name {name!r} ({name!a}) is not in Unicode's form NFKC.",
+            allowed=ascii(unicodedata.normalize("NFKC", name)),
+        )
+    if not is_highly_restrictive(name):
+        raise WrongUse(
+            f"The name {name!r} ({name!a}) mixes scripts, or has a character that no name may have.",
+            allowed="letters, marks and digits of one script, or of Latin with Chinese, Japanese or Korean; "
+            "printable ASCII",
+            remedy="Letters of two scripts look alike: write the name in one.",
+        )
+
+
+@lru_cache(maxsize=4096)
+def is_highly_restrictive(name: str) -> bool:
+    """Whether a name is on the level "highly restrictive" of UTS 39, or printable ASCII with such characters.
+
+    >>> [is_highly_restrictive(each) for each in ("ann", "\\u738b ann", "\\u0430nn")]
+    [True, True, False]
+    """
+    each = [scripts_of(character) for character in name if not " " <= character <= "~" or character.isalpha()]
+    if not all(each):
+        return False
+    own = [scripts for scripts in each if not scripts & _OF_ALL]
+    if not own or frozenset.intersection(*own):
+        return True
+    return any(all(scripts & system for scripts in own) for system in _TOGETHER)
+
+
+@lru_cache(maxsize=65536)
+def folded(account_id: str) -> str:
+    """The id of an account without what spellings of one name differ in: case, form, spaces.
+
+    >>> folded("D/Research/ Ann")
+    'd/research/ann'
+    """
+    return "/".join(_folded(part) for part in account_id.split("/"))
+
+
+def _folded(name: str) -> str:
+    if name.isascii():
+        return " ".join(name.lower().split())
+    folds = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    return " ".join(folds.casefold().split())

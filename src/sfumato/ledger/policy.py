@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is decided about an account besides its limit: sharing, who is listed, where the data lies.
+
+The decisions are canonical JSON in the column ``policy`` of the account. Entries of the journal
+change them key by key, so that they follow from the journal alone.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from sfumato.errors import ContractMismatch, NotListed
+from sfumato.ledger.journal import LEGACY, Entry, canonical_json
+from sfumato.ledger.store.base import AccountRow, Rows
+from sfumato.ledger.tree import Scope
+from sfumato.privacy.event import Json
+
+# Whether an answer that one analyst paid for is given to another (of a dataset).
+SHARING = "sharing"
+# Whether a name below that is not stored yet is refused (of a dataset, or of a purpose).
+CLOSED = "closed"
+# The limits under which formats before 4 kept answers (of a dataset).
+PAST = "past_limits"
+# Where the data of a dataset lies.
+SOURCES = "sources"
+
+DECISIONS = (SHARING, CLOSED, PAST, SOURCES)
+
+
+def decided(row: AccountRow) -> dict[str, Any]:
+    """The decisions about an account."""
+    found: dict[str, Any] = json.loads(row.policy) if row.policy else {}
+    return found
+
+
+def with_policy(row: AccountRow, more: Mapping[str, Json]) -> AccountRow:
+    """An account with some decisions changed."""
+    return row._replace(policy=merged(row.policy, more))
+
+
+def merged(policy: str, more: Mapping[str, Json]) -> str:
+    """Stored decisions, some of them changed.
+
+    >>> merged('{"sharing":true}', {"closed": False})
+    '{"closed":false,"sharing":true}'
+    """
+    return canonical_json({**json.loads(policy or "{}"), **more})
+
+
+def to_close(path: Iterable[AccountRow]) -> list[str]:
+    """The accounts of a path on whose names below nothing has been decided yet."""
+    return [row.id for row in path if CLOSED not in decided(row)]
+
+
+def require_listed(lineage: Sequence[str], stored: Mapping[str, AccountRow]) -> None:
+    """Refuses a path on which a name is not listed where names are.
+
+    A dataset is closed by ``restrict``, and by itself as soon as an account below it is given a
+    limit; a purpose as soon as an account below it is. Below a closed account only those are
+    known that are stored: the owner's, and those that were there before.
+
+    Raises:
+        NotListed: the path leads to an account that nobody has opened.
+    """
+    if not decided(stored[lineage[0]]).get(CLOSED):
+        return
+    for parent, each in pairwise(lineage):
+        above = stored.get(parent)
+        if each not in stored and above is not None and decided(above).get(CLOSED):
+            raise NotListed(
+                f"The account {each!r} is not on the owner's list.",
+                allowed=f"the accounts below {parent!r} that the owner has opened",
+                remedy="The owner opens it (sfumato ledger allocate), or lets anybody ask ([budget] closed = false).",
+            )
+
+
+def earlier_acts(rows: Rows, dataset: str) -> list[Entry]:
+    """What the owner did to a dataset, the chain of format 1 first."""
+    return [each for each in rows.acts(LEGACY) if _dataset(each) == dataset] + rows.acts(dataset)
+
+
+def past_limits(acts: Iterable[Entry]) -> list[list[str]]:
+    """Every limit that a dataset has had, each once, the earliest first."""
+    found: list[list[str]] = []
+    for act in acts:
+        body = json.loads(act.body)
+        limit = _limit(act.kind, body)
+        if limit is not None and limit not in found:
+            found.append(limit)
+    return found
+
+
+def _limit(kind: str, body: Mapping[str, Any]) -> list[str] | None:
+    """The limit that an act gives a dataset, if it does."""
+    if kind == "account":
+        limit = body.get("limit") or body["contract"]
+    elif kind in ("allocate", "refresh") and not Scope.of(body["account"]).parent:
+        limit = body["limit"]
+    else:
+        return None
+    return [limit["epsilon"], limit["delta"]]
+
+
+def limited_accounts(acts: Iterable[Entry]) -> list[str]:
+    """The accounts below the dataset that were ever given a limit."""
+    given = (json.loads(act.body)["account"] for act in acts if act.kind in ("allocate", "refresh"))
+    return sorted({each for each in given if Scope.of(each).parent})
+
+
+def _dataset(act: Entry) -> str:
+    """The account of the dataset that an entry of format 1 is about."""
+    body = json.loads(act.body)
+    return Scope(body["contract"]["dataset"] if act.kind == "account" else body["dataset"]).id
+
+
+def shared_sources(rows: Rows, dataset: str, sources: Collection[str]) -> list[str]:
+    """The other datasets that have one of some sources."""
+    roots = [each for each in rows.chains() if each not in (LEGACY, dataset)]
+    found = ((each, rows.account(each)) for each in roots)
+    return [each for each, row in found if row is not None and set(sources) & set(decided(row).get(SOURCES, ()))]
+
+
+def same_people(dataset: str, others: Sequence[str]) -> ContractMismatch:
+    """The refusal of a dataset whose data another one has."""
+    return ContractMismatch(
+        f"Data of {dataset!r} is data of {', '.join(map(repr, others))} too, in the same ledger: "
+        "another name is no fresh budget for the same people.",
+        remedy="Use the name that the data has already. If these are other people, say why: "
+        'connect(other_people="..."), or other_people = "..." in sfumato.toml; the journal keeps it.',
+    )

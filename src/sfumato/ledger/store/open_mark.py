@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The open mark: whether a ledger file still holds everything that was acknowledged.
+
+While a ledger is open, its newest entries are in the write-ahead log and not yet in the
+file. So the file says that it is open (the row ``opening`` of ``meta``, written into the
+file itself before the first charge), and ``ledger.db.open`` beside it says which opening
+that is, which inode the file has, and how many entries have been acknowledged. The next
+opening compares the three. The number of entries is written after each commit and is not
+flushed: after a loss of power it may be too small, never too large.
+
+A crash between any two of these writes leaves a state that the next opening accepts:
+
+1. the mark, with the state of the file before it (``after``);
+2. the row ``open ...``, in the log, then in the file;
+3. the mark without ``after``; charges follow;
+4. the row ``closed ...``; 5. no log, 6. no mark.
+"""
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from sfumato.errors import LedgerIncomplete
+
+WAY_OUT = "sfumato ledger recover --accept-loss, which freezes the datasets until the owner has decided."
+_TITLE = "sfumato-open-mark 1"
+_DIGITS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class OpenMark:
+    """What lies beside a ledger file while it is open.
+
+    ``opening`` names one opening; ``after`` is the state of the file before it, None as soon
+    as the file itself has the new one.
+    """
+
+    identity: str
+    opening: str
+    inode: int
+    entries: int
+    after: str | None = None
+
+    def to_bytes(self) -> bytes:
+        """As it is written: the number of entries is last, and always as long."""
+        about = {"ledger": self.identity, "opening": self.opening, "inode": self.inode, "after": self.after}
+        return f"{_TITLE}\n{json.dumps(about)}\n{self.entries:0{_DIGITS}d}\n".encode()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> "OpenMark":
+        """A mark as it was written.
+
+        Raises:
+            ValueError, LookupError, TypeError: it is none.
+        """
+        title, about, entries = content.decode().splitlines()
+        form = json.loads(about)
+        if title != _TITLE or len(entries) != _DIGITS:
+            raise ValueError("not an open mark")
+        after = form["after"]
+        return cls(
+            str(form["ledger"]),
+            str(form["opening"]),
+            int(form["inode"]),
+            int(entries),
+            None if after is None else str(after),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A ledger file as an opening finds it: ``state`` is the row ``opening``, empty if there is none."""
+
+    identity: str
+    state: str
+    inode: int
+    entries: int
+    log: bool
+
+
+def mark_path(ledger: str) -> Path:
+    """Where the mark of a ledger file lies."""
+    return Path(f"{ledger}.open")
+
+
+def read_mark(ledger: str) -> OpenMark | None:
+    """The mark beside a ledger file, or None.
+
+    Raises:
+        ValueError: it cannot be read.
+    """
+    try:
+        return OpenMark.from_bytes(mark_path(ledger).read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, LookupError, TypeError) as error:
+        raise ValueError("no open mark") from error
+
+
+def shortfall(found: Found, mark: OpenMark | None) -> str:
+    """Why a file cannot be shown to hold all that was acknowledged; empty if it can.
+
+    Guarantees:
+        a file that was open needs its log and its mark
+        an older file or log than the mark knows of is refused
+        a crash at any step of opening and closing is accepted
+    """
+    is_open = found.state.startswith("open ")
+    if mark is None:
+        return "it was open, and its mark (.open) is missing" if is_open else ""
+    if mark.identity != found.identity:
+        return "the mark (.open) beside it is of another ledger"
+    accepted = {opened(mark.opening), closed(mark.opening)}
+    if found.state not in accepted | {mark.after}:
+        return "it is a copy from before it was last opened"
+    if is_open and not found.log:
+        return "it was open, and its write-ahead log (-wal) is missing"
+    if is_open and mark.inode != found.inode:
+        return "it was open, and this is a copy of it"
+    if found.entries < mark.entries:
+        return f"{mark.entries} entries were acknowledged, and it holds {found.entries}"
+    return ""
+
+
+def opened(opening: str) -> str:
+    """The state of a file during an opening."""
+    return f"open {opening}"
+
+
+def closed(opening: str) -> str:
+    """The state of a file after an opening that was ended."""
+    return f"closed {opening}"
+
+
+def forgotten(why: str) -> list[str]:
+    """A shortfall as ``Store.damage`` tells of it."""
+    return [f"it may have forgotten what was spent: {why}"] if why else []
+
+
+def incomplete(ledger: str, why: str) -> LedgerIncomplete:
+    """A ledger that may have forgotten what was spent."""
+    return LedgerIncomplete(
+        f"The ledger {ledger!r} may have forgotten what was spent: {why}.",
+        remedy="Put the newest files back together: the ledger, and beside it those ending in '-wal', "
+        f"'.open' and '.head'. If they are lost: {WAY_OUT}",
+    )
+
+
+class MarkFile:
+    """The mark of an open ledger file, on disk."""
+
+    def __init__(self, ledger: str) -> None:
+        self._path = mark_path(ledger)
+        self._descriptor = -1
+        self._offset = 0
+
+    def write(self, mark: OpenMark) -> None:
+        """Replaces the mark, durably."""
+        content = mark.to_bytes()
+        fresh = f"{self._path}.new"
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            os.write(descriptor, content)
+            os.fsync(descriptor)
+            Path(fresh).replace(self._path)
+            sync_folder(self._path)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._close()
+        self._descriptor, self._offset = descriptor, len(content) - _DIGITS - 1
+
+    def acknowledge(self, entries: int) -> None:
+        """Writes the number of entries that are on disk; not flushed.
+
+        Raises:
+            OSError: the disk refuses it.
+        """
+        os.pwrite(self._descriptor, f"{entries:0{_DIGITS}d}".encode(), self._offset)
+
+    def remove(self) -> None:
+        """The ledger is closed, and the file says so."""
+        self._close()
+        with suppress(OSError):
+            self._path.unlink()
+
+    def _close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def sync_folder(path: str | Path) -> None:
+    """Makes a file's name durable: a new name is a change of its folder."""
+    folder = os.open(Path(path).parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``sfumato ledger backup|restore|accept-server``."""
+
+import pytest
+
+from sfumato.ledger import Ledger
+from tests.contracts.shell import COUNT, Shell
+
+
+@pytest.fixture
+def asked(shell: Shell) -> Shell:
+    """A folder whose ledger has one answer."""
+    assert shell.run("query", COUNT, "--epsilon", "1").code == 0
+    return shell
+
+
+def lost(shell: Shell) -> None:
+    """The machine of the ledger is gone."""
+    for path in shell.folder.glob("ledger.db*"):
+        path.unlink()
+
+
+def test_a_ledger_comes_back_from_a_backup_with_the_head_that_was_kept(asked: Shell) -> None:
+    before = asked.run("query", COUNT, "--epsilon", "1", "--format", "json").out
+    assert ": 4 entries, verified; head of " in asked.run("ledger", "backup", "copy").out
+    assert asked.run("ledger", "head", "--output", "newest.head").code == 0
+    lost(asked)
+    ran = asked.run("ledger", "restore", "copy", "--head", "newest.head")
+    assert ran.out == "restored and verified; it holds all that the heads know\n"
+    assert asked.run("query", COUNT, "--epsilon", "1", "--format", "json").out == before
+    assert asked.run("ledger", "verify", "--head", "newest.head").code == 0
+
+
+def test_a_backup_is_made_while_the_ledger_is_in_use(asked: Shell) -> None:
+    ledger = Ledger.open(asked.folder / "ledger.db")
+    assert asked.run("ledger", "backup", "copy").code == 0
+    assert ledger.balance("shop").spent.epsilon == 10**12
+    ledger.close()
+
+
+def test_an_older_backup_comes_back_frozen(asked: Shell) -> None:
+    asked.run("ledger", "backup", "copy")
+    asked.run("query", COUNT, "--epsilon", "2")
+    asked.run("ledger", "head", "--output", "newest.head")
+    lost(asked)
+    for heads in ((), ("--head", "newest.head")):
+        ran = asked.run("ledger", "restore", "copy", *heads)
+        assert (ran.code, ran.err.split(":")[0]) == (3, "LedgerIncomplete")
+    ran = asked.run("ledger", "restore", "copy", "--head", "newest.head", "--accept-loss")
+    assert ran.out.startswith("lost: the chain of 'shop' ends before entry")
+    assert "AccountFrozen" in asked.run("query", COUNT, "--epsilon", "3").err
+    assert asked.run("ledger", "thaw").code == 0
+    assert asked.run("query", COUNT, "--epsilon", "3").code == 0
+
+
+def test_a_backup_goes_over_nothing_that_is_declared(asked: Shell) -> None:
+    for target in ("people.csv", "ledger.db", "sfumato.toml", "nowhere/copy"):
+        assert asked.run("ledger", "backup", target).code == 2
+    assert asked.run("ledger", "restore", "copy").code == 2
+
+
+def test_a_ledger_on_a_server_needs_a_key(asked: Shell, database: str) -> None:
+    asked.configure('ledger = "ledger.db"', f'ledger = "{database}"')
+    assert asked.run("query", COUNT, "--epsilon", "1").code == 0
+    assert "--key" in asked.run("ledger", "backup", "copy").err
+    assert asked.run("ledger", "backup", "copy", "--key", "key").code == 0
+    assert asked.run("ledger", "accept-server").out == "accepted; it holds all that the heads know\n"
+
+
+def test_a_ledger_in_a_file_has_no_server(asked: Shell) -> None:
+    assert asked.run("ledger", "accept-server").code == 2
