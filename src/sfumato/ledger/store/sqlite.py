@@ -22,6 +22,7 @@ from sfumato.ledger.store.format import FORMAT, too_new
 from sfumato.ledger.store.open_mark import forgotten, incomplete
 from sfumato.ledger.store.sqlite_file import (
     busy,
+    clear_unfinished,
     corrupt,
     hold,
     is_log,
@@ -30,6 +31,7 @@ from sfumato.ledger.store.sqlite_file import (
     place_of,
     read_only,
     require_one_place,
+    size_of,
     unopenable,
     widen,
 )
@@ -62,6 +64,7 @@ class SQLite:
             # the file itself too: a hard link to it has another name and the same lock
             hold(self.place, self.place, self._locks, create=False)
             require_one_place(self.place)
+            clear_unfinished(self.place)
             has_log = is_log(f"{self.place}-wal")
             self._connection = _opened(self.place)
         except BaseException:
@@ -104,6 +107,10 @@ class SQLite:
         """What SQLite finds wrong with the pages and the indexes."""
         found = self._apart(lambda: [str(row[0]) for row in self._connection.execute("PRAGMA integrity_check(10)")])
         return forgotten(self.shortfall) + ([] if found == ["ok"] else found)
+
+    def size(self) -> int:
+        """The bytes of the file and of its log."""
+        return size_of(self.place)
 
     def checkpoint(self) -> None:
         """Moves the write-ahead log into the file."""

@@ -5,6 +5,7 @@ import fcntl
 import os
 import re
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
@@ -92,6 +93,14 @@ def make(path: str) -> None:
         raise LedgerUnavailable(
             f"No ledger can be kept at {shown(path)} ({type(error).__name__}).", remedy="Check the disk."
         ) from None
+
+
+def clear_unfinished(path: str) -> None:
+    """Removes what a crash left of files that never got their names; under the lock of the ledger."""
+    for each in Path(path).parent.iterdir():
+        if each.name.startswith(f"{Path(path).name}.") and each.suffix == ".new":
+            with suppress(OSError):
+                each.unlink()
 
 
 def is_log(path: str) -> bool:
@@ -187,3 +196,9 @@ def unopenable(path: str, error: OSError) -> LedgerError:
     if isinstance(error, PermissionError) or error.errno == 30:  # EROFS
         return read_only(path)
     return LedgerUnavailable(f"No ledger can be kept at {shown(path)} ({error.strerror}).", remedy="Check the folder.")
+
+
+def size_of(path: str) -> int:
+    """The bytes of a ledger file and of its log."""
+    files = (Path(path), Path(f"{path}-wal"))
+    return sum(file.stat().st_size for file in files if file.exists())
