@@ -77,6 +77,7 @@ class Owner:
             ContractMismatch: known under another contract; or another dataset has a source of this one.
         """
         scope = Scope(contract.dataset)
+        _require_reason(other_people)
 
         def unit(rows: Rows) -> bool:
             known = rows.lock([scope.id]).get(scope.id)
@@ -174,6 +175,11 @@ class Owner:
         Accounts that are there already stay. What is said here stands until it is said again.
         """
         self._decide(dataset, {CLOSED: closed}, reason)
+
+    def is_closed(self, dataset: str) -> bool | None:
+        """Whether only accounts that the owner has opened may spend; None where nothing is decided."""
+        closed: bool | None = decided(self._row(dataset)).get(CLOSED)
+        return closed
 
     def share_answers(self, dataset: str, *, allowed: bool, reason: str = "") -> None:
         """Whether an answer that one analyst paid for is given to another, who pays for it too."""

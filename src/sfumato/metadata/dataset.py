@@ -45,6 +45,12 @@ class Dataset:
             self._require_owner(name)
             self._require_no_other(name)
 
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where the rows of its people lie, each place once; public tables are about nobody."""
+        found = {table.place for table in self.tables.values() if not table.public}
+        return tuple(sorted(found - {""}))
+
     def unit_name(self, table: str) -> str | None:
         """The name of a table's units; None: each row is its own unit, or the table is public."""
         unit = self.tables[table].unit

@@ -78,7 +78,6 @@ class Session:
         self._shelf = Shelf(ledger)
         self._limit = budget
         contract = Contract.of(dataset, budget)
-        ledger.adopt(contract, budget)
         self._asker = Asker(dataset, contract, analyst, purpose, ledger.past_limits(dataset.name))
 
     @property
@@ -288,6 +287,8 @@ def connect(
     purpose: str = UNSTATED,
     prepared: str | Path | None = None,
     engine: Spark | Local | None = None,
+    closed: bool | None = None,
+    other_people: str = "",
 ) -> Session:
     """A session over declared tables.
 
@@ -305,10 +306,15 @@ def connect(
         engine: ``sf.Spark("spark://host:7077")`` has Spark read the paths; DataFrames of Spark
             are asked where they are without it; all else is DuckDB's, here, within the
             limits of ``sf.Local(memory_limit="8GB", threads=4)``, which may also tell how far it is.
+        closed: whether only accounts that the owner has opened may spend. By default it is so as
+            soon as an account below the dataset has a limit.
+        other_people: the owner's reason why data that another dataset of this ledger has too is
+            about other people here; the journal keeps it.
 
     Raises:
         InvalidDeclaration, InvalidSource: a table that is not as declared; a layout that is stale.
-        ContractMismatch: the ledger knows the dataset under another contract.
+        ContractMismatch: the ledger knows the dataset under another contract, or its data under
+            another name.
         LedgerError: the ledger cannot be used.
     """
     if not isinstance(tables, Mapping):
@@ -329,12 +335,23 @@ def connect(
                 f"The ledger does not know {dataset!r} yet, and no budget is given.",
                 remedy="budget=sf.Budget(epsilon=1)",
             )
+        _adopt(opened, declared, limit, closed=closed, other_people=other_people)
         kept = UNPREPARED if layouts is None else layouts.kept
         return Session(declared, limit, opened_engine, opened, analyst=analyst, purpose=purpose, kept=kept)
     except BaseException:
         opened.close()
         opened_engine.close()
         raise
+
+
+def _adopt(ledger: Ledger, declared: Dataset, limit: Budget, *, closed: bool | None, other_people: str) -> None:
+    """Opens the account of a dataset, or checks that it is the same one."""
+    if closed is not None and not isinstance(closed, bool):
+        raise WrongUse(f"closed={closed!r}.", allowed="True, False, or None")
+    contract = Contract.of(declared, limit)
+    ledger.adopt(contract, limit, sources=declared.places, other_people=other_people)
+    if closed is not None and ledger.is_closed(declared.name) != closed:
+        ledger.restrict(declared.name, closed=closed, reason="declared with the dataset")
 
 
 def _require_kinds(names: Mapping[str, object], budget: object, prepared: object, ledger: object) -> None:
