@@ -16,6 +16,7 @@ from sfumato.ledger.journal import canonical_json, chained, genesis
 from sfumato.ledger.names import folded, require_new
 from sfumato.ledger.policy import (
     CLOSED,
+    LISTED,
     PAST,
     SHARING,
     SOURCES,
@@ -25,7 +26,7 @@ from sfumato.ledger.policy import (
     past_limits,
     same_people,
     shared_sources,
-    to_close,
+    to_list,
     with_policy,
 )
 from sfumato.ledger.store.base import AccountRow, ChargeRow, Rows, Store
@@ -111,14 +112,14 @@ class Owner:
         if PAST in decided(known):
             return
         acts = earlier_acts(rows, known.id)
-        closes = sorted({parent for each in limited_accounts(acts) for parent in lineage_of(each)[:-1]})
-        found = rows.lock(closes)
-        for each in closes:
-            rows.put_account(with_policy(found.get(each) or child(each), {CLOSED: True}))
+        above = sorted({parent for each in limited_accounts(acts) for parent in lineage_of(each)[:-1]})
+        found = rows.lock(above)
+        for each in above:
+            rows.put_account(with_policy(found.get(each) or child(each), {LISTED: True}))
         past: dict[str, Json] = {PAST: list[Json](past_limits(acts))}
         books = Books(rows, known.id)
         books.put(with_policy(books.root, past))
-        books.note("policy", {"account": known.id, **past, "closes": list[Json](closes), "actor": self.actor})
+        books.note("policy", {"account": known.id, **past, "lists": list[Json](above), "actor": self.actor})
         books.save()
 
     def _place(self, rows: Rows, dataset: str, sources: Collection[str], other_people: str) -> None:
@@ -298,11 +299,11 @@ def _require_reason(reason: str, *, needed: bool = False) -> None:
 
 
 def _listed(books: Books) -> dict[str, Json]:
-    """Closes the accounts above one that is given a limit, where nothing else was decided; which these are."""
-    closes = to_close(books.accounts[each] for each in books.lineage[:-1])
-    for each in closes:
-        books.put(with_policy(books.accounts[each], {CLOSED: True}))
-    return {"closes": list[Json](closes)} if closes else {}
+    """Remembers that names below the accounts above are listed; of which it is the first."""
+    above = to_list(books.accounts[each] for each in books.lineage[:-1])
+    for each in above:
+        books.put(with_policy(books.accounts[each], {LISTED: True}))
+    return {"lists": list[Json](above)} if above else {}
 
 
 def _user() -> str:

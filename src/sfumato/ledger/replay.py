@@ -28,7 +28,7 @@ from sfumato.ledger.balance import (
 from sfumato.ledger.digests import DIGEST, charge_digest, row_digest
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, read_json
 from sfumato.ledger.names import folded
-from sfumato.ledger.policy import CLOSED, DECISIONS, PAST, merged
+from sfumato.ledger.policy import DECISIONS, LISTED, PAST, merged
 from sfumato.ledger.recall import sharers
 from sfumato.ledger.store.base import (
     COMMITTED,
@@ -278,7 +278,7 @@ class Replay:
         had = self._limits.get(body["account"])
         if had is not None and limit is not None and [limit["epsilon"], limit["delta"]] not in had:
             had.append([limit["epsilon"], limit["delta"]])
-        self._close(body)
+        self._list(body)
 
     def refresh(self, entry: Entry, body: dict[str, Any]) -> None:
         """An account begins another period."""
@@ -307,12 +307,17 @@ class Replay:
             self.problems.append(f"{_named(entry)} does not tell the limits that there were")
         book = self.book(body["account"])
         book.policy = merged(book.policy, {name: body[name] for name in DECISIONS if name in body})
-        self._close(body)
+        self._list(body)
 
-    def _close(self, body: dict[str, Any]) -> None:
-        for each in body.get("closes", ()):
+    def tally(self, entry: Entry, body: dict[str, Any]) -> None:
+        """What was read again and refused; it moves nothing."""
+        if any(Scope.of(each).root != entry.chain for each in body["accounts"]):
+            self.problems.append(f"{_named(entry)} is about an account of another chain")
+
+    def _list(self, body: dict[str, Any]) -> None:
+        for each in body.get("lists", ()):
             book = self.book(each)
-            book.policy = merged(book.policy, {CLOSED: True})
+            book.policy = merged(book.policy, {LISTED: True})
 
     def _cost(self, entry: Entry, body: dict[str, Any]) -> tuple[Charge, dict[str, Json], str]:
         """What the event of an entry costs, which must be what the entry says."""
@@ -382,5 +387,6 @@ _ACTS: dict[str, Callable[[Replay, Entry, dict[str, Any]], None]] = {
     "freeze": Replay.freeze,
     "thaw": Replay.thaw,
     "policy": Replay.policy,
+    "tally": Replay.tally,
     **dict.fromkeys(_STEPS, Replay.step),
 }

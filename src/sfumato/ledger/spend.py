@@ -10,17 +10,24 @@ on others may close a charge. Proof: spend.proof.md.
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from sfumato.errors import AccountFrozen, InProgress, LeaseExpired, LedgerError, LedgerUnavailable
+from sfumato.errors import (
+    AccountFrozen,
+    InProgress,
+    LeaseExpired,
+    LedgerError,
+    LedgerUnavailable,
+)
+from sfumato.ledger.answers import Answers
 from sfumato.ledger.balance import Balance, charge_from_text
-from sfumato.ledger.books import Books, balance_of, require_open
-from sfumato.ledger.owner import Owner, readable
-from sfumato.ledger.recall import bind, bound_answer, give, own_answer, shared_answer
+from sfumato.ledger.books import Books, balance_of
+from sfumato.ledger.owner import readable
+from sfumato.ledger.recall import bind, bound_answer, own_answer
 from sfumato.ledger.request import Ready, Request
 from sfumato.ledger.seal import Beside, Head
 from sfumato.ledger.standing import Standing, standing_of
@@ -37,6 +44,7 @@ from sfumato.ledger.store.base import (
     Store,
 )
 from sfumato.ledger.store.open import open_store
+from sfumato.ledger.tally import Counts, entry_body
 from sfumato.ledger.tree import Scope
 from sfumato.metadata.contract import Contract
 from sfumato.noise.entropy import token
@@ -51,7 +59,7 @@ _FAILURES_BEFORE_FREEZE = 3
 _SWEEP = 64
 
 
-class Ledger(Owner):
+class Ledger(Answers):
     """The ledger of one store. Safe to share between threads; the owner's acts are in ``Owner``.
 
     Guarantees:
@@ -65,7 +73,7 @@ class Ledger(Owner):
     """
 
     def __init__(self, store: Store, *, lease: timedelta = LEASE) -> None:
-        self._store = store
+        super().__init__(store)
         self._lease = int(lease / timedelta(milliseconds=1))
         self._asking = threading.Lock()
         self._beside = Beside(store.place) if store.exclusive else None
@@ -102,6 +110,8 @@ class Ledger(Owner):
     def close(self) -> None:
         """Signs what is there, and lets another process have it."""
         try:
+            for dataset in self._tally.datasets():
+                self._write_tally(dataset)
             if self._beside is not None and not self._store.read_only:
                 self._beside.keep(self._store)
         except (LedgerError, OSError):
@@ -156,57 +166,6 @@ class Ledger(Owner):
         rows = self._store.read(lambda rows: {row.id: row for row in rows.accounts()})
         return readable(lambda: [standing_of(Scope.of(each).lineage, rows.get) for each in rows])
 
-    def answer(self, question: str) -> bytes | None:
-        """The stored answer under a key; free."""
-        return _body(self._store.read(lambda rows: rows.answer(question)))
-
-    def first_answer(self, statements: Sequence[str], account: str) -> bytes | None:
-        """The earliest stored answer of an account to a statement, by any of its keys, at any cost; free."""
-
-        def find(rows: Rows) -> AnswerRow | None:
-            return next(filter(None, (rows.first_answer(each, account) for each in statements)), None)
-
-        return _body(self._store.read(find))
-
-    def released(self, parts: Sequence[str], account: str) -> dict[str, list[bytes]]:
-        """The stored answers of an account in which parts were released, by the key of the part, the
-        earliest first; free."""
-        return self._store.read(
-            lambda rows: {part: [row.body for row in rows.released(part, account)] for part in parts}
-        )
-
-    def holds(self, request: Request) -> bool:
-        """Whether the asking account has the answer to a request already."""
-        return readable(lambda: self._store.read(lambda rows: own_answer(rows, request))) is not None
-
-    def recall(self, request: Request) -> bytes | None:
-        """The stored answer to a request, or None where it has to be asked.
-
-        Free for the account that paid for it. An answer that the same analyst paid for elsewhere,
-        or any analyst where the owner's policy shares them: the accounts that have not paid for it
-        pay its full cost, the dataset nothing.
-
-        Raises:
-            KeyUsed: the idempotency key is bound to something else.
-            AccountFrozen: an account of the path is frozen: it is given no stored answer either.
-            BudgetExceeded: an account that has not paid cannot.
-        """
-        ready = Ready.of(request)
-
-        def find(rows: Rows) -> tuple[AnswerRow | None, bool]:
-            bound = bound_answer(rows, ready)
-            own = bound or own_answer(rows, request)
-            if own is None:
-                return None, shared_answer(rows, ready) is not None
-            require_open(filter(None, map(rows.account, request.scope.lineage)))
-            return own, bool(request.key) and bound is None
-
-        found, to_write = readable(lambda: self._store.read(find))
-        if not to_write:
-            return _body(found)
-        charge_id = token()
-        return self._write(lambda rows: give(rows, ready, charge_id))
-
     def reserve(self, request: Request) -> str:
         """Takes the cost of a request from every account of its path; the id of the charge.
 
@@ -217,7 +176,13 @@ class Ledger(Owner):
             KeyUsed: the idempotency key is bound to something else.
         """
         ready, charge_id = Ready.of(request), token()
-        return self._write(lambda rows: self._reserve(rows, ready, charge_id))
+        with self._counted(request):
+            counts = self._tally.take(ready.dataset)
+            try:
+                return self._write(lambda rows: self._reserve(rows, ready, charge_id, counts))
+            except BaseException:
+                self._tally.give_back(ready.dataset, counts)
+                raise
 
     def execute(self, charge_id: str) -> None:
         """The durable mark after which there is no refund; the data may be read now.
@@ -296,7 +261,7 @@ class Ledger(Owner):
             closed += self._write(partial(_close, until, found[0].dataset, reason))
         return closed
 
-    def _reserve(self, rows: Rows, ready: Ready, charge_id: str) -> str:
+    def _reserve(self, rows: Rows, ready: Ready, charge_id: str, counts: Counts) -> str:
         question = ready.request.question
 
         def ahead() -> None:
@@ -317,6 +282,8 @@ class Ledger(Owner):
         self._require_sound(rows, ready)
         books.require(ready.cost, books.lineage)
         books.hold(ready.cost)
+        if counts:
+            books.note("tally", entry_body(counts))
         seq = books.note("reserve", ready.body(charge_id))
         rows.put_charge(ready.row(charge_id, seq)._replace(lease_until=rows.now() + self._lease))
         bind(rows, ready, charge_id, seq)
@@ -389,7 +356,3 @@ def _forfeit(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
     books.settle(charge_from_text(row.cost))
     books.note("forfeit", {"charge": row.id, "reason": reason})
     books.save()
-
-
-def _body(row: AnswerRow | None) -> bytes | None:
-    return None if row is None else row.body

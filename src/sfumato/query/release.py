@@ -223,6 +223,7 @@ def release(asked: Asked, engine: Engine, ledger: Ledger, *, key: str = "") -> b
         if stored is not None:
             return stored
         if fresh is None:
+            ledger.reread(request, {each.charge for each in asked.planned.stored.values()})
             groups = every_group(asked.planned.bounded.tracked.raw.keys)
             return _body(asked.planned.stored[0].charge, asked, groups, [])
         # what cannot be emitted fails here, while it is free

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stored answers: found by their keys, given again, and counted. Proof: recall.proof.md."""
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from sfumato.errors import AccountFrozen, BudgetExceeded, LedgerError, Refused, WrongUse
+from sfumato.ledger.books import Books, require_open
+from sfumato.ledger.owner import Owner, readable
+from sfumato.ledger.recall import bound_answer, give, own_answer, shared_answer
+from sfumato.ledger.request import Ready, Request
+from sfumato.ledger.store.base import AnswerRow, Rows, Store
+from sfumato.ledger.tally import Tally, entry_body
+from sfumato.noise.entropy import token
+
+
+class Answers(Owner):
+    """What a ledger has answered. Reading it again costs no flush.
+
+    Guarantees:
+        a frozen account is given no stored answer
+        what is read again and what is refused is in the journal
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._tally = Tally()
+
+    def answer(self, question: str) -> bytes | None:
+        """The stored answer under a key; free."""
+        return _body(self._store.read(lambda rows: rows.answer(question)))
+
+    def first_answer(self, statements: Sequence[str], account: str) -> bytes | None:
+        """The earliest stored answer of an account to a statement, by any of its keys, at any cost; free."""
+
+        def find(rows: Rows) -> AnswerRow | None:
+            return next(filter(None, (rows.first_answer(each, account) for each in statements)), None)
+
+        return _body(self._store.read(find))
+
+    def released(self, parts: Sequence[str], account: str) -> dict[str, list[bytes]]:
+        """The stored answers of an account in which parts were released, by the key of the part, the
+        earliest first; free."""
+        return self._store.read(
+            lambda rows: {part: [row.body for row in rows.released(part, account)] for part in parts}
+        )
+
+    def holds(self, request: Request) -> bool:
+        """Whether the asking account has the answer to a request already."""
+        return readable(lambda: self._store.read(lambda rows: own_answer(rows, request))) is not None
+
+    def recall(self, request: Request) -> bytes | None:
+        """The stored answer to a request, or None where it has to be asked.
+
+        Free for the account that paid for it. An answer that the same analyst paid for elsewhere,
+        or any analyst where the owner's policy shares them: the accounts that have not paid for it
+        pay its full cost, the dataset nothing.
+
+        Raises:
+            KeyUsed: the idempotency key is bound to something else.
+            AccountFrozen: an account of the path is frozen: it is given no stored answer either.
+            BudgetExceeded: an account that has not paid cannot.
+        """
+        ready = Ready.of(request)
+
+        def find(rows: Rows) -> tuple[AnswerRow | None, bool]:
+            bound = bound_answer(rows, ready)
+            own = bound or own_answer(rows, request)
+            if own is None:
+                return None, shared_answer(rows, ready) is not None
+            require_open(filter(None, map(rows.account, request.scope.lineage)))
+            return own, bool(request.key) and bound is None
+
+        with self._counted(request):
+            found, to_write = readable(lambda: self._store.read(find))
+            if to_write:
+                charge_id = token()
+                return self._write(lambda rows: give(rows, ready, charge_id))
+            if found is not None:
+                self._tally.read(ready.dataset, ready.account, [found.charge])
+            return _body(found)
+
+    def reread(self, request: Request, charges: Collection[str]) -> None:
+        """Counts that parts of stored answers are read again for a request, all that it asks for.
+
+        Raises:
+            AccountFrozen: an account of the path is frozen: it is given no stored answer either.
+        """
+        lineage = request.scope.lineage
+        with self._counted(request):
+            self._store.read(lambda rows: require_open(filter(None, map(rows.account, lineage))))
+            self._tally.read(lineage[0], lineage[-1], charges)
+
+    @contextmanager
+    def _counted(self, request: Request) -> Iterator[None]:
+        """Counts a refusal, and writes down what was counted when it is time."""
+        root, account = request.scope.root, request.scope.id
+        try:
+            yield
+        except (Refused, WrongUse) as refused:
+            # a name that opens no account is counted with the dataset's
+            whose = account if isinstance(refused, BudgetExceeded | AccountFrozen) else root
+            self._tally.refused(root, whose, type(refused).__name__)
+            raise
+        finally:
+            if self._tally.is_due(root):
+                # what was counted stays counted
+                with suppress(LedgerError):
+                    self._write_tally(root)
+
+    def _write_tally(self, dataset: str) -> None:
+        """Writes down what was counted, in an entry of its own."""
+        counts = self._tally.take(dataset)
+
+        def unit(rows: Rows) -> None:
+            books = Books(rows, dataset)
+            books.note("tally", entry_body(counts))
+            books.save()
+
+        try:
+            self._write(unit)
+        except BaseException:
+            self._tally.give_back(dataset, counts)
+            raise
+
+
+def _body(row: AnswerRow | None) -> bytes | None:
+    return None if row is None else row.body
