@@ -4,7 +4,10 @@
 import inspect
 import pickle
 import re
+from fractions import Fraction
+from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import sfumato
@@ -77,6 +80,7 @@ def test_every_ledger_error_is_a_failure_of_the_ledger():
         "LedgerReadOnly",
         "LedgerTooNew",
         "LedgerUnavailable",
+        "LedgerIncomplete",
         "LedgerMissing",
         "InProgress",
         "LeaseExpired",
@@ -92,3 +96,48 @@ def test_an_error_survives_a_process_border(kind):
 def test_every_error_has_a_sentence_of_its_own():
     assert all(each.__doc__ and each.__doc__ != each.__base__.__doc__ for each in CLASSES)
     assert sfumato.errors is errors
+
+
+# --- what an error may quote -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "None"),
+        (True, "True"),
+        (0.1, "0.1"),
+        ("N", "'N'"),
+        (Path("data/people.csv"), "'data/people.csv'"),
+        (Fraction(1, 3), "Fraction(1, 3)"),
+        (10**900, "a number of many digits"),
+        ([1, 2], "a value of type list"),
+        ("x" * 900, "'" + "x" * 299 + "..."),
+    ],
+)
+def test_what_is_quoted_of_an_argument_is_short(value, text):
+    assert errors.shown(value) == text
+
+
+def test_of_a_frame_nothing_but_its_type_is_quoted():
+    frame = pd.DataFrame({"ssn": ["078-05"]})
+    assert errors.shown(frame) == "a value of type DataFrame"
+    assert errors.shown({"ssn": frame}) == errors.shown({}) == "a value of type dict"
+
+
+PLACES = {
+    "postgresql://ada:secret@db.example/clinic?password=secret": "postgresql://db.example/clinic",
+    "postgresql:/ada:secret@db.example/clinic": "postgresql:/db.example/clinic",
+    "postgresql://ada:se/cr@secret@db.example/clinic#secret": "postgresql://db.example/clinic",
+    "s3a://key:secret@bucket/people.parquet": "s3a://bucket/people.parquet",
+    "HOST=db PassWord = 'secret secret' port=1": "HOST=db PassWord=...",
+    "data/people.csv": "data/people.csv",
+    "data/a@b?.parquet": "data/a@b?.parquet",
+    "/data/pass/year=2024": "/data/pass/year=2024",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_no_password_of_an_address_is_quoted(place):
+    assert errors.without_secrets(place) == PLACES[place]
+    assert errors.shown(place) == repr(PLACES[place])

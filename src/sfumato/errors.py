@@ -31,8 +31,60 @@
             +-- LeaseExpired       the charge was closed while its worker was away
 
 Each says what was given, what is allowed and what to do. No message ever holds a
-value of the private data.
+value of the private data, a column that nobody declared, or a password.
 """
+
+import datetime
+import re
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from pathlib import PurePath
+
+_LONGEST = 300
+_CONSTANTS = (int, float, Decimal, Fraction, datetime.date, Enum, type(None))
+# What follows is a password, or may hold one.
+_SECRET = re.compile(r"\b(pass\w*|pwd|secret\w*|token\w*)\s*=.*", re.IGNORECASE | re.DOTALL)
+
+
+def shown(value: object) -> str:
+    """What an error may quote of an argument: a short constant or a declaration; of all else its type.
+
+    Guarantees:
+        of a frame nothing but its type is quoted
+
+    >>> shown(3), shown("9 GB"), shown({"ssn": ["078-05"]})
+    ('3', "'9 GB'", 'a value of type dict')
+    """
+    if isinstance(value, str | PurePath):
+        text = repr(without_secrets(str(value)))
+    elif isinstance(value, int) and abs(value) >= 10**_LONGEST:
+        text = "a number of many digits"
+    elif isinstance(value, _CONSTANTS) or type(value).__module__.partition(".")[0] == "sfumato":
+        text = repr(value)
+    else:
+        text = f"a value of type {type(value).__name__}"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def without_secrets(place: str) -> str:
+    """A path or an address without user, password and options.
+
+    Guarantees:
+        no password of an address is quoted
+
+    >>> without_secrets("postgresql://ada:secret@db.example/clinic?sslmode=require")
+    'postgresql://db.example/clinic'
+    >>> without_secrets("host=db.example password=secret")
+    'host=db.example password=...'
+    """
+    scheme, colon, rest = place.partition(":/")
+    if colon:
+        # a password may hold any sign, also those that end it in a well-formed address
+        slashes = "/" * (len(rest) - len(rest.lstrip("/")))
+        after = rest.rpartition("@")[2].lstrip("/")
+        place = f"{scheme}:/{slashes}{after.partition('?')[0].partition('#')[0]}"
+    return _SECRET.sub(r"\1=...", place)
 
 
 class SfumatoError(Exception):

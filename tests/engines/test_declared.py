@@ -59,6 +59,10 @@ def refused(session, sql=ASKED):
 # --- what does not fit -----------------------------------------------------------------------
 
 
+# without the values and the fields that are inside
+PLAIN = {"mood[]": "ENUM", "STRUCT(a mood)": "STRUCT"}
+
+
 @pytest.mark.parametrize("kind", [sf.Integer(0, 9), sf.Text(), sf.Date("2020-01-01", "2020-12-31"), sf.Category("x")])
 @pytest.mark.parametrize("physical", ["DECIMAL(9,2)[]", "mood[]", "STRUCT(a mood)"])
 def test_a_list_is_no_value_whatever_it_is_of(tmp_path, physical, kind):
@@ -69,7 +73,7 @@ def test_a_list_is_no_value_whatever_it_is_of(tmp_path, physical, kind):
     with pytest.raises(InvalidDeclaration, match="and the data holds") as refusal:
         DuckDB({"t": sf.Table(path, table="t", columns={"a": kind})})
     assert CANARY not in str(refusal.value)
-    assert refusal.value.problem.endswith(f"holds {physical.replace('mood', 'ENUM')}.")
+    assert refusal.value.problem.endswith(f"holds {PLAIN.get(physical, physical)}.")
 
 
 # --- what does not fit any more --------------------------------------------------------------
@@ -121,7 +125,7 @@ def test_one_file_of_many_is_looked_at_like_one(one, tmp_path, name, source):
     with connect(tmp_path, tmp_path / source) as session:
         assert answer(session) == [2, 6]
         GONE[name][0](one)
-        assert "parquet" in refused(session).problem
+        assert "/data" in refused(session).problem
 
 
 def test_without_the_look_it_would_be_charged(one, tmp_path, monkeypatch):
@@ -137,7 +141,7 @@ def test_files_that_change_together_may_all_change(one, tmp_path):
     two = write(tmp_path / "data" / "two.parquet", a=[4], b=["x"])
     with connect(tmp_path, tmp_path / "data") as session:
         write(one, a=["2", "3"], b=["x", "x"])
-        assert "differ in column 'a'" in refused(session).problem
+        assert "differ in 1 of their columns" in refused(session).problem
         write(two, a=["5"], b=["x"])
         assert answer(session) == [3, 10]
 

@@ -227,7 +227,7 @@ def test_a_type_that_no_declaration_fits_is_refused_where_it_is_declared(url, ki
         DuckDB({"t": sf.Table(url, columns={"v": sf.Text()}, table="t")})
     with pytest.raises(InvalidDeclaration, match="has no column 'x'") as refusal:
         DuckDB({"t": sf.Table(url, columns={"x": sf.Text()}, table="t")})
-    assert refusal.value.allowed == "v, w"
+    assert "'w'" not in str(refusal.value)
 
 
 def test_a_type_is_known_by_more_than_its_name(url):

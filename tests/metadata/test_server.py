@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """An address is shown without what opens the door."""
 
+import pickle
+
 import pytest
 
+from sfumato.errors import WrongUse
 from sfumato.metadata.server import Server
 
 SHOWN = {
@@ -10,6 +13,7 @@ SHOWN = {
     "postgres://db.example": "postgresql://db.example",
     "postgresql:///clinic?host=/run/secret": "postgresql:///clinic",
     "postgresql://[secret": "postgresql://",
+    "postgresql://ada:se/cr@et@db.example/clinic": "postgresql://db.example/clinic",
 }
 
 
@@ -18,3 +22,8 @@ def test_an_address_is_shown_without_user_password_and_options(url):
     server = Server(url)
     assert repr(server) == str(server) == f"{server}" == SHOWN[url]
     assert server.url == url
+
+
+def test_an_address_is_not_pickled():
+    with pytest.raises(WrongUse, match="not pickled"):
+        pickle.dumps(Server("postgresql://db/clinic"))

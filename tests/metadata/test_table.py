@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A table is checked when it is declared, and finds a column whatever its case."""
 
+import copy
 import os
+import pickle
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.errors import InvalidDeclaration
+from sfumato.errors import InvalidDeclaration, WrongUse
 from sfumato.metadata import Category, Column, Integer, Table, Text
 from sfumato.privacy import Unit
 
@@ -119,3 +122,46 @@ def test_the_place_of_a_table_on_a_server_has_no_password():
 
 def test_what_is_in_memory_has_no_place():
     assert Table(object()).place == ""
+
+
+# --- what a table shows ------------------------------------------------------------------------
+
+FRAME = pd.DataFrame({"age": [30], "ssn": ["078-05"]})
+URL = "postgresql://ada:secret@db.example/clinic"
+SHOWN = [
+    (Table(FRAME, columns={"age": AGE}), "Table(<DataFrame>, columns={'age': Integer(0, 125)})"),
+    (
+        Table("people.csv", Unit("who"), {"age": AGE}, size=9),
+        "Table('people.csv', unit=Unit('who'), columns={'age': Integer(0, 125)}, size=9)",
+    ),
+    (Table("days.csv", public=True), "Table('days.csv', columns={}, public=True)"),
+    (Table(URL, table="people"), "Table(postgresql://db.example/clinic, columns={}, table='people')"),
+    (Table("s3a://key:secret@b/x.parquet"), "Table('s3a://b/x.parquet', columns={})"),
+]
+
+
+@pytest.mark.parametrize(("table", "text"), SHOWN, ids=[text for _, text in SHOWN])
+def test_a_table_shows_nothing_of_its_source_that_is_not_declared(table, text):
+    assert repr(table) == str(table) == text
+    assert repr(table.described).startswith("Table(<") and repr(table.described.described) == repr(table.described)
+    described = table.described
+    assert (described.columns, described.unit, described.size) == (table.columns, table.unit, table.size)
+    assert copy.copy(table) is copy.deepcopy(table) is table
+
+
+@pytest.mark.parametrize("source", [FRAME, "s3a://key:secret@b/x.parquet"])
+def test_rows_and_passwords_are_not_pickled(source):
+    with pytest.raises(WrongUse, match="not pickled"):
+        pickle.dumps(Table(source, columns={"age": AGE}))
+
+
+def test_declarations_and_paths_are_pickled():
+    for table in (Table("people.csv", Unit("who"), {"age": AGE}), Table(FRAME, columns={"age": AGE}).described):
+        assert pickle.loads(pickle.dumps(table)) == table
+
+
+@pytest.mark.parametrize("address", ["POSTGRESQL://db/clinic", " postgres://db/clinic", "postgres://ada:a/b@db/clinic"])
+def test_an_address_that_is_not_written_as_one_is_refused(address):
+    with pytest.raises(InvalidDeclaration, match="not written as one") as refused:
+        Table(address, table="people")
+    assert "%40" in refused.value.allowed

@@ -228,8 +228,8 @@ def test_a_stale_layout_is_refused_before_the_charge(tmp_path: Path) -> None:
 
 
 def test_a_stale_layout_is_refused_at_opening(tmp_path: Path) -> None:
-    with opened(tmp_path) as asked:
-        tables = asked.dataset.tables
+    with opened(tmp_path):
+        tables = written(tmp_path)
     touched(tmp_path / "visits.csv")
     with pytest.raises(InvalidSource, match="stale"):
         session(tmp_path, tables)
@@ -258,7 +258,7 @@ def test_data_that_changes_while_it_is_read_is_paid_for_and_not_shown(
 
 def test_preparing_again_under_an_open_session_is_noticed(tmp_path: Path) -> None:
     with opened(tmp_path) as asked:
-        sf.prepare(asked.dataset.tables, dataset="clinic", folder=tmp_path / "layouts")
+        sf.prepare(written(tmp_path), dataset="clinic", folder=tmp_path / "layouts")
         with pytest.raises(InvalidSource, match="stale"):
             asked.query(COUNT, epsilon=1)
 

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 
 import duckdb
 
-from sfumato.engines.files import unreadable, with_commas
+from sfumato.engines.files import no_column, unreadable
 from sfumato.engines.reading import Source
 from sfumato.engines.sources import Opened, opened_again
 from sfumato.errors import InvalidDeclaration, InvalidSource
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Text
 from sfumato.metadata.table import Table
 
-_ENUMERATION = re.compile(r"ENUM\((?:'(?:[^']|'')*'(?:, )?)*\)")
+# A type that says no more than how wide it is: DECIMAL(9,2), VARCHAR[].
+_PLAIN = re.compile(r"[A-Z_0-9' ]+(\(\d+(,\d+)?\))?(\[\d*\])*", re.IGNORECASE)
 
 
 def held(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], name: str, item: Opened) -> Source:
@@ -70,13 +71,18 @@ def owner_columns(tables: Mapping[str, Table], name: str) -> list[str]:
     return columns
 
 
+def plain_type(physical: str) -> str:
+    """A type without what is inside: the values of an enumeration and the fields of a structure are the data's.
+
+    >>> plain_type("DECIMAL(9,2)[]"), plain_type("ENUM('Ann', 'Bob')[]"), plain_type("struct<Ann:int>")
+    ('DECIMAL(9,2)[]', 'ENUM', 'struct')
+    """
+    return physical if _PLAIN.fullmatch(physical) else re.split(r"[(<]", physical)[0]
+
+
 def _require_readable(table: str, source: Source, column: str, kind: ColumnType, said: str) -> None:
     if column not in source.types:
-        raise InvalidDeclaration(
-            f"Table {table!r} has no column {column!r}.",
-            allowed=", ".join(each if each == each.strip() else repr(each) for each in source.types),
-            remedy=with_commas(list(source.types)) or "Names are case-sensitive here.",
-        )
+        raise no_column(table, column, list(source.types))
     family = source.family(column)
     fits: tuple[str, ...]
     if isinstance(kind, Date):
@@ -86,9 +92,7 @@ def _require_readable(table: str, source: Source, column: str, kind: ColumnType,
     else:
         fits = ("text", "whole", "float", "decimal", "boolean", "null")
     if family not in fits:
-        # the values of an enumeration are the data's
-        physical = _ENUMERATION.sub("ENUM", source.types[column])
         raise InvalidDeclaration(
-            f"Column {column!r} of table {table!r} {said}, and the data holds {physical}.",
+            f"Column {column!r} of table {table!r} {said}, and the data holds {plain_type(source.types[column])}.",
             remedy="Declare what it holds, or convert the column in the data.",
         )

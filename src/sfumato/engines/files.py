@@ -12,7 +12,7 @@ from typing import TypeAlias
 import duckdb
 
 from sfumato.engines.reading import text
-from sfumato.errors import InvalidSource
+from sfumato.errors import InvalidDeclaration, InvalidSource, shown, without_secrets
 
 _OWNER = logging.getLogger("sfumato.owner")
 _LONGEST_HEADER = 1_000_000
@@ -53,13 +53,13 @@ def from_file(connection: duckdb.DuckDBPyConnection, name: str, path: Path) -> s
     """
     if set("*?[") & set(str(path)):
         raise InvalidSource(
-            f"Table {name!r}: {str(path)!r} is a pattern.", allowed="the path of one file, without * ? ["
+            f"Table {name!r}: {shown(path)} is a pattern.", allowed="the path of one file, without * ? ["
         )
     if not path.is_file():
-        raise InvalidSource(f"Table {name!r}: no file {str(path)!r}.", remedy="Check the path.")
+        raise InvalidSource(f"Table {name!r}: no file {shown(path)}.", remedy="Check the path.")
     suffix = path.suffix.lower()
     if suffix == ".parquet":
-        require_parquet_names(connection, name, path)
+        require_parquet_names(connection, name, path, path)
         return f"read_parquet({text(str(path))}, hive_partitioning = false)"
     if suffix != ".csv":
         raise InvalidSource(
@@ -80,7 +80,7 @@ def from_file(connection: duckdb.DuckDBPyConnection, name: str, path: Path) -> s
 def unreadable(name: str, source: object, kind: str) -> InvalidSource:
     """What cannot be read, without a word of what is in it."""
     return InvalidSource(
-        f"Table {name!r}: {str(source)[:200]!r} cannot be read ({kind}).",
+        f"Table {name!r}: {without_secrets(str(source)[:200])!r} cannot be read ({kind}).",
         allowed="an intact Parquet or CSV (UTF-8) file, or an Arrow, pandas or polars table",
     )
 
@@ -97,21 +97,33 @@ def with_commas(columns: Sequence[str]) -> str:
 
 def require_names(name: str, source: object, columns: Sequence[str]) -> None:
     """Refuses a source in which two columns have one name: which of them a declaration means is not said."""
-    seen: dict[str, str] = {}
-    for column in columns:
-        other = seen.get(column.lower())
-        seen[column.lower()] = column
-        if other is not None:
+    seen: dict[str, int] = {}
+    for place, column in enumerate(columns, 1):
+        other = seen.setdefault(column.lower(), place)
+        if other != place:
+            # what is called so may be a value: the first line of a file without a header
+            _OWNER.error("table %s: columns %d and %d are both called %r", name, other, place, column)
             raise InvalidSource(
-                f"Table {name!r}: {str(source)[:200]!r} has the column {column!r} twice"
-                f"{'' if other == column else f' (also as {other!r})'}.",
+                f"Table {name!r}: {shown(source)} has one name twice, for its columns {other} and {place}.",
                 allowed="a name for each column, small and capital letters being the same",
-                remedy="Rename one of them, or leave it out.",
+                remedy="Rename one of them, or leave it out; the log 'sfumato.owner' has the name.",
             )
 
 
-def require_parquet_names(connection: duckdb.DuckDBPyConnection, name: str, path: Path) -> None:
-    """Refuses a Parquet file in which two columns have one name."""
+def no_column(table: str, column: str, columns: Sequence[str]) -> InvalidDeclaration:
+    """The refusal of a declared column that the data does not have; what it has is told to the owner alone."""
+    _OWNER.error("table %s has the columns: %s", table, ", ".join(map(repr, columns)))
+    other_case = column.lower() in [each.lower() for each in columns]
+    return InvalidDeclaration(
+        f"Table {table!r} has no column {column!r} among its {len(columns):,}.",
+        allowed="a column that the data has; the log 'sfumato.owner' has their names",
+        remedy=with_commas(columns)
+        or ("One differs in the case of its letters." if other_case else "Has the file a header line?"),
+    )
+
+
+def require_parquet_names(connection: duckdb.DuckDBPyConnection, name: str, path: Path, place: Path) -> None:
+    """Refuses a Parquet file in which two columns have one name; ``place`` is what was declared, to be shown."""
     rows: list[tuple[str, int | None]] = []
     failed = ""
     try:
@@ -119,7 +131,8 @@ def require_parquet_names(connection: duckdb.DuckDBPyConnection, name: str, path
     except (duckdb.Error, RuntimeError) as failure:
         failed = type(failure).__name__
     if failed:
-        raise unreadable(name, path, failed)
+        _OWNER.error("table %s: %s cannot be read (%s)", name, path, failed)
+        raise unreadable(name, place, failed)
     # the schema lists what a column holds after the column: the first row is the file itself
     names, inside = [], [rows[0][1] or 0] if rows else []
     for column, children in rows[1:]:
@@ -129,7 +142,7 @@ def require_parquet_names(connection: duckdb.DuckDBPyConnection, name: str, path
             names.append(column)
         inside[-1] -= 1
         inside.append(children or 0)
-    require_names(name, path.name, names)
+    require_names(name, place, names)
 
 
 def _is_well_formed(connection: duckdb.DuckDBPyConnection, path: Path, header: list[str]) -> bool:
@@ -158,12 +171,16 @@ def _csv(path: Path, header: list[str], *, checked: bool = False) -> str:
 
 def _header(name: str, path: Path) -> list[str]:
     """The first line, and nothing after it: what the rows hold must not matter here."""
+    header, failed = [], ""
     try:
         with path.open("rb") as file:
             line = file.readline(_LONGEST_HEADER).decode("utf-8-sig")
         header = next(csv.reader([line]), [])
     except (OSError, UnicodeDecodeError, csv.Error) as failure:
-        raise unreadable(name, path, type(failure).__name__) from None
+        failed = type(failure).__name__
+    if failed:
+        # outside the handler: the context of the error would hold the line
+        raise unreadable(name, path, failed)
     if not header or "" in header:
         raise InvalidSource(
             f"Table {name!r}: the first line of {path.name!r} does not name each column.",

@@ -41,7 +41,8 @@ _COLUMNS = """
         WHEN attgenerated NOT IN ('', 's') THEN NULL
         WHEN typtype = 'e' THEN 'text'
         WHEN typtype = 'b' AND typnamespace = 'pg_catalog'::pg_catalog.regnamespace THEN typname
-    END, pg_catalog.format_type(atttypid, NULL)
+    END, CASE WHEN typnamespace = 'pg_catalog'::pg_catalog.regnamespace
+        THEN pg_catalog.format_type(atttypid, NULL) ELSE 'a type of its own' END
     FROM pg_catalog.pg_attribute JOIN pg_catalog.pg_type ON pg_type.oid = atttypid
     WHERE attrelid = pg_catalog.to_regclass(%s) AND attnum > 0 AND NOT attisdropped ORDER BY attnum
 """

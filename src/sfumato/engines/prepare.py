@@ -22,7 +22,7 @@ from sfumato.engines.prepared import (
     read_manifest,
 )
 from sfumato.engines.sources import holds
-from sfumato.errors import InvalidDeclaration, InvalidSource, MissingDeclaration, WrongUse
+from sfumato.errors import InvalidDeclaration, InvalidSource, MissingDeclaration, WrongUse, shown
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
 from sfumato.noise.entropy import token
@@ -155,7 +155,7 @@ def _changing(place: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InvalidSource(f"The folder {str(place)!r} cannot be made or changed ({error.strerror}).") from None
+        raise InvalidSource(f"The folder {shown(place)} cannot be made or changed ({error.strerror}).") from None
 
 
 def _own_folder(place: Path, data: Mapping[str, Sequence[Path]]) -> Path:
@@ -163,7 +163,7 @@ def _own_folder(place: Path, data: Mapping[str, Sequence[Path]]) -> Path:
     for name, paths in data.items():
         if any(holds(each, place / f"{_PREFIX}{name}.parquet") for each in paths):
             raise WrongUse(
-                f"The folder {str(place)!r} lies in the data of table {name!r}.",
+                f"The folder {shown(place)} lies in the data of table {name!r}.",
                 allowed="a folder of which no source is read",
             )
     with _changing(place):
@@ -173,7 +173,7 @@ def _own_folder(place: Path, data: Mapping[str, Sequence[Path]]) -> Path:
             place.chmod(0o700)
     if strange:
         raise WrongUse(
-            f"The folder {str(place)!r} holds other things: {', '.join(strange[:3])}.",
+            f"The folder {shown(place)} holds other things: {', '.join(strange[:3])}.",
             allowed="a new folder, or one of layouts only",
         )
     return place

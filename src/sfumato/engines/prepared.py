@@ -17,7 +17,7 @@ import duckdb
 from sfumato.engines.layout import whole
 from sfumato.engines.reading import Source, text
 from sfumato.engines.sources import files_of
-from sfumato.errors import InvalidSource
+from sfumato.errors import InvalidSource, shown
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
 from sfumato.plan.show import canonical
@@ -110,13 +110,13 @@ class Prepared:
         form = read_manifest(place)
         if form is None:
             raise InvalidSource(
-                f"No prepared layout in {str(place)!r}.", remedy="Run sfumato prepare (sf.prepare) first."
+                f"No prepared layout in {shown(place)}.", remedy="Run sfumato prepare (sf.prepare) first."
             )
         wanted = {"format": FORMAT, "engine": engine_version(), "dataset": dataset.name}
         for name, value in wanted.items():
             if form.get(name) != value:
                 raise InvalidSource(
-                    f"The prepared layout in {str(place)!r} was written for {name} {form.get(name)!r}, this is {value!r}.",
+                    f"The prepared layout in {shown(place)} was written for {name} {form.get(name)!r}, this is {value!r}.",
                     remedy=_AGAIN,
                 )
         try:
@@ -208,7 +208,7 @@ def read_manifest(folder: Path) -> dict[str, Json] | None:
 
 
 def _unreadable(folder: Path) -> InvalidSource:
-    return InvalidSource(f"The manifest of the prepared layout in {str(folder)!r} cannot be read.", remedy=_AGAIN)
+    return InvalidSource(f"The manifest of the prepared layout in {shown(folder)} cannot be read.", remedy=_AGAIN)
 
 
 def _layout(form: object) -> Layout:

@@ -179,9 +179,10 @@ def text_reading(raw: str, family: str) -> str:
         # never through a cast back to the type, which a rounded value may not fit
         return f"regexp_replace(TRY_CAST({raw} AS VARCHAR), '\\.0+$', '')"
     if family == "date":
-        # DuckDB cannot print every timestamp that it can hold; these it can
+        # DuckDB cannot print every timestamp that it can hold, and prints a whole dictionary of them
+        # before it looks at a CASE: so the cast is given nothing but what it can print
         sane = f"TRY_CAST({raw} AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
-        return unforeseen(f"CASE WHEN {sane} THEN TRY_CAST({raw} AS VARCHAR) END")
+        return unforeseen(f"TRY_CAST(CASE WHEN {sane} THEN {raw} END AS VARCHAR)")
     return f"TRY_CAST({raw} AS VARCHAR)"
 
 

@@ -6,6 +6,7 @@ then, and the connection may read these and nothing else. Whether several files 
 is decided by their schemas, never by their rows.
 """
 
+import logging
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -18,10 +19,11 @@ import duckdb
 from sfumato.engines.files import Mark, from_file, is_same, marks, require_names, require_parquet_names, unreadable
 from sfumato.engines.postgres import Served, served
 from sfumato.engines.reading import quote, text
-from sfumato.errors import InvalidSource
+from sfumato.errors import InvalidSource, shown
 from sfumato.metadata.server import Server
 from sfumato.metadata.table import Table
 
+_OWNER = logging.getLogger("sfumato.owner")
 _PATTERN = set("*?[")
 
 
@@ -143,34 +145,26 @@ def _is_data(path: Path) -> bool:
 def _from_files(connection: duckdb.DuckDBPyConnection, name: str, place: Path, files: Sequence[Path]) -> str:
     """Parquet files of one schema; what their folders are called (year=2024) are columns of text."""
     if not files:
-        raise InvalidSource(f"Table {name!r}: no file in {str(place)!r}.", remedy="Check the path, or the pattern.")
+        raise InvalidSource(f"Table {name!r}: no file in {shown(place)}.", remedy="Check the path, or the pattern.")
     for file in files:
-        if file.suffix.lower() != ".parquet" or _PATTERN & set(str(file)):
-            raise InvalidSource(
-                f"Table {name!r}: {str(file)!r} is among its files.",
-                allowed="names that end in .parquet, without * ? [",
-            )
-        if any(part.count("=") > 1 for part in file.parent.parts):
-            raise InvalidSource(
-                f"Table {name!r}: {str(file)!r} lies in a folder with = in its value.",
-                allowed="folders named key=value",
-                remedy="Write that = as %3D.",
-            )
-    columns, keys = _schema(connection, name, files[0]), _keys(files[0])
+        _require_name(name, place, file)
+    columns, keys = _schema(connection, name, place, files[0]), _keys(files[0])
     for file in files[1:]:
         if _keys(file) != keys:
-            raise _differs(name, files[0], file, "the key=value folders they lie in")
-        other = _schema(connection, name, file)
+            raise _differs(name, place, (files[0], file), "the key=value folders they lie in")
+        other = _schema(connection, name, place, file)
         if other != columns:
             odd = sorted(each for each in {*columns, *other} if columns.get(each) != other.get(each))
-            raise _differs(name, files[0], file, f"column {odd[0]!r}")
+            _OWNER.error("table %s: its files differ in the columns %s", name, ", ".join(map(repr, odd)))
+            raise _differs(name, place, (files[0], file), f"{len(odd):,} of their columns")
     listed = ", ".join(text(str(file)) for file in files)
     hive = "hive_partitioning = true, hive_types_autocast = false" if keys else "hive_partitioning = false"
     sql = f"read_parquet([{listed}], union_by_name = false, {hive})"
     if len(_described(connection, name, place, sql)) != len(columns) + len(keys):
+        _OWNER.error("table %s: its folders have the keys %s", name, ", ".join(map(repr, keys)))
         raise InvalidSource(
-            f"Table {name!r}: a key of its folders ({', '.join(keys)}) is also the name of a column, or no name.",
-            remedy="Rename one of the two.",
+            f"Table {name!r}: a key of its folders (key=value) is also the name of a column, or no name.",
+            remedy="Rename one of the two; the log 'sfumato.owner' has the keys.",
         )
     return sql
 
@@ -180,10 +174,10 @@ def _keys(file: Path) -> tuple[str, ...]:
     return tuple(part.partition("=")[0] for part in file.parent.parts if "=" in part)
 
 
-def _schema(connection: duckdb.DuckDBPyConnection, name: str, file: Path) -> dict[str, str]:
+def _schema(connection: duckdb.DuckDBPyConnection, name: str, place: Path, file: Path) -> dict[str, str]:
     """The columns of one file."""
-    require_parquet_names(connection, name, file)
-    return _described(connection, name, file, f"read_parquet({text(str(file))}, hive_partitioning = false)")
+    require_parquet_names(connection, name, file, place)
+    return _described(connection, name, place, f"read_parquet({text(str(file))}, hive_partitioning = false)")
 
 
 def _described(connection: duckdb.DuckDBPyConnection, name: str, place: Path, sql: str) -> dict[str, str]:
@@ -196,11 +190,31 @@ def _described(connection: duckdb.DuckDBPyConnection, name: str, place: Path, sq
     raise unreadable(name, place, failed)
 
 
-def _differs(name: str, one: Path, other: Path, what: str) -> InvalidSource:
+def _require_name(name: str, place: Path, file: Path) -> None:
+    """Refuses a file whose name cannot be told to DuckDB; which file it is the owner alone reads."""
+    if file.suffix.lower() != ".parquet" or _PATTERN & set(str(file)):
+        _OWNER.error("table %s: %s is among its files", name, file)
+        raise InvalidSource(
+            f"Table {name!r}: {shown(place)} has a file that is no Parquet, or has * ? [ in its name.",
+            allowed="names that end in .parquet, without * ? [",
+            remedy="The log 'sfumato.owner' has its name.",
+        )
+    if any(part.count("=") > 1 for part in file.parent.parts):
+        _OWNER.error("table %s: %s lies in a folder with = in its value", name, file)
+        raise InvalidSource(
+            f"Table {name!r}: {shown(place)} has a folder with = in its value.",
+            allowed="folders named key=value",
+            remedy="Write that = as %3D; the log 'sfumato.owner' has the folder.",
+        )
+
+
+def _differs(name: str, place: Path, two: tuple[Path, Path], what: str) -> InvalidSource:
+    _OWNER.error("table %s: %s and %s differ in %s", name, *two, what)
     return InvalidSource(
-        f"Table {name!r}: {str(one)!r} and {str(other)!r} differ in {what}.",
+        f"Table {name!r}: two files of {shown(place)} differ in {what}.",
         allowed="files with the same columns, of the same types",
-        remedy="Write them again with one schema, or declare them as two tables.",
+        remedy="Write them again with one schema, or declare them as two tables. "
+        "The log 'sfumato.owner' says which they are.",
     )
 
 
@@ -210,7 +224,7 @@ def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path,
     No view and no computed column: what is computed while it is read could fail on a row, or differ.
     """
     if not path.is_file():
-        raise InvalidSource(f"Table {name!r}: no file {str(path)!r}.", remedy="Check the path.")
+        raise InvalidSource(f"Table {name!r}: no file {shown(path)}.", remedy="Check the path.")
     if path.with_name(f"{path.name}.wal").exists():
         raise InvalidSource(
             f"Table {name!r}: {path.name!r} has changes that are not in it yet.",
@@ -227,9 +241,10 @@ def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path,
         raise unreadable(name, path, failed)
     plain = _plain_tables(connection, alias)
     if table not in plain:
+        _OWNER.error("table %s: %s has the tables %s", name, path, ", ".join(map(repr, plain)))
         raise InvalidSource(
             f"Table {name!r}: {path.name!r} has no table {table!r}.",
-            allowed=", ".join(plain) or "a table of the schema main",
+            allowed="a table of the schema main; the log 'sfumato.owner' has their names",
             remedy="Views and tables with computed columns are not read: store what they hold.",
         )
     return f"{quote(alias)}.main.{quote(table)}"
@@ -270,26 +285,28 @@ def _from_frame(connection: duckdb.DuckDBPyConnection, name: str, source: object
     return quote(f"source_{name}")
 
 
-def _unreadable_frame(name: str, source: object, failed: str) -> InvalidSource:
+def _unreadable_frame(name: str, source: Any, failed: str) -> InvalidSource:
     """The refusal of a frame: by a column where one is the reason, and without a word of Arrow's."""
-    kind, column = type(source).__name__, _odd_column(source)
-    if column is None:
+    kind, place = type(source).__name__, _odd_column(source)
+    if place is None:
         return unreadable(name, kind, failed)
+    _OWNER.error("table %s: column %r has no type of Arrow", name, source.columns[place])
     return InvalidSource(
-        f"Table {name!r}: column {column!r} of {kind!r} has values of several types, or of one that Arrow does not know.",
+        f"Table {name!r}: column {place + 1} of {kind!r} has values of several types, or of one that Arrow does not know.",
         allowed="one type in each column",
-        remedy=f"Give it one, as frame[{column!r}].astype(str) does, or leave it out of the frame.",
+        remedy=f"Give it one, as frame[frame.columns[{place}]].astype(str) does, or leave it out of the frame.",
     )
 
 
-def _odd_column(source: Any) -> str | None:
-    """The first column of a pandas frame that Arrow has no type for."""
+def _odd_column(source: Any) -> int | None:
+    """The place of the first column of a pandas frame that Arrow has no type for."""
     import pyarrow  # as above
 
-    column = None
+    place = None
     try:
         for column in source.columns:
+            place = 0 if place is None else place + 1
             pyarrow.array(source[column], from_pandas=True)
     except Exception:
-        return column if isinstance(column, str) else None
+        return place
     return None

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from sfumato.engines.base import Exact
 from sfumato.engines.emit import Statement, statements
@@ -24,7 +24,7 @@ from sfumato.engines.spark_frame import frame_of, require_plain
 from sfumato.engines.spark_kind import identifier
 from sfumato.engines.spark_source import Read, declared, read
 from sfumato.engines.spark_statement import translated
-from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource
+from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource, WrongUse, shown, without_secrets
 from sfumato.metadata.column import Boolean, Category, Date, Integer, Real
 from sfumato.metadata.table import Table
 from sfumato.noise.entropy import token
@@ -86,7 +86,7 @@ _FEW = 16
 _NARROW = 2**22
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Spark:
     """Where Spark runs: for ``sf.connect(..., engine=sf.Spark("spark://host:7077"))``.
 
@@ -96,8 +96,10 @@ class Spark:
     Raises:
         InvalidDeclaration: no address, an option that is no text, or a limit that is none.
 
-    >>> Spark("local[2]").master
-    'local[2]'
+    What the settings are set to is not shown: a key of a store may be among them.
+
+    >>> Spark("local[2]", options={"spark.executor.memory": "8g"})
+    Spark('local[2]', options={'spark.executor.memory': ...}, time_limit=3600.0)
     """
 
     master: str
@@ -106,12 +108,20 @@ class Spark:
 
     def __post_init__(self) -> None:
         if not isinstance(self.master, str) or not self.master:
-            raise InvalidDeclaration(f"sf.Spark({self.master!r}).", allowed='"spark://host:7077", "local[2]"')
-        if not all(isinstance(each, str) for pair in self.options.items() for each in pair):
+            raise InvalidDeclaration(f"sf.Spark({shown(self.master)}).", allowed='"spark://host:7077", "local[2]"')
+        given = self.options if isinstance(self.options, Mapping) else {"": None}
+        if not all(isinstance(each, str) for pair in given.items() for each in pair):
             raise InvalidDeclaration(
-                f"options={dict(self.options)!r}.", allowed='texts: {"spark.executor.memory": "8g"}'
+                "options= with a setting that is no text.", allowed='texts: {"spark.executor.memory": "8g"}'
             )
         _require_limit(self.time_limit)
+
+    def __repr__(self) -> str:
+        options = ", ".join(f"{name!r}: ..." for name in self.options)
+        return f"Spark({without_secrets(self.master)!r}, options={{{options}}}, time_limit={self.time_limit})"
+
+    def __reduce__(self) -> NoReturn:
+        raise WrongUse("The settings of Spark are not pickled.", remedy="Give them again where they are used.")
 
     def open(self, tables: Mapping[str, Table]) -> "SparkEngine":
         """The engine over declared tables, in an application of its own.
@@ -140,7 +150,7 @@ class Spark:
             )
         if session is None:
             raise InvalidSource(
-                f"Spark at {self.master!r} cannot be started ({failed}).",
+                f"Spark at {shown(self.master)} cannot be started ({failed}).",
                 remedy="It needs sfumato[spark], Java 17 or later, and the address of a master that answers.",
             )
         return SparkEngine(tables, session, time_limit=self.time_limit, own=True)
@@ -348,7 +358,7 @@ def _may_be_printed(_: logging.LogRecord) -> bool:
 
 def _require_limit(time_limit: object) -> None:
     if isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or not 0 < time_limit < 1e9:
-        raise InvalidDeclaration(f"time_limit={time_limit!r}.", allowed="seconds, more than 0")
+        raise InvalidDeclaration(f"time_limit={shown(time_limit)}.", allowed="seconds, more than 0")
 
 
 def _require_passed(session: "SparkSession") -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from sfumato.engines.files import from_file, unreadable
-from sfumato.errors import InvalidSource
+from sfumato.errors import InvalidSource, shown
 from sfumato.metadata.table import Table
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _of_application(session: "SparkSession", name: str, frame: Any) -> "DataFram
 def _parquet(session: "SparkSession", name: str, path: str) -> "DataFrame":
     if path.lower().endswith(".csv"):
         raise InvalidSource(
-            f"Table {name!r}: {path!r} is CSV, which Spark does not read as strictly as it must be read.",
+            f"Table {name!r}: {shown(path)} is CSV, which Spark does not read as strictly as it must be read.",
             allowed="Parquet",
             remedy="Write it as Parquet, or leave engine= out.",
         )

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.engines.codes import text_of
-from sfumato.engines.declared import owner_columns
+from sfumato.engines.declared import owner_columns, plain_type
+from sfumato.engines.files import no_column
 from sfumato.engines.reading import Source, quote
 from sfumato.engines.spark_kind import Kind, identifier, literal
 from sfumato.engines.spark_statement import Rows
@@ -69,11 +70,7 @@ def read(tables: Mapping[str, Table], name: str, view: str, schema: Iterable[Any
     types, items = {}, []
     for column in dict.fromkeys([*tables[name].columns, *owners]):
         if column not in physical:
-            raise InvalidDeclaration(
-                f"Table {name!r} has no column {column!r}.",
-                allowed=", ".join(physical),
-                remedy="Names are case-sensitive here.",
-            )
+            raise no_column(name, column, list(physical))
         kind = tables[name].columns.get(column, Text())
         types[column], item = _readable(name, column, physical[column], [kind, *[Text()] * (column in owners)])
         items.append(f"{item} AS {identifier(column)}")
@@ -129,7 +126,8 @@ def _unheld(table: str, column: str, physical: str, kind: ColumnType) -> Invalid
     elif physical in ("float", "double"):
         remedy = "The text of a fraction differs between engines: cast the column to long, decimal or string."
     return InvalidDeclaration(
-        f"Column {column!r} of table {table!r} is declared as {kind!r}, or names units, and the data holds {physical}.",
+        f"Column {column!r} of table {table!r} is declared as {kind!r}, or names units, and the data holds "
+        f"{plain_type(physical)}.",
         remedy=remedy,
     )
 

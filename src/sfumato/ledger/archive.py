@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sfumato.errors import LedgerCorrupt, WrongUse
+from sfumato.errors import LedgerCorrupt, WrongUse, shown
 from sfumato.ledger.journal import Entry, canonical_json
 from sfumato.ledger.replay import Replay, opened_row
 from sfumato.ledger.store.base import (
@@ -60,7 +60,7 @@ def load(store: Store, archive: Iterable[str]) -> int:
     def unit(rows: Rows) -> int:
         if rows.counts() != Counts(0, 0, 0, 0, 0, 0):
             raise WrongUse(
-                f"The ledger {store.place!r} is not empty.",
+                f"The ledger {shown(store.place)} is not empty.",
                 remedy="Import into a new one: two histories cannot be made one.",
             )
         entries = _fill(rows, iter(archive))

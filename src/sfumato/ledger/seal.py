@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from sfumato.errors import LedgerCorrupt, LedgerUnavailable, WrongUse
+from sfumato.errors import LedgerCorrupt, LedgerUnavailable, WrongUse, shown
 from sfumato.ledger.books import iso_time
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.store.base import Rows, Store
@@ -142,9 +142,9 @@ class Beside:
         found = store.read(lambda rows: list(head.differences(rows))) if head else []
         if found:
             raise LedgerCorrupt(
-                f"The ledger {self._place!r} forgets what was spent: {found[0]}.",
+                f"The ledger {shown(self._place)} forgets what was spent: {found[0]}.",
                 remedy="Restore the newest copy. If it is lost, the owner may remove the file "
-                f"{str(self._head)!r}, and with it the promise about what this copy does not know.",
+                f"{shown(self._head)}, and with it the promise about what this copy does not know.",
             )
 
     def keep(self, store: Store) -> None:
@@ -169,11 +169,11 @@ def _read_key(path: str | Path) -> Ed25519PrivateKey:
     try:
         key: Any = load_pem_private_key(Path(path).read_bytes(), None)
     except OSError as error:
-        raise LedgerUnavailable(f"The key {str(path)!r} cannot be read ({error.strerror}).") from None
+        raise LedgerUnavailable(f"The key {shown(path)} cannot be read ({error.strerror}).") from None
     except (ValueError, TypeError):
         key = None
     if not isinstance(key, Ed25519PrivateKey):
-        raise WrongUse(f"The file {str(path)!r} holds no Ed25519 key.", allowed="a private key in PEM, unencrypted")
+        raise WrongUse(f"The file {shown(path)} holds no Ed25519 key.", allowed="a private key in PEM, unencrypted")
     return key
 
 
@@ -182,5 +182,5 @@ def _make_key(path: str | Path) -> Ed25519PrivateKey:
     try:
         write_durably(path, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     except OSError as error:
-        raise LedgerUnavailable(f"No key can be kept at {str(path)!r} ({error.strerror}).") from None
+        raise LedgerUnavailable(f"No key can be kept at {shown(path)} ({error.strerror}).") from None
     return key

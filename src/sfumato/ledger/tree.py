@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-from sfumato.errors import WrongUse
+from sfumato.errors import WrongUse, shown
 
 # The purpose of a question that names none.
 UNSTATED = "unstated"
@@ -85,7 +85,7 @@ def require_storable(what: str, text: str, longest: int) -> None:
         WrongUse: no text, a control character, half of a surrogate pair, or too long.
     """
     if not isinstance(text, str) or not text.isprintable():
-        raise WrongUse(f"{what}={text!r}.", allowed="a text of printable characters")
+        raise WrongUse(f"{what}={shown(text)}.", allowed="a text of printable characters")
     length = len(text.encode())
     if length > longest:
         raise WrongUse(f"The {what} has {length} bytes.", allowed=f"at most {longest} bytes in UTF-8")

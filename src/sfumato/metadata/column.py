@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from sfumato.errors import InvalidDeclaration
+from sfumato.errors import InvalidDeclaration, shown
 from sfumato.exact.rational import Number, decimal_text, power_of_two_at_most, to_fraction
 from sfumato.exact.rounding import float_up
 
@@ -111,7 +111,7 @@ class Date(_Coded):
         low, high = date_code(lower), date_code(upper)
         if low is None or high is None or low >= high:
             raise InvalidDeclaration(
-                f"Date({lower!r}, {upper!r}).",
+                f"Date({shown(lower)}, {shown(upper)}).",
                 allowed="two ISO dates, '1900-01-01', the lower one before the upper one",
             )
         _set_codes(self, low, high, Fraction(1), missing)
@@ -274,7 +274,7 @@ def _markers(given: str | Sequence[str] | None, name: str = "missing") -> Marker
         return None
     markers = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list | tuple | set) else (None,)
     if not all(isinstance(marker, str) for marker in markers):
-        raise InvalidDeclaration(f"{name}={given!r}.", allowed="a text such as 'N', or several")
+        raise InvalidDeclaration(f"{name}={shown(given)}.", allowed="a text such as 'N', or several")
     # the order of a set is another one in each process, and a plan with another order another plan
     return tuple(sorted(markers)) if isinstance(given, set) else markers
 

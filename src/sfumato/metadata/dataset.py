@@ -2,9 +2,9 @@
 """A dataset: tables of the same people under one name, one relation and one budget."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from sfumato.errors import InvalidDeclaration
+from sfumato.errors import InvalidDeclaration, shown
 from sfumato.metadata.table import Table
 from sfumato.privacy.unit import AddRemove, Relation, Unit
 
@@ -25,12 +25,12 @@ class Dataset:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
             raise InvalidDeclaration(
-                f"dataset={self.name!r}.", allowed="a name that stays with the data, such as 'acs-2019'"
+                f"dataset={shown(self.name)}.", allowed="a name that stays with the data, such as 'acs-2019'"
             )
         if not isinstance(self.relation, Relation):
-            raise InvalidDeclaration(f"relation={self.relation!r}.", allowed="sf.AddRemove, sf.ReplaceOne")
+            raise InvalidDeclaration(f"relation={shown(self.relation)}.", allowed="sf.AddRemove, sf.ReplaceOne")
         if not isinstance(self.version, str) or not self.version:
-            raise InvalidDeclaration(f"version={self.version!r}.", allowed="a text, such as '2026-11'")
+            raise InvalidDeclaration(f"version={shown(self.version)}.", allowed="a text, such as '2026-11'")
         if not self.tables or not all(isinstance(name, str) for name in self.tables):
             raise InvalidDeclaration("A dataset without a named table.", allowed='{"people": sf.Table(...)}')
         object.__setattr__(self, "tables", dict(self.tables))
@@ -50,6 +50,11 @@ class Dataset:
         """Where the rows of its people lie, each place once; public tables are about nobody."""
         found = {table.place for table in self.tables.values() if not table.public}
         return tuple(sorted(found - {""}))
+
+    @property
+    def described(self) -> "Dataset":
+        """The declarations alone: no table has its source."""
+        return replace(self, tables={name: table.described for name, table in self.tables.items()})
 
     def unit_name(self, table: str) -> str | None:
         """The name of a table's units; None: each row is its own unit, or the table is public."""

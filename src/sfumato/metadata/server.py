@@ -2,9 +2,35 @@
 """The address of a database server, which may hold a password and never shows it."""
 
 from dataclasses import dataclass, field
+from typing import NoReturn
 from urllib.parse import parse_qsl, urlsplit
 
+from sfumato.errors import WrongUse, without_secrets
+
 SERVERS = ("postgresql://", "postgres://")
+POSTGRES = '"postgresql://user@host/database"; in a password % is written %25, @ %40, / %2F'
+
+
+def is_address(place: object) -> bool:
+    """Whether a place is written as an address of some server, and not as a path; also one that nobody can reach.
+
+    >>> is_address("PostgreSQL://db/clinic"), is_address("host=db password=x"), is_address("data/people.csv")
+    (True, True, False)
+    """
+    text = str(place)
+    return (isinstance(place, str) and "://" in text) or without_secrets(text) != text
+
+
+def is_postgres(place: object) -> bool:
+    """Whether a place is an address of PostgreSQL in which user and password end where they seem to.
+
+    >>> is_postgres("postgresql://ada:p%40ss@db/clinic"), is_postgres("postgresql://ada:p@s/s@db/clinic")
+    (True, False)
+    """
+    if not isinstance(place, str) or not place.startswith(SERVERS):
+        return False
+    user = place.partition("://")[2].rpartition("@")[0]
+    return not set("/?#@") & set(user)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -35,7 +61,13 @@ class Server:
 
     def __repr__(self) -> str:
         try:
-            parts = urlsplit(self.url)
+            parts = urlsplit(without_secrets(self.url))
             return f"postgresql://{parts.hostname or ''}{parts.path}"
         except ValueError:
             return "postgresql://"
+
+    def __reduce__(self) -> NoReturn:
+        raise WrongUse(
+            "The address of a server is not pickled: it may hold a password.",
+            remedy="Give the address again where it is used.",
+        )

@@ -3,12 +3,12 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
-from sfumato.errors import InvalidDeclaration
+from sfumato.errors import InvalidDeclaration, WrongUse, shown, without_secrets
 from sfumato.metadata.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
-from sfumato.metadata.server import SERVERS, Server
+from sfumato.metadata.server import POSTGRES, Server, is_address, is_postgres
 from sfumato.privacy.unit import Unit
 
 # The ends of a pattern that means everything in a folder.
@@ -16,8 +16,18 @@ _ALL_OF_A_FOLDER = ("*", "**", "*.parquet")
 
 
 @dataclass(frozen=True, slots=True)
+class Undisclosed:
+    """Stands for a source where the data is nobody's business: of what kind it is, and nothing else."""
+
+    kind: str
+
+    def __repr__(self) -> str:
+        return f"<{self.kind}>"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Table:
-    """A declared table.
+    """A declared table. It shows its declarations, and of its source only where it lies or of what type it is.
 
     Args:
         source: a path to a Parquet or CSV file, to a folder of Parquet files or to those that a
@@ -32,6 +42,9 @@ class Table:
             and is not protected; a question may show what is in it.
         table: the name of the table in a DuckDB file or on a server, where the source is one.
 
+    Guarantees:
+        a table shows nothing of its source that is not declared
+
     >>> Table("adult.parquet", columns={"age": Integer(17, 90)}).column("age")
     Column(name='age', type=Integer(17, 90))
     """
@@ -45,9 +58,9 @@ class Table:
 
     def __post_init__(self) -> None:
         if self.unit is not None and not isinstance(self.unit, Unit):
-            raise InvalidDeclaration(f"unit={self.unit!r}.", allowed='sf.Unit("person_id", max_rows=1) or None')
+            raise InvalidDeclaration(f"unit={shown(self.unit)}.", allowed='sf.Unit("person_id", max_rows=1) or None')
         if not isinstance(self.public, bool):
-            raise InvalidDeclaration(f"public={self.public!r}.", allowed="True or False")
+            raise InvalidDeclaration(f"public={shown(self.public)}.", allowed="True or False")
         if self.public and self.unit is not None:
             raise InvalidDeclaration(
                 "A public table with a unit.", allowed="public=True, or a unit", remedy="Drop one."
@@ -57,33 +70,42 @@ class Table:
         for name, kind in self.columns.items():
             if not isinstance(kind, Integer | Real | Date | Category | Boolean | Text):
                 raise InvalidDeclaration(
-                    f"Column {name!r} is declared as {kind!r}.",
+                    f"Column {name!r} is declared as {shown(kind)}.",
                     allowed="sf.Integer, sf.Real, sf.Date, sf.Category, sf.Boolean, sf.Text",
                 )
         lowered = [name.lower() for name in self.columns]
         if len(set(lowered)) != len(lowered):
             raise InvalidDeclaration("Two columns whose names differ only in case.", remedy="Rename one in the data.")
         if self.size is not None and (isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1):
-            raise InvalidDeclaration(f"size={self.size!r}.", allowed="a public number of rows, at least 1")
+            raise InvalidDeclaration(f"size={shown(self.size)}.", allowed="a public number of rows, at least 1")
         self._require_path()
         object.__setattr__(self, "columns", dict(self.columns))
 
     def _require_path(self) -> None:
-        if isinstance(self.source, str) and self.source.startswith(SERVERS):
+        if isinstance(self.source, str) and is_postgres(self.source):
             object.__setattr__(self, "source", Server(self.source))
+        elif is_address(self.source) and "postgres" in str(self.source).lower():
+            raise InvalidDeclaration("An address of PostgreSQL that is not written as one.", allowed=POSTGRES)
         if self.table is None:
             if isinstance(self.source, Server):
                 raise InvalidDeclaration("A server without the name of a table.", allowed='table="patients"')
             return
         if not isinstance(self.table, str) or not self.table:
             raise InvalidDeclaration(
-                f"table={self.table!r}.", allowed="the name of a table in a DuckDB file, or on a server"
+                f"table={shown(self.table)}.", allowed="the name of a table in a DuckDB file, or on a server"
             )
         if not isinstance(self.source, str | Path | Server):
             raise InvalidDeclaration(
                 f"table={self.table!r} of a source that is no path.",
                 allowed='sf.Table("events.duckdb", table="events")',
             )
+
+    @property
+    def described(self) -> "Table":
+        """The declarations alone: without the source, of which only the kind is said."""
+        kind = "server" if isinstance(self.source, Server) else type(self.source).__name__
+        kind = "path" if isinstance(self.source, str | Path) else kind
+        return self if isinstance(self.source, Undisclosed) else replace(self, source=Undisclosed(kind), table=None)
 
     @property
     def about(self) -> str:
@@ -103,6 +125,8 @@ class Table:
             return f"{self.source.place} {str(self.table).removeprefix('public.')}"
         if not isinstance(self.source, str | Path):
             return ""
+        if is_address(self.source):
+            return without_secrets(str(self.source))
         path = Path(os.path.realpath(self.source))
         while path.name in _ALL_OF_A_FOLDER:
             path = path.parent
@@ -115,3 +139,31 @@ class Table:
             if declared.lower() == name.lower():
                 return Column(declared, kind)
         return None
+
+    def __repr__(self) -> str:
+        source = self.source
+        if isinstance(source, str | Path):
+            items = [shown(source)]
+        else:
+            items = [repr(source if isinstance(source, Server | Undisclosed) else Undisclosed(type(source).__name__))]
+        for each in fields(self)[1:]:
+            value = getattr(self, each.name)
+            if value or each.name == "columns":
+                items.append(f"{each.name}={value!r}")
+        return f"Table({', '.join(items)})"
+
+    def __copy__(self) -> "Table":
+        return self
+
+    def __deepcopy__(self, memo: object) -> "Table":
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        source = self.source
+        is_path = isinstance(source, str | Path) and without_secrets(str(source)) == str(source)
+        if not is_path and not isinstance(source, Undisclosed):
+            raise WrongUse(
+                "A table with its rows, or with the address of a server, is not pickled.",
+                remedy="Hand over a path, or the declarations: table.columns, table.unit.",
+            )
+        return Table, tuple(getattr(self, each.name) for each in fields(self))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from sfumato.errors import InvalidDeclaration
+from sfumato.errors import InvalidDeclaration, shown
 
 
 class Relation(Enum):
@@ -135,13 +135,13 @@ class Unit:
         return f"({text})"
 
     def __repr__(self) -> str:
-        shown = [repr(self.columns[0] if len(self.columns) == 1 else list(self.columns))]
+        items = [repr(self.columns[0] if len(self.columns) == 1 else list(self.columns))]
         usual = {"key": self.columns[0], "name": self.column}
         for field in ("via", "key", "name", "max_rows", "max_groups", "max_rows_total"):
             value = getattr(self, field)
             if value is not None and value != usual.get(field):
-                shown.append(f"{field}={value!r}")
-        return f"Unit({', '.join(shown)})"
+                items.append(f"{field}={value!r}")
+        return f"Unit({', '.join(items)})"
 
 
 def _columns(column: object) -> tuple[str, ...]:
@@ -156,24 +156,25 @@ def _columns(column: object) -> tuple[str, ...]:
 def _require_own(key: object, name: object) -> None:
     if key is not None:
         raise InvalidDeclaration(
-            f"key={key!r} of a unit without via=.", allowed='sf.Unit("visit_id", via="visits.patient_id", key="id")'
+            f"key={shown(key)} of a unit without via=.",
+            allowed='sf.Unit("visit_id", via="visits.patient_id", key="id")',
         )
     if name is not None and (not isinstance(name, str) or not name):
-        raise InvalidDeclaration(f"name={name!r} of the unit.", allowed='a text: name="patient"')
+        raise InvalidDeclaration(f"name={shown(name)} of the unit.", allowed='a text: name="patient"')
 
 
 def _require_path(columns: tuple[str, ...], via: object, key: object, name: object) -> None:
     if not isinstance(via, str) or not all(via.partition(".")):
-        raise InvalidDeclaration(f"via={via!r} of the unit.", allowed='"table.column": via="visits.patient_id"')
+        raise InvalidDeclaration(f"via={shown(via)} of the unit.", allowed='"table.column": via="visits.patient_id"')
     if len(columns) > 1:
         raise InvalidDeclaration(
             "A unit with via= that has several columns.", allowed="one column, looked up in one key="
         )
     if key is not None and (not isinstance(key, str) or not key):
-        raise InvalidDeclaration(f"key={key!r} of the unit.", allowed='the name of a column: key="id"')
+        raise InvalidDeclaration(f"key={shown(key)} of the unit.", allowed='the name of a column: key="id"')
     if name is not None:
         raise InvalidDeclaration(
-            f"name={name!r} of a unit with via=: its rows are about the units of the other table.",
+            f"name={shown(name)} of a unit with via=: its rows are about the units of the other table.",
             remedy="Give the name to the unit of that table.",
         )
 
@@ -182,7 +183,9 @@ def _require_limit(name: str, value: object) -> None:
     if value is None or isinstance(value, Auto):
         return
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 2**31:
-        raise InvalidDeclaration(f"{name} = {value!r} of the unit.", allowed="an integer from 1 to 2^31, or sf.AUTO")
+        raise InvalidDeclaration(
+            f"{name} = {shown(value)} of the unit.", allowed="an integer from 1 to 2^31, or sf.AUTO"
+        )
 
 
 def _quoted(text: str) -> str:

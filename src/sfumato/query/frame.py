@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import TokenType
 
-from sfumato.errors import InvalidNumber, WrongUse
+from sfumato.errors import InvalidNumber, WrongUse, shown
 from sfumato.exact.rational import Number, decimal_text, to_fraction
 from sfumato.query.request import Wish
 
@@ -160,7 +160,7 @@ class Expression:
     def alias(self, name: str) -> "Expression":
         """The same under a name."""
         if not isinstance(name, str) or not name:
-            raise WrongUse(f"alias({name!r}).", allowed="a name for the column")
+            raise WrongUse(f"alias({shown(name)}).", allowed="a name for the column")
         return replace(self, name=name)
 
     def count(self) -> "Expression":
@@ -220,7 +220,7 @@ class Expression:
 def col(name: str) -> Expression:
     """A declared column, ``"age"`` or ``"people.age"``."""
     if not isinstance(name, str) or not name:
-        raise WrongUse(f"col({name!r}).", allowed="the name of a declared column")
+        raise WrongUse(f"col({shown(name)}).", allowed="the name of a declared column")
     table, _, column = name.rpartition(".")
     return Expression(".".join(_name(each) for each in (table, column) if each), Binding.ATOM)
 
@@ -265,9 +265,9 @@ class Frame:
     def join(self, table: str, *, on: str, how: str = "inner") -> "Frame":
         """Each row with the row of another table that agrees in the column ``on``: the unit, or a public key."""
         if how not in ("inner", "left"):
-            raise WrongUse(f"how={how!r}.", allowed='"inner" or "left"')
+            raise WrongUse(f"how={shown(how)}.", allowed='"inner" or "left"')
         if not isinstance(on, str) or not on:
-            raise WrongUse(f"on={on!r}.", allowed="the name of a column of both tables")
+            raise WrongUse(f"on={shown(on)}.", allowed="the name of a column of both tables")
         return replace(self, joins=(*self.joins, f"{how.upper()} JOIN {_table(table)} USING ({_name(on)})"))
 
     def group_by(self, *keys: str | Expression) -> "Frame":
@@ -313,7 +313,7 @@ def _expression(given: object) -> Expression:
 
 def _table(name: str) -> str:
     if not isinstance(name, str) or not name:
-        raise WrongUse(f"A table {name!r}.", allowed="the name of a declared table")
+        raise WrongUse(f"A table {shown(name)}.", allowed="the name of a declared table")
     return _name(name)
 
 

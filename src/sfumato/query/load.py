@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.engines.local import Local
-from sfumato.errors import InvalidConfig, SfumatoError
+from sfumato.errors import InvalidConfig, SfumatoError, shown
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.dataset import Dataset
-from sfumato.metadata.server import SERVERS
+from sfumato.metadata.server import is_address
 from sfumato.metadata.table import Table
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.unit import AUTO, Relation, Unit
@@ -74,25 +74,27 @@ def read_declarations(path: str | Path) -> Declarations:
     budget = _budget(_mapping(form, "budget")) if "budget" in form else None
     prepared = folder / _text(form, "prepared") if "prepared" in form else None
     ledger = _text(form, "ledger")
-    place = ledger if ledger.startswith(SERVERS) else folder / ledger
+    place = ledger if is_address(ledger) else folder / ledger
     other_people = _text(form, "other_people") if "other_people" in form else ""
     return Declarations(dataset, place, budget, prepared, _closed(form), other_people)
 
 
 def read_config(path: str | Path) -> dict[str, Any]:
     """The TOML of a file."""
+    if is_address(path):
+        raise InvalidConfig("The address of a server where a file is needed.", remedy="Name a sfumato.toml.")
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InvalidConfig(
-            f"No file {str(path)!r}.", remedy="Write a sfumato.toml, or name another with -c."
+            f"No file {shown(path)}.", remedy="Write a sfumato.toml, or name another with -c."
         ) from None
     except OSError as error:
-        raise InvalidConfig(f"{str(path)!r} cannot be read ({error.strerror}).") from None
+        raise InvalidConfig(f"{shown(path)} cannot be read ({error.strerror}).") from None
     except UnicodeDecodeError:
-        raise InvalidConfig(f"{str(path)!r} is not UTF-8.", remedy="Save it as UTF-8, which TOML is.") from None
+        raise InvalidConfig(f"{shown(path)} is not UTF-8.", remedy="Save it as UTF-8, which TOML is.") from None
     except tomllib.TOMLDecodeError as error:
-        raise InvalidConfig(f"{str(path)!r} is not TOML: {error}.") from None
+        raise InvalidConfig(f"{shown(path)} is not TOML: {error}.") from None
 
 
 def _table(name: str, form: object, folder: Path) -> Table:
@@ -104,7 +106,7 @@ def _table(name: str, form: object, folder: Path) -> Table:
         for column, declared in _require_mapping(table.get("columns", {}), f"{where}.columns").items()
     }
     named = _text(table, "source")
-    source = named if named.startswith(SERVERS) else folder / named
+    source = named if is_address(named) else folder / named
     unit = None if "unit" not in table else _unit(f"{where}.unit", table["unit"])
     with _placed(where):
         options = {name: table[name] for name in ("size", "public", "table") if name in table}

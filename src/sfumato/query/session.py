@@ -16,7 +16,7 @@ from sfumato.engines.local import Local
 from sfumato.engines.prepared import Prepared
 from sfumato.engines.spark import Spark, SparkEngine
 from sfumato.engines.spark_frame import shared_session
-from sfumato.errors import InvalidDeclaration, UnknownName, WrongUse
+from sfumato.errors import InvalidDeclaration, UnknownName, WrongUse, shown
 from sfumato.exact.rational import Number
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.tree import UNSTATED
@@ -78,11 +78,11 @@ class Session:
         self._shelf = Shelf(ledger)
         self._limit = budget
         contract = Contract.of(dataset, budget)
-        self._asker = Asker(dataset, contract, analyst, purpose, ledger.past_limits(dataset.name))
+        self._asker = Asker(dataset.described, contract, analyst, purpose, ledger.past_limits(dataset.name))
 
     @property
     def dataset(self) -> Dataset:
-        """The declarations."""
+        """The declarations, and nothing of the data: no table has its source."""
         return self._asker.dataset
 
     @property
@@ -186,7 +186,7 @@ class Session:
     def table(self, name: str) -> Frame:
         """A question about a table without SQL: ``where``, ``join``, ``group_by``, ``agg``, then ``query``."""
         if name not in self.dataset.tables:
-            raise UnknownName(f"No table {name!r}.", allowed=", ".join(self.dataset.tables))
+            raise UnknownName(f"No table {shown(name)}.", allowed=", ".join(self.dataset.tables))
         return frame(name, self.query, self.preview)
 
     def verify(self) -> Report:
@@ -332,7 +332,7 @@ def connect(
         limit = budget or opened.budget_of(dataset)
         if limit is None:
             raise WrongUse(
-                f"The ledger does not know {dataset!r} yet, and no budget is given.",
+                f"The ledger does not know {shown(dataset)} yet, and no budget is given.",
                 remedy="budget=sf.Budget(epsilon=1)",
             )
         _adopt(opened, declared, limit, closed=closed, other_people=other_people)
@@ -358,11 +358,11 @@ def _require_kinds(names: Mapping[str, object], budget: object, prepared: object
     """Refuses what would fail later, or mean something else than it says."""
     for name, value in names.items():
         if not isinstance(value, str) or not value:
-            raise WrongUse(f"{name}={value!r}.", allowed="a text that is not empty")
+            raise WrongUse(f"{name}={shown(value)}.", allowed="a text that is not empty")
     if budget is not None and not isinstance(budget, Budget):
-        raise WrongUse(f"budget={budget!r}.", allowed="sf.Budget(epsilon=1, delta=1e-6)")
+        raise WrongUse(f"budget={shown(budget)}.", allowed="sf.Budget(epsilon=1, delta=1e-6)")
     if prepared is not None and not isinstance(prepared, str | Path):
-        raise WrongUse(f"prepared={prepared!r}.", allowed="the folder that sf.prepare returned, or None")
+        raise WrongUse(f"prepared={shown(prepared)}.", allowed="the folder that sf.prepare returned, or None")
     if ledger == ":memory:":
         raise WrongUse("A ledger in memory would forget what was spent.", allowed="the path of a file")
 
@@ -372,7 +372,9 @@ def _engine(
 ) -> DuckDB | SparkEngine:
     """The one engine that reads all the tables."""
     if engine is not None and not isinstance(engine, Spark | Local):
-        raise WrongUse(f"engine={engine!r}.", allowed='sf.Spark("spark://host:7077"), sf.Local(threads=4), or None')
+        raise WrongUse(
+            f"engine={shown(engine)}.", allowed='sf.Spark("spark://host:7077"), sf.Local(threads=4), or None'
+        )
     session = shared_session(tables)
     if layouts is not None and (isinstance(engine, Spark) or session is not None):
         raise WrongUse("A prepared layout, and Spark.", allowed="one of them", remedy="Leave prepared= out.")

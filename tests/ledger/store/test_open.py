@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from sfumato.errors import LedgerUnavailable
-from sfumato.ledger.store.open import SERVERS, open_store
+from sfumato.ledger.store.open import open_store
 from sfumato.ledger.store.sqlite import SQLite
+from sfumato.metadata.server import SERVERS
 
 
 def test_a_path_is_a_file(tmp_path: Path) -> None:
@@ -27,9 +28,11 @@ def test_an_address_of_a_server_is_a_server(scheme: str, monkeypatch: pytest.Mon
     class Module:
         """What stands where psycopg may be missing."""
 
-        Postgres = staticmethod(lambda place, *, create: called.append((place, create)))
+        Postgres = staticmethod(lambda place, *, create, accept_loss: called.append((place, create)))
+        PostgresReader = None
 
-    monkeypatch.setitem(sys.modules, "sfumato.ledger.store.postgres", Module)
+    for name in ("postgres", "postgres_reader"):
+        monkeypatch.setitem(sys.modules, f"sfumato.ledger.store.{name}", Module)
     open_store(f"{scheme}u@h/d", create=False)
     assert called == [(f"{scheme}u@h/d", False)]
 

@@ -7,7 +7,7 @@ from sfumato.errors import LedgerUnavailable
 from sfumato.ledger.store.base import Store
 from sfumato.ledger.store.sqlite import SQLite
 from sfumato.ledger.store.sqlite_reader import SQLiteReader
-from sfumato.metadata.server import SERVERS
+from sfumato.metadata.server import POSTGRES, is_address, is_postgres
 
 
 def open_store(place: str | Path, *, create: bool = True, read_only: bool = False, accept_loss: bool = False) -> Store:
@@ -16,7 +16,12 @@ def open_store(place: str | Path, *, create: bool = True, read_only: bool = Fals
     ``read_only``: it must be there, and nothing of it is changed. ``accept_loss``: it is opened even if
     it cannot be shown to hold all that was acknowledged, for the owner to decide.
     """
-    if isinstance(place, str) and place.startswith(SERVERS):
+    if is_address(place) and not is_postgres(place):
+        # taken for a path it would be the name of a file, with its password
+        raise LedgerUnavailable(
+            "The address of a ledger that is not written as one of PostgreSQL.", allowed=f"a path, or {POSTGRES}"
+        )
+    if isinstance(place, str) and is_postgres(place):
         try:
             # psycopg is an extra
             from sfumato.ledger.store.postgres import Postgres

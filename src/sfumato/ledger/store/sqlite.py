@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import apsw
 
-from sfumato.errors import LedgerBusy, LedgerError, LedgerUnavailable
+from sfumato.errors import LedgerBusy, LedgerError, LedgerUnavailable, shown
 from sfumato.ledger.store import sqlite_schema
 from sfumato.ledger.store.base import AccountRow, Rows
 from sfumato.ledger.store.format import FORMAT, too_new
@@ -131,7 +131,7 @@ class SQLite:
         """A fork has no ledger."""
         if os.getpid() != self._process:
             raise LedgerBusy(
-                f"The ledger {self.place!r} belongs to the process that opened it, and this is a fork of it.",
+                f"The ledger {shown(self.place)} belongs to the process that opened it, and this is a fork of it.",
                 remedy="Open a session in one process only, after the fork.",
             )
 
@@ -241,7 +241,7 @@ class _Batches:
         """The results of tasks that are on disk now, and the errors of those that wrote nothing."""
         if self._lost:
             raise LedgerUnavailable(
-                f"The ledger {self._path!r} could not be flushed to its disk, so nothing more is charged.",
+                f"The ledger {shown(self._path)} could not be flushed to its disk, so nothing more is charged.",
                 remedy="Check the disk, then close and open the ledger again: what was kept is found there.",
             )
         self._opening.require_in_place()
@@ -336,7 +336,7 @@ def translated(error: apsw.Error, path: str) -> LedgerError:
             return read_only(path)
         case apsw.CantOpenError() | apsw.FullError() | apsw.IOError() | apsw.NoMemError():
             return LedgerUnavailable(
-                f"The ledger {path!r} cannot be written ({type(error).__name__}).", remedy="Check the disk."
+                f"The ledger {shown(path)} cannot be written ({type(error).__name__}).", remedy="Check the disk."
             )
         case _:
             return corrupt(path)

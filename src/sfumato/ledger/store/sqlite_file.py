@@ -9,7 +9,15 @@ from pathlib import Path
 
 import apsw
 
-from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerError, LedgerMissing, LedgerReadOnly, LedgerUnavailable
+from sfumato.errors import (
+    LedgerBusy,
+    LedgerCorrupt,
+    LedgerError,
+    LedgerMissing,
+    LedgerReadOnly,
+    LedgerUnavailable,
+    shown,
+)
 from sfumato.ledger.store import sqlite_schema
 from sfumato.ledger.store.open_mark import incomplete, sync_folder
 
@@ -25,7 +33,7 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 def place_of(path: object) -> str:
     """The one true path of a ledger, whatever links lead to it."""
     if not isinstance(path, str | Path) or not str(path) or "\0" in str(path) or Path(path).is_dir():
-        raise LedgerUnavailable(f"No ledger can be kept at {path!r}.", allowed="the path of a file")
+        raise LedgerUnavailable(f"No ledger can be kept at {shown(path)}.", allowed="the path of a file")
     return os.path.realpath(path)
 
 
@@ -36,7 +44,7 @@ def hold(name: str, path: str, held: list[int], *, create: bool) -> None:
     and closes the file, a backup for instance. flock belongs to this descriptor alone.
     """
     if not create and not Path(path).is_file():
-        raise LedgerMissing(f"No ledger at {path!r}.", remedy="Check the path.")
+        raise LedgerMissing(f"No ledger at {shown(path)}.", remedy="Check the path.")
     try:
         descriptor = os.open(name, os.O_RDWR | (os.O_CREAT if name != path else 0), 0o600)
     except OSError as error:
@@ -82,7 +90,7 @@ def make(path: str) -> None:
     except apsw.Error as error:
         Path(fresh).unlink(missing_ok=True)
         raise LedgerUnavailable(
-            f"No ledger can be kept at {path!r} ({type(error).__name__}).", remedy="Check the disk."
+            f"No ledger can be kept at {shown(path)} ({type(error).__name__}).", remedy="Check the disk."
         ) from None
 
 
@@ -152,7 +160,7 @@ def widen(log: str) -> None:
 def busy(path: str) -> LedgerBusy:
     """Somebody else holds the file."""
     return LedgerBusy(
-        f"The ledger {path!r} is in use by another session or process.",
+        f"The ledger {shown(path)} is in use by another session or process.",
         remedy="Close it there first: one process at a time holds a ledger file. For several processes "
         "or machines keep the ledger in PostgreSQL (ledger='postgresql://...').",
     )
@@ -161,7 +169,7 @@ def busy(path: str) -> LedgerBusy:
 def read_only(path: str) -> LedgerReadOnly:
     """The file or its folder may only be read."""
     return LedgerReadOnly(
-        f"The ledger {path!r} cannot be written, so nothing can be charged.",
+        f"The ledger {shown(path)} cannot be written, so nothing can be charged.",
         remedy="Give this user write access to it.",
     )
 
@@ -169,7 +177,7 @@ def read_only(path: str) -> LedgerReadOnly:
 def corrupt(path: str) -> LedgerCorrupt:
     """Whatever it is, it is no ledger that can be trusted."""
     return LedgerCorrupt(
-        f"The file {path!r} is not a ledger, or is damaged.",
+        f"The file {shown(path)} is not a ledger, or is damaged.",
         remedy="Restore the newest backup; do not start a new ledger over the same data.",
     )
 
@@ -178,4 +186,4 @@ def unopenable(path: str, error: OSError) -> LedgerError:
     """What the system says of a file, as ours."""
     if isinstance(error, PermissionError) or error.errno == 30:  # EROFS
         return read_only(path)
-    return LedgerUnavailable(f"No ledger can be kept at {path!r} ({error.strerror}).", remedy="Check the folder.")
+    return LedgerUnavailable(f"No ledger can be kept at {shown(path)} ({error.strerror}).", remedy="Check the folder.")
