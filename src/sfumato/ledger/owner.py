@@ -5,7 +5,7 @@ import copy
 import json
 import os
 import pwd
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Self, TypeVar
 
 from sfumato.accounting.filter import NOTHING, Gates
@@ -85,26 +85,32 @@ class Owner:
             if known is None:
                 # so that of two spellings that come at once the second sees the first
                 rows.lock([f"name {folded(scope.id)}"])
-                self._open(rows, contract, budget)
-            else:
-                contract.require_same(json.loads(known.contract))
-                self._bring_forward(rows, known)
-            self._place(rows, scope.id, sources, other_people)
-            return known is None
+                self._open(rows, contract, budget, _places(rows, scope.id, [], sources, other_people))
+                return True
+            contract.require_same(json.loads(known.contract))
+            self._bring_forward(rows, known)
+            told = _places(rows, scope.id, decided(known).get(SOURCES, []), sources, other_people)
+            if told:
+                books = Books(rows, scope.id)
+                books.put(with_policy(books.root, {SOURCES: told[SOURCES]}))
+                self._tell(books, "policy", {"account": scope.id, **told}, "")
+            return False
 
         if self._write(unit):
             self._store.checkpoint()
 
-    def _open(self, rows: Rows, contract: Contract, budget: Budget) -> None:
+    def _open(self, rows: Rows, contract: Contract, budget: Budget, places: dict[str, Json]) -> None:
         """The first entry of a dataset's chain, and its account."""
         scope, form = Scope(contract.dataset), contract.to_json()
         require_new(rows, scope.id)
-        limit, gates, policy = _limit_to_json(budget), gates_to_json(Gates.of(budget)), canonical_json({PAST: []})
+        limit, gates = _limit_to_json(budget), gates_to_json(Gates.of(budget))
+        decisions: dict[str, Json] = {PAST: list[Json](), SOURCES: places.pop(SOURCES, list[Json]())}
         body: dict[str, Json] = {"account": scope.id, "contract": form, "limit": limit, "gates": gates}
-        body |= {"policy": json.loads(policy), "actor": self.actor}
+        body |= {"policy": decisions, "actor": self.actor, **places}
         entry = chained(scope.id, 1, iso_time(rows.now()), "account", body, genesis(scope.id))
         rows.append(entry)
-        row = child(scope.id)._replace(contract=canonical_json(form), policy=policy, seq=entry.seq, head=entry.hash)
+        row = with_policy(child(scope.id), decisions)
+        row = row._replace(contract=canonical_json(form), seq=entry.seq, head=entry.hash)
         rows.put_account(_limited(row, limit, gates))
 
     def _bring_forward(self, rows: Rows, known: AccountRow) -> None:
@@ -120,24 +126,6 @@ class Owner:
         books = Books(rows, known.id)
         books.put(with_policy(books.root, past))
         books.note("policy", {"account": known.id, **past, "lists": list[Json](above), "actor": self.actor})
-        books.save()
-
-    def _place(self, rows: Rows, dataset: str, sources: Collection[str], other_people: str) -> None:
-        """Writes down where the data of a dataset lies; refuses what another dataset has, unless told why not."""
-        books = Books(rows, dataset)
-        known = decided(books.root).get(SOURCES, [])
-        new = sorted(set(sources) - set(known))
-        if not new:
-            return
-        # so that of two datasets that come at once the second sees the first
-        rows.lock([f"source {each}" for each in new])
-        others = shared_sources(rows, dataset, new)
-        if others and not other_people:
-            raise same_people(dataset, others)
-        told: dict[str, Json] = {SOURCES: [*known, *new]}
-        books.put(with_policy(books.root, told))
-        why: dict[str, Json] = {"other_people": list[Json](sorted(others)), "reason": other_people} if others else {}
-        books.note("policy", {"account": dataset, **told, **why, "actor": self.actor})
         books.save()
 
     def past_limits(self, dataset: str) -> tuple[tuple[str, str], ...]:
@@ -287,6 +275,26 @@ def readable(work: Callable[[], T]) -> T:
 def is_below(row: ChargeRow, account_id: str) -> bool:
     """Whether a charge was on an account or below it."""
     return account_id in lineage_of(row.account)
+
+
+def _places(
+    rows: Rows, dataset: str, known: Sequence[str], sources: Collection[str], other_people: str
+) -> dict[str, Json]:
+    """Where the data of a dataset lies, with new places, and why they may be another's too; empty if none is new.
+
+    Raises:
+        ContractMismatch: another dataset has a new one, and nobody says that these are other people.
+    """
+    new = sorted(set(sources) - set(known))
+    if not new:
+        return {}
+    # so that of two datasets that come at once the second sees the first
+    rows.lock([f"source {each}" for each in new])
+    others = shared_sources(rows, dataset, new)
+    if others and not other_people:
+        raise same_people(dataset, others)
+    told: dict[str, Json] = {SOURCES: [*known, *new]}
+    return told | ({"other_people": list[Json](sorted(others)), "reason": other_people} if others else {})
 
 
 def _require_reason(reason: str, *, needed: bool = False) -> None:
