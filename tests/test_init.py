@@ -45,7 +45,7 @@ def test_asking_does_load_the_engine() -> None:
 
 
 def test_the_public_names_are_the_same_object_wherever_they_are_imported() -> None:
-    from sfumato.query.session import connect
+    from sfumato.query.connect import connect
 
     assert sfumato.connect is connect
     assert sfumato.__version__.count(".") == 2

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sfumato.engines.local import Local as Local
     from sfumato.engines.prepare import prepare as prepare
     from sfumato.engines.spark import Spark as Spark
+    from sfumato.engines.stop import Stop as Stop
     from sfumato.errors import SfumatoError as SfumatoError
     from sfumato.metadata.column import Boolean as Boolean
     from sfumato.metadata.column import Category as Category
@@ -30,13 +31,13 @@ if TYPE_CHECKING:
     from sfumato.privacy.unit import ReplaceOne as ReplaceOne
     from sfumato.privacy.unit import Unit as Unit
     from sfumato.query.answer import Answer as Answer
+    from sfumato.query.connect import connect as connect
     from sfumato.query.frame import col as col
     from sfumato.query.frame import count as count
     from sfumato.query.load import load as load
     from sfumato.query.preview import Preview as Preview
     from sfumato.query.request import OnAverage as OnAverage
     from sfumato.query.session import Session as Session
-    from sfumato.query.session import connect as connect
 
 __version__ = "0.1.0"
 
@@ -57,11 +58,12 @@ _HOME = {
     "Session": "query.session",
     "SfumatoError": "errors",
     "Spark": "engines.spark",
+    "Stop": "engines.stop",
     "Table": "metadata.table",
     "Text": "metadata.column",
     "Unit": "privacy.unit",
     "col": "query.frame",
-    "connect": "query.session",
+    "connect": "query.connect",
     "count": "query.frame",
     "load": "query.load",
     "prepare": "engines.prepare",

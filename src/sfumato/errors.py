@@ -21,6 +21,7 @@
     |   +-- KeyUsed                an idempotency key that is bound to something else
     +-- Failed                 exit 3: nothing is wrong with the question
         +-- EngineFailed           one constant message; the charge is forfeited
+        +-- Cancelled              the caller stopped waiting, or its time_limit was over
         +-- LedgerError
             +-- LedgerBusy, LedgerReadOnly, LedgerTooNew
             +-- LedgerCorrupt
@@ -207,6 +208,19 @@ class EngineFailed(Failed):
             "The engine could not complete the query.",
             remedy="The cost stays spent, whatever the reason was. The owner finds the kind of "
             "failure in the log 'sfumato.owner'.",
+        )
+
+
+class Cancelled(Failed):
+    """The caller stopped waiting. ``paid``: the data may have been read, so the cost stays spent."""
+
+    def __init__(self, *, paid: bool) -> None:
+        self.paid = paid
+        super().__init__(
+            "The question was cancelled while the data was read: its cost stays spent."
+            if paid
+            else "The question was cancelled before the data was read: nothing was charged.",
+            remedy="Ask again; a larger time_limit= waits longer.",
         )
 
 

@@ -14,8 +14,8 @@ from sfumato.metadata.dataset import Dataset
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.unit import ReplaceOne
 from sfumato.query.choose import Planned, plan_for_price
+from sfumato.query.connect import connect
 from sfumato.query.request import price
-from sfumato.query.session import connect
 from sfumato.sql.lower import understand
 from sfumato.testing import assert_at_most
 

@@ -84,7 +84,7 @@ def test_migrate_brings_an_old_format_forward(shell: Shell) -> None:
     shutil.copy(OLD, shell.folder / "ledger.db")
     assert "has the newest format" in shell.run("ledger", "migrate").out
     ran = shell.run("ledger", "verify")
-    assert ran.out.startswith("36 entries, 11 charges, head ")
+    assert ran.out.startswith("40 entries, 11 charges, head ")
 
 
 @pytest.mark.parametrize(("language", "says"), [("en", "What was told about"), ("zh", "发布了什么")])

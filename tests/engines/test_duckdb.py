@@ -354,9 +354,10 @@ def test_a_resource_failure_is_the_same_message(asker, engine, caplog, failure):
         def execute(self, sql):
             raise failure(CANARY)
 
-    honest, engine._connection = engine._connection, Connection()
+    (lane,) = engine._lanes.all
+    honest, lane.connection = lane.connection, Connection()
     said, logged = failure_of(asker, engine, caplog)
-    engine._connection = honest
+    lane.connection = honest
     assert said == str(EngineFailed())
     assert CANARY not in logged
 

@@ -8,8 +8,8 @@ import pytest
 from sfumato.accounting.filter import Charge
 from sfumato.errors import AccountFrozen, BudgetExceeded, ContractMismatch, LedgerUnavailable, NotListed
 from sfumato.ledger import Ledger, Request
-from sfumato.ledger.books import Books, child, iso_time
-from sfumato.ledger.journal import is_intact
+from sfumato.ledger.books import Books, child
+from sfumato.ledger.journal import is_intact, iso_time
 from sfumato.ledger.store.base import AccountRow, Rows
 from sfumato.ledger.tree import Scope
 from sfumato.privacy import Budget
@@ -34,6 +34,7 @@ def act(ledger: Ledger, what: str, cost: Charge, scope: Scope = Scope("d", "rese
     def unit(rows: Rows) -> None:
         books = Books(rows, scope.id)
         getattr(books, what)(*((cost, scope.lineage) if what in ("spend", "require") else (cost,)))
+        books.note("test", {})
         books.save()
 
     ledger.store.write(unit)

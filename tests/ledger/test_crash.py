@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.errors import AccountFrozen
-from sfumato.ledger import Ledger, spend, verify
+from sfumato.ledger import Ledger, closing, verify
 from sfumato.ledger.books import Books
 from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, VOIDED, ChargeRow, Rows
 from tests.contracts.charges import in_state, opened, pure
@@ -68,13 +68,13 @@ def test_three_crashes_freeze_the_account_too(tmp_path: Path) -> None:
 
 def forgiving(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
     """A broken recovery: what was executing is given back."""
-    spend._void(rows, books, row, reason)
+    closing.void(rows, books, row, reason)
 
 
 def test_a_recovery_that_gives_back_what_was_read_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "l.db"
     left_open(path, EXECUTING)
-    monkeypatch.setattr(spend, "_forfeit", forgiving)
+    monkeypatch.setattr(closing, "forfeit", forgiving)
     ledger = Ledger.open(path)
     assert verify(ledger).problems != ()
     ledger.close()

@@ -3,7 +3,7 @@
 
 import pytest
 
-from sfumato.ledger.digests import DIGEST, answer_digest, charge_digest, row_digest, stored_digest
+from sfumato.ledger.digests import DIGEST, NUMBER, answer_digest, charge_digest, row_digest, stored_digest
 from sfumato.ledger.store.base import COMMITTED, AnswerRow, ChargeRow, KeyRow, PartRow
 
 CHARGE = ChargeRow("c", "d", 2, "d", "d/p/a", "a", COMMITTED, "q", "s", "x", "{}", "", "", 7, 0)
@@ -26,8 +26,9 @@ def test_a_charge_has_the_digest_of_its_state_and_no_lease() -> None:
 
 
 def test_an_answer_counts_under_the_keys_of_its_charge_alone() -> None:
-    assert len(answer_digest(CHARGE, ANSWER)) == DIGEST
-    assert answer_digest(CHARGE, None) == bytes(DIGEST)
+    assert len(answer_digest(CHARGE, ANSWER)) == DIGEST + NUMBER
+    assert answer_digest(CHARGE, None) == bytes(DIGEST + NUMBER)
+    assert answer_digest(CHARGE, ANSWER._replace(seq=9)) != answer_digest(CHARGE, ANSWER)
     assert answer_digest(CHARGE, ANSWER._replace(body=b"other")) != answer_digest(CHARGE, ANSWER)
     for name in ("question", "statement", "shared", "charge"):
         assert answer_digest(CHARGE, ANSWER._replace(**{name: "other"})) == b""

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from sfumato.ledger import Ledger
-from sfumato.ledger.digests import DIGEST, answer_digest, row_digest, stored_digest
+from sfumato.ledger.digests import answer_digest, row_digest, stored_digest
 from sfumato.ledger.journal import Entry, chained, genesis
 from sfumato.ledger.replay import Replay
-from sfumato.ledger.store.base import AnswerRow, KeyRow
 from sfumato.privacy import Budget
 from tests.contracts.charges import charges, entries, in_state, opened, paid, pure
 
@@ -133,26 +132,6 @@ def test_a_cost_is_computed_once_for_equal_events(ledger: Ledger, monkeypatch: p
     monkeypatch.setattr(module, "account", lambda event: seen.append(event) or account(event))
     replayed(entries(ledger))
     assert len(seen) == 1
-
-
-def test_the_digest_of_an_answer_is_of_its_keys_too(ledger: Ledger) -> None:
-    (row, answer), *_ = ledger.store.read(lambda rows: list(rows.history()))
-    assert isinstance(answer, AnswerRow)
-    assert len(answer_digest(row, answer)) == len(answer_digest(row, None)) == DIGEST
-    for change in ({"question": "x"}, {"statement": "x"}, {"shared": "x"}, {"charge": "x"}, {"body": b"x"}):
-        assert answer_digest(row, answer._replace(**change)) != answer_digest(row, answer)
-
-
-def test_digests_differ_with_every_field(ledger: Ledger) -> None:
-    row = charges(ledger)[0]
-    for name in row._fields:
-        if name != "lease_until":
-            value = getattr(row, name)
-            changed = row._replace(**{name: value + 1 if isinstance(value, int) else value + "x"})
-            assert stored_digest(changed) != stored_digest(row), name
-    key = KeyRow("a", "k", "r", "c", "d", 1)
-    digests = {row_digest(key._replace(**{name: "x" if name != "seq" else 2})) for name in key._fields}
-    assert len({row_digest(key), *digests}) == 7
 
 
 def test_a_limit_that_was_lowered_does_not_condemn_what_was_spent_before(tmp_path: Path) -> None:

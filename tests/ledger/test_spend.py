@@ -6,6 +6,7 @@ import threading
 from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -20,11 +21,13 @@ from sfumato.errors import (
     LedgerCorrupt,
     LedgerUnavailable,
 )
-from sfumato.ledger import Ledger
+from sfumato.ledger import Ledger, Request
+from sfumato.ledger.request import Ready
 from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, RESERVED, VOIDED
 from sfumato.ledger.store.sqlite_rows import SQLiteRows
 from sfumato.ledger.verify import verify
 from sfumato.noise import DiscreteLaplace
+from sfumato.noise.entropy import token
 from sfumato.privacy import AdditiveNoise, Distance, Norm, ReplaceOne
 from sfumato.privacy.budget import Budget
 from tests.contracts.charges import (
@@ -424,3 +427,63 @@ def test_an_event_of_another_relation_is_not_charged(ledger: Ledger) -> None:
     with pytest.raises(ContractMismatch, match="replace-one neighbours cannot be charged"):
         ledger.reserve(replace(pure("0.1"), event=event))
     assert head(ledger) == before
+
+
+# --- several charges -----------------------------------------------------------------------------
+
+
+def test_several_charges_are_taken_together_or_not_at_all(ledger: Ledger) -> None:
+    before = head(ledger)
+    with pytest.raises(BudgetExceeded, match=r"costs epsilon 1\.1; the account has epsilon=1 left"):
+        ledger.reserve_all([pure("0.6", "a"), pure("0.5", "b")])
+    assert (head(ledger), charges(ledger)) == (before, [])
+    taken = ledger.reserve_all([pure("0.6", "a"), pure("0.4", "b")])
+    assert [state_of(ledger, each) for each in taken] == [RESERVED, RESERVED]
+    assert ledger.balance("d").left.epsilon == 0
+
+
+def test_charges_taken_one_after_the_other_are_caught(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    def one_by_one(self: Ledger, requests: list[Request]) -> list[str]:
+        return [self._write(partial(self._reserve, ready=Ready.of(each), charge_id=token())) for each in requests]
+
+    monkeypatch.setattr(Ledger, "reserve_all", one_by_one)
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve_all([pure("0.6", "a"), pure("0.5", "b")])
+    assert charges(ledger) != []
+
+
+def test_a_question_that_stands_twice_among_several_is_refused_for_nothing(ledger: Ledger) -> None:
+    with pytest.raises(InProgress):
+        ledger.reserve_all([pure("0.1"), pure("0.1")])
+    assert charges(ledger) == []
+
+
+def test_a_charge_is_exchanged_for_a_dearer_one_only_if_that_is_admitted(ledger: Ledger) -> None:
+    held = ledger.reserve(pure("0.5", "hold"))
+    other = ledger.reserve(pure("0.4", "other"))
+    with pytest.raises(BudgetExceeded, match=r"epsilon=0\.6 left"):
+        ledger.exchange(held, pure("0.7", "real"))
+    assert state_of(ledger, held) == RESERVED
+    real = ledger.exchange(held, pure("0.5", "real"))
+    assert [state_of(ledger, each) for each in (held, real, other)] == ["voided", RESERVED, RESERVED]
+    assert ledger.balance("d").reserved.epsilon == 9 * 10**11
+    ledger.execute(real)
+    ledger.commit(real, BODY)
+    assert verify(ledger).problems == ()
+
+
+def test_only_a_reserved_charge_is_exchanged(ledger: Ledger) -> None:
+    for state in (EXECUTING, COMMITTED, FORFEITED, VOIDED):
+        charge, seen = in_state(ledger, state, state), head(ledger)
+        with pytest.raises(LedgerUnavailable, match=f"is {state}, not reserved"):
+            ledger.exchange(charge, pure("0.1", f"for {state}"))
+        assert head(ledger) == seen
+
+
+def test_a_lease_that_has_ended_is_not_exchanged(tmp_path: Path) -> None:
+    ledger = opened(tmp_path / "l.db")
+    charge = ledger.reserve(pure("0.1"))
+    ledger.store.write(lambda rows: rows.put_charge(rows.charge(charge)._replace(lease_until=0)))
+    ledger.sweep()
+    with pytest.raises(LeaseExpired):
+        ledger.exchange(charge, pure("0.1", "r"))

@@ -110,7 +110,7 @@ def test_the_cheapest_takes_the_smallest_share_of_what_is_left_and_says_so(spent
     balance = Balance(Gates.of(Budget(1, "1e-6")), spent)
     plans = target(error, "0.2")
     expected = shares(plans, balance)
-    chosen = cheapest(plans, balance)
+    chosen = cheapest(plans, [balance])
     place = expected.index(min(expected))
     assert chosen.mechanisms == plans[place].mechanisms
     name = ("Laplace", "Gaussian")[place]
@@ -120,26 +120,26 @@ def test_the_cheapest_takes_the_smallest_share_of_what_is_left_and_says_so(spent
 
 def test_the_first_gaussian_of_an_account_says_what_it_closes() -> None:
     fresh, plans = Balance(Gates.of(Budget(1, "1e-6"))), target(60, "0.2")
-    chosen = cheapest(plans, fresh)
+    chosen = cheapest(plans, [fresh])
     left = fresh.gates.left(chosen.charge)
     assert chosen.notes[1].startswith("It closes the pure gate for good")
     assert chosen.notes[1].endswith(f"at most {float(left.epsilon):.4g} instead of 1.")
     already = Balance(fresh.gates, Charge(None, 1, 0))
-    assert len(cheapest(plans, already).notes) == 1
+    assert len(cheapest(plans, [already]).notes) == 1
 
 
 def test_both_mechanisms_are_chosen_somewhere() -> None:
     fresh = Balance(Gates.of(Budget(1, "1e-6")))
     closed = Balance(Gates.of(Budget(1, "1e-6")), Charge(0, int(fresh.gates.rho or 0), 0))
     plans = target(60, "0.2")
-    chosen = {type(cheapest(plans, balance).mechanisms[0].noise) for balance in (fresh, closed)}
+    chosen = {type(cheapest(plans, [balance]).mechanisms[0].noise) for balance in (fresh, closed)}
     assert chosen == {DiscreteLaplace, DiscreteGaussian}
 
 
 def test_where_no_gate_admits_a_plan_the_ledger_is_left_to_refuse_it() -> None:
     empty = Balance(Gates.of(Budget(1, "1e-6")), Charge(None, 10**18, 0))
     plans = target(60, "0.2")
-    assert cheapest(plans, empty) == plans[0]
+    assert cheapest(plans, [empty]) == plans[0]
 
 
 def test_one_event_a_part_composes_to_the_charge() -> None:

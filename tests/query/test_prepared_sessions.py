@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
-from sfumato.engines.duckdb import DuckDB
+from sfumato.engines import duckdb
 from sfumato.errors import EngineFailed, InvalidSource
 from sfumato.query.load import load
 from tests.contracts.people import EXACTLY
@@ -241,15 +241,15 @@ def test_a_stale_layout_is_refused_at_opening(tmp_path: Path) -> None:
 def test_data_that_changes_while_it_is_read_is_paid_for_and_not_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest = DuckDB._rows
+    honest = duckdb._rows
 
-    def rows(engine: DuckDB, texts: list[str]) -> object:
-        found = honest(engine, texts)
+    def rows(connection: object, statement: str) -> object:
+        found = honest(connection, statement)
         touched(tmp_path / "visits.csv")
         return found
 
     with opened(tmp_path) as asked:
-        monkeypatch.setattr(DuckDB, "_rows", rows)
+        monkeypatch.setattr(duckdb, "_rows", rows)
         with pytest.raises(EngineFailed) as failure:
             asked.query(COUNT, epsilon=1)
         assert str(failure.value) == str(EngineFailed())

@@ -6,6 +6,7 @@ import inspect
 import json
 import logging
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -18,7 +19,8 @@ import pytest
 import sfumato as sf
 from sfumato.engines.base import Codes
 from sfumato.engines.reference import Reference
-from sfumato.errors import AccountFrozen, EngineFailed, LedgerUnavailable
+from sfumato.engines.stop import ENDLESS, Patience, Stop
+from sfumato.errors import AccountFrozen, Cancelled, EngineFailed, LedgerUnavailable
 from sfumato.ledger import Ledger
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.store.base import COMMITTED, FORFEITED, VOIDED
@@ -55,7 +57,12 @@ class Recording:
     def statement(self, plan: Bounded) -> str:
         return self._inner.statement(plan)
 
-    def ready(self, plan: Bounded, sampling_key: str) -> Callable[[], Mapping[Codes, tuple[int, ...]]]:
+    def wait(self, patience: Patience = ENDLESS) -> None:
+        pass
+
+    def ready(
+        self, plan: Bounded, sampling_key: str, patience: Patience = ENDLESS
+    ) -> Callable[[], Mapping[Codes, tuple[int, ...]]]:
         return lambda: self.run(plan, sampling_key)
 
     def run(self, plan: Bounded, sampling_key: str) -> Mapping[Codes, tuple[int, ...]]:
@@ -135,12 +142,12 @@ def test_the_read_finds_its_charge_marked_executing(log: list[str], ledger: Ledg
 
 
 RESERVE, EXECUTE, RUN, COMMIT = (
-    "    charge = ledger.reserve(request)\n",
+    "    charge = reserve()\n",
     "    ledger.execute(charge)\n",
     "        exact = read()\n",
     "    ledger.commit(charge, body, released=",
 )
-START = "    body: bytes | None = None\n    try:\n"
+START = '    body: bytes | None = None\n    failed = "engine"\n    try:\n'
 REDRAW = "        noise = [each.draw(len(old)) for each, old in zip(fresh.mechanisms, noise, strict=True)]\n"
 MUTANTS = {
     "reads before it reserves": (RESERVE, "    read()\n" + RESERVE),
@@ -274,6 +281,85 @@ def test_noise_is_added_to_every_declared_group_alike(log: list[str], ledger: Le
         patch.setattr(AdditiveMechanism, "draw", draw)
         release(Asked.of(planned(), who()), engine, ledger)
     assert drawn == [2, 4]
+
+
+def test_who_asks_what_is_being_answered_gets_the_stored_bytes(log: list[str], ledger: Ledger) -> None:
+    asked = Asked.of(planned(), who())
+    # in another process somebody has reserved the same question
+    charge, paused = ledger.reserve(asked.request()), []
+
+    class Waiting(Patience):
+        def pause(self, seconds: float) -> None:
+            paused.append(seconds)
+            if len(paused) == 3:
+                ledger.execute(charge)
+                ledger.commit(charge, b"the stored bytes")
+
+    assert release(asked, Recording(log, ledger), ledger, patience=Waiting()) == b"the stored bytes"
+    assert paused == [0.005, 0.01, 0.02]
+    assert "run" not in log
+
+
+def test_what_ended_without_an_answer_elsewhere_is_asked_anew(log: list[str], ledger: Ledger) -> None:
+    asked = Asked.of(planned(), who())
+    charge = ledger.reserve(asked.request())
+
+    class Waiting(Patience):
+        def pause(self, seconds: float) -> None:
+            ledger.void(charge)
+
+    release(asked, Recording(log, ledger), ledger, patience=Waiting())
+    assert sorted(row.state for row in charges(ledger)) == [COMMITTED, VOIDED]
+
+
+def test_two_threads_with_one_question_read_the_data_once(log: list[str], ledger: Ledger) -> None:
+    asked, found = Asked.of(planned(), who()), []
+    reading, other_waits = threading.Event(), threading.Event()
+
+    class Slow(Recording):
+        def run(self, plan: Bounded, sampling_key: str) -> Mapping[Codes, tuple[int, ...]]:
+            reading.set()
+            assert other_waits.wait(10)
+            return super().run(plan, sampling_key)
+
+    class Watched(Patience):
+        is_endless = False
+
+        def require(self) -> None:
+            other_waits.set()
+
+    engine = Slow(log, ledger)
+    first = threading.Thread(target=lambda: found.append(release(asked, engine, ledger)))
+    first.start()
+    assert reading.wait(10)
+    found.append(release(asked, engine, ledger, patience=Watched()))
+    first.join()
+    assert found[0] == found[1]
+    assert log.count("run") == 1
+    assert ledger.balance("tiny").spent.epsilon == 10**12
+
+
+def test_a_caller_who_waits_no_longer_pays_only_for_what_may_have_been_read(log: list[str], ledger: Ledger) -> None:
+    stop = Stop()
+    stop.stop()
+    asked = Asked.of(planned(), who())
+    with pytest.raises(Cancelled) as cancelled:
+        release(asked, Recording(log, ledger), ledger, patience=Patience(stop))
+    assert (cancelled.value.paid, charges(ledger), log) == (False, [], [])
+    with pytest.raises(Cancelled) as cancelled:
+        release(asked, Failing(log, ledger, Cancelled(paid=True)), ledger)
+    assert (cancelled.value.paid, cancelled.value.__context__) == (True, None)
+    assert [(row.state, row.reason) for row in charges(ledger)] == [(FORFEITED, "cancelled")]
+    assert ledger.balance("tiny").spent.epsilon == 10**12
+
+
+def test_a_stop_that_gives_back_what_was_read_is_caught(
+    log: list[str], ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutant = mutated("        ledger.forfeit(charge, failed)\n", "        ledger.void(charge)\n")
+    monkeypatch.setattr(ROOM, "_charged", mutant)
+    with pytest.raises(LedgerUnavailable):
+        release(Asked.of(planned(), who()), Failing(log, ledger, Cancelled(paid=True)), ledger)
 
 
 # --- keys (RULES 21) -----------------------------------------------------------------------------

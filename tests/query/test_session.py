@@ -2,6 +2,7 @@
 """A session end to end: exact where the noise is almost surely zero, free where it must be."""
 
 import threading
+import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,18 +12,14 @@ import pytest
 
 import sfumato as sf
 from sfumato.cli.census import SOURCE, census
-from sfumato.errors import (
-    BudgetExceeded,
-    ContractMismatch,
-    InvalidDeclaration,
-    InvalidSource,
-    KeyUsed,
-    LedgerBusy,
-    Refused,
-    WrongUse,
-)
+from sfumato.engines import duckdb as duckdb_room
+from sfumato.engines.emit import Statement
+from sfumato.errors import AccountFrozen, BudgetExceeded, Cancelled, KeyUsed, Refused, WrongUse
+from sfumato.ledger import Ledger, spend
+from sfumato.query.account import Account
 from sfumato.query.answer import Answer
-from tests.contracts.people import EXACTLY, FRAME, session, table
+from tests.contracts.charges import charges
+from tests.contracts.people import EXACTLY, FRAME, session
 
 COUNT = "SELECT COUNT(*) AS n FROM people"
 
@@ -158,53 +155,6 @@ def test_reopening_keeps_the_spending_and_needs_no_budget(tmp_path: Path) -> Non
         assert opened.verify().problems == ()
 
 
-def test_another_contract_over_the_same_ledger_is_refused(tmp_path: Path) -> None:
-    session(tmp_path, budget=(1, 0)).close()
-    for change in ({"budget": (2, 0)}, {"relation": sf.ReplaceOne}, {"unit": sf.Unit("person", max_rows=1)}):
-        with pytest.raises(ContractMismatch):
-            session(tmp_path, **{"budget": (1, 0), **change})
-    session(tmp_path, budget=(1, 0)).close()
-
-
-def test_a_new_ledger_needs_a_budget(tmp_path: Path) -> None:
-    with pytest.raises(WrongUse, match="does not know 'tiny' yet"):
-        session(tmp_path, budget=None)
-
-
-def test_a_failed_connect_lets_the_ledger_go(tmp_path: Path) -> None:
-    with session(tmp_path), pytest.raises(LedgerBusy):
-        session(tmp_path)
-    with pytest.raises(InvalidSource):
-        sf.connect(
-            {"p": sf.Table(tmp_path / "no.csv")}, dataset="d", budget=sf.Budget(1), ledger=tmp_path / "ledger.db"
-        )
-    session(tmp_path).close()
-
-
-@pytest.mark.parametrize(
-    ("wrong", "error"),
-    [
-        ({"tables": [table()]}, InvalidDeclaration),
-        ({"tables": {}}, InvalidDeclaration),
-        ({"tables": {"people": FRAME}}, InvalidDeclaration),
-        ({"budget": 1}, WrongUse),
-        ({"dataset": ""}, InvalidDeclaration),
-        ({"dataset": None}, InvalidDeclaration),
-        ({"relation": "replace-one"}, InvalidDeclaration),
-        ({"analyst": ""}, WrongUse),
-        ({"purpose": None}, WrongUse),
-        ({"prepared": 3}, WrongUse),
-        ({"ledger": ":memory:"}, WrongUse),
-    ],
-    ids=repr,
-)
-def test_a_wrong_argument_of_connect_is_named(tmp_path: Path, wrong: dict[str, object], error: type[Exception]) -> None:
-    arguments = {"tables": {"people": table()}, "dataset": "d", "budget": sf.Budget(1), "ledger": tmp_path / "l.db"}
-    with pytest.raises(error):
-        sf.connect(**arguments | wrong)
-    assert not (tmp_path / "l.db").exists()
-
-
 def test_the_account_is_exact_and_shows_both_gates(tmp_path: Path) -> None:
     with session(tmp_path, budget=(3, "1e-6")) as opened:
         opened.query(COUNT, rho="0.01")
@@ -308,3 +258,158 @@ def test_answers_are_shared_where_the_owner_says_so(tmp_path: Path) -> None:
         assert asking.budget.spent == "0.5"
         assert asking._ledger.standing("tiny", "unstated", "bob").spent.epsilon == 5 * 10**11
         assert asking.verify().problems == ()
+
+
+def test_another_asker_is_charged_apart_over_the_same_data(tmp_path: Path) -> None:
+    with session(tmp_path, analyst="ann", budget=(2, 0)) as asking:
+        bob = asking.asking_as("bob", "research")
+        first, other = asking.query(COUNT, epsilon="0.5"), bob.query(COUNT, epsilon="0.5")
+        assert first.bytes != other.bytes
+        assert bob.query(COUNT, epsilon="0.5").bytes == other.bytes
+        assert asking._ledger.standing("tiny", "research", "bob").spent.epsilon == 5 * 10**11
+        assert asking._ledger.standing("tiny", "unstated", "ann").spent.epsilon == 5 * 10**11
+        bob.close()
+        assert bob.preview("SELECT SUM(age) AS s FROM people", epsilon=1).cost.epsilon == "1"
+        assert asking.query(COUNT, epsilon="0.25").rows
+    for each in (asking, bob):
+        with pytest.raises(sf.SfumatoError):
+            each.query(COUNT, epsilon="0.5")
+
+
+@pytest.mark.parametrize(("analyst", "purpose"), [("", "p"), ("a", ""), (None, "p"), ("a\x00", "p"), ("a" * 201, "p")])
+def test_an_asker_has_names_that_can_be_stored(tmp_path: Path, analyst: object, purpose: object) -> None:
+    with session(tmp_path) as asking, pytest.raises(WrongUse):
+        asking.asking_as(analyst, purpose)
+
+
+def test_an_asker_sees_what_is_left_to_it(tmp_path: Path) -> None:
+    with session(tmp_path, analyst="ann", budget=(2, "1e-6")) as asking:
+        asking._ledger.allocate("tiny", sf.Budget("0.5"), purpose="research")
+        asking._ledger.allocate("tiny", sf.Budget("0.1"), purpose="research", analyst="bob")
+        asking._ledger.allocate("tiny", sf.Budget(2, "1e-6"), purpose="unstated", analyst="ann")
+        bob, eve = asking.asking_as("bob", "research"), asking.asking_as("eve", "research")
+        assert [each.budget.left for each in (asking, bob, eve)] == [2, Fraction(1, 10), Fraction(1, 2)]
+        assert "own       tiny/research/bob: epsilon 0 of Budget(epsilon=0.1, delta=0)" in repr(bob.budget)
+        assert "own" not in repr(eve.budget)
+        assert bob.budget.to_json()["left"] == {"epsilon": "0.1", "rho": "0"}
+        # a gaussian would cost less of the dataset's, and bob's account is pure
+        assert asking.query(COUNT, error=40, max_epsilon="0.1").notes[0].startswith("Gaussian")
+        assert bob.query(COUNT, error=40, max_epsilon="0.1").notes == ()
+        with pytest.raises(BudgetExceeded, match=r"has epsilon=0\.02\d* left. \(account 'tiny/research/bob'\)"):
+            bob.query("SELECT SUM(age) AS s FROM people", epsilon=3)
+
+
+def test_a_session_in_which_everybody_has_the_dataset_left_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Account, "left", property(lambda self: self.balance.left.epsilon))
+    with pytest.raises(AssertionError):
+        test_an_asker_sees_what_is_left_to_it(tmp_path)
+
+
+def interrupted(asking: sf.Session, monkeypatch: pytest.MonkeyPatch, **options: object) -> Cancelled:
+    """How a question ends whose statement never does, once its caller stops waiting; without options it is stopped."""
+    stop, execute = sf.Stop(), Ledger.execute
+
+    def executed(self: Ledger, charge: str) -> None:
+        execute(self, charge)
+        stop.stop()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(duckdb_room, "statements", lambda *_: (Statement(ENDLESS, (0,)),))
+        patch.setattr(Ledger, "execute", executed)
+        with pytest.raises(Cancelled) as cancelled:
+            asking.query(COUNT, epsilon="0.1", **(options or {"stop": stop}))
+    return cancelled.value
+
+
+ENDLESS = "SELECT sum(a.range * b.range) FROM range(10000000) AS a, range(10000000) AS b"
+
+
+def test_what_is_cancelled_is_interrupted_and_its_cost_stays_spent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with session(tmp_path, budget=(1, 0), analyst="ann") as asking:
+        for _ in range(4):
+            cancelled = interrupted(asking, monkeypatch)
+            assert (cancelled.paid, cancelled.__context__, cancelled.__cause__) == (True, None, None)
+        assert asking.budget.spent == "0.4"
+        assert {(row.state, row.reason) for row in charges(asking._ledger)} == {("forfeited", "cancelled")}
+        # four do not freeze the analyst, and the next question is answered
+        assert asking.query(COUNT, epsilon="0.1").rows
+        assert caplog.text == ""
+
+
+def test_cancelled_questions_that_count_would_freeze_the_analyst(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spend, "_COUNTED", (*spend._COUNTED, "cancelled"))
+    with session(tmp_path, budget=(1, 0), analyst="ann") as asking:
+        for _ in range(3):
+            interrupted(asking, monkeypatch)
+        with pytest.raises(AccountFrozen):
+            asking.query(COUNT, epsilon="0.1")
+
+
+def test_a_stop_from_another_thread_interrupts_what_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stop, rows = sf.Stop(), duckdb_room._rows
+
+    def running(connection: duckdb.DuckDBPyConnection, statement: str) -> object:
+        # the statement runs by then, or is about to
+        threading.Timer(0.05, stop.stop).start()
+        return rows(connection, statement)
+
+    monkeypatch.setattr(duckdb_room, "_rows", running)
+    with session(tmp_path, budget=(1, 0)) as asking:
+        began = time.monotonic()
+        assert interrupted(asking, monkeypatch, stop=stop).paid
+        assert time.monotonic() - began < 30
+
+
+def test_a_time_limit_interrupts_what_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with session(tmp_path, budget=(1, 0)) as asking:
+        # whatever is asked once takes longer
+        asking.preview(COUNT, epsilon=1)
+        began = time.monotonic()
+        assert interrupted(asking, monkeypatch, time_limit=1).paid
+        assert time.monotonic() - began < 30
+        assert asking.budget.spent == "0.1"
+
+
+@pytest.mark.parametrize("moment", ["before", "waiting for a lane", "after the reservation"])
+def test_a_stop_before_the_data_is_read_costs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    stop = sf.Stop()
+    with session(tmp_path, budget=(1, 0)) as asking:
+        if moment == "before":
+            stop.stop()
+        if moment == "waiting for a lane":
+            held = asking._engine._lanes.take()
+            held.__enter__()
+            threading.Timer(0.02, stop.stop).start()
+        if moment == "after the reservation":
+            reserve = Ledger.reserve
+
+            def reserved(self: Ledger, request: object) -> str:
+                charge = reserve(self, request)
+                stop.stop()
+                return charge
+
+            monkeypatch.setattr(Ledger, "reserve", reserved)
+        with pytest.raises(Cancelled) as cancelled:
+            asking.query(COUNT, epsilon="0.1", stop=stop)
+        assert not cancelled.value.paid
+        assert (asking.budget.spent, asking.budget.reserved) == ("0", "0")
+        assert [row.state for row in charges(asking._ledger)] == ["voided"] * (moment == "after the reservation")
+        if moment == "waiting for a lane":
+            held.__exit__(None, None, None)
+        monkeypatch.undo()
+        assert asking.query(COUNT, epsilon="0.1").rows
+
+
+def test_what_is_stored_does_not_wait_for_what_runs(tmp_path: Path) -> None:
+    with session(tmp_path) as asking:
+        stored = asking.query(COUNT, epsilon=1)
+        with asking._engine._lanes.take(), asking._ledger.turns.of("another"):
+            assert asking.query(COUNT, epsilon=1, time_limit=30).bytes == stored.bytes

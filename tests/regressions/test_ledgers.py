@@ -126,8 +126,8 @@ def test_a_forged_second_answer_of_a_charge_is_found(tmp_path):
     connection = apsw.Connection(str(tmp_path / "l.db"))
     # whoever has the file can also take the constraint away
     connection.execute("CREATE TABLE t AS SELECT rowid, * FROM answer; DROP TABLE answer")
-    connection.execute("CREATE TABLE answer (question TEXT, statement TEXT, shared TEXT, charge TEXT, body BLOB)")
-    connection.execute("INSERT INTO answer (rowid, question, statement, shared, charge, body) SELECT * FROM t")
+    connection.execute("CREATE TABLE answer (question TEXT, statement TEXT, shared TEXT, charge TEXT, body BLOB, seq)")
+    connection.execute("INSERT INTO answer (rowid, question, statement, shared, charge, body, seq) SELECT * FROM t")
     connection.execute("INSERT INTO answer (rowid, question, charge, body) SELECT -1, 'q', charge, x'00' FROM t")
     connection.close()
     ledger = Ledger.open(tmp_path / "l.db")
@@ -141,7 +141,9 @@ def test_a_row_that_cannot_be_read_is_a_problem_and_no_failure(tmp_path, column)
     connection = apsw.Connection(str(tmp_path / "l.db"))
     connection.execute(f"UPDATE account SET {column} = '[]'")
     connection.close()
-    ledger = Ledger.open(tmp_path / "l.db")
+    with pytest.raises(LedgerCorrupt):
+        Ledger.open(tmp_path / "l.db")
+    ledger = Ledger.open(tmp_path / "l.db", read_only=True)
     assert verify(ledger).problems
     ledger.close()
 

@@ -7,6 +7,7 @@ is read off the file.
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sfumato.metadata.column import Boolean, Category, ColumnType, Integer
 from sfumato.metadata.table import Table
@@ -67,7 +68,8 @@ class Asked:
 
     def ask(self, session: Session) -> Answer:
         """The answer, charged."""
-        return session.query(self.sql, **dict(self.price))
+        price: dict[str, Any] = dict(self.price)
+        return session.query(self.sql, **price)
 
     @property
     def shown_price(self) -> str:

@@ -14,7 +14,8 @@ from sfumato.cli.options import require_folders, write_file
 from sfumato.cli.report import Story, Told, page
 from sfumato.errors import Failed, Refused
 from sfumato.privacy.budget import Budget
-from sfumato.query.session import Session, connect
+from sfumato.query.connect import connect
+from sfumato.query.session import Session
 
 BUDGET = Budget(epsilon=3, delta="1e-6")
 DATASET = "acs-2019-national"

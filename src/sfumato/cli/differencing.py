@@ -21,9 +21,9 @@ from sfumato.noise.entropy import SYSTEM
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.unit import ReplaceOne
 from sfumato.query.choose import Planned, plan_for_price
+from sfumato.query.connect import connect
 from sfumato.query.noisy import drawn_before, noisy
 from sfumato.query.request import price
-from sfumato.query.session import connect
 from sfumato.sql.lower import understand
 
 NAMES = ("Ross", "Monica", "Joey", "Phoebe", "Chandler")

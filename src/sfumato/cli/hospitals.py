@@ -18,8 +18,9 @@ from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
 from sfumato.privacy.unit import Unit
 from sfumato.query.answer import Answer
+from sfumato.query.connect import connect
 from sfumato.query.render import interval, number, text_table
-from sfumato.query.session import Session, connect
+from sfumato.query.session import Session
 
 BUDGET = Budget(epsilon=3, delta="1e-6")
 DATASET = "hospitals-2025"

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import Protocol, TypeAlias
 
+from sfumato.engines.stop import ENDLESS, Patience
 from sfumato.plan.status import Bounded
 
 # A group: the code of each key (the text of a text key), None for NULL.
@@ -16,7 +17,15 @@ Exact: TypeAlias = tuple[Mapping[Codes, tuple[int, ...]], ...]
 class Engine(Protocol):
     """Runs bounded plans over the tables that it was opened with."""
 
-    def ready(self, plan: Bounded, sampling_key: str) -> Callable[[], Exact]:
+    def wait(self, patience: Patience = ENDLESS) -> None:
+        """Returns once a plan would run at once; nothing is held for it.
+
+        Raises:
+            Cancelled: the caller waits no longer.
+        """
+        ...
+
+    def ready(self, plan: Bounded, sampling_key: str, patience: Patience = ENDLESS) -> Callable[[], Exact]:
         """What computes the exact integers of a plan, part by part; nothing is read before it is called.
 
         What can be known to fail before the data is read fails here.
@@ -25,7 +34,8 @@ class Engine(Protocol):
         were, and in what order, shows in nothing but the integers.
 
         ``sampling_key`` orders the groups of a unit where some have to be dropped; the
-        proof needs neither its secrecy nor its randomness (RULES 19).
+        proof needs neither its secrecy nor its randomness (RULES 19). What is called is interrupted
+        once ``patience`` is over, and raises ``Cancelled``.
         """
         ...
 

@@ -25,15 +25,18 @@ from sfumato.engines.base import Exact
 from sfumato.engines.declared import held, held_again, owner_columns
 from sfumato.engines.emit import Statement, statements
 from sfumato.engines.gather import Groups, Rows, columns, gather
+from sfumato.engines.lane import Lane
+from sfumato.engines.lanes import Lanes
 from sfumato.engines.layout import layout_statements
 from sfumato.engines.local import Local
-from sfumato.engines.postgres import fill
+from sfumato.engines.postgres import ServerFailed, fill
 from sfumato.engines.prepared import Prepared
 from sfumato.engines.reading import Source, column_text, quote, text
 from sfumato.engines.relation import Tables, stored_columns
 from sfumato.engines.sources import Opened, opened
-from sfumato.engines.watch import Watch, Watcher
-from sfumato.errors import EngineFailed, InvalidSource
+from sfumato.engines.stop import ENDLESS, Patience
+from sfumato.engines.watch import Watch
+from sfumato.errors import Cancelled, EngineFailed, InvalidSource
 from sfumato.metadata.column import Date, Integer, Real
 from sfumato.metadata.table import Table
 from sfumato.plan.relation import PublicJoin, Scan, scans
@@ -56,7 +59,7 @@ _OWNER.addHandler(logging.NullHandler())
 class DuckDB:
     """The engine over declared tables.
 
-    ``limits``: what it may use, and who is told how far it is; what needs more fails.
+    ``limits``: what it may use, how many questions run at once, and who is told how far it is; what needs more fails.
     ``prepared``: layouts that plans may read in place of their table. ``spill``: the folder in
     which it makes its own for what does not fit into memory.
 
@@ -85,8 +88,9 @@ class DuckDB:
         self._process = os.getpid()
         self._drop_spill = weakref.finalize(self, _drop, self._spill, self._process)
         self._lock = threading.Lock()
+        # opens and describes sources; questions run in lanes
         self._connection = duckdb.connect(":memory:")
-        self._watcher = _watcher(self._connection, self._limits)
+        self._lanes = Lanes([Lane(self._connection, self._limits) for _ in range(self._limits.lanes)])
         self._tables, self._declared = dict(tables), _declared_sources(tables)
         self._prepared = prepared
         self._opened: dict[str, Opened] = {}
@@ -97,6 +101,8 @@ class DuckDB:
                 self._opened[name] = opened(self._connection, name, table)
                 self._sources[name] = held(self._connection, tables, name, self._opened[name])
             files = [path for item in self._opened.values() for path in item.paths]
+            for lane in self._lanes.all:
+                lane.show(self._opened)
             layouts = [] if prepared is None else [prepared.path(table) for table in prepared.layouts]
             self._lock_down([*files, *layouts])
         except BaseException:
@@ -106,6 +112,8 @@ class DuckDB:
     def close(self) -> None:
         """Drops the connection and everything it spilled."""
         if os.getpid() == self._process:
+            for lane in self._lanes.all:
+                lane.close()
             self._connection.close()
             self._drop_spill()
 
@@ -119,7 +127,7 @@ class DuckDB:
             source = self._sources[name]
             for column in dict.fromkeys([*table.columns, *owner_columns(tables, name)]):
                 item = f"SELECT count(*) FROM {source.sql} WHERE length({column_text(column, source)}) < 0"
-                if self._found(self._rows, [item], {name: {column}}) is None:
+                if self._found(_rows, [item], {name: {column}}) is None:
                     raise InvalidSource(
                         f"Table {name!r}: column {column!r} cannot be read to its end.",
                         remedy="Write the file again. Until then a question about the column fails, and is charged.",
@@ -138,7 +146,15 @@ class DuckDB:
         kept = {table: Source(quote(f"{table} prepared"), {}, coded=True) for table in _kept_tables(plan)}
         return ";\n\n".join(each.sql for each in statements(plan, self._declared | kept, "<sampling key>"))
 
-    def ready(self, plan: Bounded, sampling_key: str) -> Callable[[], Exact]:
+    def wait(self, patience: Patience = ENDLESS) -> None:
+        """Returns once a lane is free.
+
+        Raises:
+            Cancelled: the caller waits no longer.
+        """
+        self._lanes.wait(patience)
+
+    def ready(self, plan: Bounded, sampling_key: str, patience: Patience = ENDLESS) -> Callable[[], Exact]:
         """What computes the exact integers of a plan, once it is called.
 
         Raises:
@@ -147,16 +163,16 @@ class DuckDB:
         """
         self._require_current(plan)
         self._look_again(_read_tables(plan))
-        return partial(self._run, plan, statements(plan, self._sources_of(plan), sampling_key))
+        return partial(self._run, plan, statements(plan, self._sources_of(plan), sampling_key), patience)
 
     def run(self, plan: Bounded, sampling_key: str) -> Exact:
         """The exact integers of a plan."""
         return self.ready(plan, sampling_key)()
 
-    def _run(self, plan: Bounded, emitted: Sequence[Statement]) -> Exact:
+    def _run(self, plan: Bounded, emitted: Sequence[Statement], patience: Patience) -> Exact:
         raw = plan.tracked.raw
-        fetch, read = (self._columns, columns) if raw.is_open else (self._rows, gather)
-        found = self._found(fetch, [each.sql for each in emitted], stored_columns(raw.relation))
+        fetch, read = (_columns, columns) if raw.is_open else (_rows, gather)
+        found = self._found(fetch, [each.sql for each in emitted], stored_columns(raw.relation), patience)
         if found is None or not self._is_unchanged(plan):
             # outside the handler, so that not even the context of our error holds its text
             raise EngineFailed()
@@ -197,32 +213,49 @@ class DuckDB:
             _OWNER.error("the data of table %s, or its prepared layout, changed while it was read", table)
         return not changed
 
-    def _rows(self, statement: str) -> Rows:
-        return self._connection.execute(statement).fetchall()
-
-    def _columns(self, statement: str) -> "pyarrow.Table":
-        return self._connection.sql(statement).to_arrow_table()
-
     def _found(
-        self, fetch: Callable[[str], T], texts: list[str], asked: Mapping[str, Collection[str]] | None = None
+        self,
+        fetch: Callable[[duckdb.DuckDBPyConnection, str], T],
+        texts: list[str],
+        asked: Mapping[str, Collection[str]] | None = None,
+        patience: Patience = ENDLESS,
     ) -> list[T] | None:
-        """What statements give; None: they failed, and the owner was told why."""
-        stopped = False
+        """What statements give; None: they failed, and the owner was told why.
+
+        Raises:
+            Cancelled: they were interrupted for a caller who waits no longer.
+        """
+        cancelled = stopped = False
         try:
-            with self._lock, self._watcher.over(len(texts)) as watch, self._copied(asked or {}, watch):
-                found = []
-                for each in texts:
-                    found.append(fetch(each))
-                    watch.next()
-                return found
+            with self._lanes.take(patience) as lane:
+                return self._fetched(lane, partial(fetch, lane.connection), texts, asked or {}, patience)
         except (duckdb.Error, MemoryError, OSError, RuntimeError) as failure:
+            cancelled = isinstance(failure, duckdb.InterruptException | ServerFailed) and patience.is_over
             # DuckDB swallows the signal of Ctrl-C and raises this for it
             stopped = type(failure) is RuntimeError and str(failure) == "Query interrupted"
-            if not stopped:
+            if not (stopped or cancelled):
                 _OWNER.error("the engine failed: %s", type(failure).__name__)
+        if cancelled:
+            raise Cancelled(paid=True)
         if stopped:
             raise KeyboardInterrupt
         return None
+
+    def _fetched(
+        self,
+        lane: Lane,
+        fetch: Callable[[str], T],
+        texts: list[str],
+        asked: Mapping[str, Collection[str]],
+        patience: Patience,
+    ) -> list[T]:
+        """What statements give in a lane, while its watcher looks."""
+        with lane.watcher.over(len(texts), patience) as watch, self._copied(lane.connection, asked, watch):
+            found = []
+            for each in texts:
+                found.append(fetch(each))
+                watch.next()
+            return found
 
     def write_layout(self, scan: Scan, key: str, most: int) -> Path:
         """The layout of a table (see ``layout``), as a file in the engine's own folder.
@@ -232,7 +265,7 @@ class DuckDB:
         """
         path = Path(self._spill) / f"{scan.table}.parquet"
         tables = Tables.of(scan, self._sources)
-        if self._found(self._rows, layout_statements(scan, tables, key, most, str(path))) is None:
+        if self._found(_rows, layout_statements(scan, tables, key, most, str(path))) is None:
             raise InvalidSource(
                 f"Table {scan.table!r} could not be prepared.",
                 remedy="The log 'sfumato.owner' has the kind of failure: most often too little memory or disk.",
@@ -240,16 +273,18 @@ class DuckDB:
         return path
 
     @contextmanager
-    def _copied(self, asked: Mapping[str, Collection[str]], watch: Watch) -> Iterator[None]:
+    def _copied(
+        self, connection: duckdb.DuckDBPyConnection, asked: Mapping[str, Collection[str]], watch: Watch
+    ) -> Iterator[None]:
         """Tables of servers are there while they are read, and then they are not."""
         served = {name: item.served for name, item in self._opened.items() if item.served is not None}
         copied = [(served[name], columns) for name, columns in asked.items() if name in served]
         try:
-            fill(self._connection, copied, lambda: not watch.is_over)
+            fill(connection, copied, lambda: not watch.is_over)
             yield
         finally:
             for table, _ in copied:
-                self._connection.execute(table.empty)
+                connection.execute(table.empty)
 
     def _limit(self) -> None:
         if self._limits.memory_limit is not None:
@@ -269,9 +304,6 @@ class DuckDB:
             "SET enable_external_access = false",
             # declared files lie on this machine, whose system reads ahead already
             "SET disable_parquet_prefetching = true",
-            # without it DuckDB does not know how far it is; nothing is ever printed
-            f"SET enable_progress_bar = {'false' if self._limits.progress is None else 'true'}",
-            "SET enable_progress_bar_print = false",
             "SET lock_configuration = true",
         ):
             self._connection.execute(setting)
@@ -292,9 +324,12 @@ def _read_tables(plan: Bounded) -> Collection[str]:
     return {each.table.table for each in nodes(relation) if isinstance(each, PublicJoin)}
 
 
-def _watcher(connection: duckdb.DuckDBPyConnection, limits: Local) -> Watcher:
-    percent = connection.query_progress
-    return Watcher(limits.time_limit, connection.interrupt, percent=percent, told=limits.progress)
+def _rows(connection: duckdb.DuckDBPyConnection, statement: str) -> Rows:
+    return connection.execute(statement).fetchall()
+
+
+def _columns(connection: duckdb.DuckDBPyConnection, statement: str) -> "pyarrow.Table":
+    return connection.sql(statement).to_arrow_table()
 
 
 def _drop(folder: str, process: int) -> None:

@@ -16,6 +16,7 @@ from math import isqrt
 from sfumato.engines.base import Codes, Exact, nulls_first, tidy
 from sfumato.engines.codes import WHOLE_PATTERN
 from sfumato.engines.reference_rows import Row, Tables, rows
+from sfumato.engines.stop import ENDLESS, Patience
 from sfumato.metadata.column import Text
 from sfumato.plan.aggregate import (
     Aggregate,
@@ -61,8 +62,11 @@ class Reference:
         """What it would run."""
         return f"plain Python over {', '.join(sorted({scan.table for scan in scans(plan.tracked.raw.relation)}))}"
 
-    def ready(self, plan: Bounded, sampling_key: str) -> Callable[[], Exact]:
-        """What computes the exact integers of a plan, once it is called."""
+    def wait(self, patience: Patience = ENDLESS) -> None:
+        """Never waits: any number of plans run at once."""
+
+    def ready(self, plan: Bounded, sampling_key: str, patience: Patience = ENDLESS) -> Callable[[], Exact]:
+        """What computes the exact integers of a plan, once it is called; it is not interrupted."""
         return partial(self.run, plan, sampling_key)
 
     def run(self, plan: Bounded, sampling_key: str) -> Exact:

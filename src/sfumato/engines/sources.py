@@ -9,7 +9,7 @@ is decided by their schemas, never by their rows.
 import logging
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ class Opened:
     """A FROM item of DuckDB, and the files that it may read when it is asked: those of ``place``.
 
     ``seen``: what they were before anything of them was read. ``served``: the table of a server,
-    which is copied there when it is asked.
+    which is copied there when it is asked. ``frame``: the Arrow table of a frame.
     """
 
     sql: str
@@ -40,6 +40,7 @@ class Opened:
     paths: tuple[Path, ...] = ()
     seen: tuple[Mark | None, ...] = ()
     served: Served | None = None
+    frame: object = field(default=None, repr=False, compare=False)
 
     @property
     def has_changed(self) -> bool:
@@ -55,10 +56,14 @@ def opened(connection: duckdb.DuckDBPyConnection, name: str, table: Table) -> Op
     """
     if isinstance(table.source, Server):
         found = served(name, table)
-        connection.execute(found.empty)
-        return Opened(found.sql, served=found)
+        item = Opened(found.sql, served=found)
+        show(connection, name, item)
+        return item
     if not isinstance(table.source, str | Path):
-        return Opened(_from_frame(connection, name, table.source))
+        frame = _arrow(name, table.source)
+        item = Opened(quote(f"source_{name}"), frame=frame)
+        show(connection, name, item)
+        return item
     path = Path(table.source).absolute()
     if table.table is not None:
         return Opened(_from_database(connection, name, path, table.table))
@@ -69,6 +74,14 @@ def opened(connection: duckdb.DuckDBPyConnection, name: str, table: Table) -> Op
     if files is None:
         return Opened(from_file(connection, name, path), path, (path,), seen)
     return Opened(_from_files(connection, name, path, files), path, tuple(files), seen)
+
+
+def show(connection: duckdb.DuckDBPyConnection, name: str, item: Opened) -> None:
+    """Makes visible to a connection what each has to have for itself: a frame, or the copy of a server's table."""
+    if item.frame is not None:
+        connection.register(f"source_{name}", item.frame)
+    if item.served is not None:
+        connection.execute(item.served.empty)
 
 
 def opened_again(connection: duckdb.DuckDBPyConnection, name: str, item: Opened) -> Opened:
@@ -264,15 +277,16 @@ def _plain_tables(connection: duckdb.DuckDBPyConnection, alias: str) -> list[str
     return [row[0] for row in found]
 
 
-def _from_frame(connection: duckdb.DuckDBPyConnection, name: str, source: object) -> str:
+def _arrow(name: str, source: object) -> object:
+    """A frame as Arrow has it."""
     failed, kind = "", type(source).__name__
     names: list[str] = []
+    table: object = None
     try:
         import pyarrow  # an Arrow frame needs it, a file does not
 
-        table = pyarrow.table(source)
-        names = table.column_names
-        connection.register(f"source_{name}", table)
+        frame = pyarrow.table(source)
+        table, names = frame, frame.column_names
     except Exception as failure:
         failed = type(failure).__name__
     if failed == "ValueError":
@@ -282,7 +296,7 @@ def _from_frame(connection: duckdb.DuckDBPyConnection, name: str, source: object
         # outside the handler: Arrow quotes the value that it stumbled over
         raise _unreadable_frame(name, source, failed)
     require_names(name, kind, names)
-    return quote(f"source_{name}")
+    return table
 
 
 def _unreadable_frame(name: str, source: Any, failed: str) -> InvalidSource:

@@ -10,6 +10,7 @@ Whatever goes wrong reaches the analyst as one constant message (RULES 24).
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -20,11 +21,21 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 from sfumato.engines.base import Exact
 from sfumato.engines.emit import Statement, statements
 from sfumato.engines.gather import Groups, Rows, columns, gather
+from sfumato.engines.lanes import Lanes
 from sfumato.engines.spark_frame import frame_of, require_plain
 from sfumato.engines.spark_kind import identifier
 from sfumato.engines.spark_source import Read, declared, read
 from sfumato.engines.spark_statement import translated
-from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource, WrongUse, shown, without_secrets
+from sfumato.engines.stop import ENDLESS, Patience
+from sfumato.errors import (
+    Cancelled,
+    EngineFailed,
+    InvalidDeclaration,
+    InvalidSource,
+    WrongUse,
+    shown,
+    without_secrets,
+)
 from sfumato.metadata.column import Boolean, Category, Date, Integer, Real
 from sfumato.metadata.table import Table
 from sfumato.noise.entropy import token
@@ -80,6 +91,8 @@ _ASKING = threading.local()
 _OWNER = logging.getLogger("sfumato.owner")
 _OWNER.addHandler(logging.NullHandler())
 _HOUR = 3600.0
+# How often a statement that may be stopped is looked after, in seconds.
+_LOOK = 0.2
 # Of so few rows of a unit in a group it does not pay to add them up before they are sent.
 _FEW = 16
 # 2^40 rows, as many as a table may have, of numbers below 2^22 add up to less than 2^62.
@@ -179,7 +192,8 @@ class SparkEngine:
         _require_limit(time_limit)
         self._time_limit, self._own, self._process = time_limit, own, os.getpid()
         self._session = session
-        self._lock = threading.Lock()
+        # one question at a time
+        self._lane = Lanes([None])
         self._views: list[str] = []
         self._declared = {name: declared(tables, name) for name in tables}
         try:
@@ -210,7 +224,15 @@ class SparkEngine:
         """The SQL of a plan as the declarations alone make it: the same on any data (RULES 22)."""
         return ";\n\n".join(each.sql for each in _statements(plan, self._declared, "<sampling key>"))
 
-    def ready(self, plan: Bounded, sampling_key: str) -> Callable[[], Exact]:
+    def wait(self, patience: Patience = ENDLESS) -> None:
+        """Returns once no question runs.
+
+        Raises:
+            Cancelled: the caller waits no longer.
+        """
+        self._lane.wait(patience)
+
+    def ready(self, plan: Bounded, sampling_key: str, patience: Patience = ENDLESS) -> Callable[[], Exact]:
         """What computes the exact integers of a plan, once it is called.
 
         Raises:
@@ -218,15 +240,15 @@ class SparkEngine:
         """
         if not self._is_there():
             raise InvalidSource("The Spark application has ended.", remedy="Open another session, in another process.")
-        return partial(self._run, plan, _statements(plan, self._reads, sampling_key))
+        return partial(self._run, plan, _statements(plan, self._reads, sampling_key), patience)
 
     def run(self, plan: Bounded, sampling_key: str) -> Exact:
         """The exact integers of a plan."""
         return self.ready(plan, sampling_key)()
 
-    def _run(self, plan: Bounded, asked: Sequence[Statement]) -> Exact:
+    def _run(self, plan: Bounded, asked: Sequence[Statement], patience: Patience) -> Exact:
         fetch, read = (_columns, columns) if plan.tracked.raw.is_open else (_rows, gather)
-        found = self._found(fetch, [each.sql for each in asked])
+        found = self._found(fetch, [each.sql for each in asked], patience)
         if found is None:
             # outside the handler, so that not even the context of our error holds its text
             raise EngineFailed()
@@ -263,20 +285,24 @@ class SparkEngine:
         folder = self._session.conf.get("spark.sql.globalTempDatabase")
         return read(tables, name, f"{folder}.{identifier(view)}", frame.schema)
 
-    def _found(self, fetch: Callable[["DataFrame"], T], texts: list[str]) -> list[T] | None:
+    def _found(self, fetch: Callable[["DataFrame"], T], texts: list[str], patience: Patience) -> list[T] | None:
         try:
-            with self._lock, _quiet(), self._watched():
+            with self._lane.take(patience), _quiet(), self._watched(patience):
                 self._session.sparkContext.setLogLevel("OFF")
                 return [fetch(self._session.sql(each)) for each in texts]
         except Exception as failure:
-            _OWNER.error("the engine failed: %s", type(failure).__name__)
-            return None
+            cancelled = patience.is_over
+            if not cancelled:
+                _OWNER.error("the engine failed: %s", type(failure).__name__)
+        if cancelled:
+            raise Cancelled(paid=True)
+        return None
 
     @contextmanager
-    def _watched(self) -> Iterator[None]:
-        """Interrupts what runs inside for too long, or when its caller is interrupted."""
+    def _watched(self, patience: Patience) -> Iterator[None]:
+        """Interrupts what runs inside for too long, or when its caller is interrupted or waits no longer."""
         tag, done = f"sfumato_{token()}", threading.Event()
-        watcher = threading.Thread(target=self._watch, args=(tag, done), name=tag, daemon=True)
+        watcher = threading.Thread(target=self._watch, args=(tag, done, patience), name=tag, daemon=True)
         self._session.sparkContext.addJobTag(tag)
         watcher.start()
         try:
@@ -289,12 +315,14 @@ class SparkEngine:
             watcher.join()
             self._session.sparkContext.removeJobTag(tag)
 
-    def _watch(self, tag: str, done: threading.Event) -> None:
-        limit = self._time_limit
-        while not done.wait(limit):
+    def _watch(self, tag: str, done: threading.Event, patience: Patience) -> None:
+        ends = time.monotonic() + self._time_limit
+        pause = self._time_limit if patience.is_endless else min(self._time_limit, _LOOK)
+        while not done.wait(pause):
             # again and again: one that falls between two jobs is lost
-            self._interrupt(tag)
-            limit = 0.2
+            if patience.is_over or time.monotonic() >= ends:
+                self._interrupt(tag)
+                pause = _LOOK
 
     def _interrupt(self, tag: str) -> None:
         with suppress(Exception):

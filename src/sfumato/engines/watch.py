@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeAlias
 
+from sfumato.engines.stop import ENDLESS, Patience
+
 # Told the share that is done, from 0 to 1, from a thread of its own.
 Progress: TypeAlias = Callable[[float], object]
 
@@ -20,21 +22,29 @@ STAY = 10.0
 
 
 class Watch:
-    """Statements under way, one after the other, and when all together have to have ended."""
+    """Statements under way, one after the other, and when all together have to have ended.
 
-    def __init__(self, limit: float, statements: int = 1) -> None:
-        self._ends = time.monotonic() + limit
+    ``patience`` is the caller's, who may wait for less long than the owner's ``limit``.
+    """
+
+    def __init__(self, limit: float, statements: int = 1, patience: Patience = ENDLESS) -> None:
+        self._ends, self._patience = time.monotonic() + limit, patience
         self._statements, self._finished, self._share = statements, 0, 0.0
 
     @property
     def left(self) -> float:
         """The seconds that are left."""
-        return self._ends - time.monotonic()
+        return min(self._ends - time.monotonic(), self._patience.left)
 
     @property
     def is_over(self) -> bool:
         """Whether the time is: what is no statement looks for itself."""
         return self.left <= 0
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether it is the caller who waits no longer."""
+        return self._patience.is_over
 
     def next(self) -> None:
         """A statement has ended."""
@@ -75,20 +85,26 @@ class Watcher:
         self._watched: Watch | None = None
         self._telling = False
         self._thread: threading.Thread | None = None
+        self._wake = threading.Event()
 
     @contextmanager
-    def over(self, statements: int = 1) -> Iterator[Watch]:
+    def over(self, statements: int = 1, patience: Patience = ENDLESS) -> Iterator[Watch]:
         """While it lasts, the statements inside are watched; afterwards nothing is interrupted or told."""
-        watch = Watch(self._limit, statements)
+        watch = Watch(self._limit, statements, patience)
         with self._lock:
             self._watched, self._telling = watch, self._told is not None
             # whoever is there looks again in time: a question that comes later has to end later
             if self._thread is None or not self._thread.is_alive():
                 pause = min(self._limit, STAY if self._told is None else TICK)
-                self._thread = threading.Thread(target=_stay, args=(weakref.ref(self), pause), daemon=True)
+                rest = weakref.ref(self), pause, self._wake
+                self._thread = threading.Thread(target=_stay, args=rest, daemon=True)
                 self._thread.start()
+        if not patience.is_endless:
+            # who sleeps knows of the owner's limit only
+            self._wake.set()
         try:
-            yield watch
+            with patience.calling(self._wake.set):
+                yield watch
         finally:
             with self._lock:
                 self._watched = None
@@ -122,10 +138,11 @@ class Watcher:
             self._telling = False
 
 
-def _stay(watcher: "weakref.ref[Watcher]", pause: float | None) -> None:
+def _stay(watcher: "weakref.ref[Watcher]", pause: float | None, wake: threading.Event) -> None:
     """Looks as often as there is something to see; between looks it holds nothing of the engine, which may go."""
     while pause is not None:
-        time.sleep(pause)
+        wake.wait(pause)
+        wake.clear()
         found = watcher()
         pause = None if found is None else found.look()
         del found

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stored answers: found by their keys, given again, and counted. Proof: recall.proof.md."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from sfumato.errors import AccountFrozen, BudgetExceeded, LedgerError, Refused, WrongUse
+from sfumato.ledger.binding import require_answer
 from sfumato.ledger.books import Books, require_open
 from sfumato.ledger.owner import Owner, readable
 from sfumato.ledger.recall import bound_answer, give, own_answer, shared_answer
 from sfumato.ledger.request import Ready, Request
 from sfumato.ledger.store.base import AnswerRow, Rows, Store
-from sfumato.ledger.tally import Tally, entry_body
+from sfumato.ledger.tally import Counts, Tally, entry_body
 from sfumato.noise.entropy import token
 
 
@@ -28,7 +29,7 @@ class Answers(Owner):
 
     def answer(self, question: str) -> bytes | None:
         """The stored answer under a key; free."""
-        return _body(self._store.read(lambda rows: rows.answer(question)))
+        return self._given(lambda rows: rows.answer(question))
 
     def first_answer(self, statements: Sequence[str], account: str) -> bytes | None:
         """The earliest stored answer of an account to a statement, by any of its keys, at any cost; free."""
@@ -36,18 +37,30 @@ class Answers(Owner):
         def find(rows: Rows) -> AnswerRow | None:
             return next(filter(None, (rows.first_answer(each, account) for each in statements)), None)
 
-        return _body(self._store.read(find))
+        return self._given(find)
 
     def released(self, parts: Sequence[str], account: str) -> dict[str, list[bytes]]:
-        """The stored answers of an account in which parts were released, by the key of the part, the
-        earliest first; free."""
-        return self._store.read(
-            lambda rows: {part: [row.body for row in rows.released(part, account)] for part in parts}
-        )
+        """The stored answers of an account in which parts were released, by part, the earliest first; free."""
+
+        def find(rows: Rows) -> dict[str, list[bytes]]:
+            found = {part: rows.released(part, account) for part in parts}
+            for row in {row.charge: row for each in found.values() for row in each}.values():
+                require_answer(rows, row)
+            return {part: [row.body for row in each] for part, each in found.items()}
+
+        return readable(lambda: self._store.read(find))
+
+    def _given(self, find: Callable[[Rows], AnswerRow | None]) -> bytes | None:
+        """The bytes of an answer, if they are those that were committed."""
+        return _body(readable(lambda: self._store.read(lambda rows: require_answer(rows, find(rows)))))
 
     def holds(self, request: Request) -> bool:
         """Whether the asking account has the answer to a request already."""
-        return readable(lambda: self._store.read(lambda rows: own_answer(rows, request))) is not None
+        return self.own_answer(request) is not None
+
+    def own_answer(self, request: Request) -> bytes | None:
+        """The answer that the asking account has paid for; free."""
+        return _body(readable(lambda: self._store.read(lambda rows: own_answer(rows, request))))
 
     def recall(self, request: Request) -> bytes | None:
         """The stored answer to a request, or None where it has to be asked.
@@ -69,7 +82,7 @@ class Answers(Owner):
             if own is None:
                 return None, shared_answer(rows, ready) is not None
             require_open(filter(None, map(rows.account, request.scope.lineage)))
-            return own, bool(request.key) and bound is None
+            return require_answer(rows, own), bool(request.key) and bound is None
 
         with self._counted(request):
             found, to_write = readable(lambda: self._store.read(find))
@@ -112,16 +125,19 @@ class Answers(Owner):
         """Writes down what was counted, in an entry of its own."""
         counts = self._tally.take(dataset)
 
-        def unit(rows: Rows) -> None:
-            books = Books(rows, dataset)
-            books.note("tally", entry_body(counts))
-            books.save()
-
         try:
-            self._write(unit)
+            self._write(lambda rows: write_tally(rows, dataset, counts))
         except BaseException:
             self._tally.give_back(dataset, counts)
             raise
+
+
+def write_tally(rows: Rows, dataset: str, counts: Counts) -> None:
+    """Writes down what was counted of a dataset, if anything was: an entry that moves no account."""
+    if counts:
+        books = Books(rows, dataset)
+        books.note("tally", entry_body(counts))
+        books.save()
 
 
 def _body(row: AnswerRow | None) -> bytes | None:

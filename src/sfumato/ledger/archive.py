@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sfumato.errors import LedgerCorrupt, WrongUse, shown
+from sfumato.ledger.binding import binding_entries
 from sfumato.ledger.journal import Entry, canonical_json
 from sfumato.ledger.replay import Replay, opened_row
 from sfumato.ledger.store.base import (
@@ -94,6 +95,11 @@ def _fill(rows: Rows, archive: Iterator[str]) -> int:
         count += 1
     for row in replay.rows():
         rows.put_account(row)
+    # an archive of an older format has entries that bind no account
+    for entry, after in binding_entries(replay.rows()):
+        rows.append(entry)
+        for row in after:
+            rows.put_account(row)
     return count
 
 
@@ -119,12 +125,12 @@ class _Filling:
             shared = entry.kind == "share"
             self._rows.put_charge(row._replace(state=COMMITTED) if shared else row)
             if shared:
-                self._answer(row, answer)
+                self._answer(row, answer, entry.seq)
         elif entry.kind in _AFTER:
             row = self._charge(body["charge"])
             self._rows.put_charge(row._replace(state=_AFTER[entry.kind], reason=body.get("reason", "")))
             if entry.kind == "commit":
-                self._answer(row, answer)
+                self._answer(row, answer, entry.seq)
                 parts = body.get("parts", ())
                 self._rows.put_parts([PartRow(part, row.id, entry.chain, entry.seq) for part in parts])
         elif entry.kind == "thaw":
@@ -134,9 +140,9 @@ class _Filling:
                 KeyRow(body["account"], body["key"], body["request"], body["charge"], entry.chain, entry.seq)
             )
 
-    def _answer(self, row: ChargeRow, body: bytes) -> None:
+    def _answer(self, row: ChargeRow, body: bytes, seq: int) -> None:
         shared = "" if row.source else row.shared
-        self._rows.put_answer(AnswerRow(row.question, row.statement, shared, row.id, body))
+        self._rows.put_answer(AnswerRow(row.question, row.statement, shared, row.id, body, seq))
 
     def _acknowledge(self, body: dict[str, Any]) -> None:
         account = body["account"] if "account" in body else Scope(body["dataset"]).id

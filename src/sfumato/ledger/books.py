@@ -7,8 +7,7 @@ books.proof.md.
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from sfumato.accounting.filter import NOTHING, Charge
@@ -22,7 +21,8 @@ from sfumato.ledger.balance import (
     held_from_text,
     held_text,
 )
-from sfumato.ledger.journal import chained, genesis
+from sfumato.ledger.binding import moved_to, require_bound
+from sfumato.ledger.journal import chained, genesis, iso_time
 from sfumato.ledger.names import folded, require_new
 from sfumato.ledger.policy import require_listed
 from sfumato.ledger.store.base import AccountRow, Rows
@@ -43,12 +43,21 @@ class Books:
     def __init__(self, rows: Rows, account_id: str, ahead: Callable[[], object] | None = None) -> None:
         self._rows = rows
         self.lineage = lineage_of(account_id)
-        found = rows.lock(self.lineage, ahead)
+
+        def beforehand() -> None:
+            rows.movers(self.lineage)
+            if ahead is not None:
+                ahead()
+
+        found = rows.lock(self.lineage, beforehand)
         if self.lineage[0] not in found:
             raise unknown_account(self.lineage[0])
+        asked, entries = rows.movers(self.lineage)
+        require_bound([found[each] for each in asked if each in found], entries)
         self._stored = found
         self.accounts = {each: found.get(each) or child(each) for each in self.lineage}
         self._changed: set[str] = set()
+        self._moved: set[str] = set()
 
     @property
     def root(self) -> AccountRow:
@@ -59,6 +68,14 @@ class Books:
     def own(self) -> AccountRow:
         """The account at the end of the path."""
         return self.accounts[self.lineage[-1]]
+
+    def take(self, ids: Sequence[str]) -> None:
+        """Locks more accounts of the dataset, which may be changed too."""
+        found = self._rows.lock(ids)
+        asked, entries = self._rows.movers([self.lineage[0], *ids])
+        require_bound([found[each] for each in asked if each in found], entries)
+        self._stored = {**self._stored, **found}
+        self.accounts = {each: found.get(each) or child(each) for each in ids} | self.accounts
 
     def require_relation(self, relations: Collection[str]) -> None:
         """Refuses what was proved for other neighbours than the dataset's (RULES 2)."""
@@ -79,18 +96,20 @@ class Books:
         require_listed(self.lineage, self._stored)
 
     def require(self, cost: Charge, payers: Collection[str]) -> None:
-        """Refuses a cost that an account among the payers does not admit."""
-        for each in payers:
-            row = self.accounts[each]
-            if row.gates:
-                try:
-                    balance_of(row).require(cost)
-                except BudgetExceeded as refused:
-                    if each == self.lineage[0]:
-                        raise
-                    raise BudgetExceeded(
-                        f"{refused.problem} (account {each!r})", allowed=refused.allowed, remedy=refused.remedy
-                    ) from None
+        """Refuses a cost that an account among the payers does not admit; of several, the one with the least left."""
+        limited = {each: balance_of(self.accounts[each]) for each in payers if self.accounts[each].gates}
+        refusing = [each for each, balance in limited.items() if not balance.gates.admits(balance.taken + cost)]
+        if not refusing:
+            return
+        tightest = min(refusing, key=lambda each: (limited[each].left.epsilon, limited[each].left.rho))
+        try:
+            limited[tightest].require(cost)
+        except BudgetExceeded as refused:
+            if tightest == self.lineage[0]:
+                raise
+            raise BudgetExceeded(
+                f"{refused.problem} (account {tightest!r})", allowed=refused.allowed, remedy=refused.remedy
+            ) from None
 
     def hold(self, cost: Charge) -> None:
         """Takes a cost from every account of the path."""
@@ -116,26 +135,32 @@ class Books:
 
     def note(self, kind: str, body: Mapping[str, Json]) -> int:
         """Tells the dataset's chain of an act; the number of its entry."""
-        root = self.root
-        entry = chained(
-            root.id, root.seq + 1, iso_time(self._rows.now()), kind, body, root.head if root.seq else genesis(root.id)
-        )
+        moved = [self.accounts[each] for each in sorted(self._moved)]
+        after, said = moved_to(moved, self.root.seq + 1)
+        self.accounts |= {row.id: row for row in after}
+        root, self._moved = self.root, set()
+        bound: dict[str, Json] = {"moved": said} if said else {}
+        previous = root.head if root.seq else genesis(root.id)
+        entry = chained(root.id, root.seq + 1, iso_time(self._rows.now()), kind, {**body, **bound}, previous)
         self._rows.append(entry)
-        self.put(root._replace(seq=entry.seq, head=entry.hash))
+        self.accounts[root.id] = root._replace(seq=entry.seq, head=entry.hash)
+        self._changed.add(root.id)
         return entry.seq
 
     def put(self, row: AccountRow) -> None:
-        """Changes an account of the path; one that comes to be by this has a name that it may have."""
+        """Changes an account of the dataset; the next ``note`` says so. One that comes to be by this has a name
+        that it may have."""
         if row.id not in self._stored and row.id not in self._changed:
             require_new(self._rows, row.id)
         self.accounts[row.id] = row
         self._changed.add(row.id)
+        self._moved.add(row.id)
 
     def save(self) -> None:
         """Hands the changed accounts to the store, parents first."""
-        for each in self.lineage:
-            if each in self._changed:
-                self._rows.put_account(self.accounts[each])
+        assert not self._moved, "an account moves with the entry that says so"
+        for each in sorted(self._changed):
+            self._rows.put_account(self.accounts[each])
 
 
 def require_open(path: Iterable[AccountRow]) -> None:
@@ -158,12 +183,6 @@ def child(account_id: str) -> AccountRow:
 def balance_of(row: AccountRow) -> Balance:
     """The balance of an account that has gates of its own."""
     return Balance(gates_from_text(row.gates), charge_from_text(row.spent), held_from_text(row.held).charge)
-
-
-@lru_cache(maxsize=64)
-def iso_time(milliseconds: int) -> str:
-    """A moment of the store's clock, as text."""
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")
 
 
 @lru_cache(maxsize=64)

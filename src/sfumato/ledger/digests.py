@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Digests of rows, by which stored ones are compared with those that the journal implies."""
+"""Digests of rows, short enough that those of millions of charges fit into memory while a ledger is verified."""
 
 import hashlib
 
 from sfumato.ledger.store.base import AnswerRow, ChargeRow, KeyRow, PartRow
 
-# In bytes.
 DIGEST = 16
+# of an answer: its digest and the number of its entry
+NUMBER = 8
+PLACE = 2 * DIGEST + NUMBER
 
 
 def charge_digest(row: ChargeRow, state: str, reason: str, acknowledged: int) -> bytes:
@@ -24,14 +26,14 @@ def stored_digest(row: ChargeRow) -> bytes:
 
 
 def answer_digest(row: ChargeRow, answer: AnswerRow | None) -> bytes:
-    """The digest of an answer under the keys of its charge; no answer has the digest zero."""
+    """The digest of an answer under the keys of its charge, and its entry; no answer has zeros."""
     if answer is None:
-        return bytes(DIGEST)
+        return bytes(DIGEST + NUMBER)
     shared = "" if row.source else row.shared
     keys = (answer.charge, answer.question, answer.statement, answer.shared)
     if keys != (row.id, row.question, row.statement, shared):
         return b""
-    return hashlib.sha256(answer.body).digest()[:DIGEST]
+    return hashlib.sha256(answer.body).digest()[:DIGEST] + answer.seq.to_bytes(NUMBER)
 
 
 def row_digest(row: KeyRow | PartRow) -> bytes:

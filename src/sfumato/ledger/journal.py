@@ -9,6 +9,8 @@ holds what format 1 wrote, when a ledger had one chain; it is read and never ext
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from sfumato.privacy.event import Json
@@ -58,8 +60,18 @@ def is_intact(entry: Entry, before: Entry | None) -> bool:
         an entry of another chain is noticed
     """
     seq, previous = (before.seq + 1, before.hash) if before else (1, genesis(entry.chain))
-    genuine = _hash(entry.chain, entry.seq, entry.at, entry.kind, entry.body, entry.previous)
-    return entry.seq == seq and entry.previous == previous and entry.hash == genuine
+    return entry.seq == seq and entry.previous == previous and is_genuine(entry)
+
+
+def is_genuine(entry: Entry) -> bool:
+    """Whether an entry has the hash of what it says."""
+    return entry.hash == _hash(entry.chain, entry.seq, entry.at, entry.kind, entry.body, entry.previous)
+
+
+@lru_cache(maxsize=64)
+def iso_time(milliseconds: int) -> str:
+    """A moment of the store's clock, as text."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")
 
 
 def canonical_json(body: Json) -> str:

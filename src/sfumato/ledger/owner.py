@@ -11,8 +11,9 @@ from typing import Self, TypeVar
 from sfumato.accounting.filter import NOTHING, Gates
 from sfumato.errors import LedgerCorrupt, WrongUse
 from sfumato.ledger.balance import balance_admits, charge_text, gates_to_json
-from sfumato.ledger.books import Books, child, iso_time, unknown_account
-from sfumato.ledger.journal import canonical_json, chained, genesis
+from sfumato.ledger.binding import moved_to
+from sfumato.ledger.books import Books, child, unknown_account
+from sfumato.ledger.journal import canonical_json, chained, genesis, iso_time
 from sfumato.ledger.names import folded, require_new
 from sfumato.ledger.policy import (
     CLOSED,
@@ -107,11 +108,11 @@ class Owner:
         decisions: dict[str, Json] = {PAST: list[Json](), SOURCES: places.pop(SOURCES, list[Json]())}
         body: dict[str, Json] = {"account": scope.id, "contract": form, "limit": limit, "gates": gates}
         body |= {"policy": decisions, "actor": self.actor, **places}
-        entry = chained(scope.id, 1, iso_time(rows.now()), "account", body, genesis(scope.id))
+        fresh = with_policy(child(scope.id), decisions)._replace(contract=canonical_json(form))
+        (row,), said = moved_to([_limited(fresh, limit, gates)], 1)
+        entry = chained(scope.id, 1, iso_time(rows.now()), "account", {**body, "moved": said}, genesis(scope.id))
         rows.append(entry)
-        row = with_policy(child(scope.id), decisions)
-        row = row._replace(contract=canonical_json(form), seq=entry.seq, head=entry.hash)
-        rows.put_account(_limited(row, limit, gates))
+        rows.put_account(row._replace(seq=entry.seq, head=entry.hash))
 
     def _bring_forward(self, rows: Rows, known: AccountRow) -> None:
         """Writes down, once, what format 4 keeps of a dataset that an earlier format opened."""
@@ -119,11 +120,11 @@ class Owner:
             return
         acts = earlier_acts(rows, known.id)
         above = sorted({parent for each in limited_accounts(acts) for parent in lineage_of(each)[:-1]})
-        found = rows.lock(above)
-        for each in above:
-            rows.put_account(with_policy(found.get(each) or child(each), {LISTED: True}))
         past: dict[str, Json] = {PAST: list[Json](past_limits(acts))}
         books = Books(rows, known.id)
+        books.take(above)
+        for each in above:
+            books.put(with_policy(books.accounts[each], {LISTED: True}))
         books.put(with_policy(books.root, past))
         books.note("policy", {"account": known.id, **past, "lists": list[Json](above), "actor": self.actor})
         books.save()

@@ -9,8 +9,9 @@ analyst this is always so; between analysts only where the owner's policy shares
 
 import hashlib
 
-from sfumato.errors import KeyUsed, WrongUse
+from sfumato.errors import InProgress, KeyUsed, WrongUse
 from sfumato.ledger.balance import charge_to_json
+from sfumato.ledger.binding import require_answer, require_key
 from sfumato.ledger.books import Books
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.policy import SHARING, decided
@@ -31,6 +32,7 @@ def bound_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
         return None
     if bound.request not in ready.hashes:
         raise KeyUsed(f"The key {key!r} belongs to another request.", remedy="One key for one request: make a new key.")
+    require_key(rows, bound)
     charge = rows.charge(bound.charge)
     if charge is None:
         raise ValueError("a key without its charge")
@@ -65,6 +67,16 @@ def own_answer(rows: Rows, request: Request) -> AnswerRow | None:
     return None
 
 
+def require_unanswered(rows: Rows, ready: Ready) -> None:
+    """Refuses a question that has an answer, or a charge under way."""
+    request = ready.request
+    if bound_answer(rows, ready) or own_answer(rows, request) or rows.under_way(request.question):
+        raise InProgress(
+            "The same question is being answered, or has just been.",
+            remedy="Ask again in a moment: once stored, its answer is free.",
+        )
+
+
 def shared_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
     """The answer that another account paid for: of the same analyst, or of any where the owner shares them."""
     request, root = ready.request, rows.account(ready.dataset)
@@ -89,7 +101,7 @@ def give(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
     """The stored answer to a request: bound to its key, or paid for under a new charge."""
     books = Books(rows, ready.account)
     bound = bound_answer(rows, ready)
-    own = bound or own_answer(rows, ready.request)
+    own = require_answer(rows, bound or own_answer(rows, ready.request))
     if own is None:
         found = shared_answer(rows, ready)
         return _share(rows, books, ready, (charge_id, found)) if found else None
@@ -105,6 +117,7 @@ def give(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
 def _share(rows: Rows, books: Books, ready: Ready, answer: tuple[str, AnswerRow]) -> bytes:
     """Gives an answer to an account that has not paid for it."""
     charge_id, found = answer
+    require_answer(rows, found)
     source = _paid(rows, found)
     if source.cost != canonical_json(charge_to_json(ready.cost)):
         raise WrongUse("One shared question with two costs.", allowed="one key of sharing for one question and price")
@@ -117,7 +130,7 @@ def _share(rows: Rows, books: Books, ready: Ready, answer: tuple[str, AnswerRow]
     seq = books.note("share", ready.body(charge_id, source=source.id, answer=digest))
     row = ready.row(charge_id, seq)._replace(state=COMMITTED, source=source.id)
     rows.put_charge(row)
-    rows.put_answer(AnswerRow(row.question, row.statement, "", charge_id, found.body))
+    rows.put_answer(AnswerRow(row.question, row.statement, "", charge_id, found.body, seq))
     bind(rows, ready, charge_id, seq)
     books.save()
     return found.body

@@ -2,7 +2,7 @@
 """What the journal implies: every account, charge and key, from the entries alone.
 
 Each charge's cost is computed again from its event. A finished charge is kept as two digests
-of sixteen bytes, its own and its answer's, so that millions fit into memory.
+of sixteen bytes, its own and its answer's, and a number, so that millions fit into memory.
 """
 
 import json
@@ -25,7 +25,7 @@ from sfumato.ledger.balance import (
     gates_from_text,
     held_text,
 )
-from sfumato.ledger.digests import DIGEST, charge_digest, row_digest
+from sfumato.ledger.digests import DIGEST, NUMBER, PLACE, charge_digest, row_digest
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, read_json
 from sfumato.ledger.names import folded
 from sfumato.ledger.policy import DECISIONS, LISTED, PAST, merged
@@ -90,6 +90,8 @@ class Book:
     frozen: str = ""
     policy: str = ""
     earlier: list[Json] = field(default_factory=list)
+    moved: int = 0
+    digest: str = ""
 
     @property
     def held(self) -> Sum:
@@ -102,6 +104,7 @@ class Book:
             *(account_id, Scope.of(account_id).parent, self.contract, self.limit, self.gates),
             *(charge_text(self.spent.charge), held_text(Held(*astuple(self.held))), self.frozen, self.policy),
             *(canonical_json(self.earlier), seq, head, folded(account_id)),
+            moved=self.moved,
         )
 
     def is_beyond(self) -> bool:
@@ -152,7 +155,7 @@ class Replay:
     @property
     def charges(self) -> int:
         """How many charges there were."""
-        return len(self._ended) // (2 * DIGEST)
+        return len(self._ended) // PLACE
 
     def apply(self, entry: Entry) -> None:
         """What an entry does."""
@@ -160,7 +163,9 @@ class Replay:
         if act is None:
             self.problems.append(f"{_named(entry)} is of an unknown kind")
         else:
-            act(self, entry, read_json(entry.body))
+            body = read_json(entry.body)
+            act(self, entry, body)
+            self._move(entry, body.get("moved", {}))
         self.heads[entry.chain] = (entry.seq, entry.hash)
 
     def ended(self) -> Iterator[tuple[tuple[str, int], bytes, bytes]]:
@@ -171,7 +176,7 @@ class Replay:
         content, place = bytes(last), 0
         for chain, entries in self._opened_by.items():
             for seq in entries:
-                middle, end = place + DIGEST, place + 2 * DIGEST
+                middle, end = place + DIGEST, place + PLACE
                 yield (chain, seq), content[place:middle], content[middle:end]
                 place = end
 
@@ -241,7 +246,7 @@ class Replay:
         if after == FORFEITED:
             self._failed[found.place] = found
         answer = body["answer"] if after == COMMITTED else ""
-        self._end(found, answer)
+        self._end(found, answer, entry.seq)
         for part in body.get("parts", ()):
             self.parts += row_digest(PartRow(part, found.row.id, entry.chain, entry.seq))
         if answer and found.row.shared:
@@ -261,7 +266,7 @@ class Replay:
             if book.is_beyond():
                 self.problems.append(f"account {each!r} has spent beyond its gates at {_named(entry)}")
         found.state = COMMITTED
-        self._end(found, body["answer"])
+        self._end(found, body["answer"], entry.seq)
 
     def recall(self, entry: Entry, body: dict[str, Any]) -> None:
         """An idempotency key is bound to an answer that was there."""
@@ -299,7 +304,7 @@ class Replay:
         for place, found in list(self._failed.items()):
             if account_id in found.lineage:
                 del self._failed[place]
-                self._end(found, "", acknowledged=1)
+                self._end(found, "", entry.seq, acknowledged=1)
 
     def policy(self, entry: Entry, body: dict[str, Any]) -> None:
         """What the owner decided besides limits."""
@@ -309,15 +314,18 @@ class Replay:
         book.policy = merged(book.policy, {name: body[name] for name in DECISIONS if name in body})
         self._list(body)
 
-    def tally(self, entry: Entry, body: dict[str, Any]) -> None:
-        """What was read again and refused; it moves nothing."""
-        if any(Scope.of(each).root != entry.chain for each in body["accounts"]):
-            self.problems.append(f"{_named(entry)} is about an account of another chain")
-
     def _list(self, body: dict[str, Any]) -> None:
         for each in body.get("lists", ()):
             book = self.book(each)
             book.policy = merged(book.policy, {LISTED: True})
+
+    def _move(self, entry: Entry, moved: dict[str, list[Any]]) -> None:
+        """The accounts that an entry moved, each with the entry that had moved it before."""
+        for each, (previous, digest) in moved.items():
+            book = self.book(each)
+            if book.moved != previous:
+                self.problems.append(f"{_named(entry)} moves account {each!r} from an older state")
+            book.moved, book.digest = entry.seq, digest
 
     def _cost(self, entry: Entry, body: dict[str, Any]) -> tuple[Charge, dict[str, Json], str]:
         """What the event of an entry costs, which must be what the entry says."""
@@ -344,18 +352,18 @@ class Replay:
         if entry.chain not in (LEGACY, row.dataset):
             self.problems.append(f"{_named(entry)} is about an account of another chain")
         place = len(self._ended)
-        self._ended += bytes(2 * DIGEST)
+        self._ended += bytes(PLACE)
         self._opened_by[entry.chain].append(entry.seq)
         if "key" in body:
             self._bind(entry, body)
         return Open(place, row, cost, lineage)
 
-    def _end(self, found: Open, answer: str, *, acknowledged: int = 0) -> None:
+    def _end(self, found: Open, answer: str, seq: int, *, acknowledged: int = 0) -> None:
         place = found.place
         self._ended[place : place + DIGEST] = found.digest(acknowledged)
         if answer:
             self.answers += 1
-            self._ended[place + DIGEST : place + 2 * DIGEST] = bytes.fromhex(answer)[:DIGEST]
+            self._ended[place + DIGEST : place + PLACE] = bytes.fromhex(answer)[:DIGEST] + seq.to_bytes(NUMBER)
 
     def _bind(self, entry: Entry, body: dict[str, Any]) -> None:
         row = KeyRow(body["account"], body["key"], body["request"], body["charge"], entry.chain, entry.seq)
@@ -387,6 +395,6 @@ _ACTS: dict[str, Callable[[Replay, Entry, dict[str, Any]], None]] = {
     "freeze": Replay.freeze,
     "thaw": Replay.thaw,
     "policy": Replay.policy,
-    "tally": Replay.tally,
+    **dict.fromkeys(("bind", "tally"), lambda *_: None),
     **dict.fromkeys(_STEPS, Replay.step),
 }

@@ -9,7 +9,7 @@ key (Ed25519, RFC 8032) lies beside a ledger in a file, readable by its owner al
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +24,15 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from sfumato.errors import LedgerCorrupt, LedgerUnavailable, WrongUse, shown
-from sfumato.ledger.books import iso_time
-from sfumato.ledger.journal import canonical_json
+from sfumato.ledger.binding import account_digest, accounts_digest, digests_at
+from sfumato.ledger.journal import canonical_json, iso_time
 from sfumato.ledger.store.base import Rows, Store
 from sfumato.privacy.event import Json
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The last entry of each chain at a moment, signed.
+    """The last entry of each chain at a moment, signed; ``accounts`` is the digest of all accounts then.
 
     Guarantees:
         a head that was altered is refused
@@ -44,6 +44,7 @@ class Head:
     chains: Mapping[str, tuple[int, str]]
     public_key: str
     signature: str
+    accounts: str = ""
 
     @classmethod
     def from_text(cls, text: str) -> "Head":
@@ -56,9 +57,10 @@ class Head:
             form = json.loads(text)
             body = form["head"]
             chains = {str(chain): (int(seq), str(last)) for chain, (seq, last) in body["chains"].items()}
-            head = cls(str(body["ledger"]), str(body["at"]), chains, str(form["public_key"]), str(form["signature"]))
-            key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(head.public_key))
-            key.verify(bytes.fromhex(head.signature), head.message)
+            key, signature, accounts = (str(form["public_key"]), str(form["signature"]), str(body.get("accounts", "")))
+            head = cls(str(body["ledger"]), str(body["at"]), chains, key, signature, accounts)
+            verifier = Ed25519PublicKey.from_public_bytes(bytes.fromhex(head.public_key))
+            verifier.verify(bytes.fromhex(head.signature), head.message)
         except (ValueError, KeyError, TypeError, AttributeError, InvalidSignature):
             raise LedgerCorrupt(
                 "This is no head of a ledger, or it was altered.", remedy="Take another copy."
@@ -78,7 +80,22 @@ class Head:
         return json.dumps(form, indent=2, ensure_ascii=False) + "\n"
 
     def differences(self, rows: Rows) -> Iterator[str]:
-        """Where the chains do not pass through this head."""
+        """Where the chains do not pass through this head, or the accounts do not come from its."""
+        problems = list(self._chain_differences(rows))
+        yield from problems or self._account_differences(rows)
+
+    def _account_differences(self, rows: Rows) -> Iterator[str]:
+        if not self.accounts:
+            return
+        try:
+            then = digests_at(rows, {chain: seq for chain, (seq, _) in self.chains.items()})
+        except LedgerCorrupt as error:
+            yield error.problem
+        else:
+            if accounts_digest(then) != self.accounts:
+                yield f"the accounts are not those of the head of {self.at} and of what was charged since: one was edited"
+
+    def _chain_differences(self, rows: Rows) -> Iterator[str]:
         if not self.chains:
             yield f"the head of {self.at} names no chain: it says nothing"
         for chain, (seq, last) in self.chains.items():
@@ -91,7 +108,8 @@ class Head:
 
     def _body(self) -> dict[str, Json]:
         chains: dict[str, Json] = {chain: [seq, last] for chain, (seq, last) in sorted(self.chains.items())}
-        return {"ledger": self.identity, "at": self.at, "chains": chains}
+        bound: dict[str, Json] = {"accounts": self.accounts} if self.accounts else {}
+        return {"ledger": self.identity, "at": self.at, "chains": chains, **bound}
 
 
 class Signer:
@@ -109,9 +127,9 @@ class Signer:
         """The head of a ledger as it is now."""
         ends = {chain: rows.last_entry(chain) for chain in rows.chains()}
         chains = {chain: (entry.seq, entry.hash) for chain, entry in ends.items() if entry}
-        at, public = iso_time(rows.now()), self.public_key
-        unsigned = Head(identity, at, chains, public, "")
-        return Head(identity, at, chains, public, self._key.sign(unsigned.message).hex())
+        at, accounts = iso_time(rows.now()), accounts_digest({row.id: account_digest(row) for row in rows.accounts()})
+        unsigned = Head(identity, at, chains, self.public_key, "", accounts)
+        return replace(unsigned, signature=self._key.sign(unsigned.message).hex())
 
 
 class Beside:

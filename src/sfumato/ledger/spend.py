@@ -9,25 +9,19 @@ on others may close a charge. Proof: spend.proof.md.
 
 import hashlib
 import json
-import threading
-from collections.abc import Callable, Collection
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from sfumato.errors import (
-    AccountFrozen,
-    InProgress,
-    LeaseExpired,
-    LedgerError,
-    LedgerUnavailable,
-)
-from sfumato.ledger.answers import Answers
+from sfumato.accounting.filter import NOTHING
+from sfumato.errors import AccountFrozen, LeaseExpired, LedgerError, LedgerUnavailable
+from sfumato.ledger.answers import Answers, write_tally
 from sfumato.ledger.balance import Balance, charge_from_text
 from sfumato.ledger.books import Books, balance_of
+from sfumato.ledger.closing import close_for, close_overdue, forfeit, void
 from sfumato.ledger.owner import readable
-from sfumato.ledger.recall import bind, bound_answer, own_answer
+from sfumato.ledger.recall import bind, bound_answer, require_unanswered
 from sfumato.ledger.request import Ready, Request
 from sfumato.ledger.seal import Beside, Head
 from sfumato.ledger.standing import Standing, standing_of
@@ -44,19 +38,17 @@ from sfumato.ledger.store.base import (
     Store,
 )
 from sfumato.ledger.store.open import open_store
-from sfumato.ledger.tally import Counts, entry_body
 from sfumato.ledger.tree import Scope
+from sfumato.ledger.turns import Turns
 from sfumato.metadata.contract import Contract
 from sfumato.noise.entropy import token
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
 
 LEASE = timedelta(hours=1)
-EXPIRED = "expired"
+EXPIRED, EXCHANGED = "expired", "exchanged"
 _COUNTED = ("engine", "crash", EXPIRED)
 _FAILURES_BEFORE_FREEZE = 3
-# How many ended leases one unit of work closes.
-_SWEEP = 64
 
 
 class Ledger(Answers):
@@ -70,12 +62,15 @@ class Ledger(Answers):
         three failures freeze the account
         an ended lease never gives back what was read
         a shared answer is paid by everybody but those who paid it
+        several charges are taken together or not at all
+        a charge is exchanged for a dearer one only if that is admitted
     """
 
     def __init__(self, store: Store, *, lease: timedelta = LEASE) -> None:
         super().__init__(store)
         self._lease = int(lease / timedelta(milliseconds=1))
-        self._asking = threading.Lock()
+        # a lock for each question, held while it is charged and answered
+        self.turns = Turns()
         self._beside = Beside(store.place) if store.exclusive else None
         try:
             if not store.read_only:
@@ -103,10 +98,6 @@ class Ledger(Answers):
         """The rows, for reading (``verify``)."""
         return self._store
 
-    def one_at_a_time(self) -> AbstractContextManager[object]:
-        """Held while a question is charged and answered, so that none is paid for twice."""
-        return self._asking
-
     def close(self) -> None:
         """Signs what is there, and lets another process have it."""
         try:
@@ -120,20 +111,12 @@ class Ledger(Answers):
             self._store.close()
 
     def require_newest(self) -> None:
-        """Refuses a ledger in a file that is behind the head that was left beside it.
-
-        Raises:
-            LedgerCorrupt: it is; says how the owner overrides.
-        """
+        """Refuses a ledger in a file that is behind the head that was left beside it (LedgerCorrupt)."""
         if self._beside is not None:
             self._beside.require_not_older(self._store)
 
     def heads_beside(self) -> list[Head]:
-        """The head that was left beside a file, if there is one.
-
-        Raises:
-            LedgerCorrupt: what lies there is none.
-        """
+        """The head that was left beside a file, if there is one (LedgerCorrupt: what lies there is none)."""
         found = self._beside.head() if self._beside is not None else None
         return [found] if found else []
 
@@ -155,6 +138,12 @@ class Ledger(Answers):
         """What the account of a dataset has spent, reserved and left."""
         return readable(lambda: balance_of(self._row(dataset)))
 
+    def balances(self, dataset: str, purpose: str = "", analyst: str = "") -> list[Balance]:
+        """Of every account of a path that has a limit, the dataset's first: all have to admit a charge."""
+        self._row(dataset)
+        rows = (self._store.peek(each) for each in Scope(dataset, purpose, analyst).lineage)
+        return readable(lambda: [balance_of(row) for row in rows if row is not None and row.gates])
+
     def standing(self, dataset: str, purpose: str = "", analyst: str = "") -> Standing:
         """How an account stands, and what all accounts above it leave to it."""
         lineage = Scope(dataset, purpose, analyst).lineage
@@ -175,14 +164,49 @@ class Ledger(Answers):
             InProgress: the same question is being answered, or has just been; ask again.
             KeyUsed: the idempotency key is bound to something else.
         """
-        ready, charge_id = Ready.of(request), token()
-        with self._counted(request):
-            counts = self._tally.take(ready.dataset)
+        return self.reserve_all([request])[0]
+
+    def reserve_all(self, requests: Sequence[Request]) -> list[str]:
+        """Takes the costs of several requests together, or none of them; the ids of the charges.
+
+        Raises:
+            As ``reserve``, and then nothing was taken; what a refusal names as the cost is the sum.
+        """
+        ready = [(Ready.of(each), token()) for each in requests]
+        root = ready[0][0].dataset
+
+        def unit(rows: Rows) -> list[str]:
+            if len(ready) > 1:
+                self._require_together(rows, [each for each, _ in ready])
+            charges = [self._reserve(rows, *each) for each in ready]
+            write_tally(rows, root, counts)
+            return charges
+
+        with self._counted(requests[0]):
+            counts = self._tally.take(root)
             try:
-                return self._write(lambda rows: self._reserve(rows, ready, charge_id, counts))
+                return self._write(unit)
             except BaseException:
-                self._tally.give_back(ready.dataset, counts)
+                self._tally.give_back(root, counts)
                 raise
+
+    def exchange(self, charge_id: str, request: Request) -> str:
+        """Voids a reserved charge and takes the cost of a request, in one unit; the id of the new charge.
+
+        What costs no more than the voided charge, in epsilon, rho and delta, finds room for it.
+
+        Raises:
+            As ``reserve``; then the charge stays as it was.
+            LeaseExpired: the charge was voided meanwhile.
+        """
+        ready, other = Ready.of(request), token()
+
+        def unit(rows: Rows) -> str:
+            books, row = self._at(rows, charge_id, RESERVED, VOIDED)
+            void(rows, books, row, EXCHANGED)
+            return self._reserve(rows, ready, other)
+
+        return self._write(unit)
 
     def execute(self, charge_id: str) -> None:
         """The durable mark after which there is no refund; the data may be read now.
@@ -197,7 +221,7 @@ class Ledger(Answers):
             try:
                 books.require_open()
             except AccountFrozen as frozen:
-                _void(rows, books, row, "frozen")
+                void(rows, books, row, "frozen")
                 return frozen
             rows.put_charge(row._replace(state=EXECUTING, lease_until=rows.now() + self._lease))
             books.note("execute", {"charge": charge_id})
@@ -219,8 +243,8 @@ class Ledger(Answers):
             books, row = self._at(rows, charge_id, EXECUTING, COMMITTED)
             rows.put_charge(row._replace(state=COMMITTED))
             books.settle(charge_from_text(row.cost))
-            rows.put_answer(AnswerRow(row.question, row.statement, row.shared, row.id, body))
             seq = books.note("commit", {"charge": charge_id, "answer": digest} | ({"parts": parts} if parts else {}))
+            rows.put_answer(AnswerRow(row.question, row.statement, row.shared, row.id, body, seq))
             rows.put_parts([PartRow(str(part), charge_id, row.dataset, seq) for part in parts])
             books.save()
 
@@ -231,7 +255,7 @@ class Ledger(Answers):
 
         def unit(rows: Rows) -> None:
             books, row = self._at(rows, charge_id, EXECUTING, FORFEITED)
-            _forfeit(rows, books, row, reason)
+            forfeit(rows, books, row, reason)
 
         self._write(unit)
 
@@ -240,7 +264,7 @@ class Ledger(Answers):
 
         def unit(rows: Rows) -> None:
             books, row = self._at(rows, charge_id, RESERVED, VOIDED)
-            _void(rows, books, row, "")
+            void(rows, books, row, "")
 
         self._write(unit)
 
@@ -258,10 +282,10 @@ class Ledger(Answers):
     def _close_all(self, until: Callable[[Rows], int | None], reason: str) -> int:
         closed = 0
         while found := self._store.read(lambda rows: rows.overdue(until(rows), 1)):
-            closed += self._write(partial(_close, until, found[0].dataset, reason))
+            closed += self._write(partial(close_for, until, found[0].dataset, reason))
         return closed
 
-    def _reserve(self, rows: Rows, ready: Ready, charge_id: str, counts: Counts) -> str:
+    def _reserve(self, rows: Rows, ready: Ready, charge_id: str) -> str:
         question = ready.request.question
 
         def ahead() -> None:
@@ -271,24 +295,26 @@ class Ledger(Answers):
         books = Books(rows, ready.account, ahead)
         if close_overdue(rows, rows.now(), ready.dataset, EXPIRED):
             books = Books(rows, ready.account)
-        if bound_answer(rows, ready) or own_answer(rows, ready.request) or rows.under_way(question):
-            raise InProgress(
-                "The same question is being answered, or has just been.",
-                remedy="Ask again in a moment: once stored, its answer is free.",
-            )
+        require_unanswered(rows, ready)
         books.require_relation(ready.relations)
         books.require_listed()
         books.require_open()
         self._require_sound(rows, ready)
         books.require(ready.cost, books.lineage)
         books.hold(ready.cost)
-        if counts:
-            books.note("tally", entry_body(counts))
         seq = books.note("reserve", ready.body(charge_id))
         rows.put_charge(ready.row(charge_id, seq)._replace(lease_until=rows.now() + self._lease))
         bind(rows, ready, charge_id, seq)
         books.save()
         return charge_id
+
+    def _require_together(self, rows: Rows, ready: Sequence[Ready]) -> None:
+        """Refuses several requests of one account, all of which are new, whose sum it does not admit."""
+        close_overdue(rows, rows.now(), ready[0].dataset, EXPIRED)
+        books = Books(rows, ready[0].account)
+        for each in ready:
+            require_unanswered(rows, each)
+        books.require(sum((each.cost for each in ready), NOTHING), books.lineage)
 
     def _require_sound(self, rows: Rows, ready: Ready) -> None:
         """Refuses an analyst whose questions have failed three times since the owner last looked."""
@@ -316,43 +342,3 @@ class Ledger(Answers):
                 remedy="Ask again. What was computed meanwhile is not released.",
             )
         raise LedgerUnavailable(f"Charge {charge_id} is {row.state}, not {before}; it cannot become {after}.")
-
-
-def close_overdue(rows: Rows, until: int | None, dataset: str, reason: str) -> int:
-    """Ends charges of a dataset whose lease ended at ``until`` (None: all that are open).
-
-    What was only reserved is voided, for nothing was read; the rest is forfeited.
-    """
-    oldest = rows.overdue(None, 1, dataset)
-    if not oldest or (until is not None and oldest[0].lease_until > until):
-        return 0
-    # under the lock of the dataset nothing moves: what is still overdue then, stays so
-    rows.lock([dataset])
-    closed = rows.overdue(until, _SWEEP, dataset)
-    for row in closed:
-        books = Books(rows, row.account)
-        if row.state == RESERVED:
-            _void(rows, books, row, reason)
-        else:
-            _forfeit(rows, books, row, reason)
-    return len(closed)
-
-
-def _close(until: Callable[[Rows], int | None], dataset: str, reason: str, rows: Rows) -> int:
-    return close_overdue(rows, until(rows), dataset, reason)
-
-
-def _void(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
-    """reserved -> voided: every account gets the cost back."""
-    rows.put_charge(row._replace(state=VOIDED, reason=reason))
-    books.let_go(charge_from_text(row.cost))
-    books.note("void", {"charge": row.id, "reason": reason} if reason else {"charge": row.id})
-    books.save()
-
-
-def _forfeit(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
-    """executing -> forfeited: every account has spent the cost."""
-    rows.put_charge(row._replace(state=FORFEITED, reason=reason))
-    books.settle(charge_from_text(row.cost))
-    books.note("forfeit", {"charge": row.id, "reason": reason})
-    books.save()

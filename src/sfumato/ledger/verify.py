@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sfumato.errors import LedgerCorrupt, SfumatoError
+from sfumato.ledger.binding import account_digest
 from sfumato.ledger.digests import DIGEST, answer_digest, row_digest, stored_digest
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, is_intact
 from sfumato.ledger.pins import Pin
@@ -110,6 +111,8 @@ def _compare_accounts(rows: Rows, replay: Replay) -> None:
             replay.problems.append(f"account {each!r} is in only one of the journal and the table")
         else:
             replay.problems += [f"account {each!r} {what}" for what in _account_differences(mine, theirs)]
+            if account_digest(theirs) != replay.books[each].digest:
+                replay.problems.append(f"account {each!r} is not bound by the entry that last moved it")
 
 
 def _account_differences(stored: AccountRow, said: AccountRow) -> Iterator[str]:
@@ -123,6 +126,8 @@ def _account_differences(stored: AccountRow, said: AccountRow) -> Iterator[str]:
         yield "does not have the state that the owner gave it"
     if (stored.seq, stored.head) != (said.seq, said.head):
         yield "does not end its chain where the journal does"
+    if stored.moved != said.moved:
+        yield "does not name the entry that last moved it"
 
 
 def _compare_charges(rows: Rows, replay: Replay) -> None:

@@ -252,12 +252,15 @@ def _unreachable(candidates: Sequence[Bounded], wanted: Wanted, price: Price) ->
     )
 
 
-def cheapest(plans: Sequence[Planned], balance: Balance) -> Planned:
-    """The plan that takes the smallest share of what is left, and says so."""
+def cheapest(plans: Sequence[Planned], balances: Sequence[Balance]) -> Planned:
+    """The plan that takes the smallest share of what is left, and says so.
+
+    Of several ``balances``, all of which have to admit it, the one counts of which it takes the largest.
+    """
     free = [plan for plan in plans if plan.fresh is None]
     if free:
         return free[0]
-    shares = [(balance.gates.share(plan.charge, balance.taken), index) for index, plan in enumerate(plans)]
+    shares = [(_share(plan.charge, balances), index) for index, plan in enumerate(plans)]
     payable = sorted((share, index) for share, index in shares if share is not None)
     if not payable:
         # the ledger will refuse it, naming what is left
@@ -265,14 +268,22 @@ def cheapest(plans: Sequence[Planned], balance: Balance) -> Planned:
     best = plans[payable[0][1]]
     shown = ", ".join(f"{_name(plans[index])} would take {float(share):.2%}" for share, index in payable)
     note = f"{_name(best)} noise chosen as the cheaper: of what is left, {shown}."
-    return replace(best, notes=(*best.notes, note, *_closing(best, balance)))
+    return replace(best, notes=(*best.notes, note, *_closing(best, balances)))
 
 
-def _closing(plan: Planned, balance: Balance) -> list[str]:
+def _share(charge: Charge, balances: Sequence[Balance]) -> Fraction | None:
+    """The largest part of what is left that a charge would take of a balance; None where one does not admit it."""
+    shares = [balance.gates.share(charge, balance.taken) for balance in balances]
+    known = [share for share in shares if share is not None]
+    return max(known) if len(known) == len(shares) else None
+
+
+def _closing(plan: Planned, balances: Sequence[Balance]) -> list[str]:
     """What Gaussian noise takes away besides its cost, where it is the first of an account."""
-    if plan.bounded.norm is Norm.L1 or balance.taken.epsilon is None:
+    if plan.bounded.norm is Norm.L1 or all(each.taken.epsilon is None for each in balances):
         return []
-    before, after = balance.left.epsilon, balance.gates.left(balance.taken + plan.charge).epsilon
+    before = min(each.left.epsilon for each in balances)
+    after = min(each.gates.left(each.taken + plan.charge).epsilon for each in balances)
     reach = f"{float(after):.4g} instead of {float(before):.4g}"
     return [f"It closes the pure gate for good: one more question with epsilon= may then cost at most {reach}."]
 

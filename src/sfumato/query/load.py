@@ -16,7 +16,8 @@ from sfumato.metadata.server import is_address
 from sfumato.metadata.table import Table
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.unit import AUTO, Relation, Unit
-from sfumato.query.session import Session, connect
+from sfumato.query.connect import connect
+from sfumato.query.session import Session
 
 _TYPES = ("integer", "real", "category", "boolean", "date", "text")
 _KEYS = {"dataset", "ledger", "version", "relation", "budget", "tables", "prepared", "other_people"}

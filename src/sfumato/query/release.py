@@ -8,11 +8,14 @@ read, add, commit the bytes (durable), return them. Proof: release.proof.md.
 import datetime
 import hashlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from functools import partial
+from typing import TypeAlias, TypeVar
 
 from sfumato.engines.base import Codes, Engine, Exact
-from sfumato.errors import EngineFailed
+from sfumato.engines.stop import ENDLESS, Patience
+from sfumato.errors import Cancelled, EngineFailed, InProgress
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.request import Keys, Request
 from sfumato.ledger.spend import Ledger
@@ -35,6 +38,8 @@ from sfumato.query.passes import Context
 from sfumato.query.passes.prune import prune
 from sfumato.query.table import FORMAT, answer_body, merged
 from sfumato.sql.lower import Question
+
+T = TypeVar("T")
 
 # Raised whenever the same plan would come to mean something else.
 SEMANTICS = 3
@@ -202,8 +207,23 @@ class Asked:
         return Request(*names, purpose=asker.purpose, shared=shared, key=key, earlier=earlier)
 
 
-def release(asked: Asked, engine: Engine, ledger: Ledger, *, key: str = "") -> bytes:
+# How long a caller waits before it asks again for what somebody else asks elsewhere, in seconds.
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
+
+
+def release(
+    asked: Asked,
+    engine: Engine,
+    ledger: Ledger,
+    *,
+    key: str = "",
+    patience: Patience = ENDLESS,
+    reserve: Callable[[Request], str] | None = None,
+) -> bytes:
     """The stored answer to a planned question, charged once.
+
+    ``reserve`` takes the cost, where it is not ``ledger.reserve``. Nobody waits for a stored
+    answer; who asks what is being answered waits for it, here and in other processes.
 
     Guarantees:
         the debit comes before the noise and the noise before the read
@@ -211,49 +231,111 @@ def release(asked: Asked, engine: Engine, ledger: Ledger, *, key: str = "") -> b
         a failure after the read is forfeited
         the answer is stored before it is returned
         what is stored already is not charged
+        who asks what is being answered gets the stored bytes
+        a caller who waits no longer pays only for what may have been read
 
     Raises:
         BudgetExceeded, AccountFrozen: nothing was charged.
         KeyUsed: the idempotency key is bound to something else; nothing was charged.
+        Cancelled: the caller waits no longer.
         EngineFailed: the charge is forfeited.
     """
-    fresh, request = asked.planned.fresh, asked.request(key)
-    with ledger.one_at_a_time():
-        stored = ledger.recall(request)
-        if stored is not None:
-            return stored
-        if fresh is None:
-            ledger.reread(request, {each.charge for each in asked.planned.stored.values()})
-            groups = every_group(asked.planned.bounded.tracked.raw.keys)
-            return _body(asked.planned.stored[0].charge, asked, groups, [])
-        # what cannot be emitted fails here, while it is free
-        read = engine.ready(fresh.bounded, token())
-        return _charged(asked, fresh, read, ledger, request)
+    request, reserved = asked.request(key), reserve or ledger.reserve
+    return persistently(lambda: _once(asked, engine, ledger, request, patience, reserved), patience)
 
 
-def _charged(asked: Asked, fresh: Planned, read: Callable[[], Exact], ledger: Ledger, request: Request) -> bytes:
+def persistently(ask: Callable[[], T], patience: Patience) -> T:
+    """What a question gives, asked again and again while it is in progress elsewhere.
+
+    It ends: who asks elsewhere has an answer, fails, or is gone when the lease ends.
+
+    Raises:
+        Cancelled: the caller waits no longer; nothing was charged.
+    """
+    pause = _FIRST_PAUSE
+    while True:
+        with suppress(InProgress):
+            return ask()
+        patience.pause(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def _once(
+    asked: Asked,
+    engine: Engine,
+    ledger: Ledger,
+    request: Request,
+    patience: Patience,
+    reserve: Callable[[Request], str],
+) -> bytes:
+    """The stored answer, or a new one; nobody else asks the same here meanwhile.
+
+    Raises:
+        InProgress: somebody else does, in another process; nothing was charged.
+    """
+    stored = ledger.recall(request)
+    if stored is not None:
+        return stored
+    with ledger.turns.of(asked.question, None if patience.is_endless else patience.require) as waited:
+        # what somebody else has answered meanwhile is there now
+        stored = ledger.recall(request) if waited else None
+        return _new(asked, engine, ledger, request, patience, reserve) if stored is None else stored
+
+
+def _new(
+    asked: Asked,
+    engine: Engine,
+    ledger: Ledger,
+    request: Request,
+    patience: Patience,
+    reserve: Callable[[Request], str],
+) -> bytes:
+    """The answer to a question that has none yet."""
+    fresh = asked.planned.fresh
+    if fresh is None:
+        ledger.reread(request, {each.charge for each in asked.planned.stored.values()})
+        groups = every_group(asked.planned.bounded.tracked.raw.keys)
+        return _body(asked.planned.stored[0].charge, asked, groups, [])
+    patience.require()
+    engine.wait(patience)
+    # what cannot be emitted fails here, while it is free
+    read = engine.ready(fresh.bounded, token(), patience)
+    return _charged(asked, fresh, read, ledger, partial(reserve, request), patience)
+
+
+def _charged(
+    asked: Asked,
+    fresh: Planned,
+    read: Callable[[], Exact],
+    ledger: Ledger,
+    reserve: Callable[[], str],
+    patience: Patience,
+) -> bytes:
     """Reserve, draw, execute, read, commit: in this order. ``fresh`` is what of the question is new."""
-    charge = ledger.reserve(request)
+    charge = reserve()
     try:
         noise = drawn_before(fresh)
+        patience.require()
     except BaseException:
         ledger.void(charge)
         raise
     ledger.execute(charge)
     body: bytes | None = None
+    failed = "engine"
     try:
         exact = read()
         groups, parts = noisy(fresh, exact, noise)
         body = _body(charge, asked, groups, parts)
         del exact
-    except Exception:
-        ledger.forfeit(charge, "engine")
+    except Exception as failure:
+        failed = "cancelled" if isinstance(failure, Cancelled) else "engine"
+        ledger.forfeit(charge, failed)
     except BaseException:
         ledger.forfeit(charge, "interrupted")
         raise
     if body is None:
         # raised outside the handler: whatever it was, its text could quote a value
-        raise EngineFailed()
+        raise Cancelled(paid=True) if failed == "cancelled" else EngineFailed()
     ledger.commit(charge, body, released=asked.new)
     return body
 

@@ -55,12 +55,14 @@ class Shelf:
     def _law(self, body: bytes, key: str) -> Released | None:
         """A part without its numbers."""
         name = hashlib.sha256(body).digest(), key
-        if name not in self._laws:
-            if len(self._laws) >= _REMEMBERED:
-                self._laws.clear()
-            part = _part(body, key)
-            self._laws[name] = None if part is None else replace(part.released, values=(), copies=())
-        return self._laws[name]
+        if name in (laws := self._laws):
+            return laws[name]
+        part = _part(body, key)
+        law = None if part is None else replace(part.released, values=(), copies=())
+        # anew: another thread may be reading those that there are
+        self._laws = {name: law} if len(laws) >= _REMEMBERED else laws
+        self._laws[name] = law
+        return law
 
 
 def reuse(asked: Asked, shelf: Shelf) -> Asked:

@@ -1,48 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
 """The front door: a dataset, its budget, its ledger, and questions."""
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
+from functools import partial
 from typing import cast
 
 from sqlglot import exp
 
-from sfumato.accounting.filter import NOTHING
 from sfumato.engines.base import Engine
 from sfumato.engines.duckdb import DuckDB
-from sfumato.engines.local import Local
-from sfumato.engines.prepared import Prepared
-from sfumato.engines.spark import Spark, SparkEngine
-from sfumato.engines.spark_frame import shared_session
-from sfumato.errors import InvalidDeclaration, UnknownName, WrongUse, shown
+from sfumato.engines.spark import SparkEngine
+from sfumato.engines.stop import ENDLESS, Patience, Stop
+from sfumato.errors import LedgerUnavailable, UnknownName, WrongUse, shown
 from sfumato.exact.rational import Number
+from sfumato.ledger.request import Request
 from sfumato.ledger.spend import Ledger
-from sfumato.ledger.tree import UNSTATED
+from sfumato.ledger.tree import UNSTATED, Scope
 from sfumato.ledger.verify import Report, verify
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
-from sfumato.metadata.table import Table
 from sfumato.plan.scalar import Estimate
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import Json
-from sfumato.privacy.unit import AddRemove, Relation
 from sfumato.query.account import Account
 from sfumato.query.answer import Answer
 from sfumato.query.choose import Planned, cheapest, plan_for_price, plans_for_target
 from sfumato.query.diagnose import checks
 from sfumato.query.diagnosis import Diagnosis, diagnosis
 from sfumato.query.frame import Frame, frame
+from sfumato.query.known import Known, name_of
 from sfumato.query.pipeline import UNPREPARED, compile_plan
 from sfumato.query.preview import Preview
-from sfumato.query.release import Asked, Asker, release
-from sfumato.query.request import Wish, price
+from sfumato.query.release import Asked, Asker, persistently, release
+from sfumato.query.request import Price, Wish, price
 from sfumato.query.reuse import Shelf, reuse
 from sfumato.query.steps import Alone, Foreseen, Paid, Rehearsed, Step, resolved
 from sfumato.query.table import parts_from_json
 from sfumato.query.target import Reference, typical_size, wanted
+from sfumato.query.together import Held, Name, ceiling, together
 from sfumato.sql.bind import Parameters
 from sfumato.sql.lower import Question
 
@@ -71,11 +71,15 @@ class Session:
         analyst: str,
         purpose: str,
         kept: Mapping[str, int] = UNPREPARED,
+        let_go: Callable[[Ledger], object] = Ledger.close,
     ) -> None:
         self._engine = engine
         self._kept = kept
         self._ledger = ledger
-        self._shelf = Shelf(ledger)
+        # shared with all that ``asking_as`` makes; None: this one closes nothing
+        self._let_go: Callable[[Ledger], object] | None = let_go
+        self._closed = threading.Event()
+        self._shelf, self._known = Shelf(ledger), Known()
         self._limit = budget
         contract = Contract.of(dataset, budget)
         self._asker = Asker(dataset.described, contract, analyst, purpose, ledger.past_limits(dataset.name))
@@ -87,8 +91,30 @@ class Session:
 
     @property
     def budget(self) -> Account:
-        """What is spent and what is left, from the ledger."""
-        return Account(self._limit, self._ledger.balance(self.dataset.name))
+        """What is spent, and what is left to this asker, from the ledger."""
+        standing = self._ledger.standing(*self._path)
+        return Account(self._limit, self._ledger.balance(self.dataset.name), standing)
+
+    @property
+    def _path(self) -> tuple[str, str, str]:
+        """The names of the asker's account."""
+        return self.dataset.name, self._asker.purpose, self._asker.analyst
+
+    def asking_as(self, analyst: str, purpose: str = UNSTATED) -> "Session":
+        """A session of another asker over the same data and the same ledger, made in no time.
+
+        What it asks is charged to the account of ``analyst`` below ``purpose``. Closing it closes
+        nothing; it ends with the session that it was made from.
+
+        Raises:
+            WrongUse: a name that is empty, or cannot be stored.
+        """
+        require_names(analyst=analyst, purpose=purpose)
+        Scope(self.dataset.name, purpose, analyst)
+        other = copy(self)
+        other._asker = replace(self._asker, analyst=analyst, purpose=purpose)
+        other._let_go = None
+        return other
 
     def preview(
         self,
@@ -102,6 +128,7 @@ class Session:
         max_epsilon: Number | None = None,
     ) -> Preview:
         """Cost and expected error of a question, free; the data is not touched."""
+        self._require_open()
         asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
         step = resolved(sql, parameters, asked, self.dataset, Foreseen())
         planned = self._planned(step)
@@ -118,6 +145,8 @@ class Session:
         error: Wish | None = None,
         max_epsilon: Number | None = None,
         key: str | None = None,
+        stop: Stop | None = None,
+        time_limit: float | None = None,
     ) -> Answer:
         """The private answer to a question.
 
@@ -131,8 +160,12 @@ class Session:
         The cost is debited before the data is read. The same question at the same price is
         answered from the ledger, the same bytes, at no cost. A sub-query that is an answer of
         its own, and a limit that is ``sf.AUTO``, are charges of their own: the cost is shared
-        among them, and the notes of the answer name them. A ``key`` binds the question to its
-        answer for a caller who may have to ask twice.
+        among them, all are taken together before the first is used, and the notes of the answer
+        name them. A ``key`` binds the question to its answer for a caller who may have to ask twice.
+
+        Who asks what somebody else is asking waits for that answer. ``stop`` (``sf.Stop()``) and
+        ``time_limit``, in seconds, end the waiting: before the data is read nothing is charged,
+        afterwards the question is interrupted and its cost stays spent.
 
         Raises:
             Refused: the language, a missing declaration or the budget forbids it; free, but for a sub-query
@@ -140,17 +173,43 @@ class Session:
             WrongUse: the price is not one, or the key belongs to another question.
             InvalidSource, InvalidDeclaration: the data has changed and is not as declared any more,
                 or a prepared layout is stale; free.
+            Cancelled: by ``stop`` or ``time_limit``; ``paid`` says whether the cost stays spent.
             EngineFailed: the cost stays spent.
         """
+        self._require_open()
+        patience = ENDLESS if stop is None and time_limit is None else Patience(stop, time_limit)
         asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
-        first = Rehearsed(self._planned)
+        name = name_of(sql, parameters, asked, self._asker)
+        known = self._known.find(name)
+        body = None if known is None else self._ledger.recall(replace(known, key=key) if key else known)
+        if body is not None:
+            return Answer(body, recalled=True)
+        answer, found = persistently(lambda: self._asked_once(sql, parameters, asked, key or "", patience), patience)
+        if name == name_of(sql, parameters, asked, self._asker):
+            # still the same day
+            self._known.keep(name, found)
+        return answer
+
+    def _asked_once(
+        self, sql: str | exp.Select, parameters: Parameters | None, asked: Price, key: str, patience: Patience
+    ) -> tuple[Answer, Asked]:
+        """The answer to a question, and what was asked.
+
+        Raises:
+            InProgress: what it needs first is being answered for somebody else; nothing was charged.
+        """
+        first = Rehearsed(self._planned, self._stored)
         step = resolved(sql, parameters, asked, self.dataset, first)
+        if not first.is_needed:
+            return self._answered(step, key, patience)
         if first.doubtful:
-            self._planned(resolved(sql, parameters, asked, self.dataset, Rehearsed(self._planned, nulls=True)))
-        if first.plans:
-            self._require_all([*first.plans, (step, self._planned(step))])
-            step = resolved(sql, parameters, asked, self.dataset, Paid(self._answered))
-        return self._answered(step, key or "")
+            self._planned(
+                resolved(sql, parameters, asked, self.dataset, Rehearsed(self._planned, self._stored, nulls=True))
+            )
+        with together(self._ledger, self._requests([*first.plans, (step, self._planned(step))])) as held:
+            answered = partial(self._answered, patience=patience, held=held)
+            step = resolved(sql, parameters, asked, self.dataset, Paid(lambda each: answered(each)[0]))
+            return answered(step, key)
 
     def diagnose(
         self,
@@ -172,16 +231,26 @@ class Session:
                 limit that would have to be answered first. Free.
             EngineFailed: the cost stays spent.
         """
+        self._require_open()
         asked = price(epsilon=epsilon, rho=rho)
         step = resolved(sql, parameters, asked, self.dataset, Alone())
         norm = Norm.L1 if asked.epsilon is not None else Norm.L2
         found = checks(step.question, compile_plan(step.question.raw, step.dataset, norm))
         share = asked.scaled(Fraction(1, len(found)))
         # a prepared layout holds clipped codes, which cannot tell what was clipped
-        planned = [plan_for_price(check.question, step.dataset, share) for check in found]
-        self._require_all([(step, each) for each in planned])
-        ready = [Asked.of(each, self._asker) for each in planned]
-        return diagnosis(found, [self._released(each, recalled=self._is_known(each)) for each in ready])
+        ready = [Asked.of(plan_for_price(each.question, step.dataset, share), self._asker) for each in found]
+        return diagnosis(found, persistently(lambda: self._all_released(ready, share), ENDLESS))
+
+    def _all_released(self, asked: Sequence[Asked], share: Price) -> list[Answer]:
+        """The answers to questions that are charged together."""
+        new = {(each.question, share): each for each in asked if not self._is_known(each)}
+        with together(self._ledger, {name: each.request() for name, each in new.items()}) as held:
+            return [
+                self._released(
+                    each, recalled=self._is_known(each), reserve=partial(held.reserve, (each.question, share))
+                )
+                for each in asked
+            ]
 
     def table(self, name: str) -> Frame:
         """A question about a table without SQL: ``where``, ``join``, ``group_by``, ``agg``, then ``query``."""
@@ -194,8 +263,11 @@ class Session:
         return verify(self._ledger)
 
     def close(self) -> None:
-        """Lets go of the ledger and of the data."""
-        self._ledger.close()
+        """Lets go of the ledger and of the data; what ``asking_as`` made closes nothing."""
+        if self._let_go is None or self._closed.is_set():
+            return
+        self._closed.set()
+        self._let_go(self._ledger)
         if isinstance(self._engine, DuckDB | SparkEngine):
             self._engine.close()
 
@@ -208,13 +280,29 @@ class Session:
     def __repr__(self) -> str:
         return f"Session of {self.dataset.name!r}: {', '.join(self.dataset.tables)}\n{self.budget!r}"
 
-    def _require_all(self, plans: Sequence[tuple[Step, Planned]]) -> None:
-        """Refuses, while it is free, questions of which the first could be paid and the rest not."""
-        asked = [Asked.of(planned, self._asker.about(step.dataset)) for step, planned in plans]
-        # one that stands there twice is paid once
-        new = {each.question: each.planned for each in asked if not self._is_known(each)}
-        if len(new) > 1:
-            self._ledger.balance(self.dataset.name).require(sum((each.charge for each in new.values()), NOTHING))
+    def _require_open(self) -> None:
+        if self._closed.is_set():
+            raise LedgerUnavailable("The session is closed.", remedy="Connect again.")
+
+    def _requests(self, plans: Sequence[tuple[Step, Planned]]) -> dict[Name, Request]:
+        """What is to be reserved for questions of which the later ones depend on the answers to the earlier ones.
+
+        The first is known. Of a later one the most that it can come to cost is taken.
+        """
+        requests: dict[Name, Request] = {}
+        for step, planned in plans:
+            asked = Asked.of(planned, self._asker.about(step.dataset))
+            # one that stands there twice is paid once
+            known = self._is_known(asked) or any(each.question == asked.question for each in requests.values())
+            if known or planned.fresh is None:
+                continue
+            request = asked.request()
+            if requests:
+                bounded = planned.bounded
+                most = ceiling(step.price, bounded.norm, bounded.parts[0].distance.relation)
+                request = replace(request, event=most, shared="", earlier=())
+            requests[step.question.text, step.price] = request
+        return requests
 
     def _planned(self, step: Step) -> Planned:
         """The plan of a step: the cheapest of those that there are."""
@@ -227,30 +315,48 @@ class Session:
     def _cheapest(self, asked: list[Asked]) -> Asked:
         if len(asked) == 1:
             return asked[0]
-        best = cheapest([each.planned for each in asked], self._ledger.balance(self.dataset.name))
+        best = cheapest([each.planned for each in asked], self._ledger.balances(*self._path))
         return next(replace(each, planned=best) for each in asked if each.planned.bounded is best.bounded)
 
-    def _answered(self, step: Step, key: str = "") -> Answer:
-        """The stored answer of a step, charged if it is new."""
+    def _stored(self, step: Step) -> Answer | None:
+        """The answer of a step, if there is one."""
+        bodies = (self._ledger.own_answer(each.request()) for each in self._asked(step))
+        return next((Answer(body) for body in bodies if body is not None), None)
+
+    def _answered(
+        self, step: Step, key: str = "", patience: Patience = ENDLESS, held: Held | None = None
+    ) -> tuple[Answer, Asked]:
+        """The stored answer of a step, charged if it is new, and what was asked, before anything was reused."""
         plans = self._asked(step)
-        known = next((each for each in plans if self._is_known(each)), None)
-        if known is not None:
-            return self._released(known, key, recalled=True)
-        chosen = self._cheapest([reuse(each, self._shelf) for each in plans])
-        return self._released(chosen, key, recalled=chosen.planned.fresh is None)
+        chosen, recalled = next((each for each in plans if self._is_known(each)), None), True
+        if chosen is None:
+            chosen = self._cheapest([reuse(each, self._shelf) for each in plans])
+            recalled = chosen.planned.fresh is None
+        reserve = None if held is None else partial(held.reserve, (step.question.text, step.price))
+        answer = self._released(chosen, key, recalled=recalled, patience=patience, reserve=reserve)
+        return answer, next(each for each in plans if each.question == chosen.question)
 
     def _is_known(self, asked: Asked) -> bool:
         return self._ledger.holds(asked.request())
 
-    def _released(self, asked: Asked, key: str = "", *, recalled: bool) -> Answer:
+    def _released(
+        self,
+        asked: Asked,
+        key: str = "",
+        *,
+        recalled: bool,
+        patience: Patience = ENDLESS,
+        reserve: Callable[[Request], str] | None = None,
+    ) -> Answer:
         """The answer to a planned question; ``recalled``: it was there before."""
-        return Answer(release(asked, self._engine, self._ledger, key=key), recalled=recalled)
+        body = release(asked, self._engine, self._ledger, key=key, patience=patience, reserve=reserve)
+        return Answer(body, recalled=recalled)
 
     def _plans(self, step: Step) -> list[Planned]:
         if step.price.target is None:
             return [plan_for_price(step.question, step.dataset, step.price, self._kept)]
         goal = wanted(step.question, step.dataset, step.price.target, self._references(step.question))
-        concentrated = self._ledger.balance(self.dataset.name).gates.rho is not None
+        concentrated = all(each.gates.rho is not None for each in self._ledger.balances(*self._path))
         return plans_for_target(
             step.question, step.dataset, step.price, goal, concentrated=concentrated, kept=self._kept
         )
@@ -275,113 +381,8 @@ class Session:
         return found
 
 
-def connect(
-    tables: Mapping[str, Table],
-    *,
-    dataset: str,
-    ledger: str | Path,
-    budget: Budget | None = None,
-    relation: Relation = AddRemove,
-    version: str = "1",
-    analyst: str = "owner",
-    purpose: str = UNSTATED,
-    prepared: str | Path | None = None,
-    engine: Spark | Local | None = None,
-    closed: bool | None = None,
-    other_people: str = "",
-) -> Session:
-    """A session over declared tables.
-
-    Args:
-        tables: the tables, by the names that questions use.
-        dataset: the name under which the ledger knows the data, for ever.
-        ledger: the file that keeps what was spent, made if it is not there, or a postgresql://
-            address.
-        budget: the limit; may be left out where the ledger already has it.
-        relation: ``sf.AddRemove`` or ``sf.ReplaceOne``.
-        version: the owner's version of the content; another version is asked anew.
-        analyst: who asks; answers are not shared between analysts unless the owner's policy says so.
-        purpose: what for; the analyst's account lies below it.
-        prepared: the folder of ``sf.prepare``; its layouts are read where a question permits.
-        engine: ``sf.Spark("spark://host:7077")`` has Spark read the paths; DataFrames of Spark
-            are asked where they are without it; all else is DuckDB's, here, within the
-            limits of ``sf.Local(memory_limit="8GB", threads=4)``, which may also tell how far it is.
-        closed: whether only accounts that the owner has opened may spend. By default it is so as
-            soon as an account below the dataset has a limit.
-        other_people: the owner's reason why data that another dataset of this ledger has too is
-            about other people here; the journal keeps it.
-
-    Raises:
-        InvalidDeclaration, InvalidSource: a table that is not as declared; a layout that is stale.
-        ContractMismatch: the ledger knows the dataset under another contract, or its data under
-            another name.
-        LedgerError: the ledger cannot be used.
-    """
-    if not isinstance(tables, Mapping):
-        raise InvalidDeclaration(f"tables={type(tables).__name__}.", allowed='{"people": sf.Table(...)}')
-    _require_kinds({"analyst": analyst, "purpose": purpose}, budget, prepared, ledger)
-    declared = Dataset(dataset, dict(tables), relation, version)
-    layouts = None if prepared is None else Prepared.open(prepared, declared)
-    opened_engine = _engine(declared.tables, engine, layouts)
-    try:
-        opened = Ledger.open(ledger)
-    except BaseException:
-        opened_engine.close()
-        raise
-    try:
-        limit = budget or opened.budget_of(dataset)
-        if limit is None:
-            raise WrongUse(
-                f"The ledger does not know {shown(dataset)} yet, and no budget is given.",
-                remedy="budget=sf.Budget(epsilon=1)",
-            )
-        _adopt(opened, declared, limit, closed=closed, other_people=other_people)
-        kept = UNPREPARED if layouts is None else layouts.kept
-        return Session(declared, limit, opened_engine, opened, analyst=analyst, purpose=purpose, kept=kept)
-    except BaseException:
-        opened.close()
-        opened_engine.close()
-        raise
-
-
-def _adopt(ledger: Ledger, declared: Dataset, limit: Budget, *, closed: bool | None, other_people: str) -> None:
-    """Opens the account of a dataset, or checks that it is the same one."""
-    if closed is not None and not isinstance(closed, bool):
-        raise WrongUse(f"closed={closed!r}.", allowed="True, False, or None")
-    contract = Contract.of(declared, limit)
-    ledger.adopt(contract, limit, sources=declared.places, other_people=other_people)
-    if closed is not None and ledger.is_closed(declared.name) != closed:
-        ledger.restrict(declared.name, closed=closed, reason="declared with the dataset")
-
-
-def _require_kinds(names: Mapping[str, object], budget: object, prepared: object, ledger: object) -> None:
-    """Refuses what would fail later, or mean something else than it says."""
+def require_names(**names: object) -> None:
+    """Refuses names of askers that are none, or cannot be stored."""
     for name, value in names.items():
         if not isinstance(value, str) or not value:
             raise WrongUse(f"{name}={shown(value)}.", allowed="a text that is not empty")
-    if budget is not None and not isinstance(budget, Budget):
-        raise WrongUse(f"budget={shown(budget)}.", allowed="sf.Budget(epsilon=1, delta=1e-6)")
-    if prepared is not None and not isinstance(prepared, str | Path):
-        raise WrongUse(f"prepared={shown(prepared)}.", allowed="the folder that sf.prepare returned, or None")
-    if ledger == ":memory:":
-        raise WrongUse("A ledger in memory would forget what was spent.", allowed="the path of a file")
-
-
-def _engine(
-    tables: Mapping[str, Table], engine: Spark | Local | None, layouts: Prepared | None
-) -> DuckDB | SparkEngine:
-    """The one engine that reads all the tables."""
-    if engine is not None and not isinstance(engine, Spark | Local):
-        raise WrongUse(
-            f"engine={shown(engine)}.", allowed='sf.Spark("spark://host:7077"), sf.Local(threads=4), or None'
-        )
-    session = shared_session(tables)
-    if layouts is not None and (isinstance(engine, Spark) or session is not None):
-        raise WrongUse("A prepared layout, and Spark.", allowed="one of them", remedy="Leave prepared= out.")
-    if isinstance(engine, Spark):
-        return engine.open(tables)
-    if session is not None:
-        if engine is not None:
-            raise WrongUse("DataFrames of Spark, and sf.Local.", allowed="one of them", remedy="Leave engine= out.")
-        return SparkEngine(tables, session)
-    return DuckDB(tables, limits=engine, prepared=layouts)

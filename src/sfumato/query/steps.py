@@ -79,26 +79,43 @@ class Alone:
 
 
 class Rehearsed:
-    """Stand-ins for everything; ``plans`` are what would be charged first.
+    """What is stored already, and stand-ins for the rest; ``plans`` are what would be charged first.
 
     ``nulls``: what may turn out to be NULL is. ``doubtful``: there is such a sub-query.
+    ``is_needed``: something has to be answered first, stored or not.
     """
 
-    def __init__(self, plan: Callable[[Step], Planned], *, nulls: bool = False) -> None:
-        self._plan = plan
+    def __init__(
+        self,
+        plan: Callable[[Step], Planned],
+        stored: Callable[[Step], Answer | None] = lambda step: None,
+        *,
+        nulls: bool = False,
+    ) -> None:
+        self._plan, self._stored = plan, stored
         self._nulls = nulls
         self.plans: list[tuple[Step, Planned]] = []
-        self.doubtful = False
+        self.doubtful = self.is_needed = False
 
     def scalar(self, step: Step) -> tuple[Scalar, str]:
-        self.plans.append((step, self._plan(step)))
+        answer = self._found(step)
+        if answer is not None:
+            return _constant(answer), ""
         value, doubtful = stand_in(step.question), may_be_null(step.question.output.items[0].expression)
         self.doubtful |= doubtful
         return None if doubtful and self._nulls else value, ""
 
     def limit(self, name: str, step: Step, groups: int | None) -> tuple[int, str]:
-        self.plans.append((step, self._plan(step)))
-        return 1, ""
+        answer = self._found(step)
+        return 1 if answer is None else learnt_limit(to_fraction(name, _only(answer)), groups), ""
+
+    def _found(self, step: Step) -> Answer | None:
+        """The stored answer of a step; one that has none is among the plans."""
+        self.is_needed = True
+        answer = self._stored(step)
+        if answer is None:
+            self.plans.append((step, self._plan(step)))
+        return answer
 
 
 class Paid:

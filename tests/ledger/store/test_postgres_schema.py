@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables in PostgreSQL: their guards, their collation, and who may make them."""
 
+from pathlib import Path
+
+import apsw
 import psycopg
 import pytest
 
 from sfumato.ledger.spend import Ledger
+from sfumato.ledger.store import postgres_schema
 from sfumato.ledger.store.postgres import Postgres
 from sfumato.ledger.store.postgres_schema import GUARDS, SCHEMA, create_tables, has_tables
 from sfumato.ledger.verify import verify
-from sfumato.privacy.budget import Budget
-from tests.contracts.charges import contract, paid, pure
+from tests.contracts.charges import paid, pure
 from tests.contracts.postgres import Cluster
+
+DATA = Path(__file__).parent.parent / "data"
 
 
 @pytest.fixture
@@ -30,22 +35,36 @@ def test_tables_that_are_there_are_left_alone(made: str) -> None:
         assert connection.execute("SELECT * FROM sfumato.meta").fetchall() == before
 
 
-def test_a_ledger_of_format_2_comes_forward_with_all_that_it_holds(database: str) -> None:
-    ledger = Ledger.open(database)
-    ledger.adopt(contract(Budget(2)), Budget(2))
-    paid(ledger, pure("0.1", "one"))
-    ledger.close()
-    with psycopg.connect(database) as connection:
-        connection.execute("DROP TABLE sfumato.part; ALTER TABLE sfumato.account DROP COLUMN folded")
-        connection.execute("UPDATE sfumato.meta SET value = '2' WHERE name = 'version'")
+@pytest.mark.parametrize("number", [2, 3])
+def test_a_ledger_of_an_older_format_comes_forward_with_all_that_it_holds(database: str, number: int) -> None:
+    write_old(database, number)
     for _ in range(2):
         ledger = Ledger.open(database)
         assert verify(ledger).problems == ()
+        assert ledger.answer("one") == b"first answer"
         ledger.close()
     ledger = Ledger.open(database)
-    paid(ledger, pure("0.1", "two"), b"two", released=("p",))
-    assert ledger.released(["p"], "d/unstated/owner") == {"p": [b"two"]}
-    assert ledger.balance("d").spent.epsilon == 2 * 10**11
+    paid(ledger, pure("0.1", "new"), b"new", released=("fresh",))
+    assert ledger.released(["fresh"], "d/unstated/owner") == {"fresh": [b"new"]}
+    assert verify(ledger).problems == ()
+    ledger.close()
+
+
+def write_old(database: str, number: int) -> None:
+    """The rows of a file of an older format, in tables of that format."""
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    file = apsw.Connection(f"file:{DATA}/format-{number}.sqlite?immutable=1", flags=flags)
+    with psycopg.connect(database, cursor_factory=psycopg.RawCursor) as connection:
+        connection.execute(f"CREATE SCHEMA {SCHEMA}; SET search_path = {SCHEMA}")
+        connection.execute(postgres_schema._TABLES + (postgres_schema._PARTS if number > 2 else ""))
+        connection.execute("INSERT INTO meta VALUES ('version', $1)", (str(number),))
+        for table in ("meta", "journal", "account", "charge", "answer", "key", *(("part",) if number > 2 else ())):
+            cursor = file.execute(f"SELECT * FROM {table} ORDER BY rowid")
+            for row in cursor:
+                names = ", ".join(f'"{each[0]}"' for each in cursor.get_description())
+                places = ", ".join(f"${place}" for place in range(1, len(row) + 1))
+                connection.execute(f"INSERT INTO {table} ({names}) VALUES ({places})", row)
+    file.close()
 
 
 def test_every_text_compares_by_its_bytes(made: str) -> None:
@@ -65,9 +84,9 @@ def test_every_text_compares_by_its_bytes(made: str) -> None:
         ("journal_seq", "INSERT INTO journal SELECT * FROM journal"),
         ("key_key", "INSERT INTO key SELECT * FROM key"),
         ("key_seq", "INSERT INTO key SELECT account, 'other', request, charge, chain, seq FROM key"),
-        ("answer_question", "INSERT INTO answer SELECT 9, question, '', '', 'c2', '' FROM answer"),
-        ("answer_charge", "INSERT INTO answer SELECT 9, 'other', '', '', charge, '' FROM answer"),
-        ("answer_paid", "INSERT INTO answer SELECT 9, 'other', '', '', 'nobody', '' FROM answer"),
+        ("answer_question", "INSERT INTO answer SELECT 9, question, '', '', 'c2', '', 0 FROM answer"),
+        ("answer_charge", "INSERT INTO answer SELECT 9, 'other', '', '', charge, '', 0 FROM answer"),
+        ("answer_paid", "INSERT INTO answer SELECT 9, 'other', '', '', 'nobody', '', 0 FROM answer"),
         ("charge_state", "UPDATE charge SET state = 'refunded'"),
         ("charge_question", "UPDATE charge SET question = 'q', state = 'executing'"),
         ("charge_seq", "UPDATE charge SET seq = 1"),
@@ -79,13 +98,13 @@ def test_every_guard_holds(made: str, guard: str, twice: str) -> None:
     assert guard in GUARDS
     with psycopg.connect(made, cursor_factory=psycopg.RawCursor) as connection:
         connection.execute(f"SET search_path = {SCHEMA}")
-        connection.execute("INSERT INTO account SELECT 'd', '', '', '', '', '', '', '', '', '', 0, ''")
+        connection.execute("INSERT INTO account SELECT 'd', '', '', '', '', '', '', '', '', '', 0, '', 0")
         connection.execute("INSERT INTO journal SELECT 'd', 1, '', '', '', '', ''")
         for number in (1, 2):
             charge = f"'c{number}', 'd', {number}, 'd', 'd', '', 'reserved', 'q{number}'"
             connection.execute(f"INSERT INTO charge SELECT {charge}, '', '', '', '', '', 0, 0")
         connection.execute("INSERT INTO key SELECT 'd', 'k', '', 'c1', 'd', 1")
-        connection.execute("INSERT INTO answer OVERRIDING SYSTEM VALUE SELECT 1, 'q', '', '', 'c1', ''")
+        connection.execute("INSERT INTO answer OVERRIDING SYSTEM VALUE SELECT 1, 'q', '', '', 'c1', '', 0")
         connection.execute("INSERT INTO part SELECT 'p', 'c1', 'd', 1")
         with pytest.raises(psycopg.IntegrityError) as refused:
             connection.execute(twice.replace("answer SELECT", "answer OVERRIDING SYSTEM VALUE SELECT"))

@@ -34,7 +34,8 @@ class AccountRow(NamedTuple):
     ``policy`` and the head of its chain (``seq`` entries, the last with hash ``head``).
     ``gates`` is empty where only the parent bounds it. ``spent`` and ``held`` are this
     period's; ``earlier`` lists the periods that a refresh has closed. ``folded`` is the id
-    without what spellings of one name differ in; ``twins`` finds accounts by it.
+    without what spellings of one name differ in; ``twins`` finds accounts by it. ``moved`` is the
+    entry of the chain that last moved it, which holds the digest of this row (``binding``).
     """
 
     id: str
@@ -50,6 +51,7 @@ class AccountRow(NamedTuple):
     seq: int
     head: str
     folded: str
+    moved: int = 0
 
 
 class ChargeRow(NamedTuple):
@@ -78,13 +80,15 @@ class ChargeRow(NamedTuple):
 
 
 class AnswerRow(NamedTuple):
-    """An answer as stored: its three keys, the charge that paid for it, its bytes."""
+    """An answer as stored: its three keys, the charge that paid for it, its bytes, and the entry of the
+    charge's chain that committed it."""
 
     question: str
     statement: str
     shared: str
     charge: str
     body: bytes
+    seq: int = 0
 
 
 class KeyRow(NamedTuple):
@@ -143,6 +147,12 @@ class Rows(Protocol):
 
     def account(self, account_id: str) -> AccountRow | None: ...
 
+    def movers(self, ids: Sequence[str]) -> tuple[Sequence[str], list[Entry]]:
+        """Which of these accounts of one dataset were read and not yet compared with the entries that last
+        moved them; those entries, and the last one of their chain. A store that keeps accounts in
+        memory names each once."""
+        ...
+
     def accounts(self) -> Iterator[AccountRow]:
         """By id (code points), so that parents come first."""
         ...
@@ -182,6 +192,10 @@ class Rows(Protocol):
 
     def shared_answer(self, shared: str, analyst: str | None = None) -> AnswerRow | None:
         """The earliest answer to a question whoever asked, or of those that an analyst paid for."""
+        ...
+
+    def proof(self, charge_id: str) -> tuple[Entry, Entry] | None:
+        """The entries that opened a charge and committed its answer."""
         ...
 
     def put_answer(self, row: AnswerRow) -> None:

@@ -10,9 +10,12 @@ from typing import Any
 
 import psycopg
 
+from sfumato.ledger.binding import binding_entries
 from sfumato.ledger.names import folded
-from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, RESERVED, VOIDED
+from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, RESERVED, VOIDED, AccountRow
 from sfumato.ledger.store.format import FORMAT
+from sfumato.ledger.store.postgres_rows import placed
+from sfumato.ledger.store.rows import ACCOUNTS, APPEND, PUT_ACCOUNT
 from sfumato.noise.entropy import token
 
 SCHEMA = "sfumato"
@@ -58,6 +61,13 @@ _PARTS = f"""
 CREATE TABLE part (part {_TEXT}, charge {_TEXT} CONSTRAINT part_paid REFERENCES charge (id), chain {_TEXT},
     seq BIGINT NOT NULL, CONSTRAINT part_key PRIMARY KEY (part, chain, seq));
 CREATE INDEX part_seq ON part (chain, seq, part);
+"""
+# since format 4
+_BINDING = """
+ALTER TABLE account ADD COLUMN moved BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE answer ADD COLUMN seq BIGINT NOT NULL DEFAULT 0;
+UPDATE answer SET seq = journal.seq FROM journal
+    WHERE kind IN ('commit', 'share') AND journal.body::json->>'charge' = answer.charge;
 """
 
 _ALONE = (
@@ -134,6 +144,8 @@ def _from_3(connection: psycopg.Connection[Any]) -> None:
     """Format 3 to format 4."""
     keep_server(connection)
     _fold_names(connection)
+    # last: it binds the accounts as they are then
+    _bind(connection)
 
 
 def _fold_names(connection: psycopg.Connection[Any]) -> None:
@@ -142,6 +154,16 @@ def _fold_names(connection: psycopg.Connection[Any]) -> None:
     for (each,) in connection.execute("SELECT id FROM account").fetchall():
         connection.execute("UPDATE account SET folded = $1 WHERE id = $2", (folded(each), each))
     connection.execute("CREATE INDEX account_folded ON account (folded)")
+
+
+def _bind(connection: psycopg.Connection[Any]) -> None:
+    """Binds each account and each answer to an entry of its chain."""
+    connection.execute(_BINDING)
+    accounts = map(AccountRow._make, connection.execute(f"{ACCOUNTS} ORDER BY id").fetchall())
+    for entry, after in binding_entries(accounts):
+        connection.execute(placed(APPEND), entry)
+        for row in after:
+            connection.execute(placed(PUT_ACCOUNT), row)
 
 
 # by format, the step to the next one; a new ledger takes all of them

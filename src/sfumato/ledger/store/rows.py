@@ -43,7 +43,7 @@ _ENTRY = list(Entry._fields)
 PUT_ACCOUNT = _add("account", _ACCOUNT, _ACCOUNT[2:])
 CHANGEABLE = ("state", "reason", "lease_until", "acknowledged")
 _PUT_CHARGE = _add("charge", _CHARGE, CHANGEABLE)
-_PUT_ANSWER, _PUT_KEY, _APPEND = _add("answer", _ANSWER), _add("key", _KEY), _add("journal", _ENTRY)
+_PUT_ANSWER, _PUT_KEY, APPEND = _add("answer", _ANSWER), _add("key", _KEY), _add("journal", _ENTRY)
 PUT_PART = _add("part", _PART)
 
 ACCOUNTS, _CHARGES, _ANSWERS, _KEYS, _PARTS, _ENTRIES = (
@@ -76,6 +76,16 @@ _CHAINS = (
 _COUNTS = "SELECT " + ", ".join(
     f"(SELECT count(*) FROM {table})" for table in ("account", "charge", "answer", "key", "part", "journal")
 )
+_MOVERS = (
+    f"{_ENTRIES} WHERE chain = ? AND seq IN (SELECT moved FROM account WHERE id IN ({{}})) "
+    f"UNION ALL {_ENTRIES} WHERE chain = ? AND seq = (SELECT max(seq) FROM journal WHERE chain = ?)"
+)
+_PROOF = (
+    f"SELECT {', '.join(f'{entry}.{name}' for entry in ('opened', 'ended') for name in _ENTRY)} FROM answer "
+    "JOIN charge ON charge.id = answer.charge "
+    "JOIN journal opened ON opened.chain = charge.chain AND opened.seq = charge.seq "
+    "JOIN journal ended ON ended.chain = charge.chain AND ended.seq = answer.seq WHERE answer.charge = ?"
+)
 # the words of the partial indexes, so that they are used
 _OPEN = f"state IN ('{RESERVED}', '{EXECUTING}')"
 _UNSEEN = f"state = '{FORFEITED}' AND acknowledged = 0"
@@ -103,6 +113,11 @@ class SqlRows(ABC):
     def account(self, account_id: str) -> AccountRow | None:
         row = self._one(f"{ACCOUNTS} WHERE id = ?", (account_id,))
         return AccountRow._make(row) if row else None
+
+    def movers(self, ids: Sequence[str]) -> tuple[Sequence[str], list[Entry]]:
+        chain, places = ids[0], ", ".join("?" for _ in ids)
+        found = self._all(_MOVERS.format(places), (chain, *ids, chain, chain))
+        return ids, [Entry._make(row) for row in found]
 
     def accounts(self) -> Iterator[AccountRow]:
         return (AccountRow._make(row) for row in self._stream(f"{ACCOUNTS} ORDER BY id"))
@@ -155,6 +170,11 @@ class SqlRows(ABC):
         row = self._one(f"{_PAID} WHERE {condition} ORDER BY answer.rowid LIMIT 1", values)
         return AnswerRow._make(row) if row else None
 
+    def proof(self, charge_id: str) -> tuple[Entry, Entry] | None:
+        row = self._one(_PROOF, (charge_id,))
+        width = len(_ENTRY)
+        return (Entry._make(row[:width]), Entry._make(row[width:])) if row else None
+
     def put_answer(self, row: AnswerRow) -> None:
         self._run(_PUT_ANSWER, row)
 
@@ -173,7 +193,7 @@ class SqlRows(ABC):
         return [AnswerRow._make(row) for row in self._all(_RELEASED, (part, account))]
 
     def append(self, entry: Entry) -> None:
-        self._run(_APPEND, entry)
+        self._run(APPEND, entry)
 
     def last_entry(self, chain: str) -> Entry | None:
         row = self._one(f"{_ENTRIES} WHERE chain = ? ORDER BY seq DESC LIMIT 1", (chain,))

@@ -9,6 +9,7 @@ import fcntl
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NoReturn, TypeVar
@@ -48,6 +49,8 @@ class SQLiteReader:
         self._process = os.getpid()
         self._locks: list[int] = []
         self._turn = threading.Lock()
+        # of a reader that is forgotten; a fork only closes its copy
+        weakref.finalize(self, let_go, self._locks, unlock=False)
         _share(self.place, self._locks)
         self._log = is_log(f"{self.place}-wal")
         try:

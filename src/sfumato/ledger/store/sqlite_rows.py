@@ -8,7 +8,7 @@ the process go first.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from heapq import nsmallest
 from operator import attrgetter
@@ -16,6 +16,7 @@ from typing import Any
 
 import apsw
 
+from sfumato.ledger.journal import Entry
 from sfumato.ledger.store.base import EXECUTING, FORFEITED, RESERVED, AccountRow, AnswerRow, ChargeRow, Counts, KeyRow
 from sfumato.ledger.store.layers import Layers
 from sfumato.ledger.store.rows import CHANGEABLE, PUT_ACCOUNT, Cell, SqlRows
@@ -37,6 +38,7 @@ class SQLiteRows(SqlRows):
     def __init__(self, connection: apsw.Connection) -> None:
         self.held = Layers[AccountRow]()
         self.torn = False
+        self._unproven: set[str] = set()
         self._charges = Layers[ChargeRow]()
         self._answers = Layers[AnswerRow]()
         self._keys = Layers[KeyRow]()
@@ -107,7 +109,15 @@ class SQLiteRows(SqlRows):
             known = self._tables.account(account_id)
             if known is not None:
                 self.held.known[account_id] = known
+                self._unproven.add(account_id)
         return known
+
+    def movers(self, ids: Sequence[str]) -> tuple[Sequence[str], list[Entry]]:
+        asked = [each for each in ids if each in self._unproven]
+        found = [self.entry(ids[0], row.moved) for each in asked if (row := self.account(each))]
+        if ids[0] in asked:
+            found.append(self.last_entry(ids[0]))
+        return asked, [entry for entry in found if entry is not None]
 
     def accounts(self) -> Iterator[AccountRow]:
         self._send_early()
@@ -123,6 +133,8 @@ class SQLiteRows(SqlRows):
 
     def put_account(self, row: AccountRow) -> None:
         self.held.put(row.id, row)
+        # whoever moves an account has compared it
+        self._unproven.discard(row.id)
 
     def charge(self, charge_id: str) -> ChargeRow | None:
         return self._charges.get(charge_id) or self._tables.charge(charge_id)

@@ -14,10 +14,12 @@ import apsw
 
 from sfumato.accounting.filter import NOTHING, Charge
 from sfumato.ledger.balance import Held, charge_from_json, charge_text, held_text
+from sfumato.ledger.binding import binding_entries
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, chained, genesis
 from sfumato.ledger.names import folded
-from sfumato.ledger.store.base import COMMITTED, FORFEITED, VOIDED
+from sfumato.ledger.store.base import COMMITTED, FORFEITED, VOIDED, AccountRow
 from sfumato.ledger.store.format import FORMAT
+from sfumato.ledger.store.rows import ACCOUNTS, PUT_ACCOUNT
 from sfumato.ledger.tree import UNSTATED, Scope
 from sfumato.noise.entropy import token
 from sfumato.privacy.event import Json
@@ -53,6 +55,11 @@ CREATE TABLE part (part TEXT NOT NULL, charge TEXT NOT NULL REFERENCES charge (i
     seq INTEGER NOT NULL, UNIQUE (part, chain, seq)) STRICT;
 CREATE INDEX part_seq ON part (chain, seq, part);
 """
+# since format 4
+_BINDING = """
+ALTER TABLE account ADD COLUMN moved INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE answer ADD COLUMN seq INTEGER NOT NULL DEFAULT 0;
+"""
 _OLD = ("journal", "account", "charge", "answer")
 
 
@@ -83,6 +90,8 @@ def _from_2(connection: apsw.Connection) -> None:
 def _from_3(connection: apsw.Connection) -> None:
     """Format 3 to format 4."""
     _fold_names(connection)
+    # last: it binds the accounts as they are then
+    _bind(connection)
 
 
 def _fold_names(connection: apsw.Connection) -> None:
@@ -91,6 +100,17 @@ def _fold_names(connection: apsw.Connection) -> None:
     for (each,) in list(connection.execute("SELECT id FROM account")):
         connection.execute("UPDATE account SET folded = ? WHERE id = ?", (folded(each), each))
     connection.execute("CREATE INDEX account_folded ON account (folded)")
+
+
+def _bind(connection: apsw.Connection) -> None:
+    """Binds each account and each answer to an entry of its chain."""
+    connection.execute(_BINDING)
+    for seq, body in connection.execute("SELECT seq, body FROM journal WHERE kind IN ('commit', 'share')"):
+        connection.execute("UPDATE answer SET seq = ? WHERE charge = ?", (seq, json.loads(body)["charge"]))
+    accounts = map(AccountRow._make, connection.execute(f"{ACCOUNTS} ORDER BY id").fetchall())
+    for entry, after in binding_entries(accounts):
+        connection.execute("INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?, ?)", entry)
+        connection.executemany(PUT_ACCOUNT, after)
 
 
 def _from_1(connection: apsw.Connection) -> None:

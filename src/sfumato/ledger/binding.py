@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every account is bound to the entry of the chain that last moved it, and every answer to its own.
+
+An entry names each account that it moved, with the entry that had moved it before and the digest
+of its row as it is now; the row holds the number of that entry. So whoever edits a row of an
+account has to write the chain anew from that entry on, and a signed head tells. The same goes for
+an answer, whose digest is in the entry that committed it.
+"""
+
+import hashlib
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
+
+from sfumato.errors import LedgerCorrupt
+from sfumato.ledger.journal import Entry, chained, is_genuine, iso_time, read_json
+from sfumato.ledger.store.base import AccountRow, AnswerRow, KeyRow, Rows
+from sfumato.ledger.tree import lineage_of
+from sfumato.privacy.event import Json
+
+# The end of the chain is in the root's row, and moves with entries that move no account.
+_BOUND = tuple(name for name in AccountRow._fields if name not in ("seq", "head"))
+_bound = attrgetter(*_BOUND)
+_DIGEST = 32
+# How many accounts one entry of kind "bind" names: whoever checks one of them reads them all.
+_TOGETHER = 100
+_REMEDY = "Run 'sfumato ledger verify', find out who edited it, and restore the newest copy that verifies."
+
+
+def account_digest(row: AccountRow) -> str:
+    """Of all that is stored of an account but the end of its chain."""
+    return hashlib.sha256("\n".join(map(str, _bound(row))).encode()).hexdigest()[:_DIGEST]
+
+
+def accounts_digest(digests: Mapping[str, str]) -> str:
+    """Of all accounts, by the digest of each."""
+    text = "\n".join(f"{each} {digest}" for each, digest in sorted(digests.items()))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def moved_to(rows: Iterable[AccountRow], seq: int) -> tuple[list[AccountRow], dict[str, Json]]:
+    """Accounts as entry ``seq`` leaves them, and what the entry says of that."""
+    after = [row._replace(moved=seq) for row in rows]
+    said: dict[str, Json] = {new.id: [old.moved, account_digest(new)] for old, new in zip(rows, after, strict=True)}
+    return after, said
+
+
+def require_bound(rows: Iterable[AccountRow], entries: Sequence[Entry]) -> None:
+    """Refuses accounts that are not as the entries that last moved them left them.
+
+    ``entries`` are those, and the last one of the chain.
+
+    Guarantees:
+        an edited account takes no charge
+        an account in front of a chain that was cut takes no charge
+
+    Raises:
+        LedgerCorrupt: names the account.
+    """
+    genuine = {entry.seq: entry for entry in entries if is_genuine(entry)}
+    for row in rows:
+        entry = genuine.get(row.moved)
+        said = read_json(entry.body).get("moved", {}).get(row.id) if entry else None
+        is_end = bool(row.parent) or (row.seq in genuine and (row.seq, row.head) == _end(entries))
+        if said is None or said[1] != account_digest(row) or not is_end:
+            raise LedgerCorrupt(
+                f"The account {row.id!r} is not as the entry that last moved it left it: it was edited.",
+                remedy=_REMEDY,
+            )
+
+
+def require_answer(rows: Rows, answer: AnswerRow | None) -> AnswerRow | None:
+    """An answer, if its bytes are those that were committed, for the question that was asked.
+
+    Guarantees:
+        a forged answer is not given
+        an answer to another question is not given
+
+    Raises:
+        LedgerCorrupt: they are not.
+    """
+    if answer is None:
+        return None
+    proof = rows.proof(answer.charge)
+    if proof is None or not all(map(is_genuine, proof)) or not _tells(*proof, answer):
+        raise LedgerCorrupt(
+            f"The stored answer of charge {answer.charge} is not the one that was committed: it was edited.",
+            remedy=_REMEDY,
+        )
+    return answer
+
+
+def require_key(rows: Rows, key: KeyRow) -> None:
+    """Refuses an idempotency key that is bound to something else than its entry says.
+
+    Guarantees:
+        a forged key is not taken
+
+    Raises:
+        LedgerCorrupt: it is.
+    """
+    entry = rows.entry(key.chain, key.seq)
+    said = read_json(entry.body) if entry is not None and is_genuine(entry) else {}
+    bound = tuple(said.get(name) for name in ("account", "key", "request", "charge"))
+    if bound != (key.account, key.key, key.request, key.charge):
+        raise LedgerCorrupt(f"The idempotency key {key.key!r} is not as it was bound: it was edited.", remedy=_REMEDY)
+
+
+def binding_entries(rows: Iterable[AccountRow]) -> Iterator[tuple[Entry, list[AccountRow]]]:
+    """Entries that bind the accounts which no entry has bound yet, and the rows then: those of an older format.
+
+    The root's row is in the last list of its dataset, with the end of the chain.
+    """
+    unbound = sorted((row for row in rows if not row.moved), key=lambda row: (lineage_of(row.id)[0], row.id))
+    for _, each in groupby(unbound, key=lambda row: lineage_of(row.id)[0]):
+        root, *below = each
+        for start in range(0, len(below), _TOGETHER):
+            entry, after = _binding(root, below[start : start + _TOGETHER])
+            root = root._replace(seq=entry.seq, head=entry.hash)
+            yield entry, after
+        entry, (root,) = _binding(root, [root])
+        yield entry, [root._replace(seq=entry.seq, head=entry.hash)]
+
+
+def digests_at(rows: Rows, ends: Mapping[str, int]) -> dict[str, str]:
+    """The digest of each account when its chain ended with the entry of ``ends``, from the rows as they are
+    now and the entries that followed.
+
+    Raises:
+        LedgerCorrupt: an account that was moved since is not as its last entry left it.
+    """
+    now = {row.id: account_digest(row) for row in rows.accounts()}
+    then = dict(now)
+    for chain in rows.chains():
+        last: dict[str, str] = {}
+        for entry in rows.entries(chain, ends.get(chain, 0)):
+            for each, (previous, digest) in read_json(entry.body).get("moved", {}).items():
+                if each not in last:
+                    then[each] = _digest_by(rows, chain, previous, each)
+                last[each] = digest
+        edited = next((each for each in last if now.get(each) != last[each]), None)
+        if edited is not None:
+            raise LedgerCorrupt(f"The account {edited!r} is not as its last entry left it.", remedy=_REMEDY)
+    return {each: digest for each, digest in then.items() if digest}
+
+
+def _digest_by(rows: Rows, chain: str, seq: int, account_id: str) -> str:
+    """What entry ``seq`` says of an account; empty where it did not exist yet."""
+    entry = rows.entry(chain, seq) if seq else None
+    found = read_json(entry.body).get("moved", {}).get(account_id) if entry else None
+    return str(found[1]) if found else ""
+
+
+def _binding(root: AccountRow, rows: Sequence[AccountRow]) -> tuple[Entry, list[AccountRow]]:
+    after, said = moved_to(rows, root.seq + 1)
+    at = iso_time(time.time_ns() // 10**6)
+    return chained(root.id, root.seq + 1, at, "bind", {"moved": said}, root.head), after
+
+
+def _end(entries: Sequence[Entry]) -> tuple[int, str]:
+    last = max(entries, key=attrgetter("seq"))
+    return last.seq, last.hash
+
+
+def _tells(opened: Entry, ended: Entry, answer: AnswerRow) -> bool:
+    """Whether the entries that opened and ended a charge speak of this answer."""
+    asked, given = read_json(opened.body), read_json(ended.body)
+    shared = "" if opened.kind == "share" else asked.get("shared", "")
+    return (
+        opened.kind in ("reserve", "share")
+        and ended.kind in ("commit", "share")
+        and (asked["charge"], given["charge"]) == (answer.charge, answer.charge)
+        and (asked["question"], asked["statement"], shared) == (answer.question, answer.statement, answer.shared)
+        and given["answer"] == hashlib.sha256(answer.body).hexdigest()
+    )

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ledger files that this process holds, each opened once for all its sessions.
+
+A file belongs to one process, and within it to one ``Ledger``. A second session over the same
+file shares that one; it is closed with the last. A server is opened by each session.
+"""
+
+import os
+import threading
+from pathlib import Path
+
+from sfumato.ledger.spend import Ledger
+from sfumato.metadata.server import SERVERS
+
+# By process, device and file: a fork has its own, and another name of the same file is the same.
+_GUARD = threading.Lock()
+_OPEN: dict[tuple[int, int, int], tuple[Ledger, int]] = {}
+
+
+def borrow(place: str | Path) -> Ledger:
+    """The ledger at a place, shared with all who have borrowed it; made if it is not there.
+
+    Raises:
+        LedgerError: it cannot be opened; another process holds it, or somebody here opened it otherwise.
+    """
+    if isinstance(place, str) and place.startswith(SERVERS):
+        return Ledger.open(place)
+    with _GUARD:
+        name = _name(place)
+        if name in _OPEN:
+            ledger, count = _OPEN[name]
+            _OPEN[name] = ledger, count + 1
+            return ledger
+        ledger = Ledger.open(place)
+        name = _name(place)
+        if name is not None:
+            _OPEN[name] = ledger, 1
+        return ledger
+
+
+def give_back(ledger: Ledger) -> None:
+    """Lets go of a borrowed ledger; the last to do so closes it."""
+    with _GUARD:
+        name = next((each for each, (other, _) in _OPEN.items() if other is ledger), None)
+        count = 1 if name is None else _OPEN[name][1]
+        if name is not None and count > 1:
+            _OPEN[name] = ledger, count - 1
+            return
+        if name is not None:
+            del _OPEN[name]
+        ledger.close()
+
+
+def _name(place: str | Path) -> tuple[int, int, int] | None:
+    try:
+        found = Path(place).stat()
+    except (OSError, ValueError):
+        return None
+    return os.getpid(), found.st_dev, found.st_ino

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One lock for each question: the same question is asked by one caller at a time, others by all at once."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+# How often a caller who waits looks whether it should go on waiting, in seconds.
+_LOOK = 0.02
+
+
+class Turns:
+    """Locks by name. A name that nobody holds or waits for takes no memory.
+
+    Guarantees:
+        one caller holds a name at a time
+        callers with other names do not wait
+
+    >>> turns = Turns()
+    >>> with turns.of("one"), turns.of("another"):
+    ...     turns.names
+    ['another', 'one']
+    >>> turns.names
+    []
+    """
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._locks: dict[str, tuple[threading.Lock, int]] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """The names that somebody holds or waits for."""
+        with self._guard:
+            return sorted(self._locks)
+
+    @contextmanager
+    def of(self, name: str, waits: Callable[[], None] | None = None) -> Iterator[bool]:
+        """Holds a name; whether somebody else held it or waited for it.
+
+        ``waits`` is called again and again while the caller waits; what it raises ends the wait.
+        """
+        with self._guard:
+            lock, callers = self._locks.get(name) or (threading.Lock(), 0)
+            self._locks[name] = lock, callers + 1
+        try:
+            _acquire(lock, waits)
+            try:
+                yield callers > 0
+            finally:
+                lock.release()
+        finally:
+            with self._guard:
+                lock, callers = self._locks[name]
+                if callers > 1:
+                    self._locks[name] = lock, callers - 1
+                else:
+                    del self._locks[name]
+
+
+def _acquire(lock: threading.Lock, waits: Callable[[], None] | None) -> None:
+    if waits is None:
+        lock.acquire()
+        return
+    while not lock.acquire(timeout=_LOOK):
+        waits()

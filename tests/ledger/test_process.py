@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A ledger file is opened once in a process, however many sessions there are."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from sfumato.errors import LedgerBusy, LedgerError
+from sfumato.ledger import Ledger
+from sfumato.ledger.process import borrow, give_back
+
+
+def is_open(ledger: Ledger) -> bool:
+    try:
+        ledger.store.read(lambda rows: rows.counts())
+    except LedgerError:
+        return False
+    return True
+
+
+def test_the_same_file_is_the_same_ledger_until_the_last_lets_go(tmp_path: Path) -> None:
+    path = tmp_path / "l.db"
+    one, other = borrow(path), borrow(str(path))
+    assert one is other
+    give_back(one)
+    assert is_open(other)
+    give_back(other)
+    assert not is_open(other)
+    again = borrow(path)
+    assert again is not one
+    give_back(again)
+
+
+def test_another_name_of_the_file_is_the_same_ledger(tmp_path: Path) -> None:
+    (tmp_path / "link.db").symlink_to(tmp_path / "l.db")
+    one = borrow(tmp_path / "l.db")
+    other = borrow(tmp_path / "link.db")
+    assert other is one
+    give_back(one)
+    give_back(other)
+
+
+def test_other_files_are_other_ledgers(tmp_path: Path) -> None:
+    one, other = borrow(tmp_path / "a.db"), borrow(tmp_path / "b.db")
+    assert one is not other
+    give_back(one)
+    assert is_open(other)
+    give_back(other)
+
+
+def test_a_file_that_somebody_opened_otherwise_is_held(tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path / "l.db")
+    with pytest.raises(LedgerBusy):
+        borrow(tmp_path / "l.db")
+    ledger.close()
+    give_back(borrow(tmp_path / "l.db"))
+
+
+def test_a_file_that_took_the_place_of_another_is_another_ledger(tmp_path: Path) -> None:
+    path = tmp_path / "l.db"
+    one = borrow(path)
+    path.rename(tmp_path / "moved.db")
+    # the lock lies beside the path, which is still held
+    with pytest.raises(LedgerBusy):
+        borrow(path)
+    give_back(one)
+
+
+def test_many_threads_open_it_once(tmp_path: Path) -> None:
+    found: list[Ledger] = []
+    threads = [threading.Thread(target=lambda: found.append(borrow(tmp_path / "l.db"))) for _ in range(16)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert len({id(each) for each in found}) == 1
+    for each in found:
+        assert is_open(each)
+        give_back(each)
+    assert not is_open(found[0])
