@@ -2,6 +2,7 @@
 """The page for whoever answers for the data."""
 
 import re
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -125,7 +126,8 @@ def test_what_the_owner_did_is_told_in_words(ledger: Ledger) -> None:
         "let answers be shared",
         "stopped sharing",
         "began a new period with ε 1: a new year",
-        "the sum of all limits counts: ε = 4, δ = 0.000001",
+        "The limit is ε = 4, δ = 0.000001",
+        "over which the limits of all 2 periods add up. The limit of the present period is ε 1.",
     ):
         assert part in said, part
 
@@ -149,6 +151,127 @@ def test_a_ledger_that_lies_is_told_in_capitals(ledger: Ledger) -> None:
 def test_gaussian_noise_is_told_as_unbounded(ledger: Ledger) -> None:
     paid(ledger, concentrated("0.001", "g"))
     assert "no bound in ε, ρ 0.001" in text(page(summary(ledger, "d")))
+
+
+# What each language says around the values.
+SENTENCES = {
+    "en": {
+        "odds": "The limit is ε = {}. Whoever has seen all answers, and knows everything else, can raise or lower the odds "
+        "of any guess about one of them by a factor of at most {}.",
+        "spent": "Spent in the present period: {}.",
+        "before": "Spent in all periods: {}.",
+        "left": "Left for one more question: {}.",
+        "shown": "The latest {} of {} questions that were paid for.",
+        "again": "{} answers were given again",
+    },
+    "zh": {
+        "odds": "上限为 ε = {}。即使看到全部答案并知道其他一切，对其中任何一个的任何猜测，其胜算之比的变化至多为 {} 倍。",
+        "spent": "本期间已用：{}。",
+        "before": "全部期间已用：{}。",
+        "left": "还可再问一个问题的额度：{}。",
+        "shown": "共 {1} 个已付费的问题，以下是最近 {0} 个。",
+        "again": "有 {} 个答案再次提供",
+    },
+}
+
+
+def cells(html: str) -> dict[str, list[str]]:
+    """The rows of the table of accounts, by the name of the account."""
+    table = html.split("<table>")[1].split("</table>")[0]
+    rows = [re.findall("<td>(.*?)</td>", row) for row in table.split("<tr>")]
+    return {row[0].strip("\u2003"): row[1:] for row in rows if row}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_number_is_the_one_of_the_rows(tmp_path: Path, language: str) -> None:
+    ledger = opened(tmp_path / "l.db", "2")
+    ledger.restrict("d", closed=False)
+    ledger.share_answers("d", allowed=True)
+    for name in ("one", "two", "three"):
+        paid(ledger, replace(pure("0.1", name, analyst="ann"), purpose="research", shared=f"shared {name}"))
+    ledger.refresh("d", Budget(2), reason="a new year")
+    paid(ledger, replace(pure("0.1", "four", analyst="ann"), purpose="research", shared="shared four"))
+    for name in ("one", "two", "four"):  # the dataset pays nothing for what was released
+        assert ledger.recall(
+            replace(pure("0.1", f"bob's {name}", analyst="bob"), purpose="ads", shared=f"shared {name}")
+        )
+    html = page(summary(ledger, "d"), language)
+    said, sentences = text(html), SENTENCES[language]
+    # worked out by hand: e^4 = 54.598..; 4 and 3 charges of 0.1, of which rho is 0.005 each; 2 - 0.1 are left
+    expected = {
+        "odds": ("4", "54.6"),
+        "spent": ("ε 0.1, ρ 0.005",),
+        "before": ("ε 0.4, ρ 0.02",),
+        "left": ("ε 1.9",),
+        "shown": (7, 7),
+        "again": (3,),
+    }
+    for name, values in expected.items():
+        assert sentences[name].format(*values) in said, name
+    table = cells(html)
+    spent = {name: row[1:4] for name, row in table.items()}
+    assert spent == {
+        LANGUAGES[language]["whole"]: ["ε 0.1, ρ 0.005", "ε 0.4, ρ 0.02", "4"],
+        "research": ["ε 0.4, ρ 0.02", "ε 0.4, ρ 0.02", "4"],
+        "ann": ["ε 0.4, ρ 0.02", "ε 0.4, ρ 0.02", "4"],
+        "ads": ["ε 0.3, ρ 0.015", "ε 0.3, ρ 0.015", "3"],
+        "bob": ["ε 0.3, ρ 0.015", "ε 0.3, ρ 0.015", "3"],
+    }
+
+
+def test_odds_of_one_period_alone_would_be_noticed(tmp_path: Path) -> None:
+    # e^2 = 7.389..: as it was told after a refresh
+    ledger = opened(tmp_path / "l.db", "2")
+    assert "at most 7.39" in text(page(summary(ledger, "d")))
+    ledger.refresh("d", Budget(2), reason="a new year")
+    assert "at most 54.6." in text(page(summary(ledger, "d")))
+
+
+def test_a_limit_that_was_lowered_below_what_is_spent_promises_no_more_than_the_larger_one(tmp_path: Path) -> None:
+    ledger = opened(tmp_path / "l.db", "3")
+    paid(ledger, pure("2", "one"))
+    ledger.allocate("d", Budget("2.5"))
+    assert "The limit is ε = 2.5." in text(page(summary(ledger, "d")))
+    ledger.allocate("d", Budget("1"))
+    said = text(page(summary(ledger, "d")))
+    assert "The limit is ε = 3." in said
+    assert "The limit was lowered to ε 1 after more had been spent" in said
+
+
+def test_units_are_told_by_their_columns(tmp_path: Path) -> None:
+    found = summary(opened(tmp_path / "l.db"), "d")
+    for unit, told in (
+        ("('house', 'person')", "unit of “house, person”"),
+        ("house", "unit of “house”"),
+        ("(x", "“(x”"),
+    ):
+        contract = {**found.contract, "units": {"t": unit, "public": "(public)"}}
+        said = text(page(replace(found, contract=contract)))
+        assert told in said
+        assert "public" not in said
+
+
+def test_a_purpose_that_nobody_used_has_a_row(tmp_path: Path) -> None:
+    ledger = opened(tmp_path / "l.db")
+    ledger.allocate("d", Budget("0.5"), purpose="unused")
+    ledger.allocate("d", Budget("0.5"), purpose="between", analyst="ann")
+    assert list(cells(page(summary(ledger, "d"))))[1:] == ["between", "ann", "unused"]
+
+
+def test_every_decision_of_the_owner_is_told(tmp_path: Path) -> None:
+    ledger = opened(tmp_path / "l.db")
+    ledger.restrict("d", closed=True)
+    ledger.restrict("d", closed=False)
+    said = text(page(summary(ledger, "d")))
+    assert "let only accounts spend that the owner has opened" in said
+    assert "let any name below the account spend" in said
+
+
+def test_only_as_many_accounts_are_shown_as_a_page_holds(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["sfumato.ledger.summary"], "_ACCOUNTS_SHOWN", 4)
+    html = page(summary(ledger, "d"))
+    assert "4 of 5 accounts are shown" in text(html)
+    assert list(cells(html))[1:] == ["research", "ann", "not stated"]
 
 
 def test_another_language_is_refused(ledger: Ledger) -> None:

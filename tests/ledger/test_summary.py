@@ -10,7 +10,6 @@ import pytest
 from sfumato.errors import LedgerUnavailable
 from sfumato.ledger import Ledger
 from sfumato.ledger.store.base import COMMITTED, FORFEITED
-from sfumato.ledger.summary import paid as paid_by
 from sfumato.ledger.summary import summary
 from sfumato.privacy import Budget
 from tests.contracts.charges import contract, in_state, opened, paid, pure
@@ -50,7 +49,7 @@ def test_the_acts_of_the_owner_come_newest_first(ledger: Ledger) -> None:
 
 def test_charges_are_counted_by_account(ledger: Ledger) -> None:
     found = summary(ledger, "d")
-    assert [paid_by(found, each) for each in ("d", "d/research", "d/unstated", "d/unstated/owner")] == [3, 1, 2, 2]
+    assert [found.paid[each] for each in ("d", "d/research", "d/unstated", "d/unstated/owner")] == [3, 1, 2, 2]
     assert [each.scope.id for each in found.standings] == sorted(
         ["d", "d/research", "d/research/ann", "d/unstated", "d/unstated/owner"]
     )

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """One page for whoever answers for the data: self-contained, no script, everything escaped."""
 
+import ast
 import html
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import reduce
+from operator import add
 from pathlib import Path
 
 from sfumato.accounting.filter import Charge
@@ -13,7 +16,7 @@ from sfumato.exact.rounding import exp_up
 from sfumato.ledger.balance import units_text
 from sfumato.ledger.standing import Standing
 from sfumato.ledger.store.base import FORFEITED
-from sfumato.ledger.summary import Act, Released, Summary, paid
+from sfumato.ledger.summary import Act, Released, Summary
 from sfumato.ledger.tree import UNSTATED
 from sfumato.ledger.words import LANGUAGES
 from sfumato.privacy.budget import Budget
@@ -21,6 +24,9 @@ from sfumato.privacy.budget import Budget
 _STYLE = (Path(__file__).parent / "report.css").read_text(encoding="utf-8")
 # Beyond it the factor is a number that nobody can read.
 _READABLE = 20
+
+# What the owner switches on and off.
+_SWITCHES = ("sharing", "closed")
 
 Words = Mapping[str, str]
 
@@ -48,17 +54,21 @@ def page(found: Summary, language: str = "en") -> str:
 def _promise(found: Summary, words: Words) -> str:
     root = found.standings[0]
     assert root.limit is not None, "a dataset has a limit"
-    units = sorted(set(found.contract["units"].values()))
-    unit = " / ".join(words["row"] if each == "(row)" else words["units"].format(column=each) for each in units)
+    units = sorted(set(found.contract["units"].values()) - {"(public)"})
+    unit = " / ".join(
+        words["row"] if each == "(row)" else words["units"].format(column=_column(each)) for each in units
+    )
     lines = [
         _say(words, "protected", unit=unit, relation=words[str(found.contract["relation"])]),
-        _limit_in_words(root.limit, words),
-        _say(words, "spent", spent=_cost(root.spent, words)),
-        _say(words, "left", left=_left(root) or words["nothing"]),
+        _limit_in_words(found.bound, words),
     ]
-    if root.earlier and root.lifetime:
-        epsilon, delta = root.lifetime
-        lines.append(_say(words, "lifetime", epsilon=decimal_text(epsilon), delta=decimal_text(delta)))
+    if root.earlier:
+        lines.append(_say(words, "lifetime", periods=str(len(root.earlier) + 1), limit=_budget(root.limit)))
+        lines.append(_say(words, "spent-before", spent=_cost(_spent(root), words)))
+    elif found.bound != root.limit:
+        lines.append(_say(words, "lowered", limit=_budget(root.limit)))
+    lines.append(_say(words, "spent", spent=_cost(root.spent, words)))
+    lines.append(_say(words, "left", left=_left(root) or words["nothing"]))
     if root.sharing:
         lines.append(words["sharing"])
     if root.frozen:
@@ -83,6 +93,22 @@ def _gauge(root: Standing) -> str:
     return f'<div class="gauge"><i style="width:{float(1 - left) * 100:.1f}%"></i></div>'
 
 
+def _column(unit: str) -> str:
+    """The column of a unit as one reads it: several columns, or a way to them, are stored as a tuple."""
+    if not unit.startswith(("(", "[")):
+        return unit
+    try:
+        parts = ast.literal_eval(unit)
+    except (ValueError, SyntaxError):
+        return unit
+    return ", ".join(map(str, parts)) if isinstance(parts, tuple | list) else unit
+
+
+def _spent(standing: Standing) -> Charge:
+    """What an account has spent in all its periods."""
+    return reduce(add, (period.spent for period in standing.earlier), standing.spent)
+
+
 def _accounts(found: Summary, words: Words) -> str:
     rows = []
     for each in found.standings:
@@ -91,22 +117,28 @@ def _accounts(found: Summary, words: Words) -> str:
         shown = words["unstated"] if depth == 1 and name == UNSTATED else name
         limit = _budget(each.limit) if each.limit else words["bounded"]
         state = words["closed"] if each.frozen else words["open"]
-        cells = ("\u2003" * depth + shown, limit, _cost(each.spent, words), str(paid(found, each.scope.id)), state)
-        rows.append(cells)
-    header = [words[name] for name in ("account", "limit", "used", "charges", "state")]
-    return f"<h2>{words['accounts']}</h2>{_table(header, rows)}"
+        spent = (_cost(each.spent, words), _cost(_spent(each), words))
+        rows.append(("\u2003" * depth + shown, limit, *spent, str(found.paid.get(each.scope.id, 0)), state))
+    header = [words[name] for name in ("account", "limit", "used", "used-in-all", "charges", "state")]
+    notes = [words["shared-note"].format(count=found.shared)] if found.shared else []
+    if len(rows) < found.accounts:
+        notes.append(words["accounts-note"].format(shown=len(rows), all=found.accounts))
+    told = "".join(f"<p>{note}</p>" for note in notes)
+    return f"<h2>{words['accounts']}</h2>{told}{_table(header, rows)}"
 
 
 def _releases(found: Summary, words: Words) -> str:
     rows = [_release(each, words) for each in found.released]
     header = [words[name] for name in ("when", "who", "why", "what", "cost")]
-    note = words["released-note"].format(shown=len(rows), all=paid(found, found.standings[0].scope.id))
+    note = words["released-note"].format(shown=len(rows), all=found.charges)
     return f"<h2>{words['released']}</h2><p>{note}</p>{_table(header, rows)}"
 
 
 def _release(each: Released, words: Words) -> tuple[str, ...]:
     purpose = words["unstated"] if each.scope.purpose == UNSTATED else each.scope.purpose
     what = words[FORFEITED] if each.state == FORFEITED else each.statement or words["no-statement"]
+    if each.shared:
+        what = f"{what} {words['given-again']}"
     return each.at[:19].replace("T", " "), each.scope.analyst, purpose, what, _cost(each.cost, words)
 
 
@@ -118,7 +150,7 @@ def _acts(found: Summary, words: Words) -> str:
 def _act(act: Act, words: Words) -> str:
     kind = act.kind
     if kind == "policy":
-        kind = "policy-on" if act.body["sharing"] else "policy-off"
+        kind = next((f"{name}-{'on' if act.body[name] else 'off'}" for name in _SWITCHES if name in act.body), "policy")
     form = act.body.get("limit") or act.body.get("contract")
     limit = _budget(Budget(form["epsilon"], form["delta"])) if form else words["no-limit"]
     return words[f"act-{kind}"].format(

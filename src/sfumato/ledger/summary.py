@@ -3,34 +3,41 @@
 
 import json
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sfumato.accounting.filter import Charge
-from sfumato.ledger.balance import charge_from_json
+from sfumato.ledger.balance import balance_admits, charge_from_json
 from sfumato.ledger.books import unknown_account
+from sfumato.ledger.recall import sharers
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.standing import Standing, standing_of
-from sfumato.ledger.store.base import COMMITTED, FORFEITED, ChargeRow, Rows
+from sfumato.ledger.store.base import COMMITTED, FORFEITED, AccountRow, ChargeRow, Rows
 from sfumato.ledger.tree import Scope, lineage_of
 from sfumato.ledger.verify import Report, check
+from sfumato.privacy.budget import Budget
 
 # How many releases, and how many acts of the owner, a page shows.
 _SHOWN = 40
+_ACCOUNTS_SHOWN = 400
 _ENDINGS = ("commit", "share", "forfeit")
 _ACTS = ("account", "allocate", "refresh", "freeze", "thaw", "policy")
 
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """A question that was paid for. ``statement`` is its SQL, empty where the answer tells none."""
+    """A question that was paid for. ``statement`` is its SQL, empty where the answer tells none.
+
+    ``shared``: it was answered before, and only the accounts paid that had not.
+    """
 
     at: str
     scope: Scope
     statement: str
     cost: Charge
     state: str
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +52,21 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """One dataset. ``states`` counts charges by account and state; ``released`` and ``acts`` are
-    the latest, newest first."""
+    """One dataset. ``standings`` are those of the accounts that a page shows, ``accounts`` their number in all.
+
+    ``paid`` counts, by account, the charges that it paid in all its periods; what an account is
+    given again that paid for it already costs it nothing. ``charges`` are all of the dataset, of
+    which ``shared`` were answers given again. ``bound`` is what the limits promise over the lifetime
+    of the rows. ``released`` and ``acts`` are the latest, newest first.
+    """
 
     contract: Mapping[str, Any]
     standings: tuple[Standing, ...]
-    states: Mapping[tuple[str, str], int]
+    accounts: int
+    paid: Mapping[str, int]
+    charges: int
+    shared: int
+    bound: Budget
     released: tuple[Released, ...]
     acts: tuple[Act, ...]
     report: Report
@@ -73,24 +89,43 @@ def _gathered(rows: Rows, root: str, damage: list[str]) -> Summary:
         for entry in rows.entries(chain):
             if entry.kind in _ENDINGS or entry.kind in _ACTS:
                 from_journal.see(entry.at, entry.kind, json.loads(entry.body), rows)
-    accounts = {row.id: row for row in rows.accounts()}
+    accounts = {row.id: row for row in rows.accounts() if lineage_of(row.id)[0] == root}
     if root not in accounts:
         raise unknown_account(root)
-    mine = [each for each in accounts if each.split("/")[0] == root]
-    states: Counter[tuple[str, str]] = Counter()
-    for row, _ in rows.history():
-        if row.dataset == root:
-            states[row.account, row.state] += 1
-    released = [_released(rows, at, row) for at, row in reversed(from_journal.charges)]
+    paid, charges, shared = _paid(rows, root)
+    # an account of which only those below it are stored has a place in the page too
+    mine = sorted({above for each in accounts for above in lineage_of(each)})
     return Summary(
         json.loads(accounts[root].contract),
-        tuple(standing_of(Scope.of(each).lineage, accounts.get) for each in mine),
-        states,
-        tuple(released),
+        tuple(standing_of(lineage_of(each), accounts.get) for each in _shown(mine, paid)),
+        len(mine),
+        paid,
+        charges,
+        shared,
+        from_journal.bound(accounts[root]),
+        tuple(_released(rows, at, row) for at, row in reversed(from_journal.charges)),
         tuple(reversed(from_journal.acts)),
         check(rows, damage),
         from_journal.at,
     )
+
+
+def _paid(rows: Rows, root: str) -> tuple[Counter[str], int, int]:
+    """How many charges each account has paid; how many there were, and how many of them were shared answers."""
+    paid, charges, shared = Counter[str](), 0, 0
+    for row, _ in rows.history():
+        if row.dataset != root or row.state not in (COMMITTED, FORFEITED):
+            continue
+        source = rows.charge(row.source) if row.source else None
+        paid.update(sharers(row.account, source.account) if source else lineage_of(row.account))
+        charges, shared = charges + 1, shared + bool(row.source)
+    return paid, charges, shared
+
+
+def _shown(accounts: Sequence[str], paid: Mapping[str, int]) -> list[str]:
+    """The dataset, its purposes and the analysts who paid most, with those above them; not more than a page holds."""
+    first = sorted(accounts, key=lambda each: (each.count("/") > 1, -paid.get(each, 0), each))[:_ACCOUNTS_SHOWN]
+    return sorted({above for each in first for above in lineage_of(each)})
 
 
 class _Latest:
@@ -101,6 +136,8 @@ class _Latest:
         self.acts: deque[Act] = deque(maxlen=_SHOWN)
         self.at = ""
         self._root = root
+        # of the dataset: the limits that were in force in each period
+        self._limits: list[list[Budget]] = [[]]
 
     def see(self, at: str, kind: str, body: Mapping[str, Any], rows: Rows) -> None:
         if kind in _ENDINGS:
@@ -110,15 +147,34 @@ class _Latest:
                 self.at = at
             return
         named = body.get("account") or Scope(body["contract"]["dataset"] if "contract" in body else body["dataset"]).id
-        if Scope.of(named).root == self._root:
+        if lineage_of(named)[0] == self._root:
             self.acts.append(Act(at, kind, named, body))
             self.at = at
+        limit = body.get("limit") or body.get("contract")
+        if named == self._root and limit:
+            if kind == "refresh":
+                self._limits.append([])
+            self._limits[-1].append(Budget(limit["epsilon"], limit["delta"]))
+
+    def bound(self, root: AccountRow) -> Budget:
+        """What is promised over the lifetime of the rows: the limits of all periods together.
+
+        A closed period kept its last limit. In the present one, a limit that was lowered below what is
+        spent takes nothing back: then the largest that was in force counts.
+        """
+        *closed, present = self._limits
+        if balance_admits(root.gates, root.spent, root.held):
+            present = present[-1:]
+        bounds = [each[-1] for each in closed]
+        bounds.append(Budget(max(each.epsilon for each in present), max(each.delta for each in present)))
+        return Budget(sum(each.epsilon for each in bounds), sum(each.delta for each in bounds))
 
 
 def _released(rows: Rows, at: str, row: ChargeRow) -> Released:
     answer = rows.answer(row.question) if row.state == COMMITTED else None
     statement = _statement(answer.body) if answer else ""
-    return Released(at, Scope.of(row.account), statement, charge_from_json(json.loads(row.cost)), row.state)
+    cost = charge_from_json(json.loads(row.cost))
+    return Released(at, Scope.of(row.account), statement, cost, row.state, shared=bool(row.source))
 
 
 def _statement(body: bytes) -> str:
@@ -128,12 +184,3 @@ def _statement(body: bytes) -> str:
     except ValueError:
         return ""
     return str(form.get("statement", "")) if isinstance(form, dict) else ""
-
-
-def paid(found: Summary, account: str) -> int:
-    """How many charges an account and those below it have paid."""
-    return sum(
-        count
-        for (each, state), count in found.states.items()
-        if state in (COMMITTED, FORFEITED) and account in lineage_of(each)
-    )
