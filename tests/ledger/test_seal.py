@@ -88,7 +88,7 @@ def test_an_older_copy_put_in_place_of_the_file_is_refused(tmp_path: Path) -> No
     shutil.copy(tmp_path / "old.db", path)
     with pytest.raises(LedgerCorrupt, match="forgets what was spent") as refused:
         Ledger.open(path)
-    assert "the owner may remove" in refused.value.remedy
+    assert "sfumato ledger recover --accept-loss" in refused.value.remedy
     Path(f"{path}.head").unlink()
     Ledger.open(path).close()
 

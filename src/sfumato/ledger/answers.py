@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from sfumato.errors import AccountFrozen, BudgetExceeded, LedgerError, Refused, WrongUse
 from sfumato.ledger.binding import require_answer
 from sfumato.ledger.books import Books, require_open
+from sfumato.ledger.liveness import require_not_moved
 from sfumato.ledger.owner import Owner, readable
 from sfumato.ledger.recall import bound_answer, give, own_answer, shared_answer
 from sfumato.ledger.request import Ready, Request
@@ -121,12 +122,22 @@ class Answers(Owner):
                 with suppress(LedgerError):
                     self._write_tally(root)
 
+    def write_down(self) -> None:
+        """Writes down what was counted of every dataset; what cannot be written stays counted."""
+        for dataset in self._tally.datasets():
+            with suppress(LedgerError):
+                self._write_tally(dataset)
+
     def _write_tally(self, dataset: str) -> None:
         """Writes down what was counted, in an entry of its own."""
         counts = self._tally.take(dataset)
 
+        def unit(rows: Rows) -> None:
+            require_not_moved(rows, self._store.place)
+            write_tally(rows, dataset, counts)
+
         try:
-            self._write(lambda rows: write_tally(rows, dataset, counts))
+            self._write(unit)
         except BaseException:
             self._tally.give_back(dataset, counts)
             raise

@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sfumato.errors import LedgerCorrupt, LedgerIncomplete, LedgerUnavailable, WrongUse
-from sfumato.ledger.archive import lines, load
+from sfumato.ledger.archive import history, transfer
 from sfumato.ledger.seal import Head, Signer, write_durably
 from sfumato.ledger.spend import Ledger
-from sfumato.ledger.store.base import Rows, Store
+from sfumato.ledger.store.base import LOSS, Rows, Store
 from sfumato.ledger.store.hot_copy import hot_copy
 from sfumato.ledger.store.open import open_store
 from sfumato.ledger.store.open_mark import sync_folder
@@ -114,7 +114,7 @@ def _copied(place: str | Path, fresh: str) -> str:
     try:
         store = SQLite(fresh)
         try:
-            source.read(lambda rows: load(store, lines(rows)))
+            source.read(lambda rows: transfer(store, history(rows)))
         finally:
             store.close()
     finally:
@@ -130,7 +130,7 @@ def _restore_to_server(source: str, place: str, lacking: Sequence[str]) -> None:
         target = open_store(place)
         try:
             with _reading(work) as copy:
-                copy.read(lambda rows: load(target, lines(rows)))
+                copy.read(lambda rows: transfer(target, history(rows)))
         finally:
             target.close()
     finally:
@@ -145,6 +145,8 @@ def _working_copy(source: str, work: str, lacking: Sequence[str], place: str) ->
         # the file says that it was open, and its log is in it: that is what a backup is
         store = SQLite(work, create=False, accept_loss=True)
         try:
+            # it gets its name only when it is frozen
+            store.write(lambda rows: rows.put_about(LOSS, ""))
             if lacking:
                 freeze_all(Ledger(store), _LOST)
         finally:

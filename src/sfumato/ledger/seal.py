@@ -23,10 +23,11 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from sfumato.errors import LedgerCorrupt, LedgerUnavailable, WrongUse, shown
+from sfumato.errors import LedgerCorrupt, LedgerIncomplete, LedgerUnavailable, WrongUse, shown
 from sfumato.ledger.binding import account_digest, accounts_digest, digests_at
 from sfumato.ledger.journal import canonical_json, iso_time
 from sfumato.ledger.store.base import Rows, Store
+from sfumato.ledger.store.open_mark import WAY_OUT
 from sfumato.privacy.event import Json
 
 
@@ -154,15 +155,14 @@ class Beside:
         """Refuses a ledger that is behind the head that was left beside it.
 
         Raises:
-            LedgerCorrupt: it is; says how the owner overrides.
+            LedgerIncomplete: it is; says how the owner overrides.
         """
         head = self.head()
         found = store.read(lambda rows: list(head.differences(rows))) if head else []
         if found:
-            raise LedgerCorrupt(
+            raise LedgerIncomplete(
                 f"The ledger {shown(self._place)} forgets what was spent: {found[0]}.",
-                remedy="Restore the newest copy. If it is lost, the owner may remove the file "
-                f"{shown(self._head)}, and with it the promise about what this copy does not know.",
+                remedy=f"Restore the newest copy. If it is lost: {WAY_OUT}",
             )
 
     def keep(self, store: Store) -> None:

@@ -20,6 +20,7 @@ from sfumato.ledger.answers import Answers, write_tally
 from sfumato.ledger.balance import Balance, charge_from_text
 from sfumato.ledger.books import Books, balance_of
 from sfumato.ledger.closing import close_for, close_overdue, forfeit, void
+from sfumato.ledger.liveness import require_live
 from sfumato.ledger.owner import readable
 from sfumato.ledger.recall import bind, bound_answer, require_unanswered
 from sfumato.ledger.request import Ready, Request
@@ -74,6 +75,7 @@ class Ledger(Answers):
         self._beside = Beside(store.place) if store.exclusive else None
         try:
             if not store.read_only:
+                require_live(store)
                 self.require_newest()
                 self._recover()
         except BaseException:
@@ -86,10 +88,8 @@ class Ledger(Answers):
     ) -> "Ledger":
         """The ledger in a file, or behind a postgresql:// address; made if it is not there.
 
-        ``read_only``: for whoever may or will only look: it must be there, nothing of it is
-        changed, and what would change it raises ``LedgerReadOnly``. A file needs no write
-        access then, and a role of a server only SELECT. Only ``verify`` looks at the head that
-        lies beside a file.
+        ``read_only``: it must be there, nothing of it is changed, and what would change it raises
+        ``LedgerReadOnly``. It takes no write access, and only ``verify`` looks at the head beside it.
         """
         return cls(open_store(place, create=create, read_only=read_only), lease=lease)
 
@@ -101,8 +101,7 @@ class Ledger(Answers):
     def close(self) -> None:
         """Signs what is there, and lets another process have it."""
         try:
-            for dataset in self._tally.datasets():
-                self._write_tally(dataset)
+            self.write_down()
             if self._beside is not None and not self._store.read_only:
                 self._beside.keep(self._store)
         except (LedgerError, OSError):

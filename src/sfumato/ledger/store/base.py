@@ -25,6 +25,11 @@ ACTS = ("account", "allocate", "refresh", "freeze", "thaw", "policy")
 # executing -> committed | forfeited.
 RESERVED, EXECUTING, COMMITTED, FORFEITED, VOIDED = "reserved", "executing", "committed", "forfeited", "voided"
 
+# What a store notes of itself (``Rows.about``). While it is UNFINISHED (being filled), or has a LOSS that
+# the owner accepted and that is not in the journal yet, nobody charges in it; never again once it
+# has a SUCCESSOR.
+UNFINISHED, LOSS, SUCCESSOR, PREDECESSOR = "unfinished", "loss", "successor", "predecessor"
+
 
 class AccountRow(NamedTuple):
     """An account as stored. Texts are canonical JSON, or empty where there is none.
@@ -143,6 +148,14 @@ class Rows(Protocol):
         ``ahead`` makes reads that the unit will make again once it has the locks, and what it is
         given says nothing yet: a store that is far away asks for them together with the locks.
         """
+        ...
+
+    def about(self, name: str) -> str:
+        """What the store notes of itself under a name; empty if nothing."""
+        ...
+
+    def put_about(self, name: str, value: str) -> None:
+        """Notes something; empty: nothing any more."""
         ...
 
     def account(self, account_id: str) -> AccountRow | None: ...

@@ -171,7 +171,7 @@ class _Batches:
             self.shortfall = self._opening.shortfall(self.rows.entries_on_disk)
             if self.shortfall and not accept_loss:
                 raise incomplete(self._path, self.shortfall)
-            mark = self._opening.begin(self.rows.entries_on_disk)
+            mark = self._opening.begin(self.rows.entries_on_disk, self.shortfall)
             run("COMMIT")
             self._opening.begun(mark)
         except BaseException as error:
