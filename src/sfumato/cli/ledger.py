@@ -31,6 +31,8 @@ _ELSEWHERE = {
     "backup": "ledger_backup",
     "restore": "ledger_backup",
     "accept-server": "ledger_backup",
+    "rotate-key": "ledger_backup",
+    "follow-key": "ledger_backup",
     "export": "ledger_archive",
     "import": "ledger_archive",
     "migrate": "ledger_archive",

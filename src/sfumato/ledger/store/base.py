@@ -316,6 +316,10 @@ class Store(Protocol):
         """What the medium itself finds wrong: broken pages, indexes, constraints."""
         ...
 
+    def size(self) -> int:
+        """How many bytes it takes, about."""
+        ...
+
     def checkpoint(self) -> None:
         """Brings everything to where a copy of the main file alone finds it, if that means anything."""
         ...

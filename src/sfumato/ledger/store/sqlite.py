@@ -30,6 +30,7 @@ from sfumato.ledger.store.sqlite_file import (
     place_of,
     read_only,
     require_one_place,
+    size_of,
     unopenable,
     widen,
 )
@@ -104,6 +105,10 @@ class SQLite:
         """What SQLite finds wrong with the pages and the indexes."""
         found = self._apart(lambda: [str(row[0]) for row in self._connection.execute("PRAGMA integrity_check(10)")])
         return forgotten(self.shortfall) + ([] if found == ["ok"] else found)
+
+    def size(self) -> int:
+        """The bytes of the file and of its log."""
+        return size_of(self.place)
 
     def checkpoint(self) -> None:
         """Moves the write-ahead log into the file."""
