@@ -19,7 +19,7 @@ from sfumato.ledger.answers import Answers, write_tally
 from sfumato.ledger.balance import Balance, charge_from_text
 from sfumato.ledger.books import Books, balance_of
 from sfumato.ledger.closing import close_for, close_overdue, forfeit, void
-from sfumato.ledger.liveness import require_live
+from sfumato.ledger.liveness import lease_milliseconds, require_live
 from sfumato.ledger.owner import readable
 from sfumato.ledger.recall import bind, bound_answer, require_unanswered
 from sfumato.ledger.request import Ready, Request
@@ -68,7 +68,7 @@ class Ledger(Answers):
 
     def __init__(self, store: Store, *, lease: timedelta = LEASE, key: Key = None) -> None:
         super().__init__(store)
-        self._lease = int(lease / timedelta(milliseconds=1))
+        self._lease = lease_milliseconds(lease)
         # a lock for each question, held while it is charged and answered
         self.turns = Turns()
         self._beside = Beside(store.place, key) if store.exclusive else None
