@@ -2,6 +2,7 @@
 """The rows in memory and the rows on disk never disagree."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import apsw
 import pytest
@@ -21,6 +22,7 @@ from sfumato.ledger.store.base import (
 )
 from sfumato.ledger.store.rows import SqlRows
 from sfumato.ledger.store.sqlite_rows import SQLiteRows
+from tests.contracts.charges import opened, pure
 from tests.contracts.ledger_store import ACCOUNT, ANSWER, BELOW, CHARGE, KEY, another, chain_of
 
 
@@ -271,3 +273,17 @@ def test_the_clock_does_not_follow_the_one_on_the_wall(
     monkeypatch.setattr("time.time_ns", lambda: 0)
     monkeypatch.setattr("time.time", lambda: 0.0)
     assert before <= rows.now() < before + 60_000
+
+
+def test_failures_that_do_not_count_are_not_kept_in_memory(tmp_path: Path) -> None:
+    ledger = opened(tmp_path / "l.db")
+    rows = ledger.store._batches.rows
+    for number, reason in enumerate(["interrupted"] * 5 + ["engine"]):
+        charge = ledger.reserve(pure("0.01", str(number)))
+        ledger.execute(charge)
+        ledger.forfeit(charge, reason)
+    # what each question looks through: nothing, however many questions were interrupted
+    assert rows._charges.known == {}
+    assert [len(each.rows) for each in rows._failed.known.values()] == [1]
+    assert ledger.thaw("d") == 6
+    assert rows._failed.known == {}
