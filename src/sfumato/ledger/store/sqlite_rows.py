@@ -200,7 +200,7 @@ class SQLiteRows(SqlRows):
 
     def failed(self, dataset: str, analyst: str) -> list[ChargeRow]:
         found = self._failed.get(f"{dataset}\n{analyst}")
-        return list(found.rows) if found else []
+        return sorted(found.rows, key=attrgetter("chain", "seq")) if found else []
 
     def answer(self, question: str) -> AnswerRow | None:
         return self._answers.get(question) or self._tables.answer(question)
