@@ -50,6 +50,7 @@ class Tables(SQLiteRows):
     under_way = SqlRows.under_way
     overdue = SqlRows.overdue
     failures = SqlRows.failures
+    failed = SqlRows.failed
     answer = SqlRows.answer
     key = SqlRows.key
 

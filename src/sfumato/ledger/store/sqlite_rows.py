@@ -52,7 +52,8 @@ class Failed:
     def with_row(self, row: ChargeRow) -> "Failed":
         """With a failure as it is now."""
         others = tuple(each for each in self.rows if each.id != row.id)
-        return Failed((*others, row) if row.reason in COUNTED and not row.acknowledged else others)
+        counts = row.state == FORFEITED and row.reason in COUNTED and not row.acknowledged
+        return Failed((*others, row) if counts else others)
 
     def is_any(self) -> bool:
         """Whether there is one."""
@@ -176,9 +177,10 @@ class SQLiteRows(SqlRows):
         if known is not None and _fixed(known) != _fixed(row):
             row = known._replace(**{name: getattr(row, name) for name in CHANGEABLE})
         self._charges.put(row.id, row)
-        if row.state == FORFEITED:
-            key = _failed_key(row)
-            self._failed.put(key, (self._failed.get(key) or Failed()).with_row(row))
+        key = _failed_key(row)
+        failed = self._failed.get(key)
+        if failed or row.state == FORFEITED:
+            self._failed.put(key, (failed or Failed()).with_row(row))
         super().put_charge(row)
 
     def under_way(self, question: str) -> ChargeRow | None:
