@@ -28,6 +28,7 @@
             |   +-- LedgerIncomplete   it cannot be shown to hold all that was spent
             +-- LedgerUnavailable
             |   +-- LedgerMissing      the place holds no ledger, and none was to be made
+            |   +-- LedgerMoved        it was migrated, and charges elsewhere
             +-- InProgress         the same question is being answered right now
             +-- LeaseExpired       the charge was closed while its worker was away
 
@@ -254,6 +255,10 @@ class LedgerUnavailable(LedgerError):
 
 class LedgerMissing(LedgerUnavailable):
     """There is no ledger at the place, and none was to be made."""
+
+
+class LedgerMoved(LedgerUnavailable):
+    """The ledger was migrated to another place, and charges there only."""
 
 
 class InProgress(LedgerError):

@@ -284,7 +284,11 @@ def session_calls(session: sf.Session) -> dict[str, tuple[Callable[..., object],
     """Each method of a session, with arguments that are right."""
     price = {"epsilon": 1, "rho": None, "delta": None, "error": None, "max_epsilon": None}
     return {
-        "query": (session.query, {"sql": QUESTION, "parameters": None, "key": None, **price}),
+        "query": (
+            session.query,
+            {"sql": QUESTION, "parameters": None, "key": None, "stop": None, "time_limit": None, **price},
+        ),
+        "asking_as": (session.asking_as, {"analyst": "a", "purpose": "p"}),
         "preview": (session.preview, {"sql": QUESTION, "parameters": None, **price}),
         "diagnose": (session.diagnose, {"sql": QUESTION, "parameters": None, "epsilon": 1, "rho": None}),
         "table": (session.table, {"name": "t"}),
@@ -311,7 +315,7 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., object], dict[str, obje
         "Category": (partial(sf.Category, "a"), {"missing": None}),
         "Category's values": (lambda value: sf.Category(value), {"value": "a"}),
         "Text": (sf.Text, {"missing": None}),
-        "Local": (sf.Local, {"memory_limit": None, "threads": None, "time_limit": 1, "progress": None}),
+        "Local": (sf.Local, {"memory_limit": None, "threads": None, "time_limit": 1, "lanes": 1, "progress": None}),
         "Spark": (sf.Spark, {"master": "local[1]", "options": {}, "time_limit": 1}),
         "OnAverage": (sf.OnAverage, {"error": 1}),
         "col": (sf.col, {"name": "age"}),

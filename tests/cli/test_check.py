@@ -102,3 +102,12 @@ def test_it_says_whether_the_layouts_can_be_read(shell: Shell) -> None:
     shell.write("people.csv", "age,sex,born,job\n1,F,1960-01-01,clerk\n")
     ran = shell.run("check")
     assert (ran.code, "The prepared layout of table 'people' is stale" in ran.err) == (2, True)
+
+
+def test_it_lists_what_still_holds_rows_even_where_a_layout_is_stale(shell: Shell) -> None:
+    shell.configure('dataset = "shop"', 'dataset = "shop"\nprepared = "layouts"')
+    (shell.folder / "layouts").mkdir()
+    (shell.folder / "layouts" / "sfumato-people-1.parquet").write_bytes(b"rows")
+    ran = shell.run("check")
+    assert ran.code != 0
+    assert f"holds rows: layout, {shell.folder}/layouts/sfumato-people-1.parquet, 4 bytes" in ran.out

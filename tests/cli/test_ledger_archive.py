@@ -16,7 +16,7 @@ OLD = Path(__file__).parents[1] / "ledger" / "data" / "format-1.sqlite"
 def asked(shell: Shell) -> Shell:
     """A folder whose ledger has one answer, and an export of it."""
     shell.run("query", COUNT, "--epsilon", "1")
-    assert shell.run("ledger", "export", "--output", "out.jsonl").out == "6 lines\n"
+    assert shell.run("ledger", "export", "--output", "out.jsonl").out.startswith("7 lines, signed by ")
     return shell
 
 
@@ -56,12 +56,49 @@ def test_an_export_needs_its_folder(asked: Shell) -> None:
     assert asked.run("ledger", "export", "--output", "nowhere/out.jsonl").code == 2
 
 
-def test_migrate_copies_to_another_place_and_says_what_to_do(asked: Shell) -> None:
+def test_a_truncated_export_is_refused_and_no_fresh_budget_is_left(asked: Shell) -> None:
+    lines = (asked.folder / "out.jsonl").read_text().splitlines(keepends=True)
+    asked.write("out.jsonl", "".join(lines[:-1]))
+    asked.configure('ledger = "ledger.db"', 'ledger = "other.db"')
+    ran = asked.run("ledger", "import", "out.jsonl")
+    assert (ran.code, "has no closing line" in ran.err) == (3, True)
+    assert not (asked.folder / "other.db").exists()
+
+
+def test_an_import_is_compared_with_a_head_that_was_kept(asked: Shell) -> None:
+    asked.run("query", COUNT, "--epsilon", "2")
+    assert asked.run("ledger", "head", "--output", "kept.head").code == 0
+    asked.configure('ledger = "ledger.db"', 'ledger = "other.db"')
+    ran = asked.run("ledger", "import", "out.jsonl", "--head", "kept.head")
+    assert (ran.code, "this is an older copy" in ran.err) == (3, True)
+
+
+def test_migrate_moves_to_another_place_and_leaves_nothing_that_charges(asked: Shell) -> None:
+    before = asked.run("query", COUNT, "--epsilon", "1", "--format", "json").out
     ran = asked.run("ledger", "migrate", "--to", "copy.db")
-    assert "4 entries copied and verified; write ledger = 'copy.db' into sfumato.toml" in ran.out
-    assert "remove the old one" in ran.out
+    assert "6 entries moved and verified; write ledger = 'copy.db' into sfumato.toml" in ran.out
+    ran = asked.run("query", COUNT, "--epsilon", "0.5")
+    assert (ran.code, "LedgerMoved" in ran.err) == (3, True)
+    assert asked.run("ledger", "verify").code == 0
     asked.configure('ledger = "ledger.db"', 'ledger = "copy.db"')
     assert asked.run("ledger", "verify").code == 0
+    assert asked.run("query", COUNT, "--epsilon", "1", "--format", "json").out == before
+
+
+def test_recover_freezes_until_the_owner_has_decided(asked: Shell) -> None:
+    old = (asked.folder / "ledger.db").read_bytes()
+    asked.run("query", COUNT, "--epsilon", "2")
+    asked.write("ledger.db", "")
+    (asked.folder / "ledger.db").write_bytes(old)
+    ran = asked.run("query", COUNT, "--epsilon", "3")
+    assert (ran.code, "sfumato ledger recover --accept-loss" in ran.err) == (3, True)
+    assert asked.run("ledger", "recover", "--reason", "the disk died").code == 2
+    ran = asked.run("ledger", "recover", "--accept-loss", "--reason", "the disk died")
+    assert (ran.code, "forgets what was spent" in ran.out) == (0, True)
+    assert "is frozen" in asked.run("query", COUNT, "--epsilon", "3").err
+    assert asked.run("ledger", "thaw").code == 0
+    assert asked.run("query", COUNT, "--epsilon", "3").code == 0
+    assert "recover" in asked.run("ledger", "log").out
 
 
 @pytest.mark.parametrize("place", ["ledger.db", "./ledger.db", "link.db", "hard.db"])

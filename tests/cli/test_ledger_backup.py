@@ -69,3 +69,18 @@ def test_a_ledger_on_a_server_needs_a_key(asked: Shell, database: str) -> None:
 
 def test_a_ledger_in_a_file_has_no_server(asked: Shell) -> None:
     assert asked.run("ledger", "accept-server").code == 2
+
+
+def test_a_new_key_is_followed_by_whoever_has_pinned_the_old_one(asked: Shell) -> None:
+    known = ("--known", "known.json")
+    asked.run("ledger", "head", "--output", "1.head")
+    assert asked.run("ledger", "verify", "--head", "1.head", *known).code == 0
+    assert asked.run("ledger", "rotate-key", "--output", "handover").code == 0
+    asked.run("ledger", "head", "--output", "2.head")
+    assert asked.run("ledger", "verify", "--head", "2.head", *known).code == 3
+    assert asked.run("ledger", "follow-key", "handover", *known).code == 0
+    assert asked.run("ledger", "verify", "--head", "2.head", *known).code == 0
+    # a second time it is by a key that is pinned no more
+    assert asked.run("ledger", "follow-key", "handover", *known).code == 3
+    assert asked.run("ledger", "follow-key", "none", *known).code == 2
+    assert asked.run("ledger", "follow-key", "handover", "--known", "new.json").code == 2

@@ -124,7 +124,7 @@ def test_no_output_goes_to_data_a_layout_or_what_lies_beside_a_ledger(tmp_path: 
         "soft.json": "in the folder of prepared layouts",
         "elsewhere/../sfumato.toml": "this file itself",
         "l.db": "the ledger",
-        **{f"l.db{end}": f"the ledger's {end}" for end in (".key", ".head", ".lock", "-wal", "-shm")},
+        **{f"l.db{end}": f"the ledger's {end}" for end in (".key", ".head", ".lock", ".open", "-wal", "-shm")},
     }.items():
         with pytest.raises(WrongUse, match=rf"{name}' is declared in .*: it is {what}\."):
             require_outputs(str(config), str(tmp_path / name))

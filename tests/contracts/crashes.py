@@ -19,15 +19,17 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from enum import Enum
 from typing import Any
 
-from sfumato.errors import Failed, Refused, WrongUse
+from sfumato.errors import Failed, LedgerCorrupt, Refused, WrongUse
 from sfumato.ledger import Ledger, Request, verify
-from sfumato.ledger.store import postgres  # noqa: F401  # before the forks: an import takes longer than a round
+from sfumato.ledger.store import (
+    postgres,  # noqa: F401  # before the forks: an import takes longer than a round
+    postgres_server,
+)
 from sfumato.ledger.store.base import COMMITTED, FORFEITED
 from sfumato.privacy.budget import Budget
 from tests.contracts.charges import contract, pure
@@ -59,6 +61,11 @@ class Trial:
     mutant: str = Mutant.NONE.value
     files: bool = False
     lives: tuple[str, ...] = ()
+    # so many processes are stopped for a while in each round, and the others have to go on
+    stopped: int = 0
+    # what the limits of time on a server are in place of 5s: of all, and of waiting for a lock
+    patience: str = "5s"
+    lock_timeout: str = ""
 
     @property
     def on_server(self) -> bool:
@@ -120,6 +127,16 @@ def question_of(number: int) -> Request:
     )
 
 
+def hurry(trial: Trial) -> None:
+    """Sets the limits of time of this process."""
+    for name in ("WRITING", "END_STOPPED"):
+        setattr(postgres_server, name, getattr(postgres_server, name).replace("'5s'", f"'{trial.patience}'"))
+    if trial.lock_timeout:
+        waiting = f"'lock_timeout', '{trial.patience}'"
+        assert waiting in postgres_server.WRITING
+        postgres_server.WRITING = postgres_server.WRITING.replace(waiting, f"'lock_timeout', '{trial.lock_timeout}'")
+
+
 def work(trial: Trial, seed: int, first: int, out: int) -> None:
     """Asks until it is killed: some questions for the first time, some again."""
 
@@ -130,9 +147,14 @@ def work(trial: Trial, seed: int, first: int, out: int) -> None:
         dice = random.Random(seed * 1000 + number)
         while True:
             # an error releases nothing
-            with suppress(Refused, WrongUse, Failed):
+            try:
                 ask(ledger, question_of(dice.randrange(max(0, first - 40), first + 40)), release, Mutant(trial.mutant))
+            except LedgerCorrupt as error:
+                release("corrupt", type(error).__name__)  # nobody has paid for it: the witness complains
+            except (Refused, WrongUse, Failed):
+                pass
 
+    hurry(trial)
     ledger = trial.opened()
     for number in range(trial.threads):
         threading.Thread(target=loop, args=(number,), daemon=True).start()
@@ -170,9 +192,9 @@ def one_round(trial: Trial, number: int, dice: random.Random) -> list[list[str]]
         children.append(child)
     heard = dict.fromkeys(pipes, b"")
     # a worker needs some time to begin; half of the rounds end before much is done
-    end = time.monotonic() + (0.02 + dice.random() * trial.longest_ms / 1000)
-    while (left := end - time.monotonic()) > 0:
-        _hear(heard, select.select(list(heard), [], [], left)[0])
+    _listen(heard, 0.02 + dice.random() * trial.longest_ms / 1000)
+    if trial.stopped:
+        _stop_some(trial, dict(zip(pipes, children, strict=True)), heard, dice)
     for child in dice.sample(children, len(children)):
         os.kill(child, signal.SIGKILL)
     for child in children:
@@ -182,6 +204,30 @@ def one_round(trial: Trial, number: int, dice: random.Random) -> list[list[str]]
             pass
         os.close(pipe)
     return [line.split() for text in heard.values() for line in text.decode().splitlines()]
+
+
+def _listen(heard: dict[int, bytes], seconds: float) -> None:
+    """Takes what comes in this time."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        _hear(heard, select.select(list(heard), [], [], left)[0])
+
+
+def _stop_some(trial: Trial, workers: dict[int, int], heard: dict[int, bytes], dice: random.Random) -> None:
+    """Stops some processes, waits until each of the others has released something more, and lets them go on."""
+    some = dice.sample(sorted(workers), trial.stopped)
+    for pipe in some:
+        os.kill(workers[pipe], signal.SIGSTOP)
+    before = {pipe: len(heard[pipe]) for pipe in workers if pipe not in some}
+    end = time.monotonic() + 25
+    while any(len(heard[pipe]) == length for pipe, length in before.items()) and time.monotonic() < end:
+        _listen(heard, 0.02)
+    held = [pipe for pipe, length in before.items() if len(heard[pipe]) == length]
+    for pipe in some:
+        os.kill(workers[pipe], signal.SIGCONT)
+    _listen(heard, 0.02 + dice.random() * trial.longest_ms / 1000)
+    if held:
+        heard[held[0]] += b"stopped others\n"
 
 
 def _hear(heard: dict[int, bytes], pipes: list[int]) -> bool:

@@ -95,6 +95,24 @@ class LedgerStoreContract:
         put(store, ACCOUNT, CHARGE)
         return store
 
+    def test_what_a_store_notes_of_itself_is_kept(self, stores: Callable[[], Store]) -> None:
+        store = stores()
+        assert store.read(lambda rows: rows.about("n")) == ""
+        for value in ("one", "two", ""):
+            store.write(lambda rows, value=value: rows.put_about("n", value))
+            assert store.read(lambda rows: rows.about("n")) == value
+        store.write(lambda rows: rows.put_about("n", "kept"))
+
+        def undone(rows: Rows) -> None:
+            rows.put_about("n", "lost")
+            assert rows.about("n") == "lost"
+            raise Boom
+
+        with pytest.raises(Boom):
+            store.write(undone)
+        store.close()
+        assert stores().read(lambda rows: rows.about("n")) == "kept"
+
     def test_an_empty_store_holds_nothing(self, stores: Callable[[], Store]) -> None:
         store = stores()
 

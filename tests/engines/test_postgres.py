@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.engines import duckdb as duckdb_room
 from sfumato.engines import postgres as room
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.postgres import ServerFailed, fill, served
@@ -179,8 +180,8 @@ def test_all_tables_of_a_question_are_of_one_moment(url, monkeypatch):
         honest(*arguments)
 
     monkeypatch.setattr(room, "_copy", slow)
-    # the snapshot is of the first statement that reads; both tables have a row more, not three
-    assert both(url) == 4
+    # the snapshot is of before the first table is read; neither table has a row more
+    assert both(url) == 2
     # three rows of each by now; without a snapshot the second table has two rows more, the first one
     monkeypatch.setattr(room, "_SNAPSHOT", "BEGIN")
     assert both(url) == (3 + 1) + (3 + 2)
@@ -305,7 +306,8 @@ def test_trouble_with_the_server_is_one_message_and_the_cost_stays_spent(url, tm
     execute(url, "CREATE TABLE t (v int)", "INSERT INTO t VALUES (1)")
     table = sf.Table(url, columns={"v": sf.Integer(0, 9)}, table="t")
     with sf.connect({"t": table}, dataset="d", budget=sf.Budget(1), ledger=tmp_path / "l.db") as session:
-        honest = room._copy
+        place = (duckdb_room, "fill") if "TABLE" in trouble else (room, "_copy")
+        honest = getattr(*place)
 
         def late(*arguments):
             execute(url, trouble)
@@ -313,7 +315,7 @@ def test_trouble_with_the_server_is_one_message_and_the_cost_stays_spent(url, tm
             execute(url, *([f"INSERT INTO t VALUES ('{CANARY}')"] if "ALTER" in trouble else []))
             honest(*arguments)
 
-        monkeypatch.setattr(room, "_copy", late)
+        monkeypatch.setattr(*place, late)
         with pytest.raises(EngineFailed) as failure:
             session.query("SELECT SUM(v) AS s FROM t", epsilon=1)
         assert session.budget.left == 0
@@ -330,3 +332,115 @@ def test_a_copy_ends_when_the_time_is_over(url):
         connection.execute(table.empty)
         with pytest.raises(ServerFailed):
             fill(connection, [(table, ["v"])], lambda: False)
+
+
+# --- what it is when it is asked -----------------------------------------------------------------
+
+SUM = "SELECT SUM(v) AS s FROM t"
+
+
+def session(url, folder):
+    """A session over the table t."""
+    table = sf.Table(url, columns={"v": sf.Integer(0, 9)}, table="t")
+    return sf.connect({"t": table}, dataset="d", budget=sf.Budget(10**6), ledger=folder / "l.db")
+
+
+FOREIGN = ("CREATE FOREIGN DATA WRAPPER w", "CREATE SERVER s FOREIGN DATA WRAPPER w")
+CHANGES = {
+    "gone": (["DROP TABLE t"], InvalidSource),
+    "a view": (["DROP TABLE t", "CREATE VIEW t AS SELECT 1 / (v - 1) AS v FROM (VALUES (1)) AS u(v)"], InvalidSource),
+    "another type": (["ALTER TABLE t ALTER v TYPE interval USING NULL"], InvalidDeclaration),
+    "a column less": (["ALTER TABLE t DROP v"], InvalidDeclaration),
+    "a foreign child": ([*FOREIGN, "CREATE FOREIGN TABLE p () INHERITS (t) SERVER s"], InvalidSource),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_table_is_looked_at_again_before_the_charge(url, tmp_path, change):
+    execute(url, "CREATE TABLE t (v int)", "INSERT INTO t VALUES (1), (2)")
+    statements, kind = CHANGES[change]
+    try:
+        with session(url, tmp_path) as asked:
+            execute(url, *statements)
+            with pytest.raises(kind, match="has changed since the session was opened") as refused:
+                asked.query(SUM, epsilon=1)
+            assert asked.budget.left == 10**6 and asked.budget.reserved == "0"
+            assert refused.value.remedy
+    finally:
+        execute(url, "DROP FOREIGN DATA WRAPPER IF EXISTS w CASCADE")
+
+
+def test_a_table_of_another_type_that_fits_is_read_as_it_is(url, tmp_path):
+    execute(url, "CREATE TABLE t (v int)", "INSERT INTO t VALUES (1), (2)")
+    with session(url, tmp_path) as asked:
+        execute(url, "ALTER TABLE t ALTER v TYPE text", "INSERT INTO t VALUES ('x'), ('4')")
+        assert asked.query(SUM, epsilon=10_000).rows == [[7]]
+
+
+def test_a_shape_that_is_not_looked_at_in_the_snapshot_is_noticed(url, tmp_path, monkeypatch):
+    def answer(folder):
+        folder.mkdir()
+        execute(url, "DROP TABLE IF EXISTS t", "CREATE TABLE t (v int)", "INSERT INTO t VALUES (1)")
+        with session(url, folder) as asked:
+            honest = duckdb_room.fill
+
+            def late(*arguments):
+                execute(url, "ALTER TABLE t ALTER v TYPE text", "INSERT INTO t VALUES ('2')")
+                honest(*arguments)
+
+            monkeypatch.setattr(duckdb_room, "fill", late)
+            try:
+                return asked.query(SUM, epsilon=10_000).rows
+            except EngineFailed:
+                return None
+            finally:
+                monkeypatch.setattr(duckdb_room, "fill", honest)
+
+    # one row among texts that is no number would decide; so what is another type is not read at all
+    assert answer(tmp_path / "one") is None
+    monkeypatch.setattr(room, "_require_same", lambda source, tables: None)
+    assert answer(tmp_path / "other") == [[3]]
+
+
+def test_nothing_changes_the_shape_of_a_table_while_it_is_read(url, tmp_path, monkeypatch):
+    execute(url, "CREATE TABLE t (v int)", "INSERT INTO t VALUES (1)")
+    refused = []
+    honest = room._copy
+
+    def slow(*arguments):
+        for change in ("DROP TABLE t", "ALTER TABLE t ALTER v TYPE text"):
+            with pytest.raises(psycopg.errors.LockNotAvailable):
+                execute(url, "SET lock_timeout = '50ms'", change)
+            refused.append(change)
+        honest(*arguments)
+
+    monkeypatch.setattr(room, "_copy", slow)
+    with session(url, tmp_path) as asked:
+        assert asked.query(SUM, epsilon=10_000).rows == [[1]]
+    assert len(refused) == 2
+
+
+def test_a_cast_that_somebody_has_defined_is_not_called(url):
+    failing = "CREATE FUNCTION told(mood) RETURNS text LANGUAGE sql AS $$ SELECT (1 / 0)::text $$"
+    execute(url, "DROP TYPE IF EXISTS mood CASCADE", "CREATE TYPE mood AS ENUM ('sad')", "CREATE TABLE t (v mood)")
+    table = sf.Table(url, columns={"v": sf.Category("sad")}, table="t")
+    DuckDB({"t": table}).close()
+    execute(url, failing, "CREATE CAST (mood AS text) WITH FUNCTION told(mood)")
+    try:
+        with pytest.raises(InvalidDeclaration, match="a type of its own"):
+            DuckDB({"t": table})
+    finally:
+        execute(url, "DROP TYPE mood CASCADE")
+
+
+def test_a_name_means_the_same_table_whatever_comes_before_it(url, tmp_path):
+    execute(url, "CREATE TABLE t (v int)", "INSERT INTO t VALUES (1)", "DROP SCHEMA IF EXISTS sfumato CASCADE")
+    try:
+        with session(url, tmp_path) as asked:
+            # "$user" comes before public in the search path of everybody
+            execute(url, "CREATE SCHEMA sfumato", "CREATE TABLE sfumato.t AS SELECT 9 AS v")
+            assert asked.query(SUM, epsilon=10_000).rows == [[1]]
+        with session(url, tmp_path) as asked:
+            assert asked.query("SELECT SUM(v) + 0 AS s FROM t", epsilon=20_000).rows == [[9]]
+    finally:
+        execute(url, "DROP SCHEMA sfumato CASCADE")

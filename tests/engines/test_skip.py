@@ -176,6 +176,7 @@ def test_a_wrong_stored_test_is_noticed(ask, monkeypatch, mutant):
     assert not all(found)
 
 
+@settings(deadline=None)
 @given(data=st.data())
 def test_runs_of_many_codes_are_those_of_all_of_them(data):
     column = Column("n", sf.Integer(-900, 900))
@@ -194,6 +195,53 @@ def test_what_is_computed_of_many_codes_is_not_asked_of_what_is_stored():
     for column, expected in ((many, None), (few, [(0, 10)])):
         doubled = Arithmetic(Operation.MULTIPLY, Field(column), Constant(2))
         assert passing(Compare(Comparison.LT, doubled, Constant(21)), column.type) == expected
+
+
+def many(count):
+    """Statements' tests of one column that have many constants: a chain, lists, a nest."""
+    column = Column("n", sf.Integer(0, 10**6))
+    field = Field(column)
+    chain = tuple(Compare(Comparison.EQ, field, Constant(1000 * each)) for each in range(count))
+    ranges = tuple(
+        And((Compare(Comparison.GE, field, Constant(7 * each)), Compare(Comparison.LT, field, Constant(7 * each + 3))))
+        for each in range(count)
+    )
+    nest = chain[0]
+    for each in chain[1:100]:
+        nest = Or((And((Not(nest), each)), each))
+    listed = Member(field, tuple(range(0, 3 * count, 3)))
+    return column.type, [Or(chain), And(tuple(map(Not, chain))), Or(ranges), nest, And((listed, Not(listed)))]
+
+
+def test_a_test_of_many_constants_takes_steps_in_proportion_to_them(monkeypatch):
+    calls = []
+    honest = skip.evaluate
+    monkeypatch.setattr(skip, "evaluate", lambda test, lookup: calls.append(1) or honest(test, lookup))
+    for place in range(5):
+        counted = []
+        for count in (200, 400):
+            kind, tests = many(count)
+            del calls[:]
+            passing(tests[place], kind)
+            counted.append(len(calls))
+        assert counted[1] <= 2 * counted[0] + 10, place
+        assert counted[1] <= 6 * 2 * 400
+
+
+def test_a_test_that_is_evaluated_at_too_many_codes_is_left_where_it_is(monkeypatch):
+    column = Column("n", sf.Integer(0, 999))
+    doubled = Arithmetic(Operation.MULTIPLY, Field(column), Constant(2))
+    tests = tuple(Compare(Comparison.EQ, doubled, Constant(2 * each)) for each in range(4))
+    assert passing(Or(tests[:2]), column.type) == [(0, 1)]
+    assert passing(Or(tests), column.type) is None
+    monkeypatch.setattr(skip, "_STEPS", 2**20)
+    assert passing(Or(tests), column.type) == [(0, 3)]
+
+
+def test_what_is_no_truth_everywhere_is_left_where_it_is():
+    column = Column("b", sf.Integer(0, 3))
+    assert passing(Not(Field(column)), column.type) is None
+    assert passing(Or((Field(column), Compare(Comparison.EQ, Field(column), Constant(1)))), column.type) is None
 
 
 # --- where in a relation ---------------------------------------------------------------------

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A ledger carried elsewhere as lines is the same ledger; an edited line is none."""
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from sfumato.errors import LedgerCorrupt, WrongUse
-from sfumato.ledger import Ledger, verify
+from sfumato.errors import LedgerCorrupt, LedgerUnavailable, WrongUse
+from sfumato.ledger import Head, Ledger, verify
+from sfumato.ledger import archive as room
 from sfumato.ledger.archive import lines, load
 from sfumato.ledger.seal import Signer
 from sfumato.ledger.store.base import Counts, Rows
@@ -40,8 +42,15 @@ def ledger(tmp_path: Path) -> Ledger:
 
 
 def archive(ledger: Ledger) -> list[str]:
-    """Its lines."""
-    return ledger.store.read(lambda rows: list(lines(rows)))
+    """Its lines, signed with the key beside it."""
+    head = sealed(ledger)
+    return ledger.store.read(lambda rows: list(lines(rows, head)))
+
+
+def sealed(ledger: Ledger, key: str = "") -> Head:
+    """The present head."""
+    signer = Signer(key or f"{ledger.store.place}.key")
+    return ledger.store.read(lambda rows: signer.sign(ledger.store.identity, rows))
 
 
 def everything(rows: Rows) -> list[object]:
@@ -98,15 +107,90 @@ def test_an_edited_archive_is_refused_and_leaves_the_store_empty(ledger: Ledger,
     assert load(store, old) == verify(ledger).entries
 
 
-def test_the_end_of_an_archive_may_be_missing_unnoticed_and_a_head_tells(ledger: Ledger, tmp_path: Path) -> None:
-    head = ledger.store.read(lambda rows: Signer(tmp_path / "key").sign("x", rows))
+def test_a_truncated_archive_is_refused(ledger: Ledger, tmp_path: Path) -> None:
+    """Cut after each line: each is refused, and leaves the store empty."""
+    whole, store = archive(ledger), SQLite(tmp_path / "copy.db")
+    for end in range(1, len(whole)):
+        with pytest.raises(LedgerCorrupt, match="has no closing line"):
+            load(store, whole[:end])
+    assert store.read(lambda rows: rows.counts()) == Counts(0, 0, 0, 0, 0, 0)
+
+
+def test_a_truncated_archive_with_its_closing_line_is_refused(ledger: Ledger, tmp_path: Path) -> None:
+    whole, store = archive(ledger), SQLite(tmp_path / "copy.db")
+    for end in range(1, len(whole) - 1):
+        with pytest.raises(LedgerCorrupt):
+            load(store, [*whole[:end], whole[-1]])
+
+
+def test_a_reader_that_counted_nothing_and_asked_for_no_end_would_be_noticed(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, cut = archive(ledger), archive(ledger)[:9]
+    monkeypatch.setattr(room, "_end", lambda form, filled: Head.from_text(form["head"]))
+    monkeypatch.setattr(room, "_strangers", lambda *_: iter(()))
     store = SQLite(tmp_path / "copy.db")
-    load(store, archive(ledger)[:-1])
+    load(store, [*cut, whole[-1]])
+    monkeypatch.setattr(room, "_UNCLOSED", 2)
+    monkeypatch.setattr(room, "_FORMAT", 0)
+    load(SQLite(tmp_path / "other.db"), cut)
+
+
+def test_an_end_of_another_archive_is_refused(ledger: Ledger, tmp_path: Path) -> None:
+    whole = archive(ledger)
+    other = opened(tmp_path / "other.db")
+    for number in range(5):
+        in_state(other, "voided", f"q{number}")
+    end = json.loads(whole[-1])
+    end["end"]["head"] = sealed(other).to_text()
+    with pytest.raises(LedgerCorrupt, match="it was rewritten, or is another ledger"):
+        load(SQLite(tmp_path / "copy.db"), [*whole[:-1], json.dumps(end)])
+
+
+def test_an_older_end_of_the_same_ledger_is_refused(ledger: Ledger, tmp_path: Path) -> None:
+    old = json.loads(archive(ledger)[-1])["end"]["head"]
+    paid(ledger, pure("0.1", "more"))
+    whole = archive(ledger)
+    end = json.loads(whole[-1])
+    end["end"]["head"] = old
+    with pytest.raises(LedgerCorrupt, match="does not end where its own head says"):
+        load(SQLite(tmp_path / "copy.db"), [*whole[:-1], json.dumps(end)])
+
+
+def test_an_archive_that_lacks_what_a_kept_head_knows_is_refused(ledger: Ledger, tmp_path: Path) -> None:
+    old, early = archive(ledger), sealed(ledger)
+    paid(ledger, pure("0.1", "more"))
+    late, store = sealed(ledger), SQLite(tmp_path / "copy.db")
+    with pytest.raises(LedgerCorrupt, match="this is an older copy"):
+        load(store, old, [late])
+    with pytest.raises(LedgerCorrupt, match="signed by another key"):
+        load(store, old, [sealed(ledger, str(tmp_path / "stranger"))])
+    assert load(store, archive(ledger), [early, late]) == verify(ledger).entries
+
+
+def test_an_archive_of_format_1_needs_a_kept_head(ledger: Ledger, tmp_path: Path) -> None:
+    first = ['{"sfumato-archive":1}', *archive(ledger)[1:-1]]
+    with pytest.raises(LedgerCorrupt, match="does not tell where it ends"):
+        load(SQLite(tmp_path / "copy.db"), first)
+    with pytest.raises(LedgerCorrupt, match="this is an older copy"):
+        load(SQLite(tmp_path / "copy2.db"), first[:-1], [sealed(ledger)])
+    assert load(SQLite(tmp_path / "copy3.db"), first, [sealed(ledger)]) == verify(ledger).entries
+
+
+def test_a_store_whose_import_did_not_end_charges_nothing(ledger: Ledger, tmp_path: Path) -> None:
+    store = SQLite(tmp_path / "copy.db")
+    with pytest.raises(LedgerCorrupt):
+        load(store, archive(ledger)[:-1])
     store.close()
-    assert verify(Ledger.open(tmp_path / "copy.db"), [head]).problems != ()
+    with pytest.raises(LedgerUnavailable, match="an import was not finished"):
+        Ledger.open(tmp_path / "copy.db")
+    store = SQLite(tmp_path / "copy.db")
+    load(store, archive(ledger))
+    store.close()
+    assert verify(Ledger.open(tmp_path / "copy.db")).problems == ()
 
 
-@pytest.mark.parametrize("content", [[], [""], ["{}"], ['{"sfumato-archive":2}'], ["[]"], ["nonsense"]])
+@pytest.mark.parametrize("content", [[], [""], ["{}"], ['{"sfumato-archive":3}'], ["[]"], ["nonsense"]])
 def test_what_is_no_archive_is_refused(tmp_path: Path, content: list[str]) -> None:
     with pytest.raises(WrongUse, match="no archive of a ledger"):
         load(SQLite(tmp_path / "l.db"), content)

@@ -14,7 +14,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from sfumato.errors import LedgerCorrupt, LedgerUnavailable, WrongUse
 from sfumato.ledger import Ledger, verify
 from sfumato.ledger.seal import Head, Signer, write_durably
-from tests.contracts.charges import opened, paid, pure
+from sfumato.privacy.budget import Budget
+from tests.contracts.charges import contract, opened, paid, pure
 
 
 def signed(ledger: Ledger, key: Path) -> Head:
@@ -88,7 +89,7 @@ def test_an_older_copy_put_in_place_of_the_file_is_refused(tmp_path: Path) -> No
     shutil.copy(tmp_path / "old.db", path)
     with pytest.raises(LedgerCorrupt, match="forgets what was spent") as refused:
         Ledger.open(path)
-    assert "the owner may remove" in refused.value.remedy
+    assert "sfumato ledger recover --accept-loss" in refused.value.remedy
     Path(f"{path}.head").unlink()
     Ledger.open(path).close()
 
@@ -147,3 +148,22 @@ def test_the_same_key_signs_the_same_way(tmp_path: Path) -> None:
     head = signed(opened(tmp_path / "l.db"), tmp_path / "key")
     with pytest.raises(LedgerCorrupt):
         Head.from_text(replace(head, identity="other").to_text())
+
+
+def test_a_key_may_lie_elsewhere_or_come_from_a_function(tmp_path: Path) -> None:
+    pem = tmp_path / "elsewhere" / "key"
+    pem.parent.mkdir()
+    public = Signer(pem).public_key
+    for number, key in enumerate((pem, pem.read_bytes)):
+        ledger = Ledger.open(tmp_path / f"{number}.db", key=key)
+        ledger.adopt(contract(Budget(1)), Budget(1))
+        ledger.close()
+        assert not (tmp_path / f"{number}.db.key").exists()
+        head = Head.from_text((tmp_path / f"{number}.db.head").read_text())
+        assert head.public_key == public
+        Ledger.open(tmp_path / f"{number}.db", key=key).close()
+
+
+def test_a_function_that_gives_no_key_is_said_so() -> None:
+    with pytest.raises(WrongUse, match="What the function gives"):
+        Signer(lambda: b"none")

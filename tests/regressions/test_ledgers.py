@@ -42,11 +42,11 @@ def elsewhere(path):
 
 
 def test_a_second_connect_does_not_let_another_process_in(tmp_path):
-    with open_session(tmp_path), pytest.raises(LedgerBusy):
-        open_session(tmp_path)
     with open_session(tmp_path):
+        open_session(tmp_path).close()
+        assert elsewhere(tmp_path / "l.db") == "busy"
         with pytest.raises(LedgerBusy):
-            open_session(tmp_path)
+            Ledger.open(tmp_path / "l.db")
         assert elsewhere(tmp_path / "l.db") == "busy"
 
 

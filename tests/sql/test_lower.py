@@ -283,7 +283,7 @@ DEEP = {
     "twice": "WITH a0 AS (SELECT user_id FROM events GROUP BY user_id)"
     + "".join(f", a{n + 1} AS (SELECT p.user_id FROM a{n} p JOIN a{n} q ON p.user_id = q.user_id)" for n in range(40))
     + " SELECT COUNT(*) FROM a40",
-    "long": "x" * 100_001,
+    "long": "x" * 40_001,
 }
 
 

@@ -2,6 +2,8 @@
 """One SELECT, or a refusal that shows where."""
 
 import logging
+import sys
+from pathlib import Path
 
 import pytest
 import sqlglot
@@ -9,7 +11,8 @@ from sqlglot import exp
 
 from sfumato.errors import SqlSyntaxError, UnsupportedSql
 from sfumato.sql import parse as parsing
-from sfumato.sql.parse import built, parse
+from sfumato.sql.parse import _MOST_NODES, _SHORT, _size, _statements, built, parse
+from tests.contracts.people import session
 
 
 @pytest.mark.parametrize(
@@ -136,3 +139,57 @@ def test_a_tree_that_lacks_a_part_is_refused():
 def test_a_copy_is_given_of_a_tree():
     tree = exp.select("1")
     assert built(tree) == tree and built(tree) is not tree
+
+
+def sized(count: int) -> str:
+    """A statement of so many comparisons, each of five nodes."""
+    return "SELECT COUNT(*) FROM people WHERE " + " OR ".join(f"age = {each * 1000}" for each in range(count))
+
+
+def test_a_statement_of_too_many_parts_is_refused_by_its_size_alone() -> None:
+    parse(sized(650))
+    for text in (sized(720), sized(2400)):
+        with pytest.raises(UnsupportedSql, match="3,500 parts"):
+            parse(text)
+    with pytest.raises(UnsupportedSql, match="3,500 parts"):
+        built(_statements(sized(720))[0])
+    # a list is one node a value
+    parse(f"SELECT COUNT(*) FROM people WHERE age IN ({', '.join(str(each) for each in range(3400))})")
+
+
+def test_what_with_repeats_counts_as_often_as_it_is_read() -> None:
+    def repeated(times: int) -> str:
+        arms = " UNION ALL ".join(["SELECT age FROM a"] * times)
+        listed = " OR ".join(f"age = {each}" for each in range(100))
+        return f"WITH a AS (SELECT * FROM people WHERE {listed}) SELECT COUNT(*) FROM ({arms}) AS u"
+
+    parse(repeated(5))
+    with pytest.raises(UnsupportedSql, match="3,500 parts"):
+        parse(repeated(9))
+
+
+def test_a_short_text_has_few_parts() -> None:
+    texts = ["SELECT " + "1," * 480 + "1 FROM t", "SELECT COUNT(*) FROM t WHERE " + "a=1 OR " * 130 + "a=1"]
+    for text in texts:
+        assert len(text) <= _SHORT
+        assert _size(_statements(text)[0], {}) <= _MOST_NODES
+
+
+def test_a_statement_within_the_limits_is_planned_in_few_steps(tmp_path: Path) -> None:
+    # the seconds are the benchmark's; here is what they are made of
+    calls = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    counted = []
+    with session(tmp_path) as asking:
+        for comparisons in (100, 400):
+            asking.preview(sized(comparisons), epsilon=1)
+            calls = 0
+            sys.setprofile(count)
+            asking.preview(sized(comparisons), epsilon=1)
+            sys.setprofile(None)
+            counted.append(calls)
+    assert counted[1] <= 5 * counted[0]

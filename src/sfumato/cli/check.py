@@ -10,6 +10,7 @@ import click
 
 from sfumato.cli.options import config
 from sfumato.engines.duckdb import DuckDB
+from sfumato.engines.leftovers import held_rows
 from sfumato.engines.prepared import Prepared
 from sfumato.errors import InvalidConfig, LedgerMissing
 from sfumato.ledger.spend import Ledger
@@ -22,9 +23,11 @@ from sfumato.query.load import Declarations, read_declarations
 def command(config: str) -> None:
     """Check the declarations, that data and prepared layouts can be read, and that the ledger agrees.
 
-    Nothing is charged and no ledger is made.
+    Nothing is charged and no ledger is made. Lists first what holds rows besides the data.
     """
     declared = read_declarations(config)
+    for each in held_rows(declared.prepared):
+        click.echo(f"holds rows: {each.what}, {each.path}, {each.size:,} bytes")
     with _owners_log():
         engine = DuckDB(declared.dataset.tables)
         try:

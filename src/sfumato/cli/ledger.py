@@ -30,11 +30,18 @@ _ELSEWHERE = {
     "backup": "ledger_backup",
     "restore": "ledger_backup",
     "accept-server": "ledger_backup",
+    "rotate-key": "ledger_backup",
+    "follow-key": "ledger_backup",
     "export": "ledger_archive",
     "import": "ledger_archive",
     "migrate": "ledger_archive",
+    "recover": "ledger_archive",
     "report": "ledger_archive",
 }
+
+signing_key = click.option(
+    "--key", type=click.Path(dir_okay=False), help="The signing key [default: beside the ledger]."
+)
 
 
 class _Ledger(click.Group):
@@ -123,14 +130,14 @@ def _require_same(place: str, identity: str, pinned: Pin | None, pins: Known) ->
 @command.command("head")
 @config
 @click.option("--output", required=True, type=click.Path(dir_okay=False), help="Where to write it: keep it elsewhere.")
-@click.option("--key", type=click.Path(dir_okay=False), help="The signing key [default: beside the ledger].")
+@signing_key
 def head(config: str, output: str, key: str | None) -> None:
     """Sign what every chain ends with now, for 'verify --head'."""
     require_outputs(config, output)
     if key is not None and is_same(Path(key), Path(output)):
         raise WrongUse(f"{output!r} is the key that signs.", remedy="Write the head to another path.")
     with opened(config) as (ledger, _):
-        signer = Signer(key or _default_key(ledger))
+        signer = Signer(key or default_key(ledger))
         signed = ledger.store.read(lambda rows: signer.sign(ledger.store.identity, rows))
     write_file(output, signed.to_text().encode())
     click.echo(f"public key {signed.public_key}")
@@ -161,7 +168,8 @@ def log(config: str, form: str, last: int | None) -> None:
         ledger.store.read(show)
 
 
-def _default_key(ledger: Ledger) -> str:
+def default_key(ledger: Ledger) -> str:
+    """The key that lies beside a ledger in a file."""
     if not ledger.store.exclusive:
         raise WrongUse("A ledger on a server has no folder for a key.", remedy="Name the file with --key.")
     return f"{ledger.store.place}.key"

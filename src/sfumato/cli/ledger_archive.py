@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato ledger export|import|migrate|report``: what leaves a ledger, and what enters one."""
+"""``sfumato ledger export|import|migrate|recover|report``: what leaves a ledger, and what enters one."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
 
-from sfumato.cli.ledger import opened, reading
+from sfumato.cli.ledger import default_key, opened, read_head, reading, signing_key
 from sfumato.cli.options import config, require_outputs, write_file
-from sfumato.errors import WrongUse
+from sfumato.errors import LedgerCorrupt, WrongUse
 from sfumato.ledger.archive import lines, load
+from sfumato.ledger.migrate import migrate
+from sfumato.ledger.recover import recover
 from sfumato.ledger.report import page
+from sfumato.ledger.seal import Head, Signer
 from sfumato.ledger.store.base import Rows
 from sfumato.ledger.store.open import open_store
 from sfumato.ledger.summary import summary
@@ -23,48 +26,72 @@ from sfumato.query.load import read_declarations
 @click.command("export")
 @config
 @click.option("--output", required=True, type=click.Path(dir_okay=False), help="The file to write.")
-def _export(config: str, output: str) -> None:
+@signing_key
+def _export(config: str, output: str, key: str | None) -> None:
     """Write the whole ledger, answers included, as lines of JSON. It is as confidential as they are."""
     require_outputs(config, output)
+    with reading(config) as (ledger, _):
+        damage = ledger.store.damage()
+        if damage:
+            raise LedgerCorrupt(f"The ledger is not exported: {damage[0]}.", remedy="See: sfumato ledger verify")
+        signer = Signer(key or default_key(ledger))
 
-    def write(rows: Rows) -> int:
-        count = 0
-        descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            for line in lines(rows):
-                file.write(f"{line}\n")
-                count += 1
-        return count
+        def write(rows: Rows) -> int:
+            count = 0
+            descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                for line in lines(rows, signer.sign(ledger.store.identity, rows)):
+                    file.write(f"{line}\n")
+                    count += 1
+            return count
 
-    with opened(config) as (ledger, _):
-        click.echo(f"{ledger.store.read(write)} lines")
+        click.echo(f"{ledger.store.read(write)} lines, signed by {signer.public_key}")
 
 
 @click.command("import")
 @click.argument("archive", type=click.Path(dir_okay=False))
 @config
-def _import(archive: str, config: str) -> None:
+@click.option("--head", "heads", multiple=True, type=click.Path(), help="A head kept elsewhere; may be repeated.")
+def _import(archive: str, config: str, heads: tuple[str, ...]) -> None:
     """Read an export into the declared ledger, which must be new or empty; it is verified on the way."""
     source = Path(archive)
     if not source.is_file():
         raise WrongUse(f"No file {archive!r}.", remedy="Name what 'sfumato ledger export' wrote.")
-    with source.open(encoding="utf-8") as file:
-        click.echo(f"{_load_into(read_declarations(config).ledger, file)} entries, verified")
+    kept = [read_head(path) for path in heads]
+    with source.open(encoding="utf-8", errors="replace") as file:
+        click.echo(f"{_load_into(read_declarations(config).ledger, file, kept)} entries, verified")
 
 
 @click.command("migrate")
 @config
 @click.option("--to", "target", help="Another place: the path of a new file, or postgresql://...")
 def _migrate(config: str, target: str | None) -> None:
-    """Bring the ledger to this version's format; with --to, copy it to another place and verify it there."""
-    if target is not None and not target.startswith(SERVERS):
+    """Bring the ledger to this version's format; with --to, move it to another place and verify it there."""
+    if target is None:
+        with opened(config) as (ledger, _):
+            click.echo(f"{ledger.store.place} has the newest format")
+        return
+    if not target.startswith(SERVERS):
         require_outputs(config, target)
-    with opened(config) as (ledger, _):
-        click.echo(f"{ledger.store.place} has the newest format")
-        if target is not None:
-            count = _load_into(target, ledger.store.read(lambda rows: list(lines(rows))))
-            click.echo(f"{count} entries copied and verified; write ledger = {target!r} into {config}")
-            click.echo("two ledgers over the same data would spend twice: remove the old one")
+    count = migrate(read_declarations(config).ledger, target)
+    click.echo(f"{count} entries moved and verified; write ledger = {target!r} into {config}")
+    click.echo("the old ledger stays, to be read: it charges nothing any more")
+
+
+@click.command("recover")
+@config
+@click.option("--accept-loss", is_flag=True, help="Go on with what is left, although something is missing.")
+@click.option("--reason", required=True, help="Why; it is kept in the journal.")
+def _recover(config: str, reason: str, *, accept_loss: bool) -> None:
+    """Open a ledger file whose newest entries are lost; its datasets are frozen until you thaw them."""
+    if not accept_loss:
+        raise WrongUse("A recovery without --accept-loss.", remedy="Restore the newest files if you have them.")
+    place = read_declarations(config).ledger
+    if str(place).startswith(SERVERS):
+        raise WrongUse("A ledger on a server.", remedy="Recover the server; this command is for files.")
+    click.echo(f"missing: {recover(place, reason=reason)}")
+    click.echo("every dataset is frozen: lower its limit by what may be missing (sfumato ledger allocate), then")
+    click.echo("sfumato ledger thaw")
 
 
 @click.command("report")
@@ -80,12 +107,12 @@ def _report(config: str, output: str, language: str) -> None:
     click.echo(output)
 
 
-def _load_into(place: str | Path, archive: Iterable[str]) -> int:
+def _load_into(place: str | Path, archive: Iterable[str], heads: Sequence[Head]) -> int:
     """Loads an archive; a file that was made for it is removed if that fails, or it would be a fresh budget."""
     is_new = not str(place).startswith(SERVERS) and not Path(place).exists()
     store = open_store(place)
     try:
-        return load(store, archive)
+        return load(store, archive, heads)
     except BaseException:
         store.close()
         if is_new:
@@ -95,4 +122,4 @@ def _load_into(place: str | Path, archive: Iterable[str]) -> int:
         store.close()
 
 
-COMMANDS = {each.name: each for each in (_export, _import, _migrate, _report)}
+COMMANDS = {each.name: each for each in (_export, _import, _migrate, _recover, _report)}

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato ledger backup|restore|accept-server``: copies of a ledger, and its way back."""
+"""``sfumato ledger backup|restore|accept-server|rotate-key|follow-key``: a ledger's copies, servers and keys."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from sfumato.cli.ledger import read_head
+from sfumato.cli.ledger import opened, read_head, reading
 from sfumato.cli.options import config, require_outputs
-from sfumato.errors import WrongUse
+from sfumato.errors import WrongUse, shown
 from sfumato.ledger.backup import backup, restore
 from sfumato.ledger.failover import accept_server
+from sfumato.ledger.pins import Known
+from sfumato.ledger.rotation import Handover, rotate
 from sfumato.ledger.seal import Signer
-from sfumato.metadata.server import SERVERS
+from sfumato.metadata.server import is_postgres
 from sfumato.query.load import Declarations, read_declarations
 
 heads = click.option("--head", "heads", multiple=True, type=click.Path(), help="A head kept elsewhere; repeatable.")
@@ -60,6 +62,43 @@ def _accept(config: str, heads: Sequence[str], accept_loss: bool) -> None:
     _tell(lacking, "accepted; it holds all that the heads know")
 
 
+@click.command("rotate-key")
+@config
+@click.option("--key", type=click.Path(dir_okay=False), help="The signing key [default: beside the ledger].")
+@click.option("--output", required=True, type=click.Path(dir_okay=False), help="The handover: for whoever verifies.")
+def _rotate(config: str, key: str | None, output: str) -> None:
+    """Replace the signing key by a new one; the old one signs that it is so, and is gone."""
+    require_outputs(config, output)
+    with opened(config) as (ledger, declared):
+        handover = rotate(key or _key(declared), ledger.store.identity, output)
+    click.echo(f"public key {handover.new}; before it {handover.old}")
+
+
+@click.command("follow-key")
+@click.argument("handover", type=click.Path(dir_okay=False))
+@config
+@click.option("--known", type=click.Path(dir_okay=False), help="The file of the pins [default: in ~/.local/state].")
+def _follow(handover: str, config: str, known: str | None) -> None:
+    """Pin the new key of a ledger, on the word of the one that is pinned."""
+    pins = Known(known)
+    with reading(config) as (ledger, _):
+        place = ledger.store.place
+    pin = pins.find(place)
+    if pin is None:
+        raise WrongUse("No key is pinned for this ledger.", remedy="sfumato ledger verify --head FILE")
+    followed = read_handover(handover).applied(pin)
+    pins.keep(place, followed)
+    click.echo(f"pinned in {pins.path}: ledger {followed.ledger}, key {followed.key}")
+
+
+def read_handover(path: str) -> Handover:
+    """A handover in a file."""
+    try:
+        return Handover.from_text(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        raise WrongUse(f"{shown(path)} cannot be read.", allowed="what 'rotate-key' wrote") from None
+
+
 def _tell(lacking: Sequence[str], sound: str) -> None:
     if not lacking:
         click.echo(sound)
@@ -70,9 +109,9 @@ def _tell(lacking: Sequence[str], sound: str) -> None:
 
 
 def _key(declared: Declarations) -> Path:
-    if str(declared.ledger).startswith(SERVERS):
+    if is_postgres(str(declared.ledger)):
         raise WrongUse("A ledger on a server has no folder for a key.", remedy="Name the file with --key.")
     return Path(f"{declared.ledger}.key")
 
 
-COMMANDS = {each.name: each for each in (_backup, _restore, _accept)}
+COMMANDS = {each.name: each for each in (_backup, _restore, _accept, _rotate, _follow)}

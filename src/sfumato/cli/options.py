@@ -22,7 +22,7 @@ from sfumato.query.load import Declarations, read_declarations
 from sfumato.query.request import OnAverage
 
 # What lies beside a ledger's file, and is as much of it as the file.
-_BESIDE = ("-wal", "-shm", ".key", ".head", ".lock")
+_BESIDE = ("-wal", "-shm", ".key", ".head", ".lock", ".open")
 F = TypeVar("F", bound=Callable[..., object])
 
 config = click.option(

@@ -7,12 +7,17 @@ from collections.abc import Mapping
 import duckdb
 
 from sfumato.engines.files import no_column, unreadable
-from sfumato.engines.reading import Source
-from sfumato.engines.sources import Opened, opened_again
+from sfumato.engines.reading import Source, text
+from sfumato.engines.sources import Opened, opened, opened_again
 from sfumato.errors import InvalidDeclaration, InvalidSource
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Text
 from sfumato.metadata.table import Table
 
+_MILLISECONDS = "TIMESTAMP of milliseconds"
+_REMEDIES = {
+    _MILLISECONDS: "Write it as dates, or in microseconds (pyarrow: coerce_timestamps='us'): one value beyond "
+    "the range of these would make every question about the column fail."
+}
 # A type that says no more than how wide it is: DECIMAL(9,2), VARCHAR[].
 _PLAIN = re.compile(r"[A-Z_0-9' ]+(\(\d+(,\d+)?\))?(\[\d*\])*", re.IGNORECASE)
 
@@ -32,6 +37,9 @@ def held(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], nam
     if failed:
         raise unreadable(name, tables[name].source, failed)
     types = {row[0]: row[1] for row in described} if item.served is None else item.served.types
+    for column in _of_milliseconds(connection, item):
+        if types.get(column) == "TIMESTAMP":
+            types[column] = _MILLISECONDS
     source = Source(item.sql, types)
     for column, kind in tables[name].columns.items():
         _require_readable(name, source, column, kind, f"is declared as {kind!r}")
@@ -44,14 +52,17 @@ def held(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], nam
 def held_again(
     connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], name: str, item: Opened
 ) -> tuple[Opened, Source]:
-    """A source whose files have changed since they were opened, as they are now.
+    """A source whose files have changed since they were opened, or that is on a server, as it is now.
 
     Raises:
         InvalidSource, InvalidDeclaration: they are not what is declared any more; decided by
             their schemas, never by a row.
     """
     try:
-        found = opened_again(connection, name, item)
+        if item.served is None:
+            found = opened_again(connection, name, item)
+        else:
+            found = opened(connection, name, tables[name], item.served.relation)
         return found, held(connection, tables, name, found)
     except (InvalidSource, InvalidDeclaration) as refused:
         raise type(refused)(
@@ -80,6 +91,23 @@ def plain_type(physical: str) -> str:
     return physical if _PLAIN.fullmatch(physical) else re.split(r"[(<]", physical)[0]
 
 
+def _of_milliseconds(connection: duckdb.DuckDBPyConnection, item: Opened) -> list[str]:
+    """The columns of Parquet that hold moments in milliseconds.
+
+    DuckDB makes microseconds of them while it decodes a page, and fails on one beyond 2^63 of these:
+    no expression comes before that, so no question may read such a column (RULES 24).
+    """
+    files = [path for path in item.paths if path.suffix.lower() == ".parquet"]
+    if not files:
+        return []
+    listed = ", ".join(text(str(path)) for path in files)
+    found = connection.execute(
+        f"SELECT DISTINCT name FROM parquet_schema([{listed}]) "
+        "WHERE converted_type = 'TIMESTAMP_MILLIS' OR logical_type LIKE '%MILLIS=Milli%'"
+    ).fetchall()
+    return [row[0] for row in found]
+
+
 def _require_readable(table: str, source: Source, column: str, kind: ColumnType, said: str) -> None:
     if column not in source.types:
         raise no_column(table, column, list(source.types))
@@ -94,5 +122,5 @@ def _require_readable(table: str, source: Source, column: str, kind: ColumnType,
     if family not in fits:
         raise InvalidDeclaration(
             f"Column {column!r} of table {table!r} {said}, and the data holds {plain_type(source.types[column])}.",
-            remedy="Declare what it holds, or convert the column in the data.",
+            remedy=_REMEDIES.get(source.types[column], "Declare what it holds, or convert the column in the data."),
         )

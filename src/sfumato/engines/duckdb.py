@@ -28,6 +28,7 @@ from sfumato.engines.gather import Groups, Rows, columns, gather
 from sfumato.engines.lane import Lane
 from sfumato.engines.lanes import Lanes
 from sfumato.engines.layout import layout_statements
+from sfumato.engines.leftovers import spill_prefix
 from sfumato.engines.local import Local
 from sfumato.engines.postgres import ServerFailed, fill
 from sfumato.engines.prepared import Prepared
@@ -84,7 +85,7 @@ class DuckDB:
         _require_passed()
         self._limits = limits or Local()
         # spilled rows are personal data: a folder of our own, closed to others, gone with us
-        self._spill = tempfile.mkdtemp(prefix="sfumato-", dir=spill)
+        self._spill = tempfile.mkdtemp(prefix=spill_prefix(), dir=spill)
         self._process = os.getpid()
         self._drop_spill = weakref.finalize(self, _drop, self._spill, self._process)
         self._lock = threading.Lock()

@@ -8,7 +8,7 @@ without bounds are their text. Whatever the server says when it fails stays with
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -35,10 +35,12 @@ _READ = {
     "date": (f"CASE WHEN {{0}} IS NOT NULL THEN {_DAYS} END", "DATE"),
     "timestamp": (f"CASE WHEN {{0}} IS NOT NULL THEN {_MOMENTS} END", "TIMESTAMP"),
 }
-# types of PostgreSQL itself, and enumerations; what is computed while it is read could fail on a row
+# types of PostgreSQL itself, and enumerations, unless somebody has defined a cast of them; what is computed
+# while it is read could fail on a row
 _COLUMNS = """
     SELECT attname, CASE
         WHEN attgenerated NOT IN ('', 's') THEN NULL
+        WHEN EXISTS (SELECT FROM pg_catalog.pg_cast WHERE castsource = atttypid AND pg_cast.oid >= 16384) THEN NULL
         WHEN typtype = 'e' THEN 'text'
         WHEN typtype = 'b' AND typnamespace = 'pg_catalog'::pg_catalog.regnamespace THEN typname
     END, CASE WHEN typnamespace = 'pg_catalog'::pg_catalog.regnamespace
@@ -46,9 +48,24 @@ _COLUMNS = """
     FROM pg_catalog.pg_attribute JOIN pg_catalog.pg_type ON pg_type.oid = atttypid
     WHERE attrelid = pg_catalog.to_regclass(%s) AND attnum > 0 AND NOT attisdropped ORDER BY attnum
 """
-_KIND = "SELECT relkind::text FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass(%s)"
+# a table and all that inherits from it, down to its last partition
+_KINDS = """
+    WITH RECURSIVE held(id) AS (
+        SELECT pg_catalog.to_regclass(%s)::pg_catalog.oid
+        UNION SELECT inhrelid FROM pg_catalog.pg_inherits JOIN held ON inhparent = id
+    )
+    SELECT relkind::text FROM held JOIN pg_catalog.pg_class ON oid = id ORDER BY oid <> pg_catalog.to_regclass(%s)
+"""
+_NAME = """
+    SELECT nspname, relname FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE pg_class.oid = pg_catalog.to_regclass(%s)
+"""
 # ordinary, partitioned, a materialized view: what stores its rows
 _STORED = ("r", "p", "m")
+_MATERIALIZED = "m"
+# no name means something that somebody has put before PostgreSQL's own
+_PINNED = b"SET search_path = pg_catalog, pg_temp"
+_SETTINGS = (b"SET client_encoding = 'UTF8'", b"SET row_security = off", b"SET default_transaction_read_only = on")
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 
 
@@ -61,6 +78,7 @@ class Served:
     """A table of a server: where it is, and its columns, by what expression and as what type they are read.
 
     ``unread``: what the server calls the type of a column that cannot be; no declaration fits it.
+    ``kinds``: what it is, and what the tables that inherit from it are.
     """
 
     name: str
@@ -68,6 +86,7 @@ class Served:
     relation: str
     columns: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     unread: Mapping[str, str] = field(default_factory=dict)
+    kinds: str = ""
 
     @property
     def sql(self) -> str:
@@ -90,21 +109,20 @@ class Served:
 _ROW = "a row of the server"
 
 
-def served(name: str, table: Table) -> Served:
-    """A declared table of a server, as its catalogue describes it.
+def served(name: str, table: Table, relation: str = "") -> Served:
+    """A declared table of a server, as its catalogue describes it; ``relation``: which one it was found to be before.
 
     Raises:
         InvalidSource: psycopg is missing, the server is not reached, or has no such table.
     """
-    server, relation = table.source, ".".join(quote(part) for part in str(table.table).split(".", 1))
+    server = table.source
     assert isinstance(server, Server), "asked of tables of servers only"
-    found: list[tuple[Any, ...]] = []
-    kind, failed = "", False
+    found, failed = None, False
     try:
         with _connected(server) as connection:
-            kind = "".join(row[0] for row in connection.execute(_KIND, (relation,)).fetchall())
-            found = connection.execute(_COLUMNS, (relation,)).fetchall()
-            if kind in _STORED:
+            relation = relation or _relation(connection, str(table.table))
+            found = _described(connection, Served(name, server, relation)) if relation else None
+            if found is not None and _is_stored(found.kinds):
                 connection.execute(f"SELECT * FROM {relation} LIMIT 0".encode())
     except ServerFailed:
         failed = True
@@ -114,17 +132,38 @@ def served(name: str, table: Table) -> Served:
             allowed="a PostgreSQL database in UTF-8 that lets this user read the table, without row-level security",
             remedy="Check address, user and rights; PGPASSWORD or a .pgpass file can hold the password.",
         )
-    if kind not in _STORED:
+    if found is None or not _is_stored(found.kinds):
         raise InvalidSource(
             f"Table {name!r}: {server!r} has no table {table.table!r}.",
             allowed='a table, or a materialized view: "patients", or "clinic.patients" with its schema',
-            remedy="Other views are not read: what is computed while it is read could fail on a row.",
+            remedy="Other views, and tables with foreign partitions, are not read: what is computed while it is read "
+            "could fail on a row.",
         )
+    return found
+
+
+def _is_stored(kinds: str) -> bool:
+    """Whether a table, and all that inherits from it, stores its rows in the server."""
+    return bool(kinds) and set(kinds) <= set(_STORED)
+
+
+def _relation(connection: "psycopg.Connection[Any]", table: str) -> str:
+    """The name of a table with its schema, as the user finds it; empty if there is none."""
+    named = ".".join(quote(part) for part in table.split(".", 1))
+    connection.execute(b"RESET search_path")
+    found = connection.execute(_NAME, (named,)).fetchall()
+    connection.execute(_PINNED)
+    return ".".join(quote(part) for part in found[0]) if found else ""
+
+
+def _described(connection: "psycopg.Connection[Any]", table: Served) -> Served:
+    """A table as the catalogue of its server describes it now."""
+    kinds = "".join(row[0] for row in connection.execute(_KINDS, (table.relation,) * 2).fetchall())
+    found = connection.execute(_COLUMNS, (table.relation,)).fetchall()
     reads = {column: _READ.get(stored, ("NULL", "INTERVAL")) for column, stored, _ in found}
     columns = {column: (expression.format(quote(column)), held) for column, (expression, held) in reads.items()}
-    return Served(
-        name, server, relation, columns, {column: kind for column, stored, kind in found if stored not in _READ}
-    )
+    unread = {column: kind for column, stored, kind in found if stored not in _READ}
+    return replace(table, columns=columns, unread=unread, kinds=kinds)
 
 
 def fill(
@@ -140,9 +179,25 @@ def fill(
     for server in dict.fromkeys(table.server for table, _ in tables):
         with _connected(server) as source:
             source.execute(_SNAPSHOT)
-            for table, columns in tables:
-                if table.server == server:
-                    _copy(source, connection, table, list(columns), going)
+            wanted = [(table, columns) for table, columns in tables if table.server == server]
+            _require_same(source, [table for table, _ in wanted])
+            for table, columns in wanted:
+                # in the shape that it has now: a lane of before may know another one
+                connection.execute(table.empty)
+                _copy(source, connection, table, list(columns), going)
+
+
+def _require_same(source: "psycopg.Connection[Any]", tables: Sequence[Served]) -> None:
+    """Locks tables against changes of their shape until they are read, and looks whether they are what they were.
+
+    Raises:
+        ServerFailed: one is another now; no row has been looked at.
+    """
+    for table in tables:
+        if not table.kinds.startswith(_MATERIALIZED):
+            source.execute(f"LOCK TABLE {table.relation} IN ACCESS SHARE MODE".encode())
+    if any(_described(source, table) != table for table in tables):
+        raise ServerFailed
 
 
 def _copy(
@@ -188,8 +243,8 @@ def _connected(server: Server) -> Iterator["psycopg.Connection[Any]"]:
             # elsewhere a text could hold what cannot be decoded
             if connection.info.parameter_status("server_encoding") != "UTF8":
                 raise ServerFailed
-            for setting in ("client_encoding = 'UTF8'", "row_security = off", "default_transaction_read_only = on"):
-                connection.execute(f"SET {setting}".encode())
+            for setting in (_PINNED, *_SETTINGS):
+                connection.execute(setting)
             yield connection
     except (psycopg.Error, UnicodeError):
         failed = True

@@ -8,6 +8,7 @@ has the code of its text, a number or a day the nearest code within its range. P
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TypeAlias
 
 from sfumato.engines.reading import Source, column_text, no_nan, quote, reading, text
@@ -21,6 +22,8 @@ from sfumato.plan.status import Raw
 
 # A test that does more than compare is evaluated at each code, of so few.
 _FEW = 2**10
+# So many nodes are evaluated at codes, of a whole test; one that takes more is left where it is.
+_STEPS = 2**14
 # What is passed in more pieces than these is not asked of stored numbers.
 _PIECES = 8
 # Codes below this are in steps, and halves of them are floats.
@@ -128,7 +131,8 @@ def stored_test(test: Scalar, column: Column, scan: Scan, source: Source) -> str
     if runs is None:
         return None
     if isinstance(kind, Category | Boolean):
-        return _listed([word for word, code in kind.texts() if _within(code, runs)], name, source)
+        passed = {code for low, high in runs for code in range(low, high + 1)}
+        return _listed([word for word, code in kind.texts() if code in passed], name, source)
     if isinstance(kind, Integer | Real) and source.family(name) == "float":
         exact = max(abs(kind.lower_code), abs(kind.upper_code)) < _EXACT and len(runs) <= _PIECES
         return _any([_rounded(run, kind, reading(name, kind, source)) for run in runs]) if exact else None
@@ -146,28 +150,89 @@ def stored_test(test: Scalar, column: Column, scan: Scan, source: Source) -> str
 
 def passing(test: Scalar, kind: Integer | Real | Date | Category | Boolean) -> list[Run] | None:
     """The runs of codes at which a test of one column is TRUE; None: too many to see, or it is TRUE of NULL."""
-    low, high = kind.lower_code, kind.upper_code
-    turns = _turns(test)
-    if (turns is None and kind.size > _FEW) or _passes(test, None):
+    if kind.size > _FEW and _turns(test) is None:
         return None
-    # between two neighbours of these the test is what it is at both
+    if _evaluated(test) * kind.size > _STEPS or _passes(test, None):
+        return None
+    truth = _truth(test, kind.lower_code, kind.upper_code)
+    return None if truth is None else truth[0]
+
+
+def _truth(test: Scalar, low: int, high: int) -> tuple[list[Run], list[Run]] | None:
+    """The runs of codes at which a test is TRUE, and at which it is FALSE (else NULL); None: it is no test everywhere."""
+    match test:
+        case Not(inner):
+            found = _truth(inner, low, high)
+            return None if found is None else found[::-1]
+        case And(operands) | Or(operands):
+            parts = [each for operand in operands if (each := _truth(operand, low, high)) is not None]
+            if len(parts) < len(operands):
+                return None
+            true, false = [each for each, _ in parts], [each for _, each in parts]
+            if isinstance(test, And):
+                return _shared(true, low, high), _either(false)
+            return _either(true), _shared(false, low, high)
+        case Member(Field(), codes) if all(isinstance(code, int) for code in codes):
+            runs = _either([[(code, code)] for code in codes if isinstance(code, int) and low <= code <= high])
+            return runs, _left_out(runs, low, high)
+        case _:
+            return _asked(test, low, high)
+
+
+def _asked(test: Scalar, low: int, high: int) -> tuple[list[Run], list[Run]] | None:
+    """``_truth`` of a test that is asked where it can change: between two neighbours of its constants it cannot."""
+    turns = _turns(test)
     seen: Sequence[int] = range(low, high + 1)
     if turns is not None:
         near = {code + off for code in turns for off in (-1, 0, 1)}
         seen = sorted({low, high, *(code for code in near if low <= code <= high)})
-    runs: list[Run] = []
-    for code, before in zip(seen, (None, *seen), strict=False):
-        if not _passes(test, code):
-            continue
-        if runs and runs[-1][1] == before:
-            runs[-1] = (runs[-1][0], code)
+    values = [evaluate(test, lambda leaf, code=code: code) for code in seen]  # type: ignore[misc]
+    if not all(value is None or isinstance(value, bool) for value in values):
+        return None
+    runs: dict[object, list[Run]] = {True: [], False: [], None: []}
+    for place, (code, value) in enumerate(zip(seen, values, strict=True)):
+        listed = runs[value]
+        same = place > 0 and values[place - 1] is value
+        listed.append((listed.pop()[0], code) if same else (code, code))
+    return runs[True], runs[False]
+
+
+def _either(parts: Sequence[Sequence[Run]]) -> list[Run]:
+    """The codes that are in some of several lists of runs."""
+    merged: list[Run] = []
+    for low, high in sorted(chain.from_iterable(parts)):
+        if merged and low <= merged[-1][1] + 1:
+            merged[-1] = merged[-1][0], max(merged[-1][1], high)
         else:
-            runs.append((code, code))
-    return runs
+            merged.append((low, high))
+    return merged
+
+
+def _shared(parts: Sequence[Sequence[Run]], low: int, high: int) -> list[Run]:
+    """The codes that are in all of several lists of runs: not in what some of them leave out."""
+    return _left_out(_either([_left_out(each, low, high) for each in parts]), low, high)
+
+
+def _left_out(runs: Sequence[Run], low: int, high: int) -> list[Run]:
+    """The codes of a range that are in no run of an ascending list."""
+    ends = [low - 1, *(end for _, end in runs)]
+    starts = [*(start for start, _ in runs), high + 1]
+    return [(end + 1, start - 1) for end, start in zip(ends, starts, strict=True) if end + 1 < start]
 
 
 def _passes(test: Scalar, code: int | None) -> bool:
     return evaluate(test, lambda leaf: code) is True
+
+
+def _evaluated(test: Scalar) -> int:
+    """How many nodes of a test are evaluated at every code: those of what does more than compare."""
+    if isinstance(test, Not | And | Or):
+        return sum(map(_evaluated, children(test)))
+    return 0 if _turns(test) is not None else _nodes(test)
+
+
+def _nodes(test: Scalar) -> int:
+    return 1 + sum(map(_nodes, children(test)))
 
 
 def _turns(test: Scalar) -> set[int] | None:
@@ -180,15 +245,15 @@ def _turns(test: Scalar) -> set[int] | None:
         case Member(Field(), codes):
             return {code for code in codes if isinstance(code, int)}
         case Not() | And() | Or():
-            inner = [_turns(each) for each in children(test)]
-            known = [each for each in inner if each is not None]
-            return set().union(*known) if len(known) == len(inner) else None
+            turns: set[int] = set()
+            for each in children(test):
+                inner = _turns(each)
+                if inner is None:
+                    return None
+                turns |= inner
+            return turns
         case _:
             return None
-
-
-def _within(code: int, runs: Sequence[Run]) -> bool:
-    return any(low <= code <= high for low, high in runs)
 
 
 def _between(run: Run, kind: Integer | Date, raw: str) -> str:

@@ -44,26 +44,23 @@ class Opened:
 
     @property
     def has_changed(self) -> bool:
-        """Whether a file of them is another one now."""
-        return marks(self.paths) != self.seen
+        """Whether a file of them is another one now; of a server only the server knows."""
+        return self.served is not None or marks(self.paths) != self.seen
 
 
-def opened(connection: duckdb.DuckDBPyConnection, name: str, table: Table) -> Opened:
-    """The source of a table.
+def opened(connection: duckdb.DuckDBPyConnection, name: str, table: Table, relation: str = "") -> Opened:
+    """The source of a table; ``relation``: what it was found to be on its server before.
 
     Raises:
         InvalidSource: there is none, it cannot be read, or its files do not fit together.
     """
     if isinstance(table.source, Server):
-        found = served(name, table)
+        found = served(name, table, relation)
         item = Opened(found.sql, served=found)
         show(connection, name, item)
         return item
     if not isinstance(table.source, str | Path):
-        frame = _arrow(name, table.source)
-        item = Opened(quote(f"source_{name}"), frame=frame)
-        show(connection, name, item)
-        return item
+        return _framed(connection, name, table.source)
     path = Path(table.source).absolute()
     if table.table is not None:
         return Opened(_from_database(connection, name, path, table.table))
@@ -74,6 +71,18 @@ def opened(connection: duckdb.DuckDBPyConnection, name: str, table: Table) -> Op
     if files is None:
         return Opened(from_file(connection, name, path), path, (path,), seen)
     return Opened(_from_files(connection, name, path, files), path, tuple(files), seen)
+
+
+def _framed(connection: duckdb.DuckDBPyConnection, name: str, source: object) -> Opened:
+    """A frame, if DuckDB knows each of its types."""
+    item, failed = Opened(quote(f"source_{name}"), frame=_arrow(name, source)), ""
+    try:
+        show(connection, name, item)
+    except (duckdb.Error, RuntimeError) as failure:
+        failed = type(failure).__name__
+    if failed:
+        raise unreadable(name, type(source).__name__, failed)
+    return item
 
 
 def show(connection: duckdb.DuckDBPyConnection, name: str, item: Opened) -> None:
@@ -319,6 +328,8 @@ def _odd_column(source: Any) -> int | None:
     place = None
     try:
         for column in source.columns:
+            if not isinstance(column, str):
+                return None
             place = 0 if place is None else place + 1
             pyarrow.array(source[column], from_pandas=True)
     except Exception:

@@ -3,22 +3,27 @@
 
 The journal is the ledger: with the answers' bytes it is all that an archive holds. Reading
 it in writes every row anew from the journal and then checks it as ``verify`` does, in one
-unit of work: a line that was edited, lost or moved leaves the store as empty as it was.
+unit of work: a line that was edited, lost or moved leaves the store as empty as it was. The
+last line says how many there were and holds a signed head, so that a lost end is noticed.
 """
 
 import base64
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from sfumato.errors import LedgerCorrupt, WrongUse, shown
 from sfumato.ledger.binding import binding_entries
+from sfumato.ledger.charge_entry import opened_row
 from sfumato.ledger.journal import Entry, canonical_json
-from sfumato.ledger.replay import Replay, opened_row
+from sfumato.ledger.replay import Replay
+from sfumato.ledger.seal import Head
 from sfumato.ledger.store.base import (
     COMMITTED,
     EXECUTING,
     FORFEITED,
+    UNFINISHED,
     VOIDED,
     AnswerRow,
     ChargeRow,
@@ -31,13 +36,26 @@ from sfumato.ledger.store.base import (
 from sfumato.ledger.tree import Scope
 from sfumato.ledger.verify import check
 
-_FORMAT = 1
+_FORMAT = 2
+# of format 1, which had no closing line: taken only with a head that was kept elsewhere
+_UNCLOSED = 1
+_EMPTY = Counts(0, 0, 0, 0, 0, 0)
 _AFTER = {"execute": EXECUTING, "commit": COMMITTED, "forfeit": FORFEITED, "void": VOIDED}
 
 
-def lines(rows: Rows) -> Iterator[str]:
-    """The archive, line by line: what it is, then each entry, an answer before the entry that stores it."""
+def lines(rows: Rows, head: Head) -> Iterator[str]:
+    """The archive, line by line: what it is, each entry, an answer before the entry that stores it, and the end:
+    how many there were, and the signed head of the same rows."""
     yield canonical_json({"sfumato-archive": _FORMAT})
+    answers = entries = 0
+    for line in history(rows):
+        answers, entries = (answers + 1, entries) if line.startswith('{"answer"') else (answers, entries + 1)
+        yield line
+    yield canonical_json({"end": {"answers": answers, "entries": entries, "head": head.to_text()}})
+
+
+def history(rows: Rows) -> Iterator[str]:
+    """The entries and answers alone."""
     for chain in rows.chains():
         for entry in rows.entries(chain):
             body = json.loads(entry.body)
@@ -50,8 +68,15 @@ def lines(rows: Rows) -> Iterator[str]:
             yield canonical_json({"entry": list(entry)})
 
 
-def load(store: Store, archive: Iterable[str]) -> int:
+def load(store: Store, archive: Iterable[str], heads: Sequence[Head] = ()) -> int:
     """Reads an archive into an empty store; how many entries there were.
+
+    ``heads`` were kept elsewhere: the archive must be of the same ledger, signed by the same
+    key, and contain what they contain. Until this ends, nobody opens the store.
+
+    Guarantees:
+        a truncated archive is refused
+        an archive that lacks what a kept head knows is refused
 
     Raises:
         WrongUse: the store is not empty, or this is no archive of a format that is known.
@@ -59,48 +84,134 @@ def load(store: Store, archive: Iterable[str]) -> int:
     """
 
     def unit(rows: Rows) -> int:
-        if rows.counts() != Counts(0, 0, 0, 0, 0, 0):
-            raise WrongUse(
-                f"The ledger {shown(store.place)} is not empty.",
-                remedy="Import into a new one: two histories cannot be made one.",
-            )
-        entries = _fill(rows, iter(archive))
-        problems = list(check(rows, []).problems)
+        require_empty(store, rows)
+        filled = _fill(rows, iter(archive))
+        problems = list(check(rows, [], heads).problems) + list(_strangers(filled, heads, rows))
         if problems:
             raise LedgerCorrupt("The archive does not say what happened:\n" + "\n".join(problems[:50]))
-        return entries
+        rows.put_about(UNFINISHED, "")
+        return filled.entries
 
+    return _into(store, unit)
+
+
+def transfer(store: Store, entries: Iterable[str]) -> int:
+    """Reads what ``history`` gives of another store into an empty one; how many entries there were.
+
+    Raises:
+        as ``load``.
+    """
+
+    def unit(rows: Rows) -> int:
+        require_empty(store, rows)
+        filled = fill(rows, entries)
+        problems = check(rows, []).problems
+        if problems:
+            raise LedgerCorrupt("What was copied does not say what happened:\n" + "\n".join(problems[:50]))
+        rows.put_about(UNFINISHED, "")
+        return filled.entries
+
+    return _into(store, unit)
+
+
+def _into(store: Store, unit: Callable[[Rows], int]) -> int:
+    store.write(lambda rows: begin_filling(store, rows, "an import"))
     count = store.write(unit)
     store.checkpoint()
     return count
 
 
-def _fill(rows: Rows, archive: Iterator[str]) -> int:
-    if _form(next(archive, "{}")).get("sfumato-archive") != _FORMAT:
+def begin_filling(store: Store, rows: Rows, what: str) -> None:
+    """Notes that a store is to be filled: until it is, nobody charges in it."""
+    require_empty(store, rows)
+    rows.put_about(UNFINISHED, what)
+
+
+def require_empty(store: Store, rows: Rows) -> None:
+    """Refuses a store that holds something."""
+    if rows.counts() != _EMPTY:
         raise WrongUse(
-            "This is no archive of a ledger.", allowed=f"what 'sfumato ledger export' wrote, format {_FORMAT}"
+            f"The ledger {shown(store.place)} is not empty.",
+            remedy="Import into a new one: two histories cannot be made one.",
         )
-    replay, filled, answer, count = Replay(), _Filling(rows), b"", 0
-    for line in archive:
+
+
+@dataclass(slots=True)
+class Filled:
+    """What was read of an archive: where each chain ended, and ``head``, its own, from its last line."""
+
+    entries: int = 0
+    answers: int = 0
+    head: Head | None = None
+    ends: Mapping[str, int] = field(default_factory=dict)
+
+
+def fill(rows: Rows, archive: Iterable[str]) -> Filled:
+    """Writes every row anew from entries and answers."""
+    replay, writing, answer, filled = Replay(), _Filling(rows), b"", Filled()
+    for number, line in enumerate(archive, start=2):
         form = _form(line)
-        if "answer" in form:
-            answer = base64.b64decode(form["answer"])
-            continue
+        if filled.head is not None:
+            raise LedgerCorrupt(f"Line {number} of the archive comes after its end.")
         try:
-            entry = Entry(*form["entry"])
-            replay.apply(entry)
-            filled.apply(entry, json.loads(entry.body), answer)
+            if "answer" in form:
+                answer, filled.answers = base64.b64decode(form["answer"], validate=True), filled.answers + 1
+            elif "end" in form:
+                filled.head = _end(form["end"], filled)
+            else:
+                entry = Entry(*form["entry"])
+                replay.apply(entry)
+                writing.apply(entry, json.loads(entry.body), answer)
+                filled.entries += 1
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise LedgerCorrupt(f"Line {count + 2} of the archive cannot be read ({type(error).__name__}).") from None
-        count += 1
+            raise LedgerCorrupt(f"Line {number} of the archive cannot be read ({type(error).__name__}).") from None
     for row in replay.rows():
         rows.put_account(row)
+    filled.ends = {chain: seq for chain, (seq, _) in replay.heads.items()}
     # an archive of an older format has entries that bind no account
     for entry, after in binding_entries(replay.rows()):
         rows.append(entry)
         for row in after:
             rows.put_account(row)
-    return count
+    return filled
+
+
+def _fill(rows: Rows, archive: Iterator[str]) -> Filled:
+    version = _form(next(archive, "{}")).get("sfumato-archive")
+    if version not in (_UNCLOSED, _FORMAT):
+        raise WrongUse(
+            "This is no archive of a ledger.", allowed=f"what 'sfumato ledger export' wrote, format {_FORMAT}"
+        )
+    filled = fill(rows, archive)
+    if version == _FORMAT and filled.head is None:
+        raise LedgerCorrupt("The archive has no closing line: its end is missing.", remedy="Take another copy.")
+    return filled
+
+
+def _end(form: dict[str, Any], filled: Filled) -> Head:
+    """The head of a closing line, whose numbers must be those of the lines before it."""
+    if (form["entries"], form["answers"]) != (filled.entries, filled.answers):
+        raise LedgerCorrupt(
+            f"The archive has {filled.entries} entries and {filled.answers} answers, and its closing line says "
+            f"{form['entries']} and {form['answers']}.",
+            remedy="Take another copy.",
+        )
+    return Head.from_text(form["head"])
+
+
+def _strangers(filled: Filled, heads: Sequence[Head], rows: Rows) -> Iterator[str]:
+    """What the archive's own head and those kept elsewhere do not agree on."""
+    own = filled.head
+    if own is None:
+        if not heads:
+            yield "it is of format 1, which does not tell where it ends: give a head that was kept elsewhere"
+        return
+    yield from own.differences(rows)
+    if filled.ends != {chain: seq for chain, (seq, _) in own.chains.items()}:
+        yield "it does not end where its own head says"
+    for head in heads:
+        if (head.identity, head.public_key) != (own.identity, own.public_key):
+            yield f"the head of {head.at} is of another ledger, or signed by another key"
 
 
 def _form(line: str) -> dict[str, Any]:

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from sfumato.errors import LedgerCorrupt, LedgerIncomplete, LedgerUnavailable, WrongUse
-from sfumato.ledger.archive import lines, load
+from sfumato.errors import LedgerCorrupt, LedgerIncomplete, LedgerUnavailable, WrongUse, shown
+from sfumato.ledger.archive import history, transfer
 from sfumato.ledger.seal import Head, Signer, write_durably
 from sfumato.ledger.spend import Ledger
-from sfumato.ledger.store.base import Rows, Store
+from sfumato.ledger.store.base import LOSS, Rows, Store
 from sfumato.ledger.store.hot_copy import hot_copy
 from sfumato.ledger.store.open import open_store
 from sfumato.ledger.store.open_mark import sync_folder
@@ -24,7 +24,7 @@ from sfumato.ledger.store.sqlite import SQLite
 from sfumato.ledger.store.sqlite_file import place_of
 from sfumato.ledger.store.sqlite_reader import SQLiteReader
 from sfumato.ledger.verify import check
-from sfumato.metadata.server import SERVERS
+from sfumato.metadata.server import is_postgres
 
 # What may lie beside a ledger file and belongs to its past.
 _BESIDE = ("", "-wal", ".open", ".head")
@@ -48,7 +48,7 @@ def backup(place: str | Path, target: str | Path, signer: Signer) -> Head:
         sync_folder(str(target))
         write_durably(f"{target}.head", head.to_text().encode())
     except OSError as error:
-        raise LedgerUnavailable(f"No backup can be kept at {str(target)!r} ({error.strerror}).") from None
+        raise LedgerUnavailable(f"No backup can be kept at {shown(str(target))} ({error.strerror}).") from None
     finally:
         _remove(fresh)
     return head
@@ -66,14 +66,14 @@ def restore(source: str | Path, place: str | Path, heads: Sequence[Head], *, acc
         LedgerCorrupt: it does not verify. WrongUse: something lies at the place already.
     """
     if not Path(source).is_file():
-        raise WrongUse(f"No file {str(source)!r}.", remedy="Name what 'sfumato ledger backup' wrote.")
+        raise WrongUse(f"No file {shown(str(source))}.", remedy="Name what 'sfumato ledger backup' wrote.")
     _require_free(place)
     with _reading(source) as copy:
         _require_sound(copy)
         lacking = copy.read(lambda rows: lacks(rows, heads))
     if lacking and not accept_loss:
-        raise incomplete_copy(f"The backup {str(source)!r}", lacking)
-    if str(place).startswith(SERVERS):
+        raise incomplete_copy(f"The backup {shown(str(source))}", lacking)
+    if is_postgres(str(place)):
         _restore_to_server(str(source), str(place), lacking)
     else:
         _working_copy(str(source), f"{place_of(place)}.restoring", lacking, place_of(place))
@@ -106,7 +106,7 @@ def incomplete_copy(what: str, lacking: Sequence[str]) -> LedgerIncomplete:
 def _copied(place: str | Path, fresh: str) -> str:
     """Copies a ledger into a file; the ledger's identity."""
     _remove(fresh)
-    if not str(place).startswith(SERVERS):
+    if not is_postgres(str(place)):
         hot_copy(place_of(place), fresh)
         with _reading(fresh) as copy:
             return copy.identity
@@ -114,7 +114,7 @@ def _copied(place: str | Path, fresh: str) -> str:
     try:
         store = SQLite(fresh)
         try:
-            source.read(lambda rows: load(store, lines(rows)))
+            source.read(lambda rows: transfer(store, history(rows)))
         finally:
             store.close()
     finally:
@@ -130,7 +130,7 @@ def _restore_to_server(source: str, place: str, lacking: Sequence[str]) -> None:
         target = open_store(place)
         try:
             with _reading(work) as copy:
-                copy.read(lambda rows: load(target, lines(rows)))
+                copy.read(lambda rows: transfer(target, history(rows)))
         finally:
             target.close()
     finally:
@@ -145,6 +145,8 @@ def _working_copy(source: str, work: str, lacking: Sequence[str], place: str) ->
         # the file says that it was open, and its log is in it: that is what a backup is
         store = SQLite(work, create=False, accept_loss=True)
         try:
+            # it gets its name only when it is frozen
+            store.write(lambda rows: rows.put_about(LOSS, ""))
             if lacking:
                 freeze_all(Ledger(store), _LOST)
         finally:
@@ -152,7 +154,7 @@ def _working_copy(source: str, work: str, lacking: Sequence[str], place: str) ->
         Path(work).replace(place)
         sync_folder(place)
     except OSError as error:
-        raise LedgerUnavailable(f"No ledger can be kept at {place!r} ({error.strerror}).") from None
+        raise LedgerUnavailable(f"No ledger can be kept at {shown(place)} ({error.strerror}).") from None
     finally:
         if work != place:
             _remove(work)
@@ -160,12 +162,12 @@ def _working_copy(source: str, work: str, lacking: Sequence[str], place: str) ->
 
 def _require_free(place: str | Path) -> None:
     """Refuses a place with a ledger, or with what is left of one."""
-    if str(place).startswith(SERVERS):
+    if is_postgres(str(place)):
         return  # ``load`` refuses what is not empty
     left = [f"{place}{end}" for end in _BESIDE if os.path.lexists(f"{place}{end}")]
     if left:
         raise WrongUse(
-            f"{left[0]!r} is there already.",
+            f"{shown(left[0])} is there already.",
             remedy="Move what is left of the old ledger elsewhere, and keep it: it may know what the backup lacks. "
             "Name its head with --head.",
         )

@@ -10,7 +10,7 @@ from sfumato.ledger.seal import Head
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import Store
 from sfumato.ledger.store.open import open_store
-from sfumato.metadata.server import SERVERS
+from sfumato.metadata.server import is_postgres
 
 _LOST = "kept on a server that may lack charges; whoever thaws it has decided that they count as nothing"
 
@@ -34,7 +34,7 @@ def accept_server(place: str, heads: Sequence[Head], *, accept_loss: bool = Fals
         LedgerIncomplete: it lacks what a head knows of, or there is no head, and the loss is not accepted.
         WrongUse: the ledger lies on no server.
     """
-    if not place.startswith(SERVERS):
+    if not is_postgres(place):
         raise WrongUse("The ledger lies in a file, not on a server.", remedy="sfumato ledger restore, or recover")
     store = cast(_OnServer, open_store(place, create=False, accept_loss=True))
     ledger = Ledger(store)

@@ -14,6 +14,7 @@ from sfumato.ledger.balance import balance_admits, charge_text, gates_to_json
 from sfumato.ledger.binding import moved_to
 from sfumato.ledger.books import Books, child, unknown_account
 from sfumato.ledger.journal import canonical_json, chained, genesis, iso_time
+from sfumato.ledger.liveness import require_not_moved
 from sfumato.ledger.names import folded, require_new
 from sfumato.ledger.policy import (
     CLOSED,
@@ -38,7 +39,7 @@ from sfumato.privacy.event import Json
 T = TypeVar("T")
 
 # In bytes of UTF-8.
-_LONGEST_REASON = 1000
+LONGEST_REASON = 1000
 
 
 class Owner:
@@ -81,6 +82,7 @@ class Owner:
 
         def unit(rows: Rows) -> bool:
             known = rows.lock([scope.id]).get(scope.id)
+            require_not_moved(rows, self._store.place)
             if known is None:
                 # so that of two spellings that come at once the second sees the first
                 rows.lock([f"name {folded(scope.id)}"])
@@ -157,7 +159,7 @@ class Owner:
         scope = Scope(dataset, purpose, analyst)
         if budget is None and not scope.parent:
             raise WrongUse("A dataset without a limit.", allowed="a budget; None only below a dataset")
-        _require_reason(reason)
+        require_reason(reason)
         limit = None if budget is None else _limit_to_json(budget)
         gates = None if budget is None else gates_to_json(Gates.of(budget))
 
@@ -192,7 +194,7 @@ class Owner:
             WrongUse: more is spent than the limit in force allows; raise it to what was spent first.
         """
         scope = Scope(dataset, purpose, analyst)
-        _require_reason(reason, needed=True)
+        require_reason(reason, needed=True)
         limit, gates = _limit_to_json(budget), gates_to_json(Gates.of(budget))
 
         def unit(rows: Rows) -> None:
@@ -219,7 +221,7 @@ class Owner:
         A charge that executes already is completed: it is paid, and its answer is stored.
         """
         scope = Scope(dataset, purpose, analyst)
-        _require_reason(reason, needed=True)
+        require_reason(reason, needed=True)
 
         def unit(rows: Rows) -> None:
             books = Books(rows, scope.id)
@@ -231,10 +233,11 @@ class Owner:
     def thaw(self, dataset: str, *, purpose: str = "", analyst: str = "", reason: str = "") -> int:
         """Undoes ``freeze``, and acknowledges the failures on an account and below it: how many."""
         scope = Scope(dataset, purpose, analyst)
-        _require_reason(reason)
+        require_reason(reason)
 
         def unit(rows: Rows) -> int:
             books = Books(rows, scope.id)
+            require_not_moved(rows, self._store.place)
             seen = [row for row in rows.failures(scope.root) if is_below(row, scope.id)]
             for row in seen:
                 rows.put_charge(row._replace(acknowledged=1))
@@ -246,7 +249,7 @@ class Owner:
 
     def _decide(self, dataset: str, decision: dict[str, Json], reason: str) -> None:
         scope = Scope(dataset)
-        _require_reason(reason)
+        require_reason(reason)
 
         def unit(rows: Rows) -> None:
             books = Books(rows, scope.id)
@@ -284,13 +287,12 @@ def is_below(row: ChargeRow, account_id: str) -> bool:
     return account_id in lineage_of(row.account)
 
 
-def _require_reason(reason: str, *, needed: bool = False) -> None:
+def require_reason(reason: str, *, needed: bool = False) -> None:
+    """Refuses what is no reason, or one of more than 1,000 bytes."""
     if not isinstance(reason, str) or not reason.isprintable() or (needed and not reason):
         raise WrongUse(f"reason={reason!r}.", allowed="printable characters, for whoever reads the journal")
-    if len(reason.encode()) > _LONGEST_REASON:
-        raise WrongUse(
-            f"A reason of {len(reason.encode())} bytes.", allowed=f"at most {_LONGEST_REASON} bytes in UTF-8"
-        )
+    if len(reason.encode()) > LONGEST_REASON:
+        raise WrongUse(f"A reason of {len(reason.encode())} bytes.", allowed=f"at most {LONGEST_REASON} bytes in UTF-8")
 
 
 def _listed(books: Books) -> dict[str, Json]:

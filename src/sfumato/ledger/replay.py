@@ -25,8 +25,10 @@ from sfumato.ledger.balance import (
     gates_from_text,
     held_text,
 )
+from sfumato.ledger.charge_entry import named, opened_row
 from sfumato.ledger.digests import DIGEST, NUMBER, PLACE, charge_digest, row_digest
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, read_json
+from sfumato.ledger.liveness import moved_reason
 from sfumato.ledger.names import folded
 from sfumato.ledger.policy import CLOSED, DECISIONS, PAST, merged
 from sfumato.ledger.recall import sharers
@@ -41,7 +43,7 @@ from sfumato.ledger.store.base import (
     KeyRow,
     PartRow,
 )
-from sfumato.ledger.tree import UNSTATED, Scope, lineage_of, scope_of
+from sfumato.ledger.tree import Scope, lineage_of
 from sfumato.privacy.event import Json, event_from_json
 
 _STEPS = {
@@ -161,7 +163,7 @@ class Replay:
         """What an entry does."""
         act = _ACTS.get(entry.kind)
         if act is None:
-            self.problems.append(f"{_named(entry)} is of an unknown kind")
+            self.problems.append(f"{named(entry)} is of an unknown kind")
         else:
             body = read_json(entry.body)
             act(self, entry, body)
@@ -202,7 +204,7 @@ class Replay:
         limit = body.get("limit") or {"epsilon": contract["epsilon"], "delta": contract["delta"]}
         root = Scope(contract["dataset"]).id
         if root in self.books or entry.chain not in (root, LEGACY):
-            self.problems.append(f"{_named(entry)} opens the account {root!r} where it cannot be opened")
+            self.problems.append(f"{named(entry)} opens the account {root!r} where it cannot be opened")
         self.books[root] = Book(
             *(canonical_json(contract), canonical_json(limit), canonical_json(body["gates"])),
             policy=canonical_json(body.get("policy", {})),
@@ -212,7 +214,7 @@ class Replay:
     def proceed(self, entry: Entry, body: dict[str, Any]) -> None:
         """A dataset's own chain begins after the one that format 1 wrote for all."""
         if self.heads.get(LEGACY) != (body["continues"], body["head"]) or entry.seq != 1:
-            self.problems.append(f"{_named(entry)} does not continue the chain of format 1")
+            self.problems.append(f"{named(entry)} does not continue the chain of format 1")
 
     def reserve(self, entry: Entry, body: dict[str, Any]) -> None:
         """A charge is held on every account of its path, which all admitted it."""
@@ -221,9 +223,9 @@ class Replay:
             book = self.book(each)
             book.taken.move(found.cost, 1)
             if book.is_beyond():
-                self.problems.append(f"account {each!r} has spent beyond its gates at {_named(entry)}")
+                self.problems.append(f"account {each!r} has spent beyond its gates at {named(entry)}")
         if found.row.id in self.open:
-            self.problems.append(f"{_named(entry)} reserves charge {found.row.id} a second time")
+            self.problems.append(f"{named(entry)} reserves charge {found.row.id} a second time")
         self.open[found.row.id] = found
 
     def step(self, entry: Entry, body: dict[str, Any]) -> None:
@@ -231,7 +233,7 @@ class Replay:
         before, after = _STEPS[entry.kind]
         found = self.open.get(body["charge"])
         if found is None or found.state != before or entry.chain not in (LEGACY, found.row.dataset):
-            self.problems.append(f"{_named(entry)} takes a charge to {after} that was not {before}")
+            self.problems.append(f"{named(entry)} takes a charge to {after} that was not {before}")
             return
         found.state, found.reason = after, body.get("reason", "")
         if after == EXECUTING:
@@ -257,14 +259,14 @@ class Replay:
         found = self._opened(entry, body)
         source, paid, answer = self._sources.get(body["source"], ("", "", ""))
         if (paid, answer) != (found.row.cost, body["answer"]):
-            self.problems.append(f"{_named(entry)} shares what is not the answer of {body['source']}")
+            self.problems.append(f"{named(entry)} shares what is not the answer of {body['source']}")
             return
         for each in sharers(found.row.account, source):
             book = self.book(each)
             book.taken.move(found.cost, 1)
             book.spent.move(found.cost, 1)
             if book.is_beyond():
-                self.problems.append(f"account {each!r} has spent beyond its gates at {_named(entry)}")
+                self.problems.append(f"account {each!r} has spent beyond its gates at {named(entry)}")
         found.state = COMMITTED
         self._end(found, body["answer"], entry.seq)
 
@@ -306,10 +308,17 @@ class Replay:
                 del self._failed[place]
                 self._end(found, "", entry.seq, acknowledged=1)
 
+    def arrive(self, entry: Entry, body: dict[str, Any]) -> None:
+        """The ledger has come here: its accounts are as they were before it moved."""
+        book = self.book(body["account"])
+        if not book.frozen.startswith(moved_reason("")):
+            self.problems.append(f"{named(entry)} lets arrive what was not moved")
+        book.frozen = body["frozen"]
+
     def policy(self, entry: Entry, body: dict[str, Any]) -> None:
         """What the owner decided besides limits."""
         if body.get(PAST, self._limits[body["account"]]) != self._limits[body["account"]]:
-            self.problems.append(f"{_named(entry)} does not tell the limits that there were")
+            self.problems.append(f"{named(entry)} does not tell the limits that there were")
         book = self.book(body["account"])
         book.policy = merged(book.policy, {name: body[name] for name in DECISIONS if name in body})
         self._close(body)
@@ -324,7 +333,7 @@ class Replay:
         for each, (previous, digest) in moved.items():
             book = self.book(each)
             if book.moved != previous:
-                self.problems.append(f"{_named(entry)} moves account {each!r} from an older state")
+                self.problems.append(f"{named(entry)} moves account {each!r} from an older state")
             book.moved, book.digest = entry.seq, digest
 
     def _cost(self, entry: Entry, body: dict[str, Any]) -> tuple[Charge, dict[str, Json], str]:
@@ -350,7 +359,7 @@ class Replay:
         row = opened_row(entry, body, text)
         lineage = lineage_of(row.account)
         if entry.chain not in (LEGACY, row.dataset):
-            self.problems.append(f"{_named(entry)} is about an account of another chain")
+            self.problems.append(f"{named(entry)} is about an account of another chain")
         place = len(self._ended)
         self._ended += bytes(PLACE)
         self._opened_by[entry.chain].append(entry.seq)
@@ -370,20 +379,6 @@ class Replay:
         self.keys += row_digest(row)
 
 
-def opened_row(entry: Entry, body: dict[str, Any], cost: str) -> ChargeRow:
-    """The charge that a ``reserve`` or ``share`` entry opens, whose cost is given as text."""
-    account_id = body["account"] if "account" in body else Scope(body["dataset"], UNSTATED, body["analyst"]).id
-    scope = scope_of(account_id)
-    return ChargeRow(
-        *(body["charge"], entry.chain, entry.seq, lineage_of(account_id)[0], account_id, scope.analyst, RESERVED),
-        *(body["question"], body["statement"], body.get("shared", ""), cost, body.get("source", ""), "", 0),
-    )
-
-
-def _named(entry: Entry) -> str:
-    return f"entry {entry.seq}" if entry.chain == LEGACY else f"entry {entry.seq} of {entry.chain!r}"
-
-
 _ACTS: dict[str, Callable[[Replay, Entry, dict[str, Any]], None]] = {
     "account": Replay.account,
     "continue": Replay.proceed,
@@ -395,6 +390,9 @@ _ACTS: dict[str, Callable[[Replay, Entry, dict[str, Any]], None]] = {
     "freeze": Replay.freeze,
     "thaw": Replay.thaw,
     "policy": Replay.policy,
+    "move": Replay.freeze,
+    "arrive": Replay.arrive,
+    "recover": Replay.freeze,
     "bind": lambda *_: None,
     **dict.fromkeys(_STEPS, Replay.step),
 }

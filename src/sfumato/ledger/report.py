@@ -154,7 +154,10 @@ def _act(act: Act, words: Words) -> str:
     form = act.body.get("limit") or act.body.get("contract")
     limit = _budget(Budget(form["epsilon"], form["delta"])) if form else words["no-limit"]
     return words[f"act-{kind}"].format(
-        limit=limit, reason=act.body.get("reason", ""), failures=act.body.get("failures", 0)
+        limit=limit,
+        reason=act.body.get("reason", ""),
+        failures=act.body.get("failures", 0),
+        place=act.body.get("to") or act.body.get("from", ""),
     )
 
 

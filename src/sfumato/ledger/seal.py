@@ -8,10 +8,10 @@ key (Ed25519, RFC 8032) lies beside a ledger in a file, readable by its owner al
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -23,10 +23,11 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from sfumato.errors import LedgerCorrupt, LedgerUnavailable, WrongUse, shown
+from sfumato.errors import LedgerCorrupt, LedgerIncomplete, LedgerUnavailable, WrongUse, shown
 from sfumato.ledger.binding import account_digest, accounts_digest, digests_at
 from sfumato.ledger.journal import canonical_json, iso_time
 from sfumato.ledger.store.base import Rows, Store
+from sfumato.ledger.store.open_mark import WAY_OUT
 from sfumato.privacy.event import Json
 
 
@@ -112,11 +113,24 @@ class Head:
         return {"ledger": self.identity, "at": self.at, "chains": chains, **bound}
 
 
-class Signer:
-    """An Ed25519 key in a file of mode 0600, made where there is none."""
+# Where a signing key comes from: a file, or a function that gives it in PEM (from a vault, say).
+Source: TypeAlias = str | Path | Callable[[], bytes]
+# None: from the file beside the ledger.
+Key: TypeAlias = Source | None
 
-    def __init__(self, path: str | Path) -> None:
-        self._key = _read_key(path) if Path(path).exists() else _make_key(path)
+
+class Signer:
+    """An Ed25519 key in a file of mode 0600, made where there is none; or the one that a function gives."""
+
+    def __init__(self, key: Source) -> None:
+        if isinstance(key, str | Path):
+            self._key = _read_key(key) if Path(key).exists() else _make_key(key)
+        else:
+            self._key = _from_pem(key(), "What the function gives")
+
+    def signature(self, message: bytes) -> str:
+        """Of a message, as hexadecimal."""
+        return self._key.sign(message).hex()
 
     @property
     def public_key(self) -> str:
@@ -129,14 +143,14 @@ class Signer:
         chains = {chain: (entry.seq, entry.hash) for chain, entry in ends.items() if entry}
         at, accounts = iso_time(rows.now()), accounts_digest({row.id: account_digest(row) for row in rows.accounts()})
         unsigned = Head(identity, at, chains, self.public_key, "", accounts)
-        return replace(unsigned, signature=self._key.sign(unsigned.message).hex())
+        return replace(unsigned, signature=self.signature(unsigned.message))
 
 
 class Beside:
     """The key and the last head beside a ledger's file: an older copy of the file alone is noticed."""
 
-    def __init__(self, place: str) -> None:
-        self.key = f"{place}.key"
+    def __init__(self, place: str, key: Key = None) -> None:
+        self.key: Source = f"{place}.key" if key is None else key
         self._head = Path(f"{place}.head")
         self._place = place
 
@@ -154,15 +168,14 @@ class Beside:
         """Refuses a ledger that is behind the head that was left beside it.
 
         Raises:
-            LedgerCorrupt: it is; says how the owner overrides.
+            LedgerIncomplete: it is; says how the owner overrides.
         """
         head = self.head()
         found = store.read(lambda rows: list(head.differences(rows))) if head else []
         if found:
-            raise LedgerCorrupt(
+            raise LedgerIncomplete(
                 f"The ledger {shown(self._place)} forgets what was spent: {found[0]}.",
-                remedy="Restore the newest copy. If it is lost, the owner may remove the file "
-                f"{shown(self._head)}, and with it the promise about what this copy does not know.",
+                remedy=f"Restore the newest copy. If it is lost: {WAY_OUT}",
             )
 
     def keep(self, store: Store) -> None:
@@ -185,13 +198,19 @@ def write_durably(path: str | Path, content: bytes) -> None:
 
 def _read_key(path: str | Path) -> Ed25519PrivateKey:
     try:
-        key: Any = load_pem_private_key(Path(path).read_bytes(), None)
+        content = Path(path).read_bytes()
     except OSError as error:
         raise LedgerUnavailable(f"The key {shown(path)} cannot be read ({error.strerror}).") from None
+    return _from_pem(content, f"The file {shown(path)}")
+
+
+def _from_pem(content: bytes, source: str) -> Ed25519PrivateKey:
+    try:
+        key: Any = load_pem_private_key(content, None)
     except (ValueError, TypeError):
         key = None
     if not isinstance(key, Ed25519PrivateKey):
-        raise WrongUse(f"The file {shown(path)} holds no Ed25519 key.", allowed="a private key in PEM, unencrypted")
+        raise WrongUse(f"{source} holds no Ed25519 key.", allowed="a private key in PEM, unencrypted")
     return key
 
 

@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 
 from sfumato.accounting.filter import NOTHING
 from sfumato.errors import AccountFrozen, LeaseExpired, LedgerError, LedgerUnavailable
@@ -20,10 +19,11 @@ from sfumato.ledger.balance import Balance, charge_from_text
 from sfumato.ledger.binding import require_answer
 from sfumato.ledger.books import Books, balance_of, require_open
 from sfumato.ledger.closing import close_for, close_overdue, forfeit, void
+from sfumato.ledger.liveness import require_live
 from sfumato.ledger.owner import Owner, readable
 from sfumato.ledger.recall import bind, bound_answer, give, own_answer, require_unanswered, shared_answer
 from sfumato.ledger.request import Ready, Request
-from sfumato.ledger.seal import Beside, Head
+from sfumato.ledger.seal import Beside, Head, Key
 from sfumato.ledger.standing import Standing, standing_of
 from sfumato.ledger.store.base import (
     COMMITTED,
@@ -38,7 +38,7 @@ from sfumato.ledger.store.base import (
     Rows,
     Store,
 )
-from sfumato.ledger.store.open import open_store
+from sfumato.ledger.store.open import Place, open_store
 from sfumato.ledger.tree import Scope, lineage_of
 from sfumato.ledger.turns import Turns
 from sfumato.metadata.contract import Contract
@@ -66,14 +66,15 @@ class Ledger(Owner):
         a charge is exchanged for a dearer one only if that is admitted
     """
 
-    def __init__(self, store: Store, *, lease: timedelta = LEASE) -> None:
+    def __init__(self, store: Store, *, lease: timedelta = LEASE, key: Key = None) -> None:
         self._store = store
         self._lease = int(lease / timedelta(milliseconds=1))
         # a lock for each question, held while it is charged and answered
         self.turns = Turns()
-        self._beside = Beside(store.place) if store.exclusive else None
+        self._beside = Beside(store.place, key) if store.exclusive else None
         try:
             if not store.read_only:
+                require_live(store)
                 self.require_newest()
                 self._recover()
         except BaseException:
@@ -82,16 +83,15 @@ class Ledger(Owner):
 
     @classmethod
     def open(
-        cls, place: str | Path, *, create: bool = True, lease: timedelta = LEASE, read_only: bool = False
+        cls, place: Place, *, create: bool = True, lease: timedelta = LEASE, read_only: bool = False, key: Key = None
     ) -> "Ledger":
         """The ledger in a file, or behind a postgresql:// address; made if it is not there.
 
-        ``read_only``: for whoever may or will only look: it must be there, nothing of it is
-        changed, and what would change it raises ``LedgerReadOnly``. A file needs no write
-        access then, and a role of a server only SELECT. Only ``verify`` looks at the head that
-        lies beside a file.
+        ``read_only``: it must be there, nothing of it is changed, and what would change it raises
+        ``LedgerReadOnly``. It takes no write access, and only ``verify`` looks at the head beside it.
+        ``key`` signs that head (``Signer``); by default one that lies there too.
         """
-        return cls(open_store(place, create=create, read_only=read_only), lease=lease)
+        return cls(open_store(place, create=create, read_only=read_only), lease=lease, key=key)
 
     @property
     def store(self) -> Store:

@@ -22,7 +22,7 @@ from sfumato.privacy.budget import Budget
 _SHOWN = 40
 _ACCOUNTS_SHOWN = 400
 _ENDINGS = ("commit", "share", "forfeit")
-_ACTS = ("account", "allocate", "refresh", "freeze", "thaw", "policy")
+_ACTS = ("account", "allocate", "refresh", "freeze", "thaw", "policy", "move", "arrive", "recover")
 
 
 @dataclass(frozen=True, slots=True)

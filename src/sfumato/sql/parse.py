@@ -17,7 +17,10 @@ from sfumato.sql.reject import NOT_A_QUERY, refuse, reject, require_few, written
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 _DIALECT = Dialect.get_or_raise("duckdb")
-_MAX_LENGTH = 100_000
+# Planning takes a time in proportion to the nodes of a statement; so many take about a tenth of a second.
+_MAX_LENGTH, _MOST_NODES = 40_000, 3_500
+# A statement of fewer characters has fewer nodes, whatever WITH repeats.
+_SHORT = 1_000
 # What an error of the parser tells of its own inside.
 _INSIDE = re.compile(r"Required keyword: .* missing for <class .*|( but got)? <Token .*")
 _SHAPE = "SELECT ... FROM table [WHERE ...] [GROUP BY ...] [HAVING ...] [ORDER BY ...] [LIMIT n]"
@@ -37,7 +40,10 @@ def parse(text: str) -> exp.Select:
         raise SqlSyntaxError("The statement is empty.", line=1, column=1, remedy="SELECT COUNT(*) FROM ...")
     if len(statements) > 1:
         raise UnsupportedSql(f"{len(statements)} statements in one text.", remedy="Ask one SELECT at a time.")
-    return checked(statements[0])
+    found = checked(statements[0])
+    if len(text) > _SHORT:
+        _require_few_nodes(found)
+    return found
 
 
 def checked(statement: exp.Expr) -> exp.Select:
@@ -65,7 +71,9 @@ def built(statement: exp.Expr) -> exp.Select:
             f"A syntax tree in which {broken.key.upper()} lacks a part or has one too many.",
             remedy="Build it as SQL has it.",
         )
-    return checked(statement.copy())
+    found = checked(statement.copy())
+    _require_few_nodes(found)
+    return found
 
 
 def _is_whole(node: exp.Expr) -> bool:
@@ -136,6 +144,30 @@ def _depth(statement: exp.Expr, known: Mapping[str, int]) -> int:
             if each is not clause:
                 waiting.append((each, depth if chained else depth + 1, names))
     return deepest
+
+
+def _require_few_nodes(statement: exp.Expr) -> None:
+    """Refuses a statement that takes long to plan, by its size alone."""
+    if _size(statement, {}) > _MOST_NODES:
+        raise UnsupportedSql(
+            f"A statement of more than {_MOST_NODES:,} parts, those of repeated sub-queries included.",
+            remedy="Use IN (...) for long lists of values, or ask less at once.",
+        )
+
+
+def _size(statement: exp.Expr, known: Mapping[str, int]) -> int:
+    """How many nodes a statement has; what ``known`` names and WITH defines has those of its query."""
+    count, waiting = 0, [(statement, known)]
+    while waiting and count <= _MOST_NODES:
+        node, names = waiting.pop()
+        clause = node.args.get("with_")
+        if isinstance(clause, exp.With):
+            names = dict(names)
+            for each in clause.expressions:
+                names[each.alias.lower()] = _size(each.this, names)
+        count += 1 + (names.get(node.name.lower(), 0) if isinstance(node, exp.Table) else 0)
+        waiting += [(each, names) for each in node.iter_expressions() if each is not clause]
+    return count
 
 
 def _too_deep() -> UnsupportedSql:

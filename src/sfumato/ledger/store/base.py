@@ -28,6 +28,11 @@ RESERVED, EXECUTING, COMMITTED, FORFEITED, VOIDED = "reserved", "executing", "co
 EXPIRED = "expired"
 COUNTED = ("engine", "crash", EXPIRED)
 
+# What a store notes of itself (``Rows.about``). While it is UNFINISHED (being filled), or has a LOSS that
+# the owner accepted and that is not in the journal yet, nobody charges in it; never again once it
+# has a SUCCESSOR.
+UNFINISHED, LOSS, SUCCESSOR, PREDECESSOR = "unfinished", "loss", "successor", "predecessor"
+
 
 class AccountRow(NamedTuple):
     """An account as stored. Texts are canonical JSON, or empty where there is none.
@@ -146,6 +151,14 @@ class Rows(Protocol):
         ``ahead`` makes reads that the unit will make again once it has the locks, and what it is
         given says nothing yet: a store that is far away asks for them together with the locks.
         """
+        ...
+
+    def about(self, name: str) -> str:
+        """What the store notes of itself under a name; empty if nothing."""
+        ...
+
+    def put_about(self, name: str, value: str) -> None:
+        """Notes something; empty: nothing any more."""
         ...
 
     def account(self, account_id: str) -> AccountRow | None: ...
@@ -309,6 +322,10 @@ class Store(Protocol):
 
     def damage(self) -> list[str]:
         """What the medium itself finds wrong: broken pages, indexes, constraints."""
+        ...
+
+    def size(self) -> int:
+        """How many bytes it takes, about."""
         ...
 
     def checkpoint(self) -> None:

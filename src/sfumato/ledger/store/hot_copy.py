@@ -16,7 +16,7 @@ from pathlib import Path
 
 import apsw
 
-from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerMissing, LedgerUnavailable
+from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerMissing, LedgerUnavailable, shown
 
 _ATTEMPTS = 100
 _HEADER = 32
@@ -36,7 +36,7 @@ def hot_copy(ledger: str, target: str) -> None:
         LedgerCorrupt: SQLite finds damage in the copy.
     """
     if not Path(ledger).is_file():
-        raise LedgerMissing(f"No ledger at {ledger!r}.", remedy="Check the path.")
+        raise LedgerMissing(f"No ledger at {shown(ledger)}.", remedy="Check the path.")
     try:
         for _ in range(_ATTEMPTS):
             before = _state(ledger)
@@ -46,9 +46,9 @@ def hot_copy(ledger: str, target: str) -> None:
                 return _merge(ledger, target)
     except OSError as error:
         raise LedgerUnavailable(
-            f"{target!r} cannot be written, or {ledger!r} not be read ({error.strerror})."
+            f"{shown(target)} cannot be written, or {shown(ledger)} not be read ({error.strerror})."
         ) from None
-    raise LedgerBusy(f"The ledger {ledger!r} changes too quickly to be copied.", remedy="Try again.")
+    raise LedgerBusy(f"The ledger {shown(ledger)} changes too quickly to be copied.", remedy="Try again.")
 
 
 def _state(ledger: str) -> tuple[int, bytes]:
@@ -85,6 +85,6 @@ def _merge(ledger: str, target: str) -> None:
         finally:
             connection.close()
     except apsw.Error as error:
-        raise LedgerCorrupt(f"The ledger {ledger!r} cannot be copied ({type(error).__name__}).") from None
+        raise LedgerCorrupt(f"The ledger {shown(ledger)} cannot be copied ({type(error).__name__}).") from None
     if found != [("ok",)] or Path(f"{target}-wal").exists():
-        raise LedgerCorrupt(f"The ledger {ledger!r} is damaged, and so is the copy.")
+        raise LedgerCorrupt(f"The ledger {shown(ledger)} is damaged, and so is the copy.")

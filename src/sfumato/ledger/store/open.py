@@ -2,6 +2,7 @@
 """The store at a place: a SQLite file, or a PostgreSQL server."""
 
 from pathlib import Path
+from typing import TypeAlias
 
 from sfumato.errors import LedgerUnavailable
 from sfumato.ledger.store.base import Store
@@ -9,8 +10,10 @@ from sfumato.ledger.store.sqlite import SQLite
 from sfumato.ledger.store.sqlite_reader import SQLiteReader
 from sfumato.metadata.server import POSTGRES, is_address, is_postgres
 
+Place: TypeAlias = str | Path
 
-def open_store(place: str | Path, *, create: bool = True, read_only: bool = False, accept_loss: bool = False) -> Store:
+
+def open_store(place: Place, *, create: bool = True, read_only: bool = False, accept_loss: bool = False) -> Store:
     """The store at a place: a postgresql:// address, or the path of a file.
 
     ``read_only``: it must be there, and nothing of it is changed. ``accept_loss``: it is opened even if

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from sfumato.errors import LedgerIncomplete
 
+WAY_OUT = "sfumato ledger recover --accept-loss, which freezes the datasets until the owner has decided."
 _TITLE = "sfumato-open-mark 1"
 _DIGITS = 20
 
@@ -143,8 +144,7 @@ def incomplete(ledger: str, why: str) -> LedgerIncomplete:
     return LedgerIncomplete(
         f"The ledger {ledger!r} may have forgotten what was spent: {why}.",
         remedy="Put the newest files back together: the ledger, and beside it those ending in '-wal', "
-        "'.open' and '.head'. If they are lost: sfumato ledger recover --accept-loss, which freezes "
-        "the datasets until the owner has decided.",
+        f"'.open' and '.head'. If they are lost: {WAY_OUT}",
     )
 
 

@@ -55,6 +55,10 @@ _WAITS = 6
 
 _PEEK = placed(f"{ACCOUNTS} WHERE id = ?".replace("account", f"{SCHEMA}.account", 1))
 _CLOCK = f"SELECT {CLOCK}"
+_SIZE = (
+    "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class "
+    "WHERE relnamespace = to_regnamespace($1) AND relkind = 'r'"
+)
 _FOUND_GUARDS = (
     "SELECT conname FROM pg_constraint WHERE connamespace = to_regnamespace($1) AND convalidated UNION "
     "SELECT relname FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid "
@@ -119,6 +123,9 @@ class Postgres:
 
     def damage(self) -> list[str]:
         return self._with_connection(missing_guards)
+
+    def size(self) -> int:
+        return self._with_connection(size_of)
 
     def checkpoint(self) -> None:
         """The server's own business."""
@@ -271,6 +278,11 @@ def missing_guards(connection: Connection) -> list[str]:
     """The constraints that the tables must have and have not."""
     found = {row[0] for row in connection.execute(_FOUND_GUARDS, (SCHEMA,)).fetchall()}
     return [f"the constraint {name} is missing or invalid" for name in sorted(GUARDS - found)]
+
+
+def size_of(connection: Connection) -> int:
+    """The bytes of the ledger's tables and their indexes."""
+    return int(_value(connection.execute(_SIZE, (SCHEMA,))) or 0)
 
 
 def _moved(connection: Connection) -> str:

@@ -19,7 +19,7 @@ from psycopg.conninfo import conninfo_to_dict
 from sfumato.errors import LedgerBusy, LedgerMissing, LedgerReadOnly
 from sfumato.ledger.store.base import AccountRow, Rows
 from sfumato.ledger.store.format import FORMAT, too_new
-from sfumato.ledger.store.postgres import missing_guards
+from sfumato.ledger.store.postgres import missing_guards, size_of
 from sfumato.ledger.store.postgres_errors import corrupt, place_of, typed
 from sfumato.ledger.store.postgres_rows import Connection, placed
 from sfumato.ledger.store.postgres_schema import PATH, SCHEMA, has_tables
@@ -72,6 +72,9 @@ class PostgresReader:
 
     def damage(self) -> list[str]:
         return self._apart(lambda: missing_guards(self._connection))
+
+    def size(self) -> int:
+        return self._apart(lambda: size_of(self._connection))
 
     def checkpoint(self) -> None:
         """Nothing to move."""

@@ -77,6 +77,7 @@ _CHAINS = (
 _COUNTS = "SELECT " + ", ".join(
     f"(SELECT count(*) FROM {table})" for table in ("account", "charge", "answer", "key", "part", "journal")
 )
+_PUT_ABOUT = "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 _MOVERS = (
     f"{_ENTRIES} WHERE chain = ? AND seq IN (SELECT moved FROM account WHERE id IN ({{}})) "
     f"UNION ALL {_ENTRIES} WHERE chain = ? AND seq = (SELECT max(seq) FROM journal WHERE chain = ?)"
@@ -113,6 +114,13 @@ class SqlRows(ABC):
     def _one(self, sql: str, values: tuple[Cell, ...] = ()) -> tuple[Any, ...] | None:
         found = self._all(sql, values)
         return found[0] if found else None
+
+    def about(self, name: str) -> str:
+        row = self._one("SELECT value FROM meta WHERE name = ?", (name,))
+        return str(row[0]) if row else ""
+
+    def put_about(self, name: str, value: str) -> None:
+        self._run(_PUT_ABOUT, (name, value))
 
     def account(self, account_id: str) -> AccountRow | None:
         row = self._one(f"{ACCOUNTS} WHERE id = ?", (account_id,))

@@ -30,6 +30,7 @@ from sfumato.ledger.store.sqlite_file import (
     place_of,
     read_only,
     require_one_place,
+    size_of,
     unopenable,
     widen,
 )
@@ -105,6 +106,10 @@ class SQLite:
         found = self._apart(lambda: [str(row[0]) for row in self._connection.execute("PRAGMA integrity_check(10)")])
         return forgotten(self.shortfall) + ([] if found == ["ok"] else found)
 
+    def size(self) -> int:
+        """The bytes of the file and of its log."""
+        return size_of(self.place)
+
     def checkpoint(self) -> None:
         """Moves the write-ahead log into the file."""
         self._apart(lambda: self._connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchall())
@@ -171,7 +176,7 @@ class _Batches:
             self.shortfall = self._opening.shortfall(self.rows.entries_on_disk)
             if self.shortfall and not accept_loss:
                 raise incomplete(self._path, self.shortfall)
-            mark = self._opening.begin(self.rows.entries_on_disk)
+            mark = self._opening.begin(self.rows.entries_on_disk, self.shortfall)
             run("COMMIT")
             self._opening.begun(mark)
         except BaseException as error:

@@ -187,3 +187,9 @@ def unopenable(path: str, error: OSError) -> LedgerError:
     if isinstance(error, PermissionError) or error.errno == 30:  # EROFS
         return read_only(path)
     return LedgerUnavailable(f"No ledger can be kept at {shown(path)} ({error.strerror}).", remedy="Check the folder.")
+
+
+def size_of(path: str) -> int:
+    """The bytes of a ledger file and of its log."""
+    files = (Path(path), Path(f"{path}-wal"))
+    return sum(file.stat().st_size for file in files if file.exists())

@@ -7,6 +7,7 @@ from pathlib import Path
 import apsw
 
 from sfumato.errors import LedgerUnavailable
+from sfumato.ledger.store.base import LOSS
 from sfumato.ledger.store.open_mark import (
     Found,
     MarkFile,
@@ -21,7 +22,7 @@ from sfumato.ledger.store.sqlite_file import require_one_name
 from sfumato.noise.entropy import token
 
 _STATE = "SELECT value FROM meta WHERE name = 'opening'"
-_PUT_STATE = "INSERT OR REPLACE INTO meta VALUES ('opening', ?)"
+_PUT = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
 _IDENTITY = "SELECT value FROM meta WHERE name = 'identity'"
 
 
@@ -46,12 +47,17 @@ class Opening:
         """Why the file may have forgotten something; empty if it has not."""
         return shortfall_of(self._connection, self.path, log=self._log, entries=entries)
 
-    def begin(self, entries: int) -> OpenMark:
-        """In the transaction that opens the file: the mark beside it, then the row in it."""
+    def begin(self, entries: int, accepted: str) -> OpenMark:
+        """In the transaction that opens the file: the mark beside it, then the row in it.
+
+        A loss that was ``accepted`` is noted, so that nobody charges before it is in the journal.
+        """
         identity, state = _text(self._connection, _IDENTITY), _text(self._connection, _STATE)
         mark = OpenMark(identity, self._id, Path(self.path).stat().st_ino, entries, state)
         self._mark.write(mark)
-        self._connection.execute(_PUT_STATE, (opened(self._id),))
+        self._connection.execute(_PUT, ("opening", opened(self._id)))
+        if accepted:
+            self._connection.execute(_PUT, (LOSS, accepted))
         return mark
 
     def begun(self, mark: OpenMark) -> None:
@@ -87,7 +93,7 @@ class Opening:
         if self._is_replaced():
             return False  # SQLite would remove the log of another file
         try:
-            self._connection.execute(_PUT_STATE, (closed(self._id),))
+            self._connection.execute(_PUT, ("opening", closed(self._id)))
         except apsw.Error:
             return False
         self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)

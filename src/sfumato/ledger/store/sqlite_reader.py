@@ -23,7 +23,7 @@ from sfumato.ledger.store.base import AccountRow, Rows
 from sfumato.ledger.store.format import FORMAT, too_new
 from sfumato.ledger.store.open_mark import forgotten
 from sfumato.ledger.store.sqlite import translated
-from sfumato.ledger.store.sqlite_file import busy, corrupt, is_log, let_go, place_of, unopenable
+from sfumato.ledger.store.sqlite_file import busy, corrupt, is_log, let_go, place_of, size_of, unopenable
 from sfumato.ledger.store.sqlite_opening import shortfall_of
 from sfumato.ledger.store.sqlite_rows import Tables
 
@@ -82,6 +82,10 @@ class SQLiteReader:
         """What SQLite finds wrong with the pages and the indexes."""
         found = self._apart(lambda: [str(row[0]) for row in self._connection.execute("PRAGMA integrity_check(10)")])
         return forgotten(self._apart(self._shortfall)) + ([] if found == ["ok"] else found)
+
+    def size(self) -> int:
+        """The bytes of the file and of its log."""
+        return size_of(self.place)
 
     def checkpoint(self) -> None:
         """Nothing to move."""

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an entry of the journal says of the charge that it opens."""
+
+from typing import Any
+
+from sfumato.ledger.journal import LEGACY, Entry
+from sfumato.ledger.store.base import RESERVED, ChargeRow
+from sfumato.ledger.tree import UNSTATED, Scope, lineage_of, scope_of
+
+
+def opened_row(entry: Entry, body: dict[str, Any], cost: str) -> ChargeRow:
+    """The charge that a ``reserve`` or ``share`` entry opens, whose cost is given as text."""
+    account_id = body["account"] if "account" in body else Scope(body["dataset"], UNSTATED, body["analyst"]).id
+    scope = scope_of(account_id)
+    return ChargeRow(
+        *(body["charge"], entry.chain, entry.seq, lineage_of(account_id)[0], account_id, scope.analyst, RESERVED),
+        *(body["question"], body["statement"], body.get("shared", ""), cost, body.get("source", ""), "", 0),
+    )
+
+
+def named(entry: Entry) -> str:
+    """An entry, for a message."""
+    return f"entry {entry.seq}" if entry.chain == LEGACY else f"entry {entry.seq} of {entry.chain!r}"

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers about a ledger for a monitoring system: public facts only (RULES 1).
+
+How many charges there are, how they ended, and how old the newest signed head is. None of them depends
+on the data, and none names an analyst, a question or an answer.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from itertools import islice
+
+from sfumato.ledger.journal import iso_time
+from sfumato.ledger.seal import Head
+from sfumato.ledger.spend import Ledger
+from sfumato.ledger.store.base import Rows
+
+# Entries that one unit of work reads: a charge on a file waits no longer than that.
+_PAGE = 5_000
+_MOST_OPEN = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """A ledger in numbers.
+
+    ``kinds``: the entries of each dataset by their kind (``reserve``, ``commit``, ``forfeit``, ...).
+    ``under_way``: charges that are reserved or executing, at most 10,000. ``head_age``: seconds since
+    the newest head that was given was signed, None without one. ``size``: bytes of the ledger.
+    ``read``: how far each chain was read, for the next call.
+    """
+
+    kinds: Mapping[tuple[str, str], int]
+    under_way: int
+    head_age: float | None
+    size: int
+    read: Mapping[str, int] = field(default_factory=dict, repr=False)
+
+    def to_prometheus(self) -> str:
+        """As Prometheus and OpenMetrics read it."""
+        lines = ["# TYPE sfumato_ledger_entries counter"]
+        for (dataset, kind), many in sorted(self.kinds.items()):
+            labels = f"dataset={json.dumps(dataset, ensure_ascii=False)},kind={json.dumps(kind)}"
+            lines.append(f"sfumato_ledger_entries_total{{{labels}}} {many}")
+        gauges = [("under_way", self.under_way), ("size_bytes", self.size), ("head_age_seconds", self.head_age)]
+        for name, value in gauges:
+            if value is not None:
+                lines += [f"# TYPE sfumato_ledger_{name} gauge", f"sfumato_ledger_{name} {value}"]
+        return "\n".join(lines) + "\n"
+
+
+def metrics(ledger: Ledger, before: Metrics | None = None, *, heads: Sequence[Head] = ()) -> Metrics:
+    """The present numbers; with those of an earlier call, only the entries since then are read.
+
+    ``heads`` are those kept elsewhere; the one beside a file is looked at too.
+
+    Guarantees:
+        metrics name no analyst question or answer
+
+    Raises:
+        LedgerError: the ledger cannot be read.
+    """
+    read: dict[str, int] = dict(before.read) if before else {}
+    kinds: Counter[tuple[str, str]] = Counter(before.kinds if before else {})
+    for chain in ledger.store.read(lambda rows: rows.chains()):
+        while page := ledger.store.read(partial(_page, chain, read.get(chain, 0))):
+            read[chain] = page[-1][0]
+            kinds.update((chain, kind) for _, kind in page)
+    under_way, now = ledger.store.read(lambda rows: (len(rows.overdue(None, _MOST_OPEN)), iso_time(rows.now())))
+    signed = [_moment(head.at) for head in (*heads, *ledger.heads_beside())]
+    age = max((_moment(now) - max(signed)).total_seconds(), 0.0) if signed else None
+    return Metrics(dict(kinds), under_way, age, ledger.store.size(), read)
+
+
+def _page(chain: str, after: int, rows: Rows) -> list[tuple[int, str]]:
+    return [(entry.seq, entry.kind) for entry in islice(rows.entries(chain, after), _PAGE)]
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A ledger moves to another place, and only one of the two ever charges.
+
+1. The target is made, empty, and notes that it is being filled: nobody can open it.
+2. One unit of work in the source freezes every dataset and notes the successor, for good.
+3. One unit of work in the target writes everything, verifies it, thaws what was not frozen
+   before, and takes the note away.
+
+Killed after any step, at most one of them charges; the same call again does what is left.
+"""
+
+import json
+from pathlib import Path
+
+from sfumato.errors import LedgerBusy, LedgerCorrupt
+from sfumato.ledger.archive import begin_filling, fill, history, require_empty
+from sfumato.ledger.books import Books
+from sfumato.ledger.liveness import moved, moved_reason
+from sfumato.ledger.spend import Ledger
+from sfumato.ledger.store.base import PREDECESSOR, SUCCESSOR, UNFINISHED, Rows, Store
+from sfumato.ledger.store.open import open_store
+from sfumato.ledger.verify import check, verify
+
+
+def migrate(source: str | Path, target: str | Path) -> int:
+    """Moves a ledger to an empty or new place; how many entries the target has.
+
+    The source stays, to be read: it never charges again, and whoever opens it is told where
+    its successor is. Its identity and key stay with it; the target gets its own.
+
+    Guarantees:
+        a source and its target never both charge
+        a migration that was killed is finished by the next
+
+    Raises:
+        WrongUse: the target holds another ledger.
+        LedgerMoved: the source has moved elsewhere.
+        LedgerBusy: charges are under way in the source.
+        LedgerCorrupt: the source does not verify; nothing was changed in it.
+    """
+    leaving = open_store(source, create=False)
+    try:
+        arriving = open_store(target)
+        try:
+            return _moved(leaving, arriving)
+        finally:
+            arriving.close()
+    finally:
+        leaving.close()
+
+
+def _moved(source: Store, target: Store) -> int:
+    successor = source.read(lambda rows: rows.about(SUCCESSOR))
+    if successor not in ("", target.place):
+        raise moved(source.place, successor)
+    if not (successor and target.read(lambda rows: rows.about(PREDECESSOR)) == source.identity):
+        if not successor:
+            _leave(source, target)
+        lines = source.read(lambda rows: list(history(rows)))
+        target.write(lambda rows: _arrive(source, target, rows, lines))
+        target.checkpoint()
+    entries = target.read(lambda rows: rows.counts().entries)
+    Ledger(target).close()  # leaves a signed head beside a file
+    return entries
+
+
+def _leave(source: Store, target: Store) -> None:
+    """Steps 1 and 2: from here on the source does not charge."""
+    target.write(lambda rows: begin_filling(target, rows, f"a migration from {source.place!r}"))
+    ledger = Ledger(source)
+    problems = verify(ledger).problems
+    if problems:
+        raise LedgerCorrupt(
+            "The ledger does not say what happened, so it is not moved:\n" + "\n".join(problems[:50]),
+            remedy="Restore the newest backup that verifies.",
+        )
+
+    def unit(rows: Rows) -> None:
+        roots = [row.id for row in rows.accounts() if not row.parent]
+        rows.lock(roots)
+        if rows.overdue(None, 1):
+            raise LedgerBusy("Charges are under way, so the ledger is not moved.", remedy="Try again when they ended.")
+        for root in roots:
+            books = Books(rows, root)
+            before = books.root.frozen
+            reason = moved_reason(target.place)
+            books.put(books.root._replace(frozen=reason))
+            books.note("move", {"account": root, "to": target.place, "frozen": before, "reason": reason})
+            books.save()
+        rows.put_about(SUCCESSOR, target.place)
+
+    source.write(unit)
+    source.checkpoint()
+
+
+def _arrive(source: Store, target: Store, rows: Rows, lines: list[str]) -> None:
+    """Step 3: the target has everything, or nothing."""
+    require_empty(target, rows)
+    fill(rows, lines)
+    problems = list(check(rows, []).problems)
+    if problems:
+        raise LedgerCorrupt("What arrived does not say what happened:\n" + "\n".join(problems[:50]))
+    for root in [row.id for row in rows.accounts() if not row.parent]:
+        books = Books(rows, root)
+        last = rows.last_entry(root)
+        before = json.loads(last.body)["frozen"] if last is not None and last.kind == "move" else None
+        if before is None:
+            raise LedgerBusy(
+                f"The dataset {root!r} was opened in {source.place!r} while that was being moved.",
+                remedy="Close the sessions there, and thaw nothing.",
+            )
+        books.put(books.root._replace(frozen=before))
+        books.note("arrive", {"account": root, "from": source.place, "frozen": before})
+        books.save()
+    rows.put_about(PREDECESSOR, source.identity)
+    rows.put_about(UNFINISHED, "")

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The owner's way out where the newest files are lost: what is left, frozen until the owner has decided."""
+
+from pathlib import Path
+
+from sfumato.errors import LedgerCorrupt, LedgerError, WrongUse
+from sfumato.ledger.books import Books
+from sfumato.ledger.liveness import recovered_reason, require_live
+from sfumato.ledger.owner import require_reason
+from sfumato.ledger.seal import Beside
+from sfumato.ledger.store.base import LOSS, SUCCESSOR, UNFINISHED, Rows
+from sfumato.ledger.store.sqlite import SQLite
+from sfumato.ledger.verify import check
+
+
+def recover(place: str | Path, *, reason: str) -> str:
+    """Opens a ledger file that may have forgotten what was spent; why it may have.
+
+    Everything that it does not know counts as spent: every dataset is frozen, by an entry of
+    the journal, until the owner thaws it. Whoever thaws takes the risk that more was spent
+    than the ledger says; lower the limit first (``allocate``) by what may be missing.
+
+    Guarantees:
+        a recovered ledger charges nothing before the owner has decided
+
+    Raises:
+        WrongUse: nothing is missing, or no reason is given.
+        LedgerCorrupt: what is left is damaged besides.
+        LedgerError: it cannot be opened.
+    """
+    require_reason(reason, needed=True)
+    store = SQLite(place, create=False, accept_loss=True)
+    try:
+        beside = Beside(store.place)
+        loss, unfinished, successor = store.read(
+            lambda rows: [rows.about(each) for each in (LOSS, UNFINISHED, SUCCESSOR)]
+        )
+        if unfinished or successor:
+            require_live(store)
+        why = loss or _behind(beside, store)
+        if not why:
+            raise WrongUse(f"The ledger {store.place!r} lacks nothing.", remedy="Open it.")
+        store.write(lambda rows: _freeze(rows, why, reason))
+        beside.keep(store)
+        return why
+    finally:
+        store.close()
+
+
+def _behind(beside: Beside, store: SQLite) -> str:
+    """What the head beside the file says is missing."""
+    try:
+        beside.require_not_older(store)
+    except LedgerError as error:
+        return error.problem
+    return ""
+
+
+def _freeze(rows: Rows, why: str, reason: str) -> None:
+    problems = list(check(rows, []).problems)
+    if problems:
+        raise LedgerCorrupt(
+            "What is left of the ledger is damaged besides:\n" + "\n".join(problems[:50]),
+            remedy="Restore the newest backup that verifies.",
+        )
+    for root in [row.id for row in rows.accounts() if not row.parent]:
+        books = Books(rows, root)
+        frozen = recovered_reason(reason)
+        books.put(books.root._replace(frozen=frozen))
+        books.note("recover", {"account": root, "reason": frozen, "missing": why})
+        books.save()
+    rows.put_about(LOSS, "")
