@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What can be a source on Spark; what might differ from read to read, or fail on a row, is refused."""
 
+import datetime
 from contextlib import closing
 
 import pandas as pd
@@ -14,7 +15,7 @@ from sfumato.engines import spark_frame
 from sfumato.engines.reference import Reference
 from sfumato.engines.spark import SparkEngine
 from sfumato.engines.spark_frame import is_frame, require_plain, shared_session
-from sfumato.errors import InvalidSource
+from sfumato.errors import EngineFailed, InvalidSource
 from sfumato.metadata.column import Column
 from sfumato.plan.aggregate import CountRows, CountValues, Sum
 from sfumato.plan.relation import Scan
@@ -152,6 +153,7 @@ PLAIN = {
     "a join": lambda spark, frame: frame.join(frame.selectExpr("a AS k"), frame.a == 2, "left"),
     "a union": lambda spark, frame: frame.union(frame),
     "an order": lambda spark, frame: frame.repartition(2, "a").sort("a"),
+    "a file by the other way": lambda spark, frame: _second(spark).read.parquet(*frame.inputFiles()),
     "a cached file": lambda spark, frame: frame.cache(),
     "rows from here": lambda spark, frame: spark.createDataFrame([(1, "x")], ["a", "b"]),
 }
@@ -175,7 +177,33 @@ ODD = {
     "a stream": lambda spark, frame: spark.readStream.format("rate").load(),
     "lines of a file": lambda spark, frame: spark.read.csv(_text(frame)),
     "documents": lambda spark, frame: spark.read.schema("a INT").json(_text(frame)),
+    "lines of a file by the other way": lambda spark, frame: _second(spark).read.schema("a INT").csv(_text(frame)),
+    "documents by the other way": lambda spark, frame: _second(spark).read.schema("a INT").json(_text(frame)),
+    "text by the other way": lambda spark, frame: _second(spark).read.text(_text(frame)),
+    "a source in Python": lambda spark, frame: _of_python(spark),
 }
+
+
+def _second(spark):
+    """A session that reads files by the second version of Spark's sources."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.sources.useV1SourceList", "")
+    return session
+
+
+def _of_python(spark):
+    from pyspark.sql.datasource import DataSource
+
+    class Ours(DataSource):
+        @classmethod
+        def name(cls):
+            return "ours"
+
+        def schema(self):
+            return "a int"
+
+    spark.dataSource.register(Ours)
+    return spark.read.format("ours").load()
 
 
 def _table(spark, frame):
@@ -254,3 +282,58 @@ def test_private_tables_in_two_engines_are_refused(spark, frame):
     with pytest.raises(InvalidSource, match="'t' is in Spark, and 'u' is not") as refused:
         shared_session({"t": sf.Table(frame), "u": sf.Table("u.parquet")})
     assert "spark.read.parquet" in refused.value.remedy
+
+
+# --- days and moments of Parquet ---------------------------------------------------------------
+
+
+def old_day(spark, folder):
+    """Parquet of others with a day before 1582, as a session reads it that fails on such."""
+    pq.write_table(pa.table({"a": [1, 2], "d": [datetime.date(1200, 1, 1)] * 2}), folder / "old.parquet")
+    session = spark.newSession()
+    session.conf.set("spark.sql.parquet.datetimeRebaseModeInRead", "EXCEPTION")
+    return session, str(folder / "old.parquet")
+
+
+DAYS = {"d": sf.Date("2000-01-01", "2001-01-01")}
+COUNT_DAYS = plan(Scan("t", "", (Column("d", DAYS["d"]),)), CountValues(Value.of(Column("d", DAYS["d"]))))
+
+
+def days(spark, frame):
+    """How many days there are."""
+    with closing(interpreted(SparkEngine({"t": sf.Table(frame, columns=DAYS)}, spark))) as engine:
+        return flat(COUNT_DAYS, engine.run(COUNT_DAYS, "key"))[()]
+
+
+def test_a_mode_that_fails_on_an_old_day_is_refused(spark, tmp_path, monkeypatch):
+    session, path = old_day(spark, tmp_path)
+    with pytest.raises(InvalidSource, match="rebase mode EXCEPTION") as refused:
+        days(spark, session.read.parquet(path))
+    assert "CORRECTED" in refused.value.remedy
+    with pytest.raises(InvalidSource, match="rebase mode EXCEPTION"):
+        days(spark, spark.read.option("datetimeRebaseMode", "exception").parquet(path))
+    session.conf.set("spark.sql.parquet.datetimeRebaseModeInRead", "CORRECTED")
+    assert days(spark, session.read.parquet(path)) == (2,)
+    # without the look one old day is a failure
+    session.conf.set("spark.sql.parquet.datetimeRebaseModeInRead", "EXCEPTION")
+    monkeypatch.setattr(spark_frame, "_rebases", lambda relation: [])
+    with pytest.raises(EngineFailed):
+        days(spark, session.read.parquet(path))
+
+
+def test_milliseconds_of_parquet_are_refused_where_they_may_be_read(spark, tmp_path, monkeypatch):
+    beyond = pa.array([0, 2**62], pa.int64()).cast(pa.timestamp("ms"), safe=False)
+    pq.write_table(pa.table({"d": beyond, "a": [1, 2]}), tmp_path / "ms 1.parquet")
+    frame = spark.read.parquet(str(tmp_path / "ms 1.parquet"))
+    with pytest.raises(InvalidSource, match="MILLIS") as refused:
+        days(spark, frame)
+    assert "coerce_timestamps" in refused.value.remedy
+    with pytest.raises(InvalidSource, match="MILLIS"):
+        spark_frame.require_moments("t", frame.filter("d IS NULL").select("a"), ["a"])
+    # what is not read does not matter, nor what is in microseconds
+    spark_frame.require_moments("t", frame, ["a"])
+    pq.write_table(pa.table({"d": pa.array([0], pa.timestamp("us"))}), tmp_path / "us.parquet")
+    assert days(spark, spark.read.parquet(str(tmp_path / "us.parquet"))) == (1,)
+    monkeypatch.setattr(spark_frame, "_has_milliseconds", lambda frame: False)
+    with pytest.raises(EngineFailed):
+        days(spark, frame)

@@ -182,7 +182,7 @@ def text_reading(raw: str, family: str) -> str:
         # DuckDB cannot print every timestamp that it can hold, and prints a whole dictionary of them
         # before it looks at a CASE: so the cast is given nothing but what it can print
         sane = f"TRY_CAST({raw} AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
-        return unforeseen(f"TRY_CAST(CASE WHEN {sane} THEN {raw} END AS VARCHAR)")
+        return f"TRY_CAST({unforeseen(f'CASE WHEN {sane} THEN {raw} END')} AS VARCHAR)"
     return f"TRY_CAST({raw} AS VARCHAR)"
 
 

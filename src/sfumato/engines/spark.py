@@ -19,10 +19,11 @@ from functools import partial
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from sfumato.engines.base import Exact
+from sfumato.engines.declared import owner_columns
 from sfumato.engines.emit import Statement, statements
 from sfumato.engines.gather import Groups, Rows, columns, gather
 from sfumato.engines.lanes import Lanes
-from sfumato.engines.spark_frame import frame_of, require_plain
+from sfumato.engines.spark_frame import frame_of, require_moments, require_plain
 from sfumato.engines.spark_kind import identifier
 from sfumato.engines.spark_source import Read, declared, read
 from sfumato.engines.spark_statement import translated
@@ -279,6 +280,7 @@ class SparkEngine:
     def _open(self, tables: Mapping[str, Table], name: str) -> Read:
         frame = frame_of(self._session, name, tables[name])
         require_plain(name, frame)
+        require_moments(name, frame, [*tables[name].columns, *owner_columns(tables, name)])
         view = f"sfumato_{token()}"
         frame.createGlobalTempView(view)
         self._views.append(view)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sources as Spark DataFrames, and what may be one: rows that every read finds again."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +23,9 @@ _TAKEN |= dict.fromkeys(("uint8", "uint16", "uint32"), "int64")
 # What finds the same rows each time, whatever the rows are; of others that is not known.
 _STABLE = {
     "Filter",
-    "HiveTableRelation",
     "Join",
     "LocalRelation",
     "LogicalRDD",
-    "LogicalRelation",
-    "DataSourceV2Relation",
     "OneRowRelation",
     "Project",
     "Range",
@@ -39,8 +37,15 @@ _STABLE = {
     "Union",
     "View",
 }
-# Formats of which one row can change what another one means.
-_LOOSE = {"csv", "json", "text", "xml"}
+# Formats of which no row can change what another one means; of others that is not known.
+_FORMATS = ("parquet", "orc")
+_TABLES = ("ParquetTable", "OrcTable")
+# What Spark asks of days before 1582 where it is not told how they were counted; EXCEPTION fails on one.
+_REBASES = ("spark.sql.parquet.datetimeRebaseModeInRead", "spark.sql.parquet.int96RebaseModeInRead")
+_REBASE_OPTIONS = ("datetimeRebaseMode", "int96RebaseMode")
+_MILLISECONDS = re.compile(r"int64 \S+ \(TIMESTAMP\(MILLIS|TIMESTAMP_MILLIS")
+# What looks at values on the way, of columns that are not declared too.
+_LOOKS = {"Filter", "Join", "Sort", "RepartitionByExpression"}
 # What fails on no row.
 _TESTS = {"EqualTo", "EqualNullSafe", "GreaterThan", "GreaterThanOrEqual", "LessThan", "LessThanOrEqual", "In", "InSet"}
 _TOTAL = _TESTS | {
@@ -182,9 +187,7 @@ def require_plain(name: str, frame: "DataFrame") -> None:
             computes or aggregates.
     """
     jvm = frame.sparkSession.sparkContext._jvm
-    waiting = [frame._jdf.queryExecution().analyzed()]
-    while waiting:
-        node = waiting.pop()
+    for node in _nodes(frame):
         odd = [] if _is_stable(node) else [_kind(node)]
         odd += [each for expression in _all(node.expressions()) for each in _partial(expression, jvm)]
         if odd or frame.isStreaming:
@@ -194,13 +197,104 @@ def require_plain(name: str, frame: "DataFrame") -> None:
                 allowed="tables and files; their columns, casts that cannot fail, tests but of fractions, joins, unions",
                 remedy="Write it to a table first, or ask for the rest in SQL.",
             )
+
+
+def require_moments(name: str, frame: "DataFrame", columns: Collection[str]) -> None:
+    """No moment or day of a Parquet file makes a read fail: ``columns`` are read.
+
+    Spark multiplies milliseconds by 1,000 while it decodes a page, and fails on one beyond 2^63
+    microseconds; in the mode EXCEPTION it fails on a day before 1582.
+
+    Raises:
+        InvalidSource: such a mode of the relation, or such a column that may be read.
+    """
+    nodes = _nodes(frame)
+    for node in nodes:
+        if _kind(node) == "LogicalRelation" and _format(node) == "parquet" and "EXCEPTION" in _rebases(node.relation()):
+            raise InvalidSource(
+                f"Table {name!r}: its DataFrame reads Parquet in the rebase mode EXCEPTION, which fails on an old day.",
+                allowed="CORRECTED or LEGACY",
+                remedy=f"Set {' and '.join(_REBASES)} to CORRECTED, and read it again.",
+            )
+    read = any(
+        field.name in columns and field.dataType.simpleString().startswith("timestamp") for field in frame.schema
+    )
+    if (read or _LOOKS & set(map(_kind, nodes))) and _has_moments(nodes) and _has_milliseconds(frame):
+        raise InvalidSource(
+            f"Table {name!r}: its files hold TIMESTAMP(MILLIS), of which one value can make a read fail.",
+            allowed="dates, or timestamps in microseconds",
+            remedy="Write them again in microseconds; pyarrow: coerce_timestamps='us'.",
+        )
+
+
+def _rebases(relation: Any) -> list[str]:
+    """The modes in which a relation of Parquet reads old days: its own options, or the settings of its session."""
+    options, settings = relation.options(), relation.sparkSession().conf()
+    own = [
+        str(pair._2()).upper()
+        for pair in _all(options.toSeq())
+        if str(pair._1()).lower() in [each.lower() for each in _REBASE_OPTIONS]
+    ]
+    return own + [str(settings.get(each)).upper() for each in _REBASES]
+
+
+def _has_moments(nodes: Sequence[Any]) -> bool:
+    """Whether a relation has a column of moments at all."""
+    return any(
+        each.dataType().simpleString().startswith("timestamp")
+        for node in nodes
+        if not _all(node.children())
+        for each in _all(node.output())
+    )
+
+
+def _has_milliseconds(frame: "DataFrame") -> bool:
+    """Whether a Parquet file of a frame has a column in milliseconds, by its footer."""
+    context = frame.sparkSession.sparkContext
+    jvm: Any = context._jvm
+    settings = context._jsc.hadoopConfiguration()
+    hadoop = jvm.org.apache.parquet.hadoop
+    for file in frame.inputFiles():
+        if file.lower().endswith(".orc"):
+            continue
+        path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(file))
+        reader = hadoop.ParquetFileReader.open(hadoop.util.HadoopInputFile.fromPath(path, settings))
+        try:
+            found = reader.getFooter().getFileMetaData().getSchema().toString()
+        finally:
+            reader.close()
+        if _MILLISECONDS.search(str(found)):
+            return True
+    return False
+
+
+def _nodes(frame: "DataFrame") -> list[Any]:
+    """The nodes of the analysed plan of a frame."""
+    found, waiting = [], [frame._jdf.queryExecution().analyzed()]
+    while waiting:
+        node = waiting.pop()
+        found.append(node)
         waiting += _all(node.children())
+    return found
 
 
 def _is_stable(node: Any) -> bool:
-    """Whether every read finds the same rows."""
-    kind = _kind(node)
-    return kind in _STABLE and not (kind == "LogicalRelation" and node.relation().toString().lower() in _LOOSE)
+    """Whether every read finds the same rows, whatever they are."""
+    match _kind(node):
+        case "LogicalRelation":
+            return _format(node) in _FORMATS
+        case "DataSourceV2Relation":
+            return _kind(node.table()) in _TABLES
+        case "HiveTableRelation":
+            serde = str(node.tableMeta().storage().serde().toString()).lower()
+            return any(each in serde for each in _FORMATS)
+        case kind:
+            return kind in _STABLE
+
+
+def _format(node: Any) -> str:
+    """What a relation of files calls its format."""
+    return str(node.relation().toString()).lower()
 
 
 def _partial(expression: Any, jvm: Any) -> list[str]:
