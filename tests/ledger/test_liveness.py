@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A ledger that is being filled, or has moved, is not opened."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from sfumato.errors import LedgerIncomplete, LedgerMoved, LedgerUnavailable
+from sfumato.errors import LedgerIncomplete, LedgerMoved, LedgerUnavailable, WrongUse
 from sfumato.ledger import Ledger, liveness
 from sfumato.ledger.store.base import LOSS, SUCCESSOR, UNFINISHED
 from tests.contracts.charges import opened
@@ -43,3 +44,10 @@ def test_a_session_that_is_open_while_the_ledger_moves_opens_no_account_and_thaw
     with pytest.raises(LedgerMoved):
         ledger.thaw("d")
     assert liveness.moved_reason("x") != liveness.recovered_reason("x")
+
+
+@pytest.mark.parametrize("lease", [timedelta(0), timedelta(seconds=-1), timedelta(microseconds=999)])
+def test_a_lease_is_positive(tmp_path: Path, lease: timedelta) -> None:
+    with pytest.raises(WrongUse, match="lease="):
+        Ledger.open(tmp_path / "l.db", lease=lease)
+    assert liveness.lease_milliseconds(timedelta(milliseconds=1)) == 1

@@ -115,6 +115,17 @@ def test_sqlite_syncs_its_log_before_each_answer(tmp_path: Path, mutant: str, ca
     assert (answers(calls), len(unsynced_answers(calls, "l.db-wal"))) == (4, caught)
 
 
+def test_a_charge_with_its_open_mark_takes_three_flushes_and_all_of_the_log(tmp_path: Path) -> None:
+    calls = traced(tmp_path, str(tmp_path / "l.db"), "none")
+    first = next(at for at, call in enumerate(calls) if call.text.startswith("ANSWER 1"))
+    last = next(at for at, call in enumerate(calls) if call.text.startswith("ANSWER 3"))
+    during = calls[first:last]
+    syncs = [Path(call.path).name for call in during if call.name.endswith("sync")]
+    assert syncs == ["l.db-wal"] * (2 * STEPS)
+    # and the mark was written after each of them
+    assert sum(call.path.endswith(".open") for call in during) == 2 * STEPS
+
+
 @pytest.mark.parametrize(("mutant", "caught"), [("none", 0), ("lazy", 3)])
 def test_postgres_syncs_its_log_before_each_answer(
     tmp_path: Path, postgres: Cluster, database: str, mutant: str, caught: int

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a ledger may charge (RULES 27): not one that is being filled or recovered, nor one that has moved."""
 
-from sfumato.errors import LedgerMoved, LedgerUnavailable
+from datetime import timedelta
+
+from sfumato.errors import LedgerMoved, LedgerUnavailable, WrongUse
 from sfumato.ledger.store.base import LOSS, SUCCESSOR, UNFINISHED, Rows, Store
 from sfumato.ledger.store.open_mark import incomplete
 
@@ -49,3 +51,15 @@ def moved_reason(successor: str) -> str:
 def recovered_reason(reason: str) -> str:
     """Why the accounts of a ledger that has lost something are frozen."""
     return f"recovered, and something is missing: {reason}"
+
+
+def lease_milliseconds(lease: timedelta) -> int:
+    """How long a charge may be under way.
+
+    Raises:
+        WrongUse: less than a millisecond: everybody would close everybody's charges.
+    """
+    milliseconds = int(lease / timedelta(milliseconds=1))
+    if milliseconds < 1:
+        raise WrongUse(f"lease={lease!r}.", allowed="a millisecond or more, longer than the longest question takes")
+    return milliseconds

@@ -19,7 +19,7 @@ from sfumato.ledger.balance import Balance, charge_from_text
 from sfumato.ledger.binding import require_answer
 from sfumato.ledger.books import Books, balance_of, require_open
 from sfumato.ledger.closing import close_for, close_overdue, forfeit, void
-from sfumato.ledger.liveness import require_live
+from sfumato.ledger.liveness import lease_milliseconds, require_live
 from sfumato.ledger.owner import Owner, readable
 from sfumato.ledger.recall import bind, bound_answer, give, own_answer, require_unanswered, shared_answer
 from sfumato.ledger.request import Ready, Request
@@ -68,7 +68,7 @@ class Ledger(Owner):
 
     def __init__(self, store: Store, *, lease: timedelta = LEASE, key: Key = None) -> None:
         self._store = store
-        self._lease = int(lease / timedelta(milliseconds=1))
+        self._lease = lease_milliseconds(lease)
         # a lock for each question, held while it is charged and answered
         self.turns = Turns()
         self._beside = Beside(store.place, key) if store.exclusive else None

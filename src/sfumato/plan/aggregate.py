@@ -57,7 +57,7 @@ class Variance:
     """
 
     value: Value
-    grid: int = 2**21
+    grid: int = 2**26
 
     @property
     def coarse(self) -> int:

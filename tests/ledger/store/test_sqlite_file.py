@@ -94,3 +94,11 @@ def test_a_log_that_cannot_be_widened_is_left(tmp_path: Path) -> None:
     widen(str(tmp_path / "none"))
     widen(str(tmp_path))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_crash_left_without_a_name_is_cleared(tmp_path: Path) -> None:
+    for name in ("l.db.x1y2.new", "l.db.head.new", "l.db.key.new", "l.db.open.new", "other.db.x.new", "l.db.news"):
+        (tmp_path / name).touch()
+    SQLite(tmp_path / "l.db").close()
+    left = {each.name for each in tmp_path.iterdir()}
+    assert left == {"l.db", "l.db.lock", "other.db.x.new", "l.db.news"}

@@ -22,6 +22,7 @@ from sfumato.ledger.store.format import FORMAT, too_new
 from sfumato.ledger.store.open_mark import forgotten, incomplete
 from sfumato.ledger.store.sqlite_file import (
     busy,
+    clear_unfinished,
     corrupt,
     hold,
     is_log,
@@ -63,6 +64,7 @@ class SQLite:
             # the file itself too: a hard link to it has another name and the same lock
             hold(self.place, self.place, self._locks, create=False)
             require_one_place(self.place)
+            clear_unfinished(self.place)
             has_log = is_log(f"{self.place}-wal")
             self._connection = _opened(self.place)
         except BaseException:

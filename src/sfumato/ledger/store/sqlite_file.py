@@ -5,6 +5,7 @@ import fcntl
 import os
 import re
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
@@ -92,6 +93,14 @@ def make(path: str) -> None:
         raise LedgerUnavailable(
             f"No ledger can be kept at {shown(path)} ({type(error).__name__}).", remedy="Check the disk."
         ) from None
+
+
+def clear_unfinished(path: str) -> None:
+    """Removes what a crash left of files that never got their names; under the lock of the ledger."""
+    for each in Path(path).parent.iterdir():
+        if each.name.startswith(f"{Path(path).name}.") and each.suffix == ".new":
+            with suppress(OSError):
+                each.unlink()
 
 
 def is_log(path: str) -> bool:
