@@ -21,7 +21,7 @@ def test_clients_that_stop_hold_nobody_up_for_long_and_lose_nothing(
     report(f"postgresql, two of four clients stopped, seed {seed}: {found}")
 
 
-def test_clients_that_stop_hold_nobody_up_for_more_than_ten_seconds(
+def test_clients_that_stop_are_ended_within_the_real_limits_of_time(
     database: str, report: Callable[[str], None]
 ) -> None:
     found = crashed(place=database, rounds=10, stopped=2, **SEVERAL)

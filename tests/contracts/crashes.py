@@ -215,11 +215,11 @@ def _listen(heard: dict[int, bytes], seconds: float) -> None:
 
 def _stop_some(trial: Trial, workers: dict[int, int], heard: dict[int, bytes], dice: random.Random) -> None:
     """Stops some processes, waits until each of the others has released something more, and lets them go on."""
-    some = dice.sample(sorted(workers), trial.stopped)
+    some = dice.sample(sorted(workers), trial.stopped)  # one after the other, each may hold the others up for 10 s
     for pipe in some:
         os.kill(workers[pipe], signal.SIGSTOP)
     before = {pipe: len(heard[pipe]) for pipe in workers if pipe not in some}
-    end = time.monotonic() + 25
+    end = time.monotonic() + 10 * trial.stopped + 5
     while any(len(heard[pipe]) == length for pipe, length in before.items()) and time.monotonic() < end:
         _listen(heard, 0.02)
     held = [pipe for pipe, length in before.items() if len(heard[pipe]) == length]
