@@ -24,12 +24,16 @@ EPSILON = Unit("epsilon", 1, kind=Kind.VALUE, digits=7)
 LOWER = Unit("lower bound", 1, kind=Kind.VALUE, digits=7)
 WIDTH = Unit("relative width", 1, kind=Kind.VALUE)
 SIGMA = Unit("sigma", 1, kind=Kind.VALUE, digits=6)
+CPU_MILLI = Unit("ms, median", 1e3, kind=Kind.VALUE)
+CPU_SECONDS = Unit("s, worst", 1, kind=Kind.VALUE)
+WIDER = Unit("wider than 1e-4 and 1e-9", 1, kind=Kind.VALUE)
 FIRST = Unit("ms", 1e3, kind=Kind.VALUE)
 
 # what we are asked for, and dp-accounting's grids: its default, and one that is as accurate
 _TOLD, _FINE = 1e-4, 1e-5
 _PRV_ERROR, _PRV_SIGMA_ERROR = 0.1, 0.01
 _FEW, _ONCE = 3, 1
+_SETTINGS = 500
 
 
 def cases() -> Iterator[Case]:
@@ -42,6 +46,7 @@ def cases() -> Iterator[Case]:
     yield from _accurate("DP-SGD, MNIST")
     yield from _many("gaussians")
     yield from _many("laplaces")
+    yield from _grid()
     yield from _mixed()
     yield from _left()
     yield from _calibrated()
@@ -85,6 +90,19 @@ def _many(work: str) -> Iterator[Case]:
     yield Case(name, MILLI, ours, tuple(peers), repetitions=_ONCE)
     yield Case(name, EPSILON, ours, tuple(Peer(each.name, each.work) for each in peers), repetitions=_ONCE)
     yield Case(name, WIDTH, Work(OURS, f"{work}, width", _TOLD), bar=at_most(1e-4), repetitions=_ONCE)
+
+
+def _grid() -> Iterator[Case]:
+    """Small rates, tiny deltas and everything beside them: CPU time of one thread, and how far apart the ends are."""
+    name = f"{_SETTINGS} settings of DP-SGD"
+    told = {
+        "median": (CPU_MILLI, at_most(100)),
+        "worst": (CPU_SECONDS, at_most(2)),
+        "widest": (WIDTH, at_most(1e-2)),
+        "wide": (WIDER, at_most(0)),
+    }
+    for each, (unit, bar) in told.items():
+        yield Case(name, unit, Work(OURS, f"grid, {each}", _TOLD, _SETTINGS), bar=bar, repetitions=_ONCE)
 
 
 def _mixed() -> Iterator[Case]:

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sfumato's accountant, by its public names."""
 
+import time
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from itertools import count
+from statistics import median
 
 from benchmarks.systems import Call, Make
 from benchmarks.systems.fresh import fresh
@@ -17,6 +19,7 @@ from benchmarks.systems.problems import (
     QUESTION,
     SGD,
     Sgd,
+    grid,
     mix,
 )
 from sfumato.accounting.calibrate import noise_multiplier
@@ -164,7 +167,38 @@ def _sigma() -> float:
     return float(found.value)
 
 
+def _on_grid(told: Callable[[list[tuple[Bracket, float]]], float]) -> Make:
+    """Of many settings: the bounds of each, and its CPU seconds."""
+
+    def make(scale: float, n: int) -> Call:
+        def call() -> float:
+            seen = []
+            for each in grid(n):
+                start = time.process_time()
+                found = _fixed(partial(_steps, each), each.delta, DEFAULT_WIDTH)
+                seen.append((found, time.process_time() - start))
+            return told(seen)
+
+        return call
+
+    return make
+
+
+def _apart(found: Bracket) -> float:
+    """Relative to epsilon; 0 where both ends are within 1e-9."""
+    width = found.upper - found.lower
+    return width / found.upper if width > 1e-9 else 0.0
+
+
+_GRID: dict[str, Make] = {
+    "grid, median": _on_grid(lambda seen: median(took for _, took in seen)),
+    "grid, worst": _on_grid(lambda seen: max(took for _, took in seen)),
+    "grid, widest": _on_grid(lambda seen: max(_apart(found) for found, _ in seen)),
+    "grid, wide": _on_grid(lambda seen: sum(_apart(found) > DEFAULT_WIDTH for found, _ in seen)),
+}
+
 ACCOUNTS: dict[str, Make] = {
+    **_GRID,
     **_plans(),
     "mix": _mixed,
     "what is left": _left,

@@ -32,6 +32,21 @@ CALIBRATED = Sgd(0.01, math.nan, 10**4, DELTA)
 QUESTION = 1e-4
 
 
+def grid(count: int) -> list[Sgd]:
+    """So many settings of DP-SGD: rates 1e-6 to 1, sigmas .3 to 100, 1 to 10^7 steps, deltas 1e-3 to 1e-15."""
+    random = Random(16)  # noqa: S311
+    found = []
+    for _ in range(count):
+        rate, sigma, steps, delta = (
+            10 ** random.uniform(low, high) for low, high in ((-6, 0), (math.log10(0.3), 2), (0, 7), (-15, -3))
+        )
+        # one in twenty without a sample
+        rate = 1.0 if random.random() < 0.05 else rate
+        rate, sigma, delta = (float(f"{each:.3g}") for each in (rate, sigma, delta))
+        found.append(Sgd(rate, sigma, int(steps), delta))
+    return found
+
+
 def mix(count: int) -> list[tuple[str, float]]:
     """So many different mechanisms: a kind, and its epsilon (Gaussian: 1 / sigma)."""
     # the same in every process; nothing is protected by it

@@ -6,10 +6,11 @@ from fractions import Fraction
 import pytest
 
 from sfumato.accounting import amplify, closed
-from sfumato.accounting.closed import Converted, FixedSize, Normal, Reports, Shifts
+from sfumato.accounting.closed import Converted, FixedSize, Normal, Once, Reports, Shifts
 from sfumato.accounting.own_delta import OwnDelta
 from sfumato.accounting.profile import Profile
 from sfumato.errors import InvalidNumber
+from sfumato.exact.bracket import Bracket
 from sfumato.noise import DiscreteGaussian
 from sfumato.privacy.event import PureEvent, RandomizedResponse, Shuffled
 from sfumato.privacy.unit import Relation
@@ -67,3 +68,32 @@ def test_any_randomizer_is_bounded_from_below_by_one_that_exists() -> None:
         Reports(event).epsilon("1e-6").lower
         == Reports(Shuffled(RandomizedResponse(Fraction(1), 2), 1000)).epsilon("1e-6").lower
     )
+
+
+@pytest.mark.parametrize("rate", ["1e-6", "1/100", "2/3"])
+@pytest.mark.parametrize("epsilon", ["1e-9", "0.01", "1", "4"])
+def test_one_sample_of_gaussian_noise_has_its_closed_form(rate: str, epsilon: str) -> None:
+    found = Once(Normal(Fraction(1)), Fraction(rate)).delta(epsilon)
+    both = [
+        float(oracle.sampled_gaussian_delta(Fraction(1), Fraction(rate), float(Fraction(epsilon)), added=way).mid())
+        for way in (False, True)
+    ]
+    assert found.lower <= max(both) * (1 + 1e-9) + 1e-300 and max(both) * (1 - 1e-9) <= found.upper + 1e-300
+    assert found.upper - found.lower <= 1e-12 * found.upper
+
+
+def test_one_sample_is_read_backwards_too() -> None:
+    of = Once(Normal(Fraction(1)), Fraction(1, 1000))
+    found = of.epsilon("1e-6")
+    assert of.delta(Fraction(found.upper)).upper <= 1e-6 <= of.delta(Fraction(found.lower)).upper * (1 + 1e-9)
+    assert of.epsilon("0.5") == Bracket(0.0, 0.0)
+    with pytest.raises(InvalidNumber):
+        of.epsilon(0)
+
+
+def test_a_sample_of_which_only_removal_is_looked_at_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = Once._ways
+    monkeypatch.setattr(Once, "_ways", lambda self, odds: right(self, odds)[1:])
+    found = Once(Normal(Fraction(1)), Fraction(1, 3)).delta("0.3")
+    truth = float(oracle.sampled_gaussian_delta(Fraction(1), Fraction(1, 3), 0.3, added=False).mid())
+    assert found.upper < truth

@@ -39,7 +39,7 @@ def test_the_integers_are_those_of_the_rows(data, bounds, limit):
     low, high = bounds
     codes = data.draw(st.lists(st.none() | st.integers(low, high), min_size=1, max_size=6))
     known = [code for code in codes if code is not None]
-    coarse = -(-(high - low) // 2**21)
+    coarse = -(-(high - low) // 2**26)
     top = -(-(high - low) // coarse)
     levels = [(code - low) // coarse for code in known]
     expected = {

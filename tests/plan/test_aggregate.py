@@ -83,7 +83,7 @@ def test_levels_and_leaves_are_at_most_1024_or_a_millionth_and_hold_every_code(l
     value = number(low, low + whole)
     spread, grid = Variance(value), Quantiles(value, HALF)
     assert (levels(spread) - 1) * spread.coarse < whole <= levels(spread) * spread.coarse
-    assert levels(spread) <= 2**21 and levels(Mean(value)) == whole
+    assert levels(spread) <= 2**26 and levels(Mean(value)) == whole
     assert spread.coarse == 1 or spread.coarse * 10**6 < whole
     assert whole // grid.coarse == grid.leaves - 1 <= 1023
 
@@ -128,3 +128,12 @@ def test_too_small_a_range_is_noticed(aggregate, monkeypatch):
     honest = aggregates.levels
     monkeypatch.setattr(aggregates, "levels", lambda each: honest(each) - 1)
     assert not within(aggregate)
+
+
+@pytest.mark.parametrize("asked", [width, largest, never_negative])
+def test_of_an_aggregate_that_is_not_known_nothing_is_said(asked):
+    class Unheard:
+        """What somebody adds without saying how much a row of it adds."""
+
+    with pytest.raises(TypeError, match="Unheard is no aggregate that is known"):
+        asked(Unheard())

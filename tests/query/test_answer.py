@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """An answer says everything from its bytes: frames, errors, words, pictures."""
 
+import csv
 import datetime
+import io
 import json
 from fractions import Fraction
 from itertools import pairwise
@@ -13,8 +15,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from sfumato.cli.options import _csv
 from sfumato.errors import InvalidNumber, WrongUse
 from sfumato.query.answer import Answer
+from sfumato.query.estimate import Released
+from sfumato.query.render import UNTOLD
 from tests.contracts.people import EXACTLY, session
 
 EVERY = (
@@ -44,7 +49,7 @@ def test_it_is_rebuilt_from_its_bytes_alone(answer: Answer) -> None:
 
 def test_every_form_holds_the_same_cells(answer: Answer) -> None:
     names = ["sex", "smoker", "n", "h", "m", "r"]
-    assert answer.to_dicts() == [dict(zip(names, row, strict=True)) for row in answer.rows]
+    assert answer.to_dicts() == [dict(zip(names, row, strict=True)) for row in answer.told]
     table = answer.to_arrow()
     assert isinstance(table, pa.Table)
     assert table.schema.names == names
@@ -53,7 +58,7 @@ def test_every_form_holds_the_same_cells(answer: Answer) -> None:
     assert isinstance(answer.to_pandas(), pd.DataFrame)
     assert list(answer.to_pandas()["n"]) == [row[2] for row in answer.rows]
     assert isinstance(answer.to_polars(), pl.DataFrame)
-    assert answer.to_polars().rows() == [tuple(row) for row in answer.rows]
+    assert answer.to_polars().rows() == [tuple(row) for row in answer.told]
     read = pa.ipc.open_stream(answer.to_arrow_bytes()).read_all()
     assert read.equals(table)
 
@@ -85,7 +90,9 @@ def test_more_confidence_never_gives_a_narrower_interval(answer: Answer) -> None
 
 
 def test_the_half_width_reaches_both_ends_and_the_estimate_is_inside(answer: Answer) -> None:
-    for row, errors in zip(answer.to_dicts(), answer.error(), strict=True):
+    names = [str(column["name"]) for column in answer.columns]
+    for values, errors in zip(answer.rows, answer.error(), strict=True):
+        row = dict(zip(names, values, strict=True))
         for name in ("n", "h", "m", "r"):
             error = errors[name]
             if error["low"] is not None:
@@ -158,8 +165,43 @@ def test_a_plot_shows_the_cells_of_the_answer_and_nothing_else(answer: Answer, c
     expected = [
         f"{row['sex']} {'NULL' if row['smoker'] is None else row['smoker']}: {float(row[name] or 0):,.6g}"
         for row in answer.to_dicts()
+        if name != "m" or row["m"] is not None
     ]
     assert titles == expected
+
+
+# --- cells of which nothing can be told ------------------------------------------------------
+
+
+def untold(answer: Answer) -> list[int]:
+    """The rows whose mean has an interval that is the whole declared range."""
+    return [place for place, row in enumerate(answer.error()) if (row["m"]["low"], row["m"]["high"]) == (0, 99)]
+
+
+def marked(answer: Answer) -> dict[str, int]:
+    """How often each form says that the mean cannot be told."""
+    return {
+        "table": repr(answer).count(UNTOLD) - sum(UNTOLD in note for note in answer.notes),
+        "html": answer._repr_html_().count(f"<td>{UNTOLD}</td>"),
+        "plot": answer.plot("m").svg.count(f">{UNTOLD}<"),
+        "dicts": sum(row["m"] is None for row in answer.to_dicts()),
+        "frame": int(answer.to_pandas()["m"].isna().sum()),
+        "arrow": answer.to_arrow()["m"].null_count,
+        "csv": sum(row["m"] == "" for row in csv.DictReader(io.StringIO(_csv(answer)))),
+        "errors": sum("untold" in row["m"] for row in answer.error()),
+    }
+
+
+def test_a_cell_whose_interval_is_the_whole_range_is_marked_in_every_form(answer: Answer) -> None:
+    assert set(marked(answer).values()) == {len(untold(answer))}
+    assert 0 < len(untold(answer)) < len(answer.rows)
+    assert any(note.startswith(f"m: in {len(untold(answer))} rows it cannot be told") for note in answer.notes)
+
+
+def test_a_mean_of_nobody_that_is_shown_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Released, "unknown", lambda self, miss, statistic: None)
+    found = asked(tmp_path)
+    assert untold(found) and set(marked(found).values()) == {0}
 
 
 def test_a_plot_of_what_was_not_released_is_refused(answer: Answer) -> None:

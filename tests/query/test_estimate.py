@@ -75,7 +75,7 @@ def test_the_range_holds_the_image_of_every_point(
     expression: Scalar, intervals: list[Range], places: list[Fraction]
 ) -> None:
     parts = [fixed(low, high) for low, high in intervals]
-    found = ranges_of(expression, parts, [0], MISS)[0]
+    found = ranges_of(expression, parts, [0], MISS)[0].interval
     points = [
         count(1, DiscreteLaplace(1), within(interval, place)) for interval, place in zip(intervals, places, strict=True)
     ]
@@ -90,12 +90,12 @@ def test_the_range_holds_the_image_of_every_point(
 def test_a_divisor_that_may_be_zero_has_no_interval(divisor: tuple[int, int]) -> None:
     low, high = (Fraction(each) for each in divisor)
     parts = [fixed(ONE, Fraction(2)), fixed(low, high)]
-    assert ranges_of(Arithmetic(Operation.DIVIDE, Estimate(0), Estimate(1)), parts, [0], MISS)[0] is None
+    assert ranges_of(Arithmetic(Operation.DIVIDE, Estimate(0), Estimate(1)), parts, [0], MISS)[0].interval is None
 
 
 @pytest.mark.parametrize("expression", [Key(0), Constant(3), IsNull(Estimate(0)), Constant("text")])
 def test_what_is_no_released_number_has_no_interval(expression: Scalar) -> None:
-    assert ranges_of(expression, [count(1, DiscreteLaplace(1))], [0], MISS)[0] is None
+    assert ranges_of(expression, [count(1, DiscreteLaplace(1))], [0], MISS)[0].interval is None
 
 
 def test_the_miss_is_shared_among_different_releases_and_not_among_uses_of_one() -> None:
@@ -103,11 +103,11 @@ def test_the_miss_is_shared_among_different_releases_and_not_among_uses_of_one()
     parts = [count(100, noise), count(50, noise)]
     alone = noise.half_width(Fraction(95, 100))
     shared = noise.half_width(1 - MISS / 2)
-    assert ranges_of(Estimate(0), parts, [0], MISS)[0] == (100 - alone, 100 + alone)
+    assert ranges_of(Estimate(0), parts, [0], MISS)[0].interval == (100 - alone, 100 + alone)
     twice = Arithmetic(Operation.ADD, Estimate(0), Estimate(0))
-    assert ranges_of(twice, parts, [0], MISS)[0] == (200 - 2 * alone, 200 + 2 * alone)
+    assert ranges_of(twice, parts, [0], MISS)[0].interval == (200 - 2 * alone, 200 + 2 * alone)
     both = Arithmetic(Operation.SUBTRACT, Estimate(0), Estimate(1))
-    assert ranges_of(both, parts, [0], MISS)[0] == (50 - 2 * shared, 50 + 2 * shared)
+    assert ranges_of(both, parts, [0], MISS)[0].interval == (50 - 2 * shared, 50 + 2 * shared)
 
 
 # --- points ------------------------------------------------------------------------------------
@@ -117,7 +117,6 @@ def test_the_miss_is_shared_among_different_releases_and_not_among_uses_of_one()
 def test_a_mean_is_in_its_declared_range(u: int, v: int) -> None:
     part = mean(u, v, DiscreteLaplace(1), lower=10, span=90)
     assert 10 <= part.point(0) <= 100
-    assert part.supported(0) == (u + v > 0)
     if u + v <= 0:
         assert part.point(0) == 55
 
@@ -250,7 +249,7 @@ def test_sum_over_count_of_one_release_is_its_mean() -> None:
     (part, _) = exact(ROWS)
     ratio = Arithmetic(Operation.DIVIDE, Estimate(0, Statistic.SUM), Estimate(0, Statistic.COUNT))
     noisy = replace(part, noise=DiscreteLaplace(2))
-    assert ranges_of(ratio, [noisy], [0], MISS)[0] == noisy.interval(0, MISS, Statistic.MEAN)
+    assert ranges_of(ratio, [noisy], [0], MISS)[0].interval == noisy.interval(0, MISS, Statistic.MEAN)
 
 
 def test_a_division_by_zero_is_null() -> None:
@@ -298,7 +297,7 @@ def missed(expression: Scalar, truth: list[int], noises: list[Noise], exact: Fra
             Moved("n", Reading(Kind.NUMBER, ONE), noise, ((t + x,),), (1,))
             for t, x, noise in zip(truth, draws, noises, strict=True)
         ]
-        interval = ranges_of(expression, parts, [0], MISS)[0]
+        interval = ranges_of(expression, parts, [0], MISS)[0].interval
         if interval is None:
             continue
         middle, half = (interval[0] + interval[1]) / 2, (interval[1] - interval[0]) / 2 * shrink
@@ -329,3 +328,23 @@ def test_an_interval_half_as_wide_is_caught(make: type) -> None:
         failures = missed(expression, truth, noises[: len(truth)], exact, half)
         with pytest.raises(AssertionError, match=r"failed; 0\.05 was stated"):
             assert_at_most(failures, TRIALS, 0.05, notices=0.115)
+
+
+@given(st.integers(-20, 300), st.integers(-20, 300), st.sampled_from([Statistic.MEAN, Statistic.VALUE]))
+def test_a_cell_whose_interval_is_the_whole_range_is_untold(u: int, v: int, statistic: Statistic) -> None:
+    part = mean(u, v, DiscreteLaplace(8), lower=10, span=90)
+    (cell,) = ranges_of(Estimate(0, statistic), [part], [0], MISS)
+    assert cell.untold is (cell.interval == (10, 100))
+    (doubled,) = ranges_of(Arithmetic(Operation.MULTIPLY, Estimate(0), Constant(2)), [part], [0], MISS)
+    assert doubled.untold is cell.untold
+    (counted,) = ranges_of(Estimate(0, Statistic.COUNT), [part], [0], MISS)
+    assert not counted.untold
+
+
+@given(st.lists(st.integers(-20, 300), min_size=3, max_size=3))
+def test_a_spread_of_which_nothing_can_be_told_is_untold(values: list[int]) -> None:
+    part = variances([tuple(values)], DiscreteLaplace(8), 0, 10, Fraction(1, 100))
+    for statistic, top in ((Statistic.VARIANCE, 25), (Statistic.DEVIATION, 5)):
+        (cell,) = ranges_of(Estimate(0, statistic), [part], [0], MISS)
+        assert cell.interval is not None
+        assert cell.untold is (cell.interval[0] <= 0 and cell.interval[1] >= top)

@@ -289,7 +289,7 @@ TIGHT = {
     "the upper bound is larger": (Sum(POSITIVE), ROWS, ALL, ADD, added("aaa", 9), 10, 100),
     "a mean moves by its range": (Mean(SIGNED), ROWS, ALL, ADD, added("aaa", -5), 16, 256),
     "a variance moves by its range squared": (SPREAD, ROWS, ALL, ADD, added("aaa", -5), 128, 128**2),
-    "a variance of many levels": (Variance(WIDE), ROWS, ALL, ADD, added("aaa", 0), 2 * 10**6, 4 * 10**12),
+    "a variance of many levels": (Variance(WIDE, 2**10), ROWS, ALL, ADD, added("aaa", 0), 2 * 10**6, 4 * 10**12),
     "distinct values": (DISTINCT, ROWS, ALL, ADD, added("aaa", 1, 2, 3), 2, 4),
     "distinct values by group": (DISTINCT, GROUPS, CLOSED, ADD, THREE_EACH, 4, 8),
     "distinct values by total": (DISTINCT, TOTAL, CLOSED, ADD, THREE_EACH, 6, 12),

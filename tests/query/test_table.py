@@ -105,7 +105,9 @@ def test_a_warning_counts_the_shown_rows_whose_mean_has_no_support() -> None:
     mean = means(((5, 5), (-3, 1), (1, 1), (0, 0), (1, -2)), DiscreteGaussian(2), 0, 9)
     notes = body(output(), [mean])["notes"]
     assert notes[0] == "first"
-    assert notes[1].startswith("AVG(x): in 3 rows the noisy group size is not positive")
+    assert notes[1].startswith("n: in 4 rows it cannot be told")
+    mean = means(((5000, 5000), (-3, 1), (4000, 1), (70, 80), (50, 50)), DiscreteGaussian(2), 0, 9)
+    assert body(output(), [mean])["notes"][1].startswith("n: in 1 row it cannot be told")
     assert len(body(output(limit=1), [mean])["notes"]) == 1
 
 

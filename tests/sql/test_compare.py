@@ -28,7 +28,7 @@ from sfumato.plan.scalar import (
     Operation,
     Or,
 )
-from sfumato.sql import compare, understand
+from sfumato.sql import compare, typed, understand
 from tests.sql.conftest import EVENTS
 
 AGE, AMOUNT, DAY, REGION, SMOKER, PRODUCT = (
@@ -170,14 +170,14 @@ def test_a_number_on_a_lattice_that_nobody_declared_compares_as_it_was_before_it
 
 def test_an_exact_constant_against_rounded_numbers_is_noticed(monkeypatch):
     kind = sf.Real(0, 100)
-    monkeypatch.setattr(compare, "_is_fine", lambda expression: False)
+    monkeypatch.setattr(typed, "_is_of_range", lambda kind: False)
     assert evaluate(lowered(kind, "x < 0.1"), lambda leaf: round(Fraction(1, 10) / kind.step)) is True
 
 
 def test_a_rounded_constant_against_declared_steps_is_noticed(monkeypatch):
     kind = sf.Real(-2, 3, step="0.25")
     assert agrees(kind, "<", Fraction(21, 10), mirrored=False)
-    monkeypatch.setattr(compare, "_is_fine", lambda expression: True)
+    monkeypatch.setattr(typed, "_is_of_range", lambda kind: True)
     assert not agrees(kind, "<", Fraction(21, 10), mirrored=False)
 
 

@@ -5,6 +5,7 @@ Proof: closed.proof.md.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
@@ -63,35 +64,64 @@ class Normal:
         if spare == 0:
             raise no_finite_epsilon()
         mu = sqrt_up(self.squared)
-        low, high = Fraction(0), mu * mu / 2 + mu * sqrt_up(Fraction(2 * math.log(1 / float(spare)) + 1))
+        high = mu * mu / 2 + mu * sqrt_up(Fraction(2 * math.log(1 / float(spare)) + 1))
         under, over = 0.0, 0.0
-        if self._curve(low)[1] > spare:
-            under, over = self._search(low, high, spare)
+        if self.curve(Fraction(0))[1] > spare:
+            under, over = _searched(self.curve, high, spare)
         return _shown(under if most == spare else 0.0, over, reached=self.reached)
 
-    def _search(self, low: Fraction, high: Fraction, spare: Fraction) -> tuple[float, float]:
-        """Ends that were read: above delta at the lower, not above at the upper one."""
-        under, over = low, high
-        for _ in range(_ITERATIONS):
-            middle = Fraction(float((low + high) / 2))
-            lower, upper = self._curve(middle)
-            under, over = (middle if lower > spare else under), (middle if upper <= spare else over)
-            if lower > spare:
-                low = middle
-            else:
-                high = middle
-        return float_down(under), float_up(over)
-
     def delta(self, epsilon: Number) -> Bounds:
-        lower, upper = self._curve(loss_of(epsilon)) if self.squared else (Fraction(0), Fraction(0))
+        lower, upper = self.curve(loss_of(epsilon)) if self.squared else (Fraction(0), Fraction(0))
         return self.own.added(_shown(float_down(lower), float_up(upper), reached=self.reached))
 
-    def _curve(self, epsilon: Fraction) -> tuple[Fraction, Fraction]:
+    def curve(self, epsilon: Fraction) -> tuple[Fraction, Fraction]:
         """P(Z > a) - e^epsilon P(Z > b), a = epsilon/mu - mu/2, b = epsilon/mu + mu/2; it grows with mu."""
         down, up = sqrt_down(self.squared), sqrt_up(self.squared)
         lower = normal_excess(epsilon / down - down / 2, epsilon / down + down / 2)[0] if down else Fraction(0)
         upper = normal_excess(epsilon / up - up / 2, epsilon / up + up / 2)[1]
         return max(lower, Fraction(0)), min(max(upper, Fraction(0)), Fraction(1))
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """One Poisson sample of Gaussian noise: in either direction a share of the Gaussian curve.
+
+    Guarantees:
+        one sample of gaussian noise has its closed form
+    """
+
+    whole: Normal
+    rate: Fraction
+
+    def epsilon(self, delta: Number) -> Bounds:
+        spare, _ = spare_of(delta, NONE)
+        if spare == 0:
+            raise no_finite_epsilon()
+        if self._curve(Fraction(0))[1] <= spare:
+            return Bracket(0.0, 0.0)
+        return Bracket(*_searched(self._curve, Fraction(self.whole.epsilon(spare).upper), spare))
+
+    def delta(self, epsilon: Number) -> Bounds:
+        lower, upper = self._curve(loss_of(epsilon))
+        return Bracket(float_down(lower), float_up(upper))
+
+    def _curve(self, epsilon: Fraction) -> tuple[Fraction, Fraction]:
+        """It falls with e^epsilon, so a bound of that on either side bounds it."""
+        if epsilon > HUGE:
+            return Fraction(0), self.rate * self.whole.curve(epsilon)[1]
+        most, least = max(exp_down(epsilon), Fraction(1)), exp_up(epsilon)
+        return max(each[0] for each in self._ways(least)), max(each[1] for each in self._ways(most))
+
+    def _ways(self, odds: Fraction) -> list[tuple[Fraction, Fraction]]:
+        """For a unit removed and for one added, at these odds."""
+        ways = [(self.rate, 1 + (odds - 1) / self.rate)]
+        rest = 1 - odds * (1 - self.rate)
+        if rest > 0:
+            ways.append((rest, odds * self.rate / rest))
+        return [
+            (share * self.whole.curve(log_up(inner))[0], share * self.whole.curve(log_down(inner))[1])
+            for share, inner in ways
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +217,23 @@ class Converted:
         if pure is not None:
             found.append(guaranteed_delta(PureDP(pure), loss).delta)
         return OwnDelta.of(self.profile.delta).added(Bounds(None, float_up(min(found))))
+
+
+def _searched(
+    curve: Callable[[Fraction], tuple[Fraction, Fraction]], high: Fraction, spare: Fraction
+) -> tuple[float, float]:
+    """Epsilons that were read, up to ``high``: delta is above ``spare`` at the first, not above at the second."""
+    low = under = Fraction(0)
+    over = high
+    for _ in range(_ITERATIONS):
+        middle = Fraction(float((low + high) / 2))
+        lower, upper = curve(middle)
+        under, over = (middle if lower > spare else under), (middle if upper <= spare else over)
+        if lower > spare:
+            low = middle
+        else:
+            high = middle
+    return float_down(under), float_up(over)
 
 
 def spare_of(delta: Number, own: OwnDelta) -> tuple[Fraction, Fraction]:

@@ -18,6 +18,7 @@ from sfumato.accounting.closed import (
     Curve,
     FixedSize,
     Normal,
+    Once,
     Reports,
     Shifts,
     loss_of,
@@ -26,9 +27,10 @@ from sfumato.accounting.closed import (
 )
 from sfumato.accounting.dominate import MOST_VARIANCE, FixedPlan
 from sfumato.accounting.loss import Lattice, delta_at, discretise, epsilon_at, merge, power, widths_at
-from sfumato.accounting.loss.aim import LEAST_LOST, TELLS_ALL, WIDTH, Aim, Part, aim, finer, split
+from sfumato.accounting.loss.aim import WIDTH, Aim, Part, Split, aim, finer, least_lost, split
 from sfumato.accounting.loss.compose import even_share, folded
 from sfumato.accounting.loss.discretise import Span
+from sfumato.accounting.loss.travel import travelled
 from sfumato.accounting.profile import Profile
 from sfumato.accounting.renyi import profile_of
 from sfumato.errors import InvalidNumber
@@ -37,7 +39,17 @@ from sfumato.exact.rational import Number, positive
 from sfumato.exact.rounding import float_down, float_up
 from sfumato.noise import DiscreteGaussian
 from sfumato.privacy.distance import Norm
-from sfumato.privacy.event import AdditiveNoise, Event, FixedSample, Sampled, Shuffled
+from sfumato.privacy.event import (
+    AdditiveNoise,
+    ContinuousLaw,
+    ContinuousNoise,
+    Event,
+    FixedSample,
+    PoissonSample,
+    Repeated,
+    Sampled,
+    Shuffled,
+)
 
 __all__ = ["MOST_EVENTS", "Curve", "privacy_curve"]
 
@@ -45,10 +57,13 @@ MOST_EVENTS = 10**7
 _WIDEST, _NARROWEST = Fraction(1, 100), Fraction(1, 10**6)
 # blur with which the other direction is shown to be no worse
 _ROUGH = 50
+_LOOKS = 3
 # bounds that much further apart than wanted are left; another look must bring them so much closer, or is the last
-_NEARLY, _WORTH = 1.05, 0.8
+_NEARLY, _WORTH = 1.0, 0.8
 # squared mu of Gaussians, beyond which there is nothing left to account for
 _LEAST_NOISE = 10**12
+# of what may be lost, for losses that go far up and down
+_TRAVEL_LOST = 0.1
 # beyond this epsilon delta is read here
 _FARTHEST = Fraction(10**6)
 # in all: squares of less are no floats
@@ -89,13 +104,9 @@ def privacy_curve(event: Event, *, width: Number = WIDTH) -> Curve:
     relative = positive("width", width, at_most=_WIDEST)
     if relative < _NARROWEST:
         raise InvalidNumber(f"A width of {float(relative):.6g}.", allowed="from 1e-6 to 1/100")
-    shift = _lone_shift(event)
-    if shift is not None and isinstance(event, AdditiveNoise) and isinstance(event.noise, DiscreteGaussian):
-        return Shifts(event.noise, shift)
-    if isinstance(event, Sampled) and isinstance(event.design, FixedSample):
-        return FixedSize(privacy_curve(event.event, width=width), event.design.rate)
-    if isinstance(event, Shuffled):
-        return Reports(event)
+    closed = _closed(event, width)
+    if closed is not None:
+        return closed
     plan = FixedPlan.of(event)
     if plan is None:
         return Converted(account(event))
@@ -184,21 +195,23 @@ class _Composed:
         self, read: Callable[[Lattice], Bracket], parts: Sequence[Part], goal: Aim, *, exchanged: bool, again: bool
     ) -> Bracket:
         """What is read; ``again`` and again, from finer lattices, while its ends are further apart than was wanted."""
-        seen = _sum(parts, goal, exchanged=exchanged)
+        seen, floor = _sum(parts, goal, exchanged=exchanged), least_lost(parts)
         found = read(seen)
-        while again and 0 < goal.epsilon < TELLS_ALL:
+        for _ in range(_LOOKS if again and goal.epsilon > 0 else 0):
             near = min(found.upper, goal.epsilon)
             if found.width <= _NEARLY * goal.apart(near):
                 break
-            better = aim(parts, epsilon=near, exchanged=exchanged, width=self.width)
-            goal = finer(goal, better, *widths_at(seen, near))
-            if goal.lost < LEAST_LOST:
-                break
+            better = aim(parts, epsilon=near, exchanged=exchanged, width=self.width, known=goal)
+            goal, worst = finer(goal, better, *widths_at(seen, near)), goal.lost
+            # one more look with as few as can be lost, by the better tilt
+            last, goal = goal.lost < floor >= worst, replace(goal, lost=max(goal.lost, floor))
             seen = _sum(parts, goal, exchanged=exchanged)
             closer = read(seen)
             both = Bracket(max(found.lower, closer.lower), min(found.upper, closer.upper))
             # what rounding alone keeps apart stays so
-            again, found = both.width < _WORTH * found.width, both
+            last, found = last or both.width >= _WORTH * found.width, both
+            if last:
+                break
         return found
 
 
@@ -206,26 +219,59 @@ def _sum(parts: Sequence[Part], goal: Aim, *, exchanged: bool) -> Lattice:
     """The loss of all parts on one lattice."""
     step = goal.step(parts)
     times = sum(part.times for part in parts)
-    sums = []
+    sums, steps = [], []
     for part in parts:
         rounded = partial(discretise, part.pair, tilt=goal.tilt, outside=goal.outside / times, exchanged=exchanged)
         blur = goal.blur / 2 * part.times / times
-        apart = split(part, step, goal, exchanged=exchanged, alone=len(parts) == 1)
-        if apart is None:
-            sums.append(power(rounded(step), part.times, blur, lost=goal.lost))
-            continue
-        body = rounded(apart.near, span=Span(apart.low, apart.high, inside=True))
-        tail = rounded(apart.far, span=Span(apart.low, apart.high, inside=False))
-        if tail.log_mass >= body.log_mass:
-            # the outline misled: what is seldom holds the most weight
-            sums.append(power(rounded(step), part.times, blur, lost=goal.lost))
-            continue
-        folds = even_share(part.times, apart.times)
-        count, left = divmod(part.times, folds)
-        sums.append(power(folded(body, tail, folds, count, lost=goal.lost), count, blur, lost=goal.lost))
-        if left:
-            sums.append(folded(body, tail, left, 1, lost=goal.lost))
-    return merge(sums, goal.blur / 2, lost=goal.lost)
+        found = _apart(part, goal, blur, rounded, split(part, step, goal, exchanged=exchanged, alone=len(parts) == 1))
+        if found is None:
+            one = rounded(step)
+            found = [power(one, part.times, blur, lost=goal.lost)], [(one, part.times)]
+        sums += found[0]
+        steps += found[1]
+    whole = merge(sums, goal.blur / 2, lost=goal.lost)
+    seldom = _TRAVEL_LOST * goal.lost
+    return replace(whole, travel=travelled(steps, seldom), error=whole.error + 2 * seldom)
+
+
+def _apart(
+    part: Part, goal: Aim, blur: float, rounded: Callable[..., Lattice], apart: Split | None
+) -> tuple[list[Lattice], list[tuple[Lattice, float]]] | None:
+    """The sums of a part whose seldom losses are on a lattice of their own, and its single losses; or None."""
+    if apart is None:
+        return None
+    body = rounded(apart.near, span=Span(apart.low, apart.high, inside=True))
+    tail = rounded(apart.far, span=Span(apart.low, apart.high, inside=False))
+    if tail.log_mass >= body.log_mass:
+        # the outline misled: what is seldom holds the most weight
+        return None
+    folds = even_share(part.times, apart.times)
+    count, left = divmod(part.times, folds)
+    sums = [power(folded(body, tail, folds, count, lost=goal.lost), count, blur, lost=goal.lost)]
+    if left:
+        sums.append(folded(body, tail, left, 1, lost=goal.lost))
+    seldom = math.exp(tail.log_mass - body.log_mass)
+    return sums, [(body, part.times / (1 + seldom)), (tail, part.times * seldom / (1 + seldom))]
+
+
+def _closed(event: Event, width: Number) -> Curve | None:
+    """The curve of one event that needs no lattice, if it is such a one."""
+    while isinstance(event, Repeated) and event.times == 1:
+        event = event.event
+    shift = _lone_shift(event)
+    if shift is not None and isinstance(event, AdditiveNoise) and isinstance(event.noise, DiscreteGaussian):
+        return Shifts(event.noise, shift)
+    if isinstance(event, Shuffled):
+        return Reports(event)
+    if not isinstance(event, Sampled):
+        return None
+    if isinstance(event.design, FixedSample):
+        return FixedSize(privacy_curve(event.event, width=width), event.design.rate)
+    inner = event.event
+    gaussian = isinstance(inner, ContinuousNoise) and inner.law is ContinuousLaw.GAUSSIAN
+    if isinstance(inner, ContinuousNoise) and gaussian and isinstance(event.design, PoissonSample):
+        return Once(Normal(inner.distance.value / inner.scale**2), event.design.rate)
+    return None
 
 
 def _lone_shift(event: Event) -> int | None:

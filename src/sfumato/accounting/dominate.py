@@ -105,7 +105,7 @@ class FixedPlan:
             if isinstance(inner, Gaussian):
                 squared += times * Fraction(inner.mu * (1 + 2.0**-40)) ** 2
             else:
-                bounded += times * Fraction(pair.worst + pair.rounding)
+                bounded += times * Fraction(pair.worst + pair.rounding.at(pair.worst))
                 outside += times * Fraction(inner.outside) if isinstance(inner, Atoms) else 0
         return bounded, squared, outside
 

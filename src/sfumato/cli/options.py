@@ -147,7 +147,7 @@ def emit(answer: Answer, form: str, output: str | None) -> None:
 
 
 def _csv(answer: Answer) -> str:
-    """The table with low and high beside each released column."""
+    """The table with low and high beside each released column; nothing where nothing can be told."""
     names = [str(column["name"]) for column in answer.columns]
     errors = answer.error()
     released = [str(column["name"]) for column in answer.columns if column["released"]]
@@ -156,7 +156,7 @@ def _csv(answer: Answer) -> str:
     writer.writerow(
         [part for name in names for part in ([name, f"{name}_low", f"{name}_high"] if name in released else [name])]
     )
-    for values, row in zip(answer.rows, errors, strict=True):
+    for values, row in zip(answer.told, errors, strict=True):
         line: list[object] = []
         for name, value in zip(names, values, strict=True):
             error = row[name]

@@ -28,6 +28,7 @@ from sfumato.ledger.standing import Standing, standing_of
 from sfumato.ledger.store.base import (
     COMMITTED,
     EXECUTING,
+    EXPIRED,
     FORFEITED,
     RESERVED,
     VOIDED,
@@ -38,7 +39,7 @@ from sfumato.ledger.store.base import (
     Store,
 )
 from sfumato.ledger.store.open import Place, open_store
-from sfumato.ledger.tree import Scope
+from sfumato.ledger.tree import Scope, lineage_of
 from sfumato.ledger.turns import Turns
 from sfumato.metadata.contract import Contract
 from sfumato.noise.entropy import token
@@ -46,8 +47,7 @@ from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
 
 LEASE = timedelta(hours=1)
-EXPIRED, EXCHANGED = "expired", "exchanged"
-_COUNTED = ("engine", "crash", EXPIRED)
+EXCHANGED = "exchanged"
 _FAILURES_BEFORE_FREEZE = 3
 
 
@@ -152,7 +152,7 @@ class Ledger(Answers):
     def accounts(self) -> list[Standing]:
         """Every account, parents first."""
         rows = self._store.read(lambda rows: {row.id: row for row in rows.accounts()})
-        return readable(lambda: [standing_of(Scope.of(each).lineage, rows.get) for each in rows])
+        return readable(lambda: [standing_of(lineage_of(each), rows.get) for each in rows])
 
     def reserve(self, request: Request) -> str:
         """Takes the cost of a request from every account of its path; the id of the charge.
@@ -289,7 +289,7 @@ class Ledger(Answers):
 
         def ahead() -> None:
             rows.overdue(None, 1, ready.dataset), bound_answer(rows, ready), rows.answer(question)
-            rows.under_way(question), rows.failures(ready.dataset)
+            rows.under_way(question), rows.failed(ready.dataset, ready.request.analyst)
 
         books = Books(rows, ready.account, ahead)
         if close_overdue(rows, rows.now(), ready.dataset, EXPIRED):
@@ -318,8 +318,7 @@ class Ledger(Answers):
     def _require_sound(self, rows: Rows, ready: Ready) -> None:
         """Refuses an analyst whose questions have failed three times since the owner last looked."""
         analyst = ready.request.analyst
-        failed = [row for row in rows.failures(ready.dataset) if row.analyst == analyst and row.reason in _COUNTED]
-        if len(failed) >= _FAILURES_BEFORE_FREEZE:
+        if len(rows.failed(ready.dataset, analyst)) >= _FAILURES_BEFORE_FREEZE:
             raise AccountFrozen(
                 f"The account of {ready.request.dataset!r} is frozen for {analyst!r} after "
                 f"{_FAILURES_BEFORE_FREEZE} failures.",

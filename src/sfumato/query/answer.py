@@ -19,7 +19,7 @@ from sfumato.query.cost import Cost
 from sfumato.query.estimate import Released
 from sfumato.query.plot import Bar, Figure, bar_chart
 from sfumato.query.render import cells, html_table, number, text_table
-from sfumato.query.table import error_rows, load_body, parts_from_json
+from sfumato.query.table import error_rows, is_untold, load_body, parts_from_json
 
 if TYPE_CHECKING:
     import pandas
@@ -59,6 +59,15 @@ class Answer:
         return cast(list[list[Json]], self.form["rows"])
 
     @property
+    def told(self) -> list[list[Json]]:
+        """The rows, None in each cell of which nothing can be told: its interval is the whole range."""
+        errors = cast(list[list[Json]], self.form["errors"])
+        return [
+            [None if is_untold(error) else value for value, error in zip(row, line, strict=True)]
+            for row, line in zip(self.rows, errors, strict=True)
+        ]
+
+    @property
     def cost(self) -> Cost:
         """What it cost, item by item."""
         form = cast(dict[str, Json], self.form["cost"])
@@ -69,7 +78,7 @@ class Answer:
         """The table again, each released cell as ``{low, high, half_width}``, keys as they are.
 
         The interval holds the bounded statistic (see ``bounded`` and ``bias``) with at least
-        this probability, in every cell.
+        this probability, in every cell. ``untold``: it is the whole range, so that nothing can be told.
         """
         level = positive("confidence", to_fraction("confidence", confidence), at_most=1 - Fraction(1, 10**12))
         order = cast(list[int], cast(dict[str, Json], self.form["released"])["order"])
@@ -122,19 +131,19 @@ class Answer:
         return {**{name: self.form[name] for name in names}, "columns": columns}
 
     def to_dicts(self) -> list[dict[str, object]]:
-        """One mapping a row; dates as ``datetime.date``."""
+        """One mapping a row; dates as ``datetime.date``, None where nothing can be told."""
         names = [str(column["name"]) for column in self.columns]
-        return [dict(zip(names, self._typed(row), strict=True)) for row in self.rows]
+        return [dict(zip(names, self._typed(row), strict=True)) for row in self.told]
 
     def to_arrow(self) -> "pyarrow.Table":
-        """A pyarrow table."""
+        """A pyarrow table; null where nothing can be told."""
         import pyarrow
 
         types = {
             "integer": pyarrow.int64(), "real": pyarrow.float64(), "text": pyarrow.string(),
             "date": pyarrow.date32(), "boolean": pyarrow.bool_(),
         }  # fmt: skip
-        rows, arrays = [self._typed(row) for row in self.rows], {}
+        rows, arrays = [self._typed(row) for row in self.told], {}
         for place, column in enumerate(self.columns):
             kind, values = str(column["type"]), [row[place] for row in rows]
             if kind == "real" or any(isinstance(value, int) and abs(value) >= 2**63 for value in values):
@@ -202,7 +211,7 @@ class Answer:
         series = ", ".join(number(row[key]) for key in keys[1:])
         # of a quantile only the rank is known, not an interval of values
         low, high = (None, None) if "rank_error" in error else (error["low"], error["high"])
-        return Bar(label, series, float(cast(float, value or 0)), low, high)
+        return Bar(label, series, float(cast(float, value or 0)), low, high, untold=is_untold(error))
 
     def _typed(self, row: Sequence[Json]) -> list[object]:
         dates = [column["type"] == "date" for column in self.columns]

@@ -2,7 +2,7 @@
 """Released integers -> numbers with intervals, and expressions of them. Post-processing."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
@@ -130,9 +130,13 @@ class Released:
         share = _mean_share(values) if sum(values) > 0 else Fraction(1, 2)
         return min(read.lower + read.span * min(max(share, Fraction(0)), Fraction(1)), read.upper)
 
-    def supported(self, row: int) -> bool:
-        """Whether the row has a positive noisy size (always so unless a mean or a variance)."""
-        return self.reading.kind not in (Kind.MEAN, Kind.VARIANCE) or sum(self.values[row]) > 0
+    def unknown(self, miss: Fraction, statistic: Statistic) -> Range | None:
+        """The interval where nothing can be told, that of no rows at all; None where something always can."""
+        told = statistic in (Statistic.COUNT, Statistic.SUM)
+        if self.reading.kind not in (Kind.MEAN, Kind.VARIANCE) or told:
+            return None
+        nobody = replace(self, values=((0,) * (2 if self.reading.kind is Kind.MEAN else 3),), copies=(1,))
+        return nobody.interval(0, miss, statistic)
 
     def interval(self, row: int, miss: Fraction, statistic: Statistic = Statistic.VALUE, place: int = 0) -> Range:
         """An interval that holds the bounded statistic with probability >= 1 - miss.
@@ -254,27 +258,44 @@ def value_of(expression: Scalar, parts: Sequence[Released], row: int, codes: Seq
     return evaluate(expression, lookup)
 
 
-def ranges_of(expression: Scalar, parts: Sequence[Released], rows: Sequence[int], miss: Fraction) -> list[Range | None]:
-    """An interval of an output expression in each row; None where it is unbounded or not a number.
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The interval of a cell, None where it is unbounded or not a number.
+
+    ``untold``: of a mean or a spread in it nothing can be told, so its estimate says nothing.
+    """
+
+    interval: Range | None
+    untold: bool = False
+
+
+def ranges_of(expression: Scalar, parts: Sequence[Released], rows: Sequence[int], miss: Fraction) -> list[Cell]:
+    """The interval of an output expression in each row.
 
     The miss is shared among the different releases in the expression (union bound), so the
     interval covers whatever they do together.
 
     Guarantees:
         an expression of releases covers at least as often as stated
+        a cell whose interval is the whole range is untold
     """
     expression = _simplified(expression)
     used = {leaf for leaf in leaves(expression) if isinstance(leaf, Estimate)}
     if not used:
-        return [None] * len(rows)
+        return [Cell(None)] * len(rows)
     share = miss / len(used)
+    unknown = {leaf: parts[leaf.index].unknown(share, leaf.statistic) for leaf in used}
 
-    def interval(leaf: Estimate, row: int) -> Range:
-        return parts[leaf.index].interval(row, share, leaf.statistic, leaf.place)
+    def cell(row: int) -> Cell:
+        found = {leaf: parts[leaf.index].interval(row, share, leaf.statistic, leaf.place) for leaf in used}
+        untold = any(_covers(found[leaf], whole) for leaf, whole in unknown.items() if whole is not None)
+        return Cell(_range(expression, found.__getitem__), untold)
 
-    if isinstance(expression, Estimate):
-        return [interval(expression, row) for row in rows]
-    return [_range(expression, {leaf: interval(leaf, row) for leaf in used}.__getitem__) for row in rows]
+    return [cell(row) for row in rows]
+
+
+def _covers(one: Range, other: Range) -> bool:
+    return one[0] <= other[0] and other[1] <= one[1]
 
 
 def _simplified(expression: Scalar) -> Scalar:

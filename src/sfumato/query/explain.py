@@ -10,6 +10,7 @@ from sfumato.plan.aggregate import (
     Aggregate,
     CountDistinct,
     CountUnits,
+    CountValues,
     Mean,
     Quantiles,
     Sum,
@@ -203,6 +204,9 @@ def _bias_of(aggregate: Aggregate, bounded: Bounded, below: str, *, limited: boo
     name, limits, lines = title(aggregate), bounded.tracked.limits, list[str]()
     if isinstance(aggregate, Sum | Mean | Variance | Quantiles | CountDistinct):
         lines += _clipped_values(name, origin(bounded.tracked.raw.relation, aggregate.value.expression))
+    if isinstance(aggregate, CountValues | CountDistinct):
+        # a divisor that was rounded to zero has no value
+        lines += _rounded(name, aggregate.value)
     if isinstance(aggregate, Sum | Mean | Variance | Quantiles):
         kind = aggregate.value.type
         lines += _rounded(name, aggregate.value)
@@ -217,7 +221,7 @@ def _bias_of(aggregate: Aggregate, bounded: Bounded, below: str, *, limited: boo
     if isinstance(aggregate, CountDistinct):
         missing = f"{name}: {below}values that only units beyond the limits have are missing from it."
         return [*lines, missing] if limited else lines
-    return [f"{name}: {below}rows beyond the limits are missing from it."] if limited else []
+    return [*lines, f"{name}: {below}rows beyond the limits are missing from it."] if limited else lines
 
 
 def _rounded(name: str, value: Value) -> Iterator[str]:

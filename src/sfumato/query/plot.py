@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from unicodedata import category
 
+from sfumato.query.render import UNTOLD
+
 _PALETTE = ("#3b6ea5", "#c8794a", "#5b9a68", "#8d6ab0", "#b5a642", "#7a8288", "#b65d78", "#4aa3a3")
 _LEFT, _RIGHT, _TOP, _ROW, _BOTTOM = 190, 40, 56, 22, 44
 _WIDTH = 760
@@ -15,13 +17,17 @@ _WIDTH = 760
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar: its label, its series, its value and its interval (None: unbounded)."""
+    """One bar: its label, its series, its value and its interval (None: unbounded).
+
+    ``untold``: nothing can be told of it, and no bar is drawn.
+    """
 
     label: str
     series: str
     value: float
     low: float | None
     high: float | None
+    untold: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,7 @@ def bar_chart(title: str, axis: str, bars: Sequence[Bar]) -> Figure:
 
 def _range(bars: Sequence[Bar]) -> tuple[float, float]:
     """Zero, the bars and their whiskers; a whisker far beyond all bars is cut."""
+    bars = [bar for bar in bars if not bar.untold]
     values = [bar.value for bar in bars]
     reach = 2 * max((abs(value) for value in values), default=1.0)
     ends = [end for bar in bars for end in (bar.low, bar.high) if end is not None and abs(end) <= max(reach, 1e-9)]
@@ -100,7 +107,9 @@ def _bar(bar: Bar, x: Callable[[float], float], top: float, colour: int, *, show
         f'rx="2"><title>{_text(f"{bar.label} {bar.series}: {bar.value:,.6g}")}</title></rect>'
     )
     whisker = ""
-    if bar.low is not None and bar.high is not None:
+    if bar.untold:
+        shape = f'<text x="{zero + 4:.1f}" y="{middle + 4:.1f}" class="a">{UNTOLD}</text>'
+    elif bar.low is not None and bar.high is not None:
         left, right = x(bar.low), x(bar.high)
         whisker = (
             f'<path d="M{left:.1f} {middle - 4:.1f}v8M{right:.1f} {middle - 4:.1f}v8M{left:.1f} {middle:.1f}H{right:.1f}" '

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from sfumato.privacy.event import Json
 
 Cells = Sequence[Sequence[str]]
+# What stands where the interval is the whole range.
+UNTOLD = "cannot be told"
 # What moves a terminal's cursor, ends a line, or turns the direction of writing.
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
@@ -39,6 +41,11 @@ def interval(error: Json) -> str:
     return f"[{number(error['low'])}, {number(error['high'])}]"
 
 
+def estimate(value: Json, error: Json) -> str:
+    """A released cell for people; where nothing can be told, no number."""
+    return UNTOLD if isinstance(error, dict) and error.get("untold") else number(value)
+
+
 def cells(columns: Sequence[dict[str, Json]], rows: Json, errors: Json) -> tuple[list[str], list[list[str]]]:
     """Header and rows: each released column is followed by its 95% interval."""
     assert isinstance(rows, list) and isinstance(errors, list), "an answer's own JSON"
@@ -51,7 +58,7 @@ def cells(columns: Sequence[dict[str, Json]], rows: Json, errors: Json) -> tuple
         assert isinstance(row, list) and isinstance(line, list), "an answer's own JSON"
         shown: list[str] = []
         for value, error, is_released in zip(row, line, released, strict=True):
-            shown += [number(value), interval(error)] if is_released else [number(value)]
+            shown += [estimate(value, error), interval(error)] if is_released else [number(value)]
         body.append(shown)
     return header, body
 

@@ -62,12 +62,13 @@ def answer_body(
     """The answer as canonical JSON: what is shown, and what intervals are computed from."""
     parts, groups = rows.parts, rows.codes
     order = _rows(output, parts, groups)
+    errors = error_rows(output, parts, order, _DEFAULT_MISS)
     body: dict[str, Json] = {
         **facts,
         "format": FORMAT,
         "columns": [_column(item, parts, key_types) for item in output.items],
         "rows": [[_cell(item.expression, parts, row, groups, shown) for item in output.items] for row in order],
-        "errors": error_rows(output, parts, order, _DEFAULT_MISS),
+        "errors": errors,
         "released": {
             "order": list[Json](order),
             "members": [list[Json](each) for each in rows.members],
@@ -75,7 +76,7 @@ def answer_body(
             "parts": [_part_to_json(part) for part in parts],
         },
     }
-    body["notes"] = [*cast(list[Json], facts["notes"]), *_warnings(parts, order)]
+    body["notes"] = [*cast(list[Json], facts["notes"]), *_warnings(output, errors)]
     return canonical_json(body).encode()
 
 
@@ -185,7 +186,8 @@ def _errors(expression: Scalar, parts: Sequence[Released], rows: Sequence[int], 
         return [None] * len(rows)
     is_date, ranks = _is_date(expression, parts), _rank_error(expression, parts, miss)
     found: list[Json] = []
-    for row, interval in zip(rows, ranges_of(expression, parts, rows, miss), strict=True):
+    for row, cell in zip(rows, ranges_of(expression, parts, rows, miss), strict=True):
+        interval = cell.interval
         if interval is None:
             ends: dict[str, Json] = {"low": None, "high": None, "half_width": None}
         elif is_date:
@@ -193,7 +195,7 @@ def _errors(expression: Scalar, parts: Sequence[Released], rows: Sequence[int], 
             ends = {"low": first.isoformat(), "high": last.isoformat(), "half_width": None}
         else:
             ends = _ends(*interval, value_of(expression, parts, row, []))
-        found.append({**ends, **ranks})
+        found.append({**ends, **ranks, **({"untold": True} if cell.untold else {})})
     return found
 
 
@@ -220,17 +222,22 @@ def _outward(value: Fraction, *, up: bool) -> Json:
     return bound if math.isfinite(bound) else None
 
 
-def _warnings(parts: Sequence[Released], order: Sequence[int]) -> list[Json]:
+def _warnings(output: Output, errors: Sequence[Json]) -> list[Json]:
     """Computed from the released numbers alone."""
     lines: list[Json] = []
-    for part in parts:
-        without = sum(not part.supported(row) for row in order)
+    for place, item in enumerate(output.items):
+        without = sum(is_untold(cast(list[Json], line)[place]) for line in errors)
         if without:
             lines.append(
-                f"{part.title}: in {without} row{'s' if without > 1 else ''} the noisy group size is not positive; the "
-                "middle of the declared range is shown, and nothing can be said of it."
+                f"{item.name}: in {without} row{'s' if without > 1 else ''} it cannot be told, empty or not: there are too "
+                "few rows for this noise, and the interval is the whole range."
             )
     return lines
+
+
+def is_untold(error: Json) -> bool:
+    """Whether nothing can be told of a cell, by its error."""
+    return isinstance(error, dict) and error.get("untold") is True
 
 
 def merged(output: Output, parts: Sequence[Released], groups: Sequence[Group]) -> Rows:

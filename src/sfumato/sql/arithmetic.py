@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arithmetic of rows, exact on lattices: + - * /, rounding, buckets, signs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -44,6 +44,7 @@ def add(one: Number, other: Number) -> Number:
     shifted = plus(left, right.value) if isinstance(right, Constant) and isinstance(right.value, int) else None
     rounding = sum((each.rounding + moved(each.step, step) for each in (one, other)), Fraction(0))
     found = _fitted(shifted or Arithmetic(Operation.ADD, left, right), step, rounding)
+    found = replace(found, nearest=one.nearest or other.nearest)
     for ratio, constant in ((one.ratio, other), (other.ratio, one)):
         if ratio is not None and isinstance(known(constant), Fraction):
             return _of_ratio(found, add(ratio.above, multiply(constant, ratio.below)), ratio)
@@ -77,7 +78,7 @@ def multiply(one: Number, other: Number) -> Number:
         product = Extreme(greatest=True, operands=(product, _ZERO))
     sizes = [largest(each.expression) * each.step for each in (one, other)]
     rounding = one.rounding * sizes[1] + other.rounding * (sizes[0] + one.rounding)
-    return _fitted(product, one.step * other.step, rounding)
+    return replace(_fitted(product, one.step * other.step, rounding), nearest=one.nearest or other.nearest)
 
 
 def divide(one: Number, other: Number, *, skips_zero: bool = False) -> Number:
@@ -102,7 +103,7 @@ def divide(one: Number, other: Number, *, skips_zero: bool = False) -> Number:
     found = _within(quotient, min(ends), max(ends), step) if skips_zero else quotient
     least = min(map(abs, nearest)) * other.step
     rounding = step + (one.rounding + other.rounding * max(map(abs, ends))) / least
-    return Number(found, step, rounding, Ratio(one, other))
+    return Number(found, step, rounding, Ratio(one, other), one.nearest or other.nearest)
 
 
 def _quotient_step(one: Number, other: Number, size: Fraction) -> Fraction:
@@ -141,7 +142,8 @@ def remainder(one: Number, divisor: Number) -> Number:
         raise UnsupportedSql("MOD on a lattice that is too fine.", remedy="ROUND the value first.")
     rest = Arithmetic(Operation.SUBTRACT, left, times(Quotient(left, Constant(modulus)), modulus))
     low, high = max(found[0], 1 - modulus), min(found[1], modulus - 1)
-    return Number(clipped(rest, min(low, 0), max(high, 0)), step, one.rounding + moved(one.step, step))
+    within = clipped(rest, min(low, 0), max(high, 0))
+    return Number(within, step, one.rounding + moved(one.step, step), nearest=one.nearest)
 
 
 def floor(one: Number) -> Number:
@@ -181,7 +183,7 @@ def truncated(one: Number) -> Number:
 def absolute(one: Number) -> Number:
     """|one|."""
     size = Extreme(greatest=True, operands=(one.expression, _negated(one.expression), _ZERO))
-    return Number(size, one.step, one.rounding)
+    return Number(size, one.step, one.rounding, nearest=one.nearest)
 
 
 def sign(one: Number) -> Number:
@@ -193,14 +195,16 @@ def sign(one: Number) -> Number:
 
 def extreme(parts: Sequence[Number], *, greatest: bool) -> Number:
     """The greatest or the least; NULL where one of them is NULL."""
-    step, codes, rounding = together(parts)
-    return Number(Extreme(greatest, tuple(codes)), step, rounding)
+    wrap, codes = together(parts)
+    return wrap(Extreme(greatest, tuple(codes)))
 
 
-def together(parts: Sequence[Number]) -> tuple[Fraction, list[Scalar], Fraction]:
-    """Numbers on one lattice, of which one is chosen: its step, their codes, and how far the choice may be moved."""
+def together(parts: Sequence[Number]) -> tuple[Callable[[Scalar], Number], list[Scalar]]:
+    """The codes of numbers on one lattice, and what a choice among them is."""
     step, codes = aligned([(each.expression, each.step) for each in parts])
-    return step, codes, max(each.rounding + moved(each.step, step) for each in parts)
+    rounding = max(each.rounding + moved(each.step, step) for each in parts)
+    nearest = any(each.nearest for each in parts)
+    return lambda code: Number(code, step, rounding, nearest=nearest), codes
 
 
 def bucket(one: Number, low: Fraction, high: Fraction, count: int) -> Number:
@@ -214,7 +218,7 @@ def _scaled(one: Number, factor: Fraction) -> Number:
     if factor == 0:
         return Number(times(one.expression, 0), Fraction(1))
     expression = one.expression if factor > 0 else _negated(one.expression)
-    found = Number(expression, one.step * abs(factor), one.rounding * abs(factor))
+    found = Number(expression, one.step * abs(factor), one.rounding * abs(factor), nearest=one.nearest)
     return found if one.ratio is None else _of_ratio(found, _scaled(one.ratio.above, factor), one.ratio)
 
 
@@ -226,7 +230,7 @@ def _of_ratio(found: Number, above: Number, ratio: Ratio) -> Number:
 def _halved(one: Number) -> Number:
     """The same number on steps twice as large."""
     rounded = floored(one.expression, Fraction(1, 2), Fraction(1, 2))
-    return Number(rounded, one.step * 2, one.rounding + one.step)
+    return Number(rounded, one.step * 2, one.rounding + one.step, nearest=one.nearest)
 
 
 def _negated(expression: Scalar) -> Scalar:

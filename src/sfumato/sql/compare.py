@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from sfumato.errors import UnknownName, UnsupportedSql
-from sfumato.metadata.column import LATTICE_STEPS, MAX_CODE, ColumnType, Real
-from sfumato.plan.scalar import Compare, Comparison, Constant, Field, IsNull, Member, Not, Or, Scalar, compares, leaves
+from sfumato.metadata.column import MAX_CODE
+from sfumato.plan.scalar import Compare, Comparison, Constant, Field, IsNull, Member, Not, Or, Scalar, compares
 from sfumato.plan.span import span
 from sfumato.sql import quotient
 from sfumato.sql.dates import as_day
@@ -151,21 +151,8 @@ def _number(op: Comparison, operand: Number, value: Fraction) -> Scalar:
     if operand.ratio is not None:
         return quotient.against(op, operand.ratio, value)
     exact = value / operand.step
-    leaf = operand.expression
     # what was rounded onto a fine lattice is compared with a constant that was rounded too
-    return _ordered(op, leaf, Fraction(round(exact)) if _is_fine(leaf) else exact)
-
-
-def _is_fine(expression: Scalar) -> bool:
-    """Whether a number is read on a lattice that nobody declared, whose steps the data does not have."""
-    return any(isinstance(leaf, Field) and _is_of_range(leaf.column.type) for leaf in leaves(expression))
-
-
-def _is_of_range(kind: ColumnType) -> bool:
-    """Whether a type has the steps of RULES 12, powers of two of which a range has a million or more."""
-    if not isinstance(kind, Real) or kind.size < LATTICE_STEPS:
-        return False
-    return all(each & (each - 1) == 0 for each in kind.step.as_integer_ratio())
+    return _ordered(op, operand.expression, Fraction(round(exact)) if operand.nearest else exact)
 
 
 def _ordered(op: Comparison, expression: Scalar, code: Fraction) -> Scalar:

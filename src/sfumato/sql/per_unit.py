@@ -21,9 +21,10 @@ from sfumato.sql.names import Context, Scope, Source
 from sfumato.sql.reject import called, refuse, reject, require_few, require_only
 from sfumato.sql.rows import Rows, as_number, counted, kept
 from sfumato.sql.tables import From
-from sfumato.sql.typed import Label, Null, Number, Person, Truth, Typed, Words, number, number_type, read, value_of
+from sfumato.sql.typed import Label, Null, Number, Person, Truth, Typed, Words, computed, number, number_type, value_of
 from sfumato.sql.where import conjuncts, passing
 
+_NOTHING = Null()
 # A count of rows that nobody limited; a table has fewer.
 UNLIMITED = 2**31
 _NESTED = (
@@ -45,7 +46,7 @@ def per_unit(context: Context, found: From, select: exp.Select, name: str) -> Fr
     rows = Rows(scope, FUNCTIONS)
     keys = [(node, rows.value(node)) for node in grouped if scope.part(node) is None]
     columns = [_key_column(context, node, typed) for node, typed in keys]
-    reads = [read(column) for column, _ in columns]
+    reads = [computed(column, typed) for (column, _), (_, typed) in zip(columns, keys, strict=True)]
     done: dict[int, Typed] = {}
     for each in same_nodes(select, [node for node, _ in keys]):
         done[id(each[0])] = reads[each[1]]
@@ -164,7 +165,7 @@ class Summaries:
         low, high = kind.lower_code, kind.upper_code
         low, high = low * (self._limit if low < 0 else 1), high * (self._limit if high > 0 else 1)
         low, high = max(low, -MAX_CODE), min(high, MAX_CODE)
-        return as_number(self._column(Summary.SUM, number_type(low, high, kind.step), value), node)
+        return as_number(self._column(Summary.SUM, number_type(low, high, kind.step), value, operand), node)
 
     def _mean(self, operand: Number, node: exp.Expr, test: Scalar | None) -> Number:
         """A mean lies where its values do, on steps as fine as codes allow."""
@@ -175,7 +176,7 @@ class Summaries:
             step = value.step / 2 ** max(math.floor(math.log2(value.step / step)), 0)
         codes = math.floor(ends[0] / step), math.ceil(ends[1] / step)
         typed = as_number(self._column(Summary.MEAN, number_type(*codes, step), value), node)
-        return replace(typed, rounding=typed.step / 2 + value.rounding)
+        return replace(typed, rounding=typed.step / 2 + value.rounding, nearest=True)
 
     def quotient(self, node: exp.Div) -> Number | None:
         """SUM(x) / COUNT(x), which is a mean; None where it is none."""
@@ -197,15 +198,15 @@ class Summaries:
             )
         operand = alphabetical(operand) if isinstance(operand, Label) else operand
         value = value_of(kept(operand, test), node.sql(dialect="duckdb"))
-        return self._column(summary, value.type, value)
+        return self._column(summary, value.type, value, operand)
 
-    def _column(self, summary: Summary, kind: ColumnType, value: Value | None) -> Typed:
+    def _column(self, summary: Summary, kind: ColumnType, value: Value | None, made_of: Typed = _NOTHING) -> Typed:
         for each in self.columns:
             if (each.summary, each.value, each.column.type) == (summary, value, kind):
-                return read(each.column)
+                return computed(each.column, made_of)
         column = Column(self._context.name(f"per_unit.{summary.value.replace(' ', '_')}"), kind)
         self.columns.append(Computed(column, summary, value))
-        return read(column)
+        return computed(column, made_of)
 
 
 def alphabetical(label: Label) -> Label:

@@ -278,8 +278,7 @@ def _one_kind(present: Sequence[Typed]) -> tuple[Callable[[Scalar], Typed], list
     numbers = [each for each in present if isinstance(each, Number)]
     labels = [each for each in present if isinstance(each, Label)]
     if len(numbers) == len(present):
-        step, codes, rounding = arithmetic.together(numbers)
-        return lambda scalar: Number(scalar, step, rounding), codes
+        return arithmetic.together(numbers)
     if len(labels) == len(present):
         every = tuple(dict.fromkeys(label for each in labels for label in each.labels))
         return lambda scalar: Label(scalar, every), [recoded(each, every) for each in labels]

@@ -6,12 +6,13 @@ constant is of the same kinds, on the lattice that its own digits make.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
 from sfumato.errors import InvalidDeclaration, InvalidNumber, UnsupportedSql
 from sfumato.metadata.column import (
+    LATTICE_STEPS,
     Boolean,
     Category,
     Column,
@@ -33,13 +34,15 @@ class Number:
     """A number: its code times ``step``.
 
     ``rounding``: by how much computing it on lattices may have moved it. ``ratio``: what it is
-    the quotient of, where that is known; its own code is rounded.
+    the quotient of, where that is known; its own code is rounded. ``nearest``: what was read is the
+    nearest point of a lattice that nobody declared (RULES 12), not the number that was in the data.
     """
 
     expression: Scalar
     step: Fraction
     rounding: Fraction = Fraction(0)
     ratio: "Ratio | None" = None
+    nearest: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +161,7 @@ def read(column: Column) -> Typed:
     leaf = Field(column)
     match column.type:
         case Integer() | Real():
-            return Number(leaf, column.type.step)
+            return Number(leaf, column.type.step, nearest=_is_of_range(column.type))
         case Date():
             return Day(leaf)
         case Category():
@@ -167,6 +170,20 @@ def read(column: Column) -> Typed:
             return truth_of(leaf)
         case Text():
             return Words(leaf)
+
+
+def _is_of_range(kind: Integer | Real) -> bool:
+    """Whether a type has the steps of RULES 12: the power of two of which its range has about a million."""
+    powers = all(each & (each - 1) == 0 for each in kind.step.as_integer_ratio())
+    return isinstance(kind, Real) and powers and LATTICE_STEPS <= kind.size <= 2 * LATTICE_STEPS
+
+
+def computed(column: Column, made_of: Typed) -> Typed:
+    """The value of a computed column, rounded as what it is made of."""
+    typed = read(column)
+    if isinstance(typed, Number) and isinstance(made_of, Number):
+        return replace(typed, rounding=made_of.rounding, nearest=made_of.nearest)
+    return typed
 
 
 def value_of(typed: Typed, name: str) -> Value:

@@ -12,7 +12,7 @@ from sfumato.plan.value import Value
 from sfumato.sql.names import Context, Source
 from sfumato.sql.rows import unified
 from sfumato.sql.tables import From
-from sfumato.sql.typed import Person, Typed, Words, code_of, read, value_of
+from sfumato.sql.typed import Person, Typed, Words, code_of, computed, value_of
 
 
 def union(context: Context, arms: Sequence[From], name: str) -> From:
@@ -26,12 +26,12 @@ def union(context: Context, arms: Sequence[From], name: str) -> From:
         if column.lower() in head.parts:
             named[column.lower()] = Person(column, None)
             continue
-        typed, codes = _column([_at(each, place) for each in arms], column)
+        typed, codes, either = _column([_at(each, place) for each in arms], column)
         made = Column(context.name("union.column"), typed.type)
         columns.append(made)
         for row, code in zip(rows, codes, strict=True):
             row.append(code)
-        named[column.lower()] = read(made)
+        named[column.lower()] = computed(made, either)
     limits = [each.limit for each in arms]
     return replace(
         arms[0].over(Union(tuple(each.relation for each in arms), tuple(map(tuple, rows)), tuple(columns))),
@@ -64,10 +64,11 @@ def _at(arm: From, place: int) -> Typed:
     return source.columns[source.shown[place].lower()]
 
 
-def _column(values: Sequence[Typed], name: str) -> tuple[Value, list[Scalar]]:
-    """The type that holds the values of every arm, and the code of each."""
+def _column(values: Sequence[Typed], name: str) -> tuple[Value, list[Scalar], Typed]:
+    """The type that holds the values of every arm, the code of each, and what any of them is."""
     if all(isinstance(each, Words) for each in values):
-        return value_of(values[0], name), [code_of(each) for each in values]
+        return value_of(values[0], name), [code_of(each) for each in values], values[0]
     wrap, codes = unified(values)
     # COALESCE of the codes has the hull of their ranges
-    return value_of(wrap(Coalesce(tuple(codes))), name), codes
+    any_of_them = wrap(Coalesce(tuple(codes)))
+    return value_of(any_of_them, name), codes, any_of_them

@@ -47,3 +47,20 @@ def test_a_loss_that_never_ends_needs_few_points() -> None:
     parts = (Part(Sampled(Gaussian(20.0), 0.5), 10**7),)
     reach = parts[0].pair.reach(1e-20)
     assert (reach.upper - reach.lower) / aim(parts, delta=1e-10).step(parts) <= 1.2 * 2**20
+
+
+def test_far_losses_are_split_from_near_ones_by_a_finer_lattice() -> None:
+    part = Part(Sampled(Gaussian(1 / 0.7), 1e-5), 50_000)
+    first = aim((part,), delta=1e-6)
+    goal = aim((part,), epsilon=0.01, known=first)
+    assert goal.far((part,)) and goal.tilt <= first.tilt
+    apart = split(part, goal.step((part,)), goal, exchanged=False, alone=True)
+    assert apart is not None and apart.near < goal.step((part,)) < apart.far * 8
+    assert math.log2(apart.far / apart.near) % 1 == 0
+
+
+def test_wide_epsilons_allow_a_wide_blur() -> None:
+    small, large = (aim((Part(Gaussian(1.0), times),), delta=1e-6) for times in (100, 10**6))
+    assert small.blur < 1 / 16 < 1 < large.blur
+    # what it shifts is within the width that is wanted
+    assert large.blur / 2 + math.sqrt(2 * large.blur * 30) <= 1e-4 * large.epsilon

@@ -30,6 +30,7 @@ from sfumato.accounting.loss import (
 )
 from sfumato.accounting.loss.compose import even_share, folded
 from sfumato.accounting.loss.discretise import Span
+from sfumato.accounting.loss.edges import UNIT
 from tests.accounting.loss import oracle
 
 OUTSIDE = 1e-18
@@ -89,7 +90,7 @@ def test_many_losses_are_added_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def poor(values, size=None):
         there = right(values, size)
-        most = compose._TRANSFORM * math.log2(values.shape[-1]) * math.sqrt(values.shape[-1])
+        most = compose._TRANSFORM * UNIT * math.log2(values.shape[-1]) * math.sqrt(values.shape[-1])
         there[..., 0] += 0.7 * most * np.linalg.norm(values, axis=-1)
         return there
 
@@ -203,7 +204,7 @@ def test_the_transform_keeps_the_assumed_bound(size: int) -> None:
         for true, mine in zip(exact, ours[: size // 2 : max(1, size // 64)], strict=True)
     ]
     root_mean = math.sqrt(sum(each**2 for each in seen) / len(seen)) * math.sqrt(size)
-    bound = compose._TRANSFORM * math.log2(size) * math.sqrt(size) * float(np.linalg.norm(values))
+    bound = compose._TRANSFORM * UNIT * math.log2(size) * math.sqrt(size) * float(np.linalg.norm(values))
     assert root_mean <= bound / 10
 
 
@@ -211,9 +212,9 @@ def test_powers_keep_their_stated_error_when_the_transform_is_poor(monkeypatch: 
     # a transform that errs as much as it may, and where it matters most: the stated error still covers it
     right = fft.rfft
 
-    def poor(values, size):
-        there = right(values, size)
-        there[0] += 0.7 * compose._TRANSFORM * math.log2(size) * math.sqrt(size) * float(np.linalg.norm(values))
+    def poor(values):
+        there, size, unit = right(values), len(values), float(np.finfo(values.dtype).eps) / 2
+        there[0] += 0.7 * compose._TRANSFORM * unit * math.log2(size) * math.sqrt(size) * float(np.linalg.norm(values))
         return there
 
     x = discretise(Gaussian(0.05), 1e-3, 1.0, outside=OUTSIDE)
@@ -246,3 +247,20 @@ def test_epsilon_of_a_power_is_that_of_the_closed_form() -> None:
     assert oracle.gaussian_delta(Fraction(1), bounds.upper) <= oracle.number("1e-6")
     assert oracle.gaussian_delta(Fraction(1), bounds.lower) >= oracle.number("1e-6")
     assert bounds.width <= 2e-3 * bounds.upper
+
+
+@pytest.mark.parametrize("size", [64, 2187, 4096])
+def test_transforms_with_all_digits_err_as_little_for_their_digits(size: int) -> None:
+    unit = float(np.finfo(np.longdouble).eps) / 2
+    values = np.random.default_rng(size).random(size)
+    near = fft.rfft(values.astype(np.longdouble))
+    # there and back, and against sums of 160 bits at some places
+    back = np.abs(fft.irfft(near, size) - values.astype(np.longdouble)).max()
+    bound = compose._TRANSFORM * unit * math.log2(size) * math.sqrt(size) * float(np.linalg.norm(values))
+    assert float(back) <= bound
+    with ctx.workprec(160):
+        for place in (1, size // 3, size // 2):
+            turn = [acb(0, -2 * arb.pi() * (place * index % size) / size).exp() for index in range(size)]
+            true = sum((acb(value) * each for value, each in zip(values.tolist(), turn, strict=True)), acb(0))
+            high, low = float(near[place].real), float(near[place].real - np.longdouble(float(near[place].real)))
+            assert abs(float((true.real - arb(high) - arb(low)).mid())) <= bound

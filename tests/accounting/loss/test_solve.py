@@ -137,3 +137,23 @@ def test_the_lower_bound_notices_a_missing_bell(monkeypatch: pytest.MonkeyPatch)
 def test_a_blur_too_wide_claims_nothing_below() -> None:
     x = replace(discretise(Gaussian(0.3), 0.05, 2.0, outside=OUTSIDE), blur=0.1)
     assert delta_at(x, 0.225).lower == 0
+
+
+@pytest.mark.parametrize("step", [0.5, 1.0])
+def test_a_wide_rounding_has_both_ends(step: float) -> None:
+    # mu^2 = 400: an epsilon of about 300, read from a lattice whose blur is far beyond a bell's
+    x = power(discretise(Gaussian(2.0), step, 0.3, outside=1e-30), 100, 0.0)
+    assert x.blur > 1
+    for epsilon in (250.0, 320.0):
+        found, truth = delta_at(x, epsilon), float(oracle.gaussian_delta(Fraction(400), epsilon).mid())
+        assert found.lower <= truth <= found.upper
+    both = epsilon_at(x, 1e-9)
+    assert oracle.gaussian_delta(Fraction(400), both.upper) <= oracle.number("1e-9")
+    assert both.lower > 200 and oracle.gaussian_delta(Fraction(400), both.lower) >= oracle.number("1e-9")
+
+
+def test_a_wide_rounding_taken_for_nothing_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = power(discretise(Gaussian(2.0), 2.0, 0.3, outside=1e-30), 100, 0.0)
+    monkeypatch.setattr(solve._Reading, "_far_lower", lambda self, epsilon: 0.999 * self.upper(epsilon))
+    lower = epsilon_at(x, 1e-9).lower
+    assert oracle.gaussian_delta(Fraction(400), lower) < oracle.number("1e-9")

@@ -8,6 +8,7 @@ rounding may move epsilon.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -17,8 +18,8 @@ from sfumato.accounting.loss.pair import Gaussian, Ramp
 
 # the width aimed at, of epsilon; upper and lower bound are about 2.4 blur (1 + tilt) apart
 WIDTH, _APART = 1e-4, 2.45
-# beyond 1/16 there is no lower bound; beyond this epsilon none is worth its cost
-_WIDEST, TELLS_ALL = 0.03, 500.0
+# up to 1/16 the blur is taken off by a bell; a wider one is a shift, which large epsilons allow
+_WIDEST, _SHIFTED = 0.03, 20.0
 _ORDERS = np.geomspace(2e-3, 1.0, 64)
 # e^300 is far within floats
 _STEEPEST = 300.0
@@ -27,14 +28,16 @@ _SHORTEST, _LEAST = 1e-100, 1e-200
 _OUTLINE = 400
 _UNSEEN = 1e-20
 _FINEST = 1e-7
-_MOST_POINTS = 2**20
+_MOST_POINTS = 2**18
 _FEW_POINTS = 2**12
 _SMALL = 1.5
+# what floats lose of each use, and what may be lost in all where losses are far apart
+_EACH, _IN_ALL, _LOOSEST = 1e-14, 1e-5, 11.0
 # a tail is kept apart from so many uses on, for so many at once, on a lattice coarser by the root
 _BLURRED, _MISSED = 0.6, 0.2
 # below it transforms lose more than windows and crops
 LEAST_LOST = 1e-13
-_MANY, _FOLDED, _COARSER, _FINER = 8192, 256, 8, 1.45
+_FEWEST, _FOLDED, _MANY_FOLDED, _COARSER, _FINER = 64, 256, 4096, 8, 1.45
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ class Aim:
     """``tilt`` for all parts; ``blur`` to be spent, half on first rounding; epsilon and delta as guessed.
 
     ``width`` is how far apart the bounds may be, of an epsilon of ``least`` or more; ``lost`` is
-    what may be lost of the tilted weight.
+    what may be lost of the tilted weight; ``score`` is ln of the Chernoff bound over delta.
     """
 
     tilt: float
@@ -60,6 +63,7 @@ class Aim:
     width: float
     least: float
     lost: float = LOST
+    score: float = 0.0
 
     def apart(self, epsilon: float) -> float:
         """How far apart the bounds of this epsilon may be."""
@@ -70,12 +74,19 @@ class Aim:
         """What the tails that are not looked at may hold in all."""
         return _outside(self.delta)
 
+    def finest(self, parts: Sequence[Part]) -> float:
+        """The step that the blur allows."""
+        return max(math.sqrt(2 * self.blur / sum(part.times for part in parts)), _SHORTEST)
+
+    def far(self, parts: Sequence[Part]) -> bool:
+        """Whether some losses are so far that one lattice cannot be as fine as is wanted."""
+        return len(parts) == 1 and parts[0].pair.unit is None and self.step(parts) > self.finest(parts)
+
     def step(self, parts: Sequence[Part]) -> float:
         """One for all: the pair's own unit where there is one pair, else a power of two."""
         times = sum(part.times for part in parts)
-        step = max(math.sqrt(2 * self.blur / times), _SHORTEST)
         spans = [part.pair.reach(self.outside / times) for part in parts]
-        step = max(step, max(span.upper - span.lower for span in spans) / _MOST_POINTS)
+        step = max(self.finest(parts), max(span.upper - span.lower for span in spans) / _MOST_POINTS)
         unit = parts[0].pair.unit
         if len(parts) > 1:
             return 2.0 ** math.floor(math.log2(1.5 * step))
@@ -101,22 +112,33 @@ class Split:
 
 def split(part: Part, step: float, goal: Aim, *, exchanged: bool, alone: bool) -> Split | None:
     """Where nearly all losses are near each other and few very far: how to keep the near ones apart."""
-    if not part.pair.continuous or part.times < _MANY or part.pair.unit is not None:
+    if not part.pair.continuous or part.times < _FEWEST or part.pair.unit is not None:
         return None
     losses, masses = outline(part.pair, goal.outside / part.times)
     exponent = (-goal.tilt if exchanged else 1 + goal.tilt) * losses + np.log(masses)
     weights = np.exp(exponent - exponent.max())
     order = np.argsort(losses)
     losses, weights = losses[order], weights[order] / weights.sum()
-    seldom = 0.7 * (24 * goal.lost * _FOLDED / part.times) ** 0.25 / _FOLDED
-    below, above = np.cumsum(weights), np.cumsum(weights[::-1])
     # what the far lattice adds to the blur is made up for
-    near = step / (_FINER if alone else 2)
-    far = _COARSER * near
+    near = min(step, goal.finest((part,))) / _FINER if alone else step / 2
+    apart = partial(_split_at, losses, weights, near, goal.lost, part.times)
+    found = apart(_MANY_FOLDED) if step > goal.finest((part,)) else None
+    return found or apart(_FOLDED)
+
+
+def _split_at(losses: Floats, weights: Floats, near: float, lost: float, times: int, most: int) -> Split | None:
+    """So that of ``most`` copies hardly ever more than three are far."""
+    folds = min(most, times)
+    whole = float(losses[-1] - losses[0])
+    if whole <= _FEW_POINTS * near:
+        return None
+    seldom = 0.7 * (24 * lost * folds / times) ** 0.25 / folds
+    below, above = np.cumsum(weights), np.cumsum(weights[::-1])
+    far = near * max(_COARSER, 2.0 ** math.ceil(math.log2(whole / near / _MOST_POINTS)))
     low = far * math.floor(float(losses[max(int(np.searchsorted(below, seldom)) - 1, 0)]) / far)
     high = far * math.ceil(float(losses[-1 - max(int(np.searchsorted(above, seldom)) - 1, 0)]) / far)
-    whole = float(losses[-1] - losses[0])
-    return Split(low, high, near, far, _FOLDED) if whole > 4 * (high - low) and whole > _FEW_POINTS * step else None
+    near = max(near, far * 2.0 ** -math.floor(math.log2(_MOST_POINTS * far / (high - low))))
+    return Split(low, high, near, far, folds) if whole > 4 * (high - low) else None
 
 
 def aim(
@@ -126,17 +148,21 @@ def aim(
     epsilon: float = 0.0,
     exchanged: bool = False,
     width: float = WIDTH,
+    known: Aim | None = None,
 ) -> Aim:
-    """For the epsilon at ``delta``; without one, for the delta at ``epsilon``; ``width`` relative to epsilon."""
+    """For the epsilon at ``delta``; without one, for the delta at ``epsilon``; ``width`` relative to epsilon.
+
+    ``known``: an earlier aim, of whose delta this is the epsilon.
+    """
     variances = [part.times * _variance(part.pair, exchanged=exchanged) for part in parts]
     small, times = max(sum(variances), _LEAST), sum(part.times for part in parts)
-    outside = _outside(delta) / times if delta else _UNSEEN
+    outside = known.outside / times if known else _outside(delta) / times if delta else _UNSEEN
     top = 4 * (math.sqrt(2 * math.log(1 / delta) / small) if delta else (epsilon + 8 * math.sqrt(small)) / small)
     orders = _ORDERS * min(
         top, _STEEPEST / max(_span(part.pair, outside) for part in parts), _STEEPEST / (ULPS * times) / 1e5
     )
     grown = np.zeros_like(orders)
-    normal = 0.0
+    normal = score = 0.0
     for part, variance in zip(parts, variances, strict=True):
         if isinstance(part.pair, Gaussian) or part.pair.worst * orders[-1] < _SMALL:
             normal += variance
@@ -151,11 +177,20 @@ def aim(
     else:
         exponents = grown + largest - orders * epsilon
         best = int(np.argmin(exponents))
+        if known is not None and known.far(parts):
+            # a smaller tilt keeps seldom losses seldom, and costs digits that there are
+            enough = max(float(exponents[best]), math.log(known.delta) + _loose(times))
+            best = min(best, int(np.argmax(exponents <= enough)))
+            score = float(exponents[best]) - math.log(known.delta)
         delta = math.exp(max(min(float(exponents[best]), 0.0), -600.0))
     tilt = float(orders[best])
     least = 0.03 * math.sqrt(small)
     blur = width * max(epsilon, least) / (_APART * (1 + tilt))
-    return Aim(tilt, min(blur, _WIDEST) if epsilon < TELLS_ALL else blur, epsilon, delta, width, least)
+    if blur > _WIDEST:
+        # v/2 + sqrt(2 v c) <= width epsilon / 2
+        chance = 2 * (_SHIFTED - math.log(delta))
+        blur = max((math.sqrt(chance + width * epsilon) - math.sqrt(chance)) ** 2 / 2, _WIDEST)
+    return Aim(tilt, blur, epsilon, delta, width, least, score=score)
 
 
 def finer(goal: Aim, better: Aim, blurred: float, missed: float) -> Aim:
@@ -165,13 +200,25 @@ def finer(goal: Aim, better: Aim, blurred: float, missed: float) -> Aim:
         better,
         blur=goal.blur * min(_BLURRED * apart / blurred, 1.0) if blurred else goal.blur,
         delta=goal.delta,
-        lost=goal.lost * min(_MISSED * apart / missed, 1.0) if missed else goal.lost,
+        lost=min(
+            goal.lost * min(_MISSED * apart / missed, 1.0) if missed else goal.lost, LOST * math.exp(-better.score)
+        ),
     )
 
 
 def _outside(delta: float) -> float:
     """So little that it is nothing against delta."""
     return max(1e-8 * delta, 1e-300)
+
+
+def least_lost(parts: Sequence[Part]) -> float:
+    """Below it floats and transforms lose more than windows and crops."""
+    return max(LEAST_LOST, _EACH / 10 * sum(part.times for part in parts))
+
+
+def _loose(times: int) -> float:
+    """By how much, as a logarithm, a Chernoff bound may be loose."""
+    return min(max(math.log(_IN_ALL / (_EACH * times)), 0.0), _LOOSEST)
 
 
 def _span(pair: Pair, outside: float) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.accounting.loss.edges import MAX_LOSS, ULPS, Edges, Floats, Reach, losing, no_cells
+from sfumato.accounting.loss.edges import MAX_LOSS, ULPS, Edges, Floats, Reach, Rounding, losing, no_cells, plain_doubt
 from sfumato.errors import InvalidNumber
 
 _DISCRETE_REACH = 13.0
@@ -76,8 +76,8 @@ class Atoms:
         return False
 
     @property
-    def rounding(self) -> float:
-        return ULPS * self.worst
+    def rounding(self) -> Rounding:
+        return Rounding(0.0, ULPS)
 
     @property
     def worst(self) -> float:
@@ -91,3 +91,6 @@ class Atoms:
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
         return no_cells(edges)
+
+    def doubt(self, edges: Edges) -> Floats:
+        return plain_doubt(edges)

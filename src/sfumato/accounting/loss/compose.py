@@ -10,20 +10,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count as counted
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy import fft
 from numpy.typing import NDArray
 
-from sfumato.accounting.loss.edges import Floats
-from sfumato.accounting.loss.lattice import LOST, UNIT, Lattice, norm
+from sfumato.accounting.loss.edges import UNIT, Floats
+from sfumato.accounting.loss.lattice import LOST, Lattice, norm
 from sfumato.errors import InvalidNumber
 
-Spectrum: TypeAlias = NDArray[np.complex128]
+Reals: TypeAlias = NDArray[np.floating[Any]]
+Spectrum: TypeAlias = NDArray[np.complexfloating[Any, Any]]
 
 # ||computed - true||_2 <= 20 u (1 + log2(N)) ||true||_2 for transforms of 5-smooth length N
-_TRANSFORM = 20 * UNIT
+_TRANSFORM = 20
+# so much more than windows may lose, and transforms are done with all the digits of the machine
+_WORSE = 100
 _DIRECT = 2**16
 # lattices of so many points in all are added in one go
 _SMALL_BATCH = 2**11
@@ -81,7 +84,8 @@ def product(first: Lattice, *others: Lattice) -> Lattice:
         row[: len(each)] = each
     around = fft.irfft(fft.rfft(table).prod(axis=0), size)
     weights = np.maximum(around[:length], 0.0)
-    return _added(parts, 1, start, weights, lost=_returned(around), there=_transform(size))
+    off = _transform(size) * max(part.norm for part in parts)
+    return _added(parts, 1, start, weights, lost=_returned(around), off=off)
 
 
 def power(x: Lattice, times: int, budget: float, *, lost: float = LOST) -> Lattice:
@@ -181,11 +185,10 @@ def _matched(parts: list[Lattice]) -> list[Lattice]:
 
 
 def _added(
-    parts: Sequence[Lattice], times: int, start: int, weights: Floats, *, lost: float, there: float = 0.0
+    parts: Sequence[Lattice], times: int, start: int, weights: Floats, *, lost: float, off: float = 0.0
 ) -> Lattice:
-    """``times`` copies of each part on these weights; ``lost`` of them, and ``there`` of each part's norm, is off."""
-    off = [there * part.norm for part in parts] if there else [0.0] * len(parts)
-    logs = sum(math.log(max(part.total + each, 1.0)) for part, each in zip(parts, off, strict=True))
+    """``times`` copies of each part on these weights; ``lost`` of them, and ``off`` of each transform, is off."""
+    logs = sum(math.log(max(part.total + off, 1.0)) for part in parts)
     log_masses = [times * part.log_mass for part in parts]
     grows = _exp(times * logs * (1 + 2.0**-30))
     return replace(
@@ -195,19 +198,22 @@ def _added(
         log_mass=sum(log_masses),
         blur=times * sum(part.blur for part in parts),
         shift=times * sum(part.shift for part in parts),
-        error=(times * (sum(part.error for part in parts) + sum(off)) + _written(*log_masses)) * grows + lost,
+        error=(times * (sum(part.error for part in parts) + len(parts) * off) + _written(*log_masses)) * grows + lost,
         hidden=times * sum(part.hidden for part in parts),
+        relative=max(part.relative for part in parts),
+        travel=times * sum(part.travel for part in parts),
     )
 
 
-def _transform(size: int) -> float:
+def _transform(size: int, unit: float = UNIT) -> float:
     """In total, of the norm: what a transform of that size may be off, and multiplying it after."""
-    return 1.3 * math.sqrt(size) * _TRANSFORM * (1 + math.log2(size))
+    return 1.3 * math.sqrt(size) * _TRANSFORM * unit * (1 + math.log2(size))
 
 
-def _returned(around: Floats) -> float:
-    """In total, what the inverse transform may be off."""
-    return 1.1 * math.sqrt(len(around)) * _TRANSFORM * (1 + math.log2(len(around))) * norm(around)
+def _returned(around: Reals, unit: float = UNIT) -> float:
+    """In total, what the inverse transform may be off, and writing it as floats."""
+    size, back = len(around), norm(around.astype(np.float64))
+    return 1.1 * math.sqrt(size) * (_TRANSFORM * unit * (1 + math.log2(size)) + UNIT * (unit < UNIT)) * back
 
 
 def _exp(number: float) -> float:
@@ -241,10 +247,11 @@ def _powers(x: Lattice, times: Sequence[int], lost: float) -> list[Lattice]:
     """The sums of so many copies each, from one transform."""
     windows = [_window(x, each, lost) for each in times]
     size = _quick_length(max(*(len(window) for window in windows), len(x.weights)))
-    there = fft.rfft(x.weights, size)
+    there = _Spectrum.of(x, size, np.float64)
+    if max(times) * there.off > _WORSE * lost:
+        there = _Spectrum.of(x, size, np.longdouble)
     return [
-        x if each == 1 else _back(x, _raised(there, each), each, window, size)
-        for each, window in zip(times, windows, strict=True)
+        x if each == 1 else _back(x, there, each, window, size) for each, window in zip(times, windows, strict=True)
     ]
 
 
@@ -267,6 +274,8 @@ def _mixed(terms: Sequence[Lattice]) -> Lattice:
         shift=max(term.shift for term in terms),
         error=error,
         hidden=max(term.hidden for term in terms),
+        relative=max(term.relative for term in terms),
+        travel=max(term.travel for term in terms),
     ).scaled()
 
 
@@ -282,12 +291,34 @@ class _Window:
         return self.last - self.first + 1
 
 
-def _back(x: Lattice, spectrum: Spectrum, times: int, window: _Window, size: int) -> Lattice:
+@dataclass(frozen=True, slots=True)
+class _Spectrum:
+    """The transform of weights, turned so that the largest, at ``start``, is point 0; in total ``off`` may be lost."""
+
+    values: Spectrum
+    start: int
+    off: float
+    unit: float
+
+    @classmethod
+    def of(cls, x: Lattice, size: int, digits: type[np.floating[Any]]) -> "_Spectrum":
+        """What is largest transforms exactly, to a constant: nearly all that is lost is of the others."""
+        peak, unit = int(np.argmax(x.weights)), float(np.finfo(digits).eps) / 2
+        rest = np.zeros(size, digits)
+        rest[: len(x.weights)] = x.weights
+        rest[peak] = 0.0
+        values = fft.rfft(np.roll(rest, -peak)) + digits(x.weights[peak])
+        off = _transform(size, unit) * norm(x.weights - np.where(np.arange(len(x.weights)) == peak, x.weights, 0.0))
+        return cls(values, x.start + peak, off + 6 * math.sqrt(size) * unit * x.norm, unit)
+
+
+def _back(x: Lattice, there: _Spectrum, times: int, window: _Window, size: int) -> Lattice:
     """The sum of ``times`` copies, on its window, from the power of the transform."""
-    around = fft.irfft(spectrum, size)
-    weights = np.maximum(np.roll(around, (times * x.start - window.first) % size)[: len(window)], 0.0)
-    lost = _returned(around) + 2 * window.lost
-    return _added([x], times, window.first, weights, lost=lost, there=_transform(size)).scaled()
+    around = fft.irfft(_raised(there.values, times), size)
+    kept = np.roll(around, (times * there.start - window.first) % size)[: len(window)]
+    weights = np.maximum(kept, 0.0).astype(np.float64)
+    lost = _returned(around, there.unit) + 2 * window.lost
+    return _added([x], times, window.first, weights, lost=lost, off=there.off).scaled()
 
 
 def _raised(base: Spectrum, times: int) -> Spectrum:

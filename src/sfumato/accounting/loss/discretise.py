@@ -13,11 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.accounting.loss.edges import ULPS, Edges, Floats, Pair
-from sfumato.accounting.loss.lattice import UNIT, Lattice
-
-# masses under Q as the pairs state them
-_MASS_ERROR = 2.0**-41
+from sfumato.accounting.loss.edges import MASS_ERROR, ULPS, UNIT, Edges, Floats, Pair
+from sfumato.accounting.loss.lattice import Lattice
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +45,14 @@ def discretise(
     lower, upper = (span.low, span.high) if span is not None and span.inside else (reach.lower, reach.upper)
     index = np.arange(math.floor(lower / step) - 1, math.ceil(upper / step) + 2, dtype=np.float64)
     losses = index * step
-    masses = np.zeros(len(index))
+    masses, doubts = np.zeros(len(index)), np.zeros(len(index))
     moved = _place_atoms(pair, losses, step, masses, span)
+    doubts += MASS_ERROR * masses
     if pair.continuous:
-        ratio = np.exp(losses)
-        mass, share = pair.cells(Edges(ratio, np.expm1(losses), ratio[:-1] * math.expm1(step)))
-        if span is not None:
-            mass = np.where(span.has(losses[:-1] + step / 2), mass, 0.0)
-        masses[:-1] += mass * (1 - share)
-        masses[1:] += mass * share
+        _place_cells(pair, losses, step, (masses, doubts), span)
         moved = True
-    exponent = (-tilt if exchanged else 1 + tilt) * losses
-    peak = float(exponent[masses > 0].max())
-    weights = masses * np.exp(np.minimum(exponent - peak, 0.0))
     start = -int(index[-1]) if exchanged else int(index[0])
-    far = max(abs(reach.lower), abs(reach.upper)) + 2 * step
+    weights, peak, off = _tilted(losses, masses, doubts, -tilt if exchanged else 1 + tilt)
     return Lattice(
         step=step,
         start=start,
@@ -70,10 +60,36 @@ def discretise(
         tilt=tilt,
         log_mass=peak,
         blur=step**2 / 4 if moved else 0.0,
-        shift=pair.rounding + ULPS * (far + pair.continuous),
-        error=float(weights.sum()) * (_MASS_ERROR + 16 * UNIT * (1 + (1 + tilt) * far + abs(peak))),
+        shift=pair.rounding.fixed + 2 * ULPS * step,
+        error=off,
         hidden=2 * reach.outside,
+        relative=pair.rounding.relative + 2 * ULPS,
+        travel=max(abs(reach.lower), abs(reach.upper)) + 2 * step,
     ).scaled()
+
+
+def _tilted(losses: Floats, masses: Floats, doubts: Floats, rate: float) -> tuple[Floats, float, float]:
+    """Weights mass e^(rate loss - peak), of which the largest is 1, the peak, and how far they can be off in all."""
+    there = masses > 0
+    exponents, logs = rate * losses[there], np.log(masses[there])
+    peak = float((exponents + logs).max())
+    weights = np.zeros(len(losses))
+    weights[there] = np.exp(exponents + logs - peak)
+    sizes = 1 + np.abs(exponents) + np.abs(logs) + abs(peak)
+    off = weights[there] * (doubts[there] / masses[there] + 16 * UNIT * sizes)
+    return weights, peak, float(off.sum()) * (1 + 2.0**-30)
+
+
+def _place_cells(pair: Pair, losses: Floats, step: float, onto: tuple[Floats, Floats], span: Span | None) -> None:
+    """Each cell on its two edges; ``onto``: masses, and how far they can be off."""
+    ratio = np.exp(losses)
+    edges = Edges(ratio, np.expm1(losses), ratio[:-1] * math.expm1(step))
+    mass, share = pair.cells(edges)
+    if span is not None:
+        mass = np.where(span.has(losses[:-1] + step / 2), mass, 0.0)
+    for values, placed in zip((mass, mass * pair.doubt(edges)), onto, strict=True):
+        placed[:-1] += values * (1 - share)
+        placed[1:] += values * share
 
 
 def _place_atoms(pair: Pair, losses: Floats, step: float, masses: Floats, span: Span | None) -> bool:

@@ -16,8 +16,12 @@ Floats: TypeAlias = NDArray[np.float64]
 
 # floats hold e^300 and its inverse; no protection is left far below
 MAX_LOSS = 300.0
+# of the rounding of a float
+UNIT = 2.0**-53
 # numpy states at most 4 ulp for exp, expm1 and log1p; sixteen cover a handful of operations
 ULPS = 2.0**-48
+# masses under Q, if nothing better is known
+MASS_ERROR = 2.0**-41
 # ratios of which the gain has more digits
 _NEAR = 0.5
 
@@ -40,6 +44,18 @@ class Edges:
     def share(self, mean: Floats) -> Floats:
         """How much of a cell's mass goes to its upper edge, so that the mean of the ratio stays."""
         return between((mean - self.ratio[:-1]) / self.gap, 0.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Rounding:
+    """How far a computed loss l can be from the true one: ``fixed`` + ``relative`` |l|."""
+
+    fixed: float
+    relative: float
+
+    def at(self, loss: float) -> float:
+        """For losses of at most this size."""
+        return self.fixed + self.relative * loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +86,8 @@ class Pair(Protocol):
         ...
 
     @property
-    def rounding(self) -> float:
-        """How far the computed losses can be from the true ones."""
+    def rounding(self) -> Rounding:
+        """How far the computed losses, and the shares of cells, can be from the true ones."""
         ...
 
     @property
@@ -91,6 +107,10 @@ class Pair(Protocol):
         """The continuous part: each cell's mass under Q, and the share of its upper edge."""
         ...
 
+    def doubt(self, edges: Edges) -> Floats:
+        """How far the mass of each cell can be from the true one, relatively."""
+        ...
+
 
 def losing(epsilon: float) -> None:
     """Refuses a loss in one step that floats do not hold."""
@@ -104,6 +124,11 @@ def between(values: Floats, low: float, high: float) -> Floats:
     """As np.clip, which takes three times as long for a few values."""
     cut: Floats = np.minimum(np.maximum(values, low), high)
     return cut
+
+
+def plain_doubt(edges: Edges) -> Floats:
+    """The same of every cell."""
+    return np.full(len(edges.gap), MASS_ERROR)
 
 
 def no_cells(edges: Edges) -> tuple[Floats, Floats]:

@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sfumato.accounting.loss.edges import Floats
+from sfumato.accounting.loss.edges import UNIT, Floats
 from sfumato.errors import InvalidNumber
 
-UNIT = 2.0**-53
 # of the weight, what windows and crops may cost in all, if nothing else is asked for
 LOST = 5e-7
 
@@ -30,7 +29,8 @@ class Lattice:
     A path of the true loss S is shown as R = S + N + E, or not at all. R is on whole
     multiples of ``step``, from ``start`` steps on; with probability about
     weight e^(log_mass - tilt R). N is the rounding: fair to both laws (the mean of e^-N is 1
-    whatever came before), and of variance proxy ``blur`` (Hoeffding). |E| <= ``shift``. At
+    whatever came before), and of variance proxy ``blur`` (Hoeffding). |E| is at most ``shift``,
+    and ``relative`` of the sum of all single losses' sizes, which is at most ``travel``. At
     most ``hidden`` of P is not shown. The weights are within ``error`` of the true ones, in
     total absolute difference.
     """
@@ -44,6 +44,8 @@ class Lattice:
     shift: float
     error: float
     hidden: float
+    relative: float = 0.0
+    travel: float = 0.0
 
     def __post_init__(self) -> None:
         sound = (
@@ -54,6 +56,8 @@ class Lattice:
             and self.shift >= 0
             and self.error >= 0
             and self.hidden >= 0
+            and self.relative >= 0
+            and self.travel >= 0
             and self.weights.size > 0
             and float(self.weights.min()) >= 0
         )
@@ -64,6 +68,11 @@ class Lattice:
     def losses(self) -> Floats:
         index = np.arange(self.start, self.start + len(self.weights), dtype=np.float64)
         return index * self.step
+
+    @property
+    def moved(self) -> float:
+        """The most that |E| can be."""
+        return self.shift + self.relative * self.travel
 
     @property
     def total(self) -> float:

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.accounting.loss.atoms import Atoms
-from sfumato.accounting.loss.edges import ULPS, Edges, Floats, Reach, between, losing
+from sfumato.accounting.loss.edges import ULPS, UNIT, Edges, Floats, Reach, Rounding, between, losing, plain_doubt
 from sfumato.errors import InvalidNumber
 
 MAX_MU = 20.0
+# as far as any lattice reaches
+_UNSEEN = 1e-300
 # pieces of a cell are so narrow, against the farthest point, that quadrature errs by less than 2^-47
 _WIDE, _NARROW = 1 / 8, 1 / 64
 
@@ -50,8 +52,8 @@ class Ramp:
         return self.epsilon
 
     @property
-    def rounding(self) -> float:
-        return ULPS * (1 + self.epsilon)
+    def rounding(self) -> Rounding:
+        return Rounding(ULPS * (2 + self.epsilon), 0.0)
 
     @property
     def worst(self) -> float:
@@ -83,6 +85,9 @@ class Ramp:
         roots = np.sqrt(ends)
         mean = roots[1:] * roots[:-1]
         return 2 * self.density * width / (mean * (roots[1:] + roots[:-1])), edges.share(mean)
+
+    def doubt(self, edges: Edges) -> Floats:
+        return plain_doubt(edges)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +121,8 @@ class Gaussian:
         return None
 
     @property
-    def rounding(self) -> float:
-        return ULPS * (1 + self.mu * (self.mu + self.reached))
+    def rounding(self) -> Rounding:
+        return Rounding(ULPS * (2 + self.mu * (self.mu + self.reached)), 0.0)
 
     @property
     def worst(self) -> float:
@@ -132,15 +137,23 @@ class Gaussian:
         return Reach(-self.mu * (far + self.mu / 2), self.mu * (far + self.mu / 2), math.exp(-far * far / 2) * 1.001)
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
-        far = self.mu + self.reached
-        points = edges.losses() / self.mu + self.mu / 2
-        points = between(points, -self.reached, far)
+        far, points = self.mu + self.reached, self._points(edges)
         width = np.diff(points)
         mass, mean = self._piece(points[:-1], width, *_FEW_POINTS)
         wide = np.flatnonzero(width * far > _NARROW)
         if wide.size:
             mass[wide], mean[wide] = self._pieces(points[wide], width[wide], far)
         return mass, edges.share(mean)
+
+    def doubt(self, edges: Edges) -> Floats:
+        """What exponentials cost, and z^2 / 2 in them; quadrature is far below."""
+        squares = self._points(edges) ** 2
+        doubt: Floats = UNIT * (16 + 4 * np.maximum(squares[:-1], squares[1:]))
+        return doubt
+
+    def _points(self, edges: Edges) -> Floats:
+        """Where the edges are, as far as is looked."""
+        return between(edges.losses() / self.mu + self.mu / 2, -self.reached, self.mu + self.reached)
 
     def _pieces(self, start: Floats, width: Floats, far: float) -> tuple[Floats, Floats]:
         """Wide cells, piece by piece."""
@@ -194,9 +207,12 @@ class Sampled:
         return None
 
     @property
-    def rounding(self) -> float:
+    def rounding(self) -> Rounding:
+        # the inner loss l' moves the outer one, l, by at most |l| + rate / (1 - rate) of what it moves itself
+        reach = self.pair.reach(_UNSEEN)
+        inner = ULPS + self.pair.rounding.at(max(abs(reach.lower), abs(reach.upper)))
         # what a float loses of a rate near 1 is much of what is left out
-        return self.pair.rounding + ULPS * (1 - math.log(self.rate) + 2 / (1 - self.rate))
+        return Rounding(2 * inner * self.rate / (1 - self.rate), inner + 2 * ULPS / (1 - self.rate))
 
     @property
     def worst(self) -> float:
@@ -212,8 +228,14 @@ class Sampled:
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
         """The ratio is 1 - rate + rate x: shares of cells are the same."""
+        return self.pair.cells(self._inner(edges))
+
+    def doubt(self, edges: Edges) -> Floats:
+        return self.pair.doubt(self._inner(edges))
+
+    def _inner(self, edges: Edges) -> Edges:
         gain = edges.gain / self.rate
-        return self.pair.cells(Edges(1 + gain, gain, edges.gap / self.rate))
+        return Edges(1 + gain, gain, edges.gap / self.rate)
 
     def _loss(self, inner: float) -> float:
         return math.log1p(self.rate * math.expm1(inner)) if inner < math.inf else inner
@@ -225,4 +247,4 @@ def _legendre(count: int) -> tuple[Floats, Floats]:
     return (points + 1) / 2, weights / 2
 
 
-_FEW_POINTS, _MANY_POINTS = _legendre(3), _legendre(4)
+_FEW_POINTS, _MANY_POINTS = _legendre(4), _legendre(6)

@@ -13,14 +13,16 @@ from typing import TypeAlias
 
 import numpy as np
 
-from sfumato.accounting.loss.edges import Floats
-from sfumato.accounting.loss.lattice import UNIT, Lattice
+from sfumato.accounting.loss.edges import UNIT, Floats
+from sfumato.accounting.loss.lattice import Lattice
 from sfumato.exact.bracket import Bracket
 
 Reader: TypeAlias = Callable[[float], float]
 
 # the bell's variance, in units of the blur; beyond this blur no lower bound is attempted
 _BELL = 1.2
+# e^-14 of delta is nothing against it
+_RARELY = 14.0
 # room for a proof by boxes (tests/accounting/loss/test_solve.py)
 _MARGIN = 1.02
 _MAX_BLUR = 1 / 16
@@ -82,7 +84,7 @@ class _Reading:
     def of(cls, x: Lattice) -> "_Reading":
         losses = x.losses
         # the points themselves, and their distance from an epsilon, are rounded too
-        shift = x.shift + 8 * UNIT * float(np.abs(losses).max())
+        shift = x.moved + 8 * UNIT * float(np.abs(losses).max())
         return cls(losses, x.weights, x.tilt, x.log_mass, x.blur, shift, x.error, x.hidden)
 
     def upper(self, epsilon: float) -> float:
@@ -95,13 +97,29 @@ class _Reading:
 
     def lower(self, epsilon: float) -> float:
         """No more than delta at epsilon, but for the shift."""
+        if self.blur > _MAX_BLUR:
+            return self._far_lower(epsilon)
         scale, slack = self._scale(epsilon)
-        if self.blur > _MAX_BLUR or scale < _FAINT or self.error == math.inf:
+        if scale < _FAINT or self.error == math.inf:
             return 0.0
         spent, bell = self._spent(epsilon), self._bell(epsilon)
         highest = self._height() * math.exp(min(self.tilt**2 * _BELL * self.blur / 2, _HUGE))
         most = _largest(self.tilt) + highest
         return scale * (spent - bell - most * self.error - (spent + bell) * slack) * (1 - slack)
+
+    def _far_lower(self, epsilon: float) -> float:
+        """Where rounding is wide: all of it but a chance that is nothing against delta taken for shift."""
+        most = self.upper(epsilon)
+        if not 0 < most < math.inf:
+            return 0.0
+        chance = -math.log(min(most, 1.0)) + _RARELY
+        beyond = epsilon + (self.blur / 2 + math.sqrt(2 * self.blur * chance)) * (1 + 2.0**-40)
+        scale, slack = self._scale(beyond)
+        if scale < _FAINT or self.error == math.inf:
+            return 0.0
+        spent = self._spent(beyond)
+        found = scale * (spent * (1 - slack) - _largest(self.tilt) * self.error) * (1 - slack)
+        return found - math.exp(-chance) * (1 + 2.0**-30)
 
     def moved(self, epsilon: float) -> tuple[float, float]:
         """How far the blur, and how far errors, move epsilon there, about: what is off over how fast delta falls."""

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statements of the grammar without noise, against plain DuckDB: how far they may be apart, and what is."""
+
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import isfinite
+from random import Random
+
+from sfumato.engines.duckdb import DuckDB
+from sfumato.errors import Refused
+from sfumato.metadata.column import Text
+from sfumato.plan.aggregate import Variance, read_value
+from sfumato.plan.scalar import Estimate, Field, leaves
+from sfumato.privacy.distance import Norm
+from sfumato.query.estimate import reading_of
+from sfumato.sql import understand
+from sfumato.sql.lower import Question
+from tests.contracts.grammar import LETTERS, Statement, World, Writer, world
+from tests.contracts.unnoised import unnoised
+
+# What a value may be off by without a word: this part of its range; and what floats lose.
+_UNTOLD, _FLOATS = Fraction(1, 10**6), Fraction(1, 10**10)
+
+
+@dataclass
+class Found:
+    """What a run has seen."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+
+def compare(seed: int, worlds: int, each: int) -> Found:
+    """So many statements over so many random tables, in both norms."""
+    found = Found()
+    for place in range(worlds):
+        random = Random(seed * 1_000_003 + place)
+        here = world(random)
+        with closing(here.plain), closing(DuckDB(here.dataset.tables)) as engine:
+            for _ in range(each):
+                _compare_one(found, here, engine, Writer(random, here).statement(), random.choice(list(_NORMS)))
+    return found
+
+
+_NORMS = (Norm.L1, Norm.L2)
+
+
+def _compare_one(found: Found, here: World, engine: DuckDB, statement: Statement, norm: Norm) -> None:
+    try:
+        question = understand(statement.ours, here.dataset)
+        cells = unnoised(question, here.dataset, engine, norm)
+    except Refused as refusal:
+        found.counts[f"refused: {str(refusal).splitlines()[0][:60]}"] += 1
+        return
+    if question.bias:
+        found.counts["a test is told to be uncertain"] += 1
+        return
+    found.counts["compared"] += 1
+    plain = here.plain.execute(statement.plain).fetchall()
+    rows = {row[0]: row[1:] for row in plain} if statement.grouped else {None: plain[0]}
+    keys = _keys(question) if statement.grouped else [None]
+    for key, ours in zip(keys, cells, strict=True):
+        count, *theirs = rows.get(key, (0, *[None] * len(ours)))
+        for place, (one, other) in enumerate(zip(ours, theirs, strict=True)):
+            if not _agree(question, place, statement.kinds[place], int(count), (one, other)):
+                shown = one if one is None else float(one)
+                found.wrong.append(f"{statement.ours}\n  {key}, column {place}: {shown} where DuckDB has {other}")
+
+
+def _is_decimal(leaf: object) -> bool:
+    return isinstance(leaf, Field) and leaf.column.name == "z"
+
+
+def _keys(question: Question) -> list[object]:
+    (key,) = question.raw.keys
+    assert key.codes is not None, "all keys of the grammar are declared"
+    return [LETTERS[code] if key.value.type.size == len(LETTERS) else code for code in key.codes]
+
+
+def _agree(question: Question, place: int, kind: str, count: int, cells: tuple[Fraction | None, object]) -> bool:
+    one, other = cells
+    if kind in ("rows", "count"):
+        return (one or 0) == (other or 0) or _is_told(question, place)
+    if other is None or not isfinite(other):
+        # nothing of a sum is 0
+        return not one
+    if one is None:
+        # a divisor that is told to be uncertain may have been zero
+        return allowed(question, place) > abs(Fraction(other))
+    return abs(one - Fraction(other)) <= allowed(question, place) * (count if kind == "sum" else 1)
+
+
+def _is_told(question: Question, place: int) -> bool:
+    """Whether a line of ``bias`` says that a value is rounded, so that a divisor of it may be zero."""
+    expression = question.output.items[place].expression
+    value = read_value(question.raw.aggregates[expression.index])
+    if value is None or isinstance(value.type, Text):
+        return False
+    return value.rounding > (value.type.upper_code - value.type.lower_code) * value.type.step * _UNTOLD
+
+
+def allowed(question: Question, place: int) -> Fraction:
+    """How far a value may be off: what is told, or a millionth of its range; and what floats lose of it."""
+    expression = question.output.items[place].expression
+    assert isinstance(expression, Estimate), "a column of the grammar is an aggregate"
+    aggregate = question.raw.aggregates[expression.index]
+    value = read_value(aggregate)
+    assert value is not None and not isinstance(value.type, Text), "asked of numbers"
+    width = (value.type.upper_code - value.type.lower_code) * value.type.step
+    largest = max(abs(value.type.upper_code), abs(value.type.lower_code)) * value.type.step
+    told = value.rounding if value.rounding > width * _UNTOLD else min(value.rounding, width * _UNTOLD)
+    # decimals on a lattice that nobody declared, of which every answer says that they are rounded
+    told += max((each.column.type.step / 2 for each in leaves(value.expression) if _is_decimal(each)), default=0)
+    if isinstance(aggregate, Variance):
+        told += reading_of(aggregate, 1).rounding
+        # the square root of what floats lose of a square
+        return told + (width + largest) / 10**5
+    return told + largest * _FLOATS
