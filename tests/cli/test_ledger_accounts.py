@@ -104,3 +104,34 @@ def test_an_empty_name_is_not_the_account_above(asked: Shell, act: tuple[str, ..
     ran = asked.run("ledger", *act, *above, option, "")
     assert (ran.code, ran.err.split(":")[0]) == (2, "WrongUse")
     assert asked.run("ledger", "log").out == before
+
+
+def test_the_journal_keeps_who_did_it_and_why(asked: Shell) -> None:
+    asked.run(*ALLOCATE, "--epsilon", "2", "--actor", "Dora", "--reason", "a new study")
+    asked.run("ledger", "share", "--allow", "--reason", "one team")
+    acts = [json.loads(line) for line in asked.run("ledger", "log", "--format", "json").out.splitlines()]
+    told = {act["kind"]: (act["actor"], act["reason"]) for act in acts if "reason" in act}
+    assert told["allocate"] == ("Dora", "a new study")
+    assert told["policy"][1] == "one team"
+
+
+def test_a_list_of_names_is_opened_and_closed(shell: Shell) -> None:
+    shell.run("budget")
+    assert shell.run("ledger", "restrict", "--closed").out == "only accounts that were opened may spend\n"
+    ran = shell.run("query", COUNT, "--epsilon", "2")
+    assert (ran.code, ran.err.split(":")[0]) == (1, "NotListed")
+    assert shell.run("ledger", "restrict", "--open").out == "any name may spend\n"
+    assert shell.run("query", COUNT, "--epsilon", "2").code == 0
+
+
+def test_an_account_is_opened_without_a_limit(shell: Shell) -> None:
+    shell.run("budget")
+    shell.run("ledger", "restrict", "--closed")
+    assert shell.run("ledger", "allocate", "--purpose", "unstated", "--analyst", "owner", "--none").code == 0
+    assert shell.run("query", COUNT, "--epsilon", "2").code == 0
+
+
+def test_the_shell_does_not_contradict_the_file(asked: Shell) -> None:
+    asked.configure("[budget]", "[budget]\nclosed = true")
+    ran = asked.run("ledger", "restrict", "--open")
+    assert (ran.code, "says otherwise" in ran.err) == (2, True)

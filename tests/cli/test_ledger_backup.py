@@ -22,7 +22,7 @@ def lost(shell: Shell) -> None:
 
 def test_a_ledger_comes_back_from_a_backup_with_the_head_that_was_kept(asked: Shell) -> None:
     before = asked.run("query", COUNT, "--epsilon", "1", "--format", "json").out
-    assert ": 4 entries, verified; head of " in asked.run("ledger", "backup", "copy").out
+    assert ": 5 entries, verified; head of " in asked.run("ledger", "backup", "copy").out
     assert asked.run("ledger", "head", "--output", "newest.head").code == 0
     lost(asked)
     ran = asked.run("ledger", "restore", "copy", "--head", "newest.head")

@@ -11,6 +11,7 @@ from sfumato.errors import LedgerCorrupt, LedgerError, LedgerUnavailable
 from sfumato.ledger.journal import Entry, chained, genesis
 from sfumato.ledger.store.base import (
     COMMITTED,
+    COUNTED,
     EXECUTING,
     FORFEITED,
     RESERVED,
@@ -361,6 +362,23 @@ class LedgerStoreContract:
         assert store.read(lambda rows: [row.id for row in rows.failures("d")]) == ["c2", "c3"]
         put(store, another(2, FORFEITED, reason="engine", acknowledged=1))
         assert store.read(lambda rows: [row.id for row in rows.failures("d")]) == ["c3"]
+
+    def test_only_failures_that_count_are_found_for_their_analyst(self, store: Store) -> None:
+        def ids() -> list[str]:
+            return store.read(lambda rows: [row.id for row in rows.failed("d", "a")])
+
+        put(store, *(another(n, FORFEITED, reason=reason) for n, reason in enumerate(COUNTED, start=2)))
+        put(store, another(5, FORFEITED, reason="interrupted"), another(6, FORFEITED, reason="engine", analyst="b"))
+        put(store, another(7, COMMITTED, reason="engine"), another(8, FORFEITED, reason="engine", dataset="e"))
+        assert ids() == ["c2", "c3", "c4"]
+        put(store, another(3, FORFEITED, reason="crash", acknowledged=1))
+        assert ids() == ["c2", "c4"]
+        put(
+            store,
+            *(another(n, FORFEITED, reason=reason, acknowledged=1) for n, reason in ((2, "engine"), (4, "expired"))),
+        )
+        assert ids() == []
+        assert store.read(lambda rows: [row.id for row in rows.failures("d")]) == ["c5", "c6"]
 
     def test_the_first_answer_of_a_statement_stays_the_first(self, store: Store) -> None:
         later = AnswerRow("q2", "s1", "any1", "c2", b"second")

@@ -272,9 +272,9 @@ def test_a_reason_that_cannot_be_kept_is_refused_and_writes_nothing(ledger: Ledg
 def test_a_list_of_names_closes_a_dataset(ledger: Ledger) -> None:
     paid(ledger, research("0.1"))
     ledger.allocate("d", Budget("0.5"), purpose="research", analyst="bob")
-    assert told(ledger)["closes"] == ["d", "d/research"]
+    assert told(ledger)["lists"] == ["d", "d/research"]
     with pytest.raises(NotListed, match="'d/research/eve' is not on the owner's list"):
         ledger.reserve(research("0.1", "r", "eve"))
     ledger.allocate("d", Budget("0.5"), purpose="research", analyst="eve")
-    assert "closes" not in told(ledger)
+    assert "lists" not in told(ledger)
     paid(ledger, research("0.1", "r", "eve"))

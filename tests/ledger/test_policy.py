@@ -13,7 +13,7 @@ from sfumato.ledger import Ledger, Request, verify
 from sfumato.ledger import books as books_module
 from sfumato.ledger import owner as owner_module
 from sfumato.ledger.journal import chained, genesis
-from sfumato.ledger.policy import decided, limited_accounts, merged, past_limits, to_close
+from sfumato.ledger.policy import decided, limited_accounts, merged, past_limits, to_list
 from sfumato.privacy import Budget
 from tests.contracts.charges import BODY, contract, entries, head, opened, paid, pure
 
@@ -72,8 +72,14 @@ def test_the_owner_opens_and_closes_the_list(ledger: Ledger) -> None:
     assert refused(ledger, "research", "ann")
     ledger.restrict("d", closed=False)
     assert not refused(ledger, "research", "ann")
+    assert not refused(ledger, "open", "ann")
     ledger.allocate("d", Budget("0.1"), purpose="research", analyst="bob")
     assert not refused(ledger, "research", "eve"), "what the owner said stands"
+    ledger.restrict("d", closed=True)
+    assert (refused(ledger, "research", "ann"), refused(ledger, "research", "bob")) == (False, False)
+    assert refused(ledger, "research", "dan")
+    ledger.allocate("d", None, purpose="open")
+    assert refused(ledger, "open", "dan"), "a list is of all names"
     assert verify(ledger).problems == ()
 
 
@@ -103,7 +109,7 @@ def test_a_forged_list_is_found(ledger: Ledger) -> None:
 
     def forge(rows: object) -> None:
         row = rows.account("d")
-        rows.put_account(row._replace(policy=merged(row.policy, {"closed": False})))
+        rows.put_account(row._replace(policy=merged(row.policy, {"listed": False})))
 
     ledger.store.write(forge)
     assert verify(ledger).problems == ("account 'd' does not have the state that the owner gave it",)
@@ -128,7 +134,7 @@ def test_a_dataset_of_an_earlier_format_is_brought_forward_once(tmp_path: Path, 
     assert [act["past_limits"] for act in acts if "past_limits" in act] == [list(map(list, ledger.past_limits("d")))]
     # accounts that were there are known, others only where nobody had a limit
     limited = any(each.limit and each.scope.parent for each in ledger.accounts() if each.scope.root == "d")
-    assert bool(decided(ledger.store.peek("d")).get("closed")) == limited
+    assert bool(decided(ledger.store.peek("d")).get("listed")) == limited
     ledger.close()
 
 
@@ -162,7 +168,7 @@ def test_past_limits_are_those_of_the_dataset_each_once() -> None:
 def test_only_what_nothing_was_decided_about_is_closed(ledger: Ledger) -> None:
     ledger.allocate("d", Budget("0.5"), purpose="research")
     rows = ledger.store.read(lambda rows: list(rows.accounts()))
-    assert to_close(rows) == ["d/research"]
+    assert to_list(rows) == ["d/research"]
 
 
 def test_the_same_source_under_another_name_is_refused_unless_these_are_other_people(ledger: Ledger) -> None:

@@ -168,7 +168,7 @@ def test_a_frozen_account_is_given_no_stored_answer(ledger: Ledger, account: tup
 
 
 def test_an_answer_given_to_a_frozen_account_would_be_noticed(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.ledger.spend.require_open", lambda path: None)
+    monkeypatch.setattr("sfumato.ledger.answers.require_open", lambda path: None)
     monkeypatch.setattr(Books, "require_open", lambda books: None)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         test_a_frozen_account_is_given_no_stored_answer(ledger, ("research",))

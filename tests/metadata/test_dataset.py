@@ -147,3 +147,13 @@ def test_the_name_of_a_unit_is_no_other_column_of_its_own_table_either():
 def test_the_column_that_names_the_unit_may_be_declared():
     people = Table("p.csv", Unit("person_id"), {"person_id": Integer(0, 9)})
     assert Dataset("d", {"people": people}).unit_name("people") == "person_id"
+
+
+def test_the_places_of_a_dataset_are_those_of_its_people():
+    tables = {
+        "a": Table("/a.csv"),
+        "b": Table("/b.csv"),
+        "same": Table("/a.csv"),
+        "drugs": Table("/c.csv", public=True),
+    }
+    assert Dataset("d", {**tables, "frame": Table(object())}).places == ("file /a.csv", "file /b.csv")

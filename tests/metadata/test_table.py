@@ -2,7 +2,9 @@
 """A table is checked when it is declared, and finds a column whatever its case."""
 
 import copy
+import os
 import pickle
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -84,6 +86,42 @@ def test_a_table_says_whom_it_is_about():
     assert [Table("t.csv", **each).about for each in ({}, {"public": True}, {"unit": unit})] == [
         "each row is one unit", "nobody: the table is public", repr(unit),
     ]  # fmt: skip
+
+
+def test_a_place_is_the_same_whatever_path_leads_there(tmp_path, monkeypatch):
+    (tmp_path / "people.csv").touch()
+    (tmp_path / "link.csv").symlink_to(tmp_path / "people.csv")
+    monkeypatch.chdir(tmp_path)
+    paths = (
+        "people.csv",
+        Path("people.csv"),
+        "./people.csv",
+        tmp_path / "people.csv",
+        "link.csv",
+        "../" + tmp_path.name + "/people.csv",
+    )
+    assert {Table(each).place for each in paths} == {f"file {os.path.realpath(tmp_path)}/people.csv"}
+    folders = ("data", "data/", "data/*.parquet", "data/**/*.parquet", "data/**")
+    assert len({Table(each).place for each in folders}) == 1
+    assert len({Table(each).place for each in ("a.csv", "b.csv", "data/2024-*.parquet", "data/*.csv")}) == 4
+    assert Table("x.duckdb", table="a").place != Table("x.duckdb", table="b").place
+
+
+def test_the_place_of_a_table_on_a_server_has_no_password():
+    servers = [
+        "postgresql://ada:secret@db.example/clinic",
+        "postgres://bob@DB.example:5432/clinic?sslmode=require",
+        "postgresql://db.example/clinic?port=5432",
+    ]
+    assert {Table(each, table=name).place for each in servers for name in ("t", "public.t")} == {
+        "postgresql://db.example:5432/clinic t"
+    }
+    assert Table("postgresql://db.example:5433/clinic", table="t").place.startswith("postgresql://db.example:5433/")
+    assert Table("postgresql:///clinic?host=/tmp/a", table="t").place == "postgresql:///tmp/a:5432/clinic t"
+
+
+def test_what_is_in_memory_has_no_place():
+    assert Table(object()).place == ""
 
 
 # --- what a table shows ------------------------------------------------------------------------

@@ -128,3 +128,12 @@ def test_too_small_a_range_is_noticed(aggregate, monkeypatch):
     honest = aggregates.levels
     monkeypatch.setattr(aggregates, "levels", lambda each: honest(each) - 1)
     assert not within(aggregate)
+
+
+@pytest.mark.parametrize("asked", [width, largest, never_negative])
+def test_of_an_aggregate_that_is_not_known_nothing_is_said(asked):
+    class Unheard:
+        """What somebody adds without saying how much a row of it adds."""
+
+    with pytest.raises(TypeError, match="Unheard is no aggregate that is known"):
+        asked(Unheard())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import sfumato as sf
-from sfumato.errors import InvalidConfig, InvalidDeclaration, InvalidNumber, WrongUse
+from sfumato.errors import ContractMismatch, InvalidConfig, InvalidDeclaration, InvalidNumber, NotListed, WrongUse
 from sfumato.metadata.server import Server
 from sfumato.query.load import load, read_declarations
 
@@ -292,3 +292,34 @@ def test_a_file_that_is_not_there_or_not_text_is_named(tmp_path: Path) -> None:
         load(tmp_path / "sfumato.toml")
     with pytest.raises(InvalidConfig, match="cannot be read"):
         load(tmp_path)
+
+
+def test_who_may_spend_and_whose_data_it_is_can_be_written(folder: Path) -> None:
+    plain = read_declarations(written(folder))
+    assert (plain.closed, plain.other_people) == (None, "")
+    path = written(folder, EXAMPLE.replace('delta = "1e-6"', 'delta = "1e-6"\nclosed = true'))
+    assert read_declarations(path).closed is True
+    with load(path) as session:
+        assert session._ledger.is_closed("acs-2019") is True
+        before = session.verify().entries
+        with pytest.raises(NotListed):
+            session.query("SELECT COUNT(*) AS n FROM people", epsilon="0.1")
+    with load(path) as session:
+        assert session.verify().entries == before + 1, "the refusal; the list is said once"
+    other = EXAMPLE.replace('"acs-2019"', '"fresh"')
+    with pytest.raises(ContractMismatch, match="data of 'acs-2019' too"):
+        load(written(folder, other))
+    with load(written(folder, 'other_people = "last year\'s"\n' + other)) as session:
+        assert session.budget.spent == "0"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('delta = "1e-6"', 'delta = "1e-6"\nclosed = "yes"'),
+        ('dataset = "acs-2019"', 'dataset = "acs-2019"\nother_people = true'),
+    ],
+)
+def test_a_wrong_word_about_who_may_spend_is_refused(folder: Path, old: str, new: str) -> None:
+    with pytest.raises(InvalidConfig):
+        read_declarations(written(folder, EXAMPLE.replace(old, new)))

@@ -27,6 +27,7 @@ _ELSEWHERE = {
     "freeze": "ledger_accounts",
     "thaw": "ledger_accounts",
     "share": "ledger_accounts",
+    "restrict": "ledger_accounts",
     "backup": "ledger_backup",
     "restore": "ledger_backup",
     "accept-server": "ledger_backup",

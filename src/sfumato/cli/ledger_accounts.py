@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato ledger accounts|allocate|refresh|freeze|thaw|share``: the owner's acts on accounts."""
+"""``sfumato ledger accounts|allocate|refresh|freeze|thaw|share|restrict``: the owner's acts on accounts."""
 
 import click
 
@@ -8,6 +8,7 @@ from sfumato.cli.options import as_json, config
 from sfumato.errors import WrongUse
 from sfumato.exact.rational import decimal_text
 from sfumato.ledger.balance import units_text
+from sfumato.ledger.spend import Ledger
 from sfumato.ledger.standing import Standing
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
@@ -23,6 +24,8 @@ def _name(_: click.Context, option: click.Parameter, value: str | None) -> str:
 _purpose = click.option("--purpose", callback=_name, help="The purpose below the dataset.")
 _analyst = click.option("--analyst", callback=_name, help="The analyst below the purpose.")
 _epsilon = click.option("--epsilon", help="The limit in pure differential privacy.")
+_reason = click.option("--reason", default="", help="Why; it is kept in the journal.")
+_actor = click.option("--actor", callback=_name, help="Who does it [default: the user of the operating system].")
 _delta = click.option("--delta", default="0", show_default=True, help="The delta of the limit.")
 
 
@@ -51,15 +54,21 @@ def _accounts(config: str, form: str) -> None:
 @_analyst
 @_epsilon
 @_delta
-@click.option("--none", "unlimited", is_flag=True, help="Take the limit away: the account above bounds it.")
-def _allocate(config: str, purpose: str, analyst: str, epsilon: str | None, delta: str, unlimited: bool) -> None:
-    """Set the limit of an account; without names, the dataset's. A lower one takes nothing back."""
+@click.option("--none", "unlimited", is_flag=True, help="No limit of its own: the account above bounds it.")
+@_reason
+@_actor
+def _allocate(config: str, epsilon: str | None, delta: str, *, unlimited: bool, **about: str) -> None:
+    """Set the limit of an account; without names, the dataset's. A lower one takes nothing back.
+
+    It opens an account too: names beside it that nobody has opened are refused from then on.
+    """
     if (epsilon is None) != unlimited:
         raise WrongUse("A limit to allocate.", allowed="--epsilon, or --none below a dataset")
     budget = None if epsilon is None else Budget(epsilon, delta)
+    purpose, analyst = about["purpose"], about["analyst"]
     with opened(config) as (ledger, declared):
         name = declared.dataset.name
-        ledger.allocate(name, budget, purpose=purpose, analyst=analyst)
+        _by(ledger, about).allocate(name, budget, purpose=purpose, analyst=analyst, reason=about["reason"])
         click.echo(_told(ledger.standing(name, purpose, analyst)))
     if not purpose:
         click.echo(f"write {budget} into {config}: the limit is part of the contract")
@@ -72,11 +81,13 @@ def _allocate(config: str, purpose: str, analyst: str, epsilon: str | None, delt
 @click.option("--epsilon", required=True, help="The limit of the new period.")
 @_delta
 @click.option("--reason", required=True, help="Why; it is kept in the journal.")
-def _refresh(config: str, purpose: str, analyst: str, epsilon: str, delta: str, reason: str) -> None:
+@_actor
+def _refresh(config: str, epsilon: str, delta: str, **about: str) -> None:
     """Begin a new period. The rows stay the same: over their lifetime the limits of all periods add up."""
+    purpose, analyst, budget = about["purpose"], about["analyst"], Budget(epsilon, delta)
     with opened(config) as (ledger, declared):
         name = declared.dataset.name
-        ledger.refresh(name, Budget(epsilon, delta), purpose=purpose, analyst=analyst, reason=reason)
+        _by(ledger, about).refresh(name, budget, purpose=purpose, analyst=analyst, reason=about["reason"])
         standing = ledger.standing(name, purpose, analyst)
     click.echo(_told(standing))
     if standing.lifetime:
@@ -89,10 +100,12 @@ def _refresh(config: str, purpose: str, analyst: str, epsilon: str, delta: str, 
 @_purpose
 @_analyst
 @click.option("--reason", default="frozen by the owner", show_default=True, help="For whoever is refused.")
-def _freeze(config: str, purpose: str, analyst: str, reason: str) -> None:
-    """Refuse new questions on an account and below it."""
+@_actor
+def _freeze(config: str, purpose: str, analyst: str, **about: str) -> None:
+    """Refuse questions on an account and below it; stored answers are not given either."""
     with opened(config) as (ledger, declared):
-        ledger.freeze(declared.dataset.name, purpose=purpose, analyst=analyst, reason=reason)
+        name = declared.dataset.name
+        _by(ledger, about).freeze(name, purpose=purpose, analyst=analyst, reason=about["reason"])
         click.echo(_told(ledger.standing(declared.dataset.name, purpose, analyst)))
 
 
@@ -100,23 +113,48 @@ def _freeze(config: str, purpose: str, analyst: str, reason: str) -> None:
 @config
 @_purpose
 @_analyst
-def _thaw(config: str, purpose: str, analyst: str) -> None:
+@_reason
+@_actor
+def _thaw(config: str, purpose: str, analyst: str, **about: str) -> None:
     """Acknowledge failures, so that a frozen account answers again."""
     with opened(config) as (ledger, declared):
-        click.echo(f"{ledger.thaw(declared.dataset.name, purpose=purpose, analyst=analyst)} failures acknowledged")
+        name = declared.dataset.name
+        seen = _by(ledger, about).thaw(name, purpose=purpose, analyst=analyst, reason=about["reason"])
+    click.echo(f"{seen} failures acknowledged")
 
 
 @click.command("share")
 @config
 @click.option("--allow/--forbid", "allowed", required=True, help="Whether analysts get each other's answers.")
-def _share(config: str, allowed: bool) -> None:
+@_reason
+@_actor
+def _share(config: str, allowed: bool, **about: str) -> None:
     """Whether an answer that one analyst paid for is given to another, who pays for it too."""
     with opened(config) as (ledger, declared):
-        ledger.share_answers(declared.dataset.name, allowed=allowed)
+        _by(ledger, about).share_answers(declared.dataset.name, allowed=allowed, reason=about["reason"])
     click.echo("answers are shared" if allowed else "answers are not shared")
 
 
-COMMANDS = {each.name: each for each in (_accounts, _allocate, _refresh, _freeze, _thaw, _share)}
+@click.command("restrict")
+@config
+@click.option("--closed/--open", "closed", required=True, help="Only accounts that were opened, or any name that asks.")
+@_reason
+@_actor
+def _restrict(config: str, closed: bool, **about: str) -> None:
+    """Whether only accounts that the owner has opened may spend, or any name that asks."""
+    with opened(config) as (ledger, declared):
+        if declared.closed not in (None, closed):
+            raise WrongUse(f"{config} says otherwise under [budget].", remedy="Change closed = there, or take it out.")
+        _by(ledger, about).restrict(declared.dataset.name, closed=closed, reason=about["reason"])
+    click.echo("only accounts that were opened may spend" if closed else "any name may spend")
+
+
+COMMANDS = {each.name: each for each in (_accounts, _allocate, _refresh, _freeze, _thaw, _share, _restrict)}
+
+
+def _by(ledger: Ledger, about: dict[str, str]) -> Ledger:
+    """The ledger for whoever ``--actor`` names."""
+    return ledger.acting_as(about["actor"]) if about["actor"] else ledger
 
 
 def _told(standing: Standing) -> str:

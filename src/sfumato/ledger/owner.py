@@ -5,7 +5,7 @@ import copy
 import json
 import os
 import pwd
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Self, TypeVar
 
 from sfumato.accounting.filter import NOTHING, Gates
@@ -18,6 +18,7 @@ from sfumato.ledger.liveness import require_not_moved
 from sfumato.ledger.names import folded, require_new
 from sfumato.ledger.policy import (
     CLOSED,
+    LISTED,
     PAST,
     SHARING,
     SOURCES,
@@ -27,7 +28,7 @@ from sfumato.ledger.policy import (
     past_limits,
     same_people,
     shared_sources,
-    to_close,
+    to_list,
     with_policy,
 )
 from sfumato.ledger.store.base import AccountRow, ChargeRow, Rows, Store
@@ -79,6 +80,7 @@ class Owner:
             ContractMismatch: known under another contract; or another dataset has a source of this one.
         """
         scope = Scope(contract.dataset)
+        require_reason(other_people)
 
         def unit(rows: Rows) -> bool:
             known = rows.lock([scope.id]).get(scope.id)
@@ -86,24 +88,29 @@ class Owner:
             if known is None:
                 # so that of two spellings that come at once the second sees the first
                 rows.lock([f"name {folded(scope.id)}"])
-                self._open(rows, contract, budget)
-            else:
-                contract.require_same(json.loads(known.contract))
-                self._bring_forward(rows, known)
-            self._place(rows, scope.id, sources, other_people)
-            return known is None
+                self._open(rows, contract, budget, _places(rows, scope.id, [], sources, other_people))
+                return True
+            contract.require_same(json.loads(known.contract))
+            self._bring_forward(rows, known)
+            told = _places(rows, scope.id, decided(known).get(SOURCES, []), sources, other_people)
+            if told:
+                books = Books(rows, scope.id)
+                books.put(with_policy(books.root, {SOURCES: told[SOURCES]}))
+                self._tell(books, "policy", {"account": scope.id, **told}, "")
+            return False
 
         if self._write(unit):
             self._store.checkpoint()
 
-    def _open(self, rows: Rows, contract: Contract, budget: Budget) -> None:
+    def _open(self, rows: Rows, contract: Contract, budget: Budget, places: dict[str, Json]) -> None:
         """The first entry of a dataset's chain, and its account."""
         scope, form = Scope(contract.dataset), contract.to_json()
         require_new(rows, scope.id)
-        limit, gates, policy = _limit_to_json(budget), gates_to_json(Gates.of(budget)), canonical_json({PAST: []})
+        limit, gates = _limit_to_json(budget), gates_to_json(Gates.of(budget))
+        decisions: dict[str, Json] = {PAST: list[Json](), SOURCES: places.pop(SOURCES, list[Json]())}
         body: dict[str, Json] = {"account": scope.id, "contract": form, "limit": limit, "gates": gates}
-        body |= {"policy": json.loads(policy), "actor": self.actor}
-        fresh = child(scope.id)._replace(contract=canonical_json(form), policy=policy)
+        body |= {"policy": decisions, "actor": self.actor, **places}
+        fresh = with_policy(child(scope.id), decisions)._replace(contract=canonical_json(form))
         (row,), said = moved_to([_limited(fresh, limit, gates)], 1)
         entry = chained(scope.id, 1, iso_time(rows.now()), "account", {**body, "moved": said}, genesis(scope.id))
         rows.append(entry)
@@ -114,32 +121,14 @@ class Owner:
         if PAST in decided(known):
             return
         acts = earlier_acts(rows, known.id)
-        closes = sorted({parent for each in limited_accounts(acts) for parent in lineage_of(each)[:-1]})
+        above = sorted({parent for each in limited_accounts(acts) for parent in lineage_of(each)[:-1]})
         past: dict[str, Json] = {PAST: list[Json](past_limits(acts))}
         books = Books(rows, known.id)
-        books.take(closes)
-        for each in closes:
-            books.put(with_policy(books.accounts[each], {CLOSED: True}))
+        books.take(above)
+        for each in above:
+            books.put(with_policy(books.accounts[each], {LISTED: True}))
         books.put(with_policy(books.root, past))
-        books.note("policy", {"account": known.id, **past, "closes": list[Json](closes), "actor": self.actor})
-        books.save()
-
-    def _place(self, rows: Rows, dataset: str, sources: Collection[str], other_people: str) -> None:
-        """Writes down where the data of a dataset lies; refuses what another dataset has, unless told why not."""
-        books = Books(rows, dataset)
-        known = decided(books.root).get(SOURCES, [])
-        new = sorted(set(sources) - set(known))
-        if not new:
-            return
-        # so that of two datasets that come at once the second sees the first
-        rows.lock([f"source {each}" for each in new])
-        others = shared_sources(rows, dataset, new)
-        if others and not other_people:
-            raise same_people(dataset, others)
-        told: dict[str, Json] = {SOURCES: [*known, *new]}
-        books.put(with_policy(books.root, told))
-        why: dict[str, Json] = {"other_people": list[Json](sorted(others)), "reason": other_people} if others else {}
-        books.note("policy", {"account": dataset, **told, **why, "actor": self.actor})
+        books.note("policy", {"account": known.id, **past, "lists": list[Json](above), "actor": self.actor})
         books.save()
 
     def past_limits(self, dataset: str) -> tuple[tuple[str, str], ...]:
@@ -178,6 +167,11 @@ class Owner:
         Accounts that are there already stay. What is said here stands until it is said again.
         """
         self._decide(dataset, {CLOSED: closed}, reason)
+
+    def is_closed(self, dataset: str) -> bool | None:
+        """Whether only accounts that the owner has opened may spend; None where nothing is decided."""
+        closed: bool | None = decided(self._row(dataset)).get(CLOSED)
+        return closed
 
     def share_answers(self, dataset: str, *, allowed: bool, reason: str = "") -> None:
         """Whether an answer that one analyst paid for is given to another, who pays for it too."""
@@ -287,6 +281,26 @@ def is_below(row: ChargeRow, account_id: str) -> bool:
     return account_id in lineage_of(row.account)
 
 
+def _places(
+    rows: Rows, dataset: str, known: Sequence[str], sources: Collection[str], other_people: str
+) -> dict[str, Json]:
+    """Where the data of a dataset lies, with new places, and why they may be another's too; empty if none is new.
+
+    Raises:
+        ContractMismatch: another dataset has a new one, and nobody says that these are other people.
+    """
+    new = sorted(set(sources) - set(known))
+    if not new:
+        return {}
+    # so that of two datasets that come at once the second sees the first
+    rows.lock([f"source {each}" for each in new])
+    others = shared_sources(rows, dataset, new)
+    if others and not other_people:
+        raise same_people(dataset, others)
+    told: dict[str, Json] = {SOURCES: [*known, *new]}
+    return told | ({"other_people": list[Json](sorted(others)), "reason": other_people} if others else {})
+
+
 def require_reason(reason: str, *, needed: bool = False) -> None:
     """Refuses what is no reason, or one of more than 1,000 bytes."""
     if not isinstance(reason, str) or not reason.isprintable() or (needed and not reason):
@@ -296,11 +310,11 @@ def require_reason(reason: str, *, needed: bool = False) -> None:
 
 
 def _listed(books: Books) -> dict[str, Json]:
-    """Closes the accounts above one that is given a limit, where nothing else was decided; which these are."""
-    closes = to_close(books.accounts[each] for each in books.lineage[:-1])
-    for each in closes:
-        books.put(with_policy(books.accounts[each], {CLOSED: True}))
-    return {"closes": list[Json](closes)} if closes else {}
+    """Remembers that names below the accounts above are listed; of which it is the first."""
+    above = to_list(books.accounts[each] for each in books.lineage[:-1])
+    for each in above:
+        books.put(with_policy(books.accounts[each], {LISTED: True}))
+    return {"lists": list[Json](above)} if above else {}
 
 
 def _user() -> str:

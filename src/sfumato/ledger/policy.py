@@ -18,14 +18,16 @@ from sfumato.privacy.event import Json
 
 # Whether an answer that one analyst paid for is given to another (of a dataset).
 SHARING = "sharing"
-# Whether a name below that is not stored yet is refused (of a dataset, or of a purpose).
+# What the owner said of who may spend: only accounts that were opened, or any name (of a dataset).
 CLOSED = "closed"
+# That an account below has been given a limit (of a dataset, or of a purpose).
+LISTED = "listed"
 # The limits under which formats before 4 kept answers (of a dataset).
 PAST = "past_limits"
 # Where the data of a dataset lies.
 SOURCES = "sources"
 
-DECISIONS = (SHARING, CLOSED, PAST, SOURCES)
+DECISIONS = (SHARING, CLOSED, LISTED, PAST, SOURCES)
 
 
 def decided(row: AccountRow) -> dict[str, Any]:
@@ -48,26 +50,27 @@ def merged(policy: str, more: Mapping[str, Json]) -> str:
     return canonical_json({**json.loads(policy or "{}"), **more})
 
 
-def to_close(path: Iterable[AccountRow]) -> list[str]:
-    """The accounts of a path on whose names below nothing has been decided yet."""
-    return [row.id for row in path if CLOSED not in decided(row)]
+def to_list(path: Iterable[AccountRow]) -> list[str]:
+    """The accounts of a path below which no account had a limit yet."""
+    return [row.id for row in path if not decided(row).get(LISTED)]
 
 
 def require_listed(lineage: Sequence[str], stored: Mapping[str, AccountRow]) -> None:
     """Refuses a path on which a name is not listed where names are.
 
-    A dataset is closed by ``restrict``, and by itself as soon as an account below it is given a
-    limit; a purpose as soon as an account below it is. Below a closed account only those are
-    known that are stored: the owner's, and those that were there before.
+    Where the owner has closed the dataset, only stored accounts are known: those that the owner
+    opened, and those that were there before. Where nothing was said, the same holds beside each
+    account that was ever given a limit, so that no other name escapes that limit.
 
     Raises:
         NotListed: the path leads to an account that nobody has opened.
     """
-    if not decided(stored[lineage[0]]).get(CLOSED):
+    closed = decided(stored[lineage[0]]).get(CLOSED)
+    if closed is False:
         return
     for parent, each in pairwise(lineage):
         above = stored.get(parent)
-        if each not in stored and above is not None and decided(above).get(CLOSED):
+        if each not in stored and (closed or (above is not None and decided(above).get(LISTED))):
             raise NotListed(
                 f"The account {each!r} is not on the owner's list.",
                 allowed=f"the accounts below {parent!r} that the owner has opened",

@@ -30,7 +30,7 @@ from sfumato.ledger.digests import DIGEST, NUMBER, PLACE, charge_digest, row_dig
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, read_json
 from sfumato.ledger.liveness import moved_reason
 from sfumato.ledger.names import folded
-from sfumato.ledger.policy import CLOSED, DECISIONS, PAST, merged
+from sfumato.ledger.policy import DECISIONS, LISTED, PAST, merged
 from sfumato.ledger.recall import sharers
 from sfumato.ledger.store.base import (
     COMMITTED,
@@ -285,7 +285,7 @@ class Replay:
         had = self._limits.get(body["account"])
         if had is not None and limit is not None and [limit["epsilon"], limit["delta"]] not in had:
             had.append([limit["epsilon"], limit["delta"]])
-        self._close(body)
+        self._list(body)
 
     def refresh(self, entry: Entry, body: dict[str, Any]) -> None:
         """An account begins another period."""
@@ -321,12 +321,12 @@ class Replay:
             self.problems.append(f"{named(entry)} does not tell the limits that there were")
         book = self.book(body["account"])
         book.policy = merged(book.policy, {name: body[name] for name in DECISIONS if name in body})
-        self._close(body)
+        self._list(body)
 
-    def _close(self, body: dict[str, Any]) -> None:
-        for each in body.get("closes", ()):
+    def _list(self, body: dict[str, Any]) -> None:
+        for each in body.get("lists", ()):
             book = self.book(each)
-            book.policy = merged(book.policy, {CLOSED: True})
+            book.policy = merged(book.policy, {LISTED: True})
 
     def _move(self, entry: Entry, moved: dict[str, list[Any]]) -> None:
         """The accounts that an entry moved, each with the entry that had moved it before."""
@@ -393,6 +393,6 @@ _ACTS: dict[str, Callable[[Replay, Entry, dict[str, Any]], None]] = {
     "move": Replay.freeze,
     "arrive": Replay.arrive,
     "recover": Replay.freeze,
-    "bind": lambda *_: None,
+    **dict.fromkeys(("bind", "tally"), lambda *_: None),
     **dict.fromkeys(_STEPS, Replay.step),
 }

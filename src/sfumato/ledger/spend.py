@@ -15,19 +15,20 @@ from functools import partial
 
 from sfumato.accounting.filter import NOTHING
 from sfumato.errors import AccountFrozen, LeaseExpired, LedgerError, LedgerUnavailable
+from sfumato.ledger.answers import Answers, write_tally
 from sfumato.ledger.balance import Balance, charge_from_text
-from sfumato.ledger.binding import require_answer
-from sfumato.ledger.books import Books, balance_of, require_open
+from sfumato.ledger.books import Books, balance_of
 from sfumato.ledger.closing import close_for, close_overdue, forfeit, void
 from sfumato.ledger.liveness import lease_milliseconds, require_live
-from sfumato.ledger.owner import Owner, readable
-from sfumato.ledger.recall import bind, bound_answer, give, own_answer, require_unanswered, shared_answer
+from sfumato.ledger.owner import readable
+from sfumato.ledger.recall import bind, bound_answer, require_unanswered
 from sfumato.ledger.request import Ready, Request
 from sfumato.ledger.seal import Beside, Head, Key
 from sfumato.ledger.standing import Standing, standing_of
 from sfumato.ledger.store.base import (
     COMMITTED,
     EXECUTING,
+    EXPIRED,
     FORFEITED,
     RESERVED,
     VOIDED,
@@ -38,7 +39,7 @@ from sfumato.ledger.store.base import (
     Store,
 )
 from sfumato.ledger.store.open import Place, open_store
-from sfumato.ledger.tree import Scope
+from sfumato.ledger.tree import Scope, lineage_of
 from sfumato.ledger.turns import Turns
 from sfumato.metadata.contract import Contract
 from sfumato.noise.entropy import token
@@ -46,12 +47,11 @@ from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
 
 LEASE = timedelta(hours=1)
-EXPIRED, EXCHANGED = "expired", "exchanged"
-_COUNTED = ("engine", "crash", EXPIRED)
+EXCHANGED = "exchanged"
 _FAILURES_BEFORE_FREEZE = 3
 
 
-class Ledger(Owner):
+class Ledger(Answers):
     """The ledger of one store. Safe to share between threads; the owner's acts are in ``Owner``.
 
     Guarantees:
@@ -67,7 +67,7 @@ class Ledger(Owner):
     """
 
     def __init__(self, store: Store, *, lease: timedelta = LEASE, key: Key = None) -> None:
-        self._store = store
+        super().__init__(store)
         self._lease = lease_milliseconds(lease)
         # a lock for each question, held while it is charged and answered
         self.turns = Turns()
@@ -101,6 +101,7 @@ class Ledger(Owner):
     def close(self) -> None:
         """Signs what is there, and lets another process have it."""
         try:
+            self.write_down()
             if self._beside is not None and not self._store.read_only:
                 self._beside.keep(self._store)
         except (LedgerError, OSError):
@@ -151,70 +152,7 @@ class Ledger(Owner):
     def accounts(self) -> list[Standing]:
         """Every account, parents first."""
         rows = self._store.read(lambda rows: {row.id: row for row in rows.accounts()})
-        return readable(lambda: [standing_of(Scope.of(each).lineage, rows.get) for each in rows])
-
-    def answer(self, question: str) -> bytes | None:
-        """The stored answer under a key; free."""
-        return self._given(lambda rows: rows.answer(question))
-
-    def first_answer(self, statements: Sequence[str], account: str) -> bytes | None:
-        """The earliest stored answer of an account to a statement, by any of its keys, at any cost; free."""
-
-        def find(rows: Rows) -> AnswerRow | None:
-            return next(filter(None, (rows.first_answer(each, account) for each in statements)), None)
-
-        return self._given(find)
-
-    def released(self, parts: Sequence[str], account: str) -> dict[str, list[bytes]]:
-        """The stored answers of an account in which parts were released, by part, the earliest first; free."""
-
-        def find(rows: Rows) -> dict[str, list[bytes]]:
-            found = {part: rows.released(part, account) for part in parts}
-            for row in {row.charge: row for each in found.values() for row in each}.values():
-                require_answer(rows, row)
-            return {part: [row.body for row in each] for part, each in found.items()}
-
-        return readable(lambda: self._store.read(find))
-
-    def _given(self, find: Callable[[Rows], AnswerRow | None]) -> bytes | None:
-        """The bytes of an answer, if they are those that were committed."""
-        return _body(readable(lambda: self._store.read(lambda rows: require_answer(rows, find(rows)))))
-
-    def holds(self, request: Request) -> bool:
-        """Whether the asking account has the answer to a request already."""
-        return self.own_answer(request) is not None
-
-    def own_answer(self, request: Request) -> bytes | None:
-        """The answer that the asking account has paid for; free."""
-        return _body(readable(lambda: self._store.read(lambda rows: own_answer(rows, request))))
-
-    def recall(self, request: Request) -> bytes | None:
-        """The stored answer to a request, or None where it has to be asked.
-
-        Free for the account that paid for it. An answer that the same analyst paid for elsewhere,
-        or any analyst where the owner's policy shares them: the accounts that have not paid for it
-        pay its full cost, the dataset nothing.
-
-        Raises:
-            KeyUsed: the idempotency key is bound to something else.
-            AccountFrozen: an account of the path is frozen: it is given no stored answer either.
-            BudgetExceeded: an account that has not paid cannot.
-        """
-        ready = Ready.of(request)
-
-        def find(rows: Rows) -> tuple[AnswerRow | None, bool]:
-            bound = bound_answer(rows, ready)
-            own = bound or own_answer(rows, request)
-            if own is None:
-                return None, shared_answer(rows, ready) is not None
-            require_open(filter(None, map(rows.account, request.scope.lineage)))
-            return require_answer(rows, own), bool(request.key) and bound is None
-
-        found, to_write = readable(lambda: self._store.read(find))
-        if not to_write:
-            return _body(found)
-        charge_id = token()
-        return self._write(lambda rows: give(rows, ready, charge_id))
+        return readable(lambda: [standing_of(lineage_of(each), rows.get) for each in rows])
 
     def reserve(self, request: Request) -> str:
         """Takes the cost of a request from every account of its path; the id of the charge.
@@ -234,13 +172,22 @@ class Ledger(Owner):
             As ``reserve``, and then nothing was taken; what a refusal names as the cost is the sum.
         """
         ready = [(Ready.of(each), token()) for each in requests]
+        root = ready[0][0].dataset
 
         def unit(rows: Rows) -> list[str]:
             if len(ready) > 1:
                 self._require_together(rows, [each for each, _ in ready])
-            return [self._reserve(rows, *each) for each in ready]
+            charges = [self._reserve(rows, *each) for each in ready]
+            write_tally(rows, root, counts)
+            return charges
 
-        return self._write(unit)
+        with self._counted(requests[0]):
+            counts = self._tally.take(root)
+            try:
+                return self._write(unit)
+            except BaseException:
+                self._tally.give_back(root, counts)
+                raise
 
     def exchange(self, charge_id: str, request: Request) -> str:
         """Voids a reserved charge and takes the cost of a request, in one unit; the id of the new charge.
@@ -342,7 +289,7 @@ class Ledger(Owner):
 
         def ahead() -> None:
             rows.overdue(None, 1, ready.dataset), bound_answer(rows, ready), rows.answer(question)
-            rows.under_way(question), rows.failures(ready.dataset)
+            rows.under_way(question), rows.failed(ready.dataset, ready.request.analyst)
 
         books = Books(rows, ready.account, ahead)
         if close_overdue(rows, rows.now(), ready.dataset, EXPIRED):
@@ -371,8 +318,7 @@ class Ledger(Owner):
     def _require_sound(self, rows: Rows, ready: Ready) -> None:
         """Refuses an analyst whose questions have failed three times since the owner last looked."""
         analyst = ready.request.analyst
-        failed = [row for row in rows.failures(ready.dataset) if row.analyst == analyst and row.reason in _COUNTED]
-        if len(failed) >= _FAILURES_BEFORE_FREEZE:
+        if len(rows.failed(ready.dataset, analyst)) >= _FAILURES_BEFORE_FREEZE:
             raise AccountFrozen(
                 f"The account of {ready.request.dataset!r} is frozen for {analyst!r} after "
                 f"{_FAILURES_BEFORE_FREEZE} failures.",
@@ -394,7 +340,3 @@ class Ledger(Owner):
                 remedy="Ask again. What was computed meanwhile is not released.",
             )
         raise LedgerUnavailable(f"Charge {charge_id} is {row.state}, not {before}; it cannot become {after}.")
-
-
-def _body(row: AnswerRow | None) -> bytes | None:
-    return None if row is None else row.body

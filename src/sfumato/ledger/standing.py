@@ -5,13 +5,14 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from sfumato.accounting.filter import Charge, Left
-from sfumato.ledger.balance import charge_from_json, charge_from_text, held_from_text
-from sfumato.ledger.books import balance_of, child
-from sfumato.ledger.policy import SHARING, decided
+from sfumato.ledger.balance import Balance, charge_from_json, charge_from_text, gates_from_text, held_from_text
+from sfumato.ledger.books import child
+from sfumato.ledger.policy import SHARING
 from sfumato.ledger.store.base import AccountRow
-from sfumato.ledger.tree import Scope
+from sfumato.ledger.tree import Scope, scope_of
 from sfumato.privacy.budget import Budget
 
 
@@ -54,23 +55,39 @@ def standing_of(lineage: Sequence[str], find: Callable[[str], AccountRow | None]
     """The standing of the last account of a path whose first exists."""
     rows = [find(each) or child(each) for each in lineage]
     own = rows[-1]
-    lefts = [balance_of(row).left for row in rows if row.gates]
+    lefts = [_left(row.gates, row.spent, row.held) for row in rows if row.gates]
     left = Left(min(each.epsilon for each in lefts), min(each.rho for each in lefts), min(each.delta for each in lefts))
     return Standing(
-        Scope.of(own.id),
+        scope_of(own.id),
         limit_of(own.limit),
         charge_from_text(own.spent),
         held_from_text(own.held).charge,
         left,
         next((f"{row.id}: {row.frozen}" for row in rows if row.frozen), ""),
-        bool(decided(rows[0]).get(SHARING)),
-        tuple(
-            Period(limit_of(json.dumps(each["limit"])), charge_from_json(each["spent"]))
-            for each in json.loads(own.earlier)
-        ),
+        _shares(rows[0].policy),
+        _periods(own.earlier) if own.earlier != "[]" else (),
     )
 
 
+# of many accounts, most have the same limits, and many have spent nothing yet
+@lru_cache(maxsize=4096)
+def _left(gates: str, spent: str, held: str) -> Left:
+    """What the gates of an account leave."""
+    return Balance(gates_from_text(gates), charge_from_text(spent), held_from_text(held).charge).left
+
+
+@lru_cache(maxsize=64)
+def _shares(policy: str) -> bool:
+    return bool(json.loads(policy or "{}").get(SHARING))
+
+
+def _periods(earlier: str) -> tuple[Period, ...]:
+    return tuple(
+        Period(limit_of(json.dumps(each["limit"])), charge_from_json(each["spent"])) for each in json.loads(earlier)
+    )
+
+
+@lru_cache(maxsize=4096)
 def limit_of(text: str) -> Budget | None:
     """The limit that was stored, if there is one."""
     form = json.loads(text) if text else None

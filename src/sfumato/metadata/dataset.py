@@ -46,6 +46,12 @@ class Dataset:
             self._require_no_other(name)
 
     @property
+    def places(self) -> tuple[str, ...]:
+        """Where the rows of its people lie, each place once; public tables are about nobody."""
+        found = {table.place for table in self.tables.values() if not table.public}
+        return tuple(sorted(found - {""}))
+
+    @property
     def described(self) -> "Dataset":
         """The declarations alone: no table has its source."""
         return replace(self, tables={name: table.described for name, table in self.tables.items()})

@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass, field
 from typing import NoReturn
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from sfumato.errors import WrongUse, without_secrets
 
@@ -42,6 +42,22 @@ class Server:
     """
 
     url: str = field(repr=False)
+
+    @property
+    def place(self) -> str:
+        """The database, with the port and without user, password and options.
+
+        >>> Server("postgresql://ada:secret@db.example/clinic?sslmode=require").place
+        'postgresql://db.example:5432/clinic'
+        """
+        try:
+            parts = urlsplit(self.url)
+            options = dict(parse_qsl(parts.query))
+            host = parts.hostname or options.get("host", "")
+            port = parts.port or options.get("port", 5432)
+        except ValueError:
+            return repr(self)
+        return f"postgresql://{host}:{port}{parts.path}"
 
     def __repr__(self) -> str:
         try:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A table: where the data lies, who a row is about, and what its columns hold."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -9,6 +10,9 @@ from sfumato.errors import InvalidDeclaration, WrongUse, shown, without_secrets
 from sfumato.metadata.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.server import POSTGRES, Server, is_address, is_postgres
 from sfumato.privacy.unit import Unit
+
+# The ends of a pattern that means everything in a folder.
+_ALL_OF_A_FOLDER = ("*", "**", "*.parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,25 @@ class Table:
         if self.public:
             return "nobody: the table is public"
         return repr(self.unit) if self.unit else "each row is one unit"
+
+    @property
+    def place(self) -> str:
+        """Where the rows lie, whatever path leads there; empty for what is in memory only.
+
+        A folder is the same place as all its Parquet files. The content is not looked at: a copy
+        is another place, as is a view, a hard link or another name of the same server.
+        """
+        if isinstance(self.source, Server):
+            return f"{self.source.place} {str(self.table).removeprefix('public.')}"
+        if not isinstance(self.source, str | Path):
+            return ""
+        if is_address(self.source):
+            return without_secrets(str(self.source))
+        path = Path(os.path.realpath(self.source))
+        while path.name in _ALL_OF_A_FOLDER:
+            path = path.parent
+        text = os.fsencode(path).decode("utf-8", "backslashreplace")
+        return f"file {text} {self.table}" if self.table else f"file {text}"
 
     def column(self, name: str) -> Column | None:
         """The declared column of this name, whatever the case of its letters."""

@@ -104,8 +104,10 @@ def width(aggregate: Aggregate) -> int:
             return 3
         case Quantiles():
             return aggregate.leaves
-        case _:
+        case CountRows() | CountValues() | CountUnits() | CountDistinct() | Sum():
             return 1
+        case _:
+            raise _unknown(aggregate)
 
 
 def levels(aggregate: Variance | Mean) -> int:
@@ -124,8 +126,15 @@ def largest(aggregate: Aggregate) -> int:
             return levels(aggregate)
         case Variance():
             return levels(aggregate) ** 2
-        case _:
+        case CountRows() | CountValues() | CountUnits() | CountDistinct() | Quantiles():
             return 1
+        case _:
+            raise _unknown(aggregate)
+
+
+def _unknown(aggregate: object) -> TypeError:
+    """The refusal of an aggregate of which nothing is proved."""
+    return TypeError(f"{type(aggregate).__name__} is no aggregate that is known")
 
 
 def read_value(aggregate: Aggregate) -> Value | None:
@@ -135,4 +144,6 @@ def read_value(aggregate: Aggregate) -> Value | None:
 
 def never_negative(aggregate: Aggregate) -> bool:
     """Whether no row can lower any of the integers."""
+    if not isinstance(aggregate, Aggregate):
+        raise _unknown(aggregate)
     return not isinstance(aggregate, Sum) or aggregate.value.numeric.lower_code >= 0

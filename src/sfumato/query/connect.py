@@ -13,6 +13,7 @@ from sfumato.errors import InvalidDeclaration, WrongUse, shown
 from sfumato.ledger.process import borrow, give_back
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.tree import UNSTATED
+from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
 from sfumato.privacy.budget import Budget
@@ -33,6 +34,8 @@ def connect(
     purpose: str = UNSTATED,
     prepared: str | Path | None = None,
     engine: Spark | Local | None = None,
+    closed: bool | None = None,
+    other_people: str = "",
 ) -> Session:
     """A session over declared tables.
 
@@ -51,10 +54,15 @@ def connect(
         engine: ``sf.Spark("spark://host:7077")`` has Spark read the paths; DataFrames of Spark
             are asked where they are without it; all else is DuckDB's, here, within the
             limits of ``sf.Local(memory_limit="8GB", threads=4)``, which may also tell how far it is.
+        closed: whether only accounts that the owner has opened may spend. By default it is so
+            beside each account below the dataset that was given a limit.
+        other_people: the owner's reason why data that another dataset of this ledger has too is
+            about other people here; the journal keeps it.
 
     Raises:
         InvalidDeclaration, InvalidSource: a table that is not as declared; a layout that is stale.
-        ContractMismatch: the ledger knows the dataset under another contract.
+        ContractMismatch: the ledger knows the dataset under another contract, or its data under
+            another name.
         LedgerError: the ledger cannot be used.
     """
     if not isinstance(tables, Mapping):
@@ -77,6 +85,7 @@ def connect(
                 f"The ledger does not know {shown(dataset)} yet, and no budget is given.",
                 remedy="budget=sf.Budget(epsilon=1)",
             )
+        _adopt(opened, declared, limit, closed=closed, other_people=other_people)
         kept = UNPREPARED if layouts is None else layouts.kept
         asker = {"analyst": analyst, "purpose": purpose}
         return Session(declared, limit, opened_engine, opened, kept=kept, let_go=let_go, **asker)
@@ -84,6 +93,15 @@ def connect(
         let_go(opened)
         opened_engine.close()
         raise
+
+
+def _adopt(ledger: Ledger, declared: Dataset, limit: Budget, *, closed: bool | None, other_people: str) -> None:
+    """Opens the account of a dataset, or checks that it is the same one."""
+    if closed is not None and not isinstance(closed, bool):
+        raise WrongUse(f"closed={shown(closed)}.", allowed="True, False, or None")
+    ledger.adopt(Contract.of(declared, limit), limit, sources=declared.places, other_people=other_people)
+    if closed is not None and ledger.is_closed(declared.name) != closed:
+        ledger.restrict(declared.name, closed=closed, reason="declared with the dataset")
 
 
 def _keep(ledger: Ledger) -> None:

@@ -20,6 +20,7 @@ from sfumato.query.connect import connect
 from sfumato.query.session import Session
 
 _TYPES = ("integer", "real", "category", "boolean", "date", "text")
+_KEYS = {"dataset", "ledger", "version", "relation", "budget", "tables", "prepared", "other_people"}
 _LIMITS = ("max_rows", "max_groups", "max_rows_total")
 
 
@@ -47,6 +48,8 @@ def load(path: str | Path = "sfumato.toml", *, analyst: str = "owner", engine: L
         analyst=analyst,
         prepared=declared.prepared,
         engine=engine,
+        closed=declared.closed,
+        other_people=declared.other_people,
     )
 
 
@@ -58,12 +61,14 @@ class Declarations:
     ledger: str | Path
     budget: Budget | None
     prepared: Path | None = None
+    closed: bool | None = None
+    other_people: str = ""
 
 
 def read_declarations(path: str | Path) -> Declarations:
     """The declarations of a file; neither data nor ledger is opened."""
     form, folder = read_config(path), Path(path).parent
-    _known(form, "the file", {"dataset", "ledger", "version", "relation", "budget", "tables", "prepared"})
+    _known(form, "the file", _KEYS)
     tables = {name: _table(name, table, folder) for name, table in _mapping(form, "tables").items()}
     relation = _relation(form.get("relation", "add-remove"))
     dataset = Dataset(_text(form, "dataset"), tables, relation, str(form.get("version", "1")))
@@ -71,7 +76,8 @@ def read_declarations(path: str | Path) -> Declarations:
     prepared = folder / _text(form, "prepared") if "prepared" in form else None
     ledger = _text(form, "ledger")
     place = ledger if is_address(ledger) else folder / ledger
-    return Declarations(dataset, place, budget, prepared)
+    other_people = _text(form, "other_people") if "other_people" in form else ""
+    return Declarations(dataset, place, budget, prepared, _closed(form), other_people)
 
 
 def read_config(path: str | Path) -> dict[str, Any]:
@@ -155,10 +161,18 @@ def _column(where: str, form: object) -> ColumnType:
 
 
 def _budget(form: Mapping[str, Any]) -> Budget:
-    _known(form, "budget", {"epsilon", "delta"})
+    _known(form, "budget", {"epsilon", "delta", "closed"})
     if "epsilon" not in form:
         raise InvalidConfig("budget has no epsilon.", remedy='epsilon = "1"')
     return Budget(form["epsilon"], form.get("delta", 0))
+
+
+def _closed(form: Mapping[str, Any]) -> bool | None:
+    """Whether only listed names may spend, if the file says so."""
+    closed = form["budget"].get("closed") if "budget" in form else None
+    if closed is not None and not isinstance(closed, bool):
+        raise InvalidConfig(f"budget.closed = {closed!r}.", allowed="true or false")
+    return closed
 
 
 def _relation(name: object) -> Relation:

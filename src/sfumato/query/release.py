@@ -293,6 +293,7 @@ def _new(
     """The answer to a question that has none yet."""
     fresh = asked.planned.fresh
     if fresh is None:
+        ledger.reread(request, {each.charge for each in asked.planned.stored.values()})
         groups = every_group(asked.planned.bounded.tracked.raw.keys)
         return _body(asked.planned.stored[0].charge, asked, groups, [])
     patience.require()

@@ -82,7 +82,6 @@ class Session:
         self._shelf, self._known = Shelf(ledger), Known()
         self._limit = budget
         contract = Contract.of(dataset, budget)
-        ledger.adopt(contract, budget)
         self._asker = Asker(dataset.described, contract, analyst, purpose, ledger.past_limits(dataset.name))
 
     @property

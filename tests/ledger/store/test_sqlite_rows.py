@@ -2,6 +2,7 @@
 """The rows in memory and the rows on disk never disagree."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import apsw
 import pytest
@@ -21,6 +22,8 @@ from sfumato.ledger.store.base import (
 )
 from sfumato.ledger.store.rows import SqlRows
 from sfumato.ledger.store.sqlite_rows import SQLiteRows
+from tests.contracts.charges import opened as opened_ledger
+from tests.contracts.charges import pure
 from tests.contracts.ledger_store import ACCOUNT, ANSWER, BELOW, CHARGE, KEY, another, chain_of
 
 
@@ -47,6 +50,7 @@ class Tables(SQLiteRows):
     under_way = SqlRows.under_way
     overdue = SqlRows.overdue
     failures = SqlRows.failures
+    failed = SqlRows.failed
     answer = SqlRows.answer
     key = SqlRows.key
 
@@ -66,6 +70,9 @@ acts = st.lists(
 )
 
 
+REASONS = ("engine", "interrupted", "crash", "")
+
+
 def asked(rows: SQLiteRows) -> list[object]:
     """Everything that the memory answers."""
     found: list[object] = [rows.account(f"d{n}") for n in range(2, 6)]
@@ -73,7 +80,7 @@ def asked(rows: SQLiteRows) -> list[object]:
     found += [(rows.answer(f"q{n}"), rows.key("d", f"k{n}")) for n in range(2, 6)]
     found += [rows.under_way(f"q{n}") for n in range(2, 6)]
     found += [rows.overdue(until, limit, dataset) for until in (None, 1) for limit in (1, 9) for dataset in (None, "d")]
-    return [*found, rows.failures("d"), rows.failures("e")]
+    return [*found, rows.failures("d"), rows.failures("e"), rows.failed("d", "a"), rows.failed("d", "b")]
 
 
 @given(acts)
@@ -84,7 +91,7 @@ def test_memory_says_what_the_tables_say(steps: list[tuple[str, int, str, int, i
         if act == "account":
             rows.put_account(ACCOUNT._replace(id=f"d{number}", spent=f"{lease}"))
         elif act == "charge":
-            rows.put_charge(another(number, state, lease_until=lease, acknowledged=seen, reason=str(lease)))
+            rows.put_charge(another(number, state, lease_until=lease, acknowledged=seen, reason=REASONS[lease]))
         elif act == "answer" and rows.answer(f"q{number}") is None:
             rows.put_answer(ANSWER._replace(question=f"q{number}", charge=f"c{number}"))
         elif act == "key" and rows.key("d", f"k{number}") is None:
@@ -237,7 +244,7 @@ def test_what_every_question_asks_for_is_not_read_from_the_disk(connection: apsw
         return True
 
     connection.exec_trace = trace
-    rows.lock(["d"]), rows.under_way("q1"), rows.overdue(1, 2), rows.failures("d"), rows.charge("c1")
+    rows.lock(["d"]), rows.under_way("q1"), rows.overdue(1, 2), rows.failed("d", "a"), rows.charge("c1")
     connection.exec_trace = None
     assert seen == []
 
@@ -271,3 +278,17 @@ def test_the_clock_does_not_follow_the_one_on_the_wall(
     monkeypatch.setattr("time.time_ns", lambda: 0)
     monkeypatch.setattr("time.time", lambda: 0.0)
     assert before <= rows.now() < before + 60_000
+
+
+def test_failures_that_do_not_count_are_not_kept_in_memory(tmp_path: Path) -> None:
+    ledger = opened_ledger(tmp_path / "l.db")
+    rows = ledger.store._batches.rows
+    for number, reason in enumerate(["interrupted"] * 5 + ["engine"]):
+        charge = ledger.reserve(pure("0.01", str(number)))
+        ledger.execute(charge)
+        ledger.forfeit(charge, reason)
+    # what each question looks through: nothing, however many questions were interrupted
+    assert rows._charges.known == {}
+    assert [len(each.rows) for each in rows._failed.known.values()] == [1]
+    assert ledger.thaw("d") == 6
+    assert rows._failed.known == {}

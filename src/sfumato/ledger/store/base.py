@@ -24,6 +24,9 @@ ACTS = ("account", "allocate", "refresh", "freeze", "thaw", "policy")
 # The states of a charge. Only these steps exist: reserved -> executing | voided;
 # executing -> committed | forfeited.
 RESERVED, EXECUTING, COMMITTED, FORFEITED, VOIDED = "reserved", "executing", "committed", "forfeited", "voided"
+# The reasons of failures that count towards the freeze of an analyst: an interruption does not.
+EXPIRED = "expired"
+COUNTED = ("engine", "crash", EXPIRED)
 
 # What a store notes of itself (``Rows.about``). While it is UNFINISHED (being filled), or has a LOSS that
 # the owner accepted and that is not in the journal yet, nobody charges in it; never again once it
@@ -191,6 +194,11 @@ class Rows(Protocol):
     def overdue(self, until: int | None, limit: int, dataset: str | None = None) -> list[ChargeRow]:
         """Reserved or executing charges whose lease ended at ``until`` or before (None: all of them),
         oldest lease first; a partial index finds them, whatever the number of finished charges."""
+        ...
+
+    def failed(self, dataset: str, analyst: str) -> list[ChargeRow]:
+        """Those of an analyst's failures that count towards a freeze (``COUNTED``) and that the owner has not
+        acknowledged; as quick however many others there are."""
         ...
 
     def failures(self, dataset: str) -> list[ChargeRow]:

@@ -15,7 +15,7 @@ from sfumato.ledger.names import folded
 from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, RESERVED, VOIDED, AccountRow
 from sfumato.ledger.store.format import FORMAT
 from sfumato.ledger.store.postgres_rows import placed
-from sfumato.ledger.store.rows import ACCOUNTS, APPEND, PUT_ACCOUNT
+from sfumato.ledger.store.rows import ACCOUNTS, APPEND, FAILED_INDEX, PUT_ACCOUNT
 from sfumato.noise.entropy import token
 
 SCHEMA = "sfumato"
@@ -158,7 +158,7 @@ def _fold_names(connection: psycopg.Connection[Any]) -> None:
 
 def _bind(connection: psycopg.Connection[Any]) -> None:
     """Binds each account and each answer to an entry of its chain."""
-    connection.execute(_BINDING)
+    connection.execute(_BINDING + FAILED_INDEX)
     accounts = map(AccountRow._make, connection.execute(f"{ACCOUNTS} ORDER BY id").fetchall())
     for entry, after in binding_entries(accounts):
         connection.execute(placed(APPEND), entry)

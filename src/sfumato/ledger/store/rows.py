@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from sfumato.ledger.journal import Entry
 from sfumato.ledger.store.base import (
     ACTS,
+    COUNTED,
     EXECUTING,
     FORFEITED,
     RESERVED,
@@ -90,6 +91,9 @@ _PROOF = (
 # the words of the partial indexes, so that they are used
 _OPEN = f"state IN ('{RESERVED}', '{EXECUTING}')"
 _UNSEEN = f"state = '{FORFEITED}' AND acknowledged = 0"
+_COUNTED = "reason IN (" + ", ".join(f"'{reason}'" for reason in COUNTED) + ")"
+# since format 4
+FAILED_INDEX = f"CREATE INDEX charge_counted ON charge (dataset, analyst) WHERE {_UNSEEN} AND {_COUNTED};"
 
 
 class SqlRows(ABC):
@@ -155,6 +159,11 @@ class SqlRows(ABC):
             conditions.append((" AND dataset = ?", dataset))
         where, values = "".join(text for text, _ in conditions), tuple(value for _, value in conditions)
         rows = self._all(f"{_CHARGES} WHERE {_OPEN}{where} ORDER BY lease_until, id LIMIT ?", (*values, limit))
+        return [ChargeRow._make(row) for row in rows]
+
+    def failed(self, dataset: str, analyst: str) -> list[ChargeRow]:
+        where = f"dataset = ? AND analyst = ? AND {_UNSEEN} AND {_COUNTED}"
+        rows = self._all(f"{_CHARGES} WHERE {where} ORDER BY chain, seq", (dataset, analyst))
         return [ChargeRow._make(row) for row in rows]
 
     def failures(self, dataset: str) -> list[ChargeRow]:

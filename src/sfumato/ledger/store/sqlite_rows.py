@@ -9,6 +9,7 @@ the process go first.
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from heapq import nsmallest
 from operator import attrgetter
@@ -17,7 +18,17 @@ from typing import Any
 import apsw
 
 from sfumato.ledger.journal import Entry
-from sfumato.ledger.store.base import EXECUTING, FORFEITED, RESERVED, AccountRow, AnswerRow, ChargeRow, Counts, KeyRow
+from sfumato.ledger.store.base import (
+    COUNTED,
+    EXECUTING,
+    FORFEITED,
+    RESERVED,
+    AccountRow,
+    AnswerRow,
+    ChargeRow,
+    Counts,
+    KeyRow,
+)
 from sfumato.ledger.store.layers import Layers
 from sfumato.ledger.store.rows import CHANGEABLE, PUT_ACCOUNT, Cell, SqlRows
 
@@ -32,6 +43,23 @@ _fixed = attrgetter(*(name for name in ChargeRow._fields if name not in CHANGEAB
 Write = tuple[str, tuple[Cell, ...]]
 
 
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The failures of an analyst that count and that nobody has acknowledged."""
+
+    rows: tuple[ChargeRow, ...] = ()
+
+    def with_row(self, row: ChargeRow) -> "Failed":
+        """With a failure as it is now."""
+        others = tuple(each for each in self.rows if each.id != row.id)
+        counts = row.state == FORFEITED and row.reason in COUNTED and not row.acknowledged
+        return Failed((*others, row) if counts else others)
+
+    def is_any(self) -> bool:
+        """Whether there is one."""
+        return bool(self.rows)
+
+
 class SQLiteRows(SqlRows):
     """``Rows`` over one connection. ``torn``: part of the unit under way is in the tables already."""
 
@@ -40,6 +68,7 @@ class SQLiteRows(SqlRows):
         self.torn = False
         self._unproven: set[str] = set()
         self._charges = Layers[ChargeRow]()
+        self._failed = Layers[Failed]()
         self._answers = Layers[AnswerRow]()
         self._keys = Layers[KeyRow]()
         self._batch: list[Write] = []
@@ -53,8 +82,11 @@ class SQLiteRows(SqlRows):
         datasets = [row for row in self._tables.accounts() if not row.parent]
         self._entries = sum(row.seq for row in datasets)
         failed = [row for dataset in datasets for row in self._tables.failures(dataset.id)]
-        for row in (*self._tables.overdue(None, -1), *failed):
+        for row in self._tables.overdue(None, -1):
             self._charges.known[row.id] = row
+        for row in failed:
+            key = _failed_key(row)
+            self._failed.known[key] = self._failed.known.get(key, Failed()).with_row(row)
 
     @property
     def entries_on_disk(self) -> int:
@@ -86,7 +118,8 @@ class SQLiteRows(SqlRows):
             known = self.held.known.get(row.id)
             self._entries += row.seq - (known.seq if known else 0)
         self.held.commit(keep=lambda _: True)
-        self._charges.commit(keep=_is_live)
+        self._charges.commit(keep=_is_open)
+        self._failed.commit(keep=Failed.is_any)
         self._answers.commit(keep=lambda _: False)
         self._keys.commit(keep=lambda _: False)
 
@@ -144,6 +177,10 @@ class SQLiteRows(SqlRows):
         if known is not None and _fixed(known) != _fixed(row):
             row = known._replace(**{name: getattr(row, name) for name in CHANGEABLE})
         self._charges.put(row.id, row)
+        key = _failed_key(row)
+        failed = self._failed.get(key)
+        if failed or row.state == FORFEITED:
+            self._failed.put(key, (failed or Failed()).with_row(row))
         super().put_charge(row)
 
     def under_way(self, question: str) -> ChargeRow | None:
@@ -160,8 +197,12 @@ class SQLiteRows(SqlRows):
         return nsmallest(limit, found, key=attrgetter("lease_until", "id"))
 
     def failures(self, dataset: str) -> list[ChargeRow]:
-        failed = [row for row in self._charges.values() if row.state == FORFEITED and row.dataset == dataset]
-        return sorted((row for row in failed if not row.acknowledged), key=attrgetter("chain", "seq"))
+        # of the tables: only the owner asks, and there may be many
+        return super().failures(dataset)
+
+    def failed(self, dataset: str, analyst: str) -> list[ChargeRow]:
+        found = self._failed.get(f"{dataset}\n{analyst}")
+        return sorted(found.rows, key=attrgetter("chain", "seq")) if found else []
 
     def answer(self, question: str) -> AnswerRow | None:
         return self._answers.get(question) or self._tables.answer(question)
@@ -178,8 +219,8 @@ class SQLiteRows(SqlRows):
         super().put_key(row)
 
     @property
-    def _layers(self) -> tuple[Layers[AccountRow], Layers[ChargeRow], Layers[AnswerRow], Layers[KeyRow]]:
-        return self.held, self._charges, self._answers, self._keys
+    def _layers(self) -> tuple[Layers[Any], ...]:
+        return self.held, self._charges, self._failed, self._answers, self._keys
 
     def _send_early(self) -> None:
         """Before a scan of the accounts: with their changes the tables are the whole truth."""
@@ -195,7 +236,8 @@ class SQLiteRows(SqlRows):
         if self._unit:
             writes, self._unit, self.torn = writes + self._unit, [], True
         self._tables.write(writes)
-        self._charges.sent(keep=_is_live)
+        self._charges.sent(keep=_is_open)
+        self._failed.sent(keep=Failed.is_any)
         self._answers.sent(keep=lambda _: False)
         self._keys.sent(keep=lambda _: False)
 
@@ -251,6 +293,10 @@ def _for_many(sql: str, count: int) -> str:
     return f"{head}VALUES {', '.join([f'({row})'] * count)}{rest}"
 
 
-def _is_live(row: ChargeRow) -> bool:
-    """Whether every question may ask for it: under way, or a failure that nobody has acknowledged."""
-    return row.state in _OPEN or (row.state == FORFEITED and not row.acknowledged)
+def _is_open(row: ChargeRow) -> bool:
+    """Whether every question may ask for it: under way."""
+    return row.state in _OPEN
+
+
+def _failed_key(row: ChargeRow) -> str:
+    return f"{row.dataset}\n{row.analyst}"

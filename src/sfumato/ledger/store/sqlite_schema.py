@@ -19,7 +19,7 @@ from sfumato.ledger.journal import LEGACY, Entry, canonical_json, chained, genes
 from sfumato.ledger.names import folded
 from sfumato.ledger.store.base import COMMITTED, FORFEITED, VOIDED, AccountRow
 from sfumato.ledger.store.format import FORMAT
-from sfumato.ledger.store.rows import ACCOUNTS, PUT_ACCOUNT
+from sfumato.ledger.store.rows import ACCOUNTS, FAILED_INDEX, PUT_ACCOUNT
 from sfumato.ledger.tree import UNSTATED, Scope
 from sfumato.noise.entropy import token
 from sfumato.privacy.event import Json
@@ -104,7 +104,7 @@ def _fold_names(connection: apsw.Connection) -> None:
 
 def _bind(connection: apsw.Connection) -> None:
     """Binds each account and each answer to an entry of its chain."""
-    connection.execute(_BINDING)
+    connection.execute(_BINDING + FAILED_INDEX)
     for seq, body in connection.execute("SELECT seq, body FROM journal WHERE kind IN ('commit', 'share')"):
         connection.execute("UPDATE answer SET seq = ? WHERE charge = ?", (seq, json.loads(body)["charge"]))
     accounts = map(AccountRow._make, connection.execute(f"{ACCOUNTS} ORDER BY id").fetchall())

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stored answers: found by their keys, given again, and counted. Proof: recall.proof.md."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from sfumato.errors import AccountFrozen, BudgetExceeded, LedgerError, Refused, WrongUse
+from sfumato.ledger.binding import require_answer
+from sfumato.ledger.books import Books, require_open
+from sfumato.ledger.liveness import require_not_moved
+from sfumato.ledger.owner import Owner, readable
+from sfumato.ledger.recall import bound_answer, give, own_answer, shared_answer
+from sfumato.ledger.request import Ready, Request
+from sfumato.ledger.store.base import AnswerRow, Rows, Store
+from sfumato.ledger.tally import Counts, Tally, entry_body
+from sfumato.noise.entropy import token
+
+
+class Answers(Owner):
+    """What a ledger has answered. Reading it again costs no flush.
+
+    Guarantees:
+        a frozen account is given no stored answer
+        what is read again and what is refused is in the journal
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._tally = Tally()
+
+    def answer(self, question: str) -> bytes | None:
+        """The stored answer under a key; free."""
+        return self._given(lambda rows: rows.answer(question))
+
+    def first_answer(self, statements: Sequence[str], account: str) -> bytes | None:
+        """The earliest stored answer of an account to a statement, by any of its keys, at any cost; free."""
+
+        def find(rows: Rows) -> AnswerRow | None:
+            return next(filter(None, (rows.first_answer(each, account) for each in statements)), None)
+
+        return self._given(find)
+
+    def released(self, parts: Sequence[str], account: str) -> dict[str, list[bytes]]:
+        """The stored answers of an account in which parts were released, by part, the earliest first; free."""
+
+        def find(rows: Rows) -> dict[str, list[bytes]]:
+            found = {part: rows.released(part, account) for part in parts}
+            for row in {row.charge: row for each in found.values() for row in each}.values():
+                require_answer(rows, row)
+            return {part: [row.body for row in each] for part, each in found.items()}
+
+        return readable(lambda: self._store.read(find))
+
+    def _given(self, find: Callable[[Rows], AnswerRow | None]) -> bytes | None:
+        """The bytes of an answer, if they are those that were committed."""
+        return _body(readable(lambda: self._store.read(lambda rows: require_answer(rows, find(rows)))))
+
+    def holds(self, request: Request) -> bool:
+        """Whether the asking account has the answer to a request already."""
+        return self.own_answer(request) is not None
+
+    def own_answer(self, request: Request) -> bytes | None:
+        """The answer that the asking account has paid for; free."""
+        return _body(readable(lambda: self._store.read(lambda rows: own_answer(rows, request))))
+
+    def recall(self, request: Request) -> bytes | None:
+        """The stored answer to a request, or None where it has to be asked.
+
+        Free for the account that paid for it. An answer that the same analyst paid for elsewhere,
+        or any analyst where the owner's policy shares them: the accounts that have not paid for it
+        pay its full cost, the dataset nothing.
+
+        Raises:
+            KeyUsed: the idempotency key is bound to something else.
+            AccountFrozen: an account of the path is frozen: it is given no stored answer either.
+            BudgetExceeded: an account that has not paid cannot.
+        """
+        ready = Ready.of(request)
+
+        def find(rows: Rows) -> tuple[AnswerRow | None, bool]:
+            bound = bound_answer(rows, ready)
+            own = bound or own_answer(rows, request)
+            if own is None:
+                return None, shared_answer(rows, ready) is not None
+            require_open(filter(None, map(rows.account, request.scope.lineage)))
+            return require_answer(rows, own), bool(request.key) and bound is None
+
+        with self._counted(request):
+            found, to_write = readable(lambda: self._store.read(find))
+            if to_write:
+                charge_id = token()
+                return self._write(lambda rows: give(rows, ready, charge_id))
+            if found is not None:
+                self._tally.read(ready.dataset, ready.account, [found.charge])
+            return _body(found)
+
+    def reread(self, request: Request, charges: Collection[str]) -> None:
+        """Counts that parts of stored answers are read again for a request, all that it asks for.
+
+        Raises:
+            AccountFrozen: an account of the path is frozen: it is given no stored answer either.
+        """
+        lineage = request.scope.lineage
+        with self._counted(request):
+            self._store.read(lambda rows: require_open(filter(None, map(rows.account, lineage))))
+            self._tally.read(lineage[0], lineage[-1], charges)
+
+    @contextmanager
+    def _counted(self, request: Request) -> Iterator[None]:
+        """Counts a refusal, and writes down what was counted when it is time."""
+        root, account = request.scope.root, request.scope.id
+        try:
+            yield
+        except (Refused, WrongUse) as refused:
+            # a name that opens no account is counted with the dataset's
+            whose = account if isinstance(refused, BudgetExceeded | AccountFrozen) else root
+            self._tally.refused(root, whose, type(refused).__name__)
+            raise
+        finally:
+            if self._tally.is_due(root):
+                # what was counted stays counted
+                with suppress(LedgerError):
+                    self._write_tally(root)
+
+    def write_down(self) -> None:
+        """Writes down what was counted of every dataset; what cannot be written stays counted."""
+        for dataset in self._tally.datasets():
+            with suppress(LedgerError):
+                self._write_tally(dataset)
+
+    def _write_tally(self, dataset: str) -> None:
+        """Writes down what was counted, in an entry of its own."""
+        counts = self._tally.take(dataset)
+
+        def unit(rows: Rows) -> None:
+            require_not_moved(rows, self._store.place)
+            write_tally(rows, dataset, counts)
+
+        try:
+            self._write(unit)
+        except BaseException:
+            self._tally.give_back(dataset, counts)
+            raise
+
+
+def write_tally(rows: Rows, dataset: str, counts: Counts) -> None:
+    """Writes down what was counted of a dataset, if anything was: an entry that moves no account."""
+    if counts:
+        books = Books(rows, dataset)
+        books.note("tally", entry_body(counts))
+        books.save()
+
+
+def _body(row: AnswerRow | None) -> bytes | None:
+    return None if row is None else row.body

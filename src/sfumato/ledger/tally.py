@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stored answers that were read again, and refusals: counted in memory, written down together.
+
+A read costs no flush. What was counted goes into the journal with the next charge of the
+dataset, when the ledger is closed, and otherwise when a thousand have come and ten minutes have
+passed. An entry names at most 256 accounts, answers and reasons and counts the rest together, so
+that nobody who only reads, or is refused, can fill the disk. A crash loses what was not yet
+written; nothing that costs anything is among it.
+"""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable
+
+from sfumato.privacy.event import Json
+
+READS, REFUSALS = "reads", "refusals"
+OTHERS = "others"
+_MOST_NAMED = 256
+_ENOUGH = 1000
+_SECONDS = 600.0
+
+# By (account, reads or refusals, charge or kind of error).
+Counts = Counter[tuple[str, str, str]]
+
+
+class Tally:
+    """What was counted since it was last written, by dataset. Safe to share between threads.
+
+    Guarantees:
+        an entry has a bounded size
+        nothing that was counted is lost without a crash
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: dict[str, Counts] = {}
+        self._written: dict[str, float] = {}
+
+    def read(self, dataset: str, account: str, charges: Iterable[str]) -> None:
+        """Stored answers were given to an account, by the charges that paid for them."""
+        self._add(dataset, Counter({(account, READS, each): 1 for each in charges}))
+
+    def refused(self, dataset: str, account: str, kind: str) -> None:
+        """A question of an account was refused."""
+        self._add(dataset, Counter({(account, REFUSALS, kind): 1}))
+
+    def is_due(self, dataset: str) -> bool:
+        """Whether it is time to write what was counted, if no charge does."""
+        with self._lock:
+            late = time.monotonic() - self._written.setdefault(dataset, time.monotonic()) >= _SECONDS
+            return late and self._counts.get(dataset, Counter()).total() >= _ENOUGH
+
+    def datasets(self) -> list[str]:
+        """The datasets of which something was counted."""
+        with self._lock:
+            return list(self._counts)
+
+    def take(self, dataset: str) -> Counts:
+        """What was counted, which whoever takes it writes down or gives back."""
+        with self._lock:
+            self._written[dataset] = time.monotonic()
+            return self._counts.pop(dataset, Counter())
+
+    def give_back(self, dataset: str, counts: Counts) -> None:
+        """What could not be written."""
+        self._add(dataset, counts)
+
+    def _add(self, dataset: str, more: Counts) -> None:
+        with self._lock:
+            counts = self._counts.setdefault(dataset, Counter()) if more else Counter()
+            for (account, what, about), number in more.items():
+                name = (account, what, about)
+                known = name in counts or len(counts) < _MOST_NAMED
+                counts[name if known else (dataset, what, OTHERS)] += number
+
+
+def entry_body(counts: Counts) -> dict[str, Json]:
+    """What the journal says of them.
+
+    >>> entry_body(Counter({("d/p/ann", "reads", "c1"): 2}))
+    {'accounts': {'d/p/ann': {'reads': {'c1': 2}}}}
+    """
+    accounts: dict[str, dict[str, dict[str, Json]]] = {}
+    for (account, what, about), number in sorted(counts.items()):
+        accounts.setdefault(account, {}).setdefault(what, {})[about] = number
+    return {"accounts": {account: dict[str, Json](found) for account, found in accounts.items()}}
