@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import askers, engines, largest, ledger, query
+from benchmarks import engines, largest, ledger, query
 from benchmarks.driver import ROOT
 from benchmarks.page import cells, measured_on, rewritten
 
 PAGES: Mapping[Path, Sequence[Path]] = {
     ROOT / "docs" / "engines.md": (engines.RESULTS, largest.RESULTS),
     ROOT / "docs" / "ledger.md": (ledger.RESULTS,),
-    ROOT / "docs" / "query.md": (query.RESULTS, askers.RESULTS),
+    ROOT / "docs" / "query.md": (query.RESULTS,),
 }
 BEGIN, END = "<!-- measured: written by make figures -->", "<!-- measured: end -->"
 
