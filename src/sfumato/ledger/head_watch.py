@@ -71,6 +71,7 @@ class HeadWatch:
         with self._guard:
             self._sinks |= {sink.name: sink for sink in sinks}
             self._steps += 1
+            self._wake.set()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="sfumato-heads", daemon=True)
                 self._thread.start()
@@ -112,7 +113,9 @@ class HeadWatch:
             try:
                 self._publish(sink)
             except (Silent, SfumatoError, OSError) as why:
-                _OWNER.warning("The head of the ledger %s was not published to %s: %s", self._store.place, sink.name, why)
+                _OWNER.warning(
+                    "The head of the ledger %s was not published to %s: %s", self._store.place, sink.name, why
+                )
                 with self._guard:
                     self._steps += 1  # it is tried again
 

@@ -20,7 +20,18 @@ from sfumato.query.connect import connect
 from sfumato.query.session import Session
 
 _TYPES = ("integer", "real", "category", "boolean", "date", "text")
-_KEYS = {"dataset", "ledger", "version", "relation", "budget", "tables", "prepared", "other_people", "ledger_heads", "without_heads"}
+_KEYS = {
+    "dataset",
+    "ledger",
+    "version",
+    "relation",
+    "budget",
+    "tables",
+    "prepared",
+    "other_people",
+    "ledger_heads",
+    "without_heads",
+}
 _LIMITS = ("max_rows", "max_groups", "max_rows_total")
 
 
