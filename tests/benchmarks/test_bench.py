@@ -484,9 +484,7 @@ def test_the_load_is_that_of_the_machine_before_anything_is_measured(monkeypatch
     assert "of 2 bars hold" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "benchmark", [noise, accounting, ledger], ids=["noise", "accounting", "ledger"]
-)
+@pytest.mark.parametrize("benchmark", [noise, accounting, ledger], ids=["noise", "accounting", "ledger"])
 def test_the_results_are_of_these_cases_and_judged_by_these_bars(benchmark):
     read = json.loads(benchmark.RESULTS.read_text())
     assert {"date", "machine", "versions", "skipped", "rows"} == set(read)
