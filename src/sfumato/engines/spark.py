@@ -30,15 +30,7 @@ from sfumato.engines.spark_kind import identifier
 from sfumato.engines.spark_source import Read, declared, read
 from sfumato.engines.spark_statement import translated
 from sfumato.engines.stop import ENDLESS, Patience
-from sfumato.errors import (
-    Cancelled,
-    EngineFailed,
-    InvalidDeclaration,
-    InvalidSource,
-    WrongUse,
-    shown,
-    without_secrets,
-)
+from sfumato.errors import Cancelled, EngineFailed, InvalidDeclaration, InvalidSource, WrongUse, shown, without_secrets
 from sfumato.metadata.column import Boolean, Category, Date, Integer, Real, Text
 from sfumato.metadata.table import Table
 from sfumato.noise.entropy import token
@@ -367,8 +359,7 @@ def _largest(node: object) -> int:
             return _largest(tuple(getattr(node, each.name) for each in fields(node)))
         case Text() | int() | str() | Fraction() | Enum() | None:
             return 0
-        case _:
-            raise TypeError(f"{type(node).__name__} is not known here")
+    raise TypeError(f"{type(node).__name__} is not known here")
 
 
 @contextmanager
