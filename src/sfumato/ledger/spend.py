@@ -19,6 +19,7 @@ from sfumato.ledger.answers import Answers, write_tally
 from sfumato.ledger.balance import Balance, charge_from_text
 from sfumato.ledger.books import Books, balance_of
 from sfumato.ledger.closing import close_for, close_overdue, forfeit, void
+from sfumato.ledger.head_watch import HeadWatch
 from sfumato.ledger.liveness import lease_milliseconds, require_live
 from sfumato.ledger.owner import readable
 from sfumato.ledger.recall import bind, bound_answer, require_unanswered
@@ -67,11 +68,11 @@ class Ledger(Answers):
     """
 
     def __init__(self, store: Store, *, lease: timedelta = LEASE, key: Key = None) -> None:
-        super().__init__(store)
+        self._beside = Beside(store.place, key) if store.exclusive else None
+        super().__init__(store, HeadWatch(store, self._beside.key if self._beside else key))
         self._lease = lease_milliseconds(lease)
         # a lock for each question, held while it is charged and answered
         self.turns = Turns()
-        self._beside = Beside(store.place, key) if store.exclusive else None
         try:
             if not store.read_only:
                 require_live(store)
@@ -102,6 +103,7 @@ class Ledger(Answers):
         """Signs what is there, and lets another process have it."""
         try:
             self.write_down()
+            self.heads.close()
             if self._beside is not None and not self._store.read_only:
                 self._beside.keep(self._store)
         except (LedgerError, OSError):
