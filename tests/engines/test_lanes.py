@@ -78,3 +78,13 @@ def test_a_lane_is_given_back_after_a_failure() -> None:
         raise ValueError
     with lanes.take() as lane:
         assert lane == "a"
+
+
+def test_closed_lanes_are_given_to_nobody_and_nobody_waits_for_them() -> None:
+    lanes = Lanes(["a"])
+    lanes.close()
+    with pytest.raises(Cancelled), lanes.take():
+        pytest.fail("it is taken")
+    with pytest.raises(Cancelled) as cancelled:
+        lanes.wait()
+    assert not cancelled.value.paid

@@ -215,6 +215,10 @@ class SparkEngine:
             # an application that is gone has no views
             _OWNER.warning("Spark did not close: %s", type(failure).__name__)
 
+    def interrupt(self) -> None:
+        """Lets nothing begin: the engine is about to close, and waits for what runs."""
+        self._lane.close()
+
     def statement(self, plan: Bounded) -> str:
         """The SQL of a plan as the declarations alone make it: the same on any data (RULES 22)."""
         return ";\n\n".join(each.sql for each in _statements(plan, self._declared, "<sampling key>"))
