@@ -40,9 +40,9 @@ class LogConcave:
         """The least epsilon at ``delta``.
 
         Raises:
-            InvalidNumber: delta outside (0, 1), or so small that no epsilon up to 1000 is proved.
+            InvalidNumber: delta outside (0, 1], or so small that no epsilon up to 1000 is proved.
         """
-        spare = positive("delta", delta, at_most=1)
+        spare = positive("delta", delta, at_most=Fraction(1))
         low, high = 0.0, 1.0
         if Fraction(self.delta(0).upper) <= spare:
             return Bracket(0.0, 0.0)
