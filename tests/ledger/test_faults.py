@@ -49,8 +49,8 @@ def lived(ledger: Ledger, before: Callable[[str], None]) -> None:
 
 def found(ledger: Ledger) -> tuple[str, bytes | None]:
     """The state of the one charge and its answer, once all leases have ended; spent is what that state costs."""
-    while ledger.sweep():
-        pass
+    while ledger.store.read(lambda rows: rows.overdue(rows.now() + 5, 1)):
+        ledger.sweep()
     rows = ledger.store.read(lambda rows: [(row.state, a.body if a else None) for row, a in rows.history()])
     assert len(rows) <= 1
     state, body = rows[0] if rows else ("none", None)
@@ -199,7 +199,7 @@ def test_a_wire_that_is_cut_at_a_step_is_no_answer_and_pays_once(
     postgres: Cluster, database: str, step: str, where: Cut
 ) -> None:
     with Wire(postgres.socket) as wire:
-        ledger = opened(wire.url(database), lease_ms=0)
+        ledger = opened(wire.url(database), lease_ms=1)
         with pytest.raises(LedgerUnavailable, match="nobody knows yet"):
             lived(ledger, lambda name: wire.cut(where) if name == step else None)
         assert wire.cuts == 1
@@ -223,7 +223,7 @@ def test_a_server_that_crashes_under_its_callers_loses_nothing(postgres: Cluster
 def test_a_servers_disk_that_fails_is_no_answer_and_loses_nothing(
     postgres: Cluster, database: str, step: str, how: str
 ) -> None:
-    ledger = opened(database, lease_ms=0)
+    ledger = opened(database, lease_ms=1)
     with ExitStack() as disk, pytest.raises(LedgerUnavailable):
         lived(ledger, lambda name: disk.enter_context(failing(postgres, how)) if name == step else None)
     recovered(database)
@@ -240,7 +240,7 @@ def test_a_ledger_that_answers_before_the_servers_disk_did_is_caught(
     postgres: Cluster, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The mutant: nobody waits for the log."""
-    ledger = opened(database, lease_ms=0)
+    ledger = opened(database, lease_ms=1)
     monkeypatch.setattr(postgres_server, "FLUSH", "SELECT set_config('synchronous_commit', $1, true)")
     charge = ledger.reserve(pure("0.1"))
     ledger.execute(charge)
@@ -251,8 +251,8 @@ def test_a_ledger_that_answers_before_the_servers_disk_did_is_caught(
             ledger.reserve(pure("0.1", "another"))
     released = b"answer"
     recovered(database)
-    while ledger.sweep():
-        pass
+    while ledger.store.read(lambda rows: rows.overdue(rows.now() + 5, 1)):
+        ledger.sweep()
     stored = ledger.store.read(lambda rows: rows.answer("q"))
     assert stored is None or stored.body != released
     ledger.close()

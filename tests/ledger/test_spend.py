@@ -3,6 +3,7 @@
 
 import json
 import threading
+import time
 from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
@@ -326,16 +327,23 @@ def test_the_journal_tells_the_whole_life_of_a_charge(ledger: Ledger) -> None:
 
 
 def hurried(tmp_path: Path) -> Ledger:
-    """A ledger whose leases end at once."""
-    ledger = Ledger.open(tmp_path / "hurried.db", lease=timedelta(0))
+    """A ledger whose leases end at once, but for the moment that ``outlasted`` waits."""
+    ledger = Ledger.open(tmp_path / "hurried.db", lease=timedelta(milliseconds=1))
     ledger.adopt(contract(Budget(1)), Budget(1))
     return ledger
+
+
+def outlasted(ledger: Ledger, charge: str) -> str:
+    """A charge of a ``hurried`` ledger, once its lease has ended by the store's clock."""
+    while not ledger.store.read(lambda rows: any(row.id == charge for row in rows.overdue(rows.now(), 99))):
+        time.sleep(0.001)
+    return charge
 
 
 @pytest.mark.parametrize(("state", "ends", "spent"), [(RESERVED, VOIDED, 0), (EXECUTING, FORFEITED, 1)])
 def test_an_ended_lease_never_gives_back_what_was_read(tmp_path: Path, state: str, ends: str, spent: int) -> None:
     ledger = hurried(tmp_path)
-    charge = in_state(ledger, state)
+    charge = outlasted(ledger, in_state(ledger, state))
     assert ledger.sweep() == 1
     assert ledger.sweep() == 0
     assert state_of(ledger, charge) == ends
@@ -345,7 +353,7 @@ def test_an_ended_lease_never_gives_back_what_was_read(tmp_path: Path, state: st
 
 def test_a_worker_that_comes_back_after_its_lease_releases_nothing(tmp_path: Path) -> None:
     ledger = hurried(tmp_path)
-    charge = in_state(ledger, EXECUTING)
+    charge = outlasted(ledger, in_state(ledger, EXECUTING))
     ledger.sweep()
     before = head(ledger)
     for late in (lambda: ledger.commit(charge, BODY), lambda: ledger.forfeit(charge, "engine")):
@@ -356,7 +364,7 @@ def test_a_worker_that_comes_back_after_its_lease_releases_nothing(tmp_path: Pat
 
 def test_a_worker_whose_reservation_ended_reads_nothing(tmp_path: Path) -> None:
     ledger = hurried(tmp_path)
-    charge = ledger.reserve(pure("0.1"))
+    charge = outlasted(ledger, ledger.reserve(pure("0.1")))
     ledger.sweep()
     for late in (ledger.execute, ledger.void):
         with pytest.raises(LeaseExpired, match="is voided, not reserved"):
@@ -365,13 +373,15 @@ def test_a_worker_whose_reservation_ended_reads_nothing(tmp_path: Path) -> None:
 
 def test_a_worker_that_is_late_but_was_not_missed_completes(tmp_path: Path) -> None:
     ledger = hurried(tmp_path)
-    paid(ledger, pure("0.1"))
+    charge = outlasted(ledger, ledger.reserve(pure("0.1")))
+    ledger.execute(charge)
+    ledger.commit(outlasted(ledger, charge), BODY)
     assert ledger.answer("q") == BODY
 
 
 def test_the_next_question_sweeps_what_is_overdue(tmp_path: Path) -> None:
     ledger = hurried(tmp_path)
-    held = ledger.reserve(pure("0.9"))
+    held = outlasted(ledger, ledger.reserve(pure("0.9")))
     paid(ledger, pure("0.5", "r"))
     assert state_of(ledger, held) == VOIDED
     assert verify(ledger).problems == ()
@@ -386,17 +396,16 @@ def test_a_lease_that_has_not_ended_is_left_alone(ledger: Ledger) -> None:
 def test_expired_executions_freeze_the_account_too(tmp_path: Path) -> None:
     ledger = hurried(tmp_path)
     for index in range(3):
-        in_state(ledger, EXECUTING, f"q{index}")
+        outlasted(ledger, in_state(ledger, EXECUTING, f"q{index}"))
         ledger.sweep()
     with pytest.raises(AccountFrozen):
         ledger.reserve(pure("0.1"))
 
 
 def test_many_ended_leases_are_swept_in_many_units(tmp_path: Path) -> None:
-    ledger = hurried(tmp_path)
+    # a unit closes 64: these are under way until their leases end, all at once
+    ledger = opened(tmp_path / "l.db")
     ledger.adopt(contract(Budget(1), "e"), Budget(1))
-    # a unit closes 64: these were opened by a ledger whose leases are long
-    ledger._lease = 10**6
     for index in range(70):
         ledger.reserve(pure("0.001", f"q{index}", dataset="de"[index % 2]))
     ledger.store.write(lambda rows: [rows.put_charge(row._replace(lease_until=0)) for row in rows.overdue(None, 99)])

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from sfumato.accounting.profile import Profile
-from sfumato.errors import InvalidDeclaration
+from sfumato.errors import InvalidDeclaration, shown
 from sfumato.exact.rounding import exp_down, exp_up, log_up
 from sfumato.noise import Binomial, DiscreteGaussian, DiscreteLaplace, DiscreteStaircase, Skellam, Truncated
 from sfumato.privacy.distance import Distance, Norm
@@ -317,7 +317,7 @@ def _unknown(event: object) -> InvalidDeclaration:
 
 def _no_rule(event: Event, reason: str, remedy: str) -> InvalidDeclaration:
     return InvalidDeclaration(
-        f"The accountant has no rule for {event!r}: {reason}.",
+        f"The accountant has no rule for {shown(event)}: {reason}.",
         allowed="the noise, the norm and the kinds that docs/accounting.md lists, and their composition",
         remedy=remedy,
     )
