@@ -15,7 +15,7 @@ from benchmarks.compare import Case, Kind, Sample, Work
 ROOT = Path(__file__).resolve().parent.parent
 OURS = "sfumato"
 # these live in the environment of sfumato itself
-_HOME = (OURS, "numpy", "questions", "workloads", "on-spark", "naive_sqlite", "ledger_server")
+_HOME = (OURS, "numpy", "questions", "askers", "workloads", "on-spark", "naive_sqlite", "ledger_server")
 # after the name of a system: the same, where a flush takes 4 ms
 SLOW_DISK = " on a slow disk"
 Samples = dict[Work, list[Sample]]

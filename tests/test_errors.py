@@ -82,6 +82,7 @@ def test_every_ledger_error_is_a_failure_of_the_ledger():
         "LedgerUnavailable",
         "LedgerIncomplete",
         "LedgerMissing",
+        "LedgerMoved",
         "InProgress",
         "LeaseExpired",
     }

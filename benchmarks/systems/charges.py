@@ -4,7 +4,8 @@
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
@@ -50,18 +51,21 @@ def shared(callers: int, n: int, charge: Callable[[int], None]) -> list[float]:
     return taken
 
 
-def _request(number: int, analyst: object) -> Request:
+def request(number: int, analyst: object) -> Request:
+    """One that nobody has made, where the number is new."""
     event = _EVENTS[number % len(_EVENTS)]
     return Request("d", f"analyst {analyst}", f"{number:064d}", f"{number % 1000:064d}", event)
 
 
-def _charge(ledger: Ledger, caller: int) -> None:
-    charge = ledger.reserve(_request(next(_FRESH), caller))
-    ledger.execute(charge)
-    ledger.commit(charge, BODY)
+def charge(ledger: Ledger, caller: object) -> None:
+    """Reserved, marked and committed."""
+    reserved = ledger.reserve(request(next(_FRESH), caller))
+    ledger.execute(reserved)
+    ledger.commit(reserved, BODY)
 
 
-def _opened(path: Path) -> Ledger:
+def opened(path: Path) -> Ledger:
+    """The ledger in a file, with an account."""
     ledger = Ledger.open(path)
     ledger.adopt(Contract("d", "add-remove", {"t": "(row)"}, str(_BUDGET.epsilon), "0"), _BUDGET)
     return ledger
@@ -75,17 +79,17 @@ def folder() -> Path:
 
 
 def _fresh() -> Ledger:
-    return _opened(folder() / "ledger.db")
+    return opened(folder() / "ledger.db")
 
 
 def _charges(scale: float, n: int) -> Call:
     ledger = _fresh()
-    return lambda: shared(int(scale), n, lambda caller: _charge(ledger, caller))
+    return lambda: shared(int(scale), n, lambda caller: charge(ledger, caller))
 
 
 def _p99(scale: float, n: int) -> Call:
     ledger = _fresh()
-    return lambda: sorted(shared(int(scale), n, lambda caller: _charge(ledger, caller)))[n * 99 // 100]
+    return lambda: sorted(shared(int(scale), n, lambda caller: charge(ledger, caller)))[n * 99 // 100]
 
 
 class _Counting(apsw.VFS):
@@ -109,18 +113,25 @@ class _Counted(apsw.VFSFile):
         super().xSync(flags)
 
 
-def _syncs(scale: float, n: int) -> Call:
+@contextmanager
+def counting() -> Iterator[_Counting]:
+    """A ledger that is opened inside counts the flushes of SQLite."""
     vfs = _Counting()
     try:
-        ledger = _fresh()
+        yield vfs
     finally:
         vfs.unregister()
+
+
+def _syncs(scale: float, n: int) -> Call:
+    with counting() as vfs:
+        ledger = _fresh()
 
     def median() -> int:
         each = []
         for _ in range(n):
             before = vfs.syncs
-            _charge(ledger, 0)
+            charge(ledger, 0)
             each.append(vfs.syncs - before)
         return sorted(each)[n // 2]
 
@@ -143,7 +154,7 @@ def large(n: int, block: int = 5000) -> Path:
         return path
     path.parent.mkdir(exist_ok=True)
     building = path.with_suffix(".building")
-    _opened(building).close()
+    opened(building).close()
     ledger = _Bulk.open(building)
     assert isinstance(ledger, _Bulk), "open gives what it is called on"
 
@@ -151,9 +162,9 @@ def large(n: int, block: int = 5000) -> Path:
         ledger.rows = rows
         try:
             for number in numbers:
-                charge = ledger.reserve(_request(number, number % 8))
-                ledger.execute(charge)
-                ledger.commit(charge, BODY)
+                reserved = ledger.reserve(request(number, number % 8))
+                ledger.execute(reserved)
+                ledger.commit(reserved, BODY)
         finally:
             ledger.rows = None
 

@@ -42,6 +42,7 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from pathlib import PurePath
+from typing import Never
 
 _LONGEST = 300
 _CONSTANTS = (int, float, Decimal, Fraction, datetime.date, Enum, type(None))
@@ -67,6 +68,17 @@ def shown(value: object) -> str:
     else:
         text = f"a value of type {type(value).__name__}"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def unknown(node: Never) -> TypeError:
+    """The refusal of a node that a dispatch does not know.
+
+    A type checker finds a dispatch that lacks a case, since ``node`` is then not ``Never``.
+
+    >>> unknown(3)
+    TypeError('int is not known here')
+    """
+    return TypeError(f"{type(node).__name__} is not known here")
 
 
 def without_secrets(place: str) -> str:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from benchmarks import (
     accounting,
+    askers,
     driver,
     engines,
     figures,
@@ -47,6 +48,7 @@ from benchmarks.systems import truth, workloads
 from benchmarks.systems.fresh import fresh
 from benchmarks.systems.problems import mix
 from benchmarks.systems.questions import tables
+from sfumato.ledger import Ledger
 from tests.contracts.require import missing, program
 from tools.postgres import programs
 
@@ -205,6 +207,31 @@ def test_small_cases_are_the_same_with_fewer_charges():
     whole, small = list(ledger.cases()), list(ledger.cases(small=True))
     assert [case.unit for case in whole] == [case.unit for case in small]
     assert all(less.ours.n < case.ours.n for case, less in zip(whole, small, strict=True) if case.ours.n >= 1000)
+
+
+def test_the_bars_of_many_askers_are_those_of_the_issue():
+    cases = list(askers.cases())
+    alone = {(case.name, case.unit.name): case.bar.text for case in cases if case.bar is not None}
+    beside = {(case.name, peer.name): peer.bar.text for case in cases for peer in case.peers}
+    together = "small questions of 32 threads, a 4 ms disk"
+    assert beside[together, "one thread"] == ">= 4x"
+    assert beside[together, "the ledger alone, and planning"] == "<= 1.3x"
+    assert beside["a small question beside one that runs", "alone"] == "<= 1.5x"
+    assert alone["a stored answer beside a question that runs", "ms"] == "<= 20"
+    assert alone["a stored answer, by its text", "ms"] == "<= 0.3" and alone["asking_as", "ms"] == "<= 0.2"
+    assert alone["100,000 accounts, opened by 32 callers", "s"] == "<= 15"
+    assert alone["100,000 accounts, listed", "s"] == alone["100,000 accounts, the report", "MB"] == "<= 1"
+    assert alone["100,000 accounts, the report", "s"] == "<= 5"
+    works = import_module("benchmarks.systems.askers").WORKS
+    assert {work.name for case in cases for work in case.works} == set(works)
+
+
+def test_a_ledger_of_accounts_that_could_not_be_opened_is_no_fast_one(monkeypatch):
+    works = import_module("benchmarks.systems.askers").WORKS
+    assert works["created"](1, 64)() > 0 and works["report size"](1, 64)() > 64 * len("analyst")
+    monkeypatch.setattr(Ledger, "allocate", lambda *_, **__: None)
+    with pytest.raises(RuntimeError, match="could not be opened"):
+        works["created"](1, 96)()
 
 
 def test_a_slow_disk_flushes_in_milliseconds_and_the_same_system_does_so_without():

@@ -135,5 +135,5 @@ def test_of_an_aggregate_that_is_not_known_nothing_is_said(asked):
     class Unheard:
         """What somebody adds without saying how much a row of it adds."""
 
-    with pytest.raises(TypeError, match="Unheard is no aggregate that is known"):
+    with pytest.raises(TypeError, match="Unheard is not known here"):
         asked(Unheard())

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerIncomplete, LedgerUnavailable
+from sfumato.errors import AccountFrozen, LedgerBusy, LedgerCorrupt, LedgerIncomplete, LedgerUnavailable
 from sfumato.ledger import Ledger, verify
+from sfumato.ledger.recover import recover
 from sfumato.ledger.store.sqlite import SQLite
 
 ROOT = Path(__file__).parents[2]
@@ -83,9 +84,12 @@ def test_the_main_file_of_an_open_ledger_knows_the_account_and_is_refused(tmp_pa
         shutil.copy(tmp_path / "l.db", tmp_path / "copy" / "l.db")
     with pytest.raises(LedgerIncomplete):
         Ledger.open(tmp_path / "copy" / "l.db")
-    ledger = Ledger(SQLite(tmp_path / "copy" / "l.db", accept_loss=True))
+    recover(tmp_path / "copy" / "l.db", reason="the newest files are lost")
+    ledger = Ledger.open(tmp_path / "copy" / "l.db")
     assert ledger.budget_of("d") == sf.Budget(1)
     ledger.close()
+    with open_session(tmp_path / "copy") as session, pytest.raises(AccountFrozen):
+        session.query("SELECT COUNT(*) FROM t", epsilon="0.1")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arithmetic on codes is arithmetic on values: by property, NULL and ranges included."""
 
+import itertools
 import math
 import operator
 from fractions import Fraction
@@ -101,6 +102,44 @@ def test_a_quotient_is_truncated_toward_zero_by_less_than_a_step(x, y, skips_zer
                 continue
             exact = one * x.step / (other * y.step)
             assert 0 <= abs(exact) - abs(found) < result.step and found * exact >= 0
+
+
+NESTED = {
+    "x / (y / z)": lambda y, z: (arithmetic.divide(y, z, skips_zero=True), lambda y, z: y / z),
+    "x / |y / z|": lambda y, z: (arithmetic.absolute(arithmetic.divide(y, z, skips_zero=True)), lambda y, z: abs(y / z)),
+    "x / (2 - y / z)": lambda y, z: (
+        arithmetic.add(number(2), arithmetic.negate(arithmetic.divide(y, z, skips_zero=True))), lambda y, z: 2 - y / z
+    ),
+}  # fmt: skip
+
+
+@settings(deadline=None)
+@given(numbers("x"), numbers("y"), numbers("z"), st.sampled_from(sorted(NESTED)))
+def test_a_quotient_of_a_quotient_is_null_only_where_that_is_zero(x, y, z, form):
+    divisor, exactly = NESTED[form](y, z)
+    result = arithmetic.divide(x, divisor, skips_zero=True)
+    for one, up, down in itertools.product(codes(x), codes(y), codes(z)):
+        found = at(result, {"x": one, "y": up, "z": down})
+        if None in (one, up, down) or not down or not (below := exactly(up * y.step, down * z.step)):
+            assert found is None
+            continue
+        assert abs(one * x.step / below - found) <= result.rounding
+
+
+def test_a_divisor_that_is_rounded_to_zero_is_not_zero(monkeypatch):
+    def column(name, largest):
+        return Number(Field(Column(name, Real(0, largest, step=1))), Fraction(1))
+
+    row = {"x": 3, "a": 1, "b": 10**9, "c": 10**9}
+    tiny = arithmetic.divide(column("a", 10**9), column("b", 10**9), skips_zero=True)
+
+    def found():
+        return at(arithmetic.divide(column("x", 10**3), tiny, skips_zero=True), row)
+
+    assert found() == 3 * 10**9
+    monkeypatch.setattr(arithmetic, "Ratio", lambda *parts: None)
+    tiny = arithmetic.divide(column("a", 10**9), column("b", 10**9), skips_zero=True)
+    assert found() is None
 
 
 @settings(deadline=None)

@@ -13,7 +13,7 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from sfumato.accounting.account import account
 from sfumato.accounting.frontier import Counts, Decimals, Found, Real, frontier
-from sfumato.errors import InvalidDeclaration, InvalidNumber
+from sfumato.errors import InvalidDeclaration, InvalidNumber, shown
 from sfumato.exact.bracket import Bounds
 from sfumato.exact.rational import Number, positive
 from sfumato.exact.rounding import float_down, float_up
@@ -207,7 +207,7 @@ def _measure(target: Target, curve: CurveOf) -> tuple[Callable[[Event], tuple[Re
             return lambda event: _ends(lambda: curve(event).delta(epsilon)), positive("delta", delta)
         case _:
             raise InvalidDeclaration(
-                f"A calibration to {target!r}.",
+                f"A calibration to {shown(target)}.",
                 allowed="PureDP, ZeroConcentratedDP, ApproxDP",
                 remedy="Convert it first.",
             )

@@ -12,7 +12,7 @@ from typing import Any
 from sfumato.accounting.convert import gaussian_bound, order_of_least
 from sfumato.accounting.divergence import HUGE
 from sfumato.accounting.joint import delta_of_renyi
-from sfumato.errors import InvalidDeclaration
+from sfumato.errors import InvalidDeclaration, shown
 from sfumato.exact.rational import Number
 from sfumato.exact.rounding import exp_down, exp_up, log_up
 from sfumato.privacy.guarantee import (
@@ -37,7 +37,9 @@ def delta_at(guarantee: Guarantee, epsilon: Number) -> ApproxDP:
     """
     rule = _RULES.get(type(guarantee))
     if rule is None:
-        raise InvalidDeclaration(f"{guarantee!r} is no guarantee.", allowed=", ".join(kind.__name__ for kind in _RULES))
+        raise InvalidDeclaration(
+            f"{shown(guarantee)} is no guarantee.", allowed=", ".join(kind.__name__ for kind in _RULES)
+        )
     loss = PureDP(epsilon).epsilon
     return ApproxDP(loss, min(max(rule(guarantee, loss), Fraction(0)), Fraction(1)))
 

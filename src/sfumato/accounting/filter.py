@@ -40,7 +40,7 @@ class Charge:
     def __post_init__(self) -> None:
         pure = 0 if self.epsilon is None else self.epsilon
         if not all(type(part) is int and part >= 0 for part in (pure, self.rho, self.delta)):
-            raise InvalidNumber(f"{self!r}.", allowed="integers >= 0")
+            raise InvalidNumber("A charge with a part that is none.", allowed="integers >= 0")
 
     def __add__(self, other: "Charge") -> "Charge":
         pure = None if self.epsilon is None or other.epsilon is None else self.epsilon + other.epsilon

@@ -10,7 +10,7 @@ import math
 from fractions import Fraction
 
 from sfumato.accounting.convert import approx_from_zcdp
-from sfumato.errors import InvalidNumber
+from sfumato.errors import InvalidNumber, shown
 from sfumato.exact.bracket import Bracket
 from sfumato.exact.rational import Number, positive
 from sfumato.exact.rounding import exp_down, exp_up, float_down, float_up, sqrt_down
@@ -41,7 +41,7 @@ def gaussian_delta(noise: DiscreteGaussian, sensitivity: int, epsilon: Number) -
     # the curve falls with epsilon: at less than the given one it is larger
     loss = min(positive("epsilon", epsilon), _LARGEST)
     if isinstance(sensitivity, bool) or not isinstance(sensitivity, int) or sensitivity < 1:
-        raise InvalidNumber(f"A sensitivity of {sensitivity!r} lattice steps.", allowed="an integer >= 1")
+        raise InvalidNumber(f"A sensitivity of {shown(sensitivity)} lattice steps.", allowed="an integer >= 1")
     first = 1 if sensitivity <= _ENUMERATED else sensitivity - _LAST + 1
     shifts = [_one_shift(noise, shift, loss) for shift in range(first, sensitivity + 1)]
     rest = _smaller_shifts(noise, first - 1, loss) if first > 1 else 0.0

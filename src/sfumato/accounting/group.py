@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from sfumato.accounting.divergence import HUGE
-from sfumato.errors import InvalidDeclaration, InvalidNumber
+from sfumato.errors import InvalidDeclaration, InvalidNumber, shown
 from sfumato.exact.rounding import exp_down, exp_up
 from sfumato.privacy.guarantee import (
     ApproxDP,
@@ -46,10 +46,12 @@ def for_group(guarantee: Kind, size: int) -> Kind:
     RenyiDP(order=Fraction(16, 7), epsilon=Fraction(7, 3))
     """
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        raise InvalidNumber(f"A group of {size!r}.", allowed="an integer >= 1")
+        raise InvalidNumber(f"A group of {shown(size)}.", allowed="an integer >= 1")
     rule = _RULES.get(type(guarantee))
     if rule is None:
-        raise InvalidDeclaration(f"{guarantee!r} is no guarantee.", allowed=", ".join(kind.__name__ for kind in _RULES))
+        raise InvalidDeclaration(
+            f"{shown(guarantee)} is no guarantee.", allowed=", ".join(kind.__name__ for kind in _RULES)
+        )
     grown: Kind = rule(guarantee, size)
     return grown
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from sfumato.accounting.statement import Family, Promise, Statement, family
-from sfumato.errors import InvalidNumber
+from sfumato.errors import InvalidNumber, shown
 from sfumato.exact.rational import Number, decimal_text, to_fraction
 from sfumato.exact.rounding import float_down, float_up
 from sfumato.privacy.unit import Relation
@@ -159,7 +159,7 @@ class Attacker:
         [(0.0, 1.0), (0.2689, 0.2689), (1.0, 0.0)]
         """
         if isinstance(points, bool) or not isinstance(points, int) or not 1 <= points <= 10_000:
-            raise InvalidNumber(f"{points!r} points.", allowed="an integer from 1 to 10,000")
+            raise InvalidNumber(f"{shown(points)} points.", allowed="an integer from 1 to 10,000")
         places = {Fraction(each, points) for each in range(points + 1)}
         places.update(each.corner for each in self._statements)
         return tuple(

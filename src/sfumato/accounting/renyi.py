@@ -29,7 +29,7 @@ from sfumato.accounting.divergence import (
 )
 from sfumato.accounting.group import for_group
 from sfumato.accounting.profile import Profile
-from sfumato.errors import InvalidDeclaration
+from sfumato.errors import InvalidDeclaration, shown
 from sfumato.exact.rational import Number, positive
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.privacy.distance import Norm
@@ -216,7 +216,9 @@ def _group(event: Group, order: Fraction) -> Fraction:
         grown = for_group(RenyiDP(larger, bound(event.event, larger)), event.size)
         bounds += [grown.epsilon] if grown.order >= order else []
     if not bounds:
-        raise InvalidDeclaration(f"No Renyi bound of {event!r} at order {order}.", allowed="a smaller group or order")
+        raise InvalidDeclaration(
+            f"No Renyi bound of {shown(event)} at order {order}.", allowed="a smaller group or order"
+        )
     return min(bounds)
 
 

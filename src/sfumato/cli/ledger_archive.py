@@ -11,6 +11,7 @@ from sfumato.cli.ledger import default_key, opened, read_head, reading, signing_
 from sfumato.cli.options import config, require_outputs, write_file
 from sfumato.errors import LedgerCorrupt, WrongUse
 from sfumato.ledger.archive import lines, load
+from sfumato.ledger.head_sinks import sink_at
 from sfumato.ledger.migrate import migrate
 from sfumato.ledger.recover import recover
 from sfumato.ledger.report import page
@@ -86,10 +87,11 @@ def _recover(config: str, reason: str, *, accept_loss: bool) -> None:
     """Open a ledger file whose newest entries are lost; its datasets are frozen until you thaw them."""
     if not accept_loss:
         raise WrongUse("A recovery without --accept-loss.", remedy="Restore the newest files if you have them.")
-    place = read_declarations(config).ledger
+    declared = read_declarations(config)
+    place, sinks = declared.ledger, [sink_at(each) for each in declared.ledger_heads]
     if str(place).startswith(SERVERS):
         raise WrongUse("A ledger on a server.", remedy="Recover the server; this command is for files.")
-    click.echo(f"missing: {recover(place, reason=reason)}")
+    click.echo(f"missing: {recover(place, reason=reason, sinks=sinks)}")
     click.echo("every dataset is frozen: lower its limit by what may be missing (sfumato ledger allocate), then")
     click.echo("sfumato ledger thaw")
 

@@ -10,6 +10,7 @@ import math
 import re
 from decimal import Decimal
 
+from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real, Text, date_code
 
 NUMBER_PATTERN = r"[ \t\n\f\r]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t\n\f\r]*"
@@ -38,6 +39,8 @@ def code_of(column: Column, value: object) -> int | str | None:
             return dict(kind.texts()).get(text_of(value))
         case Text():
             return text_of(value)
+        case _:
+            raise unknown(kind)
 
 
 def text_of(value: object) -> str:

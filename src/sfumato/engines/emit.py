@@ -18,8 +18,19 @@ from sfumato.engines.order import LARGEST, Order, every_group
 from sfumato.engines.reading import Source
 from sfumato.engines.relation import Tables, rows
 from sfumato.engines.skip import names_read, split
+from sfumato.errors import unknown
 from sfumato.metadata.column import Text
-from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, Quantiles, read_value
+from sfumato.plan.aggregate import (
+    CountDistinct,
+    CountRows,
+    CountUnits,
+    CountValues,
+    Mean,
+    Quantiles,
+    Sum,
+    Variance,
+    read_value,
+)
 from sfumato.plan.scalar import Scalar
 from sfumato.plan.scope import is_one_group
 from sfumato.plan.status import Bounded
@@ -69,8 +80,10 @@ def statements(
                 found.append(Statement(_distinct(plan, tables, read, order), (place,)))
             case Quantiles():
                 found.append(Statement(_leaves(plan, tables, part.aggregate, order), (place,)))
-            case _:
+            case CountUnits() | CountRows() | CountValues() | Sum() | Mean() | Variance():
                 linear.append(place)
+            case _:
+                raise unknown(part.aggregate)
     if linear:
         tables = _tables(plan, linear[0], stored)
         write = _first if _is_of_first(plan, linear) and not windows else _linear

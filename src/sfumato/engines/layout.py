@@ -9,10 +9,11 @@ a hash of what they hold would keep all of them or none. Proof: layout.proof.md.
 from sfumato.engines.expression import alias
 from sfumato.engines.reading import narrowest, text
 from sfumato.engines.relation import Tables, first_in_layout, in_layout, rows
+from sfumato.errors import unknown
 from sfumato.metadata.column import Column, Real, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.owner import owner_of
-from sfumato.plan.relation import Filter, Scan, Semi
+from sfumato.plan.relation import Filter, PerUnit, PublicJoin, Ranked, Scan, Semi, Union, UnitJoin
 from sfumato.plan.scalar import Field, leaves
 from sfumato.plan.status import Raw
 
@@ -97,6 +98,8 @@ def key_alone(raw: Raw) -> Column | None:
             case Semi():
                 # all rows of a unit, or none
                 relation = relation.source
-            case _:
+            case Filter() | PublicJoin() | UnitJoin() | PerUnit() | Ranked() | Union():
                 return None
+            case _:
+                raise unknown(relation)
     return key.column

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sfumato.engines.codes import DATE_PATTERN, NUMBER_PATTERN
+from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
 
 _SHORT = ("BIGINT", "INTEGER", "SMALLINT", "TINYINT", "UINTEGER", "USMALLINT", "UTINYINT")
@@ -101,6 +102,8 @@ def reading(column: str, kind: ColumnType, source: Source) -> str:
             found = _guarded(f"TRY_CAST({raw} AS DATE)", raw, family, DATE_PATTERN)
         case Category() | Boolean() | Text():
             found = text_reading(raw, family)
+        case _:
+            raise unknown(kind)
     if not kind.missing:
         return found
     listed = ", ".join(text(marker) for marker in kind.missing)
@@ -136,6 +139,8 @@ def code(kind: ColumnType, value: str, *, short: bool) -> str:
             return _clipped(value, ends, kind, f"date_diff('day', DATE '1970-01-01', {value})", f"{value} IS NOT NULL")
         case Category() | Boolean() | Text():
             return value
+        case _:
+            raise unknown(kind)
 
 
 def listed(kind: Category | Boolean) -> str:

@@ -17,6 +17,7 @@ from sfumato.engines.base import Codes, Exact, nulls_first, tidy
 from sfumato.engines.codes import WHOLE_PATTERN
 from sfumato.engines.reference_rows import Row, Tables, rows
 from sfumato.engines.stop import ENDLESS, Patience
+from sfumato.errors import unknown
 from sfumato.metadata.column import Text
 from sfumato.plan.aggregate import (
     Aggregate,
@@ -164,8 +165,10 @@ def _plain(plan: Bounded, aggregate: Aggregate, inside: list[Row]) -> tuple[int,
         case Quantiles():
             leaves = _leaves(aggregate, inside)
             return tuple(leaves[leaf] * plan.refinement for leaf in range(aggregate.leaves))
-        case _:
+        case CountRows() | CountValues() | Sum() | Mean() | Variance():
             return tuple(integer * plan.refinement for integer in _linear(aggregate, inside, None))
+        case _:
+            raise unknown(aggregate)
 
 
 def _of_units(plan: Bounded, found: list[Row], sampling_key: str) -> Exact:
@@ -228,8 +231,10 @@ class _Unit:
                 count, leaves = len(_codes(value, own)), _leaves(aggregate, own)
                 share = self.weight(Norm.L1) * _at_most(count, limit) // max(count, 1)
                 return [leaves[leaf] * share for leaf in range(aggregate.leaves)]
-            case _:
+            case CountRows() | CountValues() | Sum() | Mean() | Variance():
                 return [integer * self.weight(self.plan.norm) for integer in _linear(aggregate, own, limit)]
+            case _:
+                raise TypeError(f"{type(aggregate).__name__} is not added up by weight")
 
     def weight(self, norm: Norm) -> int:
         """floor(f min(1, B/N)), N the rows that count; or floor(f sqrt(min(1, R B / sum n^2))) (RULES 13)."""

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from sfumato.engines.base import nulls_first
 from sfumato.engines.codes import code_of, text_of
+from sfumato.errors import unknown
 from sfumato.metadata.column import Column, Text
 from sfumato.plan.evaluate import evaluate
 from sfumato.plan.owner import Owner
@@ -85,6 +86,8 @@ def rows(relation: Relation, tables: Tables) -> list[Row]:
                 for source, read in zip(sources, values, strict=True)
                 for row in rows(source, tables)
             ]
+        case _:
+            raise unknown(relation)
 
 
 def _scan(scan: Scan, tables: Tables) -> list[Row]:
@@ -183,8 +186,10 @@ def _summary(computed: Computed, own: list[Row]) -> int | None:
             return _cut(computed.column, math.floor(mean + Fraction(1, 2)))
         case Summary.MINIMUM:
             return _cut(computed.column, min(numbers))
-        case _:
+        case Summary.MAXIMUM:
             return _cut(computed.column, max(numbers))
+        case _:
+            raise TypeError("no summary that is known")
 
 
 def _cut(column: Column, number: int) -> int:

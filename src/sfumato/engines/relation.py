@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from sfumato.engines.expression import alias, truth, typed, value
 from sfumato.engines.reading import Source, code, listed, named, quote, reading
+from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, Column, Text
 from sfumato.plan.owner import Owner
 from sfumato.plan.relation import (
@@ -131,6 +132,8 @@ def rows(relation: Relation, tables: Tables) -> str:
                 f"(SELECT {_items([*unit, *map(_named, read, columns)])} FROM ({rows(source, tables)}))"
                 for source, read in zip(many, values, strict=True)
             )
+        case _:
+            raise unknown(relation)
 
 
 def is_owned(relation: Relation) -> bool:
@@ -253,8 +256,10 @@ def _summary(computed: Computed, read: str) -> str:
             return f"count(DISTINCT {read})"
         case Summary.MEAN:
             return _mean(computed, read)
-        case _:
+        case Summary.SUM | Summary.MINIMUM | Summary.MAXIMUM:
             return f"{computed.summary.value}({read})"
+        case _:
+            raise unknown(computed.summary)
 
 
 def _mean(computed: Computed, read: str) -> str:

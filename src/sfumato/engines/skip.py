@@ -12,6 +12,7 @@ from itertools import chain
 from typing import TypeAlias
 
 from sfumato.engines.reading import Source, column_text, no_nan, quote, reading, text
+from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real, Text
 from sfumato.plan.aggregate import read_value
 from sfumato.plan.evaluate import evaluate
@@ -64,6 +65,8 @@ def split(relation: Relation, sources: Mapping[str, Source]) -> tuple[Relation, 
             parts = [split(each, sources) for each in relation.sources]
             every = {name: listed for _, tests in parts for name, listed in tests.items()}
             return replace(relation, sources=tuple(each for each, _ in parts)), every
+        case _:
+            raise unknown(relation)
 
 
 def _split_filter(source: Relation, predicate: Scalar, sources: Mapping[str, Source]) -> tuple[Relation, Tests]:
@@ -88,8 +91,10 @@ def _source(relation: Relation) -> Scan | None:
             return relation
         case Filter() | PublicJoin() | UnitJoin() | Semi():
             return _source(relation.source)
-        case _:
+        case PerUnit() | Ranked() | Union():
             return None
+        case _:
+            raise unknown(relation)
 
 
 def names_read(raw: Raw) -> frozenset[str]:

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
@@ -28,16 +30,8 @@ from sfumato.engines.spark_kind import identifier
 from sfumato.engines.spark_source import Read, declared, read
 from sfumato.engines.spark_statement import translated
 from sfumato.engines.stop import ENDLESS, Patience
-from sfumato.errors import (
-    Cancelled,
-    EngineFailed,
-    InvalidDeclaration,
-    InvalidSource,
-    WrongUse,
-    shown,
-    without_secrets,
-)
-from sfumato.metadata.column import Boolean, Category, Date, Integer, Real
+from sfumato.errors import Cancelled, EngineFailed, InvalidDeclaration, InvalidSource, WrongUse, shown, without_secrets
+from sfumato.metadata.column import Boolean, Category, Date, Integer, Real, Text
 from sfumato.metadata.table import Table
 from sfumato.noise.entropy import token
 from sfumato.plan.status import Bounded
@@ -221,6 +215,10 @@ class SparkEngine:
             # an application that is gone has no views
             _OWNER.warning("Spark did not close: %s", type(failure).__name__)
 
+    def interrupt(self) -> None:
+        """Lets nothing begin: the engine is about to close, and waits for what runs."""
+        self._lane.close()
+
     def statement(self, plan: Bounded) -> str:
         """The SQL of a plan as the declarations alone make it: the same on any data (RULES 22)."""
         return ";\n\n".join(each.sql for each in _statements(plan, self._declared, "<sampling key>"))
@@ -361,10 +359,11 @@ def _largest(node: object) -> int:
             return max(map(_largest, node), default=0)
         case Integer() | Real() | Date() | Category() | Boolean():
             return max(abs(node.lower_code), abs(node.upper_code))
-        case _ if is_dataclass(node):
+        case _ if is_dataclass(node) and not isinstance(node, type):
             return _largest(tuple(getattr(node, each.name) for each in fields(node)))
-        case _:
+        case Text() | int() | str() | Fraction() | Enum() | None:
             return 0
+    raise TypeError(f"{type(node).__name__} is not known here")
 
 
 @contextmanager

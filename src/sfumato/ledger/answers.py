@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from sfumato.errors import AccountFrozen, BudgetExceeded, LedgerError, Refused, WrongUse
 from sfumato.ledger.binding import require_answer
 from sfumato.ledger.books import Books, require_open
+from sfumato.ledger.head_watch import HeadWatch
 from sfumato.ledger.liveness import require_not_moved
 from sfumato.ledger.owner import Owner, readable
 from sfumato.ledger.recall import bound_answer, give, own_answer, shared_answer
@@ -24,8 +25,8 @@ class Answers(Owner):
         what is read again and what is refused is in the journal
     """
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, heads: HeadWatch) -> None:
+        self._store, self.heads = store, heads
         self._tally = Tally()
 
     def answer(self, question: str) -> bytes | None:

@@ -13,6 +13,7 @@ from sfumato.errors import LedgerCorrupt, WrongUse
 from sfumato.ledger.balance import balance_admits, charge_text, gates_to_json
 from sfumato.ledger.binding import moved_to
 from sfumato.ledger.books import Books, child, unknown_account
+from sfumato.ledger.head_watch import HeadWatch
 from sfumato.ledger.journal import canonical_json, chained, genesis, iso_time
 from sfumato.ledger.liveness import require_not_moved
 from sfumato.ledger.names import folded, require_new
@@ -52,6 +53,8 @@ class Owner:
     """
 
     _store: Store
+    # where heads are kept away from the ledger
+    heads: HeadWatch
     _actor: str = ""
 
     @property
@@ -177,6 +180,16 @@ class Owner:
         """Whether an answer that one analyst paid for is given to another, who pays for it too."""
         self._decide(dataset, {SHARING: allowed}, reason)
 
+    def go_without_heads(self, dataset: str, *, silence: str, reason: str) -> None:
+        """Writes down that the owner lets a ledger charge although no head could be compared, and why none could."""
+        scope = Scope(dataset)
+        require_reason(reason, needed=True)
+
+        def unit(rows: Rows) -> None:
+            self._tell(Books(rows, scope.id), "policy", {"account": scope.id, "without_heads": silence}, reason)
+
+        self._write(unit)
+
     def refresh(self, dataset: str, budget: Budget, *, purpose: str = "", analyst: str = "", reason: str) -> None:
         """Closes an account's period and begins the next with a limit of its own.
 
@@ -265,7 +278,10 @@ class Owner:
         return row
 
     def _write(self, unit: Callable[[Rows], T]) -> T:
-        return readable(lambda: self._store.write(unit))
+        self.heads.require()
+        done = readable(lambda: self._store.write(unit))
+        self.heads.step()
+        return done
 
 
 def readable(work: Callable[[], T]) -> T:

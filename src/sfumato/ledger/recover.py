@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The owner's way out where the newest files are lost: what is left, frozen until the owner has decided."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from sfumato.errors import LedgerCorrupt, LedgerError, WrongUse
 from sfumato.ledger.books import Books
+from sfumato.ledger.head_sinks import Sink
+from sfumato.ledger.head_watch import behind, replace_heads
 from sfumato.ledger.liveness import recovered_reason, require_live
 from sfumato.ledger.owner import require_reason
 from sfumato.ledger.seal import Beside
@@ -13,12 +16,13 @@ from sfumato.ledger.store.sqlite import SQLite
 from sfumato.ledger.verify import check
 
 
-def recover(place: str | Path, *, reason: str) -> str:
+def recover(place: str | Path, *, reason: str, sinks: Sequence[Sink] = ()) -> str:
     """Opens a ledger file that may have forgotten what was spent; why it may have.
 
     Everything that it does not know counts as spent: every dataset is frozen, by an entry of
     the journal, until the owner thaws it. Whoever thaws takes the risk that more was spent
-    than the ledger says; lower the limit first (``allocate``) by what may be missing.
+    than the ledger says; lower the limit first (``allocate``) by what may be missing. ``sinks``
+    (``head_sinks``) are compared too, and get the new head.
 
     Guarantees:
         a recovered ledger charges nothing before the owner has decided
@@ -37,11 +41,14 @@ def recover(place: str | Path, *, reason: str) -> str:
         )
         if unfinished or successor:
             require_live(store)
-        why = loss or _behind(beside, store)
+        why = loss or _behind(beside, store) or store.read(lambda rows: behind(sinks, rows))
         if not why:
             raise WrongUse(f"The ledger {store.place!r} lacks nothing.", remedy="Open it.")
         store.write(lambda rows: _freeze(rows, why, reason))
         beside.keep(store)
+        head = beside.head()
+        if head is not None:
+            replace_heads(sinks, head)
         return why
     finally:
         store.close()

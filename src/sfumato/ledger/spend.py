@@ -19,6 +19,7 @@ from sfumato.ledger.answers import Answers, write_tally
 from sfumato.ledger.balance import Balance, charge_from_text
 from sfumato.ledger.books import Books, balance_of
 from sfumato.ledger.closing import close_for, close_overdue, forfeit, void
+from sfumato.ledger.head_watch import HeadWatch
 from sfumato.ledger.liveness import lease_milliseconds, require_live
 from sfumato.ledger.owner import readable
 from sfumato.ledger.recall import bind, bound_answer, require_unanswered
@@ -47,7 +48,7 @@ from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
 
 LEASE = timedelta(hours=1)
-EXCHANGED = "exchanged"
+EXCHANGED, INTERRUPTED = "exchanged", "interrupted"
 _FAILURES_BEFORE_FREEZE = 3
 
 
@@ -67,11 +68,11 @@ class Ledger(Answers):
     """
 
     def __init__(self, store: Store, *, lease: timedelta = LEASE, key: Key = None) -> None:
-        super().__init__(store)
+        self._beside = Beside(store.place, key) if store.exclusive else None
+        super().__init__(store, HeadWatch(store, self._beside.key if self._beside else key))
         self._lease = lease_milliseconds(lease)
         # a lock for each question, held while it is charged and answered
         self.turns = Turns()
-        self._beside = Beside(store.place, key) if store.exclusive else None
         try:
             if not store.read_only:
                 require_live(store)
@@ -102,6 +103,7 @@ class Ledger(Answers):
         """Signs what is there, and lets another process have it."""
         try:
             self.write_down()
+            self.heads.close()
             if self._beside is not None and not self._store.read_only:
                 self._beside.keep(self._store)
         except (LedgerError, OSError):
@@ -154,8 +156,10 @@ class Ledger(Answers):
         rows = self._store.read(lambda rows: {row.id: row for row in rows.accounts()})
         return readable(lambda: [standing_of(lineage_of(each), rows.get) for each in rows])
 
-    def reserve(self, request: Request) -> str:
+    def reserve(self, request: Request, charge_id: str = "") -> str:
         """Takes the cost of a request from every account of its path; the id of the charge.
+
+        ``charge_id`` is a fresh ``token()`` by which a caller who is interrupted can ``abandon`` it.
 
         Raises:
             BudgetExceeded: an account does not admit it; names what is left.
@@ -163,15 +167,16 @@ class Ledger(Answers):
             InProgress: the same question is being answered, or has just been; ask again.
             KeyUsed: the idempotency key is bound to something else.
         """
-        return self.reserve_all([request])[0]
+        return self.reserve_all([request], [charge_id or token()])[0]
 
-    def reserve_all(self, requests: Sequence[Request]) -> list[str]:
+    def reserve_all(self, requests: Sequence[Request], charge_ids: Sequence[str] = ()) -> list[str]:
         """Takes the costs of several requests together, or none of them; the ids of the charges.
 
         Raises:
             As ``reserve``, and then nothing was taken; what a refusal names as the cost is the sum.
         """
-        ready = [(Ready.of(each), token()) for each in requests]
+        names = charge_ids or [token() for _ in requests]
+        ready = [(Ready.of(each), name) for each, name in zip(requests, names, strict=True)]
         root = ready[0][0].dataset
 
         def unit(rows: Rows) -> list[str]:
@@ -189,16 +194,16 @@ class Ledger(Answers):
                 self._tally.give_back(root, counts)
                 raise
 
-    def exchange(self, charge_id: str, request: Request) -> str:
+    def exchange(self, charge_id: str, request: Request, new_id: str = "") -> str:
         """Voids a reserved charge and takes the cost of a request, in one unit; the id of the new charge.
 
-        What costs no more than the voided charge, in epsilon, rho and delta, finds room for it.
+        ``new_id`` is as in ``reserve``. What costs no more than the voided charge, in epsilon, rho and delta, finds room for it.
 
         Raises:
             As ``reserve``; then the charge stays as it was.
             LeaseExpired: the charge was voided meanwhile.
         """
-        ready, other = Ready.of(request), token()
+        ready, other = Ready.of(request), new_id or token()
 
         def unit(rows: Rows) -> str:
             books, row = self._at(rows, charge_id, RESERVED, VOIDED)
@@ -264,6 +269,22 @@ class Ledger(Answers):
         def unit(rows: Rows) -> None:
             books, row = self._at(rows, charge_id, RESERVED, VOIDED)
             void(rows, books, row, "")
+
+        self._write(unit)
+
+    def abandon(self, charge_id: str) -> None:
+        """Ends a charge, whatever of it has taken effect: voided if reserved, forfeited if executing, else nothing."""
+
+        def unit(rows: Rows) -> None:
+            found = rows.charge(charge_id)
+            if found is None:
+                return
+            books = Books(rows, found.account, lambda: rows.charge(charge_id))
+            row = rows.charge(charge_id) or found
+            if row.state == RESERVED:
+                void(rows, books, row, "")
+            elif row.state == EXECUTING:
+                forfeit(rows, books, row, INTERRUPTED)
 
         self._write(unit)
 

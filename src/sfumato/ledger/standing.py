@@ -55,8 +55,7 @@ def standing_of(lineage: Sequence[str], find: Callable[[str], AccountRow | None]
     """The standing of the last account of a path whose first exists."""
     rows = [find(each) or child(each) for each in lineage]
     own = rows[-1]
-    lefts = [_left(row.gates, row.spent, row.held) for row in rows if row.gates]
-    left = Left(min(each.epsilon for each in lefts), min(each.rho for each in lefts), min(each.delta for each in lefts))
+    left = _left_by_all(tuple((row.gates, row.spent, row.held) for row in rows if row.gates))
     return Standing(
         scope_of(own.id),
         limit_of(own.limit),
@@ -70,6 +69,13 @@ def standing_of(lineage: Sequence[str], find: Callable[[str], AccountRow | None]
 
 
 # of many accounts, most have the same limits, and many have spent nothing yet
+@lru_cache(maxsize=4096)
+def _left_by_all(balances: tuple[tuple[str, str, str], ...]) -> Left:
+    """The largest charge that the gates of every account of a path leave."""
+    lefts = [_left(*each) for each in balances]
+    return Left(min(each.epsilon for each in lefts), min(each.rho for each in lefts), min(each.delta for each in lefts))
+
+
 @lru_cache(maxsize=4096)
 def _left(gates: str, spent: str, held: str) -> Left:
     """What the gates of an account leave."""

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from sfumato.errors import InvalidDeclaration, InvalidNumber
+from sfumato.errors import InvalidDeclaration, InvalidNumber, shown
 from sfumato.exact.rational import Number, positive
 from sfumato.mechanisms.additive import AdditiveMechanism, laplace
 from sfumato.mechanisms.rows import Rows, on_lattice, rows_apart
@@ -61,7 +61,7 @@ class ApproximateBounds:
         object.__setattr__(self, "failure", _chance(self.failure))
         if self.within.lower_code not in _GRID or self.within.upper_code not in _GRID:
             raise InvalidDeclaration(
-                f"Widest bounds of {self.within!r}.",
+                f"Widest bounds of {shown(self.within)}.",
                 allowed="0 or a power of two each, negative or not, up to 2^52: (0, 2**20), (-1024, 1024)",
             )
 

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from sfumato.accounting.account import account
-from sfumato.errors import InvalidDeclaration, InvalidNumber
+from sfumato.errors import InvalidDeclaration, InvalidNumber, shown
 from sfumato.exact.rational import Number, positive
 from sfumato.mechanisms.additive import AdditiveMechanism, laplace
 from sfumato.mechanisms.bernstein import Interval, Statistic, share, share_error, sums
@@ -127,7 +127,7 @@ class ClippedMoment:
     def __post_init__(self) -> None:
         within = self.clip.within
         if within.upper_code - within.lower_code > _SPAN:
-            raise InvalidDeclaration(f"Private bounds within {within!r}.", allowed="at most 2^42 steps apart")
+            raise InvalidDeclaration(f"Private bounds within {shown(within)}.", allowed="at most 2^42 steps apart")
 
     def event(self, distance: Distance) -> Composed:
         """The search for the bounds, then the sums between them; known before either."""

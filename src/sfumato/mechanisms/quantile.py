@@ -8,6 +8,7 @@ Both are drawn exactly. Proof: quantile.proof.md.
 """
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -34,6 +35,8 @@ _PARTS = 10**6
 # Equal rows are told apart by a random label, so that a split can fall between them.
 _LABELS = 20
 _POINTS = 1 << 42
+
+_NO_NUMBER = re.compile(r"[^0-9.eE/+\- ]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +165,9 @@ def quantiles(distance: Distance, epsilon: Number, *, q: Sequence[Number], lower
     >>> len(quantiles(Distance(Norm.L1, Fraction(1)), 1, q=[0.1, 0.5, 0.9], lower=0, upper=9).q)
     3
     """
+    if any(isinstance(each, str) and _NO_NUMBER.search(each) for each in q):
+        # a list of texts may be rows, and is not quoted
+        raise InvalidNumber("q holds a text that is no number.", allowed="numbers between 0 and 1")
     levels = tuple(to_fraction("q", each) for each in q)
     _ordered(levels)
     rate = _rate(epsilon, sum(_reaches(levels), Fraction(0)), distance)

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from sfumato.errors import InvalidDeclaration
+from sfumato.errors import InvalidDeclaration, shown
 from sfumato.exact.rational import Number
 from sfumato.mechanisms.rows import rows_apart
 from sfumato.mechanisms.selection import SelectionMechanism, exponential
@@ -195,7 +195,7 @@ def _different(candidates: Sequence[Hashable]) -> set[Hashable]:
 
 def _capped(cap: int) -> int:
     if isinstance(cap, bool) or not isinstance(cap, int) or cap < 1:
-        raise InvalidDeclaration(f"cap = {cap!r}.", allowed="an integer >= 1")
+        raise InvalidDeclaration(f"cap = {shown(cap)}.", allowed="an integer >= 1")
     return cap
 
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sfumato.errors import InvalidDeclaration, InvalidNumber
+from sfumato.errors import InvalidDeclaration, InvalidNumber, shown
 from sfumato.exact.exponential import exp_scaled
 from sfumato.exact.rational import Number, positive
 from sfumato.exact.rounding import float_up
@@ -63,7 +63,7 @@ class ResponseMechanism:
 
     def __post_init__(self) -> None:
         if isinstance(self.categories, bool) or not isinstance(self.categories, int) or self.categories > _MOST:
-            raise InvalidDeclaration(f"categories = {self.categories!r}.", allowed="an integer from 2 to 2^31")
+            raise InvalidDeclaration(f"categories = {shown(self.categories)}.", allowed="an integer from 2 to 2^31")
         RandomizedResponse(self.epsilon, self.categories)
         if self.epsilon < _FAINTEST:
             raise InvalidNumber("An epsilon below 1e-100.", allowed="1e-100 or more")

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import InvalidDeclaration, InvalidNumber
+from sfumato.errors import InvalidDeclaration, InvalidNumber, shown
 from sfumato.exact.rational import Number, power_of_two_at_most, to_fraction
 from sfumato.metadata.column import Integer, Real
 from sfumato.noise import Integers
@@ -79,7 +79,7 @@ def _declared(imputed: Number, within: Integer | Real) -> int:
     """The code of a declared value, which is public: out of bounds it is refused."""
     exact = to_fraction("imputed", imputed)
     if not within.lower_code * within.step <= exact <= within.upper_code * within.step:
-        raise InvalidNumber(f"imputed = {imputed} is outside of {within!r}.", allowed="a value within the bounds")
+        raise InvalidNumber(f"imputed = {imputed} is outside of {shown(within)}.", allowed="a value within the bounds")
     return round(exact / within.step)
 
 

@@ -8,7 +8,7 @@ McKenna and Sheldon (NeurIPS 2020), Theorem 1. Proof: selection.proof.md.
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 
-from sfumato.errors import InvalidNumber
+from sfumato.errors import InvalidNumber, shown
 from sfumato.exact.rational import Number, positive
 from sfumato.exact.rounding import log_up
 from sfumato.noise import SYSTEM, Entropy, select
@@ -94,5 +94,5 @@ def union(events: int, confidence: Number) -> Fraction:
 def count(name: str, value: int) -> int:
     """A number of things, 1 or more."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InvalidNumber(f"{name} = {value!r}.", allowed="an integer >= 1")
+        raise InvalidNumber(f"{name} = {shown(value)}.", allowed="an integer >= 1")
     return value

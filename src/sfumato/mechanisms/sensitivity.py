@@ -12,7 +12,7 @@ from itertools import product
 from operator import index
 from typing import Any, NoReturn, TypeAlias
 
-from sfumato.errors import InvalidDeclaration
+from sfumato.errors import InvalidDeclaration, shown
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.unit import Relation
 
@@ -173,7 +173,7 @@ def _entries(value: int | Sequence[int]) -> list[int]:
 def _affordable(values: int, size: int, work: int, *, replaced: bool) -> None:
     """Refuses an empty search and one that is too long."""
     if values < 1 or isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        raise InvalidDeclaration(f"{values} values and {size!r} rows.", allowed="one or more of each")
+        raise InvalidDeclaration(f"{values} values and {shown(size)} rows.", allowed="one or more of each")
     needed = datasets = 0
     for rows in range(size + 1):
         datasets = datasets * values if rows else 1

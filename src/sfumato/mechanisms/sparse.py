@@ -17,7 +17,7 @@ from typing import NoReturn
 import numpy as np
 
 from sfumato.accounting.calibrate import split
-from sfumato.errors import BudgetExceeded, InvalidDeclaration, InvalidNumber, WrongUse
+from sfumato.errors import BudgetExceeded, InvalidDeclaration, InvalidNumber, WrongUse, shown
 from sfumato.exact.rational import Number, positive
 from sfumato.exact.rounding import exp_down, exp_up, log_up
 from sfumato.mechanisms.selection import count
@@ -74,7 +74,7 @@ class SparseVectorMechanism:
 
     def __post_init__(self) -> None:
         if isinstance(self.threshold, bool) or not isinstance(self.threshold, int):
-            raise InvalidNumber(f"threshold = {self.threshold!r}.", allowed="an integer")
+            raise InvalidNumber(f"threshold = {shown(self.threshold)}.", allowed="an integer")
         count("positives", self.positives)
 
     def event(self, distance: Distance) -> SparseVector:

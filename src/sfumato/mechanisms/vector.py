@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import InvalidDeclaration
+from sfumato.errors import InvalidDeclaration, shown
 from sfumato.exact.rational import Number
 from sfumato.mechanisms.additive import AdditiveMechanism, gaussian, laplace
 from sfumato.noise import SYSTEM, DiscreteGaussian, Entropy, Integers
@@ -128,5 +128,5 @@ def _summed(distance: Distance, cells: int, norm: Norm) -> Distance:
 
 def _counted(cells: int) -> int:
     if isinstance(cells, bool) or not isinstance(cells, int) or cells < 1:
-        raise InvalidDeclaration(f"A vector of {cells!r} cells.", allowed="an integer >= 1")
+        raise InvalidDeclaration(f"A vector of {shown(cells)} cells.", allowed="an integer >= 1")
     return cells

@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import InvalidNumber
+from sfumato.errors import InvalidNumber, shown
 from sfumato.exact.bracket import Bracket
 from sfumato.exact.rational import Number, positive, to_fraction
 from sfumato.exact.rounding import float_down, float_up
@@ -74,10 +74,10 @@ def size_of(shape: Shape) -> int:
         return shape
     sides = shape if isinstance(shape, tuple) else (shape,)
     if not all(isinstance(side, int | np.integer) and not isinstance(side, bool) and side >= 0 for side in sides):
-        raise InvalidNumber(f"shape = {shape!r}.", allowed="an integer >= 0, or a tuple of them")
+        raise InvalidNumber(f"shape = {shown(shape)}.", allowed="an integer >= 0, or a tuple of them")
     size = math.prod(int(side) for side in sides)
     if size > _MOST or any(side > _MOST for side in sides):
-        raise InvalidNumber(f"shape = {shape!r} has more than 2^60 entries.", allowed="what fits the memory")
+        raise InvalidNumber(f"shape = {shown(shape)} has more than 2^60 entries.", allowed="what fits the memory")
     return size
 
 

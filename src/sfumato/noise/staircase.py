@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sfumato.errors import InvalidNumber
+from sfumato.errors import InvalidNumber, shown
 from sfumato.exact.bracket import Bracket
 from sfumato.exact.exponential import exp_scaled
 from sfumato.exact.rational import Number, positive
@@ -185,5 +185,5 @@ def _least_magnitude(epsilon: Fraction, sensitivity: int) -> int:
 def _whole(name: str, value: int, most: int | None) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1 or (most is not None and value > most):
         upper = "" if most is None else f" and at most the sensitivity, {most}"
-        raise InvalidNumber(f"{name} = {value!r}.", allowed=f"an integer >= 1{upper}")
+        raise InvalidNumber(f"{name} = {shown(value)}.", allowed=f"an integer >= 1{upper}")
     return value

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from sfumato.errors import InvalidDeclaration, InvalidNumber
+from sfumato.errors import InvalidDeclaration, InvalidNumber, shown
 from sfumato.exact.bracket import Bracket
 from sfumato.exact.rational import Number
 from sfumato.exact.rounding import float_down, float_up
@@ -62,7 +62,7 @@ class Truncated:
             )
         for name, value in (("lower", self.lower), ("upper", self.upper)):
             if isinstance(value, bool) or not isinstance(value, int):
-                raise InvalidNumber(f"{name} = {value!r}.", allowed="an integer")
+                raise InvalidNumber(f"{name} = {shown(value)}.", allowed="an integer")
         if not self.lower <= 0 <= self.upper:
             raise InvalidNumber(f"A support from {self.lower} to {self.upper}.", allowed="lower <= 0 <= upper")
         if isinstance(self.whole, Geometric) and self.lower < 0:

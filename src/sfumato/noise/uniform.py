@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import InvalidNumber
+from sfumato.errors import InvalidNumber, shown
 from sfumato.noise.entropy import SYSTEM, Entropy, Words, words
 from sfumato.noise.law import Integers, Shape, size_of
 
@@ -150,4 +150,4 @@ def _shuffle_ties(keys: Words, entropy: Entropy, *, dropped: int) -> None:
 
 def _whole(name: str, value: int, least: int, most: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise InvalidNumber(f"{name} = {value!r}.", allowed=f"an integer from {least} to {most}")
+        raise InvalidNumber(f"{name} = {shown(value)}.", allowed=f"an integer from {least} to {most}")

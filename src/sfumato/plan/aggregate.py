@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
+from sfumato.errors import unknown
 from sfumato.metadata.column import Text
 from sfumato.plan.value import Value
 
@@ -107,7 +108,7 @@ def width(aggregate: Aggregate) -> int:
         case CountRows() | CountValues() | CountUnits() | CountDistinct() | Sum():
             return 1
         case _:
-            raise _unknown(aggregate)
+            raise unknown(aggregate)
 
 
 def levels(aggregate: Variance | Mean) -> int:
@@ -129,12 +130,7 @@ def largest(aggregate: Aggregate) -> int:
         case CountRows() | CountValues() | CountUnits() | CountDistinct() | Quantiles():
             return 1
         case _:
-            raise _unknown(aggregate)
-
-
-def _unknown(aggregate: object) -> TypeError:
-    """The refusal of an aggregate of which nothing is proved."""
-    return TypeError(f"{type(aggregate).__name__} is no aggregate that is known")
+            raise unknown(aggregate)
 
 
 def read_value(aggregate: Aggregate) -> Value | None:
@@ -145,5 +141,5 @@ def read_value(aggregate: Aggregate) -> Value | None:
 def never_negative(aggregate: Aggregate) -> bool:
     """Whether no row can lower any of the integers."""
     if not isinstance(aggregate, Aggregate):
-        raise _unknown(aggregate)
+        raise unknown(aggregate)
     return not isinstance(aggregate, Sum) or aggregate.value.numeric.lower_code >= 0

@@ -13,6 +13,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import TypeAlias
 
+from sfumato.errors import unknown
 from sfumato.metadata.column import MAX_CODE, Column, Integer, Text
 from sfumato.plan.owner import Owner
 from sfumato.plan.scalar import Field, Member, Scalar
@@ -218,8 +219,10 @@ def below(relation: Relation) -> tuple[Relation, ...]:
             return source, units
         case Union(sources, _, _):
             return sources
-        case _:
+        case Filter() | PublicJoin() | PerUnit() | Ranked():
             return (relation.source,)
+        case _:
+            raise unknown(relation)
 
 
 def scans(relation: Relation) -> Iterator[Scan]:
@@ -245,8 +248,10 @@ def is_single(relation: Relation) -> bool:
             return True
         case Filter() | PublicJoin() | UnitJoin() | Semi() | Ranked():
             return is_single(relation.source)
-        case _:
+        case Scan() | Union():
             return False
+        case _:
+            raise unknown(relation)
 
 
 def row_by_row(relation: Relation) -> Scan | None:
@@ -264,8 +269,10 @@ def row_by_row(relation: Relation) -> Scan | None:
             return row_by_row(source)
         case Semi(source, units) if _is_any_row(units) or row_by_row(units) is not None:
             return row_by_row(source)
-        case _:
+        case UnitJoin() | Semi() | PerUnit() | Ranked() | Union():
             return None
+        case _:
+            raise unknown(relation)
 
 
 def _is_any_row(relation: Relation) -> bool:
@@ -275,8 +282,10 @@ def _is_any_row(relation: Relation) -> bool:
             return row_by_row(source) is not None
         case Filter() | PublicJoin():
             return _is_any_row(relation.source)
-        case _:
+        case Scan() | UnitJoin() | Semi() | PerUnit() | Ranked() | Union():
             return False
+        case _:
+            raise unknown(relation)
 
 
 def first(source: Relation, order: tuple[Sort, ...], ties: tuple[Scalar, ...], name: str) -> Filter:

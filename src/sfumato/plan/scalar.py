@@ -15,6 +15,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+from sfumato.errors import unknown
 from sfumato.metadata.column import Column
 from sfumato.plan.statistic import Statistic
 
@@ -262,8 +263,10 @@ def children(expression: Scalar) -> tuple[Scalar, ...]:
             return (*(each for branch in branches for each in branch), otherwise)
         case Compare(_, left, right) | Arithmetic(_, left, right) | Quotient(left, right):
             return left, right
-        case _:
+        case Member() | Like() | IsNull() | Not() | FloorDivide() | Lookup() | DatePart() | DateTrunc():
             return (expression.operand,)
+        case _:
+            raise unknown(expression)
 
 
 def leaves(expression: Scalar) -> list[Leaf]:

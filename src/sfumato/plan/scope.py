@@ -3,6 +3,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from sfumato.errors import unknown
 from sfumato.metadata.column import Column
 from sfumato.plan.relation import (
     Filter,
@@ -50,6 +51,8 @@ def provided(relation: Relation) -> tuple[Column, ...]:
             return (*provided(source), column)
         case Union(_, _, columns):
             return columns
+        case _:
+            raise unknown(relation)
 
 
 def same_in_unit(relation: Relation) -> frozenset[Column]:
@@ -67,8 +70,10 @@ def same_in_unit(relation: Relation) -> frozenset[Column]:
             return same_in_unit(source) | frozenset(provided(other))
         case Filter(source, _) | PublicJoin(source) | Semi(source) | Ranked(source):
             return same_in_unit(source)
-        case _:
+        case Scan() | PerUnit() | Union():
             return frozenset()
+        case _:
+            raise unknown(relation)
 
 
 def is_one_group(relation: Relation, keys: Iterable[Scalar]) -> bool:
@@ -88,8 +93,10 @@ def introduced(relation: Relation) -> tuple[Column, ...]:
             return provided(relation)
         case Ranked(_, _, _, column):
             return (column,)
-        case _:
+        case Filter() | UnitJoin() | Semi():
             return ()
+        case _:
+            raise unknown(relation)
 
 
 def expressions(relation: Relation) -> list[tuple[Relation, tuple[Scalar, ...]]]:
@@ -109,8 +116,10 @@ def expressions(relation: Relation) -> list[tuple[Relation, tuple[Scalar, ...]]]
             return [(source, tuple(each.expression for each in order))]
         case Union(sources, values):
             return list(zip(sources, values, strict=True))
-        case _:
+        case Scan() | UnitJoin() | Semi():
             return []
+        case _:
+            raise unknown(relation)
 
 
 def read_of(source: Relation, readers: tuple[Scalar, ...]) -> set[str]:

@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 from json.encoder import encode_basestring
 from typing import cast
 
+from sfumato.errors import unknown
 from sfumato.exact.rational import decimal_text
 from sfumato.metadata.column import Column
 from sfumato.plan.aggregate import (
@@ -116,3 +117,5 @@ def title(aggregate: Aggregate) -> str:
             return f"VARIANCE({value.name})"
         case Quantiles(value, levels):
             return f"QUANTILE({value.name}, {', '.join(decimal_text(level) for level in levels)})"
+        case _:
+            raise unknown(aggregate)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, cast
 
-from sfumato.errors import WrongUse
+from sfumato.errors import WrongUse, shown
 from sfumato.exact.rational import Number, positive, to_fraction
 from sfumato.ledger.journal import canonical_json
 from sfumato.plan.output import Output
@@ -193,12 +193,12 @@ class Answer:
         errors = cast(list[list[Json]], self.form["errors"])
         names = [str(each["name"]) for each in self.columns]
         keys = [place for place, each in enumerate(self.columns) if not each["released"]]
-        shown = [each for each in self.columns if each["released"] and each["type"] not in ("date", "text")]
-        released = [str(each["name"]) for each in shown if self.rows]
+        drawn = [each for each in self.columns if each["released"] and each["type"] not in ("date", "text")]
+        released = [str(each["name"]) for each in drawn if self.rows]
         chosen = column or (released[0] if released else "")
         if chosen not in released:
             raise WrongUse(
-                f"No released column {chosen!r} to plot.", allowed=", ".join(released) or "none: there are no rows"
+                f"No released column {shown(chosen)} to plot.", allowed=", ".join(released) or "none: there are no rows"
             )
         place = names.index(chosen)
         bars = [self._bar(row, line, place, keys) for row, line in zip(self.rows, errors, strict=True)]

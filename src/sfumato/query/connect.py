@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The way in: declared tables, a ledger and an engine become a session."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from sfumato.engines.duckdb import DuckDB
@@ -9,7 +9,8 @@ from sfumato.engines.local import Local
 from sfumato.engines.prepared import Prepared
 from sfumato.engines.spark import Spark, SparkEngine
 from sfumato.engines.spark_frame import shared_session
-from sfumato.errors import InvalidDeclaration, WrongUse, shown
+from sfumato.errors import InvalidDeclaration, LedgerIncomplete, WrongUse, shown
+from sfumato.ledger.head_sinks import ALLOWED, Sink, sink_at
 from sfumato.ledger.process import borrow, give_back
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.tree import UNSTATED
@@ -36,6 +37,8 @@ def connect(
     engine: Spark | Local | None = None,
     closed: bool | None = None,
     other_people: str = "",
+    ledger_heads: Sequence[str] = (),
+    without_heads: str = "",
 ) -> Session:
     """A session over declared tables.
 
@@ -58,17 +61,23 @@ def connect(
             beside each account below the dataset that was given a limit.
         other_people: the owner's reason why data that another dataset of this ledger has too is
             about other people here; the journal keeps it.
+        ledger_heads: where signed heads are published, away from the ledger: ``file:///folder/name``,
+            ``https://host/path`` or ``syslog:``. A ledger that is behind one of them is refused.
+        without_heads: the owner's reason to go on although none of them can be read; the journal
+            keeps it.
 
     Raises:
         InvalidDeclaration, InvalidSource: a table that is not as declared; a layout that is stale.
         ContractMismatch: the ledger knows the dataset under another contract, or its data under
             another name.
+        LedgerIncomplete: the ledger is behind a head that was published, or none can be read.
         LedgerError: the ledger cannot be used.
     """
     if not isinstance(tables, Mapping):
         raise InvalidDeclaration(f"tables={type(tables).__name__}.", allowed='{"people": sf.Table(...)}')
     require_names(analyst=analyst, purpose=purpose)
     _require_kinds(budget, prepared, ledger)
+    sinks = _sinks(ledger_heads)
     declared = Dataset(dataset, dict(tables), relation, version)
     layouts = None if prepared is None else Prepared.open(prepared, declared)
     opened_engine = _engine(declared.tables, engine, layouts)
@@ -79,6 +88,7 @@ def connect(
         opened_engine.close()
         raise
     try:
+        silence = _compared(opened, sinks, without_heads)
         limit = budget or opened.budget_of(dataset)
         if limit is None:
             raise WrongUse(
@@ -86,6 +96,9 @@ def connect(
                 remedy="budget=sf.Budget(epsilon=1)",
             )
         _adopt(opened, declared, limit, closed=closed, other_people=other_people)
+        if silence:
+            opened.go_without_heads(dataset, silence=silence, reason=without_heads)
+        opened.heads.begin(sinks)
         kept = UNPREPARED if layouts is None else layouts.kept
         asker = {"analyst": analyst, "purpose": purpose}
         return Session(declared, limit, opened_engine, opened, kept=kept, let_go=let_go, **asker)
@@ -102,6 +115,24 @@ def _adopt(ledger: Ledger, declared: Dataset, limit: Budget, *, closed: bool | N
     ledger.adopt(Contract.of(declared, limit), limit, sources=declared.places, other_people=other_people)
     if closed is not None and ledger.is_closed(declared.name) != closed:
         ledger.restrict(declared.name, closed=closed, reason="declared with the dataset")
+
+
+def _sinks(addresses: object) -> list[Sink]:
+    if isinstance(addresses, str) or not isinstance(addresses, Sequence):
+        raise WrongUse(f"ledger_heads={shown(addresses)}.", allowed=f"a list of {ALLOWED}")
+    return [sink_at(each) for each in addresses]
+
+
+def _compared(ledger: Ledger, sinks: Sequence[Sink], without: str) -> str:
+    """Compares a ledger with the heads kept elsewhere; why none replied, which the owner accepts."""
+    silence = ledger.heads.compare(sinks)
+    if silence and not without:
+        raise LedgerIncomplete(
+            f"No head of the ledger can be read ({silence}).",
+            remedy="Make one of ledger_heads readable. If that cannot be: without_heads= with a reason, which the "
+            "journal keeps.",
+        )
+    return silence
 
 
 def _keep(ledger: Ledger) -> None:

@@ -8,12 +8,24 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TypeAlias
 
+from sfumato.errors import unknown
 from sfumato.exact.rounding import sqrt_down, sqrt_up
 from sfumato.mechanisms import bernstein
 from sfumato.mechanisms.selection import union
 from sfumato.metadata.column import Date, Text
 from sfumato.noise import Noise
-from sfumato.plan.aggregate import Aggregate, Mean, Quantiles, Sum, Variance, levels
+from sfumato.plan.aggregate import (
+    Aggregate,
+    CountDistinct,
+    CountRows,
+    CountUnits,
+    CountValues,
+    Mean,
+    Quantiles,
+    Sum,
+    Variance,
+    levels,
+)
 from sfumato.plan.evaluate import evaluate
 from sfumato.plan.scalar import (
     Arithmetic,
@@ -94,8 +106,10 @@ def reading_of(aggregate: Aggregate, fine: int) -> Reading:
             least, upper = kind_of.lower_code * step, kind_of.upper_code * step
             span = aggregate.coarse * step
             return Reading(Kind.QUANTILES, Fraction(1, fine), middle * step, span, upper, is_date, least)
-        case _:
+        case CountRows() | CountUnits() | CountValues() | CountDistinct():
             return Reading(Kind.NUMBER, Fraction(1, fine))
+        case _:
+            raise unknown(aggregate)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,18 @@ from sfumato.query.connect import connect
 from sfumato.query.session import Session
 
 _TYPES = ("integer", "real", "category", "boolean", "date", "text")
-_KEYS = {"dataset", "ledger", "version", "relation", "budget", "tables", "prepared", "other_people"}
+_KEYS = {
+    "dataset",
+    "ledger",
+    "version",
+    "relation",
+    "budget",
+    "tables",
+    "prepared",
+    "other_people",
+    "ledger_heads",
+    "without_heads",
+}
 _LIMITS = ("max_rows", "max_groups", "max_rows_total")
 
 
@@ -50,6 +61,8 @@ def load(path: str | Path = "sfumato.toml", *, analyst: str = "owner", engine: L
         engine=engine,
         closed=declared.closed,
         other_people=declared.other_people,
+        ledger_heads=declared.ledger_heads,
+        without_heads=declared.without_heads,
     )
 
 
@@ -63,6 +76,8 @@ class Declarations:
     prepared: Path | None = None
     closed: bool | None = None
     other_people: str = ""
+    ledger_heads: tuple[str, ...] = ()
+    without_heads: str = ""
 
 
 def read_declarations(path: str | Path) -> Declarations:
@@ -77,7 +92,8 @@ def read_declarations(path: str | Path) -> Declarations:
     ledger = _text(form, "ledger")
     place = ledger if is_address(ledger) else folder / ledger
     other_people = _text(form, "other_people") if "other_people" in form else ""
-    return Declarations(dataset, place, budget, prepared, _closed(form), other_people)
+    without = _text(form, "without_heads") if "without_heads" in form else ""
+    return Declarations(dataset, place, budget, prepared, _closed(form), other_people, _heads(form), without)
 
 
 def read_config(path: str | Path) -> dict[str, Any]:
@@ -173,6 +189,13 @@ def _closed(form: Mapping[str, Any]) -> bool | None:
     if closed is not None and not isinstance(closed, bool):
         raise InvalidConfig(f"budget.closed = {closed!r}.", allowed="true or false")
     return closed
+
+
+def _heads(form: Mapping[str, Any]) -> tuple[str, ...]:
+    heads = form.get("ledger_heads", [])
+    if not isinstance(heads, list) or not all(isinstance(each, str) for each in heads):
+        raise InvalidConfig(f"ledger_heads = {heads!r}.", allowed='["file:///folder/name", "https://host/path"]')
+    return tuple(heads)
 
 
 def _relation(name: object) -> Relation:

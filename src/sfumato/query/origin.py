@@ -4,8 +4,21 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sfumato.errors import unknown
 from sfumato.metadata.column import Column
-from sfumato.plan.relation import Computed, PerUnit, Ranked, Relation, Summary, Union
+from sfumato.plan.relation import (
+    Computed,
+    Filter,
+    PerUnit,
+    PublicJoin,
+    Ranked,
+    Relation,
+    Scan,
+    Semi,
+    Summary,
+    Union,
+    UnitJoin,
+)
 from sfumato.plan.scalar import Field, Scalar, leaves
 from sfumato.plan.scope import nodes
 
@@ -54,6 +67,10 @@ def _made(relation: Relation) -> Mapping[str, tuple[Scalar, ...]]:
                 found[column.name] = ()
             case Union(_, values, columns):
                 found |= {column.name: tuple(row[place] for row in values) for place, column in enumerate(columns)}
+            case Scan() | Filter() | PublicJoin() | UnitJoin() | Semi():
+                pass
+            case _:
+                raise unknown(each)
     return found
 
 

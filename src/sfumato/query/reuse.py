@@ -5,6 +5,7 @@ import hashlib
 from dataclasses import replace
 from typing import cast
 
+from sfumato.errors import unknown
 from sfumato.ledger.spend import Ledger
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.grid import GridQuantiles
@@ -98,6 +99,9 @@ def is_as_exact(released: Released, mechanism: Mechanism) -> bool:
 
 
 def _is_narrower(one: Noise, other: Noise) -> bool:
+    for each in (one, other):
+        if not isinstance(each, Noise):
+            raise unknown(each)
     match one, other:
         case DiscreteLaplace(scale), DiscreteLaplace(wanted):
             return scale <= wanted

@@ -10,12 +10,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from sfumato.errors import NoReference, UnsupportedSql
+from sfumato.errors import NoReference, UnsupportedSql, unknown
 from sfumato.exact.rational import decimal_text
 from sfumato.exact.rounding import sqrt_down
 from sfumato.metadata.dataset import Dataset
 from sfumato.noise import Noise
-from sfumato.plan.aggregate import Aggregate, CountRows, Mean, Sum, Variance
+from sfumato.plan.aggregate import (
+    Aggregate,
+    CountDistinct,
+    CountRows,
+    CountUnits,
+    CountValues,
+    Mean,
+    Quantiles,
+    Sum,
+    Variance,
+)
 from sfumato.plan.relation import Scan
 from sfumato.plan.scalar import Estimate, Key, Scalar
 from sfumato.plan.show import title
@@ -62,8 +72,10 @@ class Wanted:
             case Mean(value):
                 # an error of 1 in the numerator moves the mean by at most step / size; RULES 22
                 return int(amount / value.step * self.sizes[index] * fine) - 1
-            case _:
+            case CountRows() | CountUnits() | CountValues() | CountDistinct() | Variance() | Quantiles():
                 return int(amount * fine)
+            case _:
+                raise unknown(part.aggregate)
 
     def meets(self, noise: Noise, reach: int) -> bool:
         """Whether a noise keeps within ``reach``: 95 times in 100, or in the root of its mean square."""

@@ -9,9 +9,9 @@ reads the wide column through the declared bounds, so that every other code is w
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from sfumato.errors import InvalidDeclaration
+from sfumato.errors import InvalidDeclaration, unknown
 from sfumato.metadata.column import Column, Date, Integer, Real
-from sfumato.plan.relation import Filter, PublicJoin, Ranked, Relation, Scan, Semi, Sort, UnitJoin
+from sfumato.plan.relation import Filter, PerUnit, PublicJoin, Ranked, Relation, Scan, Semi, Sort, Union, UnitJoin
 from sfumato.plan.scalar import (
     And,
     Arithmetic,
@@ -19,11 +19,19 @@ from sfumato.plan.scalar import (
     Coalesce,
     Compare,
     Constant,
+    DatePart,
+    DateTrunc,
     Estimate,
     Extreme,
     Field,
+    FloorDivide,
+    IsNull,
     Key,
     Leaf,
+    Like,
+    Lookup,
+    Member,
+    Not,
     Or,
     Quotient,
     Scalar,
@@ -75,8 +83,10 @@ def widened(relation: Relation, columns: Wide) -> Relation:
             # what the declared bounds do not tell apart is told apart by the rest first, as before
             sorts += tuple(Sort(read(each)) for each in ties)
             return replace(relation, source=widened(source, columns), order=sorts, ties=_fields(ties, columns))
-        case _:
+        case PerUnit() | Union():
             return relation
+        case _:
+            raise unknown(relation)
 
 
 def through_bounds(expression: Scalar, columns: Wide) -> Scalar:
@@ -116,5 +126,7 @@ def _substituted(expression: Scalar, swap: Callable[[Leaf], Scalar]) -> Scalar:
             return Case(tuple((inner(test), inner(result)) for test, result in branches), inner(otherwise))
         case Compare(_, left, right) | Arithmetic(_, left, right) | Quotient(left, right):
             return replace(expression, left=inner(left), right=inner(right))
-        case _:
+        case Member() | Like() | IsNull() | Not() | FloorDivide() | Lookup() | DatePart() | DateTrunc():
             return replace(expression, operand=inner(expression.operand))
+        case _:
+            raise unknown(expression)

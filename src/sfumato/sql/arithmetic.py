@@ -84,7 +84,15 @@ def multiply(one: Number, other: Number) -> Number:
 def divide(one: Number, other: Number, *, skips_zero: bool = False) -> Number:
     """one / other, truncated toward zero onto as fine a lattice as there is for its range.
 
-    ``skips_zero``: the result is NULL where ``other`` is zero; else ``other`` must never be.
+    ``skips_zero``: the result is NULL where ``other`` is zero; else ``other`` must never be. To
+    divide by a quotient that may be zero is to multiply by its divisor: a quotient that is only
+    rounded to zero never makes the result NULL.
+
+    >>> from sfumato.metadata.column import Column, Integer
+    >>> from sfumato.sql.typed import read
+    >>> small, large = (read(Column(name, Integer(0, size))) for name, size in (("small", 9), ("large", 10**9)))
+    >>> divide(number(1), divide(small, large, skips_zero=True), skips_zero=True).ratio.below == small
+    True
     """
     divisor = known(other)
     if isinstance(divisor, Fraction) and divisor:
@@ -92,6 +100,8 @@ def divide(one: Number, other: Number, *, skips_zero: bool = False) -> Number:
     above, below = span(one.expression), span(other.expression)
     if below is not None and below[0] <= 0 <= below[1] and not skips_zero:
         raise may_be_zero()
+    if other.ratio is not None and below is not None and below[0] <= 0 <= below[1]:
+        return divide(multiply(one, _missing_where_zero(other.ratio.below)), other.ratio.above, skips_zero=True)
     if above is None or below in (None, (0, 0)):
         raise always_null()
     nearest = [each for each in (*below, -1, 1) if below[0] <= each <= below[1] and each]
@@ -104,6 +114,15 @@ def divide(one: Number, other: Number, *, skips_zero: bool = False) -> Number:
     least = min(map(abs, nearest)) * other.step
     rounding = step + (one.rounding + other.rounding * max(map(abs, ends))) / least
     return Number(found, step, rounding, Ratio(one, other), one.nearest or other.nearest)
+
+
+def _missing_where_zero(one: Number) -> Number:
+    """The same number, NULL where it is zero."""
+    found = span(one.expression)
+    if found is None or not found[0] <= 0 <= found[1]:
+        return one
+    is_zero = Compare(Comparison.EQ, one.expression, _ZERO)
+    return replace(one, expression=Case(((is_zero, Constant(None)),), one.expression), ratio=None)
 
 
 def _quotient_step(one: Number, other: Number, size: Fraction) -> Fraction:
@@ -183,7 +202,10 @@ def truncated(one: Number) -> Number:
 def absolute(one: Number) -> Number:
     """|one|."""
     size = Extreme(greatest=True, operands=(one.expression, _negated(one.expression), _ZERO))
-    return Number(size, one.step, one.rounding, nearest=one.nearest)
+    found = Number(size, one.step, one.rounding, nearest=one.nearest)
+    if one.ratio is None:
+        return found
+    return replace(found, ratio=Ratio(absolute(one.ratio.above), absolute(one.ratio.below)))
 
 
 def sign(one: Number) -> Number:

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from sfumato.errors import UnsupportedSql
+from sfumato.errors import UnsupportedSql, unknown
 from sfumato.metadata.column import Date
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import Quantiles
@@ -20,8 +20,14 @@ from sfumato.plan.scalar import (
     Coalesce,
     Compare,
     Constant,
+    DatePart,
+    DateTrunc,
     Estimate,
+    Extreme,
+    Field,
+    FloorDivide,
     IsNull,
+    Key,
     Like,
     Lookup,
     Member,
@@ -189,8 +195,12 @@ def _is_number(expression: Scalar) -> bool:
             return value is None or isinstance(value, Fraction)
         case Case(branches, otherwise):
             return all(_is_number(each) for each in (otherwise, *(result for _, result in branches)))
-        case _:
+        case Coalesce() | Arithmetic() | Extreme() | Quotient() | FloorDivide() | Lookup() | DatePart() | DateTrunc():
             return True
+        case Field() | Key() | Estimate():
+            return True
+        case _:
+            raise unknown(expression)
 
 
 def _asked(context: Context, found: From, select: exp.Select) -> tuple[Raw, Output]:

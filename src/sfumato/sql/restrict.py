@@ -4,8 +4,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
+from sfumato.errors import unknown
 from sfumato.plan.evaluate import evaluate
-from sfumato.plan.relation import Filter, PublicJoin, Ranked, Relation, Semi, UnitJoin
+from sfumato.plan.relation import Filter, PerUnit, PublicJoin, Ranked, Relation, Scan, Semi, Union, UnitJoin
 from sfumato.plan.scalar import (
     And,
     Compare,
@@ -40,6 +41,10 @@ def holding(relation: Relation) -> Iterator[Scalar]:
             yield from holding(source)
             # beside an outer join the columns of the other side may be NULL, whatever was tested below
             yield from () if outer else holding(other)
+        case Scan() | PerUnit() | Union():
+            pass
+        case _:
+            raise unknown(relation)
 
 
 def about(expression: Scalar, tests: Iterable[Scalar]) -> Tests:

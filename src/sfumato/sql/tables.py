@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sfumato.errors import UnknownName, UnsupportedSql
+from sfumato.errors import UnknownName, UnsupportedSql, unknown
 from sfumato.metadata.column import Column, Text
 from sfumato.metadata.table import Table
 from sfumato.plan.owner import Owner, owner_of
 from sfumato.plan.relation import (
     Filter,
+    PerUnit,
     PublicJoin,
     Ranked,
     Relation,
@@ -116,9 +117,11 @@ def fields(relation: Relation) -> tuple[Field, ...]:
             return fields(relation.source)
         case Ranked(source, _, _, column):
             return (*fields(source), Field(column))
-        case _:
+        case PerUnit():
             columns = (*(column for column, _ in relation.keys), *(each.column for each in relation.columns))
             return tuple(Field(each) for each in columns)
+        case _:
+            raise unknown(relation)
 
 
 def with_columns(relation: Relation, columns: dict[str, Column]) -> Relation:
@@ -138,8 +141,10 @@ def with_columns(relation: Relation, columns: dict[str, Column]) -> Relation:
             )
         case Union():
             return replace(relation, sources=tuple(with_columns(each, columns) for each in relation.sources))
-        case _:
+        case Filter() | PublicJoin() | PerUnit() | Ranked():
             return replace(relation, source=with_columns(relation.source, columns))
+        case _:
+            raise unknown(relation)
 
 
 def require_plain(alias: exp.Expr | None) -> None:

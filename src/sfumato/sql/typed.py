@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
-from sfumato.errors import InvalidDeclaration, InvalidNumber, UnsupportedSql
+from sfumato.errors import InvalidDeclaration, InvalidNumber, UnsupportedSql, unknown
 from sfumato.metadata.column import (
     LATTICE_STEPS,
     Boolean,
@@ -170,6 +170,8 @@ def read(column: Column) -> Typed:
             return truth_of(leaf)
         case Text():
             return Words(leaf)
+        case _:
+            raise unknown(column.type)
 
 
 def _is_of_range(kind: Integer | Real) -> bool:
@@ -203,8 +205,12 @@ def value_of(typed: Typed, name: str) -> Value:
             return Value(name, category(labels), scalar)
         case Truth():
             return Value(name, Boolean(), scalar)
-        case _:
+        case Words():
             return Value(name, Text(), scalar)
+        case Person() | Interval() | Null():
+            raise TypeError(f"{type(typed).__name__} has no code")
+        case _:
+            raise unknown(typed)
 
 
 def code_of(typed: Typed) -> Scalar:

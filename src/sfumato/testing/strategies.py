@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from hypothesis import strategies as st
 
+from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, Column, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
@@ -99,6 +100,8 @@ def values(kind: ColumnType) -> st.SearchStrategy[str | None]:
             declared = st.sampled_from([text for text, _ in kind.texts()])
         case Text():
             declared = st.sampled_from(["a", "b", "N"])
+        case _:
+            raise unknown(kind)
     # declared values far more often than not
     return st.one_of(declared, declared, declared, st.sampled_from(_NONSENSE), st.none())
 

@@ -22,6 +22,7 @@ from sfumato.errors import (
     LedgerUnavailable,
 )
 from sfumato.ledger import Ledger
+from sfumato.ledger.recover import recover
 from sfumato.ledger.store.base import Store
 from sfumato.ledger.store.format import FORMAT
 from sfumato.ledger.store.sqlite import SQLite
@@ -224,7 +225,7 @@ def test_what_is_committed_can_be_read_by_a_copy_of_the_files(tmp_path: Path) ->
     assert Ledger.open(crash_image(tmp_path / "l.db", tmp_path / "copy.db")).answer("q") == b"kept"
 
 
-def test_after_a_checkpoint_the_main_file_alone_knows_the_account_and_is_refused_until_loss_is_accepted(
+def test_after_a_checkpoint_the_main_file_alone_knows_the_account_and_is_refused_until_it_is_recovered(
     tmp_path: Path,
 ) -> None:
     ledger = opened(tmp_path / "l.db")
@@ -233,7 +234,10 @@ def test_after_a_checkpoint_the_main_file_alone_knows_the_account_and_is_refused
     (tmp_path / "copy.db").write_bytes((tmp_path / "l.db").read_bytes())
     with pytest.raises(LedgerIncomplete, match=r"its mark \(.open\) is missing"):
         Ledger.open(tmp_path / "copy.db")
-    copied = Ledger(SQLite(tmp_path / "copy.db", accept_loss=True))
+    with pytest.raises(LedgerIncomplete, match=r"its mark \(.open\) is missing"):
+        Ledger(SQLite(tmp_path / "copy.db", accept_loss=True))
+    recover(tmp_path / "copy.db", reason="the newest files are lost")
+    copied = Ledger.open(tmp_path / "copy.db")
     assert copied.answer("q") == b"kept"
     assert copied.balance("d").spent.epsilon == 10**11
 

@@ -164,6 +164,82 @@ def test_a_caller_that_is_interrupted_takes_back_what_had_not_begun(
     assert done == []
 
 
+def held_up(writer: Writer, recorder: Recorder) -> threading.Thread:
+    """A caller in whose batch the thread is held until the gate opens."""
+    recorder.gate.clear()
+    first = threading.Thread(target=lambda: writer.do(lambda: None, writes=True), daemon=True)
+    first.start()
+    assert recorder.handed.wait(10)
+    return first
+
+
+def drop_one(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A caller who is interrupted before its unit has begun."""
+
+    def interrupt(self: Task) -> object:
+        raise Interrupted
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Task, "wait", interrupt)
+        with pytest.raises(Interrupted):
+            writer.do(lambda: None, writes=True)
+
+
+def test_a_batch_of_interrupted_callers_alone_does_not_end_the_thread(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = Owner()
+    writer = Writer(recorder.run, recorder.ended.set, owner)
+    first = held_up(writer, recorder)
+    drop_one(writer, monkeypatch)
+    recorder.gate.set()
+    first.join(10)
+    # long enough for the thread to have looked at the batch of nobody
+    assert not recorder.ended.wait(0.2)
+    found: list[object] = []
+    other = threading.Thread(target=lambda: found.append(writer.do(lambda: 7, writes=True)), daemon=True)
+    other.start()
+    other.join(10)
+    assert found == [7]
+    writer.close()
+
+
+class Broken(BaseException):
+    """What a batch must never raise."""
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_whatever_ends_the_thread_leaves_nobody_waiting(recorder: Recorder) -> None:
+    owner = Owner()
+
+    def run(tasks: Sequence[Task]) -> None:
+        recorder.run(tasks[:1])
+        raise Broken
+
+    writer = Writer(run, recorder.ended.set, owner)
+    recorder.gate.clear()
+    ends: list[object] = []
+
+    def ask() -> None:
+        try:
+            ends.append(writer.do(lambda: "done", writes=True))
+        except LedgerUnavailable:
+            ends.append("refused")
+
+    callers = [threading.Thread(target=ask, daemon=True) for _ in range(4)]
+    callers[0].start()
+    assert recorder.handed.wait(10)
+    for each in callers[1:]:
+        each.start()
+    recorder.gate.set()
+    for each in callers:
+        each.join(10)
+    assert sorted(map(str, ends)) == ["done", "refused", "refused", "refused"]
+    assert recorder.ended.wait(10) and writer.closed
+    with pytest.raises(LedgerUnavailable):
+        writer.do(lambda: None, writes=True)
+
+
 def test_nobody_waits_at_a_closed_door(recorder: Recorder) -> None:
     owner = Owner()
     writer = Writer(recorder.run, recorder.ended.set, owner)

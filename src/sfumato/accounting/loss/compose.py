@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sfumato.accounting.loss.edges import UNIT, Floats
 from sfumato.accounting.loss.lattice import LOST, Lattice, norm
-from sfumato.errors import InvalidNumber
+from sfumato.errors import InvalidNumber, shown
 
 Reals: TypeAlias = NDArray[np.floating[Any]]
 Spectrum: TypeAlias = NDArray[np.complexfloating[Any, Any]]
@@ -178,7 +178,7 @@ def _matched(parts: list[Lattice]) -> list[Lattice]:
             part = coarsen(part)
         if part.step != widest:
             raise InvalidNumber(
-                f"Lattices of steps {part.step!r} and {widest!r}.", allowed="steps a power of two apart"
+                f"Lattices of steps {shown(part.step)} and {shown(widest)}.", allowed="steps a power of two apart"
             )
         parts[place] = part
     return parts

@@ -28,13 +28,15 @@ _LONGEST_WAIT = 0.01
 class Task:
     """One unit of work, and its end: a result or an error. A future, with one lock and no more."""
 
-    __slots__ = ("_done", "_error", "_value", "dropped", "work", "writes")
+    __slots__ = ("_done", "_error", "_value", "dropped", "ended", "work", "writes")
 
     def __init__(self, work: Callable[[], object], *, writes: bool) -> None:
         self.work = work
         self.writes = writes
         # set by a caller who waits no longer: of use only where the unit has not begun
         self.dropped = False
+        # whether it has its result or error
+        self.ended = False
         self._value: object = None
         self._error: BaseException | None = None
         self._done = threading.Lock()
@@ -42,12 +44,12 @@ class Task:
 
     def succeed(self, value: object) -> None:
         """Hands the result to the caller."""
-        self._value = value
+        self._value, self.ended = value, True
         self._done.release()
 
     def fail(self, error: BaseException) -> None:
         """Raises an error at the caller."""
-        self._error = error
+        self._error, self.ended = error, True
         self._done.release()
 
     def wait(self) -> object:
@@ -89,7 +91,8 @@ class _Inbox:
     def take(self, returning: int, patience: float) -> list[Task]:
         """The next batch: all that waits, and for ``patience`` seconds so many more; empty after the last."""
         with self._changed:
-            self._enough = min(len(self._tasks) + returning, _LARGEST_BATCH)
+            # at least one: a batch of none is the end
+            self._enough = max(1, min(len(self._tasks) + returning, _LARGEST_BATCH))
             if self._enough > 1:
                 self._changed.wait_for(self._is_enough, patience)
                 self._enough = 1
@@ -129,7 +132,7 @@ class Writer:
         """
         task = Task(work, writes=writes)
         if not self._inbox.put(task):
-            raise LedgerUnavailable("The session is closed.", remedy="Open another with sf.connect or sf.load.")
+            raise _closed()
         try:
             return cast(T, task.wait())
         except BaseException:
@@ -152,16 +155,40 @@ def _stop(inbox: _Inbox, thread: threading.Thread) -> None:
 
 
 def _loop(inbox: _Inbox, run: Callable[[Sequence[Task]], None], end: Callable[[], None]) -> None:
+    """Runs batches until the inbox is closed; whatever ends it, nobody is left waiting."""
+    try:
+        _serve(inbox, run)
+    finally:
+        inbox.close()
+        while rest := inbox.take(0, 0):
+            _fail(rest)
+        end()
+
+
+def _serve(inbox: _Inbox, run: Callable[[Sequence[Task]], None]) -> None:
     returning, patience = 1, 0.0
     while batch := inbox.take(returning, patience):
         begun = time.perf_counter()
         tasks = [task for task in batch if not task.dropped]
-        if tasks:
-            run(tasks)
+        try:
+            if tasks:
+                run(tasks)
+        finally:
+            _fail(batch)
         returning, patience = len(tasks), _patience(time.perf_counter() - begun)
         # a caller's result must not live on in this thread while it waits
         del batch, tasks
-    end()
+
+
+def _fail(tasks: Sequence[Task]) -> None:
+    """Ends those that have neither a result nor an error."""
+    for task in tasks:
+        if not task.ended:
+            task.fail(_closed())
+
+
+def _closed() -> LedgerUnavailable:
+    return LedgerUnavailable("The session is closed.", remedy="Open another with sf.connect or sf.load.")
 
 
 def _patience(took: float) -> float:

@@ -4,6 +4,7 @@
 from collections import Counter
 from dataclasses import replace
 
+from sfumato.errors import unknown
 from sfumato.plan.aggregate import read_value
 from sfumato.plan.relation import Filter, PerUnit, PublicJoin, Ranked, Relation, Scan, Semi, Union, UnitJoin
 from sfumato.plan.scalar import Field, Scalar
@@ -62,6 +63,8 @@ def _cut(relation: Relation, read: set[str]) -> Relation:
             return replace(relation, source=kept, ties=tuple((known | fields).values()))
         case Union(sources):
             return replace(relation, sources=tuple(_cut(each, read) for each in sources))
+        case _:
+            raise unknown(relation)
 
 
 def _cut_scan(table: Scan, read: set[str]) -> Scan:

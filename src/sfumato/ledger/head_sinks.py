@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Places away from the ledger where its signed heads are kept: a file, a web server, the system's log.
+
+Whoever rolls back the whole folder of a ledger, or the machine, does not roll back these.
+"""
+
+import base64
+import json
+import syslog
+from http import HTTPStatus
+from pathlib import Path
+from typing import Protocol
+from urllib.error import HTTPError
+from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from sfumato.errors import LedgerCorrupt, SfumatoError, WrongUse, shown
+from sfumato.ledger.seal import Head, write_durably
+
+ALLOWED = "file:///folder/name, https://host/path, or syslog:"
+_TIMEOUT = 10.0
+_LONGEST = 16 * 2**20
+_HERE = ("127.0.0.1", "localhost", "::1")
+
+
+class Silent(Exception):
+    """A sink that gave no usable reply; says why."""
+
+
+class Sink(Protocol):
+    """A place for the newest head of one ledger."""
+
+    @property
+    def name(self) -> str:
+        """For messages; without passwords."""
+        ...
+
+    @property
+    def readable(self) -> bool:
+        """Whether a head can be read back."""
+        ...
+
+    def newest(self) -> Head | None:
+        """The head that is kept; None if there never was one. Raises Silent."""
+        ...
+
+    def put(self, head: Head) -> None:
+        """Keeps a head instead of the one before. Raises Silent."""
+        ...
+
+
+def sink_at(address: str) -> Sink:
+    """The sink at an address; nothing is opened.
+
+    Raises:
+        WrongUse: no address of a sink; or http: to another machine.
+
+    >>> sink_at("https://user:secret@heads.example/study").name
+    'https://heads.example/study'
+    >>> sink_at("http://heads.example/study")
+    Traceback (most recent call last):
+    ...
+    sfumato.errors.WrongUse: ledger_heads has 'http://heads.example/study'.
+    Allowed: file:///folder/name, https://host/path, or syslog:
+    """
+    if not isinstance(address, str):
+        raise WrongUse(f"ledger_heads has {shown(address)}.", allowed=ALLOWED)
+    try:
+        parts = urlsplit(address)
+        local = parts.hostname in _HERE
+        _ = parts.port
+    except ValueError:
+        raise WrongUse(f"ledger_heads has {shown(address)}.", allowed=ALLOWED) from None
+    if parts.scheme == "file" and not parts.netloc and parts.path.startswith("/") and not parts.path.endswith("/"):
+        return FileSink(Path(unquote(parts.path)))
+    if parts.hostname and (parts.scheme == "https" or (parts.scheme == "http" and local)):
+        return WebSink(parts)
+    if address == "syslog:":
+        return SyslogSink()
+    raise WrongUse(f"ledger_heads has {shown(_named(parts) or address)}.", allowed=ALLOWED)
+
+
+class FileSink:
+    """A file in a folder that exists, on another disk or machine: a missing folder is no reply."""
+
+    readable = True
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.name = f"file://{path}"
+
+    def newest(self) -> Head | None:
+        """The head in the file; None if the folder is there and the file is not."""
+        try:
+            if not self._path.parent.is_dir():
+                raise Silent("its folder is not there")
+            return _read(self._path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise Silent(str(error.strerror)) from None
+
+    def put(self, head: Head) -> None:
+        """Replaces the file, durably."""
+        try:
+            write_durably(self._path, head.to_text().encode())
+        except OSError as error:
+            raise Silent(str(error.strerror)) from None
+
+
+class WebSink:
+    """One address of a web server: GET gives what the last PUT brought; 404 says that there was none.
+
+    A redirection is not followed. A name and password in the address are sent as Basic authentication.
+    """
+
+    readable = True
+
+    def __init__(self, parts: SplitResult) -> None:
+        self.name = _named(parts)
+        host = parts.netloc.rpartition("@")[2]
+        self._url = parts._replace(netloc=host, fragment="").geturl()
+        self._headers = {"Content-Type": "application/json"}
+        if parts.username is not None:
+            secret = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
+            self._headers["Authorization"] = f"Basic {base64.b64encode(secret).decode()}"
+
+    def newest(self) -> Head | None:
+        """What GET gives; None for 404."""
+        content = self._reply(Request(self._url, headers=self._headers, method="GET"))  # noqa: S310
+        return None if content is None else _read(content)
+
+    def put(self, head: Head) -> None:
+        """Sends the head with PUT."""
+        content = head.to_text().encode()
+        if self._reply(Request(self._url, content, self._headers, method="PUT")) is None:  # noqa: S310
+            raise Silent("status 404")
+
+    def _reply(self, request: Request) -> bytes | None:
+        try:
+            with build_opener(_Stay).open(request, timeout=_TIMEOUT) as reply:
+                content: bytes = reply.read(_LONGEST)
+                return content
+        except HTTPError as error:
+            error.close()
+            if error.code == HTTPStatus.NOT_FOUND:
+                return None
+            raise Silent(f"status {error.code}") from None
+        except Exception as error:  # noqa: BLE001 - whatever a network or a server does is no reply
+            raise Silent(type(error).__name__) from None
+
+
+class SyslogSink:
+    """The log of the system, which another machine collects; nothing can be read back."""
+
+    readable = False
+    name = "syslog:"
+
+    def newest(self) -> Head | None:
+        """Never a head."""
+        raise Silent("it cannot be read")
+
+    def put(self, head: Head) -> None:
+        """One line of JSON."""
+        line = json.dumps(json.loads(head.to_text()), ensure_ascii=True, separators=(",", ":"))
+        syslog.syslog(syslog.LOG_NOTICE, f"sfumato-head {line}")
+
+
+class _Stay(HTTPRedirectHandler):
+    """Follows no redirection: another address is not the one that the owner named."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+def _read(content: bytes) -> Head:
+    try:
+        return Head.from_text(content.decode("utf-8", errors="replace"))
+    except (LedgerCorrupt, RecursionError) as error:
+        what = error.problem if isinstance(error, SfumatoError) else "this is no head"
+        raise Silent(what.rstrip(".")) from None
+
+
+def _named(parts: SplitResult) -> str:
+    """An address without its password and query."""
+    host = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{host}{parts.path}" if host else ""

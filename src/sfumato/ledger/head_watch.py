@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Publishes signed heads away from the machine, and refuses a ledger that is behind one of them.
+
+A thread of its own publishes: a charge never waits for a sink. What happened since the last
+publication is not known elsewhere, so a rollback within it stays unseen.
+"""
+
+import logging
+import threading
+from collections.abc import Sequence
+
+from sfumato.errors import LedgerError, LedgerIncomplete, SfumatoError, WrongUse, shown
+from sfumato.ledger.head_sinks import Silent, Sink
+from sfumato.ledger.seal import Head, Signer, Source
+from sfumato.ledger.store.base import Rows, Store
+
+_OWNER = logging.getLogger("sfumato.owner")
+# Durable steps, of which a charge has three, and seconds from the first of them.
+STEPS = 100
+SECONDS = 60.0
+
+
+class HeadWatch:
+    """The sinks of one ledger: none until ``begin``.
+
+    Guarantees:
+        a ledger behind a head that is kept elsewhere does not charge
+        a ledger whose sinks are silent does not charge
+        a head that is newer than the ledger is never replaced
+    """
+
+    def __init__(self, store: Store, key: Source | None) -> None:
+        self._store, self._key = store, key
+        self._sinks: dict[str, Sink] = {}
+        self._guard = threading.Lock()
+        self._wake, self._ends = threading.Event(), threading.Event()
+        self._thread: threading.Thread | None = None
+        self._steps = 0
+        self._behind = ""
+
+    def compare(self, sinks: Sequence[Sink]) -> str:
+        """Compares the ledger with what every sink keeps; why none of those that can be read replied, or "".
+
+        Raises:
+            LedgerIncomplete: the ledger is behind a head.
+        """
+        silent: list[str] = []
+        readable = [sink for sink in sinks if sink.readable]
+        for sink in readable:
+            try:
+                head = sink.newest()
+            except Silent as why:
+                silent.append(f"{sink.name}: {why}")
+                continue
+            self._require_newest(sink, head)
+        return "; ".join(silent) if len(silent) == len(readable) else ""
+
+    def begin(self, sinks: Sequence[Sink]) -> None:
+        """Publishes to these sinks too, from now on.
+
+        Raises:
+            WrongUse: a ledger on a server, and no signing key.
+        """
+        if not sinks:
+            return
+        if self._key is None:
+            raise WrongUse(
+                "ledger_heads of a ledger on a server, which has no folder for a key.",
+                remedy="Open it with sfumato.ledger.Ledger.open(place, key=...), and give that to connect.",
+            )
+        with self._guard:
+            self._sinks |= {sink.name: sink for sink in sinks}
+            self._steps += 1
+            self._wake.set()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="sfumato-heads", daemon=True)
+                self._thread.start()
+
+    def require(self) -> None:
+        """Refuses to go on where a sink has shown that the ledger was rolled back while it is open."""
+        if self._behind:
+            raise LedgerIncomplete(self._behind, remedy="Close it, and restore the newest copy.")
+
+    def step(self) -> None:
+        """Counts a durable step."""
+        with self._guard:
+            self._steps += 1
+            if self._thread is not None and self._steps >= STEPS:
+                self._wake.set()
+
+    def close(self) -> None:
+        """Publishes once more, and stops."""
+        if self._thread is None:
+            return
+        self._ends.set()
+        self._wake.set()
+        self._thread.join()
+        self._thread = None
+        if self._steps:
+            self._publish_all()
+
+    def _run(self) -> None:
+        while not self._ends.is_set():
+            self._wake.wait(SECONDS)
+            self._wake.clear()
+            if self._steps:
+                self._publish_all()
+
+    def _publish_all(self) -> None:
+        with self._guard:
+            sinks, self._steps = list(self._sinks.values()), 0
+        for sink in sinks:
+            try:
+                self._publish(sink)
+            except (Silent, SfumatoError, OSError) as why:
+                _OWNER.warning(
+                    "The head of the ledger %s was not published to %s: %s", self._store.place, sink.name, why
+                )
+                with self._guard:
+                    self._steps += 1  # it is tried again
+
+    def _publish(self, sink: Sink) -> None:
+        """Signs the present head and puts it into a sink that keeps none that is newer."""
+        if self._key is None:
+            return
+        signer = Signer(self._key)
+        # what a sink keeps is read before the ledger: whoever published it had charged already
+        self._require_newest(sink, sink.newest() if sink.readable else None)
+        head = self._store.read(lambda rows: signer.sign(self._store.identity, rows))
+        if head.chains:
+            sink.put(head)
+
+    def _require_newest(self, sink: Sink, head: Head | None) -> None:
+        found = [] if head is None else self._store.read(lambda rows: list(head.differences(rows)))
+        if found:
+            self._behind = (
+                f"The ledger {shown(self._store.place)} forgets what was spent: {found[0]} (kept at {sink.name})."
+            )
+            raise LedgerIncomplete(
+                self._behind,
+                remedy="Restore the newest copy. If it is lost: sfumato ledger recover --accept-loss, which freezes "
+                "the datasets until the owner has decided.",
+            )
+
+
+def replace_heads(sinks: Sequence[Sink], head: Head) -> None:
+    """Puts a head where an accepted loss made the one before it wrong.
+
+    Raises:
+        LedgerError: a sink did not take it.
+    """
+    for sink in sinks:
+        try:
+            sink.put(head)
+        except Silent as why:
+            raise LedgerError(f"{sink.name} did not take the head: {why}.", remedy="Run it again.") from None
+
+
+def behind(sinks: Sequence[Sink], rows: Rows) -> str:
+    """What the first head that the rows are behind of says is missing; "" if there is none."""
+    for sink in sinks:
+        try:
+            head = sink.newest() if sink.readable else None
+        except Silent:
+            continue
+        for found in head.differences(rows) if head else ():
+            return f"{found} (kept at {sink.name})"
+    return ""

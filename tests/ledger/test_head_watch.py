@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A rollback of the whole folder of a ledger: heads that left the machine refuse it."""
+
+import json
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.errors import AccountFrozen, LedgerIncomplete, WrongUse
+from sfumato.ledger import head_watch
+from sfumato.ledger.head_sinks import sink_at
+from sfumato.ledger.head_watch import HeadWatch
+from sfumato.ledger.recover import recover
+from sfumato.ledger.seal import Head
+from sfumato.query.session import Session
+from tests.contracts.charges import entries, opened, paid, pure
+
+
+@pytest.fixture
+def sink(tmp_path: Path) -> str:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "here").mkdir()
+    return f"file://{tmp_path}/elsewhere/study.head"
+
+
+def connected(tmp_path: Path, *sinks: str, without: str = "") -> Session:
+    people = sf.Table(pa.table({"age": [30, 40, 50]}), columns={"age": sf.Integer(0, 120)})
+    return sf.connect(
+        {"people": people},
+        dataset="study",
+        budget=sf.Budget(1),
+        ledger=tmp_path / "here" / "l.db",
+        ledger_heads=list(sinks),
+        without_heads=without,
+    )
+
+
+def ask(session: Session, epsilon: str) -> None:
+    session.query("SELECT COUNT(*) AS n FROM people", epsilon=epsilon)
+
+
+def rolled_back(tmp_path: Path, sink: str) -> None:
+    """A folder as it was after the first of two questions: database, log, mark, key and head."""
+    with connected(tmp_path, sink) as session:
+        ask(session, "0.1")
+    shutil.copytree(tmp_path / "here", tmp_path / "old")
+    with connected(tmp_path, sink) as session:
+        ask(session, "0.2")
+    shutil.rmtree(tmp_path / "here")
+    (tmp_path / "old").rename(tmp_path / "here")
+
+
+def test_a_ledger_behind_a_head_that_is_kept_elsewhere_does_not_charge(tmp_path: Path, sink: str) -> None:
+    rolled_back(tmp_path, sink)
+    for _ in range(2):  # a refused opening does not replace the newer head
+        with pytest.raises(LedgerIncomplete, match=r"chain of 'study' ends before entry .*kept at file://"):
+            connected(tmp_path, sink)
+
+
+@pytest.mark.parametrize("name", ["compare", "_publish_all"])
+def test_a_watch_that_does_not_look_or_publish_is_noticed(
+    tmp_path: Path, sink: str, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(HeadWatch, name, lambda *_: "")
+    with pytest.raises(pytest.fail.Exception):
+        test_a_ledger_behind_a_head_that_is_kept_elsewhere_does_not_charge(tmp_path, sink)
+
+
+def test_a_ledger_that_was_deleted_is_no_fresh_budget(tmp_path: Path, sink: str) -> None:
+    with connected(tmp_path, sink) as session:
+        ask(session, "0.1")
+    shutil.rmtree(tmp_path / "here")
+    (tmp_path / "here").mkdir()
+    with pytest.raises(LedgerIncomplete):
+        connected(tmp_path, sink)
+
+
+def test_a_ledger_whose_sinks_are_silent_does_not_charge(tmp_path: Path, sink: str) -> None:
+    silent = f"file://{tmp_path}/gone/study.head"
+    with pytest.raises(LedgerIncomplete, match=r"No head of the ledger can be read .*folder is not there"):
+        connected(tmp_path, silent)
+    with connected(tmp_path, silent, sink) as session:
+        ask(session, "0.1")
+    with connected(tmp_path, silent, without="the mount is late") as session:
+        ask(session, "0.2")
+        assert session.verify().problems == ()
+    ledger = sf.ledger.Ledger.open(tmp_path / "here" / "l.db")
+    (told,) = [body for each in entries(ledger) if "without_heads" in (body := json.loads(each.body))]
+    assert (told["reason"], told["actor"] != "") == ("the mount is late", True)
+    assert told["without_heads"] == f"{silent}: its folder is not there"
+    ledger.close()
+    with pytest.raises(LedgerIncomplete):
+        connected(tmp_path, silent)
+
+
+def test_the_override_is_none_for_a_ledger_that_is_behind(tmp_path: Path, sink: str) -> None:
+    rolled_back(tmp_path, sink)
+    with pytest.raises(LedgerIncomplete, match="forgets what was spent"):
+        connected(tmp_path, sink, without="let me in")
+
+
+def test_an_accepted_loss_freezes_first_and_then_goes_on(tmp_path: Path, sink: str) -> None:
+    rolled_back(tmp_path, sink)
+    place = tmp_path / "here" / "l.db"
+    assert "kept at file://" in recover(place, reason="the disk died", sinks=[sink_at(sink)])
+    with connected(tmp_path, sink) as session, pytest.raises(AccountFrozen):
+        ask(session, "0.3")
+    with pytest.raises(WrongUse, match="lacks nothing"):
+        recover(place, reason="again", sinks=[sink_at(sink)])
+
+
+def waited(until: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 5
+    while not until() and time.monotonic() < end:
+        time.sleep(0.01)
+    return until()
+
+
+@pytest.mark.parametrize(("steps", "seconds"), [(3, 60.0), (10**6, 0.02)])
+def test_heads_leave_while_the_ledger_is_open(
+    tmp_path: Path, sink: str, monkeypatch: pytest.MonkeyPatch, steps: int, seconds: float
+) -> None:
+    monkeypatch.setattr(head_watch, "STEPS", steps)
+    monkeypatch.setattr(head_watch, "SECONDS", seconds)
+    kept = Path(sink.removeprefix("file://"))
+    with connected(tmp_path, sink) as session:
+        ask(session, "0.1")
+        assert waited(kept.exists)
+        assert Head.from_text(kept.read_text()).chains["study"][0] >= 1
+
+
+def test_a_head_that_is_newer_than_the_ledger_is_never_replaced(
+    tmp_path: Path, sink: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with connected(tmp_path, sink) as session:
+        ask(session, "0.1")
+    newer = Path(sink.removeprefix("file://")).read_text()
+    Path(sink.removeprefix("file://")).unlink()
+    monkeypatch.setattr(head_watch, "STEPS", 1)
+    ledger = opened(tmp_path / "here" / "other.db", dataset="study")
+    ledger.heads.begin([sink_at(sink)])
+    assert waited(Path(sink.removeprefix("file://")).exists)
+    Path(sink.removeprefix("file://")).write_text(newer)
+
+    def charge() -> bool:
+        try:
+            paid(ledger, pure("0.001", str(time.monotonic_ns()), dataset="study"))
+        except LedgerIncomplete:
+            return True
+        return False
+
+    assert waited(charge)
+    ledger.close()
+    assert Path(sink.removeprefix("file://")).read_text() == newer
