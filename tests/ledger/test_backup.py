@@ -203,7 +203,7 @@ def closed_and_copied(tmp_path: Path, signer: Signer) -> Head:
     return backup(tmp_path / "l.db", tmp_path / "copy", signer)
 
 
-def test_a_backup_of_a_closed_ledger_is_no_ledger_by_itself(tmp_path: Path, signer: Signer) -> None:
+def test_a_backup_takes_no_charge_before_restore_has_compared_it(tmp_path: Path, signer: Signer) -> None:
     head = closed_and_copied(tmp_path, signer)
     with pytest.raises(LedgerIncomplete, match="it is a backup, and 'sfumato ledger restore'"):
         Ledger.open(tmp_path / "copy")
@@ -218,4 +218,4 @@ def test_a_backup_that_is_not_marked_would_be_a_second_ledger(
     """The mutant."""
     monkeypatch.setattr(module, "_mark", lambda _: None)
     with pytest.raises(pytest.fail.Exception):
-        test_a_backup_of_a_closed_ledger_is_no_ledger_by_itself(tmp_path, signer)
+        test_a_backup_takes_no_charge_before_restore_has_compared_it(tmp_path, signer)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.ledger.store import open_mark
-from sfumato.ledger.store.open_mark import Found, MarkFile, OpenMark, mark_path, read_mark, shortfall
+from sfumato.ledger.store.open_mark import BACKUP, Found, MarkFile, OpenMark, mark_path, read_mark, shortfall
 
 FOUND = Found("i", "open now", inode=7, entries=10, log=True)
 MARK = OpenMark("i", "now", inode=7, entries=10)
@@ -112,3 +112,8 @@ def test_a_mark_is_on_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(open_mark.Path, "replace", lambda *_: done.append("name"))
     MarkFile(str(tmp_path / "l")).write(MARK)
     assert done == ["sync", "name", "sync"]
+
+
+@pytest.mark.parametrize("mark", [None, MARK, replace(MARK, after=BACKUP)])
+def test_a_backup_is_refused_whatever_lies_beside_it(mark: OpenMark | None) -> None:
+    assert "it is a backup" in shortfall(replace(FOUND, state=BACKUP), mark)
