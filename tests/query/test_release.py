@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from sfumato.engines.stop import ENDLESS, Patience, Stop
 from sfumato.errors import AccountFrozen, Cancelled, EngineFailed, LedgerUnavailable
 from sfumato.ledger import Ledger
 from sfumato.ledger.journal import canonical_json
-from sfumato.ledger.store.base import COMMITTED, FORFEITED, VOIDED
+from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, VOIDED
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.plan.show import canonical
 from sfumato.plan.status import Bounded
@@ -35,6 +36,7 @@ from sfumato.query.pipeline import compile_plan
 from sfumato.query.release import SEMANTICS, Asked, Asker, release
 from sfumato.query.request import price
 from sfumato.query.table import FORMAT
+from sfumato.query.together import Held, together
 from sfumato.sql.lower import understand
 from tests.contracts import corpus
 from tests.contracts.charges import charges
@@ -142,18 +144,18 @@ def test_the_read_finds_its_charge_marked_executing(log: list[str], ledger: Ledg
 
 
 RESERVE, EXECUTE, RUN, COMMIT = (
-    "    charge = reserve()\n",
-    "    ledger.execute(charge)\n",
-    "        exact = read()\n",
-    "    ledger.commit(charge, body, released=",
+    "        charge = reserve(charge)\n",
+    "        ledger.execute(charge)\n",
+    "            exact = read()\n",
+    "            ledger.commit(charge, body, released=",
 )
-START = '    body: bytes | None = None\n    failed = "engine"\n    try:\n'
-REDRAW = "        noise = [each.draw(len(old)) for each, old in zip(fresh.mechanisms, noise, strict=True)]\n"
+START = "        try:\n"
+REDRAW = "            noise = [each.draw(len(old)) for each, old in zip(fresh.mechanisms, noise, strict=True)]\n"
 MUTANTS = {
-    "reads before it reserves": (RESERVE, "    read()\n" + RESERVE),
+    "reads before it reserves": (RESERVE, "        read()\n" + RESERVE),
     "draws after the read": (RUN, RUN + REDRAW),
     "marks executing after the read": (EXECUTE + START + RUN, START + RUN + "    " + EXECUTE),
-    "never commits": (COMMIT, "    dict(released="),
+    "never commits": (COMMIT, "            dict(released="),
     "never marks executing": (EXECUTE, ""),
 }
 
@@ -255,6 +257,90 @@ def test_a_failure_before_the_mark_is_voided(
     assert [row.state for row in charges(ledger)] == [VOIDED]
     assert "run" not in log
     assert ledger.balance("tiny").taken.epsilon == 0
+
+
+STEPS = ("reserve", "execute", "commit")
+ENDS = {"reserve": VOIDED, "execute": FORFEITED, "commit": COMMITTED}
+
+
+def interrupt_after(monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    """Ctrl-C right after a step of the ledger has taken effect."""
+    original: Callable[..., object] = getattr(Ledger, step)
+
+    def call(*values: object, **named: object) -> object:
+        original(*values, **named)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Ledger, step, call)
+
+
+def left_by_an_interruption(
+    log: list[str], ledger: Ledger, monkeypatch: pytest.MonkeyPatch, step: str, *, held: bool = False
+) -> list[str]:
+    """The states of the charges of a question that was interrupted after a step."""
+    asked = Asked.of(planned(), who())
+    requests = {("q", price(epsilon=1)): asked.request()} if held else {}
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, step)
+        with pytest.raises(KeyboardInterrupt), together(ledger, requests) as taken:
+            reserve = partial(taken.reserve, ("q", price(epsilon=1)))
+            release(asked, Recording(log, ledger), ledger, reserve=reserve)
+    return [row.state for row in charges(ledger)]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_an_interruption_between_two_steps_leaves_no_charge_open(
+    log: list[str], ledger: Ledger, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    assert left_by_an_interruption(log, ledger, monkeypatch, step) == [ENDS[step]]
+    # nobody waits for it: the question is asked anew, or its answer is there
+    assert release(Asked.of(planned(), who()), Recording(log, ledger), ledger)
+
+
+@pytest.mark.parametrize("step", ["reserve_all", "execute", "commit"])
+def test_an_interruption_leaves_no_charge_open_that_was_taken_with_others(
+    log: list[str], ledger: Ledger, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    ends = {"reserve_all": VOIDED} | ENDS
+    assert left_by_an_interruption(log, ledger, monkeypatch, step, held=True) == [ends[step]]
+
+
+def test_a_held_charge_that_an_interrupted_caller_did_not_see_is_given_back(
+    log: list[str], ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = Held.reserve
+
+    def unseen(*given: object) -> str:
+        original(*given)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Held, "reserve", unseen)
+    request = Asked.of(planned(), who()).request()
+    name = ("q", price(epsilon=1))
+    with pytest.raises(KeyboardInterrupt), together(ledger, {name: request}) as taken:
+        taken.reserve(name, request)
+    assert [row.state for row in charges(ledger)] == [VOIDED]
+
+
+def test_a_caller_who_closes_nothing_is_noticed(
+    log: list[str], ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Ledger, "abandon", lambda self, charge: None)
+    assert left_by_an_interruption(log, ledger, monkeypatch, "execute") == [EXECUTING]
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda each: type(each).__name__)
+def test_a_ledger_that_fails_after_the_engine_tells_nothing_of_it(
+    log: list[str], ledger: Ledger, monkeypatch: pytest.MonkeyPatch, failure: Exception
+) -> None:
+    def fails(*_: object) -> None:
+        raise LedgerUnavailable("The disk is full.")
+
+    monkeypatch.setattr(Ledger, "forfeit", fails)
+    with pytest.raises(LedgerUnavailable) as caught:
+        release(Asked.of(planned(), who()), Failing(log, ledger, failure), ledger)
+    assert (caught.value.__context__, caught.value.__cause__) == (None, None)
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
 def test_three_failing_reads_freeze_the_analyst(log: list[str], ledger: Ledger) -> None:

@@ -392,8 +392,8 @@ def test_a_stop_before_the_data_is_read_costs_nothing(
         if moment == "after the reservation":
             reserve = Ledger.reserve
 
-            def reserved(self: Ledger, request: object) -> str:
-                charge = reserve(self, request)
+            def reserved(self: Ledger, *given: object) -> str:
+                charge = reserve(self, *given)
                 stop.stop()
                 return charge
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 from sfumato.accounting.profile import Profile
 from sfumato.errors import InvalidDeclaration, shown
 from sfumato.exact.rounding import exp_down, exp_up, log_up
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, DiscreteStaircase, Truncated
+from sfumato.noise import Binomial, DiscreteGaussian, DiscreteLaplace, DiscreteStaircase, Skellam, Truncated
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import (
     AdditiveNoise,
@@ -87,6 +87,8 @@ def _additive(event: AdditiveNoise) -> Profile:
         return Profile.pure(event.cells * math.ceil(event.distance.value / noise.sensitivity) * noise.epsilon)
     if isinstance(noise, Truncated) and isinstance(noise.whole, DiscreteLaplace) and distance.norm is Norm.L1:
         return Profile.pure(distance.value / noise.whole.scale, _cut(noise, event))
+    if isinstance(noise, Skellam | Binomial):
+        raise _no_rule(event, "its loss has no bound, and no proved rho", _ONE_CELL)
     norm = event.distance.norm.value
     raise _no_rule(event, f"{type(noise).__name__} noise has no proved cost under this {norm} bound", _NORMS)
 
@@ -301,6 +303,8 @@ _EVENTS: dict[type, Callable[..., Profile]] = {
 
 
 _NORMS = "Laplace noise takes L1, Gaussian noise L2, the staircase Linf; an Linf bound needs cells."
+
+_ONE_CELL = "Read privacy_curve of one integer (cells=1), as a plan fixed in advance."
 
 
 def _unknown(event: object) -> InvalidDeclaration:

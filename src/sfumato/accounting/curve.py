@@ -26,6 +26,7 @@ from sfumato.accounting.closed import (
     spare_of,
 )
 from sfumato.accounting.dominate import MOST_VARIANCE, FixedPlan
+from sfumato.accounting.log_concave import LogConcave
 from sfumato.accounting.loss import Lattice, delta_at, discretise, epsilon_at, merge, power, widths_at
 from sfumato.accounting.loss.aim import WIDTH, Aim, Part, Split, aim, finer, least_lost, split
 from sfumato.accounting.loss.compose import even_share, folded
@@ -37,7 +38,7 @@ from sfumato.errors import InvalidNumber
 from sfumato.exact.bracket import Bounds, Bracket
 from sfumato.exact.rational import Number, positive
 from sfumato.exact.rounding import float_down, float_up
-from sfumato.noise import DiscreteGaussian
+from sfumato.noise import Binomial, DiscreteGaussian, Skellam
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import (
     AdditiveNoise,
@@ -261,6 +262,8 @@ def _closed(event: Event, width: Number) -> Curve | None:
     shift = _lone_shift(event)
     if shift is not None and isinstance(event, AdditiveNoise) and isinstance(event.noise, DiscreteGaussian):
         return Shifts(event.noise, shift)
+    if isinstance(event, AdditiveNoise) and isinstance(event.noise, Skellam | Binomial) and event.cells == 1:
+        return LogConcave(event.noise, _moved(event))
     if isinstance(event, Shuffled):
         return Reports(event)
     if not isinstance(event, Sampled):
@@ -278,6 +281,11 @@ def _lone_shift(event: Event) -> int | None:
     """By how much the one integer of an event with discrete Gaussian noise can move, if that has no one pair."""
     if not isinstance(event, AdditiveNoise) or not isinstance(event.noise, DiscreteGaussian) or event.cells != 1:
         return None
-    value = math.floor(event.distance.value)
-    shift = {Norm.LINF: value, Norm.L1: 0, Norm.L2: math.isqrt(value)}[event.distance.norm]
+    shift = 0 if event.distance.norm is Norm.L1 else _moved(event)
     return shift if shift > 1 or (shift and event.noise.sigma_squared > MOST_VARIANCE) else None
+
+
+def _moved(event: AdditiveNoise) -> int:
+    """By how much one integer can move; an L2 distance is squared."""
+    value = math.floor(event.distance.value)
+    return math.isqrt(value) if event.distance.norm is Norm.L2 else value

@@ -48,7 +48,7 @@ from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
 
 LEASE = timedelta(hours=1)
-EXCHANGED = "exchanged"
+EXCHANGED, INTERRUPTED = "exchanged", "interrupted"
 
 
 class Ledger(Answers):
@@ -155,8 +155,10 @@ class Ledger(Answers):
         rows = self._store.read(lambda rows: {row.id: row for row in rows.accounts()})
         return readable(lambda: [standing_of(lineage_of(each), rows.get) for each in rows])
 
-    def reserve(self, request: Request) -> str:
+    def reserve(self, request: Request, charge_id: str = "") -> str:
         """Takes the cost of a request from every account of its path; the id of the charge.
+
+        ``charge_id`` is a fresh ``token()`` by which a caller who is interrupted can ``abandon`` it.
 
         Raises:
             BudgetExceeded: an account does not admit it; names what is left.
@@ -164,15 +166,16 @@ class Ledger(Answers):
             InProgress: the same question is being answered, or has just been; ask again.
             KeyUsed: the idempotency key is bound to something else.
         """
-        return self.reserve_all([request])[0]
+        return self.reserve_all([request], [charge_id or token()])[0]
 
-    def reserve_all(self, requests: Sequence[Request]) -> list[str]:
+    def reserve_all(self, requests: Sequence[Request], charge_ids: Sequence[str] = ()) -> list[str]:
         """Takes the costs of several requests together, or none of them; the ids of the charges.
 
         Raises:
             As ``reserve``, and then nothing was taken; what a refusal names as the cost is the sum.
         """
-        ready = [(Ready.of(each), token()) for each in requests]
+        names = charge_ids or [token() for _ in requests]
+        ready = [(Ready.of(each), name) for each, name in zip(requests, names, strict=True)]
         root = ready[0][0].dataset
 
         def unit(rows: Rows) -> list[str]:
@@ -190,16 +193,16 @@ class Ledger(Answers):
                 self._tally.give_back(root, counts)
                 raise
 
-    def exchange(self, charge_id: str, request: Request) -> str:
+    def exchange(self, charge_id: str, request: Request, new_id: str = "") -> str:
         """Voids a reserved charge and takes the cost of a request, in one unit; the id of the new charge.
 
-        What costs no more than the voided charge, in epsilon, rho and delta, finds room for it.
+        ``new_id`` is as in ``reserve``. What costs no more than the voided charge, in epsilon, rho and delta, finds room for it.
 
         Raises:
             As ``reserve``; then the charge stays as it was.
             LeaseExpired: the charge was voided meanwhile.
         """
-        ready, other = Ready.of(request), token()
+        ready, other = Ready.of(request), new_id or token()
 
         def unit(rows: Rows) -> str:
             books, row = self._at(rows, charge_id, RESERVED, VOIDED)
@@ -265,6 +268,22 @@ class Ledger(Answers):
         def unit(rows: Rows) -> None:
             books, row = self._at(rows, charge_id, RESERVED, VOIDED)
             void(rows, books, row, "")
+
+        self._write(unit)
+
+    def abandon(self, charge_id: str) -> None:
+        """Ends a charge, whatever of it has taken effect: voided if reserved, forfeited if executing, else nothing."""
+
+        def unit(rows: Rows) -> None:
+            found = rows.charge(charge_id)
+            if found is None:
+                return
+            books = Books(rows, found.account, lambda: rows.charge(charge_id))
+            row = rows.charge(charge_id) or found
+            if row.state == RESERVED:
+                void(rows, books, row, "")
+            elif row.state == EXECUTING:
+                forfeit(rows, books, row, INTERRUPTED)
 
         self._write(unit)
 

@@ -15,7 +15,7 @@ from typing import TypeAlias, TypeVar
 
 from sfumato.engines.base import Codes, Engine, Exact
 from sfumato.engines.stop import ENDLESS, Patience
-from sfumato.errors import Cancelled, EngineFailed, InProgress
+from sfumato.errors import Cancelled, EngineFailed, InProgress, LedgerError, Refused, WrongUse
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.request import Keys, Request
 from sfumato.ledger.spend import Ledger
@@ -218,11 +218,11 @@ def release(
     *,
     key: str = "",
     patience: Patience = ENDLESS,
-    reserve: Callable[[Request], str] | None = None,
+    reserve: Callable[[Request, str], str] | None = None,
 ) -> bytes:
     """The stored answer to a planned question, charged once.
 
-    ``reserve`` takes the cost, where it is not ``ledger.reserve``. Nobody waits for a stored
+    ``reserve`` takes the cost, where it is not ``ledger.reserve``, given the id of a new charge. Nobody waits for a stored
     answer; who asks what is being answered waits for it, here and in other processes.
 
     Guarantees:
@@ -266,7 +266,7 @@ def _once(
     ledger: Ledger,
     request: Request,
     patience: Patience,
-    reserve: Callable[[Request], str],
+    reserve: Callable[[Request, str], str],
 ) -> bytes:
     """The stored answer, or a new one; nobody else asks the same here meanwhile.
 
@@ -288,7 +288,7 @@ def _new(
     ledger: Ledger,
     request: Request,
     patience: Patience,
-    reserve: Callable[[Request], str],
+    reserve: Callable[[Request, str], str],
 ) -> bytes:
     """The answer to a question that has none yet."""
     fresh = asked.planned.fresh
@@ -308,36 +308,38 @@ def _charged(
     fresh: Planned,
     read: Callable[[], Exact],
     ledger: Ledger,
-    reserve: Callable[[], str],
+    reserve: Callable[[str], str],
     patience: Patience,
 ) -> bytes:
     """Reserve, draw, execute, read, commit: in this order. ``fresh`` is what of the question is new."""
-    charge = reserve()
+    # its id is known before it is taken: an interrupted caller does not see what it was given
+    charge, body, failed = token(), None, "engine"
     try:
+        charge = reserve(charge)
         noise = drawn_before(fresh)
         patience.require()
-    except BaseException:
-        ledger.void(charge)
-        raise
-    ledger.execute(charge)
-    body: bytes | None = None
-    failed = "engine"
-    try:
-        exact = read()
-        groups, parts = noisy(fresh, exact, noise)
-        body = _body(charge, asked, groups, parts)
-        del exact
-    except Exception as failure:
-        failed = "cancelled" if isinstance(failure, Cancelled) else "engine"
+        ledger.execute(charge)
+        try:
+            exact = read()
+            groups, parts = noisy(fresh, exact, noise)
+            body = _body(charge, asked, groups, parts)
+            del exact
+        except Exception as failure:
+            failed = "cancelled" if isinstance(failure, Cancelled) else "engine"
+        # outside that handler: no error from here on has one beside it whose text could quote a value
+        if body is not None:
+            ledger.commit(charge, body, released=asked.new)
+            return body
         ledger.forfeit(charge, failed)
-    except BaseException:
-        ledger.forfeit(charge, "interrupted")
+    except (Refused, WrongUse, InProgress):
+        # nothing was taken
         raise
-    if body is None:
-        # raised outside the handler: whatever it was, its text could quote a value
-        raise Cancelled(paid=True) if failed == "cancelled" else EngineFailed()
-    ledger.commit(charge, body, released=asked.new)
-    return body
+    except BaseException:
+        with suppress(LedgerError):
+            # it is closed when its lease ends, or at the next opening
+            ledger.abandon(charge)
+        raise
+    raise Cancelled(paid=True) if failed == "cancelled" else EngineFailed()
 
 
 def _body(charge: str, asked: Asked, groups: Sequence[Codes], released: Sequence[Released]) -> bytes:

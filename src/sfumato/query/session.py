@@ -346,7 +346,7 @@ class Session:
         *,
         recalled: bool,
         patience: Patience = ENDLESS,
-        reserve: Callable[[Request], str] | None = None,
+        reserve: Callable[[Request, str], str] | None = None,
     ) -> Answer:
         """The answer to a planned question; ``recalled``: it was there before."""
         body = release(asked, self._engine, self._ledger, key=key, patience=patience, reserve=reserve)

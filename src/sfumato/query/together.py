@@ -6,10 +6,11 @@ from contextlib import contextmanager, suppress
 from fractions import Fraction
 from typing import TypeAlias
 
-from sfumato.errors import LedgerError
+from sfumato.errors import InProgress, LedgerError, Refused, WrongUse
 from sfumato.ledger.request import Request
 from sfumato.ledger.spend import Ledger
 from sfumato.noise import DiscreteGaussian
+from sfumato.noise.entropy import token
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import AdditiveNoise, ApproxEvent, Composed, Event, PureEvent
 from sfumato.privacy.unit import Relation
@@ -25,23 +26,45 @@ class Held:
     def __init__(self, ledger: Ledger, charges: Mapping[Name, tuple[str, Request]]) -> None:
         self._ledger = ledger
         self._charges = dict(charges)
+        self._used: list[str] = []
 
-    def reserve(self, name: Name, request: Request) -> str:
+    def take(self) -> None:
+        """Reserves all of them in one unit of work.
+
+        Raises:
+            As ``Ledger.reserve_all``; then nothing was taken.
+        """
+        if not self._charges:
+            return
+        try:
+            held = self._charges.values()
+            self._ledger.reserve_all([request for _, request in held], [charge for charge, _ in held])
+        except (Refused, WrongUse, InProgress):
+            self._charges.clear()
+            raise
+
+    def reserve(self, name: Name, request: Request, charge_id: str = "") -> str:
         """The charge of a request: the one held for its step, exchanged where it is for another request.
+
+        ``charge_id`` is the id of a new charge, as in ``Ledger.reserve``.
 
         Raises:
             As ``Ledger.reserve``; then the charge is still held.
         """
         if name not in self._charges:
-            return self._ledger.reserve(request)
+            return self._ledger.reserve(request, charge_id)
         charge, held = self._charges[name]
-        taken = charge if held == request else self._ledger.exchange(charge, request)
+        taken = charge if held == request else self._ledger.exchange(charge, request, charge_id)
+        self._used.append(taken)
         del self._charges[name]
         return taken
 
-    def give_back(self) -> None:
-        """Voids what was not used: nothing was read for it."""
-        for charge, _ in self._charges.values():
+    def give_back(self, *, interrupted: bool = False) -> None:
+        """Voids what was not used: nothing was read for it.
+
+        A caller who was ``interrupted`` may not have seen what it was given.
+        """
+        for charge in [charge for charge, _ in self._charges.values()] + self._used * interrupted:
             with suppress(LedgerError):
                 # it is voided when its lease ends, or at the next opening
                 self._ledger.void(charge)
@@ -59,13 +82,17 @@ def together(ledger: Ledger, requests: Mapping[Name, Request]) -> Iterator[Held]
     Raises:
         As ``Ledger.reserve_all``; then nothing was taken.
     """
-    charges = ledger.reserve_all(list(requests.values())) if requests else []
-    named = zip(requests.items(), charges, strict=True)
-    held = Held(ledger, {name: (charge, request) for (name, request), charge in named})
+    held = Held(ledger, {name: (token(), request) for name, request in requests.items()})
+    interrupted = True
     try:
+        held.take()
         yield held
+        interrupted = False
+    except Exception:
+        interrupted = False
+        raise
     finally:
-        held.give_back()
+        held.give_back(interrupted=interrupted)
 
 
 def ceiling(price: Price, norm: Norm, relation: Relation) -> Event:
