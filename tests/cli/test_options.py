@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from sfumato.cli.options import as_json, asked, emit, priced, require_outputs
+from sfumato.cli.options import as_json, asked, emit, priced, require_folders, require_outputs
 from sfumato.errors import WrongUse
 from sfumato.query.answer import Answer
 from sfumato.query.request import OnAverage
@@ -151,3 +151,10 @@ def test_a_head_does_not_replace_its_key(shell: Shell) -> None:
     ran = shell.run("ledger", "head", "--output", "./my.key", "--key", "my.key")
     assert (ran.code, "is the key that signs" in ran.err) == (2, True)
     assert (shell.folder / "my.key").read_bytes() == kept
+
+
+@pytest.mark.parametrize("scheme", ["PostgreSQL", " postgresql", "postgresql+psycopg"])
+def test_a_refused_output_quotes_no_password(scheme: str) -> None:
+    with pytest.raises(WrongUse) as refused:
+        require_folders(f"{scheme}://ada:secretpw@host/x")
+    assert "secretpw" not in str(refused.value)

@@ -78,3 +78,30 @@ def test_a_lane_is_given_back_after_a_failure() -> None:
         raise ValueError
     with lanes.take() as lane:
         assert lane == "a"
+
+
+def test_closed_lanes_are_given_to_nobody_and_nobody_waits_for_them() -> None:
+    lanes = Lanes(["a"])
+    lanes.close()
+    with pytest.raises(Cancelled), lanes.take():
+        pytest.fail("it is taken")
+    with pytest.raises(Cancelled) as cancelled:
+        lanes.wait()
+    assert not cancelled.value.paid
+
+
+def test_a_lane_is_given_back_by_a_caller_interrupted_as_it_gets_it() -> None:
+    lanes = Lanes(["a"])
+
+    class Interrupting(threading.Condition):
+        """Ctrl-C as the lock is let go, with a lane taken."""
+
+        def __exit__(self, *values: object) -> None:
+            super().__exit__(*values)
+            lanes._changed = threading.Condition()
+            raise KeyboardInterrupt
+
+    lanes._changed = Interrupting()
+    with pytest.raises(KeyboardInterrupt), lanes.take():
+        pytest.fail("it is interrupted")
+    assert lanes._free == ["a"]

@@ -76,3 +76,17 @@ def test_a_time_limit_is_a_number_of_seconds(seconds: object) -> None:
 def test_only_a_stop_stops() -> None:
     with pytest.raises(WrongUse, match=r"sf\.Stop"):
         Patience(stop=threading.Event())
+
+
+def test_a_stop_from_a_signal_of_the_thread_that_asks_is_no_deadlock() -> None:
+    stop = Stop()
+
+    def ask() -> None:
+        # a signal comes while its thread begins to listen
+        with stop._lock:
+            stop.stop()
+
+    asker = threading.Thread(target=ask, daemon=True)
+    asker.start()
+    asker.join(5)
+    assert not asker.is_alive()

@@ -207,3 +207,20 @@ def test_a_ledger_whose_answer_is_missing_is_not_exported(ledger: Ledger) -> Non
     store._connection.execute("DELETE FROM answer")
     with pytest.raises(LedgerCorrupt, match="is missing"):
         archive(ledger)
+
+
+def test_an_archive_that_is_nested_too_deeply_is_refused(ledger: Ledger, tmp_path: Path) -> None:
+    title, *rest = archive(ledger)
+    entry = json.loads(rest[0])
+    entry["entry"][4] = "[" * 100_000
+    for at, second in enumerate(("[" * 100_000, json.dumps(entry))):
+        with pytest.raises(LedgerCorrupt, match="Line 2 of the archive cannot be read"):
+            load(SQLite(tmp_path / f"{at}.db"), [title, second, *rest[1:]])
+
+
+@pytest.mark.parametrize("version", ["true", "1.0", "2.0", '"2"', "[" * 100_000])
+def test_a_format_is_a_whole_number(ledger: Ledger, tmp_path: Path, version: str) -> None:
+    """``true`` and 1.0 equal 1 in Python, and are not format 1."""
+    _, *rest = archive(ledger)
+    with pytest.raises(WrongUse, match="no archive"):
+        load(SQLite(tmp_path / "copy.db"), [f'{{"sfumato-archive":{version}}}', *rest], [sealed(ledger)])

@@ -193,3 +193,29 @@ def test_no_file_and_no_folder_are_said_so(tmp_path: Path, signer: Signer) -> No
         backup(tmp_path / "nothing", tmp_path / "copy", signer)
     with pytest.raises(WrongUse, match="No file"):
         restore(tmp_path / "copy", tmp_path / "l.db", [])
+
+
+def closed_and_copied(tmp_path: Path, signer: Signer) -> Head:
+    """The head of a backup of a ledger that was closed."""
+    ledger = Ledger.open(tmp_path / "l.db")
+    ledger.adopt(contract(Budget(1)), Budget(1))
+    ledger.close()
+    return backup(tmp_path / "l.db", tmp_path / "copy", signer)
+
+
+def test_a_backup_of_a_closed_ledger_is_no_ledger_by_itself(tmp_path: Path, signer: Signer) -> None:
+    head = closed_and_copied(tmp_path, signer)
+    with pytest.raises(LedgerIncomplete, match="it is a backup, and 'sfumato ledger restore'"):
+        Ledger.open(tmp_path / "copy")
+    back = restored(tmp_path, tmp_path / "copy", [head])
+    paid(back, pure("0.01", "two"))
+    back.close()
+
+
+def test_a_backup_that_is_not_marked_would_be_a_second_ledger(
+    tmp_path: Path, signer: Signer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mutant."""
+    monkeypatch.setattr(module, "_mark", lambda _: None)
+    with pytest.raises(pytest.fail.Exception):
+        test_a_backup_of_a_closed_ledger_is_no_ledger_by_itself(tmp_path, signer)

@@ -11,7 +11,7 @@ from sfumato.errors import LedgerCorrupt, LedgerError, LedgerMoved, LedgerUnavai
 from sfumato.ledger import Ledger, verify
 from sfumato.ledger import migrate as room
 from sfumato.ledger.migrate import migrate
-from sfumato.ledger.store.base import Store
+from sfumato.ledger.store.base import SUCCEEDED_BY, Store
 from sfumato.ledger.store.open import open_store
 from sfumato.privacy import Budget
 from tests.contracts.charges import contract, entries, in_state, opened, paid, pure
@@ -67,6 +67,10 @@ def test_a_ledger_moves_back_as_a_new_one(source: Path, tmp_path: Path) -> None:
 
 class Killed(BaseException):
     """The process dies here."""
+
+
+def die(*_: object) -> None:
+    raise Killed
 
 
 def dying(at: int) -> Callable[..., Store]:
@@ -164,3 +168,39 @@ def test_an_empty_ledger_moves_too(tmp_path: Path) -> None:
     assert migrate(tmp_path / "empty.db", tmp_path / "target.db") == 0
     with pytest.raises(LedgerMoved):
         Ledger.open(tmp_path / "empty.db")
+
+
+@pytest.mark.parametrize("fate", ["renamed", "replaced by an empty one", "lost before it was filled"])
+def test_a_source_whose_successor_was_lost_or_renamed_fills_no_second_one(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fate: str
+) -> None:
+    target = tmp_path / "target.db"
+    if fate == "lost before it was filled":
+        with monkeypatch.context() as patch, pytest.raises(Killed):
+            patch.setattr(room, "_arrive", die)
+            migrate(source, target)
+    else:
+        migrate(source, target)
+    for each in list(tmp_path.glob("target.db*")):
+        each.rename(tmp_path / each.name.replace("target", "renamed"))
+    if fate == "replaced by an empty one":
+        Ledger.open(target).close()
+    with pytest.raises(LedgerMoved, match="is not that ledger"):
+        migrate(source, target)
+    assert not live(target)
+
+
+def test_without_the_successors_identity_two_ledgers_would_charge(source: Path, tmp_path: Path) -> None:
+    """The mutant: a source that takes any ledger at the place for its successor."""
+    target = tmp_path / "target.db"
+    migrate(source, target)
+    for each in list(tmp_path.glob("target.db*")):
+        each.rename(tmp_path / each.name.replace("target", "renamed"))
+    fresh = open_store(target)
+    fresh.close()
+    store = open_store(source)
+    store.write(lambda rows: rows.put_about(SUCCEEDED_BY, fresh.identity))
+    store.close()
+    migrate(source, target)
+    assert live(target)
+    assert live(tmp_path / "renamed.db")

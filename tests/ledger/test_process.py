@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A ledger file is opened once in a process, however many sessions there are."""
 
+import os
 import threading
 from pathlib import Path
 
 import pytest
 
 from sfumato.errors import LedgerBusy, LedgerError
-from sfumato.ledger import Ledger
+from sfumato.ledger import Ledger, process
 from sfumato.ledger.process import borrow, give_back
 
 
@@ -79,3 +80,12 @@ def test_many_threads_open_it_once(tmp_path: Path) -> None:
         assert is_open(each)
         give_back(each)
     assert not is_open(found[0])
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_fork_does_not_wait_for_a_thread_that_it_does_not_have() -> None:
+    with process._GUARD:
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if process._GUARD.acquire(timeout=1) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

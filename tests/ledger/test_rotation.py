@@ -74,3 +74,8 @@ def test_a_rotation_that_is_killed_leaves_a_key_and_is_run_again(
 def test_no_key_is_no_rotation(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="No key"):
         rotate(tmp_path / "key", "a ledger", tmp_path / "handover")
+
+
+def test_a_handover_that_is_nested_too_deeply_is_none() -> None:
+    with pytest.raises(LedgerCorrupt, match="no handover"):
+        Handover.from_text("[" * 100_000)

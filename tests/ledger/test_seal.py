@@ -167,3 +167,8 @@ def test_a_key_may_lie_elsewhere_or_come_from_a_function(tmp_path: Path) -> None
 def test_a_function_that_gives_no_key_is_said_so() -> None:
     with pytest.raises(WrongUse, match="What the function gives"):
         Signer(lambda: b"none")
+
+
+def test_a_head_that_is_nested_too_deeply_is_none() -> None:
+    with pytest.raises(LedgerCorrupt, match="no head"):
+        Head.from_text("[" * 100_000)

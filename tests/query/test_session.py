@@ -367,6 +367,32 @@ def test_a_stop_from_another_thread_interrupts_what_runs(tmp_path: Path, monkeyp
         assert time.monotonic() - began < 30
 
 
+def test_a_session_that_closes_leaves_no_charge_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(duckdb_room, "statements", lambda *_: (Statement(ENDLESS, (0,)),))
+    asking, running, ends = session(tmp_path, budget=(1, 0)), threading.Event(), []
+    rows, spill = duckdb_room._rows, Path(asking._engine._spill)
+
+    def began(connection: duckdb.DuckDBPyConnection, statement: str) -> object:
+        running.set()
+        return rows(connection, statement)
+
+    def ask() -> None:
+        try:
+            asking.query(COUNT, epsilon="0.1")
+        except Cancelled as cancelled:
+            ends.append(cancelled.paid)
+
+    monkeypatch.setattr(duckdb_room, "_rows", began)
+    asker = threading.Thread(target=ask, daemon=True)
+    asker.start()
+    assert running.wait(10)
+    asking.close()
+    asker.join(10)
+    assert (ends, spill.exists()) == ([True], False)
+    with session(tmp_path, budget=(1, 0)) as again:
+        assert [(row.state, row.reason) for row in charges(again._ledger)] == [("forfeited", "cancelled")]
+
+
 def test_a_time_limit_interrupts_what_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with session(tmp_path, budget=(1, 0)) as asking:
         # whatever is asked once takes longer

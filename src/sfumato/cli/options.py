@@ -14,8 +14,9 @@ import click
 
 from sfumato.engines.files import is_same
 from sfumato.engines.sources import holds
-from sfumato.errors import InvalidNumber, WrongUse
+from sfumato.errors import InvalidNumber, WrongUse, shown
 from sfumato.exact.rational import Number, to_fraction
+from sfumato.metadata.server import is_address
 from sfumato.privacy.event import Json
 from sfumato.query.answer import Answer
 from sfumato.query.load import Declarations, read_declarations
@@ -89,8 +90,10 @@ def require_folders(*paths: str | None) -> None:
     for path in paths:
         if path == "":
             raise WrongUse("An output without a name.", allowed="the path of a file")
+        if path is not None and is_address(path):
+            raise WrongUse("An output that is written as an address.", allowed="the path of a file")
         if path is not None and not Path(path).absolute().parent.is_dir():
-            raise WrongUse(f"No folder for {path!r}.", remedy="Make the folder first; nothing was charged.")
+            raise WrongUse(f"No folder for {shown(path)}.", remedy="Make the folder first; nothing was charged.")
 
 
 def require_outputs(config: str, *paths: str | None) -> None:

@@ -14,7 +14,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -113,10 +113,19 @@ class DuckDB:
     def close(self) -> None:
         """Drops the connection and everything it spilled."""
         if os.getpid() == self._process:
-            for lane in self._lanes.all:
-                lane.close()
-            self._connection.close()
-            self._drop_spill()
+            try:
+                with suppress(duckdb.Error):
+                    for lane in self._lanes.all:
+                        lane.close()
+                    self._connection.close()
+            finally:
+                self._drop_spill()
+
+    def interrupt(self) -> None:
+        """Ends what runs, and lets nothing begin: the engine is about to close."""
+        self._lanes.close()
+        for lane in self._lanes.all:
+            lane.connection.interrupt()
 
     def read_through(self, tables: Mapping[str, Table]) -> None:
         """Reads every declared column once: a damaged page or text shows here, to the owner.
@@ -231,7 +240,8 @@ class DuckDB:
             with self._lanes.take(patience) as lane:
                 return self._fetched(lane, partial(fetch, lane.connection), texts, asked or {}, patience)
         except (duckdb.Error, MemoryError, OSError, RuntimeError) as failure:
-            cancelled = isinstance(failure, duckdb.InterruptException | ServerFailed) and patience.is_over
+            ended = patience.is_over or self._lanes.closed
+            cancelled = isinstance(failure, duckdb.InterruptException | ServerFailed) and ended
             # DuckDB swallows the signal of Ctrl-C and raises this for it
             stopped = type(failure) is RuntimeError and str(failure) == "Query interrupted"
             if not (stopped or cancelled):

@@ -28,6 +28,13 @@ class Lanes(Generic[T]):
         self.all = tuple(lanes)
         self._free = list(lanes)
         self._changed = threading.Condition()
+        self.closed = False
+
+    def close(self) -> None:
+        """Nobody waits for a lane any more, or is given one."""
+        with self._changed:
+            self.closed = True
+            self._changed.notify_all()
 
     def wait(self, patience: Patience = ENDLESS) -> None:
         """Returns once a lane is free; it is not taken.
@@ -36,7 +43,9 @@ class Lanes(Generic[T]):
             Cancelled: the caller waits no longer; nothing was charged.
         """
         with self._changed:
-            while not self._free:
+            while self.closed or not self._free:
+                if self.closed:
+                    raise Cancelled(paid=False)
                 patience.require()
                 self._changed.wait(None if patience.is_endless else _LOOK)
 
@@ -47,15 +56,17 @@ class Lanes(Generic[T]):
         Raises:
             Cancelled: the caller waits no longer; what it asks for is charged already.
         """
-        with self._changed:
-            while not self._free:
-                if patience.is_over:
-                    raise Cancelled(paid=True)
-                self._changed.wait(None if patience.is_endless else _LOOK)
-            lane = self._free.pop()
+        # a caller may be interrupted at any moment: a lane is given back wherever that is
+        taken: list[T] = []
         try:
-            yield lane
+            with self._changed:
+                while self.closed or not self._free:
+                    if self.closed or patience.is_over:
+                        raise Cancelled(paid=True)
+                    self._changed.wait(None if patience.is_endless else _LOOK)
+                taken.append(self._free.pop())
+            yield taken[0]
         finally:
             with self._changed:
-                self._free.append(lane)
+                self._free += taken
                 self._changed.notify_all()

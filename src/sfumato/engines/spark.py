@@ -215,6 +215,10 @@ class SparkEngine:
             # an application that is gone has no views
             _OWNER.warning("Spark did not close: %s", type(failure).__name__)
 
+    def interrupt(self) -> None:
+        """Lets nothing begin: the engine is about to close, and waits for what runs."""
+        self._lane.close()
+
     def statement(self, plan: Bounded) -> str:
         """The SQL of a plan as the declarations alone make it: the same on any data (RULES 22)."""
         return ";\n\n".join(each.sql for each in _statements(plan, self._declared, "<sampling key>"))
@@ -287,7 +291,7 @@ class SparkEngine:
                 self._session.sparkContext.setLogLevel("OFF")
                 return [fetch(self._session.sql(each)) for each in texts]
         except Exception as failure:
-            cancelled = patience.is_over
+            cancelled = patience.is_over or isinstance(failure, Cancelled)
             if not cancelled:
                 _OWNER.error("the engine failed: %s", type(failure).__name__)
         if cancelled:

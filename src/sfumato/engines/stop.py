@@ -26,7 +26,8 @@ class Stop:
 
     def __init__(self) -> None:
         self._event = threading.Event()
-        self._lock = threading.Lock()
+        # it can be taken twice: a signal's handler may stop what its own thread is asking
+        self._lock = threading.RLock()
         self._calls: list[Callable[[], object]] = []
 
     @property

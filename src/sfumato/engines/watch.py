@@ -99,11 +99,11 @@ class Watcher:
                 rest = weakref.ref(self), pause, self._wake
                 self._thread = threading.Thread(target=_stay, args=rest, daemon=True)
                 self._thread.start()
-        if not patience.is_endless:
-            # who sleeps knows of the owner's limit only
-            self._wake.set()
         try:
             with patience.calling(self._wake.set):
+                if not patience.is_endless:
+                    # who sleeps knows of the owner's limit only; a stop before this is seen now, one after it calls
+                    self._wake.set()
                 yield watch
         finally:
             with self._lock:

@@ -163,7 +163,7 @@ def fill(rows: Rows, archive: Iterable[str]) -> Filled:
                 replay.apply(entry)
                 writing.apply(entry, json.loads(entry.body), answer)
                 filled.entries += 1
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise LedgerCorrupt(f"Line {number} of the archive cannot be read ({type(error).__name__}).") from None
     for row in replay.rows():
         rows.put_account(row)
@@ -178,7 +178,7 @@ def fill(rows: Rows, archive: Iterable[str]) -> Filled:
 
 def _fill(rows: Rows, archive: Iterator[str]) -> Filled:
     version = _form(next(archive, "{}")).get("sfumato-archive")
-    if version not in (_UNCLOSED, _FORMAT):
+    if type(version) is not int or version not in (_UNCLOSED, _FORMAT):
         raise WrongUse(
             "This is no archive of a ledger.", allowed=f"what 'sfumato ledger export' wrote, format {_FORMAT}"
         )
@@ -217,7 +217,7 @@ def _strangers(filled: Filled, heads: Sequence[Head], rows: Rows) -> Iterator[st
 def _form(line: str) -> dict[str, Any]:
     try:
         form = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         form = None
     return form if isinstance(form, dict) else {}
 

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import apsw
+
 from sfumato.errors import LedgerCorrupt, LedgerIncomplete, LedgerUnavailable, WrongUse, shown
 from sfumato.ledger.archive import history, transfer
 from sfumato.ledger.seal import Head, Signer, write_durably
@@ -19,7 +21,7 @@ from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import LOSS, Rows, Store
 from sfumato.ledger.store.hot_copy import hot_copy
 from sfumato.ledger.store.open import open_store
-from sfumato.ledger.store.open_mark import sync_folder
+from sfumato.ledger.store.open_mark import BACKUP, sync_folder
 from sfumato.ledger.store.sqlite import SQLite
 from sfumato.ledger.store.sqlite_file import place_of
 from sfumato.ledger.store.sqlite_reader import SQLiteReader
@@ -34,6 +36,9 @@ _LOST = "restored from a backup that may lack charges; whoever thaws it has deci
 def backup(place: str | Path, target: str | Path, signer: Signer) -> Head:
     """Writes all that a ledger holds now into one file, while it is in use; the head beside it.
 
+    Guarantees:
+        a backup takes no charge before ``restore`` has compared it
+
     Raises:
         LedgerMissing, LedgerUnavailable: there is none, or it cannot be read or the file not be written.
         LedgerCorrupt: what was read does not verify; nothing is left of it.
@@ -41,6 +46,7 @@ def backup(place: str | Path, target: str | Path, signer: Signer) -> Head:
     fresh = f"{target}.new"
     try:
         identity = _copied(place, fresh)
+        _mark(fresh)
         with _reading(fresh) as copy:
             _require_sound(copy)
             head = copy.read(lambda rows: signer.sign(identity, rows))
@@ -120,6 +126,15 @@ def _copied(place: str | Path, fresh: str) -> str:
     finally:
         source.close()
     return source.identity
+
+
+def _mark(copy: str) -> None:
+    """Notes in a copy that it is a backup."""
+    connection = apsw.Connection(copy, flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        connection.execute("INSERT OR REPLACE INTO meta VALUES ('opening', ?)", (BACKUP,))
+    finally:
+        connection.close()
 
 
 def _restore_to_server(source: str, place: str, lacking: Sequence[str]) -> None:

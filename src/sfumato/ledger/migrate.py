@@ -2,7 +2,8 @@
 """A ledger moves to another place, and only one of the two ever charges.
 
 1. The target is made, empty, and notes that it is being filled: nobody can open it.
-2. One unit of work in the source freezes every dataset and notes the successor, for good.
+2. One unit of work in the source freezes every dataset and notes the successor's place and
+   identity, for good: no other ledger is ever filled from it, even if the successor is lost.
 3. One unit of work in the target writes everything, verifies it, thaws what was not frozen
    before, and takes the note away.
 
@@ -12,12 +13,12 @@ Killed after any step, at most one of them charges; the same call again does wha
 import json
 from pathlib import Path
 
-from sfumato.errors import LedgerBusy, LedgerCorrupt
+from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerMissing, LedgerMoved, shown
 from sfumato.ledger.archive import begin_filling, fill, history, require_empty
 from sfumato.ledger.books import Books
 from sfumato.ledger.liveness import moved, moved_reason
 from sfumato.ledger.spend import Ledger
-from sfumato.ledger.store.base import PREDECESSOR, SUCCESSOR, UNFINISHED, Rows, Store
+from sfumato.ledger.store.base import PREDECESSOR, SUCCEEDED_BY, SUCCESSOR, UNFINISHED, Rows, Store
 from sfumato.ledger.store.open import open_store
 from sfumato.ledger.verify import check, verify
 
@@ -31,16 +32,17 @@ def migrate(source: str | Path, target: str | Path) -> int:
     Guarantees:
         a source and its target never both charge
         a migration that was killed is finished by the next
+        a source whose successor was lost or renamed fills no second one
 
     Raises:
         WrongUse: the target holds another ledger.
-        LedgerMoved: the source has moved elsewhere.
+        LedgerMoved: the source has moved elsewhere, or its successor is no longer at the target.
         LedgerBusy: charges are under way in the source.
         LedgerCorrupt: the source does not verify; nothing was changed in it.
     """
     leaving = open_store(source, create=False)
     try:
-        arriving = open_store(target)
+        arriving = _target(leaving, target)
         try:
             return _moved(leaving, arriving)
         finally:
@@ -49,10 +51,30 @@ def migrate(source: str | Path, target: str | Path) -> int:
         leaving.close()
 
 
+def _target(source: Store, place: str | Path) -> Store:
+    """The store to fill; of a source that has moved already, only one that is there."""
+    successor = source.read(lambda rows: rows.about(SUCCESSOR))
+    try:
+        return open_store(place, create=not successor)
+    except LedgerMissing:
+        raise _not_the_successor(source, successor, place) from None
+
+
+def _not_the_successor(source: Store, successor: str, place: str | Path) -> LedgerMoved:
+    return LedgerMoved(
+        f"The ledger {source.place!r} has moved to {successor!r}, and at {shown(str(place))} is not that ledger.",
+        remedy="Open the successor where it lies now, or restore its newest backup. If all are lost: "
+        "'sfumato ledger export' and 'import' make a ledger of this one; its datasets stay frozen until "
+        "the owner thaws them.",
+    )
+
+
 def _moved(source: Store, target: Store) -> int:
     successor = source.read(lambda rows: rows.about(SUCCESSOR))
     if successor not in ("", target.place):
         raise moved(source.place, successor)
+    if successor and source.read(lambda rows: rows.about(SUCCEEDED_BY)) != target.identity:
+        raise _not_the_successor(source, successor, target.place)
     if not (successor and target.read(lambda rows: rows.about(PREDECESSOR)) == source.identity):
         if not successor:
             _leave(source, target)
@@ -88,6 +110,7 @@ def _leave(source: Store, target: Store) -> None:
             books.note("move", {"account": root, "to": target.place, "frozen": before, "reason": reason})
             books.save()
         rows.put_about(SUCCESSOR, target.place)
+        rows.put_about(SUCCEEDED_BY, target.identity)
 
     source.write(unit)
     source.checkpoint()

@@ -86,7 +86,7 @@ class Known:
             return {}
         try:
             form = json.loads(self.path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             raise self._unreadable() from None
         if not isinstance(form, dict):
             raise self._unreadable()

@@ -17,6 +17,15 @@ _GUARD = threading.Lock()
 _OPEN: dict[tuple[int, int, int], tuple[Ledger, int]] = {}
 
 
+def _after_fork() -> None:
+    """The thread that held the lock is not in the child."""
+    global _GUARD
+    _GUARD = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
 def borrow(place: str | Path) -> Ledger:
     """The ledger at a place, shared with all who have borrowed it; made if it is not there.
 

@@ -46,7 +46,7 @@ class Handover:
             found = cls(str(body["ledger"]), str(body["old"]), str(body["new"]), str(form["signature"]))
             key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(found.old))
             key.verify(bytes.fromhex(found.signature), found.message)
-        except (ValueError, KeyError, TypeError, AttributeError, InvalidSignature):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidSignature):
             raise LedgerCorrupt(
                 "This is no handover of a key, or it was altered.", remedy="Take another copy."
             ) from None

@@ -62,7 +62,7 @@ class Head:
             head = cls(str(body["ledger"]), str(body["at"]), chains, key, signature, accounts)
             verifier = Ed25519PublicKey.from_public_bytes(bytes.fromhex(head.public_key))
             verifier.verify(bytes.fromhex(head.signature), head.message)
-        except (ValueError, KeyError, TypeError, AttributeError, InvalidSignature):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidSignature):
             raise LedgerCorrupt(
                 "This is no head of a ledger, or it was altered.", remedy="Take another copy."
             ) from None

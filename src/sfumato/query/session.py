@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The front door: a dataset, its budget, its ledger, and questions."""
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -15,7 +14,7 @@ from sfumato.engines.base import Engine
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.spark import SparkEngine
 from sfumato.engines.stop import ENDLESS, Patience, Stop
-from sfumato.errors import LedgerUnavailable, UnknownName, WrongUse, shown
+from sfumato.errors import UnknownName, WrongUse, shown
 from sfumato.exact.rational import Number
 from sfumato.ledger.request import Request
 from sfumato.ledger.spend import Ledger
@@ -32,6 +31,7 @@ from sfumato.query.answer import Answer
 from sfumato.query.choose import Planned, cheapest, plan_for_price, plans_for_target
 from sfumato.query.diagnose import checks
 from sfumato.query.diagnosis import Diagnosis, diagnosis
+from sfumato.query.door import Door
 from sfumato.query.frame import Frame, frame
 from sfumato.query.known import Known, name_of
 from sfumato.query.pipeline import UNPREPARED, compile_plan
@@ -45,6 +45,9 @@ from sfumato.query.target import Reference, typical_size, wanted
 from sfumato.query.together import Held, Name, ceiling, together
 from sfumato.sql.bind import Parameters
 from sfumato.sql.lower import Question
+
+# How long a session that closes waits for its questions to end, in seconds.
+_CLOSING = 10.0
 
 
 class Session:
@@ -78,7 +81,7 @@ class Session:
         self._ledger = ledger
         # shared with all that ``asking_as`` makes; None: this one closes nothing
         self._let_go: Callable[[Ledger], object] | None = let_go
-        self._closed = threading.Event()
+        self._door = Door()
         self._shelf, self._known = Shelf(ledger), Known()
         self._limit = budget
         contract = Contract.of(dataset, budget)
@@ -128,7 +131,7 @@ class Session:
         max_epsilon: Number | None = None,
     ) -> Preview:
         """Cost and expected error of a question, free; the data is not touched."""
-        self._require_open()
+        self._door.require_open()
         asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
         step = resolved(sql, parameters, asked, self.dataset, Foreseen())
         planned = self._planned(step)
@@ -176,7 +179,7 @@ class Session:
             Cancelled: by ``stop`` or ``time_limit``; ``paid`` says whether the cost stays spent.
             EngineFailed: the cost stays spent.
         """
-        self._require_open()
+        self._door.require_open()
         patience = ENDLESS if stop is None and time_limit is None else Patience(stop, time_limit)
         asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
         name = name_of(sql, parameters, asked, self._asker)
@@ -184,7 +187,10 @@ class Session:
         body = None if known is None else self._ledger.recall(replace(known, key=key) if key else known)
         if body is not None:
             return Answer(body, recalled=True)
-        answer, found = persistently(lambda: self._asked_once(sql, parameters, asked, key or "", patience), patience)
+        with self._door.inside():
+            answer, found = persistently(
+                lambda: self._asked_once(sql, parameters, asked, key or "", patience), patience
+            )
         if name == name_of(sql, parameters, asked, self._asker):
             # still the same day
             self._known.keep(name, found)
@@ -231,7 +237,7 @@ class Session:
                 limit that would have to be answered first. Free.
             EngineFailed: the cost stays spent.
         """
-        self._require_open()
+        self._door.require_open()
         asked = price(epsilon=epsilon, rho=rho)
         step = resolved(sql, parameters, asked, self.dataset, Alone())
         norm = Norm.L1 if asked.epsilon is not None else Norm.L2
@@ -239,7 +245,8 @@ class Session:
         share = asked.scaled(Fraction(1, len(found)))
         # a prepared layout holds clipped codes, which cannot tell what was clipped
         ready = [Asked.of(plan_for_price(each.question, step.dataset, share), self._asker) for each in found]
-        return diagnosis(found, persistently(lambda: self._all_released(ready, share), ENDLESS))
+        with self._door.inside():
+            return diagnosis(found, persistently(lambda: self._all_released(ready, share), ENDLESS))
 
     def _all_released(self, asked: Sequence[Asked], share: Price) -> list[Answer]:
         """The answers to questions that are charged together."""
@@ -263,13 +270,21 @@ class Session:
         return verify(self._ledger)
 
     def close(self) -> None:
-        """Lets go of the ledger and of the data; what ``asking_as`` made closes nothing."""
-        if self._let_go is None or self._closed.is_set():
+        """Lets go of the ledger and of the data; what ``asking_as`` made closes nothing.
+
+        Questions under way are interrupted, and what they have paid stays spent.
+        """
+        if self._let_go is None or not self._door.close():
             return
-        self._closed.set()
-        self._let_go(self._ledger)
-        if isinstance(self._engine, DuckDB | SparkEngine):
-            self._engine.close()
+        try:
+            if isinstance(self._engine, DuckDB | SparkEngine):
+                self._door.clear(self._engine.interrupt, _CLOSING)
+        finally:
+            try:
+                self._let_go(self._ledger)
+            finally:
+                if isinstance(self._engine, DuckDB | SparkEngine):
+                    self._engine.close()
 
     def __enter__(self) -> "Session":
         return self
@@ -279,10 +294,6 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session of {self.dataset.name!r}: {', '.join(self.dataset.tables)}\n{self.budget!r}"
-
-    def _require_open(self) -> None:
-        if self._closed.is_set():
-            raise LedgerUnavailable("The session is closed.", remedy="Connect again.")
 
     def _requests(self, plans: Sequence[tuple[Step, Planned]]) -> dict[Name, Request]:
         """What is to be reserved for questions of which the later ones depend on the answers to the earlier ones.

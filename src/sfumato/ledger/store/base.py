@@ -30,8 +30,9 @@ COUNTED = ("engine", "crash", EXPIRED)
 
 # What a store notes of itself (``Rows.about``). While it is UNFINISHED (being filled), or has a LOSS that
 # the owner accepted and that is not in the journal yet, nobody charges in it; never again once it
-# has a SUCCESSOR.
+# has a SUCCESSOR, the place of the ledger whose identity is SUCCEEDED_BY.
 UNFINISHED, LOSS, SUCCESSOR, PREDECESSOR = "unfinished", "loss", "successor", "predecessor"
+SUCCEEDED_BY = "succeeded_by"
 
 
 class AccountRow(NamedTuple):

@@ -25,6 +25,8 @@ from pathlib import Path
 from sfumato.errors import LedgerIncomplete
 
 WAY_OUT = "sfumato ledger recover --accept-loss, which freezes the datasets until the owner has decided."
+# The state of a file that ``backup`` wrote: only ``restore`` makes a ledger of it.
+BACKUP = "backup"
 _TITLE = "sfumato-open-mark 1"
 _DIGITS = 20
 
@@ -95,7 +97,7 @@ def read_mark(ledger: str) -> OpenMark | None:
         return OpenMark.from_bytes(mark_path(ledger).read_bytes())
     except FileNotFoundError:
         return None
-    except (OSError, LookupError, TypeError) as error:
+    except (OSError, LookupError, TypeError, RecursionError) as error:
         raise ValueError("no open mark") from error
 
 
@@ -104,9 +106,12 @@ def shortfall(found: Found, mark: OpenMark | None) -> str:
 
     Guarantees:
         a file that was open needs its log and its mark
+        a backup is refused, whatever lies beside it
         an older file or log than the mark knows of is refused
         a crash at any step of opening and closing is accepted
     """
+    if found.state == BACKUP:
+        return "it is a backup, and 'sfumato ledger restore' makes a ledger of it"
     is_open = found.state.startswith("open ")
     if mark is None:
         return "it was open, and its mark (.open) is missing" if is_open else ""
