@@ -25,7 +25,8 @@ DELTA: Mapping[str, object] = {"delta": "1e-9"}
 _NOISY = re.compile(r"= \S+ was (answered first|learnt privately) \(#\)")
 # a charge has a random name
 _CHARGE = re.compile(r"\bcharge [0-9a-f]{12}")
-_UNSUPPORTED = "the noisy group size is not positive"
+# notes about released numbers alone: a noisy size that is none, an interval that is the whole range
+_OF_NUMBERS = ("the noisy group size is not positive", "it cannot be told")
 _BLANK = "#"
 
 
@@ -123,5 +124,9 @@ def blanked(answer: Answer, *, open_keys: bool) -> dict[str, Any]:
     form["parts"] = len(form["parts"])
     form["cost"] = json.loads(_CHARGE.sub(_BLANK, json.dumps(form["cost"])))
     form["notes"] = [_CHARGE.sub(_BLANK, note) for note in form["notes"]]
-    form["notes"] = [_NOISY.sub(_BLANK, note) for note in form["notes"] if _UNSUPPORTED not in note]
+    form["notes"] = [_NOISY.sub(_BLANK, note) for note in form["notes"] if not _is_of_numbers(note)]
     return {**form, "charge_id": _BLANK, "released": {**released, "parts": parts}}
+
+
+def _is_of_numbers(note: str) -> bool:
+    return any(each in note for each in _OF_NUMBERS)

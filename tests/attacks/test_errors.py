@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 import sfumato as sf
-from sfumato.engines import expression
-from sfumato.engines.duckdb import DuckDB
+from sfumato.engines import duckdb, expression
 from sfumato.errors import AccountFrozen, EngineFailed, Refused
 from sfumato.ledger.spend import Ledger
 from sfumato.query import release
@@ -144,16 +143,16 @@ COUNT = "SELECT COUNT(*) FROM events"
 
 def failed(folder: Path, content: shop.Data, monkeypatch) -> tuple[str, str, dict, list[str]]:
     """What an engine that fails on the victim shows: the error, the charge, the log."""
-    honest = DuckDB._rows
+    honest = duckdb._rows
 
-    def rows(engine, texts):
-        if engine._connection.execute("SELECT count(*) FROM source_events WHERE product = 'error'").fetchone()[0]:
-            texts = ["SELECT error('victim is here: ' || product) FROM source_events WHERE product = 'error'"]
+    def rows(connection, text):
+        if connection.execute("SELECT count(*) FROM source_events WHERE product = 'error'").fetchone()[0]:
+            text = "SELECT error('victim is here: ' || product) FROM source_events WHERE product = 'error'"
         else:
-            texts = ["SELECT CAST(region AS INTEGER) FROM source_events"]
-        return honest(engine, texts)
+            text = "SELECT CAST(region AS INTEGER) FROM source_events"
+        return honest(connection, text)
 
-    monkeypatch.setattr(DuckDB, "_rows", rows)
+    monkeypatch.setattr(duckdb, "_rows", rows)
     with shop.connected(folder, content) as session, logs() as lines:
         with pytest.raises(EngineFailed) as caught:
             session.query(COUNT, epsilon=1)
@@ -179,9 +178,13 @@ def test_a_failure_that_costs_nothing_is_noticed(tmp_path, monkeypatch):
     assert failed(tmp_path, shop.data(), monkeypatch)[2]["spent"]["epsilon"] == "0"
 
 
+def failing(connection, text):
+    raise duckdb.duckdb.Error
+
+
 def test_three_failures_freeze_the_account_whatever_the_data(tmp_path, monkeypatch):
     with shop.connected(tmp_path, with_victim()) as session:
-        monkeypatch.setattr(DuckDB, "_rows", lambda engine, texts: None)
+        monkeypatch.setattr(duckdb, "_rows", failing)
         for epsilon in (1, 2, 3):
             with pytest.raises(EngineFailed):
                 session.query(COUNT, epsilon=epsilon)

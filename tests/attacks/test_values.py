@@ -113,8 +113,8 @@ def test_groups_that_come_from_the_data_are_seen(tmp_path, monkeypatch):
     occurring: list[tuple[object, ...]] = []
     honest = DuckDB._run
 
-    def run(engine, plan, emitted):
-        exact = honest(engine, plan, emitted)
+    def run(engine, plan, emitted, patience):
+        exact = honest(engine, plan, emitted, patience)
         occurring[:] = list(exact[0])
         return exact
 
@@ -125,22 +125,22 @@ def test_groups_that_come_from_the_data_are_seen(tmp_path, monkeypatch):
 
 
 def test_a_log_of_how_many_rows_were_read_is_seen(tmp_path, monkeypatch):
-    honest = DuckDB._rows
+    honest = duckdb._rows
 
-    def rows(engine, *asked):
-        count = engine._connection.execute("SELECT count(*) FROM source_orders").fetchone()
+    def rows(connection, text):
+        count = connection.execute("SELECT count(*) FROM source_orders").fetchone()
         duckdb._OWNER.info("%s rows", count)
-        return honest(engine, *asked)
+        return honest(connection, text)
 
-    monkeypatch.setattr(DuckDB, "_rows", rows)
+    monkeypatch.setattr(duckdb, "_rows", rows)
     assert different(tmp_path, NUMBERS) == COUNTED
 
 
 def test_a_failure_where_nothing_was_found_is_seen(tmp_path, monkeypatch):
     honest = DuckDB._run
 
-    def run(engine, plan, emitted):
-        exact = honest(engine, plan, emitted)
+    def run(engine, plan, emitted, patience):
+        exact = honest(engine, plan, emitted, patience)
         if not any(exact):
             raise sf.SfumatoError("nothing found")
         return exact

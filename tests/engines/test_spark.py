@@ -21,9 +21,11 @@ import sfumato as sf
 from sfumato.engines import spark as module
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.emit import Statement
+from sfumato.engines.lanes import Lanes
 from sfumato.engines.reference import Reference
 from sfumato.engines.spark import PASSED, Spark, SparkEngine
-from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource
+from sfumato.engines.stop import ENDLESS
+from sfumato.errors import Cancelled, EngineFailed, InvalidDeclaration, InvalidSource
 from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, Mean, Quantiles, Sum
@@ -421,3 +423,11 @@ def test_an_interrupted_run_ends_its_jobs(spark, tmp_path):
         ended.set()
         other.join()
     assert spark.range(3).count() == 3
+
+
+def test_a_question_that_waits_as_the_engine_closes_is_cancelled():
+    engine = object.__new__(SparkEngine)
+    engine._lane = Lanes([None])
+    engine.interrupt()
+    with pytest.raises(Cancelled):
+        engine._found(list, ["SELECT 1"], ENDLESS)

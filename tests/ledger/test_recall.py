@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.errors import AccountFrozen, BudgetExceeded, InProgress, KeyUsed, WrongUse
-from sfumato.ledger import Ledger, Request, verify
+from sfumato.ledger import Ledger, Request, recall, verify
 from sfumato.ledger.books import Books
 from sfumato.ledger.recall import sharers
 from sfumato.ledger.request import Keys
@@ -187,6 +187,30 @@ def test_another_purpose_of_the_same_analyst_pays_in_full_and_the_dataset_nothin
     assert ledger.recall(of("ads")) == BODY
     assert spent(ledger, "d", "ads") == 1
     assert verify(ledger).problems == ()
+
+
+def failed_thrice(ledger: Ledger) -> None:
+    """Three questions of the analyst fail after the read."""
+    for number in range(3):
+        charge = ledger.reserve(pure("0.1", f"failing {number}", analyst="ann"))
+        ledger.execute(charge)
+        ledger.forfeit(charge, "engine")
+
+
+def test_a_shared_answer_is_not_given_to_an_analyst_after_three_failures(ledger: Ledger) -> None:
+    paid(ledger, asked("ann"))
+    failed_thrice(ledger)
+    before = spent(ledger, "d")
+    with pytest.raises(AccountFrozen, match="after 3 failures"):
+        ledger.recall(replace(asked("ann", "other"), question="q for another purpose"))
+    assert spent(ledger, "d") == before and spent(ledger, "d", "other") == 0
+
+
+def test_a_shared_answer_after_three_failures_would_be_noticed(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    paid(ledger, asked("ann"))
+    failed_thrice(ledger)
+    monkeypatch.setattr(recall, "require_few_failures", lambda rows, ready: None)
+    assert ledger.recall(replace(asked("ann", "other"), question="q for another purpose")) == BODY
 
 
 def test_a_purpose_that_cannot_pay_reads_no_answer_of_another(ledger: Ledger) -> None:

@@ -291,7 +291,7 @@ class SparkEngine:
                 self._session.sparkContext.setLogLevel("OFF")
                 return [fetch(self._session.sql(each)) for each in texts]
         except Exception as failure:
-            cancelled = patience.is_over
+            cancelled = patience.is_over or isinstance(failure, Cancelled)
             if not cancelled:
                 _OWNER.error("the engine failed: %s", type(failure).__name__)
         if cancelled:

@@ -9,7 +9,7 @@ analyst this is always so; between analysts only where the owner's policy shares
 
 import hashlib
 
-from sfumato.errors import InProgress, KeyUsed, WrongUse
+from sfumato.errors import AccountFrozen, InProgress, KeyUsed, WrongUse
 from sfumato.ledger.balance import charge_to_json
 from sfumato.ledger.binding import require_answer, require_key
 from sfumato.ledger.books import Books
@@ -18,6 +18,8 @@ from sfumato.ledger.policy import SHARING, decided
 from sfumato.ledger.request import Ready, Request
 from sfumato.ledger.store.base import COMMITTED, FORFEITED, VOIDED, AnswerRow, ChargeRow, KeyRow, Rows
 from sfumato.ledger.tree import lineage_of
+
+_FAILURES_BEFORE_FREEZE = 3
 
 
 def bound_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
@@ -123,6 +125,7 @@ def _share(rows: Rows, books: Books, ready: Ready, answer: tuple[str, AnswerRow]
         raise WrongUse("One shared question with two costs.", allowed="one key of sharing for one question and price")
     books.require_open()
     books.require_listed()
+    require_few_failures(rows, ready)
     payers = sharers(ready.account, source.account)
     books.require(ready.cost, payers)
     books.spend(ready.cost, payers)
@@ -134,6 +137,17 @@ def _share(rows: Rows, books: Books, ready: Ready, answer: tuple[str, AnswerRow]
     bind(rows, ready, charge_id, seq)
     books.save()
     return found.body
+
+
+def require_few_failures(rows: Rows, ready: Ready) -> None:
+    """Refuses an analyst whose questions have failed three times since the owner last looked."""
+    analyst = ready.request.analyst
+    if len(rows.failed(ready.dataset, analyst)) >= _FAILURES_BEFORE_FREEZE:
+        raise AccountFrozen(
+            f"The account of {ready.request.dataset!r} is frozen for {analyst!r} after "
+            f"{_FAILURES_BEFORE_FREEZE} failures.",
+            remedy="The owner looks at the log 'sfumato.owner' and runs: sfumato ledger thaw",
+        )
 
 
 def _paid(rows: Rows, found: AnswerRow) -> ChargeRow:

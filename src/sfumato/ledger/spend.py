@@ -22,7 +22,7 @@ from sfumato.ledger.closing import close_for, close_overdue, forfeit, void
 from sfumato.ledger.head_watch import HeadWatch
 from sfumato.ledger.liveness import lease_milliseconds, require_live
 from sfumato.ledger.owner import readable
-from sfumato.ledger.recall import bind, bound_answer, require_unanswered
+from sfumato.ledger.recall import bind, bound_answer, require_few_failures, require_unanswered
 from sfumato.ledger.request import Ready, Request
 from sfumato.ledger.seal import Beside, Head, Key
 from sfumato.ledger.standing import Standing, standing_of
@@ -49,7 +49,6 @@ from sfumato.privacy.event import Json
 
 LEASE = timedelta(hours=1)
 EXCHANGED, INTERRUPTED = "exchanged", "interrupted"
-_FAILURES_BEFORE_FREEZE = 3
 
 
 class Ledger(Answers):
@@ -319,7 +318,7 @@ class Ledger(Answers):
         books.require_relation(ready.relations)
         books.require_listed()
         books.require_open()
-        self._require_sound(rows, ready)
+        require_few_failures(rows, ready)
         books.require(ready.cost, books.lineage)
         books.hold(ready.cost)
         seq = books.note("reserve", ready.body(charge_id))
@@ -335,16 +334,6 @@ class Ledger(Answers):
         for each in ready:
             require_unanswered(rows, each)
         books.require(sum((each.cost for each in ready), NOTHING), books.lineage)
-
-    def _require_sound(self, rows: Rows, ready: Ready) -> None:
-        """Refuses an analyst whose questions have failed three times since the owner last looked."""
-        analyst = ready.request.analyst
-        if len(rows.failed(ready.dataset, analyst)) >= _FAILURES_BEFORE_FREEZE:
-            raise AccountFrozen(
-                f"The account of {ready.request.dataset!r} is frozen for {analyst!r} after "
-                f"{_FAILURES_BEFORE_FREEZE} failures.",
-                remedy="The owner looks at the log 'sfumato.owner' and runs: sfumato ledger thaw",
-            )
 
     def _at(self, rows: Rows, charge_id: str, before: str, after: str) -> tuple[Books, ChargeRow]:
         """The charge and its accounts, under lock, if it is where the step begins."""
