@@ -48,7 +48,8 @@ def shape(answer: Answer) -> str:
         [cell for cell, column in zip(row, answer.columns, strict=True) if column["name"] in ("sex", "smoker")]
         for row in answer.rows
     ]
-    said = [line for line in answer.notes if "the noisy group size is not positive" not in line]
+    of_numbers = ("the noisy group size is not positive", "it cannot be told")
+    said = [line for line in answer.notes if not any(each in line for each in of_numbers)]
     kept = {name: form[name] for name in ("columns", "cost", "protected", "bounded", "bias", "statement", "dataset")}
     return json.dumps([kept, names, said], sort_keys=True)
 

@@ -58,6 +58,8 @@ MOST_EVENTS = 10**7
 _WIDEST, _NARROWEST = Fraction(1, 100), Fraction(1, 10**6)
 # blur with which the other direction is shown to be no worse
 _ROUGH = 50
+# a finer lattice of more points takes minutes and gigabytes
+_MOST_POINTS = 1 << 22
 _LOOKS = 3
 # bounds that much further apart than wanted are left; another look must bring them so much closer, or is the last
 _NEARLY, _WORTH = 1.0, 0.8
@@ -203,7 +205,10 @@ class _Composed:
             if found.width <= _NEARLY * goal.apart(near):
                 break
             better = aim(parts, epsilon=near, exchanged=exchanged, width=self.width, known=goal)
+            before = goal
             goal, worst = finer(goal, better, *widths_at(seen, near)), goal.lost
+            if len(seen.weights) * before.step(parts) > _MOST_POINTS * goal.step(parts):
+                break
             # one more look with as few as can be lost, by the better tilt
             last, goal = goal.lost < floor >= worst, replace(goal, lost=max(goal.lost, floor))
             seen = _sum(parts, goal, exchanged=exchanged)
