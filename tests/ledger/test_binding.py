@@ -208,7 +208,7 @@ def test_an_answer_to_another_question_is_not_given(path: Path, edit: str) -> No
 
 def test_a_recall_that_checks_nothing_would_be_noticed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tamper(path, "UPDATE answer SET body = CAST('forged' AS BLOB) WHERE question = 'one'")
-    monkeypatch.setattr(sys.modules["sfumato.ledger.spend"], "require_answer", lambda _, answer: answer)
+    monkeypatch.setattr(sys.modules["sfumato.ledger.answers"], "require_answer", lambda _, answer: answer)
     assert Ledger.open(path).recall(pure("0.1", "one")) == b"forged"
 
 

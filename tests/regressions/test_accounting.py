@@ -148,7 +148,8 @@ def test_wide_noise_on_an_integer_that_cannot_move_has_a_curve(norm: Norm) -> No
 def test_a_fixed_sample_of_nearly_nothing_is_a_number() -> None:
     one = ContinuousNoise(ContinuousLaw.GAUSSIAN, UNIT, Distance(Norm.L2, UNIT, Relation.REPLACE_ONE))
     found = privacy_curve(Sampled(FixedSample(1, 10**60), one)).delta(Fraction(1, 10**60))
-    assert 0 <= found.lower <= found.upper < 1e-50
+    # no neighbours are known to have this law: no lower end
+    assert found.lower is None and 0 <= found.upper < 1e-50
 
 
 @pytest.mark.parametrize(
@@ -163,7 +164,7 @@ def test_a_fixed_sample_of_nearly_nothing_is_a_number() -> None:
 def test_losses_that_floats_cannot_hold_have_a_curve(event: Event) -> None:
     curve = privacy_curve(event)
     for found in (curve.epsilon("1e-6"), curve.delta("0")):
-        assert 0 <= found.lower <= found.upper < 1e-8
+        assert 0 <= (found.lower or 0) <= found.upper < 1e-8
 
 
 @pytest.mark.parametrize("missing", ["1e-6", "7e-12", "3e-15"])
@@ -173,7 +174,7 @@ def test_what_is_stated_of_a_loss_holds_for_samples_of_nearly_all(missing: str) 
     pair = SampledPair(Atoms.pure(epsilon), float(rate))
     with ctx.workprec(200):
         exact = (1 - _ball(rate) + _ball(rate) * arb(-epsilon).exp()).log()
-        assert abs(arb(float(pair.atoms()[0][0])) - exact) <= pair.rounding
+        assert abs(arb(float(pair.atoms()[0][0])) - exact) <= pair.rounding.at(float(abs(exact).upper()))
 
 
 def _ball(value: Fraction) -> arb:

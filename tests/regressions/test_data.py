@@ -164,13 +164,13 @@ def sources(folder: Path, names: list[str]) -> dict[str, object]:
 )
 def test_a_column_that_is_there_twice_is_refused_by_name(tmp_path, names, named):
     for form, source in sources(tmp_path, names).items():
-        with pytest.raises(InvalidSource, match=f"has the column {named} twice"):
+        with pytest.raises(InvalidSource, match="has one name twice"):
             DuckDB({"t": sf.Table(source, columns={"a": sf.Integer(0, 9)})})
         assert form
 
 
 def test_a_polars_frame_with_names_that_differ_in_their_case_is_refused():
-    with pytest.raises(InvalidSource, match="has the column 'A' twice"):
+    with pytest.raises(InvalidSource, match="has one name twice"):
         DuckDB({"t": sf.Table(pl.DataFrame({"a": [1], "A": [2]}), columns={"a": sf.Integer(0, 9)})})
 
 
@@ -182,7 +182,7 @@ def test_names_inside_a_column_are_not_those_of_columns(tmp_path):
             pass
     twice_after = pa.table([nested["s"], nested["a"], nested["a"]], names=["s", "a", "a"])
     pq.write_table(twice_after, tmp_path / "after.parquet")
-    with pytest.raises(InvalidSource, match="has the column 'a' twice"):
+    with pytest.raises(InvalidSource, match="has one name twice"):
         DuckDB({"t": sf.Table(tmp_path / "after.parquet", columns={"a": sf.Integer(0, 9)})})
 
 
