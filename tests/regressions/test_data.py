@@ -162,10 +162,11 @@ def sources(folder: Path, names: list[str]) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("names", "named"), [(["a", "a"], "'a'"), (["b", "a", "B"], "'B'"), (["a", "a_1", "A"], "'A'")]
 )
-def test_a_column_that_is_there_twice_is_refused_by_name(tmp_path, names, named):
+def test_a_column_that_is_there_twice_is_named_to_the_owner_alone(tmp_path, names, named, caplog):
     for form, source in sources(tmp_path, names).items():
         with pytest.raises(InvalidSource, match="has one name twice"):
             DuckDB({"t": sf.Table(source, columns={"a": sf.Integer(0, 9)})})
+    assert f"both called {named}" in caplog.text
         assert form
 
 
