@@ -166,8 +166,8 @@ def test_a_column_that_is_there_twice_is_named_to_the_owner_alone(tmp_path, name
     for form, source in sources(tmp_path, names).items():
         with pytest.raises(InvalidSource, match="has one name twice"):
             DuckDB({"t": sf.Table(source, columns={"a": sf.Integer(0, 9)})})
-    assert f"both called {named}" in caplog.text
         assert form
+    assert f"both called {named}" in caplog.text
 
 
 def test_a_polars_frame_with_names_that_differ_in_their_case_is_refused():
