@@ -10,7 +10,7 @@ import pytest
 
 from sfumato import errors
 from sfumato.cli import main
-from sfumato.errors import SfumatoError
+from sfumato.errors import Cancelled, EngineFailed, SfumatoError
 from tests.contracts.shell import COUNT, Shell
 
 COMMANDS = (
@@ -82,10 +82,14 @@ def test_the_help_lists_every_command_without_loading_them(shell: Shell) -> None
     assert main.sfumato.get_command(listed, "nothing") is None
 
 
-@pytest.mark.parametrize("error", [each for each in vars(errors).values() if isinstance(each, type)], ids=str)
+ERRORS = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, SfumatoError)]
+MADE = {"EngineFailed": EngineFailed, "Cancelled": lambda: Cancelled(paid=True)}
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=str)
 def test_every_error_has_an_exit_code_of_the_design(shell: Shell, monkeypatch: pytest.MonkeyPatch, error: type) -> None:
     arguments = {"SqlSyntaxError": {"line": 1, "column": 1}}.get(error.__name__, {})
-    raised = error() if error.__name__ == "EngineFailed" else error("a problem", **arguments)
+    raised = MADE.get(error.__name__, lambda: error("a problem", **arguments))()
     assert isinstance(raised, SfumatoError)
     monkeypatch.setattr("sfumato.cli.budget.load", lambda _: _raise(raised))
     ran = shell.run("budget")

@@ -107,5 +107,5 @@ def test_a_mean_without_support_is_the_middle_and_says_so(tmp_path: Path) -> Non
     with session(tmp_path, CONDITIONS["empty"]) as opened:
         answer = opened.query("SELECT AVG(age) AS m FROM people", epsilon=900_000)
     assert answer.rows == [[49.5]]
-    assert "the noisy group size is not positive" in answer.notes[0]
+    assert any("the noisy group size is not positive" in note for note in answer.notes)
     assert answer.error()[0]["m"] == {"low": 0, "high": 99, "half_width": 49.5, "untold": True}
