@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.engines import duckdb as duckdb_room
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.prepare import prepare
 from sfumato.engines.prepared import FORMAT, MANIFEST, Layout, Prepared, engine_version, fingerprint, read_manifest
@@ -219,14 +220,14 @@ def test_a_stale_layout_has_no_statement(tmp_path, clinic):
 @pytest.mark.parametrize("file", ["visits.parquet", "patients.csv", "layouts/*visits*.parquet"])
 def test_data_that_changes_while_it_is_read_fails_the_run(tmp_path, clinic, monkeypatch, caplog, file):
     with closing(DuckDB(clinic, prepared=opened(tmp_path, clinic))) as engine:
-        honest = engine._rows
+        honest = duckdb_room._rows
 
         def rows(*given):
             found = honest(*given)
             touched(next(tmp_path.glob(file)))
             return found
 
-        monkeypatch.setattr(engine, "_rows", rows)
+        monkeypatch.setattr(duckdb_room, "_rows", rows)
         with pytest.raises(EngineFailed) as failure:
             engine.run(counted(clinic), "key")
     assert str(failure.value) == str(EngineFailed())
