@@ -4,12 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SOURCES := $(shell find src -name '*.py')
-NUMBERS := tests/exact tests/noise tests/privacy tests/accounting tests/mechanisms tests/audit tests/benchmarks
 NOISE_PEERS := diffprivlib opendp python-dp
 ACCOUNTING_PEERS := autodp dp-accounting opacus opendp prv-accountant
 ENGINE_PEERS := opendp-polars smartnoise pipelinedp tumult
 
-.PHONY: demo demo-hospitals test test-numbers test-others coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger figures
+.PHONY: demo demo-hospitals test coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger figures
 
 demo: $(VENV)/.run
 	$(BIN)/sfumato demo --report demo-report.html
@@ -18,19 +17,13 @@ demo: $(VENV)/.run
 demo-hospitals: $(VENV)/.run
 	$(BIN)/sfumato demo-hospitals
 
-# The rooms of numbers and the others, side by side.
+# On two cores, file by file (tests/conftest.py).
 test: $(VENV)/.dev
 ifdef ARGS
 	$(BIN)/python -m pytest $(ARGS)
 else
-	$(MAKE) --no-print-directory -j2 test-numbers test-others
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
 endif
-
-test-numbers: $(VENV)/.dev
-	$(BIN)/python -m pytest $(NUMBERS)
-
-test-others: $(VENV)/.dev
-	$(BIN)/python -m pytest tests src docs README.md README.zh-CN.md $(NUMBERS:%=--ignore=%)
 
 # The same on one core, and which lines it did not reach.
 coverage: $(VENV)/.dev

@@ -17,6 +17,7 @@ from sfumato.errors import InvalidDeclaration
 from sfumato.exact import Bracket
 from sfumato.privacy import ApproxDP, PureDP, ZeroConcentratedDP
 from sfumato.privacy.guarantee import BoundedRangeDP, GaussianDP, RenyiDP
+from tests.contracts.labels import label
 
 ctx.prec = 200
 PLACES = [0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.97, 1.0]
@@ -105,12 +106,12 @@ def holds(at: Family, true: object) -> bool:
     return all(each is NOTHING or bool(true(each.odds) <= ball(each.delta)) for each in map(at, PLACES))
 
 
-@pytest.mark.parametrize(("promise", "true"), EXACT, ids=lambda each: repr(each)[:40])
+@pytest.mark.parametrize(("promise", "true"), EXACT, ids=label)
 def test_each_statement_of_a_family_holds(promise, true):
     assert holds(family(promise), true)
 
 
-@pytest.mark.parametrize(("promise", "true"), EXACT[:3], ids=repr)
+@pytest.mark.parametrize(("promise", "true"), EXACT[:3], ids=label)
 def test_a_gaussian_statement_is_exact(promise, true):
     for each in map(family(promise), PLACES[1:]):
         assert float(ball(each.delta) - true(each.odds)) <= 1e-14 * float(each.delta)

@@ -28,6 +28,7 @@ from sfumato.plan.scalar import (
 )
 from sfumato.plan.value import Value
 from tests.contracts import conformance
+from tests.contracts.labels import label
 
 A, T = Field(Column("a", Integer(-7, 7))), Field(Column("t", Text()))
 
@@ -118,7 +119,7 @@ def test_operands_that_are_written_twice_are_noticed(suite, monkeypatch):
         (value, Arithmetic(Operation.DIVIDE, A, A)), (value, Arithmetic(Operation.ADD, A, T)), (value, Coalesce((A, T))),
         (truth, Compare(Comparison.EQ, A, Compare(Comparison.EQ, A, A))),
     ],
-    ids=repr,
+    ids=label,
 )  # fmt: skip
 def test_what_has_no_meaning_over_a_row_is_refused(write, wrong):
     with pytest.raises(TypeError):

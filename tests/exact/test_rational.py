@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sfumato.errors import InvalidNumber
 from sfumato.exact import rational
 from sfumato.exact.rational import decimal_text, positive, power_of_two_at_most, to_fraction, two_digits
+from tests.contracts.labels import label
 
 NOT_NUMBERS = [
     True,
@@ -88,7 +89,7 @@ def test_a_float_tenth_ten_times_is_exactly_one() -> None:
     assert Fraction(0.1) * 10 != 1
 
 
-@pytest.mark.parametrize("value", NOT_NUMBERS, ids=lambda value: repr(value)[:30])
+@pytest.mark.parametrize("value", NOT_NUMBERS, ids=label)
 def test_nothing_but_a_finite_number_gets_through(value: object) -> None:
     assert refused(value)
 

@@ -17,6 +17,7 @@ from sfumato.exact.rounding import log_down
 from sfumato.noise import real, select
 from sfumato.noise.select import exponential, permute_and_flip
 from sfumato.testing import Replay, assert_follows
+from tests.contracts.labels import label
 from tests.noise.truth import PRECISION, Restarted, ball, every_path
 
 HALF = Fraction(1, 2)
@@ -381,7 +382,7 @@ def test_lists_of_machine_integers_are_converted_once(draw):
         None,
         range(2**40 + 1),
     ],
-    ids=repr,
+    ids=label,
 )
 def test_what_is_no_list_of_candidates_is_refused(draw, scores):
     with pytest.raises(InvalidDeclaration, match="candidates"):
@@ -413,7 +414,7 @@ def test_another_number_of_weights_is_refused(weights):
 @pytest.mark.parametrize(
     "weights",
     [[1, 0], [1, -1], [1.0, 2.0], [Fraction(1), 2], [0, 2**70], np.array([1, 0]), np.array([1.0, 2.0])],
-    ids=repr,
+    ids=label,
 )
 def test_a_weight_that_is_not_a_positive_integer_is_refused(weights):
     with pytest.raises(InvalidNumber, match="weight"):
