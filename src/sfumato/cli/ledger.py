@@ -176,7 +176,8 @@ def default_key(declared: Declarations) -> Path:
         return declared.ledger_key
     if is_address(declared.ledger):
         raise WrongUse(
-            "A ledger on a server has no folder for a key.", remedy="Name the file with --key, or ledger_key in the file."
+            "A ledger on a server has no folder for a key.",
+            remedy="Name the file with --key, or ledger_key in the file.",
         )
     return Path(f"{declared.ledger}.key")
 

@@ -39,7 +39,8 @@ class Pin:
     def __post_init__(self) -> None:
         if not isinstance(self.ledger, str) or not isinstance(self.key, str) or not _is_key(self.key):
             raise WrongUse(
-                f"key={shown(self.key)}.", allowed="a public key as 'sfumato ledger head' shows it: 64 hexadecimal digits"
+                f"key={shown(self.key)}.",
+                allowed="a public key as 'sfumato ledger head' shows it: 64 hexadecimal digits",
             )
 
     def differences(self, heads: Sequence[Head]) -> Iterator[str]:
