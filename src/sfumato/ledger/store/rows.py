@@ -43,7 +43,7 @@ _ACCOUNT, _CHARGE, _ANSWER, _KEY, _PART = map(_columns, (AccountRow, ChargeRow, 
 _ENTRY = list(Entry._fields)
 PUT_ACCOUNT = _add("account", _ACCOUNT, _ACCOUNT[2:])
 CHANGEABLE = ("state", "reason", "lease_until", "acknowledged")
-_PUT_CHARGE = _add("charge", _CHARGE, CHANGEABLE)
+PUT_CHARGE = _add("charge", _CHARGE, CHANGEABLE)
 _PUT_ANSWER, _PUT_KEY, APPEND = _add("answer", _ANSWER), _add("key", _KEY), _add("journal", _ENTRY)
 PUT_PART = _add("part", _PART)
 
@@ -145,7 +145,7 @@ class SqlRows(ABC):
         return ChargeRow._make(row) if row else None
 
     def put_charge(self, row: ChargeRow) -> None:
-        self._run(_PUT_CHARGE, row)
+        self._run(PUT_CHARGE, row)
 
     def under_way(self, question: str) -> ChargeRow | None:
         row = self._one(f"{_CHARGES} WHERE question = ? AND {_OPEN}", (question,))
