@@ -112,7 +112,7 @@ class Aggregates:
         every = inner is None or isinstance(inner, exp.Star) or literal(inner) is not None
         if every or self._scope.part(inner) is not None:
             return CountRows() if test is None else Moment(value_of(kept(number(1), test), _sql(node)), Statistic.COUNT)
-        return Moment(value_of(counted(self._rows.value(inner), test), _name(inner)), Statistic.COUNT)
+        return Moment(value_of(counted(self._rows.countable(inner), test), _name(inner)), Statistic.COUNT)
 
     def _distinct(self, nodes: Sequence[exp.Expr], test: Scalar | None) -> Ask:
         if len(nodes) == 1 and isinstance(nodes[0], exp.Tuple):

@@ -153,7 +153,7 @@ class Summaries:
                 return self._column(Summary.COUNT, Integer(1, max(self._limit, 2)), None)
             value = value_of(kept(number(1), test), node.sql())
             return self._column(Summary.COUNT_VALUES, Integer(0, self._limit), value)
-        operand = self._rows.value(inner)
+        operand = self._rows.value(inner) if distinct else self._rows.countable(inner)
         value = value_of(kept(operand, test) if distinct else counted(operand, test), inner.sql(dialect="duckdb"))
         size = MAX_CODE if isinstance(value.type, Text) else value.type.size
         kind = Integer(0, min(self._limit, size) if distinct else self._limit)

@@ -102,6 +102,13 @@ class Rows:
         shown = f"Column {node.name!r}" if isinstance(node, exp.Column) else "An expression"
         raise UnsupportedSql(f"{shown} alone is not a test.", remedy="Compare it: ... = 1, or IS NOT NULL.")
 
+    def countable(self, node: exp.Expr) -> Typed:
+        """What COUNT(expression) counts; of the unit of an outer join's other side, that there is a row of it."""
+        typed = self.value(node)
+        if isinstance(typed, Person):
+            return kept(number(1), self.test(node.is_(exp.null()).not_()))
+        return typed
+
     def number(self, node: exp.Expr) -> Number:
         """An expression that must be a number; a truth counts as 1 or 0."""
         return as_number(self.value(node), node)
