@@ -88,25 +88,13 @@ def _keys(question: Question) -> list[object]:
 def _agree(question: Question, place: int, kind: str, count: int, cells: tuple[Fraction | None, object]) -> bool:
     one, other = cells
     if kind in ("rows", "count"):
-        return (one or 0) == (other or 0) or _is_told(question, place)
+        return (one or 0) == (other or 0)
     if other is None or not isfinite(other):
         # nothing of a sum is 0
         return not one
     if one is None:
-        # a divisor that is told to be uncertain may have been zero
-        return allowed(question, place) > abs(Fraction(other))
-    # of a divisor that was rounded to zero the whole quotient is missing: told as uncertain, but not by how much
-    near = abs(one - Fraction(other)) <= allowed(question, place) * (count if kind == "sum" else 1)
-    return near or _is_told(question, place)
-
-
-def _is_told(question: Question, place: int) -> bool:
-    """Whether a line of ``bias`` says that a value is rounded, so that a divisor of it may be zero."""
-    expression = question.output.items[place].expression
-    value = read_value(question.raw.aggregates[expression.index])
-    if value is None or isinstance(value.type, Text):
         return False
-    return value.rounding > (value.type.upper_code - value.type.lower_code) * value.type.step * _UNTOLD
+    return abs(one - Fraction(other)) <= allowed(question, place) * (count if kind == "sum" else 1)
 
 
 def allowed(question: Question, place: int) -> Fraction:

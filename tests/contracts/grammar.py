@@ -7,6 +7,7 @@ float holds, or quotients of them; NULL decides LEAST and GREATEST.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from random import Random
 
 import duckdb
@@ -16,6 +17,12 @@ import sfumato as sf
 from sfumato.metadata.dataset import Dataset
 
 LETTERS = ("a", "b", "c")
+FIRST_DAY, LAST_DAY = date(1999, 3, 1), date(2004, 2, 29)
+# Numbers of a date, and their largest size.
+DATED = {
+    "EXTRACT(MONTH FROM d)": 12, "EXTRACT(DOW FROM d)": 6, "YEAR(d)": 2004, "DATE_DIFF('day', DATE '2001-12-31', d)": 1100,
+    "DATE_DIFF('month', d, DATE '2003-06-15')": 60,
+}  # fmt: skip
 # A float holds sums and products of so many bits.
 _FLOAT = 2.0**48
 _OPERATORS = ("=", "<>", "<", "<=", ">", ">=")
@@ -60,7 +67,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class World:
-    """A table with its declarations, and the same rows in DuckDB."""
+    """Tables with their declarations, and the same rows in DuckDB."""
 
     columns: Mapping[str, object]
     numbers: Mapping[str, Number]
@@ -69,7 +76,7 @@ class World:
 
 
 def world(random: Random, rows: int = 60) -> World:
-    """A random table ``t`` of units ``who``, or of rows that are units."""
+    """A random table ``t`` of units ``who``, or of rows that are units; of units, ``u`` has a row for some of them."""
     wide, high = 10 ** random.randint(1, 6), 10 ** random.randint(1, 6)
     low = random.choice([0, 0, 1, -5, -high])
     step = 2.0 ** -random.randint(0, 3)
@@ -82,6 +89,7 @@ def world(random: Random, rows: int = 60) -> World:
         "z": sf.Real(0, 50),
         "c": sf.Category(*LETTERS),
         "b": sf.Boolean(),
+        "d": sf.Date("1999-03-01", "2004-02-29"),
     }
     drawn: dict[str, Callable[[], object]] = {
         "i": lambda: random.choice([random.randint(0, min(wide, 9)), random.randint(0, wide)]),
@@ -92,25 +100,35 @@ def world(random: Random, rows: int = 60) -> World:
         "z": lambda: random.randint(0, 500) / 10,
         "c": lambda: random.choice(LETTERS),
         "b": lambda: random.random() < 0.5,
+        "d": lambda: FIRST_DAY + timedelta(random.randint(0, (LAST_DAY - FIRST_DAY).days)),
     }
     held = {name: [None if random.random() < 0.04 else draw() for _ in range(rows)] for name, draw in drawn.items()}
-    kinds = {"c": pa.string(), "b": pa.bool_()}
+    kinds = {"c": pa.string(), "b": pa.bool_(), "d": pa.date32()}
     arrays = {name: pa.array(values, kinds.get(name, pa.float64())) for name, values in held.items()}
     arrays["who"] = pa.array([random.randint(1, rows // 4) for _ in range(rows)], pa.int64())
     frame = pa.table(arrays)
-    units = [None, sf.Unit("who", max_rows=500, max_groups=20), sf.Unit("who", max_rows_total=1000)]
-    unit = random.choice(units)
-    declared = sf.Table(frame, columns=columns) if unit is None else sf.Table(frame, columns=columns, unit=unit)
+    limits = random.choice([None, {"max_rows": 500, "max_groups": 20}, {"max_rows_total": 1000}])
+    people = [who for who in range(1, rows // 3) if random.random() < 0.7]
+    others = pa.table({"who": people, "g": [random.randint(0, 50) for _ in people]})
+    if limits is None:
+        tables = {"t": sf.Table(frame, columns=columns)}
+    else:
+        tables = {
+            "t": sf.Table(frame, columns=columns, unit=sf.Unit("who", name="who", **limits)),
+            "u": sf.Table(others, columns={"g": sf.Integer(0, 50)}, unit=sf.Unit("who", name="who", max_rows_total=1)),
+        }
     plain = duckdb.connect()
-    plain.register("frame", frame)
-    plain.execute("CREATE TABLE t AS SELECT * FROM frame")
+    for name, each in (("t", frame), ("u", others)):
+        plain.register("frame", each)
+        plain.execute(f"CREATE TABLE {name} AS SELECT * FROM frame")
     numbers = {
         "i": Number("i", "i", wide, 1),
         "j": Number("j", "j", max(-low, high), 1),
         "r": Number("r", "r", 100 * step, step),
         "x": Number("x", "x", 900, 1 / 8),
     }
-    return World(columns, numbers, Dataset("d", {"t": declared}), plain)
+    numbers |= {each: Number(each, each, size, 1) for each, size in DATED.items()}
+    return World(columns, numbers, Dataset("d", tables), plain)
 
 
 class Writer:
@@ -121,6 +139,7 @@ class Writer:
         self._world = world
         self._numbers = list(world.numbers.values())
         self._inner = False
+        self._found = ""
 
     # --- numbers ---------------------------------------------------------------------------
 
@@ -209,7 +228,7 @@ class Writer:
             return Pair(words.format(one.ours, other.ours), words.format(one.plain, other.plain))
         makers = [self._compared, self._compared, self._rate, self._between]
         if not self._inner:
-            makers += [self._direct, self._label, self._missing]
+            makers += [self._direct, self._label, self._missing, self._dated]
         return random.choice(makers)(depth)
 
     def _tested(self, depth: int) -> Number:
@@ -253,6 +272,15 @@ class Writer:
         words = self._random.choice(["(c = 'a')", "(c <> 'b')", "(c IN ('a', 'c'))", "(b)", "(NOT b)", "(c LIKE '%b')"])
         return Pair(words, words)
 
+    def _dated(self, depth: int) -> Pair:
+        days = [FIRST_DAY + timedelta(self._random.randint(-9, 1840)) for _ in range(2)]
+        listed = [
+            f"(d {self._random.choice(_OPERATORS)} DATE '{days[0]}')", f"(d BETWEEN '{min(days)}' AND '{max(days)}')",
+            f"(DATE_TRUNC('month', d) >= DATE '{days[0]}')", f"(d + INTERVAL 20 DAY < DATE '{days[0]}')",
+        ]  # fmt: skip
+        words = self._random.choice(listed)
+        return Pair(words, words)
+
     def _missing(self, depth: int) -> Pair:
         one, words = self._random.choice(self._numbers), self._random.choice(["({} IS NULL)", "({} IS NOT NULL)"])
         return Pair(words.format(one.ours), words.format(one.plain))
@@ -262,11 +290,21 @@ class Writer:
     def statement(self) -> Statement:
         """A statement of some aggregates, perhaps of a sub-query by unit."""
         if self._world.dataset.tables["t"].unit is None or self._random.random() < 0.6:
-            return self._asked("t", "t")
+            return self._asked("t AS q", "t AS q")
+        if self._random.random() < 0.3:
+            return self._joined()
         inner, numbers = self._by_unit()
         writer = Writer(self._random, self._world)
         writer._numbers, writer._inner = numbers, True
-        return writer._asked(*(f"({each})" for each in (inner.ours, inner.plain)))
+        return writer._asked(*(f"({each}) AS q" for each in (inner.ours, inner.plain)))
+
+    def _joined(self) -> Statement:
+        """A question of the rows of both tables, or of those of the first."""
+        words = f"t {self._random.choice(['JOIN', 'LEFT JOIN'])} u ON t.who = u.who"
+        writer = Writer(self._random, self._world)
+        writer._numbers = [*self._numbers, *[Number("g", "g", 50, 1)] * 5]
+        writer._found = "u.who"
+        return writer._asked(words, words)
 
     def _by_unit(self) -> tuple[Pair, list[Number]]:
         """A sub-query with a row for each unit, and its columns."""
@@ -300,7 +338,7 @@ class Writer:
         asked = [self._aggregate() for _ in range(self._random.randint(1, 3))]
         key = self._key()
         where = self._where()
-        words = "SELECT {} FROM {} AS q{}{}"
+        words = "SELECT {} FROM {}{}{}"
         by = Pair(f" GROUP BY {key.ours}", f" GROUP BY {key.plain}") if key else Pair("", "")
         listed = [", ".join(getattr(each, name) for _, each in asked) for name in ("ours", "plain")]
         first = f"{key.plain} AS k, " if key else ""
@@ -323,7 +361,7 @@ class Writer:
     def _aggregate(self) -> tuple[str, Pair]:
         """An aggregate, and how it is compared."""
         random, one = self._random, self.number(3)
-        kind = random.choice(["rows", "count", "sum", "sum", "mean", "mean", "deviation", "if"])
+        kind = random.choice(["rows", "count", "sum", "sum", "mean", "mean", "deviation", "if", "distinct"])
         if not self._inner and kind in ("sum", "mean") and random.random() < 0.2:
             one = replace(one, ours=random.choice("pz"))
             one = replace(one, plain=one.ours)
@@ -334,6 +372,11 @@ class Writer:
             "mean": "AVG({})",
             "deviation": "STDDEV_POP({})",
         }
+        if kind == "rows" and self._found and random.random() < 0.5:
+            return kind, Pair(f"COUNT({self._found})", f"COUNT({self._found})")
+        if kind == "distinct":
+            named = random.choice([each.ours for each in self._numbers if each.tested] + ["c", "d"] * (not self._inner))
+            return "rows", Pair(*[f"COUNT(DISTINCT {named})"] * 2)
         if kind == "if":
             test = self.test(2)
             return "rows", Pair(f"COUNT_IF({test.ours})", f"COUNT_IF({test.plain})")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits that are learnt privately: what is asked, what it costs, what comes out."""
 
+import math
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import sfumato as sf
 from sfumato.errors import MissingDeclaration, WrongUse
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.relation import PerUnit
-from sfumato.query.automatic import SHARE, automatic, declared_groups, learnt_limit, with_limits
+from sfumato.query.automatic import SHARE, automatic, declared_groups, learnt_limit, units_needed, with_limits
+from sfumato.query.request import Price
 from sfumato.query.session import Session
 from sfumato.sql.lower import understand
 
@@ -74,6 +76,27 @@ def test_limits_that_are_learnt_replace_those_that_were_left_open() -> None:
     assert unit is not None
     assert (unit.max_rows, unit.max_groups) == (8, 3)
     assert with_limits(dataset, "visits", {}).tables["visits"].unit == sf.Unit("patient", max_groups=3)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1, 2), Fraction(3)])
+def test_so_many_units_teach_a_limit(epsilon: Fraction) -> None:
+    def too_large(units: int) -> float:
+        # all have one row: of 13 places 12 are too large, each preferred by exp(epsilon utility / (2 sensitivity))
+        weight = 12 * math.exp(float(epsilon) * -0.05 * units / (2 * 0.95))
+        return weight / (1 + weight)
+
+    enough = units_needed(Price(epsilon=epsilon))
+    assert too_large(enough) < 0.01 < too_large(enough * 3 // 4)
+    # the exponential mechanism costs epsilon^2 / 8
+    assert abs(units_needed(Price(rho=epsilon**2 / 8)) - enough) <= 1
+
+
+def test_a_question_of_an_open_limit_is_warned(tmp_path: Path) -> None:
+    with opened(tmp_path, max_rows=sf.AUTO) as session:
+        with pytest.raises(MissingDeclaration, match="fewer than about 2,695 units"):
+            session.preview(ALL, epsilon=1)
+        (note,) = session.query(ALL, epsilon=1).notes
+        assert note.endswith("far too large where there are fewer than about 2,695 units.")
 
 
 def test_a_question_learns_pays_and_says_so(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
+from sfumato.exact.rounding import sqrt_down
 from sfumato.metadata.column import Column, Integer
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import CountUnits, Quantiles
@@ -20,6 +21,7 @@ from sfumato.plan.scalar import Estimate, Field, Lookup
 from sfumato.plan.status import Raw
 from sfumato.plan.value import Value
 from sfumato.privacy.unit import AUTO
+from sfumato.query.request import Price
 from sfumato.sql.lower import Question
 
 # What each learnt limit costs, of the price of the question that needs it.
@@ -59,6 +61,20 @@ def learnt_limit(place: Fraction, groups: int | None) -> int:
     """
     limit: int = _POWERS[min(max(round(place), 0), len(_POWERS) - 1)]
     return limit if groups is None else min(limit, groups)
+
+
+def units_needed(price: Price) -> int:
+    """From about how many units on a limit learnt at a price is above all of theirs once in 100 times at most.
+
+    The exponential mechanism prefers the right place by exp(epsilon gap / (2 sensitivity)), where the
+    gap is the part of the units that the level leaves above, and the sensitivity is the level.
+
+    >>> units_needed(Price(epsilon=Fraction(1, 10)))
+    2695
+    """
+    epsilon = price.epsilon if price.epsilon is not None else sqrt_down(8 * (price.rho or Fraction(0)))
+    others = math.log(100 * (len(_POWERS) - 1))
+    return math.ceil(2 * float(_LEVEL / (1 - _LEVEL)) * others / max(float(epsilon), 1e-12))
 
 
 def declared_groups(raw: Raw) -> int | None:

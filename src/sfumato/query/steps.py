@@ -17,7 +17,7 @@ from sfumato.errors import MissingDeclaration, UnsupportedSql
 from sfumato.exact.rational import to_fraction
 from sfumato.metadata.dataset import Dataset
 from sfumato.query.answer import Answer
-from sfumato.query.automatic import SHARE, automatic, declared_groups, learnt_limit, with_limits
+from sfumato.query.automatic import SHARE, automatic, declared_groups, learnt_limit, units_needed, with_limits
 from sfumato.query.choose import Planned
 from sfumato.query.request import Price
 from sfumato.sql.bind import Parameters, scalar_queries
@@ -57,7 +57,8 @@ class Foreseen:
 
     def limit(self, name: str, step: Step, groups: int | None) -> tuple[int, str]:
         raise MissingDeclaration(
-            f"{name} of table {step.question.table!r} is sf.AUTO: query learns it, preview is free and does not.",
+            f"{name} of table {step.question.table!r} is sf.AUTO: query learns it, preview is free and does not. "
+            + _scarce(step.price),
             remedy=f"Declare {name}= with a number, or ask with query.",
         )
 
@@ -133,7 +134,8 @@ class Paid:
     def limit(self, name: str, step: Step, groups: int | None) -> tuple[int, str]:
         answer = self._answer(step)
         limit = learnt_limit(to_fraction(name, _only(answer)), groups)
-        return limit, f"{name} = {limit} was learnt privately (charge {answer.charge_id[:12]})."
+        note = f"{name} = {limit} was learnt privately (charge {answer.charge_id[:12]}). {_scarce(step.price)}"
+        return limit, note
 
 
 def resolved(
@@ -169,6 +171,11 @@ def _limited(step: Step, first: First) -> Step:
     question = replace(step.question, notes=(*step.question.notes, *filter(None, notes)))
     rest = step.price.scaled(1 - SHARE * len(wanted))
     return Step(question, with_limits(step.dataset, question.table, learnt), rest)
+
+
+def _scarce(price: Price) -> str:
+    """Of how many units a limit can be learnt, from the price alone."""
+    return f"At this price it may be far too large where there are fewer than about {units_needed(price):,} units."
 
 
 def _only(answer: Answer) -> str:

@@ -102,6 +102,13 @@ class Rows:
         shown = f"Column {node.name!r}" if isinstance(node, exp.Column) else "An expression"
         raise UnsupportedSql(f"{shown} alone is not a test.", remedy="Compare it: ... = 1, or IS NOT NULL.")
 
+    def countable(self, node: exp.Expr) -> Typed:
+        """What COUNT(expression) counts; of the unit of an outer join's other side, that there is a row of it."""
+        typed = self.value(node)
+        if isinstance(typed, Person):
+            return kept(number(1), self.test(node.is_(exp.null()).not_()))
+        return typed
+
     def number(self, node: exp.Expr) -> Number:
         """An expression that must be a number; a truth counts as 1 or 0."""
         return as_number(self.value(node), node)
@@ -166,14 +173,14 @@ class Rows:
         require_only(node, "this", "expressions")
         tested, values = self._tested(node.this), [self.value(each) for each in node.expressions]
         for each in values:
-            self._tell(tested, each)
+            self.tell(tested, each)
         return compare.member(tested, values)
 
     def _compared(self, op: Comparison, left: Typed, right: Typed) -> Scalar:
-        self._tell(left, right)
+        self.tell(left, right)
         return compare.compare(op, left, right)
 
-    def _tell(self, left: Typed, right: Typed) -> None:
+    def tell(self, left: Typed, right: Typed) -> None:
         """Says how far from it a test of a computed number may be decided, where that is much."""
         size = compare.uncertain(left, right)
         if size:

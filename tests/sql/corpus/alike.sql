@@ -156,3 +156,6 @@ SELECT COUNT(*) FROM visits AS a JOIN (SELECT patient_id, MAX(day) AS last FROM 
 SELECT ward, COUNT(*) FROM beds GROUP BY ward
 
 SELECT COUNT(*), COUNT(used) FROM (SELECT used FROM beds WHERE ward <> 'heart')
+
+SELECT COUNT(*), COUNT(p.patient_id), COUNT(v.patient_id), COUNT(p.patient_id) FILTER (WHERE p.age > 60)
+FROM visits v LEFT JOIN patients p ON v.patient_id = p.patient_id AND p.age > 30
