@@ -11,7 +11,6 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
@@ -283,8 +282,7 @@ def left_by_an_interruption(
     with monkeypatch.context() as patch:
         interrupt_after(patch, step)
         with pytest.raises(KeyboardInterrupt), together(ledger, requests) as taken:
-            reserve = partial(taken.reserve, ("q", price(epsilon=1)))
-            release(asked, Recording(log, ledger), ledger, reserve=reserve)
+            release(asked, Recording(log, ledger), ledger, payer=taken.of(("q", price(epsilon=1))))
     return [row.state for row in charges(ledger)]
 
 
