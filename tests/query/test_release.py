@@ -295,6 +295,26 @@ def test_an_interruption_between_two_steps_leaves_no_charge_open(
     assert release(Asked.of(planned(), who()), Recording(log, ledger), ledger)
 
 
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("again", [1, 2])
+def test_a_second_interruption_leaves_no_charge_open_either(
+    log: list[str], ledger: Ledger, monkeypatch: pytest.MonkeyPatch, again: int, held: bool
+) -> None:
+    abandon, times = Ledger.abandon, []
+
+    def interrupted(self: Ledger, charge: str) -> None:
+        times.append(charge)
+        if len(times) <= again:
+            raise KeyboardInterrupt
+        abandon(self, charge)
+
+    monkeypatch.setattr(Ledger, "abandon", interrupted)
+    assert left_by_an_interruption(log, ledger, monkeypatch, "execute", held=held) == [FORFEITED]
+    (row,) = charges(ledger)
+    # an interruption does not count towards a freeze
+    assert row.reason == "interrupted"
+
+
 @pytest.mark.parametrize("step", ["reserve_all", "execute", "commit"])
 def test_an_interruption_leaves_no_charge_open_that_was_taken_with_others(
     log: list[str], ledger: Ledger, monkeypatch: pytest.MonkeyPatch, step: str

@@ -220,6 +220,8 @@ class Payer(Protocol):
 
 # How long a caller waits before it asks again for what somebody else asks elsewhere, in seconds.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
+# How often it is tried to end a charge.
+_ENDINGS = 3
 
 
 def release(
@@ -346,11 +348,20 @@ def _charged(
         # nothing was taken
         raise
     except BaseException:
-        with suppress(LedgerError):
-            # it is closed when its lease ends, or at the next opening
-            ledger.abandon(charge)
+        abandon(ledger, charge)
         raise
     raise Cancelled(paid=True) if failed == "cancelled" else EngineFailed()
+
+
+def abandon(ledger: Ledger, charge: str) -> None:
+    """Ends a charge, also where the caller is interrupted a second time meanwhile.
+
+    If it cannot be ended it is closed when its lease ends, or at the next opening.
+    """
+    for _ in range(_ENDINGS):
+        with suppress(LedgerError, KeyboardInterrupt):
+            ledger.abandon(charge)
+            return
 
 
 def _body(charge: str, asked: Asked, groups: Sequence[Codes], released: Sequence[Released]) -> bytes:

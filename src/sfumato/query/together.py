@@ -3,11 +3,11 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from sfumato.errors import Cancelled, InProgress, LedgerError, Refused, WrongUse
+from sfumato.errors import Cancelled, InProgress, Refused, WrongUse
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.request import Request
 from sfumato.ledger.spend import Ledger
@@ -16,7 +16,7 @@ from sfumato.noise.entropy import token
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import AdditiveNoise, ApproxEvent, Composed, Event, PureEvent
 from sfumato.privacy.unit import Relation
-from sfumato.query.release import Asked
+from sfumato.query.release import Asked, abandon
 from sfumato.query.request import Price
 from sfumato.query.steps import Name, Step
 
@@ -83,9 +83,7 @@ class Held:
         A caller who was ``interrupted`` may not have seen what it was given.
         """
         for charge in [charge for charge, _ in self._charges.values()] + self._used * interrupted:
-            with suppress(LedgerError):
-                # it is voided when its lease ends, or at the next opening
-                self._ledger.void(charge)
+            abandon(self._ledger, charge)
         self._charges.clear()
 
 
