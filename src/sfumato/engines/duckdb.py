@@ -9,6 +9,7 @@ which may quote values.
 
 import logging
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -52,6 +53,13 @@ T = TypeVar("T")
 # The versions on which tests/contracts/conformance.py passed; what another one computes is not known.
 PASSED = ("2.0.0",)
 
+# What a statement raises on Ctrl-C, and one that asks a frame of this process for its rows.
+_STOPPED: Mapping[type[Exception], re.Pattern[str]] = {
+    RuntimeError: re.compile("Query interrupted"),
+    duckdb.InvalidInputException: re.compile(
+        r"Invalid Input Error: [a-z ]+ registered as '[^']*' failed: KeyboardInterrupt: ?"
+    ),
+}
 _OWNER = logging.getLogger("sfumato.owner")
 # Without a handler of the owner nothing is printed: stderr may be what the analyst sees.
 _OWNER.addHandler(logging.NullHandler())
@@ -242,8 +250,8 @@ class DuckDB:
         except (duckdb.Error, MemoryError, OSError, RuntimeError) as failure:
             ended = patience.is_over or self._lanes.closed
             cancelled = isinstance(failure, duckdb.InterruptException | ServerFailed) and ended
-            # DuckDB swallows the signal of Ctrl-C and raises this for it
-            stopped = type(failure) is RuntimeError and str(failure) == "Query interrupted"
+            # DuckDB swallows the signal of Ctrl-C and raises one of these for it
+            stopped = type(failure) in _STOPPED and _STOPPED[type(failure)].fullmatch(str(failure)) is not None
             if not (stopped or cancelled):
                 _OWNER.error("the engine failed: %s", type(failure).__name__)
         if cancelled:

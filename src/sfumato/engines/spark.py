@@ -88,6 +88,8 @@ _OWNER.addHandler(logging.NullHandler())
 _HOUR = 3600.0
 # How often a statement that may be stopped is looked after, in seconds.
 _LOOK = 0.2
+# What Spark raises in a job that was cancelled.
+_SPARK_FAILURE, _INTERRUPTED = "org.apache.spark.SparkException", "SPARK_JOB_CANCELLED"
 # Of so few rows of a unit in a group it does not pay to add them up before they are sent.
 _FEW = 16
 # 2^40 rows, as many as a table may have, of numbers below 2^22 add up to less than 2^62.
@@ -187,8 +189,9 @@ class SparkEngine:
         _require_limit(time_limit)
         self._time_limit, self._own, self._process = time_limit, own, os.getpid()
         self._session = session
-        # one question at a time
+        # one question at a time, and the tag of what it runs
         self._lane = Lanes([None])
+        self._running = ""
         self._views: list[str] = []
         self._declared = {name: declared(tables, name) for name in tables}
         try:
@@ -216,8 +219,10 @@ class SparkEngine:
             _OWNER.warning("Spark did not close: %s", type(failure).__name__)
 
     def interrupt(self) -> None:
-        """Lets nothing begin: the engine is about to close, and waits for what runs."""
+        """Ends what runs, and lets nothing begin: the engine is about to close."""
         self._lane.close()
+        if self._running:
+            self._interrupt(self._running)
 
     def statement(self, plan: Bounded) -> str:
         """The SQL of a plan as the declarations alone make it: the same on any data (RULES 22)."""
@@ -291,7 +296,8 @@ class SparkEngine:
                 self._session.sparkContext.setLogLevel("OFF")
                 return [fetch(self._session.sql(each)) for each in texts]
         except Exception as failure:
-            cancelled = patience.is_over or isinstance(failure, Cancelled)
+            ended = patience.is_over or self._lane.closed
+            cancelled = isinstance(failure, Cancelled) or (ended and _is_interruption(failure))
             if not cancelled:
                 _OWNER.error("the engine failed: %s", type(failure).__name__)
         if cancelled:
@@ -304,6 +310,7 @@ class SparkEngine:
         tag, done = f"sfumato_{token()}", threading.Event()
         watcher = threading.Thread(target=self._watch, args=(tag, done, patience), name=tag, daemon=True)
         self._session.sparkContext.addJobTag(tag)
+        self._running = tag
         watcher.start()
         try:
             yield
@@ -311,6 +318,7 @@ class SparkEngine:
             self._interrupt(tag)
             raise
         finally:
+            self._running = ""
             done.set()
             watcher.join()
             self._session.sparkContext.removeJobTag(tag)
@@ -364,6 +372,17 @@ def _largest(node: object) -> int:
         case Text() | int() | str() | Fraction() | Enum() | None:
             return 0
     raise TypeError(f"{type(node).__name__} is not known here")
+
+
+def _is_interruption(failure: Exception) -> bool:
+    """Whether Spark failed because its job was cancelled: any other failure is one of the engine."""
+    cause = getattr(failure, "java_exception", None)
+    with suppress(Exception):
+        while cause is not None:
+            if cause.getClass().getName() == _SPARK_FAILURE and cause.getCondition() == _INTERRUPTED:
+                return True
+            cause = cause.getCause()
+    return False
 
 
 @contextmanager
