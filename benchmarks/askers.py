@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many askers over one session, and a ledger of many accounts: part of ``make bench-query``.
+"""Many askers over one session, and a ledger of many accounts or charges: part of ``make bench-query``.
 
 The session has ``sf.Local(threads=1, lanes=2)`` and a table of 1,000 rows, so that a question is
 its planning, its charge and little else. ``small`` among the words makes all of it smaller, and
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from benchmarks.compare import Case, Kind, Peer, Unit, Work, at_most, at_most_times, faster
-from benchmarks.driver import ROOT, SLOW_DISK
+from benchmarks.driver import OURS, ROOT, SLOW_DISK
 from benchmarks.report import bench
 
 RESULTS = ROOT / "benchmarks" / "results" / "askers.json"
@@ -25,7 +25,9 @@ SECONDS = Unit("s", 1, kind=Kind.VALUE)
 MEGABYTES = Unit("MB", 1e-6, kind=Kind.VALUE)
 FLUSHES = Unit("flushes a charge", 1, kind=Kind.VALUE)
 _THREADS, _QUESTIONS, _ACCOUNTS = 32, 640, 10**5
+_CHARGES, _MORE, _FORFEITS = 10**6, 1000, 10**4
 _SMALL = 100
+_WIDE, _EACH = 200, 40
 _REPETITIONS = 3
 
 
@@ -34,10 +36,16 @@ def cases(*, small: bool = False) -> Iterator[Case]:
     yield from _together(_THREADS if small else _QUESTIONS)
     yield from _beside()
     yield Case("a stored answer, by its text", OFTEN, Work(ASKERS, "stored"), (), at_most(0.3))
+    raw = Peer("the ledger alone, and planning", Work(ASKERS, "raw ledger and planning", 1, _EACH))
+    yield Case("a small question, alone", MILLI, Work(ASKERS, "fresh"), (raw,), None, _REPETITIONS)
+    planned = Work(ASKERS, "planned", 1, _WIDE)
+    yield Case(f"a preview of {_WIDE} sums over {_WIDE} tests", MILLI, planned, (), at_most(100), _REPETITIONS)
     yield Case("asking_as", OFTEN, Work(ASKERS, "asking as"), (), at_most(0.2))
     flushes = Work(ASKERS, "flushes", 1, 51)
     yield Case("one charge, the open mark and the head included", FLUSHES, flushes, (), at_most(3), 1)
-    yield from _accounts(_ACCOUNTS // _SMALL if small else _ACCOUNTS)
+    part = _SMALL if small else 1
+    yield from _accounts(_ACCOUNTS // part)
+    yield from _charges(_CHARGES // part, _MORE // part, _FORFEITS // part)
 
 
 def _together(n: int) -> Iterator[Case]:
@@ -58,12 +66,21 @@ def _beside() -> Iterator[Case]:
 
 def _accounts(n: int) -> Iterator[Case]:
     for name, unit, work, bar in (
-        ("opened by 32 callers", SECONDS, "created", 15),
+        ("created together", SECONDS, "created", 15),
         ("listed", SECONDS, "listed", 1),
         ("the report", SECONDS, "reported", 5),
         ("the report", MEGABYTES, "report size", 1),
     ):
         yield Case(f"{n:,} accounts, {name}", unit, Work(ASKERS, work, 1, n), (), at_most(bar), 1)
+
+
+def _charges(n: int, more: int, forfeits: int) -> Iterator[Case]:
+    yield Case(f"verify, {n:,} charges", SECONDS, Work(OURS, "verify", 1, n), (), at_most(56), 1)
+    name = f"incremental verify, {more:,} charges after {n:,}"
+    yield Case(name, SECONDS, Work(OURS, "verify more", more, n), (), at_most(1), _REPETITIONS)
+    before = Peer("no forfeits", Work(OURS, "after forfeits", 0, 200), at_most_times(Fraction(6, 5)))
+    after = Work(OURS, "after forfeits", forfeits, 200)
+    yield Case(f"one charge after {forfeits:,} forfeits", MILLI, after, (before,), None, _REPETITIONS)
 
 
 def main(words: Sequence[str]) -> None:

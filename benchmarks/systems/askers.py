@@ -20,12 +20,12 @@ from benchmarks.systems.charges import charge, counting, folder, opened, shared
 from sfumato.engines import duckdb as engine
 from sfumato.engines.emit import Statement
 from sfumato.errors import Cancelled
-from sfumato.ledger import Ledger
+from sfumato.ledger import Ledger, Scope
 from sfumato.ledger.report import page
 from sfumato.ledger.summary import summary
 
 PACKAGES = ("sfumato", "duckdb", "sqlglot", "apsw")
-_ROWS, _EACH, _CALLERS = 1000, 40, 32
+_ROWS, _EACH = 1000, 40
 _FRESH = count(1)
 # what runs until it is interrupted, in the engine alone
 _LONG = "SELECT sum(a.range * b.range) FROM range(10000000) AS a, range(10000000) AS b"
@@ -173,13 +173,8 @@ def _flushes(scale: float, n: int) -> Call:
 def _accounts(n: int) -> tuple[Ledger, float]:
     """A ledger of so many analysts, and the seconds in which they came to be."""
     ledger = opened(folder() / "accounts.db")
-
-    numbers = iter(range(n))
-
-    def open_next(_caller: int) -> None:
-        ledger.allocate("d", sf.Budget(1), purpose="unstated", analyst=f"analyst {next(numbers)}")
-
-    took = _seconds(lambda: shared(_CALLERS, n, open_next))
+    limits = {Scope("d", "unstated", f"analyst {number}"): sf.Budget(1) for number in range(n)}
+    took = _seconds(lambda: ledger.allocate_all(limits))
     if len(ledger.accounts()) < n:
         raise RuntimeError("an account could not be opened")
     return ledger, took
@@ -204,6 +199,20 @@ def _report_size(scale: float, n: int) -> Call:
     return lambda: len(page(summary(ledger, "d")).encode())
 
 
+def _planned(scale: float, n: int) -> Call:
+    """The median seconds of a free preview of ``n`` sums over ``n`` tests that nobody has asked."""
+    session, fresh = _session(), count(1)
+
+    def preview() -> object:
+        first = n * next(fresh)
+        numbers = range(first, first + n)
+        sums = ", ".join(f"SUM(CASE WHEN number > {each} THEN number END)" for each in numbers)
+        tests = " AND ".join(f"number <> {each}" for each in numbers)
+        return session.preview(f"SELECT {sums} FROM people WHERE {tests}", epsilon="0.000001")
+
+    return lambda: _each(preview, 5)
+
+
 WORKS: dict[str, Make] = {
     "threads": _threads,
     "raw ledger and planning": _raw_and_planning,
@@ -213,6 +222,7 @@ WORKS: dict[str, Make] = {
     "fresh beside": _fresh_beside,
     "asking as": _asking_as,
     "flushes": _flushes,
+    "planned": _planned,
     "created": _created,
     "listed": _listed,
     "reported": _reported,

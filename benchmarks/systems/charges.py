@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is done with a ledger in a file: durable charges by many callers, and a large ledger at work."""
 
+import shutil
 import tempfile
 import threading
 import time
@@ -9,13 +10,16 @@ from contextlib import contextmanager
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
+from statistics import median
 from typing import TypeVar
 
 import apsw
 
 from benchmarks.systems import Call, Make
 from sfumato.ledger import Ledger, Request, verify
+from sfumato.ledger.spend import INTERRUPTED
 from sfumato.ledger.store.base import Rows
+from sfumato.ledger.verified import Verified
 from sfumato.metadata.contract import Contract
 from sfumato.noise import DiscreteLaplace
 from sfumato.privacy import AdditiveNoise, Budget, Distance, Norm
@@ -27,7 +31,14 @@ _BUDGET = Budget(1_000_000)
 _EVENTS = [AdditiveNoise(DiscreteLaplace(scale), Distance(Norm.L1, Fraction(1))) for scale in range(10, 60)]
 # a ledger with so many charges takes minutes to make
 _KEPT = 100_000
+# how many charges are made in one unit of work
+_BLOCK = 5000
+# by the identity of a ledger: what was verified of it
+_VERIFIED: dict[str, Verified] = {}
+_CONTRACT = Contract("d", "add-remove", {"t": "(row)"}, str(_BUDGET.epsilon), "0")
 _FRESH = count(1)
+# numbers of requests that no other case makes
+_FORFEITED = 10**9
 _FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
 
 
@@ -67,7 +78,7 @@ def charge(ledger: Ledger, caller: object) -> None:
 def opened(path: Path) -> Ledger:
     """The ledger in a file, with an account."""
     ledger = Ledger.open(path)
-    ledger.adopt(Contract("d", "add-remove", {"t": "(row)"}, str(_BUDGET.epsilon), "0"), _BUDGET)
+    ledger.adopt(_CONTRACT, _BUDGET)
     return ledger
 
 
@@ -147,7 +158,19 @@ class _Bulk(Ledger):
         return super()._write(unit) if self.rows is None else unit(self.rows)
 
 
-def large(n: int, block: int = 5000) -> Path:
+def _fill(ledger: _Bulk, numbers: range, rows: Rows) -> None:
+    """Paid charges, in one unit of work."""
+    ledger.rows = rows
+    try:
+        for number in numbers:
+            reserved = ledger.reserve(request(number, number % 8))
+            ledger.execute(reserved)
+            ledger.commit(reserved, BODY)
+    finally:
+        ledger.rows = None
+
+
+def large(n: int) -> Path:
     """A ledger with so many paid charges; a large one is made once and kept."""
     path = (ROOT / ".bench" if n >= _KEPT else folder()) / f"ledger-{n}.db"
     if path.exists():
@@ -157,20 +180,9 @@ def large(n: int, block: int = 5000) -> Path:
     opened(building).close()
     ledger = _Bulk.open(building)
     assert isinstance(ledger, _Bulk), "open gives what it is called on"
-
-    def fill(numbers: range, rows: Rows) -> None:
-        ledger.rows = rows
-        try:
-            for number in numbers:
-                reserved = ledger.reserve(request(number, number % 8))
-                ledger.execute(reserved)
-                ledger.commit(reserved, BODY)
-        finally:
-            ledger.rows = None
-
-    for start in range(0, n, block):
-        numbers = range(start, min(start + block, n))
-        ledger.store.write(lambda rows, numbers=numbers: fill(numbers, rows))  # type: ignore[misc]
+    for start in range(0, n, _BLOCK):
+        numbers = range(start, min(start + _BLOCK, n))
+        ledger.store.write(lambda rows, numbers=numbers: _fill(ledger, numbers, rows))  # type: ignore[misc]
     ledger.close()
     for suffix in ("", ".head", ".key"):
         Path(f"{building}{suffix}").replace(f"{path}{suffix}")
@@ -214,16 +226,52 @@ def _verify(scale: float, n: int) -> Call:
     def check() -> float:
         ledger = Ledger.open(path)
         try:
-            return _timed(lambda: _sound(ledger, n))
+            return _timed(lambda: _VERIFIED.update({ledger.store.identity: _sound(ledger, n)}))
         finally:
             ledger.close()
 
     return check
 
 
-def _sound(ledger: Ledger, n: int) -> None:
-    report = verify(ledger)
-    assert report.problems == () and report.charges == n, "a sound ledger"
+def _sound(ledger: Ledger, n: int, since: Verified | None = None) -> Verified:
+    report = verify(ledger, since=since)
+    assert report.problems == () and report.charges == n and report.verified is not None, "a sound ledger"
+    return report.verified
+
+
+def _verify_more(scale: float, n: int) -> Call:
+    """Verification of ``scale`` more charges on a ledger of ``n`` that was verified before."""
+    more, path = int(scale), folder() / "more.db"
+    kept = large(n)
+    for suffix in ("", ".head", ".key"):
+        shutil.copyfile(f"{kept}{suffix}", f"{path}{suffix}")
+    ledger = _Bulk.open(path)
+    assert isinstance(ledger, _Bulk), "open gives what it is called on"
+    since = _VERIFIED.get(ledger.store.identity) or _sound(ledger, n)
+    ledger.store.write(lambda rows: _fill(ledger, range(n, n + more), rows))
+    return lambda: _timed(lambda: _sound(ledger, n + more, since))
+
+
+def _after_forfeits(scale: float, n: int) -> Call:
+    """The median seconds of one charge after ``scale`` others were forfeited, interrupted or not counted."""
+    ledger = _Bulk.open(folder() / "forfeits.db")
+    assert isinstance(ledger, _Bulk), "open gives what it is called on"
+    ledger.adopt(_CONTRACT, _BUDGET)
+
+    def fail(numbers: range, rows: Rows) -> None:
+        ledger.rows = rows
+        try:
+            for number in numbers:
+                reserved = ledger.reserve(request(number, 0))
+                ledger.execute(reserved)
+                ledger.forfeit(reserved, INTERRUPTED)
+        finally:
+            ledger.rows = None
+
+    for start in range(0, int(scale), _BLOCK):
+        numbers = range(_FORFEITED + start, _FORFEITED + min(start + _BLOCK, int(scale)))
+        ledger.store.write(lambda rows, numbers=numbers: fail(numbers, rows))  # type: ignore[misc]
+    return lambda: median(_timed(lambda: charge(ledger, 0)) for _ in range(n))
 
 
 CHARGES: dict[str, Make] = {
@@ -233,4 +281,6 @@ CHARGES: dict[str, Make] = {
     "opening": _opening,
     "left": _left,
     "verify": _verify,
+    "verify more": _verify_more,
+    "after forfeits": _after_forfeits,
 }
