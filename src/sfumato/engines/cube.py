@@ -7,7 +7,7 @@ below one: no unit, no value. What is asked of it afterwards are sums over cells
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from sfumato.metadata.column import Text
 from sfumato.noise.law import Integers
 from sfumato.plan.cube import BoundedCube, Places
 from sfumato.plan.value import GroupKey
-
-if TYPE_CHECKING:
-    import pyarrow
 
 # No unit has more rows: so many count in full where more are declared, and a product with a weight fits 64 bits.
 _MOST = 2**40
@@ -69,10 +66,10 @@ def counted(plan: BoundedCube, table: str, clique: Places) -> str:
     return f"SELECT {by}, {total} AS total FROM {table} GROUP BY {by}"
 
 
-def dense(found: "pyarrow.Table", shape: tuple[int, ...]) -> Integers:
+def dense(found: Sequence[Integers], shape: tuple[int, ...]) -> Integers:
     """All cells of a marginal, from those that have a row."""
     cells: Integers = np.zeros(shape, np.int64)
-    *places, totals = (column.to_numpy() for column in found.columns)
+    *places, totals = found
     cells[tuple(places)] = totals if shape else totals[0]
     return cells
 
@@ -80,12 +77,12 @@ def dense(found: "pyarrow.Table", shape: tuple[int, ...]) -> Integers:
 class Coded:
     """A table of codes that is open; nothing but marginals comes out, and of itself it says nothing.
 
-    ``ask`` runs a SELECT of one of them.
+    ``ask`` gives the columns of a SELECT of one of them.
     """
 
     __slots__ = ("_ask", "_plan", "_table")
 
-    def __init__(self, plan: BoundedCube, table: str, ask: Callable[[str], "pyarrow.Table"]) -> None:
+    def __init__(self, plan: BoundedCube, table: str, ask: Callable[[str], Sequence[Integers]]) -> None:
         self._plan, self._table, self._ask = plan, table, ask
 
     def marginals(self, cliques: Sequence[Sequence[str]]) -> list[Integers]:

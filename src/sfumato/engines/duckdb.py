@@ -41,6 +41,7 @@ from sfumato.engines.watch import Watch
 from sfumato.errors import Cancelled, EngineFailed, InvalidSource
 from sfumato.metadata.table import Table
 from sfumato.noise.entropy import token
+from sfumato.noise.law import Integers
 from sfumato.plan.cube import BoundedCube
 from sfumato.plan.relation import PublicJoin, Scan, scans
 from sfumato.plan.scope import nodes
@@ -194,12 +195,7 @@ class DuckDB:
         return tuple(parts[place] for place in range(len(plan.parts)))
 
     def cube(self, plan: BoundedCube, patience: Patience = ENDLESS) -> AbstractContextManager[Coded]:
-        """A table of codes that is made when it is entered, and gone when it is left (see ``Engine``).
-
-        Raises:
-            InvalidSource: a file has changed and cannot be read.
-            InvalidDeclaration: a file has changed and is not what is declared.
-        """
+        """A table of codes that is made when it is entered, and gone when it is left; raises as ``ready`` does."""
         asked = stored_columns(plan.cube.relation)
         self._look_again(asked)
         return self._coded(plan, coded(plan, self._sources), asked, patience)
@@ -212,7 +208,7 @@ class DuckDB:
         table = quote(f"codes {token()}")
         try:
             self._one(_rows, f"CREATE TABLE {table} AS {sql}", asked, patience)
-            yield Coded(plan, table, lambda each: self._one(_columns, each, {}, patience))
+            yield Coded(plan, table, lambda each: self._one(_arrays, each, {}, patience))
         finally:
             with suppress(duckdb.Error), self._lock:
                 self._connection.execute(f"DROP TABLE IF EXISTS {table}")
@@ -381,6 +377,10 @@ def _rows(connection: duckdb.DuckDBPyConnection, statement: str) -> Rows:
 
 def _columns(connection: duckdb.DuckDBPyConnection, statement: str) -> "pyarrow.Table":
     return connection.sql(statement).to_arrow_table()
+
+
+def _arrays(connection: duckdb.DuckDBPyConnection, statement: str) -> list[Integers]:
+    return [*connection.execute(statement).fetchnumpy().values()]
 
 
 def _drop(folder: str, process: int) -> None:

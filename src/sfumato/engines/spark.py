@@ -254,7 +254,7 @@ class SparkEngine:
         def make(keep: Callable[["DataFrame"], None]) -> None:
             self._one(keep, sql, patience)
 
-        return opened_cube(plan, self._session, make, lambda each: self._one(_columns, each, patience))
+        return opened_cube(plan, self._session, make, lambda fetch, each: self._one(fetch, each, patience))
 
     def run(self, plan: Bounded, sampling_key: str) -> Exact:
         """The exact integers of a plan."""

@@ -10,10 +10,10 @@ from sfumato.engines.spark_kind import Kind, identifier
 from sfumato.engines.spark_quiet import quiet
 from sfumato.engines.spark_statement import Rows, translated
 from sfumato.noise.entropy import token
+from sfumato.noise.law import Integers
 from sfumato.plan.cube import BoundedCube
 
 if TYPE_CHECKING:
-    import pyarrow
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -22,7 +22,7 @@ def opened_cube(
     plan: BoundedCube,
     session: "SparkSession",
     make: "Callable[[Callable[[DataFrame], None]], None]",
-    ask: "Callable[[str], pyarrow.Table]",
+    ask: "Callable[[Callable[[DataFrame], list[Integers]], str], list[Integers]]",
 ) -> Iterator[Coded]:
     """``make`` hands over the frame of codes, ``ask`` runs a statement of Spark's.
 
@@ -40,10 +40,14 @@ def opened_cube(
     try:
         make(keep)
         # sums of weights, each at most 2^20
-        yield Coded(plan, "codes", lambda sql: ask(translated(sql, {"codes": codes}, narrow=True)))
+        yield Coded(plan, "codes", lambda sql: ask(_arrays, translated(sql, {"codes": codes}, narrow=True)))
     finally:
         # an application that is gone keeps nothing
         with suppress(Exception), quiet():
             session.catalog.dropGlobalTempView(view)
             for frame in kept:
                 frame.unpersist()
+
+
+def _arrays(frame: "DataFrame") -> list[Integers]:
+    return [column.to_numpy() for column in frame.toArrow().columns]

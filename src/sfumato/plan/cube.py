@@ -17,8 +17,8 @@ from sfumato.privacy.distance import Distance, Norm
 
 # So many marginals are asked for at once, and so many cells they have together: 256 MB of integers.
 MAX_CLIQUES, MAX_CELLS = 10_000, 2**25
-# So many values an axis may have.
-MAX_VALUES = 2**20
+# So many values an axis may have, and so much a row may weigh.
+MAX_VALUES, MAX_WEIGHT = 2**20, 2**20
 
 # The axes of a marginal, by their places in the cube.
 Places: TypeAlias = tuple[int, ...]
@@ -156,7 +156,7 @@ class BoundedCube:
         return self.unit is not None and not is_single(self.cube.relation)
 
     def __post_init__(self) -> None:
-        if self.most < 1 or self.refinement < 1:
+        if self.most < 1 or not 1 <= self.refinement <= MAX_WEIGHT:
             raise ValueError("a unit has a row at most, or more, of which each weighs something")
         if self.unit is None and (self.most, self.refinement) != (1, 1):
             raise ValueError("a row that is its own unit weighs 1")
