@@ -470,22 +470,3 @@ def test_a_key_that_nothing_can_be_compared_with_is_refused():
     broken = {**LINKED, "people": sf.Table({"who": [b"p"]}, unit=sf.Unit("who"))}
     with pytest.raises(InvalidDeclaration, match="names units"):
         DuckDB(broken)
-
-
-FRAME_ENDED = "Invalid Input Error: offering a filter to the source registered as 'source_t' failed: {}"
-ENDS = [
-    (RuntimeError("Query interrupted"), KeyboardInterrupt),
-    (duckdb.InvalidInputException(FRAME_ENDED.format("KeyboardInterrupt: ")), KeyboardInterrupt),
-    (duckdb.InvalidInputException(FRAME_ENDED.format("ValueError: 4711")), EngineFailed),
-    (duckdb.ConversionException("Could not convert string 'failed: KeyboardInterrupt: '"), EngineFailed),
-]
-
-
-@pytest.mark.parametrize(("failure", "kind"), ENDS, ids=repr)
-def test_an_interruption_is_no_failure_of_the_engine(engine, asker, monkeypatch, failure, kind):
-    def fails(*_):
-        raise failure
-
-    monkeypatch.setattr(engine, "_fetched", fails)
-    with pytest.raises(kind):
-        engine.run(asker(None, COLUMNS).counts(), "key")

@@ -474,7 +474,7 @@ def test_a_failure_after_the_time_limit_is_one_of_the_engine(engine, monkeypatch
     assert kind is EngineFailed
     assert "the engine failed" in text
     # the mutant: whatever fails once the caller waits no longer does not count as a failure
-    monkeypatch.setattr(module, "_is_interruption", lambda failure: True)
+    monkeypatch.setattr(module, "is_cancelled_job", lambda failure: True)
     assert ended_by(engine, monkeypatch, caplog, failing, stop.stop, Patience(stop))[0] is Cancelled
 
 

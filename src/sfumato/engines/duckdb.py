@@ -9,7 +9,6 @@ which may quote values.
 
 import logging
 import os
-import re
 import shutil
 import tempfile
 import threading
@@ -27,6 +26,7 @@ from sfumato.engines.cube import Coded, coded
 from sfumato.engines.declared import fitting_sources, held, held_again, owner_columns
 from sfumato.engines.emit import Statement, statements
 from sfumato.engines.gather import Groups, Rows, columns, gather
+from sfumato.engines.interruption import is_stopped
 from sfumato.engines.lane import Lane
 from sfumato.engines.lanes import Lanes
 from sfumato.engines.layout import layout_statements
@@ -56,13 +56,6 @@ T = TypeVar("T")
 # The versions on which tests/contracts/conformance.py passed; what another one computes is not known.
 PASSED = ("2.0.0",)
 
-# What a statement raises on Ctrl-C, and one that asks a frame of this process for its rows.
-_STOPPED: Mapping[type[Exception], re.Pattern[str]] = {
-    RuntimeError: re.compile("Query interrupted"),
-    duckdb.InvalidInputException: re.compile(
-        r"Invalid Input Error: [a-z ]+ registered as '[^']*' failed: KeyboardInterrupt: ?"
-    ),
-}
 _OWNER = logging.getLogger("sfumato.owner")
 # Without a handler of the owner nothing is printed: stderr may be what the analyst sees.
 _OWNER.addHandler(logging.NullHandler())
@@ -287,7 +280,7 @@ class DuckDB:
             ended = patience.is_over or self._lanes.closed
             cancelled = isinstance(failure, duckdb.InterruptException | ServerFailed) and ended
             # DuckDB swallows the signal of Ctrl-C and raises one of these for it
-            stopped = type(failure) in _STOPPED and _STOPPED[type(failure)].fullmatch(str(failure)) is not None
+            stopped = is_stopped(failure)
             if not (stopped or cancelled):
                 _OWNER.error("the engine failed: %s", type(failure).__name__)
         if cancelled:

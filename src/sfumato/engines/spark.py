@@ -25,6 +25,7 @@ from sfumato.engines.cube import Coded, coded
 from sfumato.engines.declared import owner_columns
 from sfumato.engines.emit import Statement, statements
 from sfumato.engines.gather import Groups, Rows, columns, gather
+from sfumato.engines.interruption import is_cancelled_job
 from sfumato.engines.lanes import Lanes
 from sfumato.engines.spark_cube import opened_cube
 from sfumato.engines.spark_frame import frame_of, require_moments, require_plain
@@ -88,8 +89,6 @@ _OWNER.addHandler(logging.NullHandler())
 _HOUR = 3600.0
 # How often a statement that may be stopped is looked after, in seconds.
 _LOOK = 0.2
-# What Spark raises in a job that was cancelled.
-_SPARK_FAILURE, _INTERRUPTED = "org.apache.spark.SparkException", "SPARK_JOB_CANCELLED"
 # Of so few rows of a unit in a group it does not pay to add them up before they are sent.
 _FEW = 16
 # 2^40 rows, as many as a table may have, of numbers below 2^22 add up to less than 2^62.
@@ -190,8 +189,7 @@ class SparkEngine:
         self._time_limit, self._own, self._process = time_limit, own, os.getpid()
         self._session = session
         # one question at a time, and the tag of what it runs
-        self._lane = Lanes([None])
-        self._running = ""
+        self._lane, self._running = Lanes([None]), ""
         self._views: list[str] = []
         self._declared = {name: declared(tables, name) for name in tables}
         try:
@@ -221,8 +219,7 @@ class SparkEngine:
     def interrupt(self) -> None:
         """Ends what runs, and lets nothing begin: the engine is about to close."""
         self._lane.close()
-        if self._running:
-            self._interrupt(self._running)
+        self._interrupt(self._running)
 
     def statement(self, plan: Bounded) -> str:
         """The SQL of a plan as the declarations alone make it: the same on any data (RULES 22)."""
@@ -312,7 +309,7 @@ class SparkEngine:
                 return [fetch(self._session.sql(each)) for each in texts]
         except Exception as failure:
             ended = patience.is_over or self._lane.closed
-            cancelled = isinstance(failure, Cancelled) or (ended and _is_interruption(failure))
+            cancelled = isinstance(failure, Cancelled) or (ended and is_cancelled_job(failure))
             if not cancelled:
                 _OWNER.error("the engine failed: %s", type(failure).__name__)
         # outside the handler, so that not even the context of our error holds its text
@@ -388,17 +385,6 @@ def _largest(node: object) -> int:
         case Text() | int() | str() | Fraction() | Enum() | None:
             return 0
     raise TypeError(f"{type(node).__name__} is not known here")
-
-
-def _is_interruption(failure: Exception) -> bool:
-    """Whether Spark failed because its job was cancelled: any other failure is one of the engine."""
-    cause = getattr(failure, "java_exception", None)
-    with suppress(Exception):
-        while cause is not None:
-            if cause.getClass().getName() == _SPARK_FAILURE and cause.getCondition() == _INTERRUPTED:
-                return True
-            cause = cause.getCause()
-    return False
 
 
 def _require_limit(time_limit: object) -> None:

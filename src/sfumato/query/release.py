@@ -10,11 +10,11 @@ import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from sfumato.engines.base import Codes, Engine, Exact
 from sfumato.engines.stop import ENDLESS, Patience
-from sfumato.errors import Cancelled, EngineFailed, InProgress, LedgerError, Refused, WrongUse
+from sfumato.errors import Cancelled, EngineFailed, InProgress, Refused, WrongUse
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.request import Keys, Request
 from sfumato.ledger.spend import Ledger
@@ -35,6 +35,7 @@ from sfumato.query.explain import bias, bounding, protection
 from sfumato.query.noisy import drawn_before, every_group, noisy
 from sfumato.query.passes import Context
 from sfumato.query.passes.prune import columns_above, prune
+from sfumato.query.payer import Payer, abandon
 from sfumato.query.table import FORMAT, answer_body, merged
 from sfumato.sql.lower import Question
 
@@ -218,22 +219,8 @@ class Asked:
         return Request(*names, purpose=asker.purpose, shared=shared, key=key, earlier=earlier)
 
 
-class Payer(Protocol):
-    """What a question is charged through: the ledger, or charges that it holds for the question."""
-
-    def recall(self, request: Request) -> bytes | None:
-        """As ``Ledger.recall``."""
-        ...
-
-    def reserve(self, request: Request, charge_id: str) -> str:
-        """As ``Ledger.reserve``."""
-        ...
-
-
 # How long a caller waits before it asks again for what somebody else asks elsewhere, in seconds.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
-# How often it is tried to end a charge.
-_ENDINGS = 3
 
 
 def release(
@@ -363,17 +350,6 @@ def _charged(
         abandon(ledger, charge)
         raise
     raise Cancelled(paid=True) if failed == "cancelled" else EngineFailed()
-
-
-def abandon(ledger: Ledger, charge: str) -> None:
-    """Ends a charge, also where the caller is interrupted a second time meanwhile.
-
-    If it cannot be ended it is closed when its lease ends, or at the next opening.
-    """
-    for _ in range(_ENDINGS):
-        with suppress(LedgerError, KeyboardInterrupt):
-            ledger.abandon(charge)
-            return
 
 
 def _body(charge: str, asked: Asked, groups: Sequence[Codes], released: Sequence[Released]) -> bytes:

@@ -35,9 +35,10 @@ from sfumato.query.diagnosis import Diagnosis, diagnosis
 from sfumato.query.door import Door
 from sfumato.query.frame import Frame, frame
 from sfumato.query.known import Known, name_of
+from sfumato.query.payer import Payer
 from sfumato.query.pipeline import UNPREPARED, compile_plan
 from sfumato.query.preview import Preview
-from sfumato.query.release import Asked, Asker, Payer, persistently, release
+from sfumato.query.release import Asked, Asker, persistently, release
 from sfumato.query.request import Price, Wish, price
 from sfumato.query.reuse import Shelf, reuse
 from sfumato.query.steps import Alone, First, Foreseen, Paid, Rehearsed, Step, resolved
