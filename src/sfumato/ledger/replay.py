@@ -25,11 +25,12 @@ from sfumato.ledger.balance import (
     gates_from_text,
     held_text,
 )
-from sfumato.ledger.charge_entry import named, opened_row
-from sfumato.ledger.digests import DIGEST, NUMBER, PLACE, charge_digest, row_digest
+from sfumato.ledger.charge_entry import GOING_ON, Open, named, opened_row
+from sfumato.ledger.digests import DIGEST, NUMBER, PLACE, instalment_digest, row_digest
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, read_json
 from sfumato.ledger.liveness import moved_reason
 from sfumato.ledger.names import folded
+from sfumato.ledger.pieces import opened_pieces
 from sfumato.ledger.policy import DECISIONS, LISTED, PAST, merged
 from sfumato.ledger.recall import sharers
 from sfumato.ledger.store.base import (
@@ -39,7 +40,6 @@ from sfumato.ledger.store.base import (
     RESERVED,
     VOIDED,
     AccountRow,
-    ChargeRow,
     KeyRow,
     PartRow,
 )
@@ -115,22 +115,6 @@ class Book:
 
 
 @dataclass(slots=True)
-class Open:
-    """A charge, as it was opened, and how far it has come."""
-
-    place: int
-    row: ChargeRow
-    cost: Charge
-    lineage: tuple[str, ...]
-    state: str = RESERVED
-    reason: str = ""
-
-    def digest(self, acknowledged: int = 0) -> bytes:
-        """Of the row that must be stored."""
-        return charge_digest(self.row, self.state, self.reason, acknowledged)
-
-
-@dataclass(slots=True)
 class Replay:
     """The state that the journal implies. ``apply`` one entry after the other, chain by chain.
 
@@ -143,6 +127,7 @@ class Replay:
     open: dict[str, Open] = field(default_factory=dict)
     keys: bytearray = field(default_factory=bytearray)
     parts: bytearray = field(default_factory=bytearray)
+    instalments: bytearray = field(default_factory=bytearray)
     answers: int = 0
     _ended: bytearray = field(default_factory=bytearray)
     _opened_by: dict[str, "array[int]"] = field(default_factory=lambda: defaultdict(partial(array, "q")))
@@ -237,6 +222,7 @@ class Replay:
             return
         found.state, found.reason = after, body.get("reason", "")
         if after == EXECUTING:
+            found.pieces = opened_pieces(body)
             return
         del self.open[found.row.id]
         for each in found.lineage:
@@ -253,6 +239,18 @@ class Replay:
             self.parts += row_digest(PartRow(part, found.row.id, entry.chain, entry.seq))
         if answer and found.row.shared:
             self._sources[found.row.id] = (found.row.account, found.row.cost, answer)
+
+    def go_on(self, entry: Entry, body: dict[str, Any]) -> None:
+        """A charge that is answered in instalments is begun further, appended to, suspended or resumed."""
+        found = self.open.get(body["charge"])
+        if found is None or entry.chain != found.row.dataset or not found.go_on(entry.kind, body):
+            self.problems.append(f"{named(entry)} goes on with a charge that was elsewhere")
+            return
+        if found.failures:
+            self._failed[found.place] = found
+        if entry.kind == "append":
+            place, digest = body["place"], body["instalment"]
+            self.instalments += instalment_digest(found.row.id, place, digest, (entry.chain, entry.seq))
 
     def share(self, entry: Entry, body: dict[str, Any]) -> None:
         """An answer is given to an analyst, whose accounts pay where they have not."""
@@ -306,7 +304,8 @@ class Replay:
         for place, found in list(self._failed.items()):
             if account_id in found.lineage:
                 del self._failed[place]
-                self._end(found, "", entry.seq, acknowledged=1)
+                found.failures = 0
+                self._end(found, "", entry.seq, acknowledged=int(found.state == FORFEITED))
 
     def arrive(self, entry: Entry, body: dict[str, Any]) -> None:
         """The ledger has come here: its accounts are as they were before it moved."""
@@ -395,4 +394,5 @@ _ACTS: dict[str, Callable[[Replay, Entry, dict[str, Any]], None]] = {
     "recover": Replay.freeze,
     **dict.fromkeys(("bind", "tally"), lambda *_: None),
     **dict.fromkeys(_STEPS, Replay.step),
+    **dict.fromkeys(GOING_ON, Replay.go_on),
 }
