@@ -15,10 +15,11 @@ from typing import Any
 
 from sfumato.errors import LedgerCorrupt, WrongUse, shown
 from sfumato.ledger.binding import binding_entries
-from sfumato.ledger.charge_entry import GOING_ON, opened_row
+from sfumato.ledger.charge_entry import opened_row
 from sfumato.ledger.journal import Entry, canonical_json
 from sfumato.ledger.pieces import gone_on, opened_pieces
 from sfumato.ledger.replay import Replay
+from sfumato.ledger.replayed import GOING_ON
 from sfumato.ledger.seal import Head
 from sfumato.ledger.store.base import (
     COMMITTED,

@@ -22,6 +22,8 @@ from sfumato.privacy.event import Json
 class Pin:
     """What heads must name: the ``ledger`` that they are of, and the public ``key`` that signs.
 
+    ``state`` is the digest of what the last verification kept (``Verified``); empty if nothing.
+
     Guarantees:
         a head of another ledger is refused
         a head of another key is refused
@@ -35,6 +37,7 @@ class Pin:
 
     ledger: str
     key: str
+    state: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.ledger, str) or not isinstance(self.key, str) or not _is_key(self.key):
@@ -65,8 +68,8 @@ class Known:
         """The pin of a place, if a ledger was verified there before."""
         form = self._read().get(place)
         try:
-            return Pin(form["ledger"], form["key"]) if form else None
-        except (KeyError, TypeError):
+            return Pin(form["ledger"], form["key"], form.get("state", "")) if form else None
+        except (KeyError, TypeError, AttributeError):
             raise self._unreadable() from None
 
     def keep(self, place: str, pin: Pin) -> None:

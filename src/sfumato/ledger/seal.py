@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.serialization import (
 from sfumato.errors import LedgerCorrupt, LedgerIncomplete, LedgerUnavailable, WrongUse, shown
 from sfumato.ledger.binding import account_digest, accounts_digest, digests_at
 from sfumato.ledger.journal import canonical_json, iso_time
-from sfumato.ledger.store.base import Rows, Store
+from sfumato.ledger.store.base import Ends, Rows, Store
 from sfumato.ledger.store.open_mark import WAY_OUT
 from sfumato.privacy.event import Json
 
@@ -80,10 +80,18 @@ class Head:
         }  # fmt: skip
         return json.dumps(form, indent=2, ensure_ascii=False) + "\n"
 
-    def differences(self, rows: Rows) -> Iterator[str]:
-        """Where the chains do not pass through this head, or the accounts do not come from its."""
+    def differences(self, rows: Rows, *, since: Ends | None = None) -> Iterator[str]:
+        """Where the chains do not pass through this head, or the accounts do not come from its.
+
+        The accounts of a head that is older than ``since``, up to which the journal was replayed
+        before, are what it said then: only the chains are compared.
+        """
         problems = list(self._chain_differences(rows))
-        yield from problems or self._account_differences(rows)
+        yield from problems or (() if self._is_before(since) else self._account_differences(rows))
+
+    def _is_before(self, since: Ends | None) -> bool:
+        mine = {chain: seq for chain, (seq, _) in self.chains.items()}
+        return since is not None and mine != since and all(seq <= since.get(chain, 0) for chain, seq in mine.items())
 
     def _account_differences(self, rows: Rows) -> Iterator[str]:
         if not self.accounts:

@@ -33,7 +33,7 @@ from sfumato.ledger.store.base import (
 )
 from sfumato.ledger.store.bodies import BodyFiles
 from sfumato.ledger.store.layers import Layers
-from sfumato.ledger.store.rows import CHANGEABLE, CHARGES, PUT_ACCOUNT, Cell, SqlRows
+from sfumato.ledger.store.rows import CHANGEABLE, CHARGES, PUT_ACCOUNT, PUT_CHARGE, Cell, SqlRows
 
 _OPEN = (RESERVED, EXECUTING)
 _SUSPENDED = f"{CHARGES} WHERE state = '{SUSPENDED}'"
@@ -285,8 +285,8 @@ class Tables(SqlRows):
         return self.bodies.kept(name, size)
 
     def write(self, writes: list[Write]) -> None:
-        """Many rows at once; those of a table in their order, a charge before the answer that it paid for."""
-        together: dict[str, list[tuple[Cell, ...]]] = {}
+        """Many rows at once; those of a table in their order, charges before answers and parts, which refer to them."""
+        together: dict[str, list[tuple[Cell, ...]]] = {PUT_CHARGE: []}
         for sql, values in writes:
             together.setdefault(sql, []).append(values)
         for sql, rows in together.items():

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accounts and charges as the journal implies them, and how they are kept between two verifications."""
+
+from dataclasses import astuple, dataclass, field
+from operator import sub
+from typing import Any
+
+from sfumato.accounting.filter import Charge
+from sfumato.ledger.balance import Held, charge_from_text, charge_text, gates_from_text, held_text
+from sfumato.ledger.digests import charge_digest
+from sfumato.ledger.journal import canonical_json
+from sfumato.ledger.names import folded
+from sfumato.ledger.pieces import gone_on
+from sfumato.ledger.store.base import COUNTED, EXECUTING, RESERVED, SUSPENDED, AccountRow, ChargeRow
+from sfumato.ledger.tree import Scope, lineage_of
+from sfumato.privacy.event import Json
+
+# the steps of a charge that is answered in instalments, each from a state to a state
+GOING_ON = {
+    "begin": (EXECUTING, EXECUTING),
+    "append": (EXECUTING, EXECUTING),
+    "suspend": (EXECUTING, SUSPENDED),
+    "resume": (SUSPENDED, EXECUTING),
+}
+
+
+@dataclass(slots=True)
+class Sum:
+    """Charges added up in place; those without a pure loss are counted."""
+
+    epsilon: int = 0
+    rho: int = 0
+    delta: int = 0
+    unbounded: int = 0
+
+    def move(self, charge: Charge, sign: int) -> None:
+        """Adds a charge, or takes it out."""
+        if charge.epsilon is None:
+            self.unbounded += sign
+        else:
+            self.epsilon += sign * charge.epsilon
+        self.rho += sign * charge.rho
+        self.delta += sign * charge.delta
+
+    @property
+    def charge(self) -> Charge:
+        """The sum as one charge."""
+        return Charge(None if self.unbounded else self.epsilon, self.rho, self.delta)
+
+
+@dataclass(slots=True)
+class Book:
+    """An account as the journal has it so far; ``taken`` is what is spent and what is held."""
+
+    contract: str = ""
+    limit: str = ""
+    gates: str = ""
+    spent: Sum = field(default_factory=Sum)
+    taken: Sum = field(default_factory=Sum)
+    frozen: str = ""
+    policy: str = ""
+    earlier: list[Json] = field(default_factory=list)
+    moved: int = 0
+    digest: str = ""
+
+    @classmethod
+    def from_json(cls, form: list[Any]) -> "Book":
+        """The account that was kept.
+
+        Raises:
+            TypeError, ValueError: something else was.
+        """
+        book = cls(*form)
+        book.spent, book.taken = Sum(*map(int, form[3])), Sum(*map(int, form[4]))
+        return book
+
+    def to_json(self) -> list[Json]:
+        """Its fields in their order, for ``from_json``."""
+        spent, taken = (list[Json](map(str, astuple(each))) for each in (self.spent, self.taken))
+        state = (self.frozen, self.policy, self.earlier, self.moved, self.digest)
+        return [self.contract, self.limit, self.gates, spent, taken, *state]
+
+    @property
+    def held(self) -> Sum:
+        """What is taken and not spent."""
+        return Sum(*map(sub, astuple(self.taken), astuple(self.spent)))
+
+    def row(self, account_id: str, seq: int, head: str) -> AccountRow:
+        """The row that must be stored."""
+        return AccountRow(
+            *(account_id, Scope.of(account_id).parent, self.contract, self.limit, self.gates),
+            *(charge_text(self.spent.charge), held_text(Held(*astuple(self.held))), self.frozen, self.policy),
+            *(canonical_json(self.earlier), seq, head, folded(account_id)),
+            moved=self.moved,
+        )
+
+    def is_beyond(self) -> bool:
+        """Whether its gates do not allow what is spent and held."""
+        return bool(self.gates) and not gates_from_text(self.gates).admits(self.taken.charge)
+
+
+@dataclass(slots=True)
+class Open:
+    """A charge, as it was opened, and how far it has come; ``answered`` is the digest of its answer, with its entry."""
+
+    place: int
+    row: ChargeRow
+    cost: Charge
+    lineage: tuple[str, ...]
+    state: str = RESERVED
+    reason: str = ""
+    pieces: str = ""
+    failures: int = 0
+    answered: bytes = b""
+
+    @classmethod
+    def from_json(cls, place: int, form: list[Any]) -> "Open":
+        """The charge that was kept, at another place."""
+        row, (state, reason, pieces, failures, answered) = ChargeRow._make(form[0]), form[1:]
+        cost, lineage = charge_from_text(row.cost), lineage_of(row.account)
+        return cls(place, row, cost, lineage, state, reason, pieces, int(failures), bytes.fromhex(answered))
+
+    def to_json(self) -> list[Json]:
+        """As it was opened and how far it has come, for ``from_json``."""
+        return [list[Json](self.row), self.state, self.reason, self.pieces, self.failures, self.answered.hex()]
+
+    def digest(self, acknowledged: int = 0) -> bytes:
+        """Of the row that must be stored."""
+        return charge_digest(self.row, self.state, self.reason, acknowledged, self.pieces, self.failures)
+
+    def go_on(self, kind: str, body: dict[str, Any]) -> bool:
+        """A charge in instalments goes on; whether a ledger would have done it."""
+        before, after = GOING_ON[kind]
+        if self.state != before or not self.pieces:
+            return False
+        self.pieces = gone_on(self.pieces, kind, body)
+        self.state, self.reason = after, body.get("reason", "")
+        if kind == "suspend":
+            self.failures += self.reason in COUNTED
+        return True
