@@ -172,3 +172,28 @@ def test_help_lists_every_command_of_the_group(shell: Shell) -> None:
     for name in ("verify", "head", "log", "accounts", "allocate", "freeze", "thaw", "export", "import", "migrate"):
         assert f"  {name}" in listed
     assert shell.run("ledger", "nonsense").code == 2
+
+
+def test_every_command_signs_with_the_key_that_the_file_names(shell: Shell) -> None:
+    (shell.folder / "keys").mkdir()
+    shell.configure("[budget]", 'ledger_key = "keys/heads.pem"\n[budget]')
+    shell.run("query", COUNT, "--epsilon", "1")
+    signed = {
+        shell.run("ledger", "head", "--output", "one.head").out.split()[-1],
+        shell.run("ledger", "backup", "copy").out.split()[-1],
+        shell.run("ledger", "export", "--output", "out.jsonl").out.split()[-1],
+        shell.run("ledger", "rotate-key", "--output", "handover").out.split()[-1],
+    }
+    assert len(signed) == 1
+    assert shell.run("ledger", "head", "--output", "two.head").out.split()[-1] not in signed
+    assert shell.run("ledger", "migrate", "--to", "other.db").code == 0
+    assert [each.name for each in shell.folder.rglob("*.key")] == []
+
+
+def test_no_output_replaces_the_key_that_the_file_names(shell: Shell) -> None:
+    shell.configure("[budget]", 'ledger_key = "heads.pem"\n[budget]')
+    shell.run("query", COUNT, "--epsilon", "1")
+    before = (shell.folder / "heads.pem").read_bytes()
+    ran = shell.run("ledger", "head", "--output", "heads.pem")
+    assert (ran.code, "the ledger's key" in ran.err) == (2, True)
+    assert (shell.folder / "heads.pem").read_bytes() == before

@@ -13,7 +13,7 @@ import click
 
 from sfumato.cli.options import config, require_outputs, write_file
 from sfumato.engines.files import is_same
-from sfumato.errors import LedgerCorrupt, WrongUse
+from sfumato.errors import LedgerCorrupt, WrongUse, shown
 from sfumato.ledger.pins import Known, Pin
 from sfumato.ledger.request import SQL
 from sfumato.ledger.seal import Head, Signer
@@ -21,6 +21,7 @@ from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import Rows
 from sfumato.ledger.verified import Verified
 from sfumato.ledger.verify import verify as verify_ledger
+from sfumato.metadata.server import is_address
 from sfumato.query.load import Declarations, read_declarations
 
 # Commands of this group that have a file of their own.
@@ -45,7 +46,7 @@ _ELSEWHERE = {
 }
 
 signing_key = click.option(
-    "--key", type=click.Path(dir_okay=False), help="The signing key [default: beside the ledger]."
+    "--key", type=click.Path(dir_okay=False), help="The signing key [default: ledger_key, or beside the ledger]."
 )
 
 
@@ -72,7 +73,7 @@ def command() -> None:
 def opened(config: str) -> Iterator[tuple[Ledger, Declarations]]:
     """The ledger that a file declares, which must be there."""
     declared = read_declarations(config)
-    ledger = Ledger.open(declared.ledger, create=False)
+    ledger = Ledger.open(declared.ledger, create=False, key=declared.ledger_key)
     try:
         yield ledger, declared
     finally:
@@ -175,8 +176,8 @@ def head(config: str, output: str, key: str | None) -> None:
     require_outputs(config, output)
     if key is not None and is_same(Path(key), Path(output)):
         raise WrongUse(f"{output!r} is the key that signs.", remedy="Write the head to another path.")
-    with opened(config) as (ledger, _):
-        signer = Signer(key or default_key(ledger))
+    with opened(config) as (ledger, declared):
+        signer = Signer(key or default_key(declared))
         signed = ledger.store.read(lambda rows: signer.sign(ledger.store.identity, rows))
     write_file(output, signed.to_text().encode())
     click.echo(f"public key {signed.public_key}")
@@ -216,11 +217,16 @@ def _line(body: dict[str, Any]) -> str:
     return f"  {body['place']}" if "place" in body else ""
 
 
-def default_key(ledger: Ledger) -> str:
-    """The key that lies beside a ledger in a file."""
-    if not ledger.store.exclusive:
-        raise WrongUse("A ledger on a server has no folder for a key.", remedy="Name the file with --key.")
-    return f"{ledger.store.place}.key"
+def default_key(declared: Declarations) -> Path:
+    """The key that a file declares; else the one that lies beside a ledger in a file."""
+    if declared.ledger_key is not None:
+        return declared.ledger_key
+    if is_address(declared.ledger):
+        raise WrongUse(
+            "A ledger on a server has no folder for a key.",
+            remedy="Name the file with --key, or ledger_key in the file.",
+        )
+    return Path(f"{declared.ledger}.key")
 
 
 def read_head(path: str) -> Head:
@@ -228,4 +234,4 @@ def read_head(path: str) -> Head:
     try:
         return Head.from_text(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError):
-        raise WrongUse(f"{path!r} cannot be read.", allowed="a file that 'sfumato ledger head' wrote") from None
+        raise WrongUse(f"{shown(path)} cannot be read.", allowed="a file that 'sfumato ledger head' wrote") from None

@@ -119,13 +119,14 @@ def at_step(rows: Rows, charge_id: str, before: str, after: str, fence: int | No
         raise LedgerUnavailable(f"Charge {charge_id} is unknown, not {before}; it cannot become {after}.")
     books = Books(rows, found.account, lambda: rows.charge(charge_id))
     row = rows.charge(charge_id) or found
-    is_other = fence is not None and fence_of(row.pieces) != fence
-    if row.state == before and not is_other:
+    if fence is not None and fence_of(row.pieces) != fence:
+        raise _late(f"Charge {charge_id} is {row.state}, and another worker has it.")
+    if row.state == before:
         return books, row
-    if is_other or row.reason == EXPIRED:
-        why = "another worker has it" if is_other else "its lease had ended"
-        raise LeaseExpired(
-            f"Charge {charge_id} is {row.state}, and cannot become {after}: {why}.",
-            remedy="Ask again. What was computed meanwhile is not released.",
-        )
+    if row.reason == EXPIRED:
+        raise _late(f"Charge {charge_id} is {row.state}, not {before}: its lease had ended.")
     raise LedgerUnavailable(f"Charge {charge_id} is {row.state}, not {before}; it cannot become {after}.")
+
+
+def _late(problem: str) -> LeaseExpired:
+    return LeaseExpired(problem, remedy="Ask again. What was computed meanwhile is not released.")

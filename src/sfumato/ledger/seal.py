@@ -28,6 +28,7 @@ from sfumato.ledger.binding import account_digest, accounts_digest, digests_at
 from sfumato.ledger.journal import canonical_json, iso_time
 from sfumato.ledger.store.base import Ends, Rows, Store
 from sfumato.ledger.store.open_mark import WAY_OUT
+from sfumato.metadata.server import is_address
 from sfumato.privacy.event import Json
 
 
@@ -131,6 +132,8 @@ class Signer:
     """An Ed25519 key in a file of mode 0600, made where there is none; or the one that a function gives."""
 
     def __init__(self, key: Source) -> None:
+        if is_address(key):
+            raise WrongUse("The key of a ledger, written as an address.", allowed="the path of a file")
         if isinstance(key, str | Path):
             self._key = _read_key(key) if Path(key).exists() else _make_key(key)
         else:
