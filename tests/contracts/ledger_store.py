@@ -194,7 +194,7 @@ class LedgerStoreContract:
         for _ in range(2):
             found = store.read(lambda rows: rows.under_way("q2"))
             assert found is not None and (found.state, found.pieces) == (SUSPENDED, "p")
-            assert store.read(lambda rows: rows.overdue(None, 9)) == []
+            assert [row.id for row in store.read(lambda rows: rows.overdue(None, 9))] == ["c1"]
             store.close()
             store = stores()
 
