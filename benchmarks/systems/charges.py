@@ -221,6 +221,25 @@ def _verify(scale: float, n: int) -> Call:
     return check
 
 
+def _piecewise(ledger: Ledger, n: int) -> list[float]:
+    """Opens a charge of so many instalments, begun together; the seconds of each append."""
+    name = ledger.reserve(request(next(_FRESH), 0))
+    fence = ledger.start(name, n)
+    ledger.begin(name, n, fence=fence)
+    return [_timed(lambda place=place: ledger.append(name, place, BODY, fence=fence)) for place in range(1, n + 1)]  # type: ignore[misc]
+
+
+def _instalments(scale: float, n: int) -> Call:
+    ledger = _fresh()
+    return lambda: sum(_piecewise(ledger, n)) / n
+
+
+def _verify_instalments(scale: float, n: int) -> Call:
+    ledger = _fresh()
+    _piecewise(ledger, n)
+    return lambda: _timed(lambda: _sound(ledger, 1))
+
+
 def _sound(ledger: Ledger, n: int) -> None:
     report = verify(ledger)
     assert report.problems == () and report.charges == n, "a sound ledger"
@@ -233,4 +252,6 @@ CHARGES: dict[str, Make] = {
     "opening": _opening,
     "left": _left,
     "verify": _verify,
+    "instalments": _instalments,
+    "verify instalments": _verify_instalments,
 }

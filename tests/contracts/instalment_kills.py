@@ -50,7 +50,9 @@ class Found:
     def wrong(self) -> bool:
         """Whether a place was drawn twice, or something was shown that is not stored."""
         drawn = self.drawn + self.drawn_later
-        return len(drawn) != len(set(drawn)) or any(each not in self.stored for each in self.shown) or bool(self.problems)
+        return (
+            len(drawn) != len(set(drawn)) or any(each not in self.stored for each in self.shown) or bool(self.problems)
+        )
 
 
 class Worker:

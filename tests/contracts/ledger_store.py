@@ -187,9 +187,7 @@ class LedgerStoreContract:
         assert store.read(lambda rows: rows.answer("q1")) == ANSWER._replace(body=plain)
         assert store.read(lambda rows: list(rows.all_instalments())) == [instalment._replace(packed=None)]
 
-    def test_a_suspended_charge_is_under_way_and_never_overdue(
-        self, store: Store, stores: Callable[[], Store]
-    ) -> None:
+    def test_a_suspended_charge_is_under_way_and_never_overdue(self, store: Store, stores: Callable[[], Store]) -> None:
         put(store, another(2, SUSPENDED, pieces="p", lease_until=0))
         for _ in range(2):
             found = store.read(lambda rows: rows.under_way("q2"))

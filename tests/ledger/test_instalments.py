@@ -4,6 +4,7 @@
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -173,10 +174,8 @@ def resumed_by_many(ledgers: list[Ledger], charge: str) -> int:
 
     def work(ledger: Ledger) -> None:
         start.wait()
-        try:
+        with suppress(LedgerUnavailable):
             gone_on.append(ledger.resume(charge))
-        except LedgerUnavailable:
-            pass
 
     threads = [threading.Thread(target=work, args=(each,)) for each in ledgers]
     for each in threads:

@@ -67,7 +67,14 @@ def everything() -> list[tuple[str, tuple[Cell, ...]]]:
     rows.overdue(None, 1)
     rows.overdue(5, 1)
     rows.overdue(5, 1, "d")
-    for stream in (rows.accounts(), rows.entries("x"), rows.history(), rows.keys(), rows.parts(), rows.all_instalments()):
+    for stream in (
+        rows.accounts(),
+        rows.entries("x"),
+        rows.history(),
+        rows.keys(),
+        rows.parts(),
+        rows.all_instalments(),
+    ):
         assert list(stream) == []
     return rows.sent
 
