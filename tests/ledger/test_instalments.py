@@ -17,6 +17,7 @@ from sfumato.ledger.archive import lines, load
 from sfumato.ledger.backup import backup, restore
 from sfumato.ledger.migrate import migrate
 from sfumato.ledger.pieces import Pieces
+from sfumato.ledger.report import page
 from sfumato.ledger.seal import Signer
 from sfumato.ledger.store import bodies
 from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, SUSPENDED, ChargeRow, Rows
@@ -149,6 +150,23 @@ def everyone_late(ledger: Ledger) -> list[str]:
 
 def test_one_worker_goes_on_with_a_charge(ledger: Ledger) -> None:
     assert everyone_late(ledger) == []
+
+
+def test_a_charge_with_one_answer_has_no_instalments(ledger: Ledger) -> None:
+    charge = ledger.reserve(pure("0.1"))
+    ledger.execute(charge)
+    for step in (
+        lambda: ledger.begin(charge, 1, fence=0),
+        lambda: ledger.append(charge, 1, b"", fence=0),
+        lambda: ledger.suspend(charge, fence=0),
+    ):
+        with pytest.raises(WrongUse, match="not answered in instalments"):
+            step()
+    with pytest.raises(WrongUse, match="5 bytes"):
+        ledger.commit(charge, b"12345", size=4)
+    assert state_of(ledger, charge) == EXECUTING
+    ledger.commit(charge, b"12345", size=5)
+    assert (ledger.answer("q"), ledger.instalments(charge)) == (b"12345", [])
 
 
 class Anybody(int):
@@ -497,7 +515,11 @@ def test_the_report_tells_kinds_lines_and_how_far_instalments_are(ledger: Ledger
     charge, fence = in_pieces(ledger)
     ledger.begin(charge, 4, fence=fence)
     ledger.suspend(charge, fence=fence)
-    newest, older = summary(ledger, "d").released
+    found = summary(ledger, "d")
+    told = page(found)
+    assert "marginals: people by age, sex" in told and "(4 of 9 instalments begun)" in told
+    assert "may go on" in told and "已暂停" in page(found, "zh")
+    newest, older = found.released
     assert (newest.state, newest.places, newest.kind) == (SUSPENDED, (4, 9), "sql")
     assert (older.kind, older.statement, older.places) == ("marginals", "people by age, sex", None)
 

@@ -14,7 +14,7 @@ which nothing can be done with the charge.
 import hashlib
 from datetime import timedelta
 
-from sfumato.errors import LeaseExpired, LedgerCorrupt
+from sfumato.errors import LeaseExpired, LedgerCorrupt, WrongUse
 from sfumato.ledger.answers import Answers
 from sfumato.ledger.binding import is_instalment_of
 from sfumato.ledger.books import require_open
@@ -23,7 +23,6 @@ from sfumato.ledger.owner import readable
 from sfumato.ledger.pieces import Pieces
 from sfumato.ledger.recall import require_few_failures
 from sfumato.ledger.store.base import EXECUTING, SUSPENDED, ChargeRow, InstalmentRow, Rows
-from sfumato.ledger.store.bodies import LARGEST
 from sfumato.ledger.tree import lineage_of
 
 # How many instalments are read at once.
@@ -77,27 +76,29 @@ class Instalments(Answers):
         def unit(rows: Rows) -> None:
             books, row = at_step(rows, charge_id, EXECUTING, EXECUTING, fence)
             books.require_open()
-            pieces = Pieces.from_text(row.pieces).with_begun(up_to)
+            pieces = _pieces(row).with_begun(up_to)
             rows.put_charge(self._renewed(rows, row)._replace(pieces=pieces.to_text()))
             books.note("begin", {"charge": charge_id, "up_to": up_to})
             books.save()
 
         self._write(unit)
 
-    def append(self, charge_id: str, place: int, body: bytes, *, fence: int, size: int = LARGEST) -> None:
+    def append(self, charge_id: str, place: int, body: bytes, *, fence: int, size: int | None = None) -> None:
         """Stores the instalment of a place that was begun; only then may it be shown.
 
-        Places come upwards; those that are left out are lost. ``size`` is a public bound of its bytes.
+        Places come upwards; those that are left out are lost. ``size`` is a public bound of its bytes, by
+        default their number.
 
         Raises:
             LeaseExpired: the charge was suspended or ended, or another worker has it.
             WrongUse: the place is not begun, was appended before, or the body is longer than ``size``.
         """
-        digest, packed = hashlib.sha256(body).hexdigest(), self._store.pack(body, size)
+        packed = self._store.pack(body, len(body) if size is None else size)
+        digest = hashlib.sha256(body).hexdigest()
 
         def unit(rows: Rows) -> None:
             books, row = at_step(rows, charge_id, EXECUTING, EXECUTING, fence)
-            pieces = Pieces.from_text(row.pieces).with_appended(place)
+            pieces = _pieces(row).with_appended(place)
             rows.put_charge(row._replace(pieces=pieces.to_text()))
             seq = books.note("append", {"charge": charge_id, "place": place, "instalment": digest})
             rows.put_instalment(InstalmentRow(charge_id, place, body, row.dataset, seq, packed))
@@ -116,6 +117,7 @@ class Instalments(Answers):
 
         def unit(rows: Rows) -> None:
             books, row = at_step(rows, charge_id, EXECUTING, SUSPENDED, fence)
+            _pieces(row)
             suspend(rows, books, row, reason)
 
         self._write(unit)
@@ -195,3 +197,10 @@ class Instalments(Answers):
             return [(row.place, row.body) for row, _ in found]
 
         return readable(lambda: self._store.read(find))
+
+
+def _pieces(row: ChargeRow) -> Pieces:
+    """How far a charge in instalments has come."""
+    if not row.pieces:
+        raise WrongUse(f"Charge {row.id} is not answered in instalments.", allowed="one that Ledger.start has begun")
+    return Pieces.from_text(row.pieces)

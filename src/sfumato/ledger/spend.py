@@ -40,7 +40,6 @@ from sfumato.ledger.store.base import (
     Rows,
     Store,
 )
-from sfumato.ledger.store.bodies import LARGEST
 from sfumato.ledger.store.open import Place, open_store
 from sfumato.ledger.tree import Scope, lineage_of
 from sfumato.ledger.turns import Turns
@@ -226,19 +225,20 @@ class Ledger(Instalments):
             raise frozen
 
     def commit(
-        self, charge_id: str, body: bytes, *, released: Collection[str] = (), fence: int = 0, size: int = LARGEST
+        self, charge_id: str, body: bytes, *, released: Collection[str] = (), fence: int = 0, size: int | None = None
     ) -> None:
         """Stores the answer with its charge; only then may it be shown.
 
         ``released``: the keys of those of its parts that may be asked for again (``Ledger.released``).
         ``fence``: of the worker, where the charge is answered in instalments. ``size``: a public bound of
-        the bytes, said before they are known; above 64 MiB they are kept outside the ledger's tables.
+        the bytes, said before they are known (by default their number); above 64 MiB they are kept outside
+        the ledger's tables.
 
         Raises:
             LeaseExpired: the charge was closed when its lease had ended, or another worker has it.
             WrongUse: the answer is longer than ``size``.
         """
-        packed = self._store.pack(body, size)
+        packed = self._store.pack(body, len(body) if size is None else size)
         digest, parts = hashlib.sha256(body).hexdigest(), list[Json](sorted(set(released)))
 
         def unit(rows: Rows) -> None:

@@ -159,9 +159,10 @@ class _Latest:
         if kind in _ENDINGS:
             row = rows.charge(body["charge"])
             if row is not None and row.dataset == self._root and (kind != "suspend" or row.state == SUSPENDED):
-                earlier = next((each for each in self.charges if each[1].id == row.id), None)
-                if earlier is not None:
-                    self.charges.remove(earlier)
+                if row.pieces:
+                    # it was suspended before
+                    others = [each for each in self.charges if each[1].id != row.id]
+                    self.charges = deque(others, maxlen=_SHOWN)
                 self.charges.append((at, row))
                 self.at = at
             return
