@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.errors import LeaseExpired
+from sfumato.errors import LeaseExpired, LedgerUnavailable
 from sfumato.ledger import Ledger
 from sfumato.ledger.heartbeat import Heartbeat
 from sfumato.ledger.store.base import EXECUTING, SUSPENDED
 from sfumato.privacy import Budget
-from tests.contracts.charges import contract, in_pieces, state_of
+from tests.contracts.charges import contract, end_leases, in_pieces, state_of
 
-LEASE = 0.6
+LEASE = 0.9
 
 
 @pytest.fixture
@@ -66,11 +66,27 @@ def test_a_lease_renewed_for_a_dead_worker_would_be_noticed(ledger: Ledger) -> N
     assert died(ledger, Stubborn) == EXECUTING
 
 
-def test_what_ends_the_charge_ends_the_renewals(ledger: Ledger) -> None:
+def test_a_lease_that_is_lost_ends_the_renewals(ledger: Ledger) -> None:
     charge, fence = in_pieces(ledger)
     with Heartbeat(ledger, charge, fence=fence) as beating:
-        ledger.suspend(charge, fence=fence)
+        end_leases(ledger)
         beating._thread.join(5)
         assert not beating._thread.is_alive()
         with pytest.raises(LeaseExpired):
-            ledger.commit(charge, b"late", fence=fence + 1)
+            ledger.commit(charge, b"late", fence=fence)
+
+
+def test_a_store_that_is_away_for_a_moment_does_not(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    charge, fence = in_pieces(ledger)
+    renew, failures = Ledger.renew, [LedgerUnavailable("the connection was cut")]
+
+    def sometimes(self: Ledger, charge_id: str, *, fence: int = 0) -> None:
+        if failures:
+            raise failures.pop()
+        renew(self, charge_id, fence=fence)
+
+    monkeypatch.setattr(Ledger, "renew", sometimes)
+    with Heartbeat(ledger, charge, fence=fence):
+        time.sleep(1.5 * LEASE)
+        ledger.sweep()
+    assert (failures, state_of(ledger, charge)) == ([], EXECUTING)

@@ -4,7 +4,7 @@
 import threading
 from types import TracebackType
 
-from sfumato.errors import LedgerError
+from sfumato.errors import LeaseExpired, LedgerError
 from sfumato.ledger.instalments import Instalments
 
 # A lease is renewed so often before it would end that two renewals may fail.
@@ -14,7 +14,8 @@ _PART = 3
 class Heartbeat:
     """Renews a lease until the ``with`` block is left or the thread that entered it is gone.
 
-    What ends the charge ends the renewals too; the worker is told at its next step.
+    A lease that is lost ends the renewals; the worker is told at its next step. A store that is away for
+    a moment does not.
 
     Guarantees:
         a dead worker is not renewed
@@ -41,5 +42,7 @@ class Heartbeat:
         while not self._done.wait(pause) and worker.is_alive():
             try:
                 self._ledger.renew(self._charge, fence=self._fence)
-            except LedgerError:
+            except LeaseExpired:
                 return
+            except LedgerError:
+                continue  # a server that is away for a moment: the next one may succeed
