@@ -26,6 +26,8 @@ from sfumato.privacy.event import Json
 
 # Why a charge with secret state was forfeited that its worker let go in order.
 _LET_GO = "secret state"
+# Of a charge that was voided to take another one in its place.
+EXCHANGED = "exchanged"
 # How many ended leases one unit of work closes.
 _AT_ONCE = 64
 
@@ -68,6 +70,17 @@ def void(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
     books.let_go(charge_from_text(row.cost))
     books.note("void", {"charge": row.id, "reason": reason} if reason else {"charge": row.id})
     books.save()
+
+
+def give_up(rows: Rows, charge_id: str, reason: str) -> None:
+    """Voids a charge that is still reserved; any other stays as it is."""
+    found = rows.charge(charge_id)
+    if found is None:
+        return
+    books = Books(rows, found.account)
+    row = rows.charge(charge_id)
+    if row is not None and row.state == RESERVED:
+        void(rows, books, row, reason)
 
 
 def forfeit(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:

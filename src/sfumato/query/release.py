@@ -10,12 +10,11 @@ import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TypeAlias, TypeVar
 
 from sfumato.engines.base import Codes, Engine, Exact
 from sfumato.engines.stop import ENDLESS, Patience
-from sfumato.errors import Cancelled, EngineFailed, InProgress, LedgerError, Refused, WrongUse
+from sfumato.errors import Cancelled, EngineFailed, InProgress, Refused, WrongUse
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.request import Keys, Request
 from sfumato.ledger.spend import Ledger
@@ -36,6 +35,7 @@ from sfumato.query.explain import bias, bounding, protection
 from sfumato.query.noisy import drawn_before, every_group, noisy
 from sfumato.query.passes import Context
 from sfumato.query.passes.prune import columns_above, prune
+from sfumato.query.payer import Payer, abandon
 from sfumato.query.table import FORMAT, answer_body, merged
 from sfumato.sql.lower import Question
 
@@ -230,12 +230,12 @@ def release(
     *,
     key: str = "",
     patience: Patience = ENDLESS,
-    reserve: Callable[[Request, str], str] | None = None,
+    payer: Payer | None = None,
 ) -> bytes:
     """The stored answer to a planned question, charged once.
 
-    ``reserve`` takes the cost, where it is not ``ledger.reserve``, given the id of a new charge. Nobody waits for a stored
-    answer; who asks what is being answered waits for it, here and in other processes.
+    ``payer`` takes the cost, where it is not the ledger. Nobody waits for a stored answer; who asks what is
+    being answered waits for it, here and in other processes.
 
     Guarantees:
         the debit comes before the noise and the noise before the read
@@ -252,8 +252,8 @@ def release(
         Cancelled: the caller waits no longer.
         EngineFailed: the charge is forfeited.
     """
-    request, reserved = asked.request(key), reserve or ledger.reserve
-    return persistently(lambda: _once(asked, engine, ledger, request, patience, reserved), patience)
+    request, paying = asked.request(key), payer or ledger
+    return persistently(lambda: _once(asked, engine, ledger, request, patience, paying), patience)
 
 
 def persistently(ask: Callable[[], T], patience: Patience) -> T:
@@ -278,20 +278,20 @@ def _once(
     ledger: Ledger,
     request: Request,
     patience: Patience,
-    reserve: Callable[[Request, str], str],
+    payer: Payer,
 ) -> bytes:
     """The stored answer, or a new one; nobody else asks the same here meanwhile.
 
     Raises:
         InProgress: somebody else does, in another process; nothing was charged.
     """
-    stored = ledger.recall(request)
+    stored = payer.recall(request)
     if stored is not None:
         return stored
     with ledger.turns.of(asked.question, None if patience.is_endless else patience.require) as waited:
         # what somebody else has answered meanwhile is there now
-        stored = ledger.recall(request) if waited else None
-        return _new(asked, engine, ledger, request, patience, reserve) if stored is None else stored
+        stored = payer.recall(request) if waited else None
+        return _new(asked, engine, ledger, request, patience, payer) if stored is None else stored
 
 
 def _new(
@@ -300,7 +300,7 @@ def _new(
     ledger: Ledger,
     request: Request,
     patience: Patience,
-    reserve: Callable[[Request, str], str],
+    payer: Payer,
 ) -> bytes:
     """The answer to a question that has none yet."""
     fresh = asked.planned.fresh
@@ -312,7 +312,7 @@ def _new(
     engine.wait(patience)
     # what cannot be emitted fails here, while it is free
     read = engine.ready(fresh.bounded, token(), patience)
-    return _charged(asked, fresh, read, ledger, partial(reserve, request), patience)
+    return _charged(asked, fresh, read, ledger, lambda charge: payer.reserve(request, charge), patience)
 
 
 def _charged(
@@ -347,9 +347,7 @@ def _charged(
         # nothing was taken
         raise
     except BaseException:
-        with suppress(LedgerError):
-            # it is closed when its lease ends, or at the next opening
-            ledger.abandon(charge)
+        abandon(ledger, charge)
         raise
     raise Cancelled(paid=True) if failed == "cancelled" else EngineFailed()
 
