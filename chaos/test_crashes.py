@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.contracts import instalment_kills
 from tests.contracts.crashes import Mutant, crashed
 from tests.contracts.kill_points import killed
 from tests.contracts.postgres import Cluster
@@ -23,6 +24,19 @@ def test_a_kill_at_every_point_and_every_write_leaves_a_declared_state(
     kills = killed(place=place, lease_ms=1, files=store == "sqlite")
     assert [kill for kill in kills if not kill.sound] == []
     report(f"{store}: {len(kills)} points, left {dict(Counter(kill.state for kill in kills))}, all sound")
+
+
+def test_a_worker_on_instalments_killed_at_every_point_and_every_write_draws_no_place_twice(
+    place: str, report: Callable[[str], None]
+) -> None:
+    store = place.partition(":")[0] if "://" in place else "sqlite"
+    found = [instalment_kills.Found(**each) for each in instalment_kills.killed(place=place, files=store == "sqlite")]
+    assert [each for each in found if each.wrong] == []
+    names = {each.point.partition(": ")[2] for each in found}
+    assert names >= {
+        f"before {name}" for name in ("put_charge", "put_instalment", "put_account", "append", "the commit")
+    }
+    report(f"{store}: {len(found)} points on instalments, all sound")
 
 
 @pytest.mark.parametrize("seed", LEDGERS)

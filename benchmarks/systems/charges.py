@@ -274,6 +274,25 @@ def _after_forfeits(scale: float, n: int) -> Call:
     return lambda: median(_timed(lambda: charge(ledger, 0)) for _ in range(n))
 
 
+def _piecewise(ledger: Ledger, n: int) -> list[float]:
+    """Opens a charge of so many instalments, begun together; the seconds of each append."""
+    name = ledger.reserve(request(next(_FRESH), 0))
+    fence = ledger.start(name, n)
+    ledger.begin(name, n, fence=fence)
+    return [_timed(lambda place=place: ledger.append(name, place, BODY, fence=fence)) for place in range(1, n + 1)]  # type: ignore[misc]
+
+
+def _instalments(scale: float, n: int) -> Call:
+    ledger = _fresh()
+    return lambda: sum(_piecewise(ledger, n)) / n
+
+
+def _verify_instalments(scale: float, n: int) -> Call:
+    ledger = _fresh()
+    _piecewise(ledger, n)
+    return lambda: _timed(lambda: _sound(ledger, 1))
+
+
 CHARGES: dict[str, Make] = {
     "charges": _charges,
     "charges p99": _p99,
@@ -283,4 +302,6 @@ CHARGES: dict[str, Make] = {
     "verify": _verify,
     "verify more": _verify_more,
     "after forfeits": _after_forfeits,
+    "instalments": _instalments,
+    "verify instalments": _verify_instalments,
 }

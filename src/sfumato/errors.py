@@ -278,4 +278,4 @@ class InProgress(LedgerError):
 
 
 class LeaseExpired(LedgerError):
-    """The charge was closed at full cost while its worker was away; its answer is not stored."""
+    """The charge was closed, or went to another worker, while this one was away; its answer is not stored."""

@@ -3,9 +3,12 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import apsw
 
+from sfumato.ledger import Ledger
+from tests.contracts.charges import pure
 from tests.contracts.shell import COUNT, Shell
 
 
@@ -165,6 +168,21 @@ def test_the_log_tells_every_act(shell: Shell) -> None:
     assert [line.split()[1] for line in shell.run("ledger", "log", "--last", "2").out.splitlines()] == ["3", "4"]
     forms = [json.loads(line) for line in shell.run("ledger", "log", "--format", "json").out.splitlines()]
     assert forms[1]["cost"] == {"epsilon": "1000000000000", "rho": "500000000000", "delta": "0"}
+
+
+def test_the_log_tells_what_was_asked_and_how_far_instalments_are(shell: Shell) -> None:
+    shell.run("query", COUNT, "--epsilon", "1")
+    ledger = Ledger.open(shell.folder / "ledger.db")
+    dataset = ledger.accounts()[0].scope.dataset
+    charge = ledger.reserve(replace(pure("0.1", dataset=dataset), kind="stream", line="people, daily"))
+    fence = ledger.start(charge, 9)
+    ledger.begin(charge, 4, fence=fence)
+    ledger.append(charge, 2, b"", fence=fence)
+    ledger.close()
+    opened, started, begun, appended = shell.run("ledger", "log", "--last", "4").out.splitlines()
+    assert opened.endswith(f"{charge}  stream: people, daily")
+    assert started.endswith(charge)
+    assert (begun.split()[-3:], appended.split()[2:]) == (["up", "to", "4"], ["append", charge, "2"])
 
 
 def test_help_lists_every_command_of_the_group(shell: Shell) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sfumato.ledger import Ledger, Request
 from sfumato.ledger.journal import Entry
-from sfumato.ledger.store.base import EXECUTING, RESERVED, ChargeRow
+from sfumato.ledger.store.base import EXECUTING, EXPIRED, RESERVED, ChargeRow
 from sfumato.metadata.contract import Contract
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.privacy import AdditiveNoise, Budget, Distance, Norm
@@ -84,3 +84,14 @@ def head(ledger: Ledger) -> list[str]:
 def charges(ledger: Ledger) -> list[ChargeRow]:
     """Every charge."""
     return ledger.store.read(lambda rows: [row for row, _ in rows.history()])
+
+
+def in_pieces(ledger: Ledger, places: int = 9, question: str = "q", *, secret: bool = False) -> tuple[str, int]:
+    """A charge of 1/10 that is answered in instalments: its id, and the fence of its worker."""
+    charge = ledger.reserve(pure("0.1", question))
+    return charge, ledger.start(charge, places, secret=secret)
+
+
+def end_leases(ledger: Ledger) -> None:
+    """What others do once every lease has ended."""
+    ledger._close_all(lambda _: None, EXPIRED)

@@ -91,7 +91,7 @@ class PointRows:
         self._rows, self._points = rows, points
 
     def __getattr__(self, name: str) -> Any:
-        if name in WRITES:
+        if name in WRITES or name == "put_instalment":
             self._points.at(f"before {name}")
         return getattr(self._rows, name)
 

@@ -15,11 +15,13 @@ from sfumato.ledger.store.base import (
     EXECUTING,
     FORFEITED,
     RESERVED,
+    SUSPENDED,
     VOIDED,
     AccountRow,
     AnswerRow,
     ChargeRow,
     Counts,
+    InstalmentRow,
     KeyRow,
     PartRow,
     Rows,
@@ -65,6 +67,7 @@ def put(store: Store, *rows: object) -> None:
                 ChargeRow: target.put_charge,
                 AnswerRow: target.put_answer,
                 KeyRow: target.put_key,
+                InstalmentRow: target.put_instalment,
                 PartRow: lambda part: target.put_parts([part]),
                 Entry: target.append,
             }[type(row)](row)
@@ -155,6 +158,58 @@ class LedgerStoreContract:
         assert store.read(lambda target: target.counts()).parts == 4
         with pytest.raises(LedgerCorrupt):
             put(store, rows[0])
+
+    def test_instalments_come_by_their_places_with_the_entries_that_appended_them(self, store: Store) -> None:
+        entries = chain_of("d", 6)
+        first, second = InstalmentRow("c1", 1, b"one", "d", 4), InstalmentRow("c1", 9, bytes(9000), "d", 6)
+        other = InstalmentRow("c2", 2, b"", "d", 5)
+        put(store, CHARGE, another(2), second, other, first, *entries)
+        found = store.read(lambda rows: rows.instalments("c1", 0, 9))
+        assert found == [(first, entries[3]), (second, entries[5])]
+        assert store.read(lambda rows: rows.instalments("c1", 1, 9)) == found[1:]
+        assert store.read(lambda rows: rows.instalments("c1", 0, 1)) == found[:1]
+        assert store.read(lambda rows: list(rows.all_instalments())) == [first, other, second]
+        assert store.read(lambda rows: list(rows.all_instalments({"d": 4}))) == [other, second]
+        assert store.read(lambda rows: rows.counts()).instalments == 3
+
+    @pytest.mark.parametrize("second", [("c1", 1, 5), ("c2", 3, 4), ("nobody", 1, 5)])
+    def test_an_instalment_is_there_once_and_of_a_charge(self, store: Store, second: tuple[str, int, int]) -> None:
+        charge, place, seq = second
+        put(store, CHARGE, another(2), InstalmentRow("c1", 1, b"one", "d", 4))
+        with pytest.raises(LedgerCorrupt):
+            put(store, InstalmentRow(charge, place, b"two", "d", seq))
+
+    def test_a_body_is_packed_before_its_unit_and_comes_back_whole(self, store: Store) -> None:
+        plain, large = b"text " * 9000, bytes(range(256)) * 50
+        answer = ANSWER._replace(body=plain, packed=store.pack(plain, 10**6))
+        instalment = InstalmentRow("c1", 1, large, "d", 3, store.pack(large, 10**9))
+        put(store, CHARGE, answer, instalment, *chain_of("d", 3))
+        assert store.read(lambda rows: rows.answer("q1")) == ANSWER._replace(body=plain)
+        assert store.read(lambda rows: list(rows.all_instalments())) == [instalment._replace(packed=None)]
+
+    def test_a_suspended_charge_is_under_way_and_never_overdue(self, store: Store, stores: Callable[[], Store]) -> None:
+        put(store, another(2, SUSPENDED, pieces="p", lease_until=0))
+        for _ in range(2):
+            found = store.read(lambda rows: rows.under_way("q2"))
+            assert found is not None and (found.state, found.pieces) == (SUSPENDED, "p")
+            assert [row.id for row in store.read(lambda rows: rows.overdue(None, 9))] == ["c1"]
+            store.close()
+            store = stores()
+
+    def test_a_charge_that_went_on_after_a_failure_is_found_until_it_is_acknowledged(
+        self, store: Store, stores: Callable[[], Store]
+    ) -> None:
+        rows = [another(number, state, failures=1) for number, state in enumerate((COMMITTED, SUSPENDED, EXECUTING), 2)]
+        both = another(6, FORFEITED, failures=1, reason=COUNTED[0])
+        put(store, *rows, both, another(7, COMMITTED))
+        for _ in range(2):
+            assert store.read(lambda found: found.failed("d", "a")) == [*rows, both]
+            assert store.read(lambda found: found.failures("d")) == [*rows, both]
+            assert store.read(lambda found: found.failed("d", "b")) == []
+            store.close()
+            store = stores()
+        put(store, *(row._replace(failures=0) for row in rows), both._replace(failures=0, acknowledged=1))
+        assert store.read(lambda found: [*found.failed("d", "a"), *found.failures("d")]) == []
 
     def test_names_and_numbers_of_every_kind_are_kept(self, store: Store) -> None:
         odd = "数据/%2F \U0001f4d6 'quoted\" \\ ;--"

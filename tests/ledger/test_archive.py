@@ -131,8 +131,7 @@ def test_a_reader_that_counted_nothing_and_asked_for_no_end_would_be_noticed(
     monkeypatch.setattr(room, "_strangers", lambda *_: iter(()))
     store = SQLite(tmp_path / "copy.db")
     load(store, [*cut, whole[-1]])
-    monkeypatch.setattr(room, "_UNCLOSED", 2)
-    monkeypatch.setattr(room, "_FORMAT", 0)
+    monkeypatch.setattr(room, "_UNCLOSED", room._FORMAT)
     load(SQLite(tmp_path / "other.db"), cut)
 
 
@@ -190,7 +189,7 @@ def test_a_store_whose_import_did_not_end_charges_nothing(ledger: Ledger, tmp_pa
     assert verify(Ledger.open(tmp_path / "copy.db")).problems == ()
 
 
-@pytest.mark.parametrize("content", [[], [""], ["{}"], ['{"sfumato-archive":3}'], ["[]"], ["nonsense"]])
+@pytest.mark.parametrize("content", [[], [""], ["{}"], ['{"sfumato-archive":4}'], ["[]"], ["nonsense"]])
 def test_what_is_no_archive_is_refused(tmp_path: Path, content: list[str]) -> None:
     with pytest.raises(WrongUse, match="no archive of a ledger"):
         load(SQLite(tmp_path / "l.db"), content)

@@ -211,7 +211,7 @@ def test_a_shared_answer_is_not_given_to_an_analyst_after_three_failures(ledger:
 def test_a_shared_answer_after_three_failures_would_be_noticed(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     paid(ledger, asked("ann"))
     failed_thrice(ledger)
-    monkeypatch.setattr(recall, "require_few_failures", lambda rows, ready: None)
+    monkeypatch.setattr(recall, "require_few_failures", lambda *_: None)
     assert ledger.recall(replace(asked("ann", "other"), question="q for another purpose")) == BODY
 
 

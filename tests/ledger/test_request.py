@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What enters the ledger as a request, and what does not."""
 
+import json
 import random
 import string
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
@@ -17,7 +19,7 @@ from sfumato.ledger.store.base import RESERVED
 from sfumato.metadata.contract import Contract
 from sfumato.noise import DiscreteLaplace
 from sfumato.privacy import AdditiveNoise, Budget, Composed, Distance, Norm
-from tests.contracts.charges import charges, head, opened, pure
+from tests.contracts.charges import charges, entries, head, opened, paid, pure
 
 
 def test_a_request_is_priced_by_its_event() -> None:
@@ -164,3 +166,21 @@ def test_an_event_is_priced_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(priced) == 1
     assert {each.cost for each in asked} == {Charge(7 * 10**10, 245 * 10**7, 0)}
     assert Ready.of(pure("0.08")).cost != asked[0].cost
+
+
+@pytest.mark.parametrize("kind", ["", "SQL", "two words", "1st", "a" * 31, "with-dash"])
+def test_a_kind_is_a_plain_word(kind: str) -> None:
+    with pytest.raises(WrongUse, match="kind="):
+        replace(pure("0.1"), kind=kind)
+
+
+def test_a_line_for_people_is_short_and_printable_and_in_the_journal_alone(tmp_path: Path) -> None:
+    for line in ("two\nlines", "x" * 1001):
+        with pytest.raises(WrongUse):
+            replace(pure("0.1"), line=line)
+    ledger = opened(tmp_path / "l.db")
+    paid(ledger, replace(pure("0.1"), kind="marginals", line="by age, sex"))
+    paid(ledger, pure("0.1", "other"))
+    first, second = (json.loads(entry.body) for entry in entries(ledger) if entry.kind == "reserve")
+    assert (first["kind"], first["line"]) == ("marginals", "by age, sex")
+    assert not {"kind", "line"} & set(second)

@@ -246,7 +246,7 @@ def test_a_forged_state_is_refused(tmp_path: Path, kept: Verified) -> None:
     ("old", "new"),
     [
         (b'"charges":5', b'"charges":"five"'),
-        (b'"format":1', b'"format":2'),
+        (b'"format":2', b'"format":1'),
         (b'"unfinished"', b'"unfinishes"'),
     ],
 )

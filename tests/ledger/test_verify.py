@@ -173,7 +173,7 @@ def test_a_charge_that_was_added_to_the_table_alone_is_found(path: Path) -> None
     tamper(
         path,
         "INSERT INTO charge SELECT 'forged', chain, 99, dataset, account, analyst, state, 'free', statement, shared, "
-        "cost, source, reason, 0, 0 FROM charge LIMIT 1",
+        "cost, source, reason, 0, 0, '', 0 FROM charge LIMIT 1",
     )
     assert "the charge of entry 99 of 'd' is in only one of the journal and the table" in problems(path)
 

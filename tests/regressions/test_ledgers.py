@@ -130,8 +130,9 @@ def test_a_forged_second_answer_of_a_charge_is_found(tmp_path):
     connection = apsw.Connection(str(tmp_path / "l.db"))
     # whoever has the file can also take the constraint away
     connection.execute("CREATE TABLE t AS SELECT rowid, * FROM answer; DROP TABLE answer")
-    connection.execute("CREATE TABLE answer (question TEXT, statement TEXT, shared TEXT, charge TEXT, body BLOB, seq)")
-    connection.execute("INSERT INTO answer (rowid, question, statement, shared, charge, body, seq) SELECT * FROM t")
+    columns = "question, statement, shared, charge, body, seq, coding"
+    connection.execute(f"CREATE TABLE answer ({columns})")
+    connection.execute(f"INSERT INTO answer (rowid, {columns}) SELECT * FROM t")
     connection.execute("INSERT INTO answer (rowid, question, charge, body) SELECT -1, 'q', charge, x'00' FROM t")
     connection.close()
     ledger = Ledger.open(tmp_path / "l.db")

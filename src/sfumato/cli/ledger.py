@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,6 +15,7 @@ from sfumato.cli.options import config, require_outputs, write_file
 from sfumato.engines.files import is_same
 from sfumato.errors import LedgerCorrupt, WrongUse, shown
 from sfumato.ledger.pins import Known, Pin
+from sfumato.ledger.request import SQL
 from sfumato.ledger.seal import Head, Signer
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import Rows
@@ -200,10 +202,19 @@ def log(config: str, form: str, last: int | None) -> None:
                     )
                 else:
                     about = body.get("charge") or body.get("account") or chain
-                    click.echo(f"{entry.at}  {entry.seq:>7}  {entry.kind:<9}  {about}")
+                    click.echo(f"{entry.at}  {entry.seq:>7}  {entry.kind:<9}  {about}{_line(body)}")
 
     with reading(config) as (ledger, _):
         ledger.store.read(show)
+
+
+def _line(body: dict[str, Any]) -> str:
+    """What an entry says for people of the question that it opens, or of how far its instalments are."""
+    if "line" in body:
+        return f"  {body.get('kind', SQL)}: {body['line']}"
+    if "up_to" in body:
+        return f"  up to {body['up_to']}"
+    return f"  {body['place']}" if "place" in body else ""
 
 
 def default_key(declared: Declarations) -> Path:

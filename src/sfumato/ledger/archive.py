@@ -17,10 +17,13 @@ from sfumato.errors import LedgerCorrupt, WrongUse, shown
 from sfumato.ledger.binding import binding_entries
 from sfumato.ledger.charge_entry import opened_row
 from sfumato.ledger.journal import Entry, canonical_json
+from sfumato.ledger.pieces import gone_on, opened_pieces
 from sfumato.ledger.replay import Replay
+from sfumato.ledger.replayed import GOING_ON
 from sfumato.ledger.seal import Head
 from sfumato.ledger.store.base import (
     COMMITTED,
+    COUNTED,
     EXECUTING,
     FORFEITED,
     UNFINISHED,
@@ -28,6 +31,7 @@ from sfumato.ledger.store.base import (
     AnswerRow,
     ChargeRow,
     Counts,
+    InstalmentRow,
     KeyRow,
     PartRow,
     Rows,
@@ -36,9 +40,13 @@ from sfumato.ledger.store.base import (
 from sfumato.ledger.tree import Scope
 from sfumato.ledger.verify import check
 
-_FORMAT = 2
+# since format 3 a body may take several lines, and there are instalments
+_FORMAT = 3
+_KNOWN = (1, 2, _FORMAT)
 # of format 1, which had no closing line: taken only with a head that was kept elsewhere
 _UNCLOSED = 1
+# In bytes: a line holds at most so much of a body.
+_CHUNK = 3 << 20
 _EMPTY = Counts(0, 0, 0, 0, 0, 0)
 _AFTER = {"execute": EXECUTING, "commit": COMMITTED, "forfeit": FORFEITED, "void": VOIDED}
 
@@ -49,7 +57,7 @@ def lines(rows: Rows, head: Head) -> Iterator[str]:
     yield canonical_json({"sfumato-archive": _FORMAT})
     answers = entries = 0
     for line in history(rows):
-        answers, entries = (answers + 1, entries) if line.startswith('{"answer"') else (answers, entries + 1)
+        answers, entries = answers + line.startswith('{"answer"'), entries + line.startswith('{"entry"')
         yield line
     yield canonical_json({"end": {"answers": answers, "entries": entries, "head": head.to_text()}})
 
@@ -59,13 +67,29 @@ def history(rows: Rows) -> Iterator[str]:
     for chain in rows.chains():
         for entry in rows.entries(chain):
             body = json.loads(entry.body)
-            if "answer" in body:
-                charge = rows.charge(body["charge"])
-                answer = rows.answer(charge.question) if charge else None
-                if answer is None:
-                    raise LedgerCorrupt(f"The answer of charge {body['charge']} is missing.")
-                yield canonical_json({"answer": base64.b64encode(answer.body).decode()})
+            if "answer" in body or "instalment" in body:
+                yield from _body_lines(_body(rows, body))
             yield canonical_json({"entry": list(entry)})
+
+
+def _body(rows: Rows, said: dict[str, Any]) -> bytes:
+    """The bytes of the answer or the instalment that an entry stores."""
+    charge = rows.charge(said["charge"])
+    if "instalment" in said:
+        found = rows.instalments(said["charge"], said["place"] - 1, 1)
+        if found and found[0][0].place == said["place"]:
+            return found[0][0].body
+    elif charge is not None and (answer := rows.answer(charge.question)) is not None:
+        return answer.body
+    raise LedgerCorrupt(f"An answer of charge {said['charge']} is missing.")
+
+
+def _body_lines(body: bytes) -> Iterator[str]:
+    """A body in lines of bounded length, the last of which ends it."""
+    end = max(len(body) - 1, 0) // _CHUNK * _CHUNK
+    for start in range(0, end, _CHUNK):
+        yield canonical_json({"more": base64.b64encode(body[start : start + _CHUNK]).decode()})
+    yield canonical_json({"answer": base64.b64encode(body[end:]).decode()})
 
 
 def load(store: Store, archive: Iterable[str], heads: Sequence[Head] = ()) -> int:
@@ -148,14 +172,18 @@ class Filled:
 
 def fill(rows: Rows, archive: Iterable[str]) -> Filled:
     """Writes every row anew from entries and answers."""
-    replay, writing, answer, filled = Replay(), _Filling(rows), b"", Filled()
+    replay, writing, filled = Replay(), _Filling(rows), Filled()
+    answer, more = b"", list[bytes]()
     for number, line in enumerate(archive, start=2):
         form = _form(line)
         if filled.head is not None:
             raise LedgerCorrupt(f"Line {number} of the archive comes after its end.")
         try:
-            if "answer" in form:
-                answer, filled.answers = base64.b64decode(form["answer"], validate=True), filled.answers + 1
+            if "more" in form:
+                more.append(base64.b64decode(form["more"], validate=True))
+            elif "answer" in form:
+                answer = b"".join([*more, base64.b64decode(form["answer"], validate=True)])
+                more, filled.answers = [], filled.answers + 1
             elif "end" in form:
                 filled.head = _end(form["end"], filled)
             else:
@@ -178,12 +206,12 @@ def fill(rows: Rows, archive: Iterable[str]) -> Filled:
 
 def _fill(rows: Rows, archive: Iterator[str]) -> Filled:
     version = _form(next(archive, "{}")).get("sfumato-archive")
-    if type(version) is not int or version not in (_UNCLOSED, _FORMAT):
+    if type(version) is not int or version not in _KNOWN:
         raise WrongUse(
             "This is no archive of a ledger.", allowed=f"what 'sfumato ledger export' wrote, format {_FORMAT}"
         )
     filled = fill(rows, archive)
-    if version == _FORMAT and filled.head is None:
+    if version != _UNCLOSED and filled.head is None:
         raise LedgerCorrupt("The archive has no closing line: its end is missing.", remedy="Take another copy.")
     return filled
 
@@ -239,17 +267,32 @@ class _Filling:
                 self._answer(row, answer, entry.seq)
         elif entry.kind in _AFTER:
             row = self._charge(body["charge"])
-            self._rows.put_charge(row._replace(state=_AFTER[entry.kind], reason=body.get("reason", "")))
+            pieces = opened_pieces(body) if entry.kind == "execute" else row.pieces
+            self._rows.put_charge(row._replace(state=_AFTER[entry.kind], reason=body.get("reason", ""), pieces=pieces))
             if entry.kind == "commit":
                 self._answer(row, answer, entry.seq)
                 parts = body.get("parts", ())
                 self._rows.put_parts([PartRow(part, row.id, entry.chain, entry.seq) for part in parts])
+        elif entry.kind in GOING_ON:
+            self._go_on(entry, body, answer)
         elif entry.kind == "thaw":
             self._acknowledge(body)
         if "key" in body:
             self._rows.put_key(
                 KeyRow(body["account"], body["key"], body["request"], body["charge"], entry.chain, entry.seq)
             )
+
+    def _go_on(self, entry: Entry, body: dict[str, Any], instalment: bytes) -> None:
+        row = self._charge(body["charge"])
+        row = row._replace(pieces=gone_on(row.pieces, entry.kind, body))
+        if entry.kind == "append":
+            self._rows.put_instalment(InstalmentRow(row.id, body["place"], instalment, entry.chain, entry.seq))
+        elif entry.kind != "begin":
+            reason = body.get("reason", "")
+            row = row._replace(
+                state=GOING_ON[entry.kind][1], reason=reason, failures=row.failures + (reason in COUNTED)
+            )
+        self._rows.put_charge(row)
 
     def _answer(self, row: ChargeRow, body: bytes, seq: int) -> None:
         shared = "" if row.source else row.shared
@@ -259,7 +302,7 @@ class _Filling:
         account = body["account"] if "account" in body else Scope(body["dataset"]).id
         for row in self._rows.failures(Scope.of(account).root):
             if account in Scope.of(row.account).lineage:
-                self._rows.put_charge(row._replace(acknowledged=1))
+                self._rows.put_charge(row._replace(acknowledged=int(row.state == FORFEITED), failures=0))
 
     def _charge(self, charge_id: str) -> ChargeRow:
         row = self._rows.charge(charge_id)

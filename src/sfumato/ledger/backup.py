@@ -19,6 +19,7 @@ from sfumato.ledger.archive import history, transfer
 from sfumato.ledger.seal import Head, Signer, write_durably
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import LOSS, Rows, Store
+from sfumato.ledger.store.bodies import BodyFiles
 from sfumato.ledger.store.hot_copy import hot_copy
 from sfumato.ledger.store.open import open_store
 from sfumato.ledger.store.open_mark import BACKUP, sync_folder
@@ -50,6 +51,7 @@ def backup(place: str | Path, target: str | Path, signer: Signer) -> Head:
         with _reading(fresh) as copy:
             _require_sound(copy)
             head = copy.read(lambda rows: signer.sign(identity, rows))
+        BodyFiles(fresh).copy_to(str(target))
         Path(fresh).replace(target)
         sync_folder(str(target))
         write_durably(f"{target}.head", head.to_text().encode())
@@ -114,6 +116,8 @@ def _copied(place: str | Path, fresh: str) -> str:
     _remove(fresh)
     if not is_postgres(str(place)):
         hot_copy(place_of(place), fresh)
+        # after the rows that name them: a large body is there before its row, and never changes
+        BodyFiles(place_of(place)).copy_to(fresh)
         with _reading(fresh) as copy:
             return copy.identity
     source = open_store(place, read_only=True)
@@ -156,6 +160,7 @@ def _working_copy(source: str, work: str, lacking: Sequence[str], place: str) ->
     """A ledger of a backup, with the freeze where something is lacking; it gets its name last."""
     try:
         _remove(work)
+        BodyFiles(str(source)).copy_to(place)
         write_durably(work, Path(source).read_bytes())
         # the file says that it was open, and its log is in it: that is what a backup is
         store = SQLite(work, create=False, accept_loss=True)
@@ -210,3 +215,4 @@ def _remove(path: str) -> None:
     """A file that was made here, and what an opening leaves beside it."""
     for end in ("", "-wal", ".lock", ".open", ".key", ".head"):
         Path(f"{path}{end}").unlink(missing_ok=True)
+    BodyFiles(path).remove()

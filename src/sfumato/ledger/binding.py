@@ -15,7 +15,7 @@ from operator import attrgetter
 
 from sfumato.errors import LedgerCorrupt
 from sfumato.ledger.journal import Entry, chained, is_genuine, iso_time, read_json
-from sfumato.ledger.store.base import AccountRow, AnswerRow, KeyRow, Rows
+from sfumato.ledger.store.base import AccountRow, AnswerRow, InstalmentRow, KeyRow, Rows
 from sfumato.ledger.tree import lineage_of
 from sfumato.privacy.event import Json
 
@@ -105,6 +105,13 @@ def require_key(rows: Rows, key: KeyRow) -> None:
     bound = tuple(said.get(name) for name in ("account", "key", "request", "charge"))
     if bound != (key.account, key.key, key.request, key.charge):
         raise LedgerCorrupt(f"The idempotency key {key.key!r} is not as it was bound: it was edited.", remedy=_REMEDY)
+
+
+def is_instalment_of(entry: Entry, row: InstalmentRow) -> bool:
+    """Whether an entry appended this instalment."""
+    said = read_json(entry.body) if entry.kind == "append" and is_genuine(entry) else {}
+    told = (said.get("charge"), said.get("place"), said.get("instalment"))
+    return told == (row.charge, row.place, hashlib.sha256(row.body).hexdigest())
 
 
 def binding_entries(rows: Iterable[AccountRow]) -> Iterator[tuple[Entry, list[AccountRow]]]:

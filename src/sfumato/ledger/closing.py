@@ -1,12 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a charge ends without an answer: voided, which costs nothing, or forfeited at full cost. Proof: closing.proof.md."""
+"""The steps of a charge that give no answer. Proof: closing.proof.md.
+
+It is voided, which costs nothing; forfeited, at full cost; or suspended, counted in full until
+another worker goes on with it.
+"""
 
 from collections.abc import Callable
 
+from sfumato.errors import AccountFrozen, LeaseExpired, LedgerUnavailable
 from sfumato.ledger.balance import charge_from_text
 from sfumato.ledger.books import Books
-from sfumato.ledger.store.base import FORFEITED, RESERVED, VOIDED, ChargeRow, Rows
+from sfumato.ledger.pieces import Pieces, fence_of
+from sfumato.ledger.store.base import (
+    COUNTED,
+    EXECUTING,
+    EXPIRED,
+    FORFEITED,
+    RESERVED,
+    SUSPENDED,
+    VOIDED,
+    ChargeRow,
+    Rows,
+)
+from sfumato.privacy.event import Json
 
+# Why a charge with secret state was forfeited that its worker let go in order.
+_LET_GO = "secret state"
 # Of a charge that was voided to take another one in its place.
 EXCHANGED = "exchanged"
 # How many ended leases one unit of work closes.
@@ -16,7 +35,8 @@ _AT_ONCE = 64
 def close_overdue(rows: Rows, until: int | None, dataset: str, reason: str) -> int:
     """Ends charges of a dataset whose lease ended at ``until`` (None: all that are open).
 
-    What was only reserved is voided, for nothing was read; the rest is forfeited.
+    What was only reserved is voided, for nothing was read; the rest is forfeited, or suspended if it is
+    answered in instalments.
     """
     oldest = rows.overdue(None, 1, dataset)
     if not oldest or (until is not None and oldest[0].lease_until > until):
@@ -26,11 +46,18 @@ def close_overdue(rows: Rows, until: int | None, dataset: str, reason: str) -> i
     closed = rows.overdue(until, _AT_ONCE, dataset)
     for row in closed:
         books = Books(rows, row.account)
-        if row.state == RESERVED:
-            void(rows, books, row, reason)
-        else:
-            forfeit(rows, books, row, reason)
+        close(rows, books, row, reason)
     return len(closed)
+
+
+def close(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
+    """Ends the work on a charge that is reserved or executing, by its state."""
+    if row.state == RESERVED:
+        void(rows, books, row, reason)
+    elif row.pieces:
+        suspend(rows, books, row, reason)
+    else:
+        forfeit(rows, books, row, reason)
 
 
 def close_for(until: Callable[[Rows], int | None], dataset: str, reason: str, rows: Rows) -> int:
@@ -62,3 +89,57 @@ def forfeit(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
     books.settle(charge_from_text(row.cost))
     books.note("forfeit", {"charge": row.id, "reason": reason})
     books.save()
+
+
+def suspend(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
+    """executing -> suspended: every account goes on holding the cost. With secret state it is forfeited."""
+    if Pieces.from_text(row.pieces).secret:
+        forfeit(rows, books, row, reason or _LET_GO)
+        return
+    failures = row.failures + (reason in COUNTED)
+    rows.put_charge(row._replace(state=SUSPENDED, reason=reason, lease_until=0, failures=failures))
+    books.note("suspend", {"charge": row.id, "reason": reason})
+    books.save()
+
+
+def execute(rows: Rows, charge_id: str, lease: int, pieces: Pieces | None = None) -> AccountFrozen | None:
+    """reserved -> executing, for ``lease`` milliseconds; voided where the account was frozen meanwhile, and why."""
+    books, row = at_step(rows, charge_id, RESERVED, EXECUTING)
+    try:
+        books.require_open()
+    except AccountFrozen as frozen:
+        void(rows, books, row, "frozen")
+        return frozen
+    text = pieces.to_text() if pieces else ""
+    rows.put_charge(row._replace(state=EXECUTING, lease_until=rows.now() + lease, pieces=text))
+    about: dict[str, Json] = {"places": pieces.places, "secret": pieces.secret} if pieces else {}
+    books.note("execute", {"charge": charge_id, **about})
+    books.save()
+    return None
+
+
+def at_step(rows: Rows, charge_id: str, before: str, after: str, fence: int | None = None) -> tuple[Books, ChargeRow]:
+    """The charge and its accounts, under lock, if it is where the step begins.
+
+    ``fence`` names the worker: 0 of a charge with one answer, None where any may take the step.
+
+    Raises:
+        LeaseExpired: it was closed when its lease had ended, or another worker has it.
+        LedgerUnavailable: it is elsewhere.
+    """
+    found = rows.charge(charge_id)
+    if found is None:
+        raise LedgerUnavailable(f"Charge {charge_id} is unknown, not {before}; it cannot become {after}.")
+    books = Books(rows, found.account, lambda: rows.charge(charge_id))
+    row = rows.charge(charge_id) or found
+    if fence is not None and fence_of(row.pieces) != fence:
+        raise _late(f"Charge {charge_id} is {row.state}, and another worker has it.")
+    if row.state == before:
+        return books, row
+    if row.reason == EXPIRED:
+        raise _late(f"Charge {charge_id} is {row.state}, not {before}: its lease had ended.")
+    raise LedgerUnavailable(f"Charge {charge_id} is {row.state}, not {before}; it cannot become {after}.")
+
+
+def _late(problem: str) -> LeaseExpired:
+    return LeaseExpired(problem, remedy="Ask again. What was computed meanwhile is not released.")

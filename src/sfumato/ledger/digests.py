@@ -11,18 +11,22 @@ NUMBER = 8
 PLACE = 2 * DIGEST + NUMBER
 
 
-def charge_digest(row: ChargeRow, state: str, reason: str, acknowledged: int) -> bytes:
+def charge_digest(
+    row: ChargeRow, state: str, reason: str, acknowledged: int, pieces: str = "", failures: int = 0
+) -> bytes:
     """Everything that is stored of a charge but its lease."""
     text = (
         f"{row.id}\n{row.chain}\n{row.seq}\n{row.dataset}\n{row.account}\n{row.analyst}\n{state}\n{row.question}\n"
         f"{row.statement}\n{row.shared}\n{row.cost}\n{row.source}\n{reason}\n{acknowledged}"
     )
+    if pieces or failures:
+        text = f"{text}\n{pieces}\n{failures}"
     return hashlib.sha256(text.encode()).digest()[:DIGEST]
 
 
 def stored_digest(row: ChargeRow) -> bytes:
     """The digest of a row as it is stored."""
-    return charge_digest(row, row.state, row.reason, row.acknowledged)
+    return charge_digest(row, row.state, row.reason, row.acknowledged, row.pieces, row.failures)
 
 
 def answer_digest(row: ChargeRow, answer: AnswerRow | None) -> bytes:
@@ -39,3 +43,9 @@ def answer_digest(row: ChargeRow, answer: AnswerRow | None) -> bytes:
 def row_digest(row: KeyRow | PartRow) -> bytes:
     """Everything that is stored of a key, or of a part."""
     return hashlib.sha256("\n".join(map(str, row)).encode()).digest()[:DIGEST]
+
+
+def instalment_digest(charge: str, place: int, body: str, entry: tuple[str, int]) -> bytes:
+    """Everything that is stored of an instalment; ``body`` is the digest of its bytes."""
+    chain, seq = entry
+    return hashlib.sha256(f"{charge}\n{place}\n{body}\n{chain}\n{seq}".encode()).digest()[:DIGEST]

@@ -33,7 +33,7 @@ from sfumato.ledger.policy import (
     to_list,
     with_policy,
 )
-from sfumato.ledger.store.base import AccountRow, ChargeRow, Rows, Store
+from sfumato.ledger.store.base import FORFEITED, AccountRow, ChargeRow, Rows, Store
 from sfumato.ledger.tree import LONGEST_NAME, Scope, lineage_of, require_storable
 from sfumato.metadata.contract import Contract
 from sfumato.privacy.budget import Budget
@@ -276,7 +276,7 @@ class Owner:
             require_not_moved(rows, self._store.place)
             seen = [row for row in rows.failures(scope.root) if is_below(row, scope.id)]
             for row in seen:
-                rows.put_charge(row._replace(acknowledged=1))
+                rows.put_charge(row._replace(acknowledged=int(row.state == FORFEITED), failures=0))
             books.put(books.own._replace(frozen=""))
             self._tell(books, "thaw", {"account": scope.id, "failures": len(seen)}, reason)
             return len(seen)

@@ -9,15 +9,25 @@ analyst this is always so; between analysts only where the owner's policy shares
 
 import hashlib
 
-from sfumato.errors import AccountFrozen, InProgress, KeyUsed, WrongUse
+from sfumato.errors import AccountFrozen, InProgress, KeyUsed, LedgerUnavailable, WrongUse
 from sfumato.ledger.balance import charge_to_json
 from sfumato.ledger.binding import require_answer, require_key
 from sfumato.ledger.books import Books
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.policy import SHARING, decided
 from sfumato.ledger.request import Ready, Request
-from sfumato.ledger.store.base import COMMITTED, FORFEITED, VOIDED, AnswerRow, ChargeRow, KeyRow, Rows
-from sfumato.ledger.tree import lineage_of
+from sfumato.ledger.store.base import (
+    COMMITTED,
+    COUNTED,
+    FORFEITED,
+    SUSPENDED,
+    VOIDED,
+    AnswerRow,
+    ChargeRow,
+    KeyRow,
+    Rows,
+)
+from sfumato.ledger.tree import lineage_of, scope_of
 
 _FAILURES_BEFORE_FREEZE = 3
 # Of so many open charges of a dataset each is compared; of more, one question may be paid for twice.
@@ -93,12 +103,13 @@ def own_answer(rows: Rows, request: Request) -> AnswerRow | None:
 def require_unanswered(rows: Rows, ready: Ready) -> None:
     """Refuses a question that the account has an answer to, or that is under way for it or for one it shares with."""
     request = ready.request
-    if (
-        bound_answer(rows, ready)
-        or own_answer(rows, request)
-        or rows.under_way(request.question)
-        or _is_shared_soon(rows, ready)
-    ):
+    under_way = rows.under_way(request.question)
+    if under_way is not None and under_way.state == SUSPENDED:
+        raise LedgerUnavailable(
+            f"The same question was begun under charge {under_way.id}, which is suspended; nothing was charged now.",
+            remedy="Resume that charge (Ledger.resume): it is paid for.",
+        )
+    if bound_answer(rows, ready) or own_answer(rows, request) or under_way or _is_shared_soon(rows, ready):
         raise in_progress()
 
 
@@ -168,7 +179,7 @@ def share(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
         raise WrongUse("One shared question with two costs.", allowed="one key of sharing for one question and price")
     books.require_open()
     books.require_listed()
-    require_few_failures(rows, ready)
+    require_few_failures(rows, ready.dataset, ready.request.analyst)
     payers = sharers(ready.account, source.account)
     books.require(ready.cost, payers)
     books.spend(ready.cost, payers)
@@ -182,12 +193,15 @@ def share(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
     return found.body
 
 
-def require_few_failures(rows: Rows, ready: Ready) -> None:
-    """Refuses an analyst whose questions have failed three times since the owner last looked."""
-    analyst = ready.request.analyst
-    if len(rows.failed(ready.dataset, analyst)) >= _FAILURES_BEFORE_FREEZE:
+def require_few_failures(rows: Rows, root: str, analyst: str) -> None:
+    """Refuses an analyst whose charges have failed three times since the owner last looked."""
+    failed = rows.failed(root, analyst)
+    if (
+        sum(row.failures + (row.state == FORFEITED and row.reason in COUNTED) for row in failed)
+        >= _FAILURES_BEFORE_FREEZE
+    ):
         raise AccountFrozen(
-            f"The account of {ready.request.dataset!r} is frozen for {analyst!r} after "
+            f"The account of {scope_of(root).dataset!r} is frozen for {analyst!r} after "
             f"{_FAILURES_BEFORE_FREEZE} failures.",
             remedy="The owner looks at the log 'sfumato.owner' and runs: sfumato ledger thaw",
         )

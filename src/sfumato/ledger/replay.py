@@ -18,17 +18,19 @@ from sfumato.accounting.account import account
 from sfumato.accounting.filter import Charge, charge_for
 from sfumato.ledger.balance import charge_from_json, charge_to_json
 from sfumato.ledger.charge_entry import named, opened_row
-from sfumato.ledger.digests import DIGEST, NUMBER, PLACE, row_digest
+from sfumato.ledger.digests import DIGEST, NUMBER, PLACE, instalment_digest, row_digest
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, read_json
 from sfumato.ledger.liveness import moved_reason
+from sfumato.ledger.pieces import opened_pieces
 from sfumato.ledger.policy import DECISIONS, LISTED, PAST, merged
 from sfumato.ledger.recall import sharers
-from sfumato.ledger.replayed import Book, Open, Sum
+from sfumato.ledger.replayed import GOING_ON, Book, Open, Sum
 from sfumato.ledger.store.base import (
     COMMITTED,
     EXECUTING,
     FORFEITED,
     RESERVED,
+    UNENDED,
     VOIDED,
     AccountRow,
     KeyRow,
@@ -65,6 +67,7 @@ class Replay:
     open: dict[str, Open] = field(default_factory=dict)
     keys: bytearray = field(default_factory=bytearray)
     parts: bytearray = field(default_factory=bytearray)
+    instalments: bytearray = field(default_factory=bytearray)
     answers: int = 0
     before: int = 0
     older: list[Open] = field(default_factory=list)
@@ -100,10 +103,10 @@ class Replay:
         for found in unfinished:
             assert found.place == len(self._ended), "they have the first places"
             self.older.append(found)
-            self._ended += found.digest() + bytes(PLACE - DIGEST)
-            if found.state == FORFEITED:
+            self._ended += found.digest() + found.answered.ljust(PLACE - DIGEST, b"\0")
+            if found.state == FORFEITED or found.failures:
                 self.failed[found.place] = found
-            else:
+            if found.state in UNENDED:
                 self.open[found.row.id] = found
 
     def ended(self) -> Iterator[tuple[tuple[str, int], bytes, bytes]]:
@@ -178,6 +181,7 @@ class Replay:
             return
         found.state, found.reason = after, body.get("reason", "")
         if after == EXECUTING:
+            found.pieces = opened_pieces(body)
             return
         del self.open[found.row.id]
         for each in found.lineage:
@@ -194,6 +198,18 @@ class Replay:
             self.parts += row_digest(PartRow(part, found.row.id, entry.chain, entry.seq))
         if answer and found.row.shared:
             self._sources[found.row.id] = (found.row.account, found.row.cost, answer)
+
+    def append(self, entry: Entry, body: dict[str, Any]) -> None:
+        """A charge that is answered in instalments is begun further, appended to, suspended or resumed."""
+        found = self.open.get(body["charge"])
+        if found is None or entry.chain != found.row.dataset or not found.go_on(entry.kind, body):
+            self.problems.append(f"{named(entry)} goes on with a charge that was elsewhere")
+            return
+        if found.failures:
+            self.failed[found.place] = found
+        if entry.kind == "append":
+            place, digest = body["place"], body["instalment"]
+            self.instalments += instalment_digest(found.row.id, place, digest, (entry.chain, entry.seq))
 
     def share(self, entry: Entry, body: dict[str, Any]) -> None:
         """An answer is given to an analyst, whose accounts pay where they have not."""
@@ -247,7 +263,8 @@ class Replay:
         for place, found in list(self.failed.items()):
             if account_id in found.lineage:
                 del self.failed[place]
-                self._end(found, "", entry.seq, acknowledged=1)
+                found.failures = 0
+                self._end(found, "", entry.seq, acknowledged=int(found.state == FORFEITED))
 
     def arrive(self, entry: Entry, body: dict[str, Any]) -> None:
         """The ledger has come here: its accounts are as they were before it moved."""
@@ -319,7 +336,8 @@ class Replay:
         self._ended[place : place + DIGEST] = found.digest(acknowledged)
         if answer:
             self.answers += 1
-            self._ended[place + DIGEST : place + PLACE] = bytes.fromhex(answer)[:DIGEST] + seq.to_bytes(NUMBER)
+            found.answered = bytes.fromhex(answer)[:DIGEST] + seq.to_bytes(NUMBER)
+            self._ended[place + DIGEST : place + PLACE] = found.answered
 
     def _bind(self, entry: Entry, body: dict[str, Any]) -> None:
         row = KeyRow(body["account"], body["key"], body["request"], body["charge"], entry.chain, entry.seq)
@@ -342,4 +360,5 @@ _ACTS: dict[str, Callable[[Replay, Entry, dict[str, Any]], None]] = {
     "recover": Replay.freeze,
     **dict.fromkeys(("bind", "tally"), lambda *_: None),
     **dict.fromkeys(_STEPS, Replay.step),
+    **dict.fromkeys(GOING_ON, Replay.append),
 }

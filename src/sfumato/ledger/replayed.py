@@ -10,9 +10,18 @@ from sfumato.ledger.balance import Held, charge_from_text, charge_text, gates_fr
 from sfumato.ledger.digests import charge_digest
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.names import folded
-from sfumato.ledger.store.base import RESERVED, AccountRow, ChargeRow
+from sfumato.ledger.pieces import gone_on
+from sfumato.ledger.store.base import COUNTED, EXECUTING, RESERVED, SUSPENDED, AccountRow, ChargeRow
 from sfumato.ledger.tree import lineage_of
 from sfumato.privacy.event import Json
+
+# the steps of a charge that is answered in instalments, each from a state to a state
+GOING_ON = {
+    "begin": (EXECUTING, EXECUTING),
+    "append": (EXECUTING, EXECUTING),
+    "suspend": (EXECUTING, SUSPENDED),
+    "resume": (SUSPENDED, EXECUTING),
+}
 
 
 @dataclass(slots=True)
@@ -97,7 +106,7 @@ class Book:
 
 @dataclass(slots=True)
 class Open:
-    """A charge, as it was opened, and how far it has come."""
+    """A charge, as it was opened, and how far it has come; ``answered`` is the digest of its answer, with its entry."""
 
     place: int
     row: ChargeRow
@@ -105,17 +114,32 @@ class Open:
     lineage: tuple[str, ...]
     state: str = RESERVED
     reason: str = ""
+    pieces: str = ""
+    failures: int = 0
+    answered: bytes = b""
 
     @classmethod
     def from_json(cls, place: int, form: list[Any]) -> "Open":
         """The charge that was kept, at another place."""
-        row = ChargeRow._make(form[0])
-        return cls(place, row, charge_from_text(row.cost), lineage_of(row.account), form[1], form[2])
+        row, (state, reason, pieces, failures, answered) = ChargeRow._make(form[0]), form[1:]
+        cost, lineage = charge_from_text(row.cost), lineage_of(row.account)
+        return cls(place, row, cost, lineage, state, reason, pieces, int(failures), bytes.fromhex(answered))
 
     def to_json(self) -> list[Json]:
         """As it was opened and how far it has come, for ``from_json``."""
-        return [list[Json](self.row), self.state, self.reason]
+        return [list[Json](self.row), self.state, self.reason, self.pieces, self.failures, self.answered.hex()]
 
     def digest(self, acknowledged: int = 0) -> bytes:
         """Of the row that must be stored."""
-        return charge_digest(self.row, self.state, self.reason, acknowledged)
+        return charge_digest(self.row, self.state, self.reason, acknowledged, self.pieces, self.failures)
+
+    def go_on(self, kind: str, body: dict[str, Any]) -> bool:
+        """A charge in instalments goes on; whether a ledger would have done it."""
+        before, after = GOING_ON[kind]
+        if self.state != before or not self.pieces:
+            return False
+        self.pieces = gone_on(self.pieces, kind, body)
+        self.state, self.reason = after, body.get("reason", "")
+        if kind == "suspend":
+            self.failures += self.reason in COUNTED
+        return True

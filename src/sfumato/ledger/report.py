@@ -14,8 +14,9 @@ from sfumato.errors import WrongUse
 from sfumato.exact.rational import decimal_text
 from sfumato.exact.rounding import exp_up
 from sfumato.ledger.balance import units_text
+from sfumato.ledger.request import SQL
 from sfumato.ledger.standing import Standing
-from sfumato.ledger.store.base import FORFEITED
+from sfumato.ledger.store.base import FORFEITED, SUSPENDED
 from sfumato.ledger.summary import Act, Released, Summary
 from sfumato.ledger.tree import UNSTATED
 from sfumato.ledger.words import LANGUAGES
@@ -139,7 +140,15 @@ def _releases(found: Summary, words: Words) -> str:
 
 def _release(each: Released, words: Words) -> tuple[str, ...]:
     purpose = words["unstated"] if each.scope.purpose == UNSTATED else each.scope.purpose
-    what = words[FORFEITED] if each.state == FORFEITED else each.statement or words["no-statement"]
+    what = each.statement or words["no-statement"]
+    if each.kind != SQL:
+        what = f"{each.kind}: {what}"
+    if each.places is not None:
+        begun, places = each.places
+        what = f"{what} {words['in-pieces'].format(begun=begun, places=places)}"
+        what = f"{what} {words['suspended']}" if each.state == SUSPENDED else what
+    elif each.state == FORFEITED:
+        what = words[FORFEITED]
     if each.shared:
         what = f"{what} {words['given-again']}"
     return each.at[:19].replace("T", " "), each.scope.analyst, purpose, what, _cost(each.cost, words)

@@ -2,6 +2,7 @@
 """What is to be charged, and what the ledger makes of it before it takes a lock."""
 
 import hashlib
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,6 +14,12 @@ from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.store.base import RESERVED, ChargeRow
 from sfumato.ledger.tree import LONGEST_KEY, UNSTATED, Scope, require_storable
 from sfumato.privacy.event import Event, Json, event_to_json
+
+# The kind of what is asked in SQL, which the journal need not name.
+SQL = "sql"
+_KIND = re.compile(r"[a-z][a-z_]{0,29}")
+# In bytes of UTF-8.
+LONGEST_LINE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +39,12 @@ class Request:
     question whoever asks ("" where it may not be shared), ``statement`` the key of what was
     asked at any price. ``key`` is the caller's idempotency key, if there is one. ``earlier``
     are the keys under which earlier formats may have stored the answer: it is found by them
-    too, and never stored under them.
+    too, and never stored under them. ``kind`` is the kind of question, and ``line`` what the log and the
+    report say of it, made of declarations alone.
 
     Raises:
         WrongUse: a name or a key that cannot be stored: a control character, more than 200 bytes
-            of UTF-8 in a name or 255 in a key.
+            of UTF-8 in a name, 255 in a key or 1,000 in a line; a kind that is no plain word.
     """
 
     dataset: str
@@ -48,8 +56,13 @@ class Request:
     shared: str = ""
     key: str = ""
     earlier: tuple[Keys, ...] = ()
+    kind: str = SQL
+    line: str = ""
 
     def __post_init__(self) -> None:
+        if not _KIND.fullmatch(self.kind):
+            raise WrongUse(f"kind={self.kind!r}.", allowed="a word of at most 30 small letters and underscores")
+        require_storable("line", self.line, LONGEST_LINE)
         for name in ("question", "statement", "shared", "key"):
             require_storable(name, getattr(self, name), LONGEST_KEY)
         if not (self.question and self.analyst and self.purpose):
@@ -98,6 +111,8 @@ class Ready:
             "cost": charge_to_json(cost),
             "event": event,
         }
+        form |= {"kind": request.kind} if request.kind != SQL else {}
+        form |= {"line": request.line} if request.line else {}
         hashes = tuple(_asked(lineage[-1], each) for each in request.named) if request.key else ()
         return cls(request, lineage[-1], lineage[0], cost, relations, form, hashes)
 

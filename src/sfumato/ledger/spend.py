@@ -3,7 +3,7 @@
 
 Each step is one durable unit of work, so a crash at any moment leaves a state with a
 declared meaning: reserved is voided when its lease has ended (nothing was read), executing
-is forfeited at full cost. The state decides, never the clock: a lease only says from when
+is forfeited at full cost (in instalments: suspended). The state decides, never the clock: a lease only says from when
 on others may close a charge. Proof: spend.proof.md.
 """
 
@@ -15,14 +15,16 @@ from functools import partial
 from typing import TypeVar
 
 from sfumato.accounting.filter import NOTHING
-from sfumato.errors import AccountFrozen, LeaseExpired, LedgerError, LedgerUnavailable
-from sfumato.ledger.answers import Answers, write_tally
+from sfumato.errors import LedgerError
+from sfumato.ledger.answers import write_tally
 from sfumato.ledger.balance import Balance, charge_from_text
 from sfumato.ledger.books import Books, balance_of
-from sfumato.ledger.closing import EXCHANGED, close_for, close_overdue, forfeit, void
+from sfumato.ledger.closing import EXCHANGED, at_step, close, close_for, close_overdue, execute, forfeit, void
 from sfumato.ledger.head_watch import HeadWatch
+from sfumato.ledger.instalments import Instalments
 from sfumato.ledger.liveness import lease_milliseconds, require_live
 from sfumato.ledger.owner import readable
+from sfumato.ledger.pieces import fence_of
 from sfumato.ledger.recall import (
     MANY_OPEN,
     bind,
@@ -44,7 +46,6 @@ from sfumato.ledger.store.base import (
     RESERVED,
     VOIDED,
     AnswerRow,
-    ChargeRow,
     PartRow,
     Rows,
     Store,
@@ -63,7 +64,7 @@ LEASE = timedelta(hours=1)
 INTERRUPTED = "interrupted"
 
 
-class Ledger(Answers):
+class Ledger(Instalments):
     """The ledger of one store. Safe to share between threads; the owner's acts are in ``Owner``.
 
     Guarantees:
@@ -228,7 +229,7 @@ class Ledger(Answers):
         ready, other = Ready.of(request), new_id or token()
 
         def unit(rows: Rows) -> str:
-            books, row = self._at(rows, charge_id, RESERVED, VOIDED)
+            books, row = at_step(rows, charge_id, RESERVED, VOIDED)
             void(rows, books, row, EXCHANGED)
             return self._reserve(rows, ready, other)
 
@@ -242,45 +243,43 @@ class Ledger(Answers):
             LeaseExpired: the charge was voided meanwhile.
         """
 
-        def unit(rows: Rows) -> AccountFrozen | None:
-            books, row = self._at(rows, charge_id, RESERVED, EXECUTING)
-            try:
-                books.require_open()
-            except AccountFrozen as frozen:
-                void(rows, books, row, "frozen")
-                return frozen
-            rows.put_charge(row._replace(state=EXECUTING, lease_until=rows.now() + self._lease))
-            books.note("execute", {"charge": charge_id})
-            books.save()
-            return None
-
-        frozen = self._write(unit)
+        frozen = self._write(lambda rows: execute(rows, charge_id, self._lease))
         if frozen is not None:
             raise frozen
 
-    def commit(self, charge_id: str, body: bytes, *, released: Collection[str] = ()) -> None:
+    def commit(
+        self, charge_id: str, body: bytes, *, released: Collection[str] = (), fence: int = 0, size: int | None = None
+    ) -> None:
         """Stores the answer with its charge; only then may it be shown.
 
         ``released``: the keys of those of its parts that may be asked for again (``Ledger.released``).
+        ``fence``: of the worker, where the charge is answered in instalments. ``size``: a public bound of
+        the bytes, said before they are known (by default their number); above 64 MiB they are kept outside
+        the ledger's tables.
+
+        Raises:
+            LeaseExpired: the charge was closed when its lease had ended, or another worker has it.
+            WrongUse: the answer is longer than ``size``.
         """
+        packed = self._store.pack(body, len(body) if size is None else size)
         digest, parts = hashlib.sha256(body).hexdigest(), list[Json](sorted(set(released)))
 
         def unit(rows: Rows) -> None:
-            books, row = self._at(rows, charge_id, EXECUTING, COMMITTED)
+            books, row = at_step(rows, charge_id, EXECUTING, COMMITTED, fence)
             rows.put_charge(row._replace(state=COMMITTED))
             books.settle(charge_from_text(row.cost))
             seq = books.note("commit", {"charge": charge_id, "answer": digest} | ({"parts": parts} if parts else {}))
-            rows.put_answer(AnswerRow(row.question, row.statement, row.shared, row.id, body, seq))
+            rows.put_answer(AnswerRow(row.question, row.statement, row.shared, row.id, body, seq, packed))
             rows.put_parts([PartRow(str(part), charge_id, row.dataset, seq) for part in parts])
             books.save()
 
         self._write(unit)
 
-    def forfeit(self, charge_id: str, reason: str) -> None:
-        """Ends an executing charge without an answer, at full cost."""
+    def forfeit(self, charge_id: str, reason: str, *, fence: int = 0) -> None:
+        """Ends an executing charge without an answer, at full cost; instalments that were appended stay stored."""
 
         def unit(rows: Rows) -> None:
-            books, row = self._at(rows, charge_id, EXECUTING, FORFEITED)
+            books, row = at_step(rows, charge_id, EXECUTING, FORFEITED, fence)
             forfeit(rows, books, row, reason)
 
         self._write(unit)
@@ -289,13 +288,17 @@ class Ledger(Answers):
         """Gives back a reserved charge: nothing was read."""
 
         def unit(rows: Rows) -> None:
-            books, row = self._at(rows, charge_id, RESERVED, VOIDED)
+            books, row = at_step(rows, charge_id, RESERVED, VOIDED)
             void(rows, books, row, "")
 
         self._write(unit)
 
-    def abandon(self, charge_id: str) -> None:
-        """Ends a charge, whatever of it has taken effect: voided if reserved, forfeited if executing, else nothing."""
+    def abandon(self, charge_id: str, *, fence: int = 0) -> None:
+        """Ends the work on a charge, whatever of it has taken effect.
+
+        It is voided if it is reserved, and forfeited if it executes, or suspended if it is answered in
+        instalments and still this worker's; else nothing.
+        """
 
         def unit(rows: Rows) -> None:
             found = rows.charge(charge_id)
@@ -303,10 +306,8 @@ class Ledger(Answers):
                 return
             books = Books(rows, found.account, lambda: rows.charge(charge_id))
             row = rows.charge(charge_id) or found
-            if row.state == RESERVED:
-                void(rows, books, row, "")
-            elif row.state == EXECUTING:
-                forfeit(rows, books, row, INTERRUPTED)
+            if row.state in (RESERVED, EXECUTING) and fence_of(row.pieces) in (0, fence):
+                close(rows, books, row, INTERRUPTED if row.state == EXECUTING else "")
 
         self._write(unit)
 
@@ -346,7 +347,7 @@ class Ledger(Answers):
         books.require_relation(ready.relations)
         books.require_listed()
         books.require_open()
-        require_few_failures(rows, ready)
+        require_few_failures(rows, ready.dataset, ready.request.analyst)
         books.require(ready.cost, books.lineage)
         books.hold(ready.cost)
         seq = books.note("reserve", ready.body(charge_id))
@@ -368,19 +369,3 @@ class Ledger(Answers):
         if new:
             books.require(sum((each.cost for each in new), NOTHING), books.lineage)
         books.require(sum((each.cost for each in ready), NOTHING), [ready[0].account])
-
-    def _at(self, rows: Rows, charge_id: str, before: str, after: str) -> tuple[Books, ChargeRow]:
-        """The charge and its accounts, under lock, if it is where the step begins."""
-        found = rows.charge(charge_id)
-        if found is None:
-            raise LedgerUnavailable(f"Charge {charge_id} is unknown, not {before}; it cannot become {after}.")
-        books = Books(rows, found.account, lambda: rows.charge(charge_id))
-        row = rows.charge(charge_id) or found
-        if row.state == before:
-            return books, row
-        if row.reason == EXPIRED:
-            raise LeaseExpired(
-                f"Charge {charge_id} is {row.state}, not {before}: its lease had ended.",
-                remedy="Ask again. What was computed meanwhile is not released.",
-            )
-        raise LedgerUnavailable(f"Charge {charge_id} is {row.state}, not {before}; it cannot become {after}.")

@@ -10,10 +10,12 @@ from typing import Any
 from sfumato.accounting.filter import Charge
 from sfumato.ledger.balance import balance_admits, charge_from_json
 from sfumato.ledger.books import unknown_account
+from sfumato.ledger.pieces import Pieces
 from sfumato.ledger.recall import sharers
+from sfumato.ledger.request import SQL
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.standing import Standing, standing_of
-from sfumato.ledger.store.base import COMMITTED, FORFEITED, AccountRow, ChargeRow, Rows
+from sfumato.ledger.store.base import COMMITTED, FORFEITED, SUSPENDED, AccountRow, ChargeRow, Rows
 from sfumato.ledger.tally import READS, REFUSALS, TALLY
 from sfumato.ledger.tree import Scope, lineage_of
 from sfumato.ledger.verify import Report, check
@@ -22,15 +24,16 @@ from sfumato.privacy.budget import Budget
 # How many releases, and how many acts of the owner, a page shows.
 _SHOWN = 40
 _ACCOUNTS_SHOWN = 400
-_ENDINGS = ("commit", "share", "forfeit")
+_ENDINGS = ("commit", "share", "forfeit", "suspend")
 _ACTS = ("account", "allocate", "refresh", "freeze", "thaw", "policy", "move", "arrive", "recover")
 
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """A question that was paid for. ``statement`` is its SQL, empty where the answer tells none.
+    """A question that was paid for. ``statement`` is its SQL or its line for people, empty where there is none.
 
-    ``shared``: it was answered before, and only the accounts paid that had not.
+    ``kind`` is the kind of question. ``places``: of an answer in instalments, how many were begun and
+    how many were paid for. ``shared``: it was answered before, and only the accounts paid that had not.
     """
 
     at: str
@@ -39,6 +42,8 @@ class Released:
     cost: Charge
     state: str
     shared: bool = False
+    kind: str = SQL
+    places: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +158,11 @@ class _Latest:
     def see(self, at: str, kind: str, body: Mapping[str, Any], rows: Rows) -> None:
         if kind in _ENDINGS:
             row = rows.charge(body["charge"])
-            if row is not None and row.dataset == self._root:
+            if row is not None and row.dataset == self._root and (kind != "suspend" or row.state == SUSPENDED):
+                if row.pieces:
+                    # it was suspended before
+                    others = [each for each in self.charges if each[1].id != row.id]
+                    self.charges = deque(others, maxlen=_SHOWN)
                 self.charges.append((at, row))
                 self.at = at
             return
@@ -191,9 +200,14 @@ class _Latest:
 
 def _released(rows: Rows, at: str, row: ChargeRow) -> Released:
     answer = rows.answer(row.question) if row.state == COMMITTED else None
-    statement = _statement(answer.body) if answer else ""
-    cost = charge_from_json(json.loads(row.cost))
-    return Released(at, Scope.of(row.account), statement, cost, row.state, shared=bool(row.source))
+    opened = rows.entry(row.chain, row.seq)
+    said = json.loads(opened.body) if opened else {}
+    statement = said.get("line") or (_statement(answer.body) if answer else "")
+    cost, kind = charge_from_json(json.loads(row.cost)), str(said.get("kind", SQL))
+    pieces = Pieces.from_text(row.pieces) if row.pieces else None
+    places = (pieces.begun, pieces.places) if pieces else None
+    scope, shared = Scope.of(row.account), bool(row.source)
+    return Released(at, scope, str(statement), cost, row.state, shared=shared, kind=kind, places=places)
 
 
 def _statement(body: bytes) -> str:

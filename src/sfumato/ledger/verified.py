@@ -23,7 +23,7 @@ from sfumato.ledger.replayed import Book, Open
 from sfumato.ledger.store.base import Ends, Rows
 from sfumato.privacy.event import Json
 
-_FORMAT = 1
+_FORMAT = 2
 _REMEDY = "Verify the whole ledger: without --state FILE, or after taking the file away."
 
 
@@ -46,7 +46,8 @@ class Verified:
     @classmethod
     def of(cls, ledger: str, replay: Replay) -> "Verified":
         """The state after every entry of the ledger with this identity, which had no problem."""
-        unfinished = [*replay.open.values(), *replay.failed.values()]
+        # one that goes on after a failure is among both
+        unfinished = {each.place: each for each in (*replay.open.values(), *replay.failed.values())}
         form: dict[str, Json] = {
             "format": _FORMAT,
             "ledger": ledger,
@@ -54,7 +55,7 @@ class Verified:
             "accounts": _accounts(replay),
             "books": {each: book.to_json() for each, book in replay.books.items()},
             "charges": replay.charges,
-            "unfinished": [each.to_json() for each in unfinished],
+            "unfinished": [each.to_json() for each in unfinished.values()],
             "limits": {each: [list[Json](limit) for limit in had] for each, had in replay.limits.items()},
         }
         return cls(zlib.compress(canonical_json(form).encode(), 1))

@@ -14,7 +14,7 @@ from functools import partial
 
 from sfumato.errors import LedgerCorrupt, SfumatoError
 from sfumato.ledger.binding import account_digest
-from sfumato.ledger.digests import DIGEST, answer_digest, row_digest, stored_digest
+from sfumato.ledger.digests import DIGEST, answer_digest, instalment_digest, row_digest, stored_digest
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, is_genuine, is_intact
 from sfumato.ledger.pins import Pin
 from sfumato.ledger.replay import Replay
@@ -86,7 +86,7 @@ def check(rows: Rows, problems: list[str], heads: Sequence[Head] = ()) -> Report
 
 def _check(rows: Rows, replay: Replay, heads: Sequence[Head]) -> Report:
     ends = {chain: seq for chain, (seq, _) in replay.heads.items()} or None
-    compares = [_compare_accounts, _compare_charges, _compare_keys, _compare_parts]
+    compares = [_compare_accounts, _compare_charges, _compare_keys, _compare_parts, _compare_instalments]
     if ends is None:
         compares.append(_compare_counts)
     else:
@@ -219,8 +219,21 @@ def _compare_parts(rows: Rows, replay: Replay, ends: Ends | None) -> None:
         replay.problems.append("the parts of answers are not those of the journal")
 
 
+def _compare_instalments(rows: Rows, replay: Replay, ends: Ends | None) -> None:
+    place, said = 0, replay.instalments
+    for row in rows.all_instalments(ends):
+        digest = hashlib.sha256(row.body).hexdigest()
+        if instalment_digest(row.charge, row.place, digest, (row.chain, row.seq)) != said[place : place + DIGEST]:
+            replay.problems.append(f"instalment {row.place} of charge {row.charge} is not the one that was appended")
+            return
+        place += DIGEST
+    if place != len(said):
+        replay.problems.append("an instalment is missing")
+
+
 def _compare_counts(rows: Rows, replay: Replay, ends: Ends | None) -> None:
     counts = rows.counts()
-    said = (len(replay.books), replay.charges, replay.answers, len(replay.keys) // DIGEST, len(replay.parts) // DIGEST)
-    if (counts.accounts, counts.charges, counts.answers, counts.keys, counts.parts) != said:
+    many = (len(each) // DIGEST for each in (replay.keys, replay.parts, replay.instalments))
+    stored = (counts.accounts, counts.charges, counts.answers, counts.keys, counts.parts, counts.instalments)
+    if stored != (len(replay.books), replay.charges, replay.answers, *many):
         replay.problems.append("there are rows that the journal does not know, or too few")

@@ -35,7 +35,7 @@ def test_tables_that_are_there_are_left_alone(made: str) -> None:
         assert connection.execute("SELECT * FROM sfumato.meta").fetchall() == before
 
 
-@pytest.mark.parametrize("number", [2, 3])
+@pytest.mark.parametrize("number", [2, 3, 4])
 def test_a_ledger_of_an_older_format_comes_forward_with_all_that_it_holds(database: str, number: int) -> None:
     write_old(database, number)
     for _ in range(2):
@@ -57,6 +57,8 @@ def write_old(database: str, number: int) -> None:
     with psycopg.connect(database, cursor_factory=psycopg.RawCursor) as connection:
         connection.execute(f"CREATE SCHEMA {SCHEMA}; SET search_path = {SCHEMA}")
         connection.execute(postgres_schema._TABLES + (postgres_schema._PARTS if number > 2 else ""))
+        if number > 3:
+            postgres_schema._from_3(connection)
         connection.execute("INSERT INTO meta VALUES ('version', $1)", (str(number),))
         for table in ("meta", "journal", "account", "charge", "answer", "key", *(("part",) if number > 2 else ())):
             cursor = file.execute(f"SELECT * FROM {table} ORDER BY rowid")
@@ -90,6 +92,10 @@ def test_every_text_compares_by_its_bytes(made: str) -> None:
         ("charge_state", "UPDATE charge SET state = 'refunded'"),
         ("charge_question", "UPDATE charge SET question = 'q', state = 'executing'"),
         ("charge_seq", "UPDATE charge SET seq = 1"),
+        ("instalment_place", "INSERT INTO instalment SELECT charge, 1, '', 'd', 9, '' FROM instalment"),
+        ("instalment_seq", "INSERT INTO instalment SELECT charge, 2, '', 'd', 5, '' FROM instalment"),
+        ("instalment_paid", "INSERT INTO instalment SELECT 'nobody', 2, '', 'd', 9, '' FROM instalment"),
+        ("chunk_number", "INSERT INTO chunk SELECT * FROM chunk"),
         ("part_key", "INSERT INTO part SELECT * FROM part"),
         ("part_paid", "INSERT INTO part SELECT part, 'nobody', chain, 2 FROM part"),
     ],
@@ -106,6 +112,8 @@ def test_every_guard_holds(made: str, guard: str, twice: str) -> None:
         connection.execute("INSERT INTO key SELECT 'd', 'k', '', 'c1', 'd', 1")
         connection.execute("INSERT INTO answer OVERRIDING SYSTEM VALUE SELECT 1, 'q', '', '', 'c1', '', 0")
         connection.execute("INSERT INTO part SELECT 'p', 'c1', 'd', 1")
+        connection.execute("INSERT INTO instalment SELECT 'c1', 1, '', 'd', 5, ''")
+        connection.execute("INSERT INTO chunk SELECT 'n', 0, ''")
         with pytest.raises(psycopg.IntegrityError) as refused:
             connection.execute(twice.replace("answer SELECT", "answer OVERRIDING SYSTEM VALUE SELECT"))
         assert refused.value.diag.constraint_name == guard

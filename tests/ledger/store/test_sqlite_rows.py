@@ -276,7 +276,7 @@ def test_opening_a_ledger_reads_only_what_is_live(connection: apsw.Connection) -
     rows.load()
     connection.exec_trace = None
     charges = [statement for statement in seen if "FROM charge" in statement]
-    assert len(charges) == 2
+    assert len(charges) == 4
     for statement in charges:
         values = tuple([1] * statement.count("?"))
         plan = " ".join(str(row) for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", values))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a store owes the ledger: rows, and units of work that are durable when they end.
 
-A store knows nothing of privacy. It keeps six kinds of rows (accounts, charges, answers,
-keys, parts, journal entries), runs a *unit of work* over them as a whole or not at all, and never
+A store knows nothing of privacy. It keeps seven kinds of rows (accounts, charges, answers,
+instalments, keys, parts, journal entries), runs a *unit of work* over them as a whole or not at all, and never
 tells anybody of a row that a crash could still take back. What a charge costs, whether an
 account admits it, and which steps exist is decided in ``spend``, the same for every store.
 
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from sfumato.ledger.journal import Entry
+from sfumato.ledger.store.bodies import Packed
 
 T = TypeVar("T")
 
@@ -25,8 +26,11 @@ Ends: TypeAlias = Mapping[str, int]
 ACTS = ("account", "allocate", "refresh", "freeze", "thaw", "policy")
 
 # The states of a charge. Only these steps exist: reserved -> executing | voided;
-# executing -> committed | forfeited.
+# executing -> committed | forfeited | suspended; suspended -> executing.
 RESERVED, EXECUTING, COMMITTED, FORFEITED, VOIDED = "reserved", "executing", "committed", "forfeited", "voided"
+SUSPENDED = "suspended"
+# A charge that has not ended; all but a suspended one have a worker and a lease.
+UNENDED = (RESERVED, EXECUTING, SUSPENDED)
 # The reasons of failures that count towards the freeze of an analyst: an interruption does not.
 EXPIRED = "expired"
 COUNTED = ("engine", "crash", EXPIRED)
@@ -71,7 +75,9 @@ class ChargeRow(NamedTuple):
 
     ``account`` is the analyst's, ``dataset`` the root above it. ``cost`` is canonical JSON.
     ``source`` is the charge whose answer is shared, empty otherwise. ``lease_until`` is in
-    milliseconds of the store's clock.
+    milliseconds of the store's clock. ``pieces`` says how far one has come that is answered in
+    instalments (``Pieces``), empty for all others. ``failures`` counts how often its worker died and
+    the charge went on, since the owner last looked.
     """
 
     id: str
@@ -89,11 +95,13 @@ class ChargeRow(NamedTuple):
     reason: str
     lease_until: int
     acknowledged: int = 0
+    pieces: str = ""
+    failures: int = 0
 
 
 class AnswerRow(NamedTuple):
     """An answer as stored: its three keys, the charge that paid for it, its bytes, and the entry of the
-    charge's chain that committed it."""
+    charge's chain that committed it. ``packed`` is given where a body was packed before the unit."""
 
     question: str
     statement: str
@@ -101,6 +109,18 @@ class AnswerRow(NamedTuple):
     charge: str
     body: bytes
     seq: int = 0
+    packed: Packed | None = None
+
+
+class InstalmentRow(NamedTuple):
+    """An instalment as stored: its charge, its place, its bytes, and the entry that appended it; ``packed`` as above."""
+
+    charge: str
+    place: int
+    body: bytes
+    chain: str
+    seq: int
+    packed: Packed | None = None
 
 
 class KeyRow(NamedTuple):
@@ -133,6 +153,7 @@ class Counts:
     keys: int
     parts: int
     entries: int
+    instalments: int = 0
 
 
 class Rows(Protocol):
@@ -188,11 +209,11 @@ class Rows(Protocol):
     def charge(self, charge_id: str) -> ChargeRow | None: ...
 
     def put_charge(self, row: ChargeRow) -> None:
-        """Adds it, or replaces ``state``, ``reason``, ``lease_until`` and ``acknowledged``, nothing else."""
+        """Adds it, or replaces what changes in a charge's life (``rows.CHANGEABLE``), nothing else."""
         ...
 
     def under_way(self, question: str) -> ChargeRow | None:
-        """The charge of a question that is reserved or executing; there is at most one."""
+        """The charge of a question that has not ended (``UNENDED``); there is at most one."""
         ...
 
     def overdue(self, until: int | None, limit: int, dataset: str | None = None) -> list[ChargeRow]:
@@ -201,12 +222,12 @@ class Rows(Protocol):
         ...
 
     def failed(self, dataset: str, analyst: str) -> list[ChargeRow]:
-        """Those of an analyst's failures that count towards a freeze (``COUNTED``) and that the owner has not
-        acknowledged; as quick however many others there are."""
+        """The charges of an analyst with failures that count towards a freeze (``COUNTED``) and that the owner
+        has not acknowledged; as quick however many others there are."""
         ...
 
     def failures(self, dataset: str) -> list[ChargeRow]:
-        """Forfeited charges of a dataset that the owner has not acknowledged, through a partial index."""
+        """Charges of a dataset that failed, which the owner has not acknowledged, through partial indexes."""
         ...
 
     def answer(self, question: str) -> AnswerRow | None: ...
@@ -225,6 +246,23 @@ class Rows(Protocol):
 
     def put_answer(self, row: AnswerRow) -> None:
         """Adds it; ``question`` and ``charge`` are each unique (a second one: LedgerCorrupt)."""
+        ...
+
+    def put_instalment(self, row: InstalmentRow) -> None:
+        """Adds it; (charge, place) and (chain, seq) are each unique."""
+        ...
+
+    def instalments(self, charge_id: str, after: int, limit: int) -> list[tuple[InstalmentRow, Entry]]:
+        """Those of a charge from behind a place on, in the order of their places, with the entries that appended
+        them."""
+        ...
+
+    def all_instalments(self, after: Ends | None = None) -> Iterator[InstalmentRow]:
+        """By ``chain`` and ``seq``; streamed. ``after`` as in ``history``."""
+        ...
+
+    def keep(self, name: str, body: bytes) -> None:
+        """Keeps a large body under its SHA-256, outside its row."""
         ...
 
     def key(self, account: str, key: str) -> KeyRow | None: ...
@@ -320,6 +358,16 @@ class Store(Protocol):
         """Runs a unit that writes nothing over one state of the store, which is on disk already.
 
         What it returns must not be an iterator over rows.
+        """
+        ...
+
+    def pack(self, body: bytes, size: int) -> Packed:
+        """A body of at most ``size`` bytes as its row will hold it, ready before the unit that writes the row.
+
+        Where ``size`` is above ``bodies.LARGEST`` the body itself is on disk when this returns.
+
+        Raises:
+            WrongUse: it is longer than ``size``.
         """
         ...
 

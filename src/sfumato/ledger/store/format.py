@@ -6,6 +6,7 @@
 2         a chain for each dataset; accounts for purposes and analysts; leases
 3         the index of the parts of answers
 4         what each store keeps beside its tables, see the step in its schema file
+5         answers in instalments; bodies that are compressed, or outside their rows
 ========  ======================================================================
 
 Each schema file has one step from each format to the next. A step runs inside the
@@ -14,7 +15,7 @@ transaction that also writes the new number: it happens as a whole or not at all
 
 from sfumato.errors import LedgerTooNew
 
-FORMAT = 4
+FORMAT = 5
 
 
 def too_new(place: str, version: int) -> LedgerTooNew:

@@ -30,6 +30,7 @@ from sfumato.errors import LedgerBusy, LedgerMissing
 from sfumato.ledger.store import postgres_server as server
 from sfumato.ledger.store.acknowledged import Acknowledged, not_passed
 from sfumato.ledger.store.base import AccountRow, Rows
+from sfumato.ledger.store.bodies import Packed, pack
 from sfumato.ledger.store.format import FORMAT, too_new
 from sfumato.ledger.store.pool import Pool
 from sfumato.ledger.store.postgres_errors import ROLLED_BACK, corrupt, heeding, incomplete, place_of, typed, unknown
@@ -108,6 +109,9 @@ class Postgres:
 
     def read(self, unit: Callable[[Rows], T]) -> T:
         return self._with_connection(lambda connection: self._seen(connection, unit))
+
+    def pack(self, body: bytes, size: int) -> Packed:
+        return pack(body, size, lambda name, whole: self.write(lambda rows: rows.keep(name, whole)))
 
     def peek(self, account_id: str) -> AccountRow | None:
         def look(connection: Connection) -> AccountRow | None:

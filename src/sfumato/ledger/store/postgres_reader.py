@@ -18,10 +18,11 @@ from psycopg.conninfo import conninfo_to_dict
 
 from sfumato.errors import LedgerBusy, LedgerMissing, LedgerReadOnly
 from sfumato.ledger.store.base import AccountRow, Rows
+from sfumato.ledger.store.bodies import Packed
 from sfumato.ledger.store.format import FORMAT, too_new
 from sfumato.ledger.store.postgres import missing_guards, size_of
 from sfumato.ledger.store.postgres_errors import corrupt, place_of, typed
-from sfumato.ledger.store.postgres_rows import Connection, placed
+from sfumato.ledger.store.postgres_rows import CHUNKS, Connection, placed
 from sfumato.ledger.store.postgres_schema import PATH, SCHEMA, has_tables
 from sfumato.ledger.store.rows import Cell, SqlRows
 
@@ -60,7 +61,13 @@ class PostgresReader:
             raise
 
     def write(self, unit: Callable[[Rows], T]) -> T:
-        raise LedgerReadOnly(
+        raise self._opened_to_read()
+
+    def pack(self, body: bytes, size: int) -> Packed:
+        raise self._opened_to_read()
+
+    def _opened_to_read(self) -> LedgerReadOnly:
+        return LedgerReadOnly(
             f"The ledger {self.place} was opened to be read.", remedy="Open it without read_only=True."
         )
 
@@ -137,6 +144,12 @@ class ReadRows(SqlRows):
 
     def _run(self, sql: str, values: tuple[Cell, ...] = ()) -> None:
         raise LedgerReadOnly("The ledger was opened to be read.")
+
+    def keep(self, name: str, body: bytes) -> None:
+        raise LedgerReadOnly("The ledger was opened to be read.")
+
+    def _kept(self, name: str, size: int) -> bytes:
+        return b"".join(bytes(row[0]) for row in self._stream(CHUNKS, (name,)))
 
     def _all(self, sql: str, values: tuple[Cell, ...] = ()) -> list[tuple[Any, ...]]:
         return self._connection.execute(placed(sql), values).fetchall()

@@ -24,6 +24,10 @@ Cursor: TypeAlias = psycopg.Cursor[tuple[Any, ...]]
 
 CLOCK = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 _PAGE = 1000
+CHUNKS = "SELECT data FROM chunk WHERE name = ? ORDER BY number"
+_PUT_CHUNK = "INSERT INTO chunk (name, number, data) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+# In bytes.
+_CHUNK = 4 << 20
 
 
 class PostgresRows(SqlRows):
@@ -75,6 +79,14 @@ class PostgresRows(SqlRows):
         if rows:
             _, _, one = PUT_PART.partition(" VALUES ")
             self._run(PUT_PART + f", {one}" * (len(rows) - 1), tuple(cell for row in rows for cell in row))
+
+    def keep(self, name: str, body: bytes) -> None:
+        view = memoryview(body)
+        for number, start in enumerate(range(0, len(body), _CHUNK)):
+            self._run(_PUT_CHUNK, (name, number, bytes(view[start : start + _CHUNK])))
+
+    def _kept(self, name: str, size: int) -> bytes:
+        return b"".join(bytes(row[0]) for row in self._all(CHUNKS, (name,)))
 
     def send(self) -> None:
         """Sends what waits. It is in different tables, or different accounts: the order within is no matter."""

@@ -12,10 +12,10 @@ import psycopg
 
 from sfumato.ledger.binding import binding_entries
 from sfumato.ledger.names import folded
-from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, RESERVED, VOIDED, AccountRow
+from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, RESERVED, SUSPENDED, VOIDED, AccountRow
 from sfumato.ledger.store.format import FORMAT
 from sfumato.ledger.store.postgres_rows import placed
-from sfumato.ledger.store.rows import ACCOUNTS, APPEND, FAILED_INDEX, PUT_ACCOUNT
+from sfumato.ledger.store.rows import ACCOUNTS, APPEND, FAILED_INDEX, PUT_ACCOUNT, UNENDED_INDEX, WENT_ON_INDEX
 from sfumato.noise.entropy import token
 
 SCHEMA = "sfumato"
@@ -69,6 +69,20 @@ ALTER TABLE answer ADD COLUMN seq BIGINT NOT NULL DEFAULT 0;
 UPDATE answer SET seq = journal.seq FROM journal
     WHERE kind IN ('commit', 'share') AND journal.body::json->>'charge' = answer.charge;
 """
+# since format 5
+_INSTALMENTS = f"""
+ALTER TABLE charge ADD COLUMN pieces {_TEXT} DEFAULT '', ADD COLUMN failures INTEGER NOT NULL DEFAULT 0,
+    DROP CONSTRAINT charge_state, ADD CONSTRAINT charge_state CHECK (state IN ({_STATES}, '{SUSPENDED}'));
+DROP INDEX charge_question;
+CREATE UNIQUE INDEX {UNENDED_INDEX}
+CREATE TABLE instalment (charge {_TEXT} CONSTRAINT instalment_paid REFERENCES charge (id), place BIGINT NOT NULL,
+    body BYTEA NOT NULL, chain {_TEXT}, seq BIGINT NOT NULL, coding {_TEXT},
+    CONSTRAINT instalment_place PRIMARY KEY (charge, place), CONSTRAINT instalment_seq UNIQUE (chain, seq));
+CREATE TABLE chunk (name {_TEXT}, number INTEGER NOT NULL, data BYTEA NOT NULL,
+    CONSTRAINT chunk_number PRIMARY KEY (name, number));
+ALTER TABLE answer ADD COLUMN coding {_TEXT} DEFAULT '';
+{WENT_ON_INDEX}
+"""
 
 _ALONE = (
     "SELECT set_config('search_path', $1, true), set_config('lock_timeout', '5s', true), "
@@ -80,6 +94,7 @@ GUARDS = frozenset(
     {
         *("journal_seq", "account_id", "charge_id", "charge_seq", "charge_state", "charge_question"),
         *("answer_paid", "answer_question", "answer_charge", "key_key", "key_seq", "part_paid", "part_key"),
+        *("instalment_paid", "instalment_place", "instalment_seq", "chunk_number"),
     }
 )
 
@@ -148,6 +163,11 @@ def _from_3(connection: psycopg.Connection[Any]) -> None:
     _bind(connection)
 
 
+def _from_4(connection: psycopg.Connection[Any]) -> None:
+    """Format 4 to format 5."""
+    connection.execute(_INSTALMENTS)
+
+
 def _fold_names(connection: psycopg.Connection[Any]) -> None:
     """By ``folded`` an account is found whatever the spelling of its name."""
     connection.execute("""ALTER TABLE account ADD COLUMN folded TEXT COLLATE "C" NOT NULL DEFAULT ''""")
@@ -167,4 +187,4 @@ def _bind(connection: psycopg.Connection[Any]) -> None:
 
 
 # by format, the step to the next one; a new ledger takes all of them
-_STEPS: dict[int, Callable[[psycopg.Connection[Any]], None]] = {2: _from_2, 3: _from_3}
+_STEPS: dict[int, Callable[[psycopg.Connection[Any]], None]] = {2: _from_2, 3: _from_3, 4: _from_4}

@@ -7,6 +7,7 @@ locks. ``?`` stands for a value, and nothing else in a statement is a question m
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 from sfumato.ledger.journal import Entry
@@ -16,21 +17,25 @@ from sfumato.ledger.store.base import (
     EXECUTING,
     FORFEITED,
     RESERVED,
+    UNENDED,
     AccountRow,
     AnswerRow,
     ChargeRow,
     Counts,
     Ends,
+    InstalmentRow,
     KeyRow,
     PartRow,
 )
+from sfumato.ledger.store.bodies import Packed, pack, unpack
 
 Cell: TypeAlias = int | str | bytes
 
 
-def _columns(kind: type[AccountRow | ChargeRow | AnswerRow | KeyRow | PartRow]) -> list[str]:
-    """The fields of a row in their order; ``limit`` is a word of SQL."""
-    return ['"limit"' if name == "limit" else name for name in kind._fields]
+def _columns(kind: type[AccountRow | ChargeRow | AnswerRow | InstalmentRow | KeyRow | PartRow]) -> list[str]:
+    """The fields of a row in their order; ``limit`` is a word of SQL, and a body has its coding last."""
+    renamed = {"limit": '"limit"', "packed": "coding"}
+    return [renamed.get(name, name) for name in kind._fields]
 
 
 def _add(table: str, columns: list[str], changed: Iterable[str] = ()) -> str:
@@ -41,14 +46,15 @@ def _add(table: str, columns: list[str], changed: Iterable[str] = ()) -> str:
 
 
 _ACCOUNT, _CHARGE, _ANSWER, _KEY, _PART = map(_columns, (AccountRow, ChargeRow, AnswerRow, KeyRow, PartRow))
+_INSTALMENT = _columns(InstalmentRow)
 _ENTRY = list(Entry._fields)
 PUT_ACCOUNT = _add("account", _ACCOUNT, _ACCOUNT[2:])
-CHANGEABLE = ("state", "reason", "lease_until", "acknowledged")
+CHANGEABLE = ("state", "reason", "lease_until", "acknowledged", "pieces", "failures")
 PUT_CHARGE = _add("charge", _CHARGE, CHANGEABLE)
 _PUT_ANSWER, _PUT_KEY, APPEND = _add("answer", _ANSWER), _add("key", _KEY), _add("journal", _ENTRY)
-PUT_PART = _add("part", _PART)
+PUT_PART, _PUT_INSTALMENT = _add("part", _PART), _add("instalment", _INSTALMENT)
 
-ACCOUNTS, _CHARGES, _ANSWERS, _KEYS, _PARTS, _ENTRIES = (
+ACCOUNTS, CHARGES, _ANSWERS, _KEYS, _PARTS, _INSTALMENTS, _ENTRIES = (
     f"SELECT {', '.join(columns)} FROM {table}"
     for columns, table in (
         (_ACCOUNT, "account"),
@@ -56,6 +62,7 @@ ACCOUNTS, _CHARGES, _ANSWERS, _KEYS, _PARTS, _ENTRIES = (
         (_ANSWER, "answer"),
         (_KEY, "key"),
         (_PART, "part"),
+        (_INSTALMENT, "instalment"),
         (_ENTRY, "journal"),
     )
 )
@@ -76,7 +83,8 @@ _CHAINS = (
     "SELECT chain FROM name WHERE chain IS NOT NULL"
 )
 _COUNTS = "SELECT " + ", ".join(
-    f"(SELECT count(*) FROM {table})" for table in ("account", "charge", "answer", "key", "part", "journal")
+    f"(SELECT count(*) FROM {table})"
+    for table in ("account", "charge", "answer", "key", "part", "journal", "instalment")
 )
 _PUT_ABOUT = "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 _MOVERS = (
@@ -89,10 +97,21 @@ _PROOF = (
     "JOIN journal opened ON opened.chain = charge.chain AND opened.seq = charge.seq "
     "JOIN journal ended ON ended.chain = charge.chain AND ended.seq = answer.seq WHERE answer.charge = ?"
 )
+_APPENDED = (
+    f"SELECT {', '.join(f'instalment.{name}' for name in _INSTALMENT)}, "
+    f"{', '.join(f'journal.{name}' for name in _ENTRY)} "
+    "FROM instalment JOIN journal ON journal.chain = instalment.chain AND journal.seq = instalment.seq "
+    "WHERE instalment.charge = ? AND instalment.place > ? ORDER BY instalment.place LIMIT ?"
+)
 # the words of the partial indexes, so that they are used
 _OPEN = f"state IN ('{RESERVED}', '{EXECUTING}')"
+_UNENDED = "state IN (" + ", ".join(f"'{state}'" for state in UNENDED) + ")"
 _UNSEEN = f"state = '{FORFEITED}' AND acknowledged = 0"
 _COUNTED = "reason IN (" + ", ".join(f"'{reason}'" for reason in COUNTED) + ")"
+_WENT_ON = "failures > 0"
+# since format 5
+WENT_ON_INDEX = f"CREATE INDEX charge_went_on ON charge (dataset, analyst) WHERE {_WENT_ON};"
+UNENDED_INDEX = f"charge_question ON charge (question) WHERE {_UNENDED};"
 # since format 4
 FAILED_INDEX = f"CREATE INDEX charge_counted ON charge (dataset, analyst) WHERE {_UNSEEN} AND {_COUNTED};"
 
@@ -111,6 +130,27 @@ class SqlRows(ABC):
     @abstractmethod
     def _stream(self, sql: str, values: tuple[Cell, ...] = ()) -> Iterator[tuple[Any, ...]]:
         """A long result, never all in memory."""
+
+    @abstractmethod
+    def keep(self, name: str, body: bytes) -> None:
+        """Keeps a large body outside its row."""
+
+    @abstractmethod
+    def _kept(self, name: str, size: int) -> bytes:
+        """A large body; empty if it is not there."""
+
+    def _packed(self, row: AnswerRow | InstalmentRow) -> Packed:
+        """The body of a row as it is stored; in a unit its own length is its bound."""
+        return row.packed or pack(row.body, len(row.body), self.keep)
+
+    def _answer(self, row: tuple[Any, ...]) -> AnswerRow:
+        """An answer of its columns."""
+        body = row[4] if not row[6] else unpack(Packed(row[4], row[6]), self._kept)
+        return AnswerRow(row[0], row[1], row[2], row[3], body, row[5])
+
+    def _instalment(self, row: tuple[Any, ...]) -> InstalmentRow:
+        """An instalment of its columns."""
+        return InstalmentRow(row[0], row[1], unpack(Packed(row[2], row[5]), self._kept), row[3], row[4])
 
     def _one(self, sql: str, values: tuple[Cell, ...] = ()) -> tuple[Any, ...] | None:
         found = self._all(sql, values)
@@ -142,14 +182,14 @@ class SqlRows(ABC):
         self._run(PUT_ACCOUNT, row)
 
     def charge(self, charge_id: str) -> ChargeRow | None:
-        row = self._one(f"{_CHARGES} WHERE id = ?", (charge_id,))
+        row = self._one(f"{CHARGES} WHERE id = ?", (charge_id,))
         return ChargeRow._make(row) if row else None
 
     def put_charge(self, row: ChargeRow) -> None:
         self._run(PUT_CHARGE, row)
 
     def under_way(self, question: str) -> ChargeRow | None:
-        row = self._one(f"{_CHARGES} WHERE question = ? AND {_OPEN}", (question,))
+        row = self._one(f"{CHARGES} WHERE question = ? AND {_UNENDED}", (question,))
         return ChargeRow._make(row) if row else None
 
     def overdue(self, until: int | None, limit: int, dataset: str | None = None) -> list[ChargeRow]:
@@ -159,21 +199,25 @@ class SqlRows(ABC):
         if dataset is not None:
             conditions.append((" AND dataset = ?", dataset))
         where, values = "".join(text for text, _ in conditions), tuple(value for _, value in conditions)
-        rows = self._all(f"{_CHARGES} WHERE {_OPEN}{where} ORDER BY lease_until, id LIMIT ?", (*values, limit))
+        rows = self._all(f"{CHARGES} WHERE {_OPEN}{where} ORDER BY lease_until, id LIMIT ?", (*values, limit))
         return [ChargeRow._make(row) for row in rows]
 
     def failed(self, dataset: str, analyst: str) -> list[ChargeRow]:
-        where = f"dataset = ? AND analyst = ? AND {_UNSEEN} AND {_COUNTED}"
-        rows = self._all(f"{_CHARGES} WHERE {where} ORDER BY chain, seq", (dataset, analyst))
-        return [ChargeRow._make(row) for row in rows]
+        ended, went_on = f"{_UNSEEN} AND {_COUNTED}", f"{_WENT_ON} AND NOT ({_UNSEEN} AND {_COUNTED})"
+        return self._failing(ended, went_on, "dataset = ? AND analyst = ?", (dataset, analyst))
 
     def failures(self, dataset: str) -> list[ChargeRow]:
-        rows = self._all(f"{_CHARGES} WHERE dataset = ? AND {_UNSEEN} ORDER BY chain, seq", (dataset,))
-        return [ChargeRow._make(row) for row in rows]
+        return self._failing(_UNSEEN, f"{_WENT_ON} AND NOT ({_UNSEEN})", "dataset = ?", (dataset,))
+
+    def _failing(self, ended: str, went_on: str, whose: str, values: tuple[str, ...]) -> list[ChargeRow]:
+        """Charges of two kinds, each found through a partial index of its own."""
+        # asked for one after the other, and both ahead of time
+        asked = [self._all(f"{CHARGES} WHERE {whose} AND {each}", values) for each in (ended, went_on)]
+        return sorted((ChargeRow._make(row) for each in asked for row in each), key=attrgetter("chain", "seq"))
 
     def answer(self, question: str) -> AnswerRow | None:
         row = self._one(f"{_ANSWERS} WHERE question = ?", (question,))
-        return AnswerRow._make(row) if row else None
+        return self._answer(row) if row else None
 
     def first_answer(self, statement: str, account: str) -> AnswerRow | None:
         return self._paid("answer.statement = ? AND charge.account = ?", statement, account)
@@ -186,7 +230,7 @@ class SqlRows(ABC):
 
     def _paid(self, condition: str, *values: str) -> AnswerRow | None:
         row = self._one(f"{_PAID} WHERE {condition} ORDER BY answer.rowid LIMIT 1", values)
-        return AnswerRow._make(row) if row else None
+        return self._answer(row) if row else None
 
     def proof(self, charge_id: str) -> tuple[Entry, Entry] | None:
         row = self._one(_PROOF, (charge_id,))
@@ -194,7 +238,20 @@ class SqlRows(ABC):
         return (Entry._make(row[:width]), Entry._make(row[width:])) if row else None
 
     def put_answer(self, row: AnswerRow) -> None:
-        self._run(_PUT_ANSWER, row)
+        packed = self._packed(row)
+        self._run(_PUT_ANSWER, (*row[:4], packed.data, row.seq, packed.coding))
+
+    def put_instalment(self, row: InstalmentRow) -> None:
+        packed = self._packed(row)
+        self._run(_PUT_INSTALMENT, (row.charge, row.place, packed.data, row.chain, row.seq, packed.coding))
+
+    def instalments(self, charge_id: str, after: int, limit: int) -> list[tuple[InstalmentRow, Entry]]:
+        width = len(_INSTALMENT)
+        found = self._all(_APPENDED, (charge_id, after, limit))
+        return [(self._instalment(row[:width]), Entry._make(row[width:])) for row in found]
+
+    def all_instalments(self, after: Ends | None = None) -> Iterator[InstalmentRow]:
+        return map(self._instalment, self._ordered(_INSTALMENTS, "instalment", "seq", after))
 
     def key(self, account: str, key: str) -> KeyRow | None:
         row = self._one(f"{_KEYS} WHERE account = ? AND key = ?", (account, key))
@@ -208,7 +265,7 @@ class SqlRows(ABC):
             self._run(PUT_PART, row)
 
     def released(self, part: str, account: str) -> list[AnswerRow]:
-        return [AnswerRow._make(row) for row in self._all(_RELEASED, (part, account))]
+        return [self._answer(row) for row in self._all(_RELEASED, (part, account))]
 
     def append(self, entry: Entry) -> None:
         self._run(APPEND, entry)
@@ -237,7 +294,7 @@ class SqlRows(ABC):
     def history(self, after: Ends | None = None) -> Iterator[tuple[ChargeRow, AnswerRow | None]]:
         width = len(_CHARGE)
         for row in self._ordered(_HISTORY, "charge", "seq", after):
-            answer = AnswerRow._make(row[width:]) if row[width] is not None else None
+            answer = self._answer(row[width:]) if row[width] is not None else None
             yield ChargeRow._make(row[:width]), answer
 
     def keys(self, after: Ends | None = None) -> Iterator[KeyRow]:

@@ -18,6 +18,7 @@ import apsw
 from sfumato.errors import LedgerBusy, LedgerError, LedgerUnavailable, shown
 from sfumato.ledger.store import sqlite_schema
 from sfumato.ledger.store.base import AccountRow, Rows
+from sfumato.ledger.store.bodies import BodyFiles, Packed, pack
 from sfumato.ledger.store.format import FORMAT, too_new
 from sfumato.ledger.store.open_mark import forgotten, incomplete
 from sfumato.ledger.store.sqlite_file import (
@@ -65,6 +66,7 @@ class SQLite:
             hold(self.place, self.place, self._locks, create=False)
             require_one_place(self.place)
             clear_unfinished(self.place)
+            BodyFiles(self.place).clear_unfinished()
             has_log = is_log(f"{self.place}-wal")
             self._connection = _opened(self.place)
         except BaseException:
@@ -91,6 +93,11 @@ class SQLite:
         self._require_here()
         rows = self._batches.rows
         return self._writer.do(lambda: unit(rows), writes=False)
+
+    def pack(self, body: bytes, size: int) -> Packed:
+        """Compresses a body, or writes it into a file of its own, on the thread of the caller."""
+        self._require_here()
+        return pack(body, size, BodyFiles(self.place).keep)
 
     @property
     def shortfall(self) -> str:

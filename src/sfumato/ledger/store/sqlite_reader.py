@@ -20,6 +20,7 @@ import apsw
 from sfumato.errors import LedgerMissing, LedgerReadOnly
 from sfumato.ledger.store import sqlite_schema
 from sfumato.ledger.store.base import AccountRow, Rows
+from sfumato.ledger.store.bodies import Packed
 from sfumato.ledger.store.format import FORMAT, too_new
 from sfumato.ledger.store.open_mark import forgotten
 from sfumato.ledger.store.sqlite import translated
@@ -73,6 +74,10 @@ class SQLiteReader:
     def read(self, unit: Callable[[Rows], T]) -> T:
         """Runs a unit; one at a time."""
         return self._apart(lambda: unit(self._rows))
+
+    def pack(self, body: bytes, size: int) -> Packed:
+        """Refuses."""
+        raise opened_to_read(self.place)
 
     def peek(self, account_id: str) -> AccountRow | None:
         """An account."""

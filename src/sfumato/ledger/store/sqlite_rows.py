@@ -23,16 +23,20 @@ from sfumato.ledger.store.base import (
     EXECUTING,
     FORFEITED,
     RESERVED,
+    SUSPENDED,
+    UNENDED,
     AccountRow,
     AnswerRow,
     ChargeRow,
     Counts,
     KeyRow,
 )
+from sfumato.ledger.store.bodies import BodyFiles
 from sfumato.ledger.store.layers import Layers
-from sfumato.ledger.store.rows import CHANGEABLE, PUT_ACCOUNT, PUT_CHARGE, Cell, SqlRows
+from sfumato.ledger.store.rows import CHANGEABLE, CHARGES, PUT_ACCOUNT, PUT_CHARGE, Cell, SqlRows
 
 _OPEN = (RESERVED, EXECUTING)
+_SUSPENDED = f"{CHARGES} WHERE state = '{SUSPENDED}'"
 # A power of two; SQLite takes 32,766 values in a statement.
 _ROWS_AT_ONCE = 256
 # A unit that writes more than this (an import) does not keep it all in memory.
@@ -52,7 +56,8 @@ class Failed:
     def with_row(self, row: ChargeRow) -> "Failed":
         """With a failure as it is now."""
         others = tuple(each for each in self.rows if each.id != row.id)
-        counts = row.state == FORFEITED and row.reason in COUNTED and not row.acknowledged
+        ended = row.state == FORFEITED and row.reason in COUNTED and not row.acknowledged
+        counts = ended or row.failures > 0
         return Failed((*others, row) if counts else others)
 
     def is_any(self) -> bool:
@@ -82,7 +87,7 @@ class SQLiteRows(SqlRows):
         datasets = [row for row in self._tables.accounts() if not row.parent]
         self._entries = sum(row.seq for row in datasets)
         failed = [row for dataset in datasets for row in self._tables.failures(dataset.id)]
-        for row in self._tables.overdue(None, -1):
+        for row in [*self._tables.overdue(None, -1), *self._tables.suspended()]:
             self._charges.known[row.id] = row
         for row in failed:
             key = _failed_key(row)
@@ -118,7 +123,7 @@ class SQLiteRows(SqlRows):
             known = self.held.known.get(row.id)
             self._entries += row.seq - (known.seq if known else 0)
         self.held.commit(keep=lambda _: True)
-        self._charges.commit(keep=_is_open)
+        self._charges.commit(keep=_is_unended)
         self._failed.commit(keep=Failed.is_any)
         self._answers.commit(keep=lambda _: False)
         self._keys.commit(keep=lambda _: False)
@@ -179,12 +184,12 @@ class SQLiteRows(SqlRows):
         self._charges.put(row.id, row)
         key = _failed_key(row)
         failed = self._failed.get(key)
-        if failed or row.state == FORFEITED:
+        if failed or row.state == FORFEITED or row.failures:
             self._failed.put(key, (failed or Failed()).with_row(row))
         super().put_charge(row)
 
     def under_way(self, question: str) -> ChargeRow | None:
-        return next((row for row in self._charges.values() if row.question == question and row.state in _OPEN), None)
+        return next((row for row in self._charges.values() if row.question == question and row.state in UNENDED), None)
 
     def overdue(self, until: int | None, limit: int, dataset: str | None = None) -> list[ChargeRow]:
         found = [
@@ -211,6 +216,12 @@ class SQLiteRows(SqlRows):
         self._answers.put(row.question, row)
         super().put_answer(row)
 
+    def keep(self, name: str, body: bytes) -> None:
+        self._tables.keep(name, body)
+
+    def _kept(self, name: str, size: int) -> bytes:
+        return self._tables._kept(name, size)
+
     def key(self, account: str, key: str) -> KeyRow | None:
         return self._keys.get(f"{account}\n{key}") or self._tables.key(account, key)
 
@@ -236,7 +247,7 @@ class SQLiteRows(SqlRows):
         if self._unit:
             writes, self._unit, self.torn = writes + self._unit, [], True
         self._tables.write(writes)
-        self._charges.sent(keep=_is_open)
+        self._charges.sent(keep=_is_unended)
         self._failed.sent(keep=Failed.is_any)
         self._answers.sent(keep=lambda _: False)
         self._keys.sent(keep=lambda _: False)
@@ -260,6 +271,18 @@ class Tables(SqlRows):
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
+        # of a copy in memory there are none: it is of an older format
+        self.bodies = BodyFiles(connection.filename)
+
+    def suspended(self) -> list[ChargeRow]:
+        """The suspended charges; few."""
+        return [ChargeRow._make(row) for row in self._all(_SUSPENDED)]
+
+    def keep(self, name: str, body: bytes) -> None:
+        self.bodies.keep(name, body)
+
+    def _kept(self, name: str, size: int) -> bytes:
+        return self.bodies.kept(name, size)
 
     def write(self, writes: list[Write]) -> None:
         """Many rows at once; those of a table in their order, charges before answers and parts, which refer to them."""
@@ -293,9 +316,9 @@ def _for_many(sql: str, count: int) -> str:
     return f"{head}VALUES {', '.join([f'({row})'] * count)}{rest}"
 
 
-def _is_open(row: ChargeRow) -> bool:
-    """Whether every question may ask for it: under way."""
-    return row.state in _OPEN
+def _is_unended(row: ChargeRow) -> bool:
+    """Whether every question may ask for it."""
+    return row.state in UNENDED
 
 
 def _failed_key(row: ChargeRow) -> str:

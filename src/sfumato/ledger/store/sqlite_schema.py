@@ -19,7 +19,7 @@ from sfumato.ledger.journal import LEGACY, Entry, canonical_json, chained, genes
 from sfumato.ledger.names import folded
 from sfumato.ledger.store.base import COMMITTED, FORFEITED, VOIDED, AccountRow
 from sfumato.ledger.store.format import FORMAT
-from sfumato.ledger.store.rows import ACCOUNTS, FAILED_INDEX, PUT_ACCOUNT
+from sfumato.ledger.store.rows import ACCOUNTS, FAILED_INDEX, PUT_ACCOUNT, WENT_ON_INDEX
 from sfumato.ledger.tree import UNSTATED, Scope
 from sfumato.noise.entropy import token
 from sfumato.privacy.event import Json
@@ -60,6 +60,26 @@ _BINDING = """
 ALTER TABLE account ADD COLUMN moved INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE answer ADD COLUMN seq INTEGER NOT NULL DEFAULT 0;
 """
+# since format 5; a table's CHECK changes with the table alone
+_INSTALMENTS = f"""
+CREATE TABLE new_charge (id TEXT NOT NULL UNIQUE, chain TEXT NOT NULL, seq INTEGER NOT NULL, dataset TEXT NOT NULL,
+    account TEXT NOT NULL, analyst TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('reserved', 'executing', 'suspended', 'committed', 'forfeited', 'voided')),
+    question TEXT NOT NULL, statement TEXT NOT NULL, shared TEXT NOT NULL, cost TEXT NOT NULL, source TEXT NOT NULL,
+    reason TEXT NOT NULL, lease_until INTEGER NOT NULL, acknowledged INTEGER NOT NULL DEFAULT 0,
+    pieces TEXT NOT NULL DEFAULT '', failures INTEGER NOT NULL DEFAULT 0, UNIQUE (chain, seq)) STRICT;
+INSERT INTO new_charge SELECT *, '', 0 FROM charge ORDER BY rowid;
+DROP TABLE charge;
+ALTER TABLE new_charge RENAME TO charge;
+CREATE INDEX charge_lease ON charge (lease_until) WHERE state IN ('reserved', 'executing');
+CREATE INDEX charge_failed ON charge (dataset) WHERE state = 'forfeited' AND acknowledged = 0;
+CREATE INDEX charge_suspended ON charge (question) WHERE state = 'suspended';
+CREATE TABLE instalment (charge TEXT NOT NULL REFERENCES charge (id), place INTEGER NOT NULL, body BLOB NOT NULL,
+    chain TEXT NOT NULL, seq INTEGER NOT NULL, coding TEXT NOT NULL,
+    UNIQUE (charge, place), UNIQUE (chain, seq)) STRICT;
+ALTER TABLE answer ADD COLUMN coding TEXT NOT NULL DEFAULT '';
+{FAILED_INDEX} {WENT_ON_INDEX}
+"""
 _OLD = ("journal", "account", "charge", "answer")
 
 
@@ -92,6 +112,11 @@ def _from_3(connection: apsw.Connection) -> None:
     _fold_names(connection)
     # last: it binds the accounts as they are then
     _bind(connection)
+
+
+def _from_4(connection: apsw.Connection) -> None:
+    """Format 4 to format 5."""
+    connection.execute(_INSTALMENTS)
 
 
 def _fold_names(connection: apsw.Connection) -> None:
@@ -194,4 +219,4 @@ def _cells(entry: Entry) -> tuple[str | int, ...]:
 
 
 # by format, the step to the next one; a new ledger takes those after format 2
-_STEPS: dict[int, Callable[[apsw.Connection], None]] = {1: _from_1, 2: _from_2, 3: _from_3}
+_STEPS: dict[int, Callable[[apsw.Connection], None]] = {1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4}

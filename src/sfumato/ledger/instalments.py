@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers in pieces: streams, sparse vectors, trainings, federated rounds. Proof: instalments.proof.md.
+
+The whole cost is reserved when such a charge is opened (RULES 9). Its worker marks places as
+begun before anything of them is drawn or read, and appends each instalment before it is shown:
+
+    reserve -> start -> begin, append, append, begin, append ... -> commit
+
+A worker that dies leaves the charge suspended: counted in full, and resumed by one other worker. What
+was begun and not appended is never drawn again. Each worker has a number, the fence, without
+which nothing can be done with the charge.
+"""
+
+import hashlib
+from datetime import timedelta
+
+from sfumato.errors import LeaseExpired, LedgerCorrupt, WrongUse
+from sfumato.ledger.answers import Answers
+from sfumato.ledger.binding import is_instalment_of
+from sfumato.ledger.books import require_open
+from sfumato.ledger.closing import at_step, execute, suspend
+from sfumato.ledger.owner import readable
+from sfumato.ledger.pieces import Pieces
+from sfumato.ledger.recall import require_few_failures
+from sfumato.ledger.store.base import EXECUTING, SUSPENDED, ChargeRow, InstalmentRow, Rows
+from sfumato.ledger.tree import lineage_of
+
+# How many instalments are read at once.
+_PAGE = 1000
+
+
+class Instalments(Answers):
+    """What a ledger does with charges that are answered in pieces, and with those that take long.
+
+    Guarantees:
+        an instalment is on disk before it may be shown
+        a place is on disk as begun before it may be drawn
+        one worker goes on with a charge
+        a charge with secret state ends with its worker
+        a frozen account begins no places
+        a lease that has ended is not renewed
+        a forged instalment is not given
+    """
+
+    _lease: int
+
+    @property
+    def lease(self) -> timedelta:
+        """How long a charge may be under way without being renewed."""
+        return timedelta(milliseconds=self._lease)
+
+    def start(self, charge_id: str, places: int, *, secret: bool = False) -> int:
+        """As ``execute``, of a charge that is answered in ``places`` instalments; the fence of its worker.
+
+        ``secret``: it has a state that is not stored, such as the threshold of a sparse vector, so that
+        nobody can go on with it after its worker.
+
+        Raises:
+            AccountFrozen, LeaseExpired: as ``execute``.
+        """
+        pieces = Pieces(places, secret)
+        frozen = self._write(lambda rows: execute(rows, charge_id, self._lease, pieces))
+        if frozen is not None:
+            raise frozen
+        return pieces.fence
+
+    def begin(self, charge_id: str, up_to: int, *, fence: int) -> None:
+        """Marks the places up to one as begun; they may be drawn and read now, and never again. Renews the lease.
+
+        Raises:
+            AccountFrozen: the account was frozen meanwhile.
+            LeaseExpired: the lease has ended, the charge was closed, or another worker has it.
+            WrongUse: ``up_to`` was begun before, or was not paid for.
+        """
+
+        def unit(rows: Rows) -> None:
+            books, row = at_step(rows, charge_id, EXECUTING, EXECUTING, fence)
+            books.require_open()
+            pieces = _pieces(row).with_begun(up_to)
+            rows.put_charge(self._renewed(rows, row)._replace(pieces=pieces.to_text()))
+            books.note("begin", {"charge": charge_id, "up_to": up_to})
+            books.save()
+
+        self._write(unit)
+
+    def append(self, charge_id: str, place: int, body: bytes, *, fence: int, size: int | None = None) -> None:
+        """Stores the instalment of a place that was begun; only then may it be shown.
+
+        Places come upwards; those that are left out are lost. ``size`` is a public bound of its bytes, by
+        default their number.
+
+        Raises:
+            LeaseExpired: the charge was suspended or ended, or another worker has it.
+            WrongUse: the place is not begun, was appended before, or the body is longer than ``size``.
+        """
+        packed = self._store.pack(body, len(body) if size is None else size)
+        digest = hashlib.sha256(body).hexdigest()
+
+        def unit(rows: Rows) -> None:
+            books, row = at_step(rows, charge_id, EXECUTING, EXECUTING, fence)
+            pieces = _pieces(row).with_appended(place)
+            rows.put_charge(row._replace(pieces=pieces.to_text()))
+            seq = books.note("append", {"charge": charge_id, "place": place, "instalment": digest})
+            rows.put_instalment(InstalmentRow(charge_id, place, body, row.dataset, seq, packed))
+            books.save()
+
+        self._write(unit)
+
+    def suspend(self, charge_id: str, *, fence: int, reason: str = "") -> None:
+        """Lets another worker go on later; a charge with secret state is forfeited.
+
+        ``reason``: "engine" counts as a failure of the analyst; empty is an orderly end.
+
+        Raises:
+            LeaseExpired: the charge was suspended or ended, or another worker has it.
+        """
+
+        def unit(rows: Rows) -> None:
+            books, row = at_step(rows, charge_id, EXECUTING, SUSPENDED, fence)
+            _pieces(row)
+            suspend(rows, books, row, reason)
+
+        self._write(unit)
+
+    def resume(self, charge_id: str) -> Pieces:
+        """Goes on with a suspended charge: its places, the fence of the new worker, and what is left.
+
+        Raises:
+            LedgerUnavailable: the charge is not suspended; another worker has resumed it, say.
+            AccountFrozen: frozen by the owner, or by three failures that nobody has looked at.
+        """
+
+        def unit(rows: Rows) -> Pieces:
+            books, row = at_step(rows, charge_id, SUSPENDED, EXECUTING)
+            books.require_open()
+            require_few_failures(rows, row.dataset, row.analyst)
+            pieces = Pieces.from_text(row.pieces).taken_over()
+            going = row._replace(state=EXECUTING, reason="", pieces=pieces.to_text())
+            rows.put_charge(going._replace(lease_until=rows.now() + self._lease))
+            books.note("resume", {"charge": charge_id, "fence": pieces.fence})
+            books.save()
+            return pieces
+
+        return self._write(unit)
+
+    def renew(self, charge_id: str, *, fence: int = 0) -> None:
+        """Begins the lease of an executing charge anew, for a worker that lives; a ``Heartbeat`` calls it.
+
+        Raises:
+            LeaseExpired: the lease has ended, the charge was closed, or another worker has it.
+        """
+
+        def unit(rows: Rows) -> None:
+            _, row = at_step(rows, charge_id, EXECUTING, EXECUTING, fence)
+            rows.put_charge(self._renewed(rows, row))
+
+        self._write(unit)
+
+    def _renewed(self, rows: Rows, row: ChargeRow) -> ChargeRow:
+        """A charge with a whole lease before it; one that has ended is not begun anew."""
+        if row.lease_until <= rows.now():
+            raise LeaseExpired(
+                f"The lease of charge {row.id} has ended, so it is not renewed.",
+                remedy="Ask again. What was computed meanwhile is not released.",
+            )
+        return row._replace(lease_until=rows.now() + self._lease)
+
+    def suspended(self, question: str) -> str:
+        """The id of the suspended charge of a question, for ``resume``; empty if there is none."""
+
+        def find(rows: Rows) -> str:
+            row = rows.under_way(question)
+            return row.id if row is not None and row.state == SUSPENDED else ""
+
+        return readable(lambda: self._store.read(find))
+
+    def instalments(self, charge_id: str, *, after: int = 0) -> list[tuple[int, bytes]]:
+        """The stored instalments of a charge by their places, from behind one on, 1,000 at the most; free.
+
+        Raises:
+            AccountFrozen: an account of the path is frozen: it is given no stored answer either.
+            LedgerCorrupt: one is not what was appended.
+        """
+
+        def find(rows: Rows) -> list[tuple[int, bytes]]:
+            charge = rows.charge(charge_id)
+            if charge is None:
+                return []
+            require_open(filter(None, map(rows.account, lineage_of(charge.account))))
+            found = rows.instalments(charge_id, after, _PAGE)
+            for row, entry in found:
+                if not is_instalment_of(entry, row):
+                    raise LedgerCorrupt(
+                        f"Instalment {row.place} of charge {charge_id} is not the one that was appended: it was edited.",
+                        remedy="Run 'sfumato ledger verify', and restore the newest copy that verifies.",
+                    )
+            return [(row.place, row.body) for row, _ in found]
+
+        return readable(lambda: self._store.read(find))
+
+
+def _pieces(row: ChargeRow) -> Pieces:
+    """How far a charge in instalments has come."""
+    if not row.pieces:
+        raise WrongUse(f"Charge {row.id} is not answered in instalments.", allowed="one that Ledger.start has begun")
+    return Pieces.from_text(row.pieces)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far a charge has come that is answered in instalments, and which worker may go on with it. Proof: pieces.proof.md.
+
+The places are numbered from 1. ``begun`` is the highest that may have been drawn or read; up to
+``last`` each is stored or lost. A worker appends between the two, upwards. Whoever takes a charge
+over gets the next ``fence`` and begins behind everything that was begun before.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from sfumato.errors import WrongUse
+from sfumato.ledger.journal import canonical_json
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """The state of a charge of ``places`` instalments; one with ``secret`` state ends with its worker.
+
+    Guarantees:
+        a place is begun once
+        a place is appended once
+        what was begun and not appended is lost when another worker takes over
+
+    >>> opened = Pieces(places=10).with_begun(3)
+    >>> opened.with_appended(1).last, opened.taken_over().last
+    (1, 3)
+    """
+
+    places: int
+    secret: bool = False
+    fence: int = 1
+    begun: int = 0
+    last: int = 0
+
+    def __post_init__(self) -> None:
+        if type(self.places) is not int or self.places < 1:
+            raise WrongUse(f"places={self.places!r}.", allowed="a whole number above 0: what was paid for")
+
+    @classmethod
+    def from_text(cls, text: str) -> "Pieces":
+        """As it is stored."""
+        return cls(**json.loads(text))
+
+    def to_text(self) -> str:
+        """As it is stored."""
+        return canonical_json(asdict(self))
+
+    def with_begun(self, up_to: int) -> "Pieces":
+        """With the places up to one begun.
+
+        Raises:
+            WrongUse: it was begun before, or was not paid for.
+        """
+        if type(up_to) is not int or not self.begun < up_to <= self.places:
+            raise WrongUse(
+                f"up_to={up_to!r}, where {self.begun} of {self.places} places were begun before.",
+                allowed=f"a place from {self.begun + 1} to {self.places}",
+            )
+        return replace(self, begun=up_to)
+
+    def with_appended(self, place: int) -> "Pieces":
+        """With the instalment of a place stored; the places below it that were left out are lost.
+
+        Raises:
+            WrongUse: the place was not begun by this worker, or was appended or left out before.
+        """
+        if type(place) is not int or not self.last < place <= self.begun:
+            raise WrongUse(
+                f"place={place!r}.",
+                allowed=f"a place from {self.last + 1} to {self.begun}: begun, and behind all that were appended",
+            )
+        return replace(self, last=place)
+
+    def taken_over(self) -> "Pieces":
+        """For another worker: whatever was begun and not appended is lost."""
+        return replace(self, fence=self.fence + 1, last=self.begun)
+
+
+def opened_pieces(body: Mapping[str, Any]) -> str:
+    """The pieces of a charge as the entry that marked it executing opened them; empty of one answer."""
+    return Pieces(body["places"], body["secret"]).to_text() if "places" in body else ""
+
+
+def gone_on(pieces: str, kind: str, body: Mapping[str, Any]) -> str:
+    """The pieces of a charge after an entry that goes on with it.
+
+    Raises:
+        ValueError: no ledger would have written it.
+    """
+    before = Pieces.from_text(pieces)
+    try:
+        match kind:
+            case "begin":
+                return before.with_begun(body["up_to"]).to_text()
+            case "append":
+                return before.with_appended(body["place"]).to_text()
+            case "resume" if body["fence"] == before.fence + 1:
+                return before.taken_over().to_text()
+            case "suspend" if not before.secret:
+                return pieces
+    except WrongUse:
+        pass
+    raise ValueError(f"a step that no ledger takes: {kind}")
+
+
+def fence_of(pieces: str) -> int:
+    """The fence of a charge by the text of its pieces; 0 where it has one answer only."""
+    return Pieces.from_text(pieces).fence if pieces else 0

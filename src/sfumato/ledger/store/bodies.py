@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bytes of answers and instalments as they are stored: as they are, compressed, or outside their row.
+
+A body whose public bound is at most ``LARGEST`` is in its row, compressed with zstd where that makes
+it smaller. A larger one is kept outside, under its SHA-256, before the row that names it is
+committed: in a file beside SQLite, in chunks of their own table in PostgreSQL.
+"""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from sfumato.errors import LedgerUnavailable, WrongUse, shown
+from sfumato.ledger.store.open_mark import sync_folder
+
+# In bytes: 64 MiB.
+LARGEST = 64 << 20
+# Shorter bodies are stored as they are: compressing them saves less than a page.
+_WORTH = 4096
+_ZSTD, _LARGE = "zstd", "large"
+
+
+class Packed(NamedTuple):
+    """A body as its row holds it. ``coding`` is empty for plain bytes, else a word and the number of bytes."""
+
+    data: bytes
+    coding: str = ""
+
+
+def pack(body: bytes, size: int, keep: Callable[[str, bytes], None]) -> Packed:
+    """A body of at most ``size`` bytes, a public bound that alone decides whether it goes outside.
+
+    ``keep`` stores it outside under its name, for good before it returns or with the unit under way.
+
+    Raises:
+        WrongUse: it is longer than its bound.
+    """
+    if len(body) > size:
+        raise WrongUse(f"A body of {len(body)} bytes.", allowed=f"at most the {size} bytes that were said beforehand")
+    if size > LARGEST:
+        name = hashlib.sha256(body).hexdigest()
+        keep(name, body)
+        return Packed(name.encode(), f"{_LARGE} {len(body)}")
+    if len(body) < _WORTH:
+        return Packed(body)
+    smaller = bytes(pa.compress(body, codec=_ZSTD, asbytes=True))
+    return Packed(smaller, f"{_ZSTD} {len(body)}") if len(smaller) < len(body) else Packed(body)
+
+
+def unpack(packed: Packed, kept: Callable[[str, int], bytes]) -> bytes:
+    """The body; ``kept`` reads what is outside, by its name and length.
+
+    What cannot be read any more is empty: it then is not what was committed, and whoever compares
+    the digest says so.
+    """
+    word, _, length = packed.coding.partition(" ")
+    if not word:
+        return packed.data
+    try:
+        size = int(length)
+        if word == _LARGE:
+            return kept(packed.data.decode(), size)
+        if word != _ZSTD or not 0 <= size <= LARGEST:
+            return b""
+        return bytes(pa.decompress(packed.data, decompressed_size=size, codec=_ZSTD, asbytes=True))
+    except (ValueError, OSError):
+        return b""
+
+
+def is_name(name: str) -> bool:
+    """Whether a name is a SHA-256 in hexadecimal: a forged row leads to no other file."""
+    return len(name) == 64 and all(each in "0123456789abcdef" for each in name)
+
+
+class BodyFiles:
+    """The large bodies of a ledger in a file, in the folder ``<ledger>.bodies``: mode 0600, named by content.
+
+    Guarantees:
+        a large body is on disk before its row
+    """
+
+    def __init__(self, ledger: str) -> None:
+        self.folder = Path(f"{ledger}.bodies")
+
+    def keep(self, name: str, body: bytes) -> None:
+        """Writes a body, durably; one that is there is written anew, since nobody knows whether it is whole.
+
+        Raises:
+            LedgerUnavailable: the disk refuses it.
+        """
+        fresh = ""
+        try:
+            self._make_folder()
+            descriptor, fresh = tempfile.mkstemp(suffix=".new", dir=self.folder)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(body)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(fresh).replace(self.folder / name)
+            sync_folder(self.folder / name)
+        except OSError as error:
+            with suppress(OSError):
+                Path(fresh).unlink()
+            raise LedgerUnavailable(
+                f"The folder {shown(str(self.folder))} cannot be written ({error.strerror}).", remedy="Check the disk."
+            ) from None
+
+    def kept(self, name: str, size: int) -> bytes:
+        """A body by its name; empty if there is none of this name and length."""
+        try:
+            path = self.folder / name
+            return path.read_bytes() if is_name(name) and path.stat().st_size == size else b""
+        except FileNotFoundError:
+            return b""
+        except OSError as error:
+            raise LedgerUnavailable(
+                f"A file in {shown(str(self.folder))} cannot be read ({error.strerror}).", remedy="Check the disk."
+            ) from None
+
+    def clear_unfinished(self) -> None:
+        """Removes what a crash left of files that never got their names."""
+        for each in self.folder.glob("*.new"):
+            with suppress(OSError):
+                each.unlink()
+
+    def copy_to(self, ledger: str) -> None:
+        """Copies all of them beside another ledger file, durably.
+
+        Raises:
+            OSError: the disk refuses it.
+        """
+        other = BodyFiles(ledger)
+        if self.folder.is_dir():
+            for each in sorted(self.folder.iterdir()):
+                if is_name(each.name):
+                    other.keep(each.name, each.read_bytes())
+
+    def remove(self) -> None:
+        """Removes the folder and all that is in it."""
+        if self.folder.is_dir():
+            for each in self.folder.iterdir():
+                each.unlink()
+            self.folder.rmdir()
+
+    def _make_folder(self) -> None:
+        if not self.folder.is_dir():
+            self.folder.mkdir(mode=0o700)
+            sync_folder(self.folder)
