@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import WrongUse
+from sfumato.errors import WrongUse, shown
 from sfumato.ledger.tree import Scope
 from sfumato.privacy.budget import Budget
 
@@ -26,7 +26,7 @@ def read_limits(path: str, dataset: str) -> dict[Scope, Budget | None]:
     """
     limits: dict[Scope, Budget | None] = {}
     for number, row in enumerate(_rows(path), start=1):
-        where = f"Account {number} of {path!r}"
+        where = f"Account {number} of {shown(path)}"
         # a row of CSV with too many cells has a field without a name
         if not isinstance(row, Mapping) or None in row or not row.keys() <= _FIELDS or not row.get("purpose"):
             raise WrongUse(f"{where} has other fields, or no purpose.", allowed=_ALLOWED)
@@ -48,7 +48,7 @@ def _rows(path: str) -> Iterable[Any]:
         elif path.endswith(".csv"):
             return list(csv.DictReader(text.splitlines(), strict=True))
     except OSError as error:
-        raise WrongUse(f"{path!r} cannot be read ({error.strerror}).") from None
+        raise WrongUse(f"{shown(path)} cannot be read ({error.strerror}).") from None
     except (ValueError, csv.Error):
-        raise WrongUse(f"{path!r} cannot be read.", allowed=_ALLOWED) from None
-    raise WrongUse(f"{path!r} is no file of limits.", allowed=_ALLOWED)
+        raise WrongUse(f"{shown(path)} cannot be read.", allowed=_ALLOWED) from None
+    raise WrongUse(f"{shown(path)} is no file of limits.", allowed=_ALLOWED)

@@ -62,13 +62,17 @@ class Lanes(Generic[T]):
         taken: list[T] = []
         try:
             with self._lock:
-                while self.closed or not self._free:
-                    if self.closed or patience.is_over:
-                        raise Cancelled(paid=True)
+                self._require(patience)
+                while not self._free:
                     self._changed.wait(None if patience.is_endless else _LOOK)
+                    self._require(patience)
                 taken.append(self._free.pop())
             yield taken[0]
         finally:
             with self._lock:
                 self._free += taken
                 self._changed.notify_all()
+
+    def _require(self, patience: Patience) -> None:
+        if self.closed or patience.is_over:
+            raise Cancelled(paid=True)
