@@ -19,6 +19,7 @@ ASKERS = "askers"
 SLOWLY = f"{ASKERS}{SLOW_DISK}"
 
 EACH = Unit("ms a question", 1e3, kind=Kind.VALUE)
+INSTALMENT = Unit("us an instalment", 1e6, kind=Kind.VALUE)
 MILLI = Unit("ms", 1e3, kind=Kind.VALUE)
 OFTEN = Unit("ms", 1e3)
 SECONDS = Unit("s", 1, kind=Kind.VALUE)
@@ -28,6 +29,7 @@ _THREADS, _QUESTIONS, _ACCOUNTS = 32, 640, 10**5
 _CHARGES, _MORE, _FORFEITS = 10**6, 1000, 10**4
 _SMALL = 100
 _WIDE, _EACH = 200, 40
+_PLACES = 10**4
 _REPETITIONS = 3
 
 
@@ -46,6 +48,7 @@ def cases(*, small: bool = False) -> Iterator[Case]:
     part = _SMALL if small else 1
     yield from _accounts(_ACCOUNTS // part)
     yield from _charges(_CHARGES // part, _MORE // part, _FORFEITS // part)
+    yield from _in_pieces(_PLACES // part)
 
 
 def _together(n: int) -> Iterator[Case]:
@@ -81,6 +84,13 @@ def _charges(n: int, more: int, forfeits: int) -> Iterator[Case]:
     before = Peer("no forfeits", Work(OURS, "after forfeits", 0, 200), at_most_times(Fraction(6, 5)))
     after = Work(OURS, "after forfeits", forfeits, 200)
     yield Case(f"one charge after {forfeits:,} forfeits", MILLI, after, (before,), None, _REPETITIONS)
+
+
+def _in_pieces(n: int) -> Iterator[Case]:
+    """Instalments of one charge: each is one durable write, and at most 1 ms besides."""
+    name = f"{n:,} instalments of a charge"
+    yield Case(name, INSTALMENT, Work(OURS, "instalments", 1, n), (), at_most(1000), 1)
+    yield Case(f"verify, {n:,} instalments", SECONDS, Work(OURS, "verify instalments", 1, n), (), at_most(2), 1)
 
 
 def main(words: Sequence[str]) -> None:

@@ -21,7 +21,6 @@ PEERS = (NAIVE, SERVER, *(f"{system}{SLOW_DISK}" for system in (OURS, NAIVE, SER
 
 CHARGE = Unit("us a charge", 1e6, each=True)
 ROUND = Unit("us a charge", 1e6, each=True, kind=Kind.VALUE)
-INSTALMENT = Unit("us an instalment", 1e6, kind=Kind.VALUE)
 P99 = Unit("ms, p99", 1e3, kind=Kind.VALUE)
 SYNCS = Unit("flushes a charge", 1, kind=Kind.VALUE)
 SECONDS = Unit("s", 1, kind=Kind.VALUE)
@@ -33,7 +32,6 @@ _SERVED, _SERVER_CHARGES = 8, 320
 _LARGE = 10**6
 _SMALL = 16
 _REPETITIONS, _FEW = 5, 3
-_PLACES = 10**4
 # 500 charges a second, where a flush takes 4 ms
 _RATE = at_most(2000)
 
@@ -45,7 +43,6 @@ def cases(*, small: bool = False) -> Iterator[Case]:
         yield from _in_a_file(disk, part)
     for disk in ("", SLOW_DISK):
         yield from _on_a_server(disk, part)
-    yield from _in_pieces(_PLACES // (part * part))
     large = _LARGE // (part * part)
     for name, unit, work, bar, often in (
         ("opening", SECONDS, "opening", 1, _FEW),
@@ -68,15 +65,6 @@ def _in_a_file(disk: str, part: int) -> Iterator[Case]:
     yield Case(f"SQLite{on}, 32 callers", P99, p99, (_flush(disk),), at_most(150), _FEW)
     if not disk:
         yield Case("SQLite, 1 caller", SYNCS, Work(ours, "syncs", 1, 51), (), at_most(3), 1)
-
-
-def _in_pieces(n: int) -> Iterator[Case]:
-    """Instalments of one charge: each is one durable write, and at most 1 ms besides."""
-    name = f"SQLite, {n:,} instalments of a charge"
-    yield Case(name, INSTALMENT, Work(OURS, "instalments", 1, n), (_flush(),), at_most(1000), 1)
-    yield Case(
-        f"verify, {n:,} instalments", SECONDS, Work(OURS, "verify instalments", 1, n), (_flush(),), at_most(2), 1
-    )
 
 
 def _on_a_server(disk: str, part: int) -> Iterator[Case]:
