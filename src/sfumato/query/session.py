@@ -28,6 +28,8 @@ from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import Json
 from sfumato.query.account import Account
 from sfumato.query.answer import Answer
+from sfumato.query.asker import Asker
+from sfumato.query.charge import persistently
 from sfumato.query.choose import Planned, cheapest, plan_for_price, plans_for_target
 from sfumato.query.diagnose import checks
 from sfumato.query.diagnosis import Diagnosis, diagnosis
@@ -36,7 +38,7 @@ from sfumato.query.frame import Frame, frame
 from sfumato.query.known import Known, name_of
 from sfumato.query.pipeline import UNPREPARED, compile_plan
 from sfumato.query.preview import Preview
-from sfumato.query.release import Asked, Asker, persistently, release
+from sfumato.query.release import Asked, release
 from sfumato.query.request import Price, Wish, price
 from sfumato.query.reuse import Shelf, reuse
 from sfumato.query.steps import Alone, Foreseen, Paid, Rehearsed, Step, resolved
