@@ -90,7 +90,8 @@ class AdditiveMechanism:
         if noise.shape != exact.shape:
             raise InvalidDeclaration(f"Noise of {noise.shape} for {exact.shape} integers.", allowed="one each")
         if noise.dtype != np.int64 or max(map(_reach, (exact, noise))) >= _ADDABLE:
-            return exact.astype(object) + noise.astype(object)
+            wide: Integers = exact.astype(object) + noise.astype(object)
+            return wide
         return exact + noise
 
     def error(self, confidence: Number) -> int:
