@@ -71,6 +71,45 @@ def test_the_ledger_and_its_key_are_pinned_at_first_use(shell: Shell) -> None:
     assert shell.run("ledger", "verify", "--head", "kept.json", "--key", "nonsense").code == 2
 
 
+def test_what_was_verified_is_kept_and_only_what_came_since_is_read(shell: Shell) -> None:
+    shell.run("query", COUNT, "--epsilon", "1")
+    ran = shell.run("ledger", "verify", "--state", "verified")
+    assert (ran.code, "Give a head" in ran.err) == (2, True)
+    shell.run("ledger", "head", "--output", "kept.json")
+    first = shell.run("ledger", "verify", "--head", "kept.json", "--state", "verified")
+    assert (first.code, "not read again" in first.out, first.err) == (0, False, "")
+    shell.run("query", COUNT, "--epsilon", "2")
+    for _ in range(2):
+        later = shell.run("ledger", "verify", "--state", "verified")
+        assert (later.code, later.out.split(",")[1]) == (0, " 2 charges")
+        assert "since the verification of verified; entries before it were not read again" in later.out
+    # a verify without it leaves it as it is
+    assert shell.run("ledger", "verify", "--head", "kept.json").code == 0
+    connection = apsw.Connection(str(shell.folder / "ledger.db"))
+    connection.execute("UPDATE charge SET state = 'voided'")
+    connection.close()
+    assert shell.run("ledger", "verify", "--state", "verified").code == 0
+    assert shell.run("ledger", "verify").code == 3
+
+
+def test_a_forged_state_is_refused_and_without_it_all_is_read(shell: Shell) -> None:
+    shell.run("query", COUNT, "--epsilon", "1")
+    shell.run("ledger", "head", "--output", "kept.json")
+    (shell.folder / "verified").write_text("forged")
+    ran = shell.run("ledger", "verify", "--head", "kept.json", "--state", "verified")
+    assert (ran.code, "is not what the last verification kept" in ran.err) == (2, True)
+    (shell.folder / "verified").unlink()
+    assert shell.run("ledger", "verify", "--head", "kept.json", "--state", "verified").code == 0
+
+
+def test_a_state_replaces_nothing_else(shell: Shell) -> None:
+    shell.run("query", COUNT, "--epsilon", "1")
+    shell.run("ledger", "head", "--output", "kept.json")
+    for state in ("kept.json", "ledger.db", "pins.json"):
+        ran = shell.run("ledger", "verify", "--head", "kept.json", "--known", "pins.json", "--state", state)
+        assert ran.code == 2, state
+
+
 def test_another_ledger_at_the_place_is_refused(shell: Shell) -> None:
     shell.run("query", COUNT, "--epsilon", "1")
     shell.run("ledger", "head", "--output", "kept.json")
@@ -133,3 +172,28 @@ def test_help_lists_every_command_of_the_group(shell: Shell) -> None:
     for name in ("verify", "head", "log", "accounts", "allocate", "freeze", "thaw", "export", "import", "migrate"):
         assert f"  {name}" in listed
     assert shell.run("ledger", "nonsense").code == 2
+
+
+def test_every_command_signs_with_the_key_that_the_file_names(shell: Shell) -> None:
+    (shell.folder / "keys").mkdir()
+    shell.configure("[budget]", 'ledger_key = "keys/heads.pem"\n[budget]')
+    shell.run("query", COUNT, "--epsilon", "1")
+    signed = {
+        shell.run("ledger", "head", "--output", "one.head").out.split()[-1],
+        shell.run("ledger", "backup", "copy").out.split()[-1],
+        shell.run("ledger", "export", "--output", "out.jsonl").out.split()[-1],
+        shell.run("ledger", "rotate-key", "--output", "handover").out.split()[-1],
+    }
+    assert len(signed) == 1
+    assert shell.run("ledger", "head", "--output", "two.head").out.split()[-1] not in signed
+    assert shell.run("ledger", "migrate", "--to", "other.db").code == 0
+    assert [each.name for each in shell.folder.rglob("*.key")] == []
+
+
+def test_no_output_replaces_the_key_that_the_file_names(shell: Shell) -> None:
+    shell.configure("[budget]", 'ledger_key = "heads.pem"\n[budget]')
+    shell.run("query", COUNT, "--epsilon", "1")
+    before = (shell.folder / "heads.pem").read_bytes()
+    ran = shell.run("ledger", "head", "--output", "heads.pem")
+    assert (ran.code, "the ledger's key" in ran.err) == (2, True)
+    assert (shell.folder / "heads.pem").read_bytes() == before

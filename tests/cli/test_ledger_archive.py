@@ -76,7 +76,7 @@ def test_an_import_is_compared_with_a_head_that_was_kept(asked: Shell) -> None:
 def test_migrate_moves_to_another_place_and_leaves_nothing_that_charges(asked: Shell) -> None:
     before = asked.run("query", COUNT, "--epsilon", "1", "--format", "json").out
     ran = asked.run("ledger", "migrate", "--to", "copy.db")
-    assert "7 entries moved and verified; write ledger = 'copy.db' into sfumato.toml" in ran.out
+    assert "7 entries moved and verified to 'copy.db'; name that as ledger in sfumato.toml" in ran.out
     ran = asked.run("query", COUNT, "--epsilon", "0.5")
     assert (ran.code, "LedgerMoved" in ran.err) == (3, True)
     assert asked.run("ledger", "verify").code == 0

@@ -103,7 +103,7 @@ def test_any_text_is_a_number_or_is_refused(text: str) -> None:
 
 
 def test_the_refusal_notices_a_reader_that_takes_what_float_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rational, "_decimal", lambda _, text: Fraction(min(float(text), 1e300)))
+    monkeypatch.setattr(rational, "_decimal", lambda _, text, given: Fraction(min(float(text), 1e300)))
     assert not refused("inf")
     assert to_fraction("x", 0.1) * 10 != 1
 

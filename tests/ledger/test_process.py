@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.errors import LedgerBusy, LedgerError
+from sfumato.errors import LedgerBusy, LedgerError, WrongUse
 from sfumato.ledger import Ledger, process
 from sfumato.ledger.process import borrow, give_back
 
@@ -56,6 +56,19 @@ def test_a_file_that_somebody_opened_otherwise_is_held(tmp_path: Path) -> None:
         borrow(tmp_path / "l.db")
     ledger.close()
     give_back(borrow(tmp_path / "l.db"))
+
+
+def test_another_key_than_that_of_the_open_ledger_is_refused(tmp_path: Path) -> None:
+    path, key = tmp_path / "l.db", tmp_path / "keys" / "heads.pem"
+    key.parent.mkdir()
+    one = borrow(path, key)
+    assert borrow(path) is borrow(path, str(key)) is one
+    with pytest.raises(WrongUse, match="has the ledger open with another key"):
+        borrow(path, tmp_path / "other.pem")
+    for _ in range(3):
+        give_back(one)
+    assert (key.is_file(), path.with_name("l.db.key").exists()) == (True, False)
+    give_back(borrow(path, tmp_path / "other.pem"))
 
 
 def test_a_file_that_took_the_place_of_another_is_another_ledger(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import ContractMismatch, InvalidConfig, InvalidDeclaration, InvalidNumber, NotListed, WrongUse
+from sfumato.ledger import Ledger
 from sfumato.metadata.server import Server
 from sfumato.query.load import load, read_declarations
 
@@ -323,3 +324,28 @@ def test_who_may_spend_and_whose_data_it_is_can_be_written(folder: Path) -> None
 def test_a_wrong_word_about_who_may_spend_is_refused(folder: Path, old: str, new: str) -> None:
     with pytest.raises(InvalidConfig):
         read_declarations(written(folder, EXAMPLE.replace(old, new)))
+
+
+def test_the_key_that_signs_lies_where_the_file_says(folder: Path) -> None:
+    (folder / "keys").mkdir()
+    path = written(folder, EXAMPLE.replace("[budget]", 'ledger_key = "keys/heads.pem"\n[budget]'))
+    assert read_declarations(path).ledger_key == folder / "keys" / "heads.pem"
+    with load(path) as session:
+        session.query("SELECT COUNT(*) AS n FROM people", epsilon="0.1")
+    assert (folder / "keys" / "heads.pem").is_file()
+    assert not (folder / "ledger.db.key").exists()
+
+
+@pytest.mark.parametrize("key", ["ledger_key", "prepared"])
+@pytest.mark.parametrize("value", ['"postgresql://ada:hunter2@db/x"', '""', "3"])
+def test_a_path_that_is_none_is_refused(folder: Path, key: str, value: str) -> None:
+    with pytest.raises(InvalidConfig, match=key) as refused:
+        read_declarations(written(folder, EXAMPLE.replace("[budget]", f"{key} = {value}\n[budget]")))
+    assert "hunter2" not in str(refused.value)
+
+
+def test_a_ledger_that_is_open_has_its_key_already(folder: Path) -> None:
+    ledger = Ledger.open(folder / "l.db")
+    with pytest.raises(WrongUse, match="ledger_key, and a ledger that is open"):
+        sf.connect({}, dataset="d", ledger=ledger, ledger_key=folder / "key")
+    ledger.close()

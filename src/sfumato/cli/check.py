@@ -58,7 +58,7 @@ def _owners_log() -> Iterator[None]:
 
 def _ledger(declared: Declarations) -> str:
     try:
-        ledger = Ledger.open(declared.ledger, create=False)
+        ledger = Ledger.open(declared.ledger, create=False, key=declared.ledger_key)
     except LedgerMissing as missing:
         if declared.budget is None:
             raise InvalidConfig(

@@ -4,6 +4,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -11,12 +12,14 @@ import click
 
 from sfumato.cli.options import config, require_outputs, write_file
 from sfumato.engines.files import is_same
-from sfumato.errors import LedgerCorrupt, WrongUse
+from sfumato.errors import LedgerCorrupt, WrongUse, shown
 from sfumato.ledger.pins import Known, Pin
 from sfumato.ledger.seal import Head, Signer
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import Rows
+from sfumato.ledger.verified import Verified
 from sfumato.ledger.verify import verify as verify_ledger
+from sfumato.metadata.server import is_address
 from sfumato.query.load import Declarations, read_declarations
 
 # Commands of this group that have a file of their own.
@@ -41,7 +44,7 @@ _ELSEWHERE = {
 }
 
 signing_key = click.option(
-    "--key", type=click.Path(dir_okay=False), help="The signing key [default: beside the ledger]."
+    "--key", type=click.Path(dir_okay=False), help="The signing key [default: ledger_key, or beside the ledger]."
 )
 
 
@@ -68,7 +71,7 @@ def command() -> None:
 def opened(config: str) -> Iterator[tuple[Ledger, Declarations]]:
     """The ledger that a file declares, which must be there."""
     declared = read_declarations(config)
-    ledger = Ledger.open(declared.ledger, create=False)
+    ledger = Ledger.open(declared.ledger, create=False, key=declared.ledger_key)
     try:
         yield ledger, declared
     finally:
@@ -91,17 +94,24 @@ def reading(config: str) -> Iterator[tuple[Ledger, Declarations]]:
 @click.option("--head", "heads", multiple=True, type=click.Path(), help="A head kept elsewhere; may be repeated.")
 @click.option("--key", help="The public key that must have signed it [default: as pinned at first use].")
 @click.option("--known", type=click.Path(dir_okay=False), help="The file of the pins [default: in ~/.local/state].")
-def verify(config: str, heads: tuple[str, ...], key: str | None, known: str | None) -> None:
+@click.option(
+    "--state", type=click.Path(dir_okay=False), help="Read only what came since the verification that wrote this file."
+)
+def verify(config: str, heads: tuple[str, ...], key: str | None, known: str | None, state: str | None) -> None:
     """Replay the journal: the chains, every cost, every account, every answer, every head kept elsewhere.
 
     The first verify with a head pins the ledger and the key that signed; later ones refuse others.
+    With --state FILE a sound ledger's state is kept there, and the next verify with it reads only
+    what came since: entries before it are not read again. Run without it to read all.
     """
     kept, pins = [read_head(path) for path in heads], Known(known)
+    _require_apart(config, state, str(pins.path), *heads)
     with reading(config) as (ledger, _):
         place, identity = ledger.store.place, ledger.store.identity
         pinned = pins.find(place)
         _require_same(place, identity, pinned, pins)
-        report = verify_ledger(ledger, kept, key=key or (pinned.key if pinned else ""))
+        since = _verified_before(state, pinned, kept)
+        report = verify_ledger(ledger, kept, key=key or (pinned.key if pinned else ""), since=since)
     click.echo(f"{report.entries} entries, {report.charges} charges, head {report.head}")
     if report.problems:
         raise LedgerCorrupt(
@@ -111,11 +121,38 @@ def verify(config: str, heads: tuple[str, ...], key: str | None, known: str | No
     click.echo(
         "sound: the chain is whole, each charge costs what its event costs, each account is the sum of its charges"
     )
+    if since is not None:
+        click.echo(f"since the verification of {state}; entries before it were not read again")
     for path, head in zip(heads, kept, strict=True):
         click.echo(f"on the chain: {path}, of {head.at}, signed by {head.public_key}")
-    if kept and pinned != Pin(identity, kept[0].public_key):
-        pins.keep(place, Pin(identity, kept[0].public_key))
+    pin = Pin(identity, kept[0].public_key, pinned.state if pinned else "") if kept else pinned
+    if pin != pinned:
         click.echo(f"pinned in {pins.path}: ledger {identity}, key {kept[0].public_key}")
+    if pin is not None:
+        if state is not None and report.verified is not None:
+            write_file(state, report.verified.content)
+            pin = replace(pin, state=report.verified.digest)
+        if pin != pinned:
+            pins.keep(place, pin)
+
+
+def _require_apart(config: str, state: str | None, *others: str) -> None:
+    """Refuses a state that would replace a head, the pins or a declared file."""
+    require_outputs(config, state)
+    for other in others:
+        if state is not None and is_same(Path(state), Path(other)):
+            raise WrongUse(f"{state!r} and {other!r} are one file.", remedy="Keep the state in another.")
+
+
+def _verified_before(path: str | None, pinned: Pin | None, heads: list[Head]) -> Verified | None:
+    """What an earlier verification kept in a file; None where all is to be read."""
+    if path is None:
+        return None
+    if pinned is None and not heads:
+        raise WrongUse("--state of a ledger that is not pinned.", remedy="Give a head that was kept elsewhere: --head.")
+    if not Path(path).exists():
+        return None
+    return Verified.read(path, pinned.state if pinned else "")
 
 
 def _require_same(place: str, identity: str, pinned: Pin | None, pins: Known) -> None:
@@ -137,8 +174,8 @@ def head(config: str, output: str, key: str | None) -> None:
     require_outputs(config, output)
     if key is not None and is_same(Path(key), Path(output)):
         raise WrongUse(f"{output!r} is the key that signs.", remedy="Write the head to another path.")
-    with opened(config) as (ledger, _):
-        signer = Signer(key or default_key(ledger))
+    with opened(config) as (ledger, declared):
+        signer = Signer(key or default_key(declared))
         signed = ledger.store.read(lambda rows: signer.sign(ledger.store.identity, rows))
     write_file(output, signed.to_text().encode())
     click.echo(f"public key {signed.public_key}")
@@ -169,11 +206,16 @@ def log(config: str, form: str, last: int | None) -> None:
         ledger.store.read(show)
 
 
-def default_key(ledger: Ledger) -> str:
-    """The key that lies beside a ledger in a file."""
-    if not ledger.store.exclusive:
-        raise WrongUse("A ledger on a server has no folder for a key.", remedy="Name the file with --key.")
-    return f"{ledger.store.place}.key"
+def default_key(declared: Declarations) -> Path:
+    """The key that a file declares; else the one that lies beside a ledger in a file."""
+    if declared.ledger_key is not None:
+        return declared.ledger_key
+    if is_address(declared.ledger):
+        raise WrongUse(
+            "A ledger on a server has no folder for a key.",
+            remedy="Name the file with --key, or ledger_key in the file.",
+        )
+    return Path(f"{declared.ledger}.key")
 
 
 def read_head(path: str) -> Head:
@@ -181,4 +223,4 @@ def read_head(path: str) -> Head:
     try:
         return Head.from_text(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError):
-        raise WrongUse(f"{path!r} cannot be read.", allowed="a file that 'sfumato ledger head' wrote") from None
+        raise WrongUse(f"{shown(path)} cannot be read.", allowed="a file that 'sfumato ledger head' wrote") from None

@@ -9,7 +9,7 @@ import click
 
 from sfumato.cli.ledger import default_key, opened, read_head, reading, signing_key
 from sfumato.cli.options import config, require_outputs, write_file
-from sfumato.errors import LedgerCorrupt, WrongUse
+from sfumato.errors import LedgerCorrupt, WrongUse, shown
 from sfumato.ledger.archive import lines, load
 from sfumato.ledger.head_sinks import sink_at
 from sfumato.ledger.migrate import migrate
@@ -31,11 +31,11 @@ from sfumato.query.load import read_declarations
 def _export(config: str, output: str, key: str | None) -> None:
     """Write the whole ledger, answers included, as lines of JSON. It is as confidential as they are."""
     require_outputs(config, output)
-    with reading(config) as (ledger, _):
+    with reading(config) as (ledger, declared):
         damage = ledger.store.damage()
         if damage:
             raise LedgerCorrupt(f"The ledger is not exported: {damage[0]}.", remedy="See: sfumato ledger verify")
-        signer = Signer(key or default_key(ledger))
+        signer = Signer(key or default_key(declared))
 
         def write(rows: Rows) -> int:
             count = 0
@@ -57,7 +57,7 @@ def _import(archive: str, config: str, heads: tuple[str, ...]) -> None:
     """Read an export into the declared ledger, which must be new or empty; it is verified on the way."""
     source = Path(archive)
     if not source.is_file():
-        raise WrongUse(f"No file {archive!r}.", remedy="Name what 'sfumato ledger export' wrote.")
+        raise WrongUse(f"No file {shown(archive)}.", remedy="Name what 'sfumato ledger export' wrote.")
     kept = [read_head(path) for path in heads]
     with source.open(encoding="utf-8", errors="replace") as file:
         click.echo(f"{_load_into(read_declarations(config).ledger, file, kept)} entries, verified")
@@ -74,8 +74,9 @@ def _migrate(config: str, target: str | None) -> None:
         return
     if not target.startswith(SERVERS):
         require_outputs(config, target)
-    count = migrate(read_declarations(config).ledger, target)
-    click.echo(f"{count} entries moved and verified; write ledger = {target!r} into {config}")
+    declared = read_declarations(config)
+    count = migrate(declared.ledger, target, key=declared.ledger_key)
+    click.echo(f"{count} entries moved and verified to {shown(target)}; name that as ledger in {config}")
     click.echo("the old ledger stays, to be read: it charges nothing any more")
 
 
@@ -91,7 +92,7 @@ def _recover(config: str, reason: str, *, accept_loss: bool) -> None:
     place, sinks = declared.ledger, [sink_at(each) for each in declared.ledger_heads]
     if str(place).startswith(SERVERS):
         raise WrongUse("A ledger on a server.", remedy="Recover the server; this command is for files.")
-    click.echo(f"missing: {recover(place, reason=reason, sinks=sinks)}")
+    click.echo(f"missing: {recover(place, reason=reason, sinks=sinks, key=declared.ledger_key)}")
     click.echo("every dataset is frozen: lower its limit by what may be missing (sfumato ledger allocate), then")
     click.echo("sfumato ledger thaw")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from sfumato.cli.ledger import opened, read_head, reading
+from sfumato.cli.ledger import default_key, opened, read_head, reading, signing_key
 from sfumato.cli.options import config, require_outputs
 from sfumato.errors import WrongUse, shown
 from sfumato.ledger.backup import backup, restore
@@ -14,8 +14,7 @@ from sfumato.ledger.failover import accept_server
 from sfumato.ledger.pins import Known
 from sfumato.ledger.rotation import Handover, rotate
 from sfumato.ledger.seal import Signer
-from sfumato.metadata.server import is_postgres
-from sfumato.query.load import Declarations, read_declarations
+from sfumato.query.load import read_declarations
 
 heads = click.option("--head", "heads", multiple=True, type=click.Path(), help="A head kept elsewhere; repeatable.")
 accept_loss = click.option(
@@ -26,7 +25,7 @@ accept_loss = click.option(
 @click.command("backup")
 @click.argument("file", type=click.Path(dir_okay=False))
 @config
-@click.option("--key", type=click.Path(dir_okay=False), help="The signing key [default: beside the ledger].")
+@signing_key
 def _backup(file: str, config: str, key: str | None) -> None:
     """Write the whole ledger into one file while it is in use, and its signed head beside it.
 
@@ -34,7 +33,7 @@ def _backup(file: str, config: str, key: str | None) -> None:
     """
     require_outputs(config, file, f"{file}.head")
     declared = read_declarations(config)
-    head = backup(declared.ledger, file, Signer(key or _key(declared)))
+    head = backup(declared.ledger, file, Signer(key or default_key(declared)))
     entries = sum(seq for seq, _ in head.chains.values())
     click.echo(f"{file}: {entries} entries, verified; head of {head.at} in {file}.head, key {head.public_key}")
 
@@ -64,13 +63,13 @@ def _accept(config: str, heads: Sequence[str], accept_loss: bool) -> None:
 
 @click.command("rotate-key")
 @config
-@click.option("--key", type=click.Path(dir_okay=False), help="The signing key [default: beside the ledger].")
+@signing_key
 @click.option("--output", required=True, type=click.Path(dir_okay=False), help="The handover: for whoever verifies.")
 def _rotate(config: str, key: str | None, output: str) -> None:
     """Replace the signing key by a new one; the old one signs that it is so, and is gone."""
     require_outputs(config, output)
     with opened(config) as (ledger, declared):
-        handover = rotate(key or _key(declared), ledger.store.identity, output)
+        handover = rotate(key or default_key(declared), ledger.store.identity, output)
     click.echo(f"public key {handover.new}; before it {handover.old}")
 
 
@@ -106,12 +105,6 @@ def _tell(lacking: Sequence[str], sound: str) -> None:
     for each in lacking:
         click.echo(f"lost: {each}")
     click.echo("every dataset is frozen; after the decision: sfumato ledger thaw")
-
-
-def _key(declared: Declarations) -> Path:
-    if is_postgres(str(declared.ledger)):
-        raise WrongUse("A ledger on a server has no folder for a key.", remedy="Name the file with --key.")
-    return Path(f"{declared.ledger}.key")
 
 
 COMMANDS = {each.name: each for each in (_backup, _restore, _accept, _rotate, _follow)}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command ``sfumato``: its commands are loaded when they are called."""
 
+import io
 import signal
 import sys
 from importlib import import_module
@@ -8,7 +9,7 @@ from importlib import import_module
 import click
 
 from sfumato import __version__
-from sfumato.errors import SfumatoError
+from sfumato.errors import SfumatoError, without_secrets
 
 _COMMANDS = {
     "check": ("check", "Check the declarations, the data and the ledger."),
@@ -64,7 +65,9 @@ def run(arguments: list[str]) -> int:
         click.echo(f"{type(error).__name__}: {error}", err=True)
         return error.exit_code
     except click.ClickException as error:
-        error.show()
+        told = io.StringIO()
+        error.show(told)
+        click.echo("\n".join(map(without_secrets, told.getvalue().splitlines())), err=True)
         return 2
     except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted. A question that had begun stays charged.", err=True)

@@ -72,7 +72,7 @@ def named(parameters: Sequence[str]) -> dict[str, Number] | None:
     for each in parameters:
         name, equals, value = each.partition("=")
         if not name or not equals:
-            raise WrongUse(f"--parameter {each!r}.", allowed="--parameter name=value")
+            raise WrongUse(f"--parameter {shown(each)}.", allowed="--parameter name=value")
         try:
             found[name] = to_fraction(name, value)
         except InvalidNumber:
@@ -109,7 +109,7 @@ def require_outputs(config: str, *paths: str | None) -> None:
     for path in given:
         what = next(_declared(config, declared, Path(path)), None)
         if what is not None:
-            raise WrongUse(f"{path!r} is declared in {config!r}: it is {what}.", remedy="Write to another path.")
+            raise WrongUse(f"{shown(path)} is declared in {config!r}: it is {what}.", remedy="Write to another path.")
 
 
 def _declared(config: str, declared: Declarations, path: Path) -> Iterator[str]:
@@ -119,6 +119,8 @@ def _declared(config: str, declared: Declarations, path: Path) -> Iterator[str]:
     for end, what in (("", "the ledger"), *((each, f"the ledger's {each}") for each in _BESIDE)):
         if is_same(Path(f"{declared.ledger}{end}"), path):
             yield what
+    if declared.ledger_key is not None and is_same(declared.ledger_key, path):
+        yield "the ledger's key"
     if declared.prepared is not None and holds(declared.prepared, path):
         yield "in the folder of prepared layouts"
     for name, table in declared.dataset.tables.items():

@@ -11,7 +11,7 @@ from fractions import Fraction
 from operator import index
 from typing import TypeAlias
 
-from sfumato.errors import InvalidNumber
+from sfumato.errors import InvalidNumber, without_secrets
 
 Number: TypeAlias = int | float | str | Decimal | Fraction
 
@@ -42,7 +42,7 @@ def to_fraction(name: str, value: Number) -> Fraction:
     text = float.__repr__(value) if isinstance(value, float) else str(value).strip()
     if "/" in text:
         return _ratio(name, text)
-    return _decimal(name, text)
+    return _decimal(name, text, given=text)
 
 
 def _whole(name: str, value: int) -> int:
@@ -55,13 +55,13 @@ def _whole(name: str, value: int) -> int:
     raise _not_a_number(name, type(value).__name__)
 
 
-def _decimal(name: str, text: str) -> Fraction:
+def _decimal(name: str, text: str, *, given: str) -> Fraction:
     try:
         number = Decimal(text)
     except InvalidOperation:
-        raise _not_a_number(name, repr(text)) from None
+        raise _not_a_number(name, repr(given)) from None
     if not number.is_finite():
-        raise _not_a_number(name, text)
+        raise _not_a_number(name, given)
     if number and (abs(number.adjusted()) > MAX_EXPONENT or len(number.as_tuple().digits) > MAX_EXPONENT):
         raise _too_long(name)
     return Fraction(number)
@@ -69,10 +69,10 @@ def _decimal(name: str, text: str) -> Fraction:
 
 def _ratio(name: str, text: str) -> Fraction:
     over, _, under = text.partition("/")
-    denominator = _decimal(name, under.strip())
+    denominator = _decimal(name, under.strip(), given=text)
     if denominator == 0:
         raise _not_a_number(name, text)
-    return _sized(name, _decimal(name, over.strip()) / denominator)
+    return _sized(name, _decimal(name, over.strip(), given=text) / denominator)
 
 
 def _sized(name: str, number: Fraction) -> Fraction:
@@ -90,7 +90,7 @@ def _too_long(name: str) -> InvalidNumber:
 
 def _not_a_number(name: str, given: str) -> InvalidNumber:
     return InvalidNumber(
-        f"{name} is not a finite number: {given[:60]}.",
+        f"{name} is not a finite number: {without_secrets(given)[:60]}.",
         allowed="an int, a float, a Decimal, a Fraction, or a string such as '0.1' or '1e-6'",
     )
 

@@ -6,11 +6,15 @@ Whoever rolls back the whole folder of a ledger, or the machine, does not roll b
 
 import base64
 import json
+import ssl
 import syslog
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
 from http import HTTPStatus
 from pathlib import Path
 from typing import Protocol
-from urllib.error import HTTPError
+from urllib.error import HTTPError, URLError
 from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
@@ -19,6 +23,8 @@ from sfumato.ledger.seal import Head, write_durably
 
 ALLOWED = "file:///folder/name, https://host/path, or syslog:"
 _TIMEOUT = 10.0
+# Seconds that whoever asks a sink waits in all: a reply may come byte by byte, a mount not at all.
+PATIENCE = 15.0
 _LONGEST = 16 * 2**20
 _HERE = ("127.0.0.1", "localhost", "::1")
 
@@ -72,12 +78,46 @@ def sink_at(address: str) -> Sink:
     except ValueError:
         raise WrongUse(f"ledger_heads has {shown(address)}.", allowed=ALLOWED) from None
     if parts.scheme == "file" and not parts.netloc and parts.path.startswith("/") and not parts.path.endswith("/"):
-        return FileSink(Path(unquote(parts.path)))
+        return Patient(FileSink(Path(unquote(parts.path))))
     if parts.hostname and (parts.scheme == "https" or (parts.scheme == "http" and local)):
-        return WebSink(parts)
+        return Patient(WebSink(parts))
     if address == "syslog:":
-        return SyslogSink()
+        return Patient(SyslogSink())
     raise WrongUse(f"ledger_heads has {shown(_named(parts) or address)}.", allowed=ALLOWED)
+
+
+class Patient:
+    """A sink that replies in time or is silent; while it owes a reply it is asked nothing more.
+
+    So a head that arrives late never replaces a newer one.
+
+    Guarantees:
+        nobody waits for a sink longer than its patience
+    """
+
+    def __init__(self, sink: Sink) -> None:
+        self.name, self.readable = sink.name, sink.readable
+        self._sink = sink
+        self._pending: Future[Head | None] | None = None
+
+    def newest(self) -> Head | None:
+        """What the sink replies in time."""
+        return self._within(self._sink.newest)
+
+    def put(self, head: Head) -> None:
+        """What the sink takes in time."""
+        self._within(lambda: self._sink.put(head))
+
+    def _within(self, call: Callable[[], Head | None]) -> Head | None:
+        if self._pending is not None and not self._pending.done():
+            raise Silent("it owes a reply since it was asked before")
+        pending: Future[Head | None] = Future()
+        self._pending = pending
+        threading.Thread(target=_reply, args=(pending, call), name="sfumato-sink", daemon=True).start()
+        try:
+            return pending.result(PATIENCE)
+        except TimeoutError:
+            raise Silent(f"no reply in {PATIENCE:g} seconds") from None
 
 
 class FileSink:
@@ -146,6 +186,8 @@ class WebSink:
             if error.code == HTTPStatus.NOT_FOUND:
                 return None
             raise Silent(f"status {error.code}") from None
+        except URLError as error:
+            raise Silent(_cause(error.reason)) from None
         except Exception as error:  # noqa: BLE001 - whatever a network or a server does is no reply
             raise Silent(type(error).__name__) from None
 
@@ -171,6 +213,20 @@ class _Stay(HTTPRedirectHandler):
 
     def redirect_request(self, *_: object) -> None:
         return None
+
+
+def _reply(pending: "Future[Head | None]", call: Callable[[], Head | None]) -> None:
+    try:
+        pending.set_result(call())
+    except BaseException as error:  # noqa: BLE001 - raised again where the reply is awaited
+        pending.set_exception(error)
+
+
+def _cause(reason: object) -> str:
+    """Why there was no connection; of a certificate what is wrong with it."""
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted ({reason.verify_message.rstrip('.')})"
+    return type(reason).__name__
 
 
 def _read(content: bytes) -> Head:

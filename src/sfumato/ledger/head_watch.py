@@ -66,7 +66,7 @@ class HeadWatch:
         if self._key is None:
             raise WrongUse(
                 "ledger_heads of a ledger on a server, which has no folder for a key.",
-                remedy="Open it with sfumato.ledger.Ledger.open(place, key=...), and give that to connect.",
+                remedy="ledger_key names the file of one, away from what the heads are to notice.",
             )
         with self._guard:
             self._sinks |= {sink.name: sink for sink in sinks}

@@ -17,17 +17,19 @@ from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerMissing, LedgerMoved
 from sfumato.ledger.archive import begin_filling, fill, history, require_empty
 from sfumato.ledger.books import Books
 from sfumato.ledger.liveness import moved, moved_reason
+from sfumato.ledger.seal import Key
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import PREDECESSOR, SUCCEEDED_BY, SUCCESSOR, UNFINISHED, Rows, Store
 from sfumato.ledger.store.open import open_store
 from sfumato.ledger.verify import check, verify
 
 
-def migrate(source: str | Path, target: str | Path) -> int:
+def migrate(source: str | Path, target: str | Path, *, key: Key = None) -> int:
     """Moves a ledger to an empty or new place; how many entries the target has.
 
     The source stays, to be read: it never charges again, and whoever opens it is told where
-    its successor is. Its identity and key stay with it; the target gets its own.
+    its successor is. Its identity and key stay with it; the target gets its own:
+    ``key`` (``Ledger.open``), by default one beside a file.
 
     Guarantees:
         a source and its target never both charge
@@ -44,7 +46,9 @@ def migrate(source: str | Path, target: str | Path) -> int:
     try:
         arriving = _target(leaving, target)
         try:
-            return _moved(leaving, arriving)
+            entries = _moved(leaving, arriving)
+            Ledger(arriving, key=key).close()  # leaves a signed head beside a file
+            return entries
         finally:
             arriving.close()
     finally:
@@ -81,9 +85,7 @@ def _moved(source: Store, target: Store) -> int:
         lines = source.read(lambda rows: list(history(rows)))
         target.write(lambda rows: _arrive(source, target, rows, lines))
         target.checkpoint()
-    entries = target.read(lambda rows: rows.counts().entries)
-    Ledger(target).close()  # leaves a signed head beside a file
-    return entries
+    return target.read(lambda rows: rows.counts().entries)
 
 
 def _leave(source: Store, target: Store) -> None:

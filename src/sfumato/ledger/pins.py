@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from sfumato.errors import WrongUse
+from sfumato.errors import WrongUse, shown
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.seal import Head, write_durably
 from sfumato.privacy.event import Json
@@ -21,6 +21,8 @@ from sfumato.privacy.event import Json
 @dataclass(frozen=True, slots=True)
 class Pin:
     """What heads must name: the ``ledger`` that they are of, and the public ``key`` that signs.
+
+    ``state`` is the digest of what the last verification kept (``Verified``); empty if nothing.
 
     Guarantees:
         a head of another ledger is refused
@@ -35,11 +37,13 @@ class Pin:
 
     ledger: str
     key: str
+    state: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.ledger, str) or not isinstance(self.key, str) or not _is_key(self.key):
             raise WrongUse(
-                f"key={self.key!r}.", allowed="a public key as 'sfumato ledger head' shows it: 64 hexadecimal digits"
+                f"key={shown(self.key)}.",
+                allowed="a public key as 'sfumato ledger head' shows it: 64 hexadecimal digits",
             )
 
     def differences(self, heads: Sequence[Head]) -> Iterator[str]:
@@ -65,8 +69,8 @@ class Known:
         """The pin of a place, if a ledger was verified there before."""
         form = self._read().get(place)
         try:
-            return Pin(form["ledger"], form["key"]) if form else None
-        except (KeyError, TypeError):
+            return Pin(form["ledger"], form["key"], form.get("state", "")) if form else None
+        except (KeyError, TypeError, AttributeError):
             raise self._unreadable() from None
 
     def keep(self, place: str, pin: Pin) -> None:
@@ -77,7 +81,7 @@ class Known:
             write_durably(self.path, f"{canonical_json(pins)}\n".encode())
         except OSError as error:
             raise WrongUse(
-                f"{str(self.path)!r} cannot be written ({error.strerror}).",
+                f"{shown(self.path)} cannot be written ({error.strerror}).",
                 remedy="Name another file with --known; the ledger was verified, and nothing is pinned.",
             ) from None
 
@@ -94,7 +98,7 @@ class Known:
 
     def _unreadable(self) -> WrongUse:
         return WrongUse(
-            f"{str(self.path)!r} does not hold the ledgers that were verified.", remedy="Take it away, or name another."
+            f"{shown(self.path)} does not hold the ledgers that were verified.", remedy="Take it away, or name another."
         )
 
 

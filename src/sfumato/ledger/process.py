@@ -9,12 +9,14 @@ import os
 import threading
 from pathlib import Path
 
+from sfumato.errors import WrongUse, shown
+from sfumato.ledger.seal import Key
 from sfumato.ledger.spend import Ledger
 from sfumato.metadata.server import SERVERS
 
 # By process, device and file: a fork has its own, and another name of the same file is the same.
 _GUARD = threading.Lock()
-_OPEN: dict[tuple[int, int, int], tuple[Ledger, int]] = {}
+_OPEN: dict[tuple[int, int, int], tuple[Ledger, int, Key]] = {}
 
 
 def _after_fork() -> None:
@@ -26,38 +28,51 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-def borrow(place: str | Path) -> Ledger:
+def borrow(place: str | Path, key: Key = None) -> Ledger:
     """The ledger at a place, shared with all who have borrowed it; made if it is not there.
+
+    ``key`` signs its heads (``Ledger.open``); who borrows it later may name the same or none.
 
     Raises:
         LedgerError: it cannot be opened; another process holds it, or somebody here opened it otherwise.
+        WrongUse: another session of this process has opened it with another key.
     """
     if isinstance(place, str) and place.startswith(SERVERS):
-        return Ledger.open(place)
+        return Ledger.open(place, key=key)
     with _GUARD:
         name = _name(place)
         if name in _OPEN:
-            ledger, count = _OPEN[name]
-            _OPEN[name] = ledger, count + 1
+            ledger, count, used = _OPEN[name]
+            if key is not None and _named(key) != _named(used):
+                raise WrongUse(
+                    f"ledger_key={shown(key)}: this process has the ledger open with another key.",
+                    remedy="Name the same key in every session, or close the others first.",
+                )
+            _OPEN[name] = ledger, count + 1, used
             return ledger
-        ledger = Ledger.open(place)
+        ledger = Ledger.open(place, key=key)
         name = _name(place)
         if name is not None:
-            _OPEN[name] = ledger, 1
+            _OPEN[name] = ledger, 1, key
         return ledger
 
 
 def give_back(ledger: Ledger) -> None:
     """Lets go of a borrowed ledger; the last to do so closes it."""
     with _GUARD:
-        name = next((each for each, (other, _) in _OPEN.items() if other is ledger), None)
+        name = next((each for each, (other, _, _) in _OPEN.items() if other is ledger), None)
         count = 1 if name is None else _OPEN[name][1]
         if name is not None and count > 1:
-            _OPEN[name] = ledger, count - 1
+            _OPEN[name] = ledger, count - 1, _OPEN[name][2]
             return
         if name is not None:
             del _OPEN[name]
         ledger.close()
+
+
+def _named(key: Key) -> object:
+    """A key as it is compared: one file has one name."""
+    return Path(key).absolute() if isinstance(key, str | Path) else key
 
 
 def _name(place: str | Path) -> tuple[int, int, int] | None:

@@ -10,19 +10,19 @@ from sfumato.ledger.head_sinks import Sink
 from sfumato.ledger.head_watch import behind, replace_heads
 from sfumato.ledger.liveness import recovered_reason, require_live
 from sfumato.ledger.owner import require_reason
-from sfumato.ledger.seal import Beside
+from sfumato.ledger.seal import Beside, Key
 from sfumato.ledger.store.base import LOSS, SUCCESSOR, UNFINISHED, Rows
 from sfumato.ledger.store.sqlite import SQLite
 from sfumato.ledger.verify import check
 
 
-def recover(place: str | Path, *, reason: str, sinks: Sequence[Sink] = ()) -> str:
+def recover(place: str | Path, *, reason: str, sinks: Sequence[Sink] = (), key: Key = None) -> str:
     """Opens a ledger file that may have forgotten what was spent; why it may have.
 
     Everything that it does not know counts as spent: every dataset is frozen, by an entry of
     the journal, until the owner thaws it. Whoever thaws takes the risk that more was spent
     than the ledger says; lower the limit first (``allocate``) by what may be missing. ``sinks``
-    (``head_sinks``) are compared too, and get the new head.
+    (``head_sinks``) are compared too, and get the new head; ``key`` signs it (``Ledger.open``).
 
     Guarantees:
         a recovered ledger charges nothing before the owner has decided
@@ -35,7 +35,7 @@ def recover(place: str | Path, *, reason: str, sinks: Sequence[Sink] = ()) -> st
     require_reason(reason, needed=True)
     store = SQLite(place, create=False, accept_loss=True)
     try:
-        beside = Beside(store.place)
+        beside = Beside(store.place, key)
         loss, unfinished, successor = store.read(
             lambda rows: [rows.about(each) for each in (LOSS, UNFINISHED, SUCCESSOR)]
         )

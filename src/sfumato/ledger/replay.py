@@ -9,29 +9,21 @@ import json
 import marshal
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from dataclasses import astuple, dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
-from operator import sub
-from typing import Any
+from typing import Any, TypeAlias
 
 from sfumato.accounting.account import account
 from sfumato.accounting.filter import Charge, charge_for
-from sfumato.ledger.balance import (
-    Held,
-    charge_from_json,
-    charge_text,
-    charge_to_json,
-    gates_from_text,
-    held_text,
-)
+from sfumato.ledger.balance import charge_from_json, charge_to_json
 from sfumato.ledger.charge_entry import named, opened_row
-from sfumato.ledger.digests import DIGEST, NUMBER, PLACE, charge_digest, row_digest
+from sfumato.ledger.digests import DIGEST, NUMBER, PLACE, row_digest
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, read_json
 from sfumato.ledger.liveness import moved_reason
-from sfumato.ledger.names import folded
 from sfumato.ledger.policy import DECISIONS, LISTED, PAST, merged
 from sfumato.ledger.recall import sharers
+from sfumato.ledger.replayed import Book, Open, Sum
 from sfumato.ledger.store.base import (
     COMMITTED,
     EXECUTING,
@@ -39,7 +31,6 @@ from sfumato.ledger.store.base import (
     RESERVED,
     VOIDED,
     AccountRow,
-    ChargeRow,
     KeyRow,
     PartRow,
 )
@@ -52,89 +43,20 @@ _STEPS = {
     "forfeit": (EXECUTING, FORFEITED),
     "void": (RESERVED, VOIDED),
 }
+# Of an answer that may be shared: whose it is, what it cost, its digest.
+Source: TypeAlias = tuple[str, str, str]
+NO_SOURCE: Source = ("", "", "")
 # one per event text: a ledger asks few kinds of questions
 _COSTS_KEPT = 100_000
-
-
-@dataclass(slots=True)
-class Sum:
-    """Charges added up in place; those without a pure loss are counted."""
-
-    epsilon: int = 0
-    rho: int = 0
-    delta: int = 0
-    unbounded: int = 0
-
-    def move(self, charge: Charge, sign: int) -> None:
-        """Adds a charge, or takes it out."""
-        if charge.epsilon is None:
-            self.unbounded += sign
-        else:
-            self.epsilon += sign * charge.epsilon
-        self.rho += sign * charge.rho
-        self.delta += sign * charge.delta
-
-    @property
-    def charge(self) -> Charge:
-        """The sum as one charge."""
-        return Charge(None if self.unbounded else self.epsilon, self.rho, self.delta)
-
-
-@dataclass(slots=True)
-class Book:
-    """An account as the journal has it so far; ``taken`` is what is spent and what is held."""
-
-    contract: str = ""
-    limit: str = ""
-    gates: str = ""
-    spent: Sum = field(default_factory=Sum)
-    taken: Sum = field(default_factory=Sum)
-    frozen: str = ""
-    policy: str = ""
-    earlier: list[Json] = field(default_factory=list)
-    moved: int = 0
-    digest: str = ""
-
-    @property
-    def held(self) -> Sum:
-        """What is taken and not spent."""
-        return Sum(*map(sub, astuple(self.taken), astuple(self.spent)))
-
-    def row(self, account_id: str, seq: int, head: str) -> AccountRow:
-        """The row that must be stored."""
-        return AccountRow(
-            *(account_id, Scope.of(account_id).parent, self.contract, self.limit, self.gates),
-            *(charge_text(self.spent.charge), held_text(Held(*astuple(self.held))), self.frozen, self.policy),
-            *(canonical_json(self.earlier), seq, head, folded(account_id)),
-            moved=self.moved,
-        )
-
-    def is_beyond(self) -> bool:
-        """Whether its gates do not allow what is spent and held."""
-        return bool(self.gates) and not gates_from_text(self.gates).admits(self.taken.charge)
-
-
-@dataclass(slots=True)
-class Open:
-    """A charge, as it was opened, and how far it has come."""
-
-    place: int
-    row: ChargeRow
-    cost: Charge
-    lineage: tuple[str, ...]
-    state: str = RESERVED
-    reason: str = ""
-
-    def digest(self, acknowledged: int = 0) -> bytes:
-        """Of the row that must be stored."""
-        return charge_digest(self.row, self.state, self.reason, acknowledged)
 
 
 @dataclass(slots=True)
 class Replay:
     """The state that the journal implies. ``apply`` one entry after the other, chain by chain.
 
-    What an entry does that no ledger would have done is told in ``problems``.
+    What an entry does that no ledger would have done is told in ``problems``. One that goes on where
+    an earlier verification ended (``verified``) has seen ``before`` charges, of which those of
+    ``older`` were not final; ``find_source`` looks for a shared answer of that time.
     """
 
     problems: list[str] = field(default_factory=list)
@@ -144,20 +66,23 @@ class Replay:
     keys: bytearray = field(default_factory=bytearray)
     parts: bytearray = field(default_factory=bytearray)
     answers: int = 0
+    before: int = 0
+    older: list[Open] = field(default_factory=list)
+    find_source: Callable[[str], Source] = lambda _: NO_SOURCE
+    # by place: the failures that nobody has acknowledged yet
+    failed: dict[int, Open] = field(default_factory=dict)
+    # by dataset: every limit that it has had, as its keys once named it
+    limits: dict[str, list[list[str]]] = field(default_factory=dict)
     _ended: bytearray = field(default_factory=bytearray)
     _opened_by: dict[str, "array[int]"] = field(default_factory=lambda: defaultdict(partial(array, "q")))
-    # by place: the failures that nobody has acknowledged yet
-    _failed: dict[int, Open] = field(default_factory=dict)
-    # by dataset: every limit that it has had, as its keys once named it
-    _limits: dict[str, list[list[str]]] = field(default_factory=dict)
     _costs: dict[bytes, tuple[Charge, dict[str, Json], str]] = field(default_factory=dict)
-    # what shared answers refer to: by charge, whose it was, what it cost, its answer
-    _sources: dict[str, tuple[str, str, str]] = field(default_factory=dict)
+    # what shared answers refer to, by charge
+    _sources: dict[str, Source] = field(default_factory=dict)
 
     @property
     def charges(self) -> int:
         """How many charges there were."""
-        return len(self._ended) // PLACE
+        return self.before + len(self._ended) // PLACE - len(self.older)
 
     def apply(self, entry: Entry) -> None:
         """What an entry does."""
@@ -170,17 +95,32 @@ class Replay:
             self._move(entry, body.get("moved", {}))
         self.heads[entry.chain] = (entry.seq, entry.hash)
 
+    def go_on(self, unfinished: Iterable[Open]) -> None:
+        """Takes the charges that were not final when an earlier verification ended."""
+        for found in unfinished:
+            assert found.place == len(self._ended), "they have the first places"
+            self.older.append(found)
+            self._ended += found.digest() + bytes(PLACE - DIGEST)
+            if found.state == FORFEITED:
+                self.failed[found.place] = found
+            else:
+                self.open[found.row.id] = found
+
     def ended(self) -> Iterator[tuple[tuple[str, int], bytes, bytes]]:
         """By chain and entry, in this order: the digest of the charge that it opened, and of its answer."""
-        last = bytearray(self._ended)
-        for each in self.open.values():
-            last[each.place : each.place + DIGEST] = each.digest()
-        content, place = bytes(last), 0
+        content, place = self._contents(), len(self.older) * PLACE
         for chain, entries in self._opened_by.items():
             for seq in entries:
                 middle, end = place + DIGEST, place + PLACE
                 yield (chain, seq), content[place:middle], content[middle:end]
                 place = end
+
+    def older_ended(self) -> Iterator[tuple[str, bytes, bytes]]:
+        """The same of the charges of ``older``, by their ids."""
+        content = self._contents()
+        for found in self.older:
+            middle, end = found.place + DIGEST, found.place + PLACE
+            yield found.row.id, content[found.place : middle], content[middle:end]
 
     def rows(self) -> list[AccountRow]:
         """The accounts that must be stored."""
@@ -209,7 +149,7 @@ class Replay:
             *(canonical_json(contract), canonical_json(limit), canonical_json(body["gates"])),
             policy=canonical_json(body.get("policy", {})),
         )
-        self._limits[root] = [[limit["epsilon"], limit["delta"]]]
+        self.limits[root] = [[limit["epsilon"], limit["delta"]]]
 
     def proceed(self, entry: Entry, body: dict[str, Any]) -> None:
         """A dataset's own chain begins after the one that format 1 wrote for all."""
@@ -246,7 +186,7 @@ class Replay:
             else:
                 book.spent.move(found.cost, 1)
         if after == FORFEITED:
-            self._failed[found.place] = found
+            self.failed[found.place] = found
         answer = body["answer"] if after == COMMITTED else ""
         self._end(found, answer, entry.seq)
         for part in body.get("parts", ()):
@@ -257,7 +197,7 @@ class Replay:
     def share(self, entry: Entry, body: dict[str, Any]) -> None:
         """An answer is given to an analyst, whose accounts pay where they have not."""
         found = self._opened(entry, body)
-        source, paid, answer = self._sources.get(body["source"], ("", "", ""))
+        source, paid, answer = self._sources.get(body["source"]) or self.find_source(body["source"])
         if (paid, answer) != (found.row.cost, body["answer"]):
             self.problems.append(f"{named(entry)} shares what is not the answer of {body['source']}")
             return
@@ -282,7 +222,7 @@ class Replay:
             book.contract = canonical_json({**json.loads(book.contract), **limit})
         book.limit = "" if limit is None else canonical_json(limit)
         book.gates = "" if gates is None else canonical_json(gates)
-        had = self._limits.get(body["account"])
+        had = self.limits.get(body["account"])
         if had is not None and limit is not None and [limit["epsilon"], limit["delta"]] not in had:
             had.append([limit["epsilon"], limit["delta"]])
         self._list(body)
@@ -303,9 +243,9 @@ class Replay:
         """An account is free again, and its failures are acknowledged."""
         account_id = body["account"] if "account" in body else Scope(body["dataset"]).id
         self.book(account_id).frozen = ""
-        for place, found in list(self._failed.items()):
+        for place, found in list(self.failed.items()):
             if account_id in found.lineage:
-                del self._failed[place]
+                del self.failed[place]
                 self._end(found, "", entry.seq, acknowledged=1)
 
     def arrive(self, entry: Entry, body: dict[str, Any]) -> None:
@@ -317,7 +257,7 @@ class Replay:
 
     def policy(self, entry: Entry, body: dict[str, Any]) -> None:
         """What the owner decided besides limits."""
-        if body.get(PAST, self._limits[body["account"]]) != self._limits[body["account"]]:
+        if body.get(PAST, self.limits[body["account"]]) != self.limits[body["account"]]:
             self.problems.append(f"{named(entry)} does not tell the limits that there were")
         book = self.book(body["account"])
         book.policy = merged(book.policy, {name: body[name] for name in DECISIONS if name in body})
@@ -366,6 +306,12 @@ class Replay:
         if "key" in body:
             self._bind(entry, body)
         return Open(place, row, cost, lineage)
+
+    def _contents(self) -> bytes:
+        last = bytearray(self._ended)
+        for each in self.open.values():
+            last[each.place : each.place + DIGEST] = each.digest()
+        return bytes(last)
 
     def _end(self, found: Open, answer: str, seq: int, *, acknowledged: int = 0) -> None:
         place = found.place

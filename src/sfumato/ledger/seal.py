@@ -26,8 +26,9 @@ from cryptography.hazmat.primitives.serialization import (
 from sfumato.errors import LedgerCorrupt, LedgerIncomplete, LedgerUnavailable, WrongUse, shown
 from sfumato.ledger.binding import account_digest, accounts_digest, digests_at
 from sfumato.ledger.journal import canonical_json, iso_time
-from sfumato.ledger.store.base import Rows, Store
+from sfumato.ledger.store.base import Ends, Rows, Store
 from sfumato.ledger.store.open_mark import WAY_OUT
+from sfumato.metadata.server import is_address
 from sfumato.privacy.event import Json
 
 
@@ -80,10 +81,18 @@ class Head:
         }  # fmt: skip
         return json.dumps(form, indent=2, ensure_ascii=False) + "\n"
 
-    def differences(self, rows: Rows) -> Iterator[str]:
-        """Where the chains do not pass through this head, or the accounts do not come from its."""
+    def differences(self, rows: Rows, *, since: Ends | None = None) -> Iterator[str]:
+        """Where the chains do not pass through this head, or the accounts do not come from its.
+
+        The accounts of a head that is older than ``since``, up to which the journal was replayed
+        before, are what it said then: only the chains are compared.
+        """
         problems = list(self._chain_differences(rows))
-        yield from problems or self._account_differences(rows)
+        yield from problems or (() if self._is_before(since) else self._account_differences(rows))
+
+    def _is_before(self, since: Ends | None) -> bool:
+        mine = {chain: seq for chain, (seq, _) in self.chains.items()}
+        return since is not None and mine != since and all(seq <= since.get(chain, 0) for chain, seq in mine.items())
 
     def _account_differences(self, rows: Rows) -> Iterator[str]:
         if not self.accounts:
@@ -123,6 +132,8 @@ class Signer:
     """An Ed25519 key in a file of mode 0600, made where there is none; or the one that a function gives."""
 
     def __init__(self, key: Source) -> None:
+        if is_address(key):
+            raise WrongUse("The key of a ledger, written as an address.", allowed="the path of a file")
         if isinstance(key, str | Path):
             self._key = _read_key(key) if Path(key).exists() else _make_key(key)
         else:

@@ -9,17 +9,19 @@ must lie on the chains.
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from sfumato.errors import LedgerCorrupt, SfumatoError
 from sfumato.ledger.binding import account_digest
 from sfumato.ledger.digests import DIGEST, answer_digest, row_digest, stored_digest
-from sfumato.ledger.journal import LEGACY, Entry, canonical_json, is_intact
+from sfumato.ledger.journal import LEGACY, Entry, canonical_json, is_genuine, is_intact
 from sfumato.ledger.pins import Pin
 from sfumato.ledger.replay import Replay
 from sfumato.ledger.seal import Head
 from sfumato.ledger.spend import Ledger
-from sfumato.ledger.store.base import AccountRow, AnswerRow, ChargeRow, Rows
+from sfumato.ledger.store.base import AccountRow, AnswerRow, ChargeRow, Ends, Rows
+from sfumato.ledger.verified import Verified, source_before
 
 # What a tampered text can raise while it is read.
 _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, SfumatoError)
@@ -30,15 +32,17 @@ _END = (chr(0x10FFFF), 0)
 @dataclass(frozen=True, slots=True)
 class Report:
     """What was found: ``problems`` is empty for a sound ledger. ``head`` stands for every entry of
-    every chain: equal heads, equal history."""
+    every chain: equal heads, equal history. ``verified`` is what the next ``verify`` may go on from;
+    None where there are problems."""
 
     entries: int
     charges: int
     problems: tuple[str, ...]
     head: str
+    verified: Verified | None = field(default=None, repr=False, compare=False)
 
 
-def verify(ledger: Ledger, heads: Sequence[Head] = (), *, key: str = "") -> Report:
+def verify(ledger: Ledger, heads: Sequence[Head] = (), *, key: str = "", since: Verified | None = None) -> Report:
     """Replays the journal against everything that is stored, and against heads noted before.
 
     What is taken off the end, from every table alike, leaves a ledger that was once true: only
@@ -46,40 +50,58 @@ def verify(ledger: Ledger, heads: Sequence[Head] = (), *, key: str = "") -> Repo
     (by default that of the first head). The head beside a file, signed by whatever key, is
     looked at too. Charges wait until this ends, on a ledger in a file.
 
+    ``since`` is what an earlier verification established (``Report.verified``). Then only entries
+    and rows that came later are read, and all accounts; an edit of what is older is not found.
+
     Guarantees:
         an edited row is found
         a deleted charge is found
         a swapped answer is found
         an older copy is found
+        an edit after the earlier verification is found
 
     Raises:
-        WrongUse: a key that is no Ed25519 public key in hexadecimal.
+        WrongUse: a key that is no Ed25519 public key in hexadecimal; a state of another ledger.
     """
-    problems = [f"the store is damaged: {found}" for found in ledger.store.damage()]
+    replay = since.resume(ledger.store.identity) if since else Replay()
+    replay.problems += [f"the store is damaged: {found}" for found in ledger.store.damage(pages=since is None)]
     if heads:
-        problems += Pin(ledger.store.identity, key or heads[0].public_key).differences(heads)
+        replay.problems += Pin(ledger.store.identity, key or heads[0].public_key).differences(heads)
     try:
         heads = (*heads, *ledger.heads_beside())
     except LedgerCorrupt as error:
-        problems.append(f"the head beside the ledger: {error.problem}")
+        replay.problems.append(f"the head beside the ledger: {error.problem}")
     try:
-        return ledger.store.read(lambda rows: check(rows, problems, heads))
+        report = ledger.store.read(lambda rows: _check(rows, replay, heads))
     except SfumatoError as error:
-        return Report(0, 0, (*problems, f"the store cannot be read ({type(error).__name__})"), "")
+        failed = f"the store cannot be read ({type(error).__name__})"
+        return Report(0, 0, (*replay.problems, failed), "")
+    return report if report.problems else replace(report, verified=Verified.of(ledger.store.identity, replay))
 
 
 def check(rows: Rows, problems: list[str], heads: Sequence[Head] = ()) -> Report:
     """The check of ``verify`` on the rows of one unit of work."""
-    replay = Replay(problems)
-    entries = sum(_replayed(rows, chain, replay) for chain in rows.chains())
-    for compare in (_compare_accounts, _compare_charges, _compare_keys, _compare_parts, _compare_counts):
+    return _check(rows, Replay(problems), heads)
+
+
+def _check(rows: Rows, replay: Replay, heads: Sequence[Head]) -> Report:
+    ends = {chain: seq for chain, (seq, _) in replay.heads.items()} or None
+    compares = [_compare_accounts, _compare_charges, _compare_keys, _compare_parts]
+    if ends is None:
+        compares.append(_compare_counts)
+    else:
+        compares.append(_compare_older)
+        replay.find_source = partial(source_before, rows, ends)
+    chains = sorted({*rows.chains(), *replay.heads})
+    entries = sum(_replayed(rows, chain, replay) for chain in chains)
+    for compare in compares:
         try:
-            compare(rows, replay)
+            compare(rows, replay, ends)
         except _UNREADABLE as error:
-            problems.append(f"a row cannot be read ({type(error).__name__})")
+            replay.problems.append(f"a row cannot be read ({type(error).__name__})")
     for head in heads:
-        problems += head.differences(rows)
-    return Report(entries, replay.charges, tuple(problems), head_digest(replay.heads))
+        replay.problems += head.differences(rows, since=ends)
+    return Report(entries, replay.charges, tuple(replay.problems), head_digest(replay.heads))
 
 
 def head_digest(heads: dict[str, tuple[int, str]]) -> str:
@@ -89,11 +111,10 @@ def head_digest(heads: dict[str, tuple[int, str]]) -> str:
 
 
 def _replayed(rows: Rows, chain: str, replay: Replay) -> int:
-    before: Entry | None = None
-    for entry in rows.entries(chain):
+    before = _end_before(rows, chain, replay)
+    for entry in rows.entries(chain, before.seq if before else 0):
         if not is_intact(entry, before):
-            where = "" if chain == LEGACY else f" of {chain!r}"
-            replay.problems.append(f"the chain is broken at entry {entry.seq}{where}")
+            replay.problems.append(f"the chain is broken at entry {entry.seq}{_of(chain)}")
         try:
             replay.apply(entry)
         except _UNREADABLE as error:
@@ -102,7 +123,25 @@ def _replayed(rows: Rows, chain: str, replay: Replay) -> int:
     return before.seq if before else 0
 
 
-def _compare_accounts(rows: Rows, replay: Replay) -> None:
+def _end_before(rows: Rows, chain: str, replay: Replay) -> Entry | None:
+    """The entry that a chain ended with when it was verified before, with the hash of that time."""
+    if chain not in replay.heads:
+        return None
+    seq, last = replay.heads[chain]
+    found = rows.entry(chain, seq)
+    if found is None or found.hash != last or not is_genuine(found):
+        replay.problems.append(
+            f"the chain{_of(chain)} does not pass through entry {seq} that was verified before: "
+            "it was cut or rewritten, or this is an older copy"
+        )
+    return Entry(chain, seq, "", "", "", "", last)
+
+
+def _of(chain: str) -> str:
+    return "" if chain == LEGACY else f" of {chain!r}"
+
+
+def _compare_accounts(rows: Rows, replay: Replay, ends: Ends | None) -> None:
     stored = {row.id: row for row in rows.accounts()}
     said = {row.id: row for row in replay.rows()}
     for each in sorted(stored.keys() | said.keys()):
@@ -130,9 +169,9 @@ def _account_differences(stored: AccountRow, said: AccountRow) -> Iterator[str]:
         yield "does not name the entry that last moved it"
 
 
-def _compare_charges(rows: Rows, replay: Replay) -> None:
+def _compare_charges(rows: Rows, replay: Replay, ends: Ends | None) -> None:
     """Both come in the order of the entries that opened them: what one lacks is seen where it is missing."""
-    said, stored = replay.ended(), rows.history()
+    said, stored = replay.ended(), rows.history(ends)
     theirs, mine = next(said, None), next(stored, None)
     while theirs or mine:
         there, here = theirs[0] if theirs else _END, (mine[0].chain, mine[0].seq) if mine else _END
@@ -156,19 +195,31 @@ def _charge_differences(row: ChargeRow, answer: AnswerRow | None, digest: bytes,
         yield f"the answer of charge {row.id} is not the one that was committed"
 
 
-def _compare_keys(rows: Rows, replay: Replay) -> None:
-    stored = map(row_digest, rows.keys())
+def _compare_older(rows: Rows, replay: Replay, ends: Ends | None) -> None:
+    """The charges that were opened, and not final, when the ledger was verified before."""
+    for charge_id, digest, answered in replay.older_ended():
+        row = rows.charge(charge_id)
+        if row is None:
+            replay.problems.append(f"charge {charge_id} is gone")
+            continue
+        answer = rows.answer(row.question)
+        mine = answer if answer is not None and answer.charge == charge_id else None
+        replay.problems += _charge_differences(row, mine, digest, answered)
+
+
+def _compare_keys(rows: Rows, replay: Replay, ends: Ends | None) -> None:
+    stored = map(row_digest, rows.keys(ends))
     if b"".join(stored) != replay.keys:
         replay.problems.append("the idempotency keys are not those of the journal")
 
 
-def _compare_parts(rows: Rows, replay: Replay) -> None:
-    stored = map(row_digest, rows.parts())
+def _compare_parts(rows: Rows, replay: Replay, ends: Ends | None) -> None:
+    stored = map(row_digest, rows.parts(ends))
     if b"".join(stored) != replay.parts:
         replay.problems.append("the parts of answers are not those of the journal")
 
 
-def _compare_counts(rows: Rows, replay: Replay) -> None:
+def _compare_counts(rows: Rows, replay: Replay, ends: Ends | None) -> None:
     counts = rows.counts()
     said = (len(replay.books), replay.charges, replay.answers, len(replay.keys) // DIGEST, len(replay.parts) // DIGEST)
     if (counts.accounts, counts.charges, counts.answers, counts.keys, counts.parts) != said:

@@ -12,6 +12,7 @@ from sfumato.engines.spark_frame import shared_session
 from sfumato.errors import InvalidDeclaration, LedgerIncomplete, WrongUse, shown
 from sfumato.ledger.head_sinks import ALLOWED, Sink, sink_at
 from sfumato.ledger.process import borrow, give_back
+from sfumato.ledger.seal import Key
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.tree import UNSTATED
 from sfumato.metadata.contract import Contract
@@ -37,6 +38,7 @@ def connect(
     engine: Spark | Local | None = None,
     closed: bool | None = None,
     other_people: str = "",
+    ledger_key: Key = None,
     ledger_heads: Sequence[str] = (),
     without_heads: str = "",
 ) -> Session:
@@ -61,6 +63,8 @@ def connect(
             beside each account below the dataset that was given a limit.
         other_people: the owner's reason why data that another dataset of this ledger has too is
             about other people here; the journal keeps it.
+        ledger_key: what signs heads: a file, made if it is not there, or a function that gives the key in
+            PEM. By default a file beside the ledger; for heads of a ledger on a server it must be given.
         ledger_heads: where signed heads are published, away from the ledger: ``file:///folder/name``,
             ``https://host/path`` or ``syslog:``. A ledger that is behind one of them is refused.
         without_heads: the owner's reason to go on although none of them can be read; the journal
@@ -77,13 +81,15 @@ def connect(
         raise InvalidDeclaration(f"tables={type(tables).__name__}.", allowed='{"people": sf.Table(...)}')
     require_names(analyst=analyst, purpose=purpose)
     _require_kinds(budget, prepared, ledger)
+    if ledger_key is not None and isinstance(ledger, Ledger):
+        raise WrongUse("ledger_key, and a ledger that is open.", remedy="Ledger.open(place, key=...)")
     sinks = _sinks(ledger_heads)
     declared = Dataset(dataset, dict(tables), relation, version)
     layouts = None if prepared is None else Prepared.open(prepared, declared)
     opened_engine = _engine(declared.tables, engine, layouts)
     let_go: Callable[[Ledger], object] = _keep if isinstance(ledger, Ledger) else give_back
     try:
-        opened = ledger if isinstance(ledger, Ledger) else borrow(ledger)
+        opened = ledger if isinstance(ledger, Ledger) else borrow(ledger, ledger_key)
     except BaseException:
         opened_engine.close()
         raise

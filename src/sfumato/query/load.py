@@ -29,6 +29,7 @@ _KEYS = {
     "tables",
     "prepared",
     "other_people",
+    "ledger_key",
     "ledger_heads",
     "without_heads",
 }
@@ -61,6 +62,7 @@ def load(path: str | Path = "sfumato.toml", *, analyst: str = "owner", engine: L
         engine=engine,
         closed=declared.closed,
         other_people=declared.other_people,
+        ledger_key=declared.ledger_key,
         ledger_heads=declared.ledger_heads,
         without_heads=declared.without_heads,
     )
@@ -78,6 +80,7 @@ class Declarations:
     other_people: str = ""
     ledger_heads: tuple[str, ...] = ()
     without_heads: str = ""
+    ledger_key: Path | None = None
 
 
 def read_declarations(path: str | Path) -> Declarations:
@@ -88,12 +91,12 @@ def read_declarations(path: str | Path) -> Declarations:
     relation = _relation(form.get("relation", "add-remove"))
     dataset = Dataset(_text(form, "dataset"), tables, relation, str(form.get("version", "1")))
     budget = _budget(_mapping(form, "budget")) if "budget" in form else None
-    prepared = folder / _text(form, "prepared") if "prepared" in form else None
+    prepared, key = (_path(form, each, folder) for each in ("prepared", "ledger_key"))
     ledger = _text(form, "ledger")
     place = ledger if is_address(ledger) else folder / ledger
     other_people = _text(form, "other_people") if "other_people" in form else ""
     without = _text(form, "without_heads") if "without_heads" in form else ""
-    return Declarations(dataset, place, budget, prepared, _closed(form), other_people, _heads(form), without)
+    return Declarations(dataset, place, budget, prepared, _closed(form), other_people, _heads(form), without, key)
 
 
 def read_config(path: str | Path) -> dict[str, Any]:
@@ -223,6 +226,16 @@ def _text(form: Mapping[str, Any], key: str) -> str:
     if not isinstance(value, str) or not value:
         raise InvalidConfig(f"{key} is missing, or is not a text.", remedy=f'{key} = "..."')
     return value
+
+
+def _path(form: Mapping[str, Any], key: str, folder: Path) -> Path | None:
+    """A path relative to the file, where there is one; an address would be a file with a password in its name."""
+    if key not in form:
+        return None
+    path = _text(form, key)
+    if is_address(path):
+        raise InvalidConfig(f"{key} is written as an address.", allowed="a path")
+    return folder / path
 
 
 def _known(form: Mapping[str, Any], where: str, allowed: set[str]) -> None:

@@ -76,7 +76,7 @@ def test_a_statement_has_a_place_for_each_value_and_nothing_that_a_driver_takes_
 
 
 def test_a_charge_put_again_takes_four_columns_and_an_account_all_but_two() -> None:
-    assert re.findall(r"(\w+) = excluded", module._PUT_CHARGE) == ["state", "reason", "lease_until", "acknowledged"]
+    assert re.findall(r"(\w+) = excluded", module.PUT_CHARGE) == ["state", "reason", "lease_until", "acknowledged"]
     changed = re.findall(r'"?(\w+)"? = excluded', module.PUT_ACCOUNT)
     assert {"id", "parent", *changed} == set(AccountRow._fields)
     assert not {"id", "parent"} & set(changed)

@@ -160,6 +160,19 @@ def test_a_unit_however_long_is_not_kept_in_memory(connection: apsw.Connection) 
     assert rows.counts().charges == 10_000
 
 
+def test_a_long_unit_may_be_sent_between_a_charge_and_its_answer(connection: apsw.Connection) -> None:
+    connection.execute("COMMIT; PRAGMA foreign_keys = ON; BEGIN")
+    rows = SQLiteRows(connection)
+    # so that the 8,192nd write is a charge, and the next is its answer
+    rows.put_charge(another(2))
+    for number in range(3, 5_000):
+        rows.put_charge(another(number))
+        rows.put_answer(AnswerRow(f"q{number}", "s", "", f"c{number}", b""))
+    rows.end_unit()
+    rows.end_batch()
+    assert (rows.counts().charges, rows.counts().answers) == (4_998, 4_997)
+
+
 @pytest.mark.parametrize("count", [1, 2, 3, 31, 256, 257, 700])
 def test_a_batch_of_any_size_writes_each_row_once_in_few_statements(connection: apsw.Connection, count: int) -> None:
     rows, seen = SQLiteRows(connection), list[str]()

@@ -10,13 +10,16 @@ One shared suite holds every store to this page: ``tests/contracts/ledger_store.
 tuples, in the order of their columns: a charge makes a dozen of them, and verify reads millions.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from sfumato.ledger.journal import Entry
 
 T = TypeVar("T")
+
+# By chain, the number of an entry.
+Ends: TypeAlias = Mapping[str, int]
 
 # The kinds of entries that tell of an act of the owner.
 ACTS = ("account", "allocate", "refresh", "freeze", "thaw", "policy")
@@ -258,16 +261,19 @@ class Rows(Protocol):
         """What the owner did: the entries of ``ACTS``, in order of ``seq``; they are few."""
         ...
 
-    def history(self) -> Iterator[tuple[ChargeRow, AnswerRow | None]]:
-        """Every charge with its answer, by ``chain`` and ``seq``; streamed."""
+    def history(self, after: Ends | None = None) -> Iterator[tuple[ChargeRow, AnswerRow | None]]:
+        """Every charge with its answer, by ``chain`` and ``seq``; streamed.
+
+        ``after``: only the rows of later entries than these; of a chain without one, all.
+        """
         ...
 
-    def keys(self) -> Iterator[KeyRow]:
-        """By ``chain`` and ``seq``; streamed."""
+    def keys(self, after: Ends | None = None) -> Iterator[KeyRow]:
+        """By ``chain`` and ``seq``; streamed. ``after`` as in ``history``."""
         ...
 
-    def parts(self) -> Iterator[PartRow]:
-        """By ``chain``, ``seq`` and ``part`` (code points); streamed."""
+    def parts(self, after: Ends | None = None) -> Iterator[PartRow]:
+        """By ``chain``, ``seq`` and ``part`` (code points); streamed. ``after`` as in ``history``."""
         ...
 
     def counts(self) -> Counts: ...
@@ -321,8 +327,11 @@ class Store(Protocol):
         """An account as of the last durable unit, without waiting for one that is under way."""
         ...
 
-    def damage(self) -> list[str]:
-        """What the medium itself finds wrong: broken pages, indexes, constraints."""
+    def damage(self, *, pages: bool = True) -> list[str]:
+        """What the medium itself finds wrong: broken pages, indexes, constraints, a lost log.
+
+        Not ``pages``: without reading the whole file.
+        """
         ...
 
     def size(self) -> int:

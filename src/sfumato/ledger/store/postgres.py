@@ -121,7 +121,7 @@ class Postgres:
         self._with_connection(keep_server)
         self.shortfall = ""
 
-    def damage(self) -> list[str]:
+    def damage(self, *, pages: bool = True) -> list[str]:
         return self._with_connection(missing_guards)
 
     def size(self) -> int:

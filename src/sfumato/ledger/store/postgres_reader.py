@@ -70,7 +70,7 @@ class PostgresReader:
     def peek(self, account_id: str) -> AccountRow | None:
         return self.read(lambda rows: rows.account(account_id))
 
-    def damage(self) -> list[str]:
+    def damage(self, *, pages: bool = True) -> list[str]:
         return self._apart(lambda: missing_guards(self._connection))
 
     def size(self) -> int:

@@ -20,6 +20,7 @@ from sfumato.ledger.store.base import (
     AnswerRow,
     ChargeRow,
     Counts,
+    Ends,
     KeyRow,
     PartRow,
 )
@@ -43,7 +44,7 @@ _ACCOUNT, _CHARGE, _ANSWER, _KEY, _PART = map(_columns, (AccountRow, ChargeRow, 
 _ENTRY = list(Entry._fields)
 PUT_ACCOUNT = _add("account", _ACCOUNT, _ACCOUNT[2:])
 CHANGEABLE = ("state", "reason", "lease_until", "acknowledged")
-_PUT_CHARGE = _add("charge", _CHARGE, CHANGEABLE)
+PUT_CHARGE = _add("charge", _CHARGE, CHANGEABLE)
 _PUT_ANSWER, _PUT_KEY, APPEND = _add("answer", _ANSWER), _add("key", _KEY), _add("journal", _ENTRY)
 PUT_PART = _add("part", _PART)
 
@@ -60,7 +61,7 @@ ACCOUNTS, _CHARGES, _ANSWERS, _KEYS, _PARTS, _ENTRIES = (
 )
 _HISTORY = (
     f"SELECT {', '.join(f'charge.{name}' for name in _CHARGE)}, {', '.join(f'answer.{name}' for name in _ANSWER)} "
-    "FROM charge LEFT JOIN answer ON answer.charge = charge.id ORDER BY charge.chain, charge.seq"
+    "FROM charge LEFT JOIN answer ON answer.charge = charge.id"
 )
 _TWINS = "SELECT id FROM account WHERE folded = ? ORDER BY id"
 _PAID = f"SELECT {', '.join(f'answer.{name}' for name in _ANSWER)} FROM answer JOIN charge ON charge.id = answer.charge"
@@ -70,8 +71,8 @@ _RELEASED = (
 )
 # one step from each chain to the next: the index is never scanned
 _CHAINS = (
-    "WITH RECURSIVE name (chain) AS (SELECT min(chain) FROM journal UNION ALL "
-    "SELECT (SELECT min(chain) FROM journal WHERE journal.chain > name.chain) FROM name WHERE name.chain IS NOT NULL) "
+    "WITH RECURSIVE name (chain) AS (SELECT min(chain) FROM {0} UNION ALL "
+    "SELECT (SELECT min(chain) FROM {0} WHERE {0}.chain > name.chain) FROM name WHERE name.chain IS NOT NULL) "
     "SELECT chain FROM name WHERE chain IS NOT NULL"
 )
 _COUNTS = "SELECT " + ", ".join(
@@ -145,7 +146,7 @@ class SqlRows(ABC):
         return ChargeRow._make(row) if row else None
 
     def put_charge(self, row: ChargeRow) -> None:
-        self._run(_PUT_CHARGE, row)
+        self._run(PUT_CHARGE, row)
 
     def under_way(self, question: str) -> ChargeRow | None:
         row = self._one(f"{_CHARGES} WHERE question = ? AND {_OPEN}", (question,))
@@ -221,7 +222,7 @@ class SqlRows(ABC):
         return Entry(*row) if row else None
 
     def chains(self) -> list[str]:
-        return [str(row[0]) for row in self._all(_CHAINS)]
+        return self._chains("journal")
 
     def entries(self, chain: str, after: int = 0) -> Iterator[Entry]:
         rows = self._stream(f"{_ENTRIES} WHERE chain = ? AND seq > ? ORDER BY seq", (chain, after))
@@ -233,17 +234,29 @@ class SqlRows(ABC):
             Entry(*row) for row in self._all(f"{_ENTRIES} WHERE chain = ? AND kind IN ({kinds}) ORDER BY seq", (chain,))
         ]
 
-    def history(self) -> Iterator[tuple[ChargeRow, AnswerRow | None]]:
+    def history(self, after: Ends | None = None) -> Iterator[tuple[ChargeRow, AnswerRow | None]]:
         width = len(_CHARGE)
-        for row in self._stream(_HISTORY):
+        for row in self._ordered(_HISTORY, "charge", "seq", after):
             answer = AnswerRow._make(row[width:]) if row[width] is not None else None
             yield ChargeRow._make(row[:width]), answer
 
-    def keys(self) -> Iterator[KeyRow]:
-        return (KeyRow._make(row) for row in self._stream(f"{_KEYS} ORDER BY chain, seq"))
+    def keys(self, after: Ends | None = None) -> Iterator[KeyRow]:
+        return (KeyRow._make(row) for row in self._ordered(_KEYS, "key", "seq", after))
 
-    def parts(self) -> Iterator[PartRow]:
-        return (PartRow._make(row) for row in self._stream(f"{_PARTS} ORDER BY chain, seq, part"))
+    def parts(self, after: Ends | None = None) -> Iterator[PartRow]:
+        return (PartRow._make(row) for row in self._ordered(_PARTS, "part", "seq, part.part", after))
+
+    def _chains(self, table: str) -> list[str]:
+        return [str(row[0]) for row in self._all(_CHAINS.format(table))]
+
+    def _ordered(self, sql: str, table: str, order: str, after: Ends | None) -> Iterator[tuple[Any, ...]]:
+        """The rows of a table by chain and ``order``: all of them, or those after the end of each chain."""
+        if after is None:
+            yield from self._stream(f"{sql} ORDER BY {table}.chain, {table}.{order}")
+            return
+        later = f"{sql} WHERE {table}.chain = ? AND {table}.seq > ? ORDER BY {table}.{order}"
+        for chain in self._chains(table):
+            yield from self._stream(later, (chain, after.get(chain, 0)))
 
     def counts(self) -> Counts:
         return Counts(*self._all(_COUNTS)[0])

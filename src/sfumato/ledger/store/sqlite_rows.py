@@ -30,7 +30,7 @@ from sfumato.ledger.store.base import (
     KeyRow,
 )
 from sfumato.ledger.store.layers import Layers
-from sfumato.ledger.store.rows import CHANGEABLE, PUT_ACCOUNT, Cell, SqlRows
+from sfumato.ledger.store.rows import CHANGEABLE, PUT_ACCOUNT, PUT_CHARGE, Cell, SqlRows
 
 _OPEN = (RESERVED, EXECUTING)
 # A power of two; SQLite takes 32,766 values in a statement.
@@ -262,8 +262,8 @@ class Tables(SqlRows):
         self._connection = connection
 
     def write(self, writes: list[Write]) -> None:
-        """Many rows at once; those of a table in their order, a charge before the answer that it paid for."""
-        together: dict[str, list[tuple[Cell, ...]]] = {}
+        """Many rows at once; those of a table in their order, charges before answers and parts, which refer to them."""
+        together: dict[str, list[tuple[Cell, ...]]] = {PUT_CHARGE: []}
         for sql, values in writes:
             together.setdefault(sql, []).append(values)
         for sql, rows in together.items():

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accounts and charges as the journal implies them, and how they are kept between two verifications."""
+
+from dataclasses import astuple, dataclass, field
+from operator import sub
+from typing import Any
+
+from sfumato.accounting.filter import Charge
+from sfumato.ledger.balance import Held, charge_from_text, charge_text, gates_from_text, held_text
+from sfumato.ledger.digests import charge_digest
+from sfumato.ledger.journal import canonical_json
+from sfumato.ledger.names import folded
+from sfumato.ledger.store.base import RESERVED, AccountRow, ChargeRow
+from sfumato.ledger.tree import Scope, lineage_of
+from sfumato.privacy.event import Json
+
+
+@dataclass(slots=True)
+class Sum:
+    """Charges added up in place; those without a pure loss are counted."""
+
+    epsilon: int = 0
+    rho: int = 0
+    delta: int = 0
+    unbounded: int = 0
+
+    def move(self, charge: Charge, sign: int) -> None:
+        """Adds a charge, or takes it out."""
+        if charge.epsilon is None:
+            self.unbounded += sign
+        else:
+            self.epsilon += sign * charge.epsilon
+        self.rho += sign * charge.rho
+        self.delta += sign * charge.delta
+
+    @property
+    def charge(self) -> Charge:
+        """The sum as one charge."""
+        return Charge(None if self.unbounded else self.epsilon, self.rho, self.delta)
+
+
+@dataclass(slots=True)
+class Book:
+    """An account as the journal has it so far; ``taken`` is what is spent and what is held."""
+
+    contract: str = ""
+    limit: str = ""
+    gates: str = ""
+    spent: Sum = field(default_factory=Sum)
+    taken: Sum = field(default_factory=Sum)
+    frozen: str = ""
+    policy: str = ""
+    earlier: list[Json] = field(default_factory=list)
+    moved: int = 0
+    digest: str = ""
+
+    @classmethod
+    def from_json(cls, form: list[Any]) -> "Book":
+        """The account that was kept.
+
+        Raises:
+            TypeError, ValueError: something else was.
+        """
+        book = cls(*form)
+        book.spent, book.taken = Sum(*map(int, form[3])), Sum(*map(int, form[4]))
+        return book
+
+    def to_json(self) -> list[Json]:
+        """Its fields in their order, for ``from_json``."""
+        spent, taken = (list[Json](map(str, astuple(each))) for each in (self.spent, self.taken))
+        state = (self.frozen, self.policy, self.earlier, self.moved, self.digest)
+        return [self.contract, self.limit, self.gates, spent, taken, *state]
+
+    @property
+    def held(self) -> Sum:
+        """What is taken and not spent."""
+        return Sum(*map(sub, astuple(self.taken), astuple(self.spent)))
+
+    def row(self, account_id: str, seq: int, head: str) -> AccountRow:
+        """The row that must be stored."""
+        return AccountRow(
+            *(account_id, Scope.of(account_id).parent, self.contract, self.limit, self.gates),
+            *(charge_text(self.spent.charge), held_text(Held(*astuple(self.held))), self.frozen, self.policy),
+            *(canonical_json(self.earlier), seq, head, folded(account_id)),
+            moved=self.moved,
+        )
+
+    def is_beyond(self) -> bool:
+        """Whether its gates do not allow what is spent and held."""
+        return bool(self.gates) and not gates_from_text(self.gates).admits(self.taken.charge)
+
+
+@dataclass(slots=True)
+class Open:
+    """A charge, as it was opened, and how far it has come."""
+
+    place: int
+    row: ChargeRow
+    cost: Charge
+    lineage: tuple[str, ...]
+    state: str = RESERVED
+    reason: str = ""
+
+    @classmethod
+    def from_json(cls, place: int, form: list[Any]) -> "Open":
+        """The charge that was kept, at another place."""
+        row = ChargeRow._make(form[0])
+        return cls(place, row, charge_from_text(row.cost), lineage_of(row.account), form[1], form[2])
+
+    def to_json(self) -> list[Json]:
+        """As it was opened and how far it has come, for ``from_json``."""
+        return [list[Json](self.row), self.state, self.reason]
+
+    def digest(self, acknowledged: int = 0) -> bytes:
+        """Of the row that must be stored."""
+        return charge_digest(self.row, self.state, self.reason, acknowledged)

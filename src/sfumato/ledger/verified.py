@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a verification has established, kept so that the next one reads only what came since.
+
+It is the end of each chain, with the accounts, the charges that were not final and the limits at
+that moment. A copy is accepted only with its digest, which lies where the pins do (``pins``): the
+file itself may lie anywhere. Entries before those ends are not read again.
+"""
+
+import hashlib
+import json
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import WrongUse
+from sfumato.ledger.binding import account_digest, accounts_digest
+from sfumato.ledger.charge_entry import opened_row
+from sfumato.ledger.digests import PLACE
+from sfumato.ledger.journal import canonical_json, is_genuine, read_json
+from sfumato.ledger.replay import NO_SOURCE, Replay, Source
+from sfumato.ledger.replayed import Book, Open
+from sfumato.ledger.store.base import Ends, Rows
+from sfumato.privacy.event import Json
+
+_FORMAT = 1
+_REMEDY = "Verify the whole ledger: without --state FILE, or after taking the file away."
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """The state of a ledger that was found sound, as bytes to be kept.
+
+    Guarantees:
+        a forged state is refused
+        a state of another ledger is refused
+    """
+
+    content: bytes
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of its bytes, to be kept where nobody can write who can write the ledger."""
+        return hashlib.sha256(self.content).hexdigest()
+
+    @classmethod
+    def of(cls, ledger: str, replay: Replay) -> "Verified":
+        """The state after every entry of the ledger with this identity, which had no problem."""
+        unfinished = [*replay.open.values(), *replay.failed.values()]
+        form: dict[str, Json] = {
+            "format": _FORMAT,
+            "ledger": ledger,
+            "chains": {chain: list[Json](end) for chain, end in replay.heads.items()},
+            "accounts": _accounts(replay),
+            "books": {each: book.to_json() for each, book in replay.books.items()},
+            "charges": replay.charges,
+            "unfinished": [each.to_json() for each in unfinished],
+            "limits": {each: [list[Json](limit) for limit in had] for each, had in replay.limits.items()},
+        }
+        return cls(zlib.compress(canonical_json(form).encode(), 1))
+
+    @classmethod
+    def read(cls, path: str | Path, digest: str) -> "Verified":
+        """The state in a file, if it has this digest.
+
+        Raises:
+            WrongUse: the file cannot be read, or is not the one that was kept.
+        """
+        try:
+            found = cls(Path(path).read_bytes())
+        except OSError as error:
+            raise WrongUse(f"{str(path)!r} cannot be read ({error.strerror}).", remedy=_REMEDY) from None
+        if found.digest != digest:
+            raise WrongUse(f"{str(path)!r} is not what the last verification kept.", remedy=_REMEDY)
+        return found
+
+    def resume(self, ledger: str) -> Replay:
+        """A replay that goes on where this verification ended.
+
+        Raises:
+            WrongUse: the state is of another ledger, or is none.
+        """
+        try:
+            form = json.loads(zlib.decompress(self.content))
+            if form["format"] != _FORMAT or form["ledger"] != ledger:
+                raise WrongUse(f"The state is of another ledger ({form['ledger']}; this is {ledger}).", remedy=_REMEDY)
+            replay = _resumed(form)
+        except (zlib.error, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            raise WrongUse("This is no state of a verification.", remedy=_REMEDY) from None
+        if _accounts(replay) != form["accounts"]:
+            raise WrongUse("The accounts of the state are not those that were verified.", remedy=_REMEDY)
+        return replay
+
+
+def source_before(rows: Rows, ends: Ends, charge_id: str) -> Source:
+    """Whose a shared answer is that was committed before ``ends``, what it cost and its digest, as its own
+    entries tell; ``NO_SOURCE`` if there is none."""
+    proof = rows.proof(charge_id)
+    if proof is None or not all(map(is_genuine, proof)):
+        return NO_SOURCE
+    opened, ended = proof
+    asked, given = read_json(opened.body), read_json(ended.body)
+    if (opened.kind, ended.kind, asked["charge"], given["charge"]) != ("reserve", "commit", charge_id, charge_id):
+        return NO_SOURCE
+    if not asked.get("shared") or ended.seq > ends.get(ended.chain, 0):
+        return NO_SOURCE
+    row = opened_row(opened, asked, canonical_json(asked["cost"]))
+    return row.account, row.cost, str(given["answer"])
+
+
+def _accounts(replay: Replay) -> str:
+    """The digest of all accounts, as in a signed head."""
+    return accounts_digest({row.id: account_digest(row) for row in replay.rows()})
+
+
+def _resumed(form: dict[str, Any]) -> Replay:
+    replay = Replay(
+        books={each: Book.from_json(book) for each, book in form["books"].items()},
+        heads={chain: (int(seq), str(last)) for chain, (seq, last) in form["chains"].items()},
+        before=int(form["charges"]),
+        limits=form["limits"],
+    )
+    replay.go_on(Open.from_json(number * PLACE, each) for number, each in enumerate(form["unfinished"]))
+    return replay
