@@ -15,7 +15,7 @@ from benchmarks.report import bench
 from benchmarks.systems import row
 
 RESULTS = ROOT / "benchmarks" / "results" / "engines.json"
-OURS, SPARK = "workloads", "on-spark"
+OURS, SPARK, CUBES = "workloads", "on-spark", "cubes"
 OPENDP, SMARTNOISE, PIPELINEDP, TUMULT = "opendp-polars", "smartnoise", "pipelinedp", "tumult"
 PEERS = (OPENDP, SMARTNOISE, PIPELINEDP, TUMULT)
 
@@ -69,6 +69,7 @@ def cases(sizes: dict[str, int]) -> Iterator[Case]:
         peer = Peer(PLAIN, plain, at_most_more(6))
         yield Case(f"{size}: W7 {FEW}, prepared", each, prepared, (peer,), repetitions=long)
         yield from _memory(size, n)
+        yield from _marginals(size, n)
     yield from _on_spark(sizes)
     if "1M" in sizes:
         yield from _beside_peers(sizes["1M"])
@@ -120,9 +121,26 @@ def _memory(size: str, n: int) -> Iterator[Case]:
         yield Case(f"{size}: {name} {TITLES[name]}", MEGA, Work(OURS, name, n=n), (plain,), bar, repetitions=1)
 
 
+def _marginals(size: str, n: int) -> Iterator[Case]:
+    """105 marginals of two columns each on one core, exact, and some more; then one of 10^6 cells."""
+    bars = {10**6: 1.5, 10**7: 12}
+    if n not in bars:
+        return
+    title, pairs = f"{size}: 105 marginals of 15 columns", Work(CUBES, "all pairs", n=n)
+    yield Case(title, SECONDS, pairs, bar=at_most(bars[n]), repetitions=3)
+    if n == 10**7:
+        yield Case(title, MEGA, pairs, bar=at_most(1500), repetitions=1)
+        yield Case(f"{size}: 20 marginals more", SECONDS, Work(CUBES, "20 more", n=n), bar=at_most(2.5), repetitions=3)
+    if n == 10**6:
+        cells = f"{size}: a marginal of 10^6 cells"
+        yield Case(cells, SECONDS, Work(CUBES, "10^6 cells", n=n), bar=at_most(0.3), repetitions=5)
+        grown = Unit("MB more", 1.0, kind=Kind.VALUE)
+        yield Case(cells, grown, Work(CUBES, "10^6 cells, grown", n=n), bar=at_most(100), repetitions=1)
+
+
 def main(words: Sequence[str]) -> None:
     """All of the usual sizes, or those that hold one of the words."""
-    bench(words, list(cases(SIZES)), (OURS, SPARK, *PEERS), RESULTS)
+    bench(words, list(cases(SIZES)), (OURS, SPARK, CUBES, *PEERS), RESULTS)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ MAY_IMPORT_LATE = {
     "engines/sources.py",
     "engines/spark.py",
     "engines/spark_frame.py",
+    "engines/spark_quiet.py",
     "ledger/store/open.py",
     "query/answer.py",
 }

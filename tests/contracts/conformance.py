@@ -4,6 +4,7 @@
 An engine version is trusted once it has passed; no other is used.
 """
 
+import pickle
 from collections.abc import Mapping
 from contextlib import closing
 from typing import Protocol
@@ -16,8 +17,10 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.engines.base import Engine, Exact
 from sfumato.engines.reference import Reference
+from sfumato.errors import EngineFailed, UnknownName
 from sfumato.metadata.column import Column, Date, Integer
 from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, CountValues, Mean, Quantiles, Sum
+from sfumato.plan.cube import BoundedCube
 from sfumato.plan.evaluate import FIRST_DAY, LAST_DAY, day
 from sfumato.plan.scalar import (
     And,
@@ -46,7 +49,7 @@ from sfumato.plan.scalar import (
 from sfumato.plan.span import span
 from sfumato.plan.status import Bounded
 from sfumato.plan.value import GroupKey, Value
-from tests.contracts import plans, world
+from tests.contracts import cubes, plans, world
 from tests.contracts.examples import EXAMPLES, MEDIAN, PEOPLE
 from tests.contracts.world import Rows, Scan, declared, plan
 
@@ -220,6 +223,44 @@ class EngineContract:
             for raw in data.draw(st.lists(plans.questions(), min_size=2, max_size=4)):
                 bounded = data.draw(plans.bounded(raw))
                 assert engine.run(bounded, key) == oracle.run(bounded, key)
+
+    def marginals(self, tables: Mapping[str, sf.Table], cube: BoundedCube, cliques: cubes.Cliques) -> bool:
+        """Whether the engine has the marginals of the reference, asked together and again one by one."""
+        with reference(tables).cube(cube) as opened:
+            expected = opened.marginals(cliques)
+        with closing(self.open_engine(tables)) as engine, engine.cube(cube) as opened:
+            one_by_one = [opened.marginals([each])[0] for each in cliques]
+            return cubes.same(opened.marginals(cliques), expected) and cubes.same(one_by_one, expected)
+
+    def test_the_engine_gives_the_marginals_of_the_reference_at_the_edges(self) -> None:
+        axes = [world.read(PEOPLE, f"people.{name}") for name in "nxdcb"]
+        every = [(), *([each.name] for each in axes), [each.name for each in axes], ["people.b", "people.n"]]
+        for most, fine in ((3, cubes.FINE), (2**40, cubes.FINE), (1, 3), (2**31, 1)):
+            assert self.marginals(declared(world.edges()), cubes.bounded(PEOPLE, *axes, most=most, fine=fine), every)
+        assert self.marginals(declared(world.content()), cubes.bounded(PEOPLE, *axes), every), "no rows at all"
+        numbers = Value("t", Integer(-300, 70_000), world.read(PEOPLE, "people.n").expression)
+        assert self.marginals(declared(world.edges()), cubes.bounded(PEOPLE, numbers), [["t"]]), "two bytes and four"
+
+    @settings(deadline=None, max_examples=15, suppress_health_check=list(HealthCheck))
+    @given(st.data(), world.data())
+    def test_the_engine_gives_the_marginals_of_the_reference(self, data: st.DataObject, rows: dict[str, Rows]) -> None:
+        cube = data.draw(cubes.cubes())
+        assert self.marginals(declared(rows), cube, data.draw(cubes.cliques(cube.cube)))
+
+    def test_a_table_of_codes_is_gone_at_the_end_and_says_nothing(self) -> None:
+        cube = cubes.bounded(PEOPLE, world.read(PEOPLE, "people.c"))
+        with closing(self.open_engine(declared(world.edges()))) as engine:
+            waiting = engine.cube(cube)
+            with waiting as opened:
+                assert "people" not in repr(opened)
+                with pytest.raises(sf.SfumatoError, match="pickled"):
+                    pickle.dumps(opened)
+                with pytest.raises(UnknownName):
+                    opened.marginals([["people.n"]])
+            with pytest.raises(EngineFailed):
+                opened.marginals([["people.c"]])
+            with engine.cube(cube) as again:
+                assert again.marginals([["people.c"]])
 
     def test_an_expression_means_what_evaluate_says(self) -> None:
         numbers = [*range(-7, 8), None]

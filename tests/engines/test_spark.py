@@ -19,11 +19,13 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.engines import spark as module
+from sfumato.engines import spark_quiet
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.emit import Statement
 from sfumato.engines.lanes import Lanes
 from sfumato.engines.reference import Reference
 from sfumato.engines.spark import PASSED, Spark, SparkEngine
+from sfumato.engines.spark_quiet import PRINTERS, TALKERS
 from sfumato.engines.stop import ENDLESS
 from sfumato.errors import Cancelled, EngineFailed, InvalidDeclaration, InvalidSource
 from sfumato.metadata.column import Column
@@ -225,9 +227,9 @@ def test_an_engine_failure_is_one_constant_message(engine, tmp_path, caplog, cap
 
 
 def test_a_failure_that_is_printed_is_noticed(engine, caplog, monkeypatch):
-    monkeypatch.setattr(module, "_may_be_printed", lambda record: True)
+    monkeypatch.setattr(spark_quiet, "may_be_printed", lambda record: True)
     monkeypatch.setattr(module, "_statements", lambda *_: [Statement(BROKEN[0], (0,))])
-    for name in (*module._PRINTERS, *module._TALKERS):
+    for name in (*PRINTERS, *TALKERS):
         logger = logging.getLogger(name)
         monkeypatch.setattr(logger, "filters", [])
     _, logged = failure_of(engine, caplog)

@@ -224,17 +224,24 @@ def limited(draw, relation: Neighbourhood) -> Dataset:
 def asked_of_the_world(draw):
     """A question over several tables, and neighbours: all rows go that a unit owns."""
     relation = draw(st.sampled_from(Neighbourhood))
-    raw, content = draw(world.questions(depth=2)), draw(world.data(5))
-    dataset = limited(draw, relation)
-    if any(scan.table == "rows" for scan in scans(raw.relation)):
-        return raw, dataset, without_a_row(draw, content, relation)
+    raw = draw(world.questions(depth=2))
+    of_rows = any(scan.table == "rows" for scan in scans(raw.relation))
+    return raw, limited(draw, relation), draw(neighbours(relation, of_rows=of_rows))
+
+
+@st.composite
+def neighbours(draw, relation: Neighbourhood, *, of_rows: bool) -> Pair:
+    """The small world, and without one unit, or with another one instead."""
+    content = draw(world.data(5))
+    if of_rows:
+        return without_a_row(draw, content, relation)
     names = {owner(table, row, content) for table in (*world.OWNED, "days") for row in content[table]} - {None}
     gone, instead = (draw(st.sampled_from(sorted(names) or ["p"])) for _ in range(2))
     # of the rows of nobody some may be there and some not
     less = alone(content, lambda each: each not in (gone, None))
     if relation is sf.AddRemove:
-        return raw, dataset, Pair(content, less)
-    return raw, dataset, Pair(alone(content, lambda each: each != instead), less)
+        return Pair(content, less)
+    return Pair(alone(content, lambda each: each != instead), less)
 
 
 def without_a_row(draw, content, relation):

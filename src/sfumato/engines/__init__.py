@@ -6,6 +6,6 @@ engine never sees noise, epsilon or another engine. ``reference`` is the same in
 Python: slow, short, obviously right; the oracle of every engine test.
 """
 
-from sfumato.engines.base import Codes, Engine, Exact
+from sfumato.engines.base import Codes, Engine, Exact, Marginals
 
-__all__ = ["Codes", "Engine", "Exact"]
+__all__ = ["Codes", "Engine", "Exact", "Marginals"]

@@ -1,17 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every engine promises."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from itertools import chain
 from typing import Protocol, TypeAlias
 
 from sfumato.engines.stop import ENDLESS, Patience
+from sfumato.noise.law import Integers
+from sfumato.plan.cube import BoundedCube
 from sfumato.plan.status import Bounded
 
 # A group: the code of each key (the text of a text key), None for NULL.
 Codes: TypeAlias = tuple[int | str | None, ...]
 # One mapping for each part: the integers of each of its groups.
 Exact: TypeAlias = tuple[Mapping[Codes, tuple[int, ...]], ...]
+
+
+class Marginals(Protocol):
+    """The marginals of one bounded cube, for as long as it is open."""
+
+    def marginals(self, cliques: Sequence[Sequence[str]]) -> list[Integers]:
+        """The exact integers of cliques, named by axes: all cells, in the order of the clique; again and again.
+
+        Raises:
+            UnknownName, WrongUse: as ``Cube.places``, before anything is counted.
+            EngineFailed: they cannot be counted.
+            Cancelled: the caller waits no longer.
+        """
+        ...
 
 
 class Engine(Protocol):
@@ -41,6 +58,13 @@ class Engine(Protocol):
 
     def statement(self, plan: Bounded) -> str:
         """What the engine would run, for people to read."""
+        ...
+
+    def cube(self, plan: BoundedCube, patience: Patience = ENDLESS) -> AbstractContextManager["Marginals"]:
+        """A bounded cube, read once when it is entered; its table is gone when it is left.
+
+        What can be known to fail before the data is read fails here. Nothing is sampled, so no key is needed.
+        """
         ...
 
 

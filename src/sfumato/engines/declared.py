@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import duckdb
 
 from sfumato.engines.files import no_column, unreadable
-from sfumato.engines.reading import Source, text
+from sfumato.engines.reading import Source, quote, text
 from sfumato.engines.sources import Opened, opened, opened_again
 from sfumato.errors import InvalidDeclaration, InvalidSource
-from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Text
+from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.table import Table
 
 _MILLISECONDS = "TIMESTAMP of milliseconds"
@@ -124,3 +124,15 @@ def _require_readable(table: str, source: Source, column: str, kind: ColumnType,
             f"Column {column!r} of table {table!r} {said}, and the data holds {plain_type(source.types[column])}.",
             remedy=_REMEDIES.get(source.types[column], "Declare what it holds, or convert the column in the data."),
         )
+
+
+def fitting_sources(tables: Mapping[str, Table]) -> dict[str, Source]:
+    """The physical types that fit the declarations best."""
+    sources = {}
+    for name, table in tables.items():
+        types = dict.fromkeys(owner_columns(tables, name), "VARCHAR")
+        for column, kind in table.columns.items():
+            number = isinstance(kind, Integer | Real)
+            types[column] = "DOUBLE" if number else "DATE" if isinstance(kind, Date) else "VARCHAR"
+        sources[name] = Source(quote(name), types)
+    return sources

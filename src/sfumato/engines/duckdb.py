@@ -14,7 +14,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, TypeVar
 import duckdb
 
 from sfumato.engines.base import Exact
-from sfumato.engines.declared import held, held_again, owner_columns
+from sfumato.engines.cube import Coded, coded
+from sfumato.engines.declared import fitting_sources, held, held_again, owner_columns
 from sfumato.engines.emit import Statement, statements
 from sfumato.engines.gather import Groups, Rows, columns, gather
 from sfumato.engines.lane import Lane
@@ -38,8 +39,10 @@ from sfumato.engines.sources import Opened, opened
 from sfumato.engines.stop import ENDLESS, Patience
 from sfumato.engines.watch import Watch
 from sfumato.errors import Cancelled, EngineFailed, InvalidSource
-from sfumato.metadata.column import Date, Integer, Real
 from sfumato.metadata.table import Table
+from sfumato.noise.entropy import token
+from sfumato.noise.law import Integers
+from sfumato.plan.cube import BoundedCube
 from sfumato.plan.relation import PublicJoin, Scan, scans
 from sfumato.plan.scope import nodes
 from sfumato.plan.status import Bounded
@@ -92,7 +95,7 @@ class DuckDB:
         # opens and describes sources; questions run in lanes
         self._connection = duckdb.connect(":memory:")
         self._lanes = Lanes([Lane(self._connection, self._limits) for _ in range(self._limits.lanes)])
-        self._tables, self._declared = dict(tables), _declared_sources(tables)
+        self._tables, self._declared = dict(tables), fitting_sources(tables)
         self._prepared = prepared
         self._opened: dict[str, Opened] = {}
         self._sources: dict[str, Source] = {}
@@ -190,6 +193,39 @@ class DuckDB:
         for each, given in zip(emitted, found, strict=True):
             parts |= read(plan, each.places, given)
         return tuple(parts[place] for place in range(len(plan.parts)))
+
+    def cube(self, plan: BoundedCube, patience: Patience = ENDLESS) -> AbstractContextManager[Coded]:
+        """A table of codes that is made when it is entered, and gone when it is left; raises as ``ready`` does."""
+        asked = stored_columns(plan.cube.relation)
+        self._look_again(asked)
+        return self._coded(plan, coded(plan, self._sources), asked, patience)
+
+    @contextmanager
+    def _coded(
+        self, plan: BoundedCube, sql: str, asked: Mapping[str, Collection[str]], patience: Patience
+    ) -> Iterator[Coded]:
+        # of no lane: others are answered between two marginals
+        table = quote(f"codes {token()}")
+        try:
+            self._one(_rows, f"CREATE TABLE {table} AS {sql}", asked, patience)
+            yield Coded(plan, table, lambda each: self._one(_arrays, each, {}, patience))
+        finally:
+            with suppress(duckdb.Error), self._lock:
+                self._connection.execute(f"DROP TABLE IF EXISTS {table}")
+
+    def _one(
+        self,
+        fetch: Callable[[duckdb.DuckDBPyConnection, str], T],
+        statement: str,
+        asked: Mapping[str, Collection[str]],
+        patience: Patience,
+    ) -> T:
+        """What one statement gives."""
+        found = self._found(fetch, [statement], asked, patience)
+        if found is None:
+            # outside the handler, so that not even the context of our error holds its text
+            raise EngineFailed()
+        return found[0]
 
     def _sources_of(self, plan: Bounded) -> Mapping[str, Source]:
         kept = _kept_tables(plan)
@@ -343,6 +379,10 @@ def _columns(connection: duckdb.DuckDBPyConnection, statement: str) -> "pyarrow.
     return connection.sql(statement).to_arrow_table()
 
 
+def _arrays(connection: duckdb.DuckDBPyConnection, statement: str) -> list[Integers]:
+    return [*connection.execute(statement).fetchnumpy().values()]
+
+
 def _drop(folder: str, process: int) -> None:
     """Removes a spill folder, in the process that made it."""
     if os.getpid() == process:
@@ -356,15 +396,3 @@ def _require_passed() -> None:
             allowed=f"DuckDB {', '.join(PASSED)}",
             remedy=f"Install duckdb=={PASSED[-1]}.",
         )
-
-
-def _declared_sources(tables: Mapping[str, Table]) -> dict[str, Source]:
-    """The physical types that fit the declarations best."""
-    sources = {}
-    for name, table in tables.items():
-        types = dict.fromkeys(owner_columns(tables, name), "VARCHAR")
-        for column, kind in table.columns.items():
-            number = isinstance(kind, Integer | Real)
-            types[column] = "DOUBLE" if number else "DATE" if isinstance(kind, Date) else "VARCHAR"
-        sources[name] = Source(quote(name), types)
-    return sources

@@ -8,10 +8,13 @@ proof: what neighbours can differ by is checked on it, row by row.
 import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isqrt
+
+import numpy as np
 
 from sfumato.engines.base import Codes, Exact, nulls_first, tidy
 from sfumato.engines.codes import WHOLE_PATTERN
@@ -19,6 +22,7 @@ from sfumato.engines.reference_rows import Row, Tables, rows
 from sfumato.engines.stop import ENDLESS, Patience
 from sfumato.errors import unknown
 from sfumato.metadata.column import Text
+from sfumato.noise.law import Integers
 from sfumato.plan.aggregate import (
     Aggregate,
     CountDistinct,
@@ -31,10 +35,11 @@ from sfumato.plan.aggregate import (
     Variance,
     levels,
 )
+from sfumato.plan.cube import BoundedCube, Places
 from sfumato.plan.relation import Filter, PublicJoin, Ranked, Relation, Scan, Semi, UnitJoin, scans
 from sfumato.plan.scalar import Field
 from sfumato.plan.status import Bounded
-from sfumato.plan.value import Value
+from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Norm
 
 _PRIME = 2**31 - 1
@@ -84,6 +89,16 @@ class Reference:
             return _of_rows(plan, found)
         return _of_units(plan, found, sampling_key)
 
+    def cube(self, plan: BoundedCube, patience: Patience = ENDLESS) -> AbstractContextManager["Counted"]:
+        """The marginals of a bounded cube (see ``Engine``); what reads it is not interrupted."""
+        return self._counted(plan)
+
+    @contextmanager
+    def _counted(self, plan: BoundedCube) -> "Iterator[Counted]":
+        found = rows(plan.cube.relation, self._tables)
+        units = Counter(row.unit for row in found)
+        yield Counted(plan, [(row, _weight(plan, units[row.unit])) for row in found])
+
     def _sampled(self, plan: Bounded, aggregate: Aggregate) -> Mapping[Codes, tuple[int, ...]]:
         """One part of a plan of a prepared layout: each row that it counts, by itself.
 
@@ -97,6 +112,36 @@ class Reference:
         if isinstance(aggregate, CountUnits):
             return {group: (len({row.unit for row in inside}) * plan.refinement,) for group, inside in groups.items()}
         return {group: _plain(plan, aggregate, inside) for group, inside in groups.items()}
+
+
+def _weight(plan: BoundedCube, held: int) -> int:
+    """floor(f min(1, T / N)) of each row of a unit with N; one that is its own unit weighs 1."""
+    return 1 if plan.unit is None else min(plan.refinement, plan.refinement * plan.most // held)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Counted:
+    """The rows of a cube with their weights; nothing but marginals comes out."""
+
+    plan: BoundedCube
+    weighed: Sequence[tuple[Row, int]]
+
+    def marginals(self, cliques: Sequence[Sequence[str]]) -> list[Integers]:
+        """The exact marginals."""
+        return [self._marginal(clique) for clique in self.plan.cube.places(cliques)]
+
+    def _marginal(self, clique: Places) -> Integers:
+        cells: Integers = np.zeros(self.plan.cube.shape(clique), np.int64)
+        axes = [self.plan.cube.axes[place] for place in clique]
+        for row, weight in self.weighed:
+            cells[tuple(_cell(axis, row.code(axis.value.expression)) for axis in axes)] += weight
+        return cells
+
+
+def _cell(axis: GroupKey, code: int | str | None) -> int:
+    """The place of a code on an axis: NULL is the last."""
+    codes = (*(axis.codes or ()), None)
+    return codes.index(code)
 
 
 def _renamed(relation: Relation, name: str) -> Relation:

@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from decimal import Decimal
 from enum import Enum
@@ -21,12 +21,15 @@ from functools import partial
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from sfumato.engines.base import Exact
+from sfumato.engines.cube import Coded, coded
 from sfumato.engines.declared import owner_columns
 from sfumato.engines.emit import Statement, statements
 from sfumato.engines.gather import Groups, Rows, columns, gather
 from sfumato.engines.lanes import Lanes
+from sfumato.engines.spark_cube import opened_cube
 from sfumato.engines.spark_frame import frame_of, require_moments, require_plain
 from sfumato.engines.spark_kind import identifier
+from sfumato.engines.spark_quiet import quiet
 from sfumato.engines.spark_source import Read, declared, read
 from sfumato.engines.spark_statement import translated
 from sfumato.engines.stop import ENDLESS, Patience
@@ -34,6 +37,7 @@ from sfumato.errors import Cancelled, EngineFailed, InvalidDeclaration, InvalidS
 from sfumato.metadata.column import Boolean, Category, Date, Integer, Real, Text
 from sfumato.metadata.table import Table
 from sfumato.noise.entropy import token
+from sfumato.plan.cube import BoundedCube
 from sfumato.plan.status import Bounded
 
 if TYPE_CHECKING:
@@ -79,10 +83,6 @@ _QUIET = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-# PySpark prints the text of a failure, which may quote values, through these.
-_PRINTERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-_TALKERS = ("py4j.clientserver", "py4j.java_gateway")
-_ASKING = threading.local()
 _OWNER = logging.getLogger("sfumato.owner")
 _OWNER.addHandler(logging.NullHandler())
 _HOUR = 3600.0
@@ -193,7 +193,7 @@ class SparkEngine:
         self._declared = {name: declared(tables, name) for name in tables}
         try:
             _require_passed(session)
-            with _quiet():
+            with quiet():
                 self._session = session.newSession()
                 self._settle()
                 self._reads = {name: self._open(tables, name) for name in tables}
@@ -237,9 +237,24 @@ class SparkEngine:
         Raises:
             InvalidSource: the application has ended.
         """
-        if not self._is_there():
-            raise InvalidSource("The Spark application has ended.", remedy="Open another session, in another process.")
+        self._require_there()
         return partial(self._run, plan, _statements(plan, self._reads, sampling_key), patience)
+
+    def cube(self, plan: BoundedCube, patience: Patience = ENDLESS) -> AbstractContextManager[Coded]:
+        """A table of codes that is made when it is entered, and gone when it is left (see ``Engine``).
+
+        Raises:
+            InvalidSource: the application has ended.
+        """
+        self._require_there()
+        sources = {name: read.source for name, read in self._reads.items()}
+        tables = {name: read.rows for name, read in self._reads.items()}
+        sql = translated(coded(plan, sources, windows=True), tables, narrow=_largest(plan) < _NARROW)
+
+        def make(keep: Callable[["DataFrame"], None]) -> None:
+            self._one(keep, sql, patience)
+
+        return opened_cube(plan, self._session, make, lambda fetch, each: self._one(fetch, each, patience))
 
     def run(self, plan: Bounded, sampling_key: str) -> Exact:
         """The exact integers of a plan."""
@@ -248,22 +263,22 @@ class SparkEngine:
     def _run(self, plan: Bounded, asked: Sequence[Statement], patience: Patience) -> Exact:
         fetch, read = (_columns, columns) if plan.tracked.raw.is_open else (_rows, gather)
         found = self._found(fetch, [each.sql for each in asked], patience)
-        if found is None:
-            # outside the handler, so that not even the context of our error holds its text
-            raise EngineFailed()
         parts: dict[int, Groups] = {}
         for each, given in zip(asked, found, strict=True):
             parts |= read(plan, each.places, given)
         return tuple(parts[place] for place in range(len(plan.parts)))
 
-    def _is_there(self) -> bool:
-        """Whether the application can be asked at all: else nothing is charged."""
-        try:
-            with _quiet():
-                return not self._session.sparkContext._jsc.sc().isStopped()
-        except Exception:
-            # its process is gone
-            return False
+    def _one(self, fetch: Callable[["DataFrame"], T], text: str, patience: Patience) -> T:
+        return self._found(fetch, [text], patience)[0]
+
+    def _require_there(self) -> None:
+        """The application can be asked at all: else nothing is charged."""
+        there = False
+        # its process may be gone
+        with suppress(Exception), quiet():
+            there = not self._session.sparkContext._jsc.sc().isStopped()
+        if not there:
+            raise InvalidSource("The Spark application has ended.", remedy="Open another session, in another process.")
 
     def _settle(self) -> None:
         """What statements mean, whatever the application is set to."""
@@ -285,18 +300,19 @@ class SparkEngine:
         folder = self._session.conf.get("spark.sql.globalTempDatabase")
         return read(tables, name, f"{folder}.{identifier(view)}", frame.schema)
 
-    def _found(self, fetch: Callable[["DataFrame"], T], texts: list[str], patience: Patience) -> list[T] | None:
+    def _found(self, fetch: Callable[["DataFrame"], T], texts: list[str], patience: Patience) -> list[T]:
         try:
-            with self._lane.take(patience), _quiet(), self._watched(patience):
+            with self._lane.take(patience), quiet(), self._watched(patience):
                 self._session.sparkContext.setLogLevel("OFF")
                 return [fetch(self._session.sql(each)) for each in texts]
         except Exception as failure:
             cancelled = patience.is_over or isinstance(failure, Cancelled)
             if not cancelled:
                 _OWNER.error("the engine failed: %s", type(failure).__name__)
+        # outside the handler, so that not even the context of our error holds its text
         if cancelled:
             raise Cancelled(paid=True)
-        return None
+        raise EngineFailed()
 
     @contextmanager
     def _watched(self, patience: Patience) -> Iterator[None]:
@@ -364,25 +380,6 @@ def _largest(node: object) -> int:
         case Text() | int() | str() | Fraction() | Enum() | None:
             return 0
     raise TypeError(f"{type(node).__name__} is not known here")
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """PySpark prints no failure of this thread while it lasts."""
-    from pyspark.logger import PySparkLogger
-
-    for each in (*map(PySparkLogger.getLogger, _PRINTERS), *map(logging.getLogger, _TALKERS)):
-        each.addFilter(_may_be_printed)
-    _ASKING.now = True
-    try:
-        yield
-    finally:
-        _ASKING.now = False
-
-
-def _may_be_printed(_: logging.LogRecord) -> bool:
-    """Whether a failure in Spark is one of somebody else's questions."""
-    return not getattr(_ASKING, "now", False)
 
 
 def _require_limit(time_limit: object) -> None:

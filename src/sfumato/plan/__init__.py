@@ -19,6 +19,7 @@ from sfumato.plan.aggregate import (
     Sum,
     Variance,
 )
+from sfumato.plan.cube import BoundedCube, Cube
 from sfumato.plan.relation import Filter, PerUnit, PublicJoin, Ranked, Relation, Scan, Semi, Union, UnitJoin
 from sfumato.plan.status import Bounded, Limits, Part, Raw, Tracked
 from sfumato.plan.value import GroupKey, Value
@@ -26,10 +27,12 @@ from sfumato.plan.value import GroupKey, Value
 __all__ = [
     "Aggregate",
     "Bounded",
+    "BoundedCube",
     "CountDistinct",
     "CountRows",
     "CountUnits",
     "CountValues",
+    "Cube",
     "Filter",
     "GroupKey",
     "Limits",

@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from sfumato.metadata.dataset import Dataset
+from sfumato.plan.cube import BoundedCube, Cube
 from sfumato.plan.status import Bounded, Raw
 from sfumato.privacy.distance import Norm
 from sfumato.query.passes import Context
 from sfumato.query.passes.bound import bound
+from sfumato.query.passes.cube import cube
 from sfumato.query.passes.layout import layout
 from sfumato.query.passes.limit import limit
 from sfumato.query.passes.prune import prune
@@ -24,3 +26,8 @@ def compile_plan(plan: Raw, dataset: Dataset, norm: Norm, kept: Mapping[str, int
     context = Context(dataset, norm, kept)
     first, second, third, fourth, last = PASSES
     return last(fourth(third(second(first(plan, context), context), context), context), context)
+
+
+def compile_cube(raw: Cube, dataset: Dataset) -> BoundedCube:
+    """A cube whose marginals are bounded, in both norms."""
+    return cube(raw, Context(dataset, Norm.L1))

@@ -19,6 +19,7 @@ from sfumato.plan.aggregate import (
     never_negative,
     width,
 )
+from sfumato.plan.relation import Relation as Rows
 from sfumato.plan.relation import is_single
 from sfumato.plan.scope import is_one_group
 from sfumato.plan.status import Tracked
@@ -76,6 +77,24 @@ def occupied(aggregate: Aggregate, plan: Tracked) -> int:
     """
     rows, groups, total = _limits(aggregate, plan)
     return min(groups, -(-total // rows))
+
+
+def full_weight(unit: str | None, relation: Rows) -> int:
+    """The weight of a row of a cube whose unit has no more rows than count: one where no weight can be below it."""
+    return 1 if unit is None or is_single(relation) else _FINE
+
+
+def marginal(most: int, fine: int, norm: Norm, relation: Relation) -> Distance:
+    """The distance of any one marginal between neighbours, if the rows of a unit weigh floor(f min(1, T / N)) each.
+
+    In Linf that of one number: the L1 distance of the marginal to a public table of integers.
+
+    Guarantees:
+        neighbours move no marginal by more
+    """
+    one = most * fine
+    units = 2 if relation is Relation.REPLACE_ONE else 1
+    return Distance(norm, Fraction(units * one * (one if norm is Norm.L2 else 1)), relation)
 
 
 def _contribution(aggregate: Aggregate, plan: Tracked, norm: Norm) -> int:

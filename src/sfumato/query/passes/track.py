@@ -32,12 +32,16 @@ def track(plan: Raw, context: Context) -> Tracked:
         MissingDeclaration: a limit that is sf.AUTO still.
     """
     groups = _groups(plan)
-    for each in nodes(plan.relation):
-        _require_owner(each, context.dataset)
-    unit = _unit(plan.relation, context.dataset)
-    if unit is None:
-        return Tracked(plan, None, Limits(None, None, None), groups)
-    return Tracked(plan, unit, _limits(plan.relation, context.dataset), groups)
+    unit, limits = whose(plan.relation, context.dataset)
+    return Tracked(plan, unit, limits, groups)
+
+
+def whose(relation: Relation, dataset: Dataset) -> tuple[str | None, Limits]:
+    """The unit that all private tables of a relation share (None: each row is its own), and its declared limits."""
+    for each in nodes(relation):
+        _require_owner(each, dataset)
+    unit = _unit(relation, dataset)
+    return unit, Limits(None, None, None) if unit is None else _limits(relation, dataset)
 
 
 def _groups(plan: Raw) -> int | None:
