@@ -225,12 +225,12 @@ class EngineFailed(Failed):
 
 
 class Cancelled(Failed):
-    """The caller stopped waiting. ``paid``: the data may have been read, so the cost stays spent."""
+    """The caller stopped waiting. ``paid``: the question was charged by then, and what it was charged stays spent."""
 
     def __init__(self, *, paid: bool) -> None:
         self.paid = paid
         super().__init__(
-            "The question was cancelled while the data was read: its cost stays spent."
+            "The question was cancelled after the data may have been read: what it was charged by then stays spent."
             if paid
             else "The question was cancelled before the data was read: nothing was charged.",
             remedy="Ask again; a larger time_limit= waits longer.",

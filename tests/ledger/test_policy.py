@@ -35,7 +35,7 @@ def refused(ledger: Ledger, *account: str) -> bool:
     """Whether an account may not be charged; nothing is left of the attempt."""
     before = head(ledger)
     try:
-        ledger.void(ledger.reserve(of(*account, question="tried")))
+        ledger.void(ledger.reserve(replace(of(*account, question="tried"), shared="")))
     except NotListed:
         assert head(ledger) == before
         return True
@@ -101,7 +101,7 @@ def test_a_shared_answer_opens_no_account_either(ledger: Ledger) -> None:
         ledger.recall(of("research", "eve"))
     assert ledger.recall(of("research", "bob")) == BODY
     with pytest.raises(BudgetExceeded):
-        ledger.reserve(of("research", "bob", "dear", "0.3"))
+        ledger.reserve(replace(of("research", "bob", "dear", "0.3"), shared=""))
 
 
 def test_a_forged_list_is_found(ledger: Ledger) -> None:

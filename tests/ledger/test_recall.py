@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stored answers given again: idempotency keys, and sharing between analysts."""
 
+from contextlib import suppress
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -268,4 +270,58 @@ def test_a_shared_answer_can_be_asked_for_under_a_key(ledger: Ledger) -> None:
     assert ledger.recall(request) == ledger.recall(request) == BODY
     with pytest.raises(KeyUsed):
         ledger.recall(replace(request, question="other"))
+    assert verify(ledger).problems == ()
+
+
+# --- at the same instant -------------------------------------------------------------------------------
+
+
+def spent_by_two_purposes(ledger: Ledger) -> Fraction:
+    """What the dataset has spent once two purposes of one analyst have asked the same at the same instant."""
+    one, two = (replace(asked("ann"), purpose=purpose) for purpose in ("one", "two"))
+    two = replace(two, question="two's own key")
+    assert ledger.recall(one) is ledger.recall(two) is None
+    charge = ledger.reserve(one)
+    with suppress(InProgress):
+        finish(ledger, ledger.reserve(two))
+    finish(ledger, charge)
+    if ledger.recall(two) is None:
+        finish(ledger, ledger.reserve(two))
+    return Fraction(ledger.balance("d").spent.epsilon, 10**12)
+
+
+def finish(ledger: Ledger, charge: str) -> None:
+    ledger.execute(charge)
+    ledger.commit(charge, BODY)
+
+
+def test_two_purposes_that_ask_at_the_same_instant_pay_the_dataset_once(ledger: Ledger) -> None:
+    assert spent_by_two_purposes(ledger) == Fraction(1, 10)
+
+
+def test_a_purpose_that_does_not_wait_pays_the_dataset_again(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recall, "_is_shared_soon", lambda rows, ready: False)
+    assert spent_by_two_purposes(ledger) == Fraction(1, 5)
+
+
+def test_what_was_stored_since_it_was_looked_for_is_shared_not_reserved(ledger: Ledger) -> None:
+    one, two = asked("ann"), replace(asked("ann"), purpose="two", question="two's own key")
+    finish(ledger, ledger.reserve(one))
+    with pytest.raises(InProgress):
+        ledger.reserve(two)
+    assert ledger.reserve_all([two]) == []
+    assert ledger.own_answer(two) == BODY
+    assert ledger.balance("d").spent.epsilon == 10**11
+
+
+def test_a_key_is_bound_to_a_question_of_stored_parts_alone(ledger: Ledger) -> None:
+    part = ledger.reserve(pure("0.1", "part"))
+    finish(ledger, part)
+    whole = replace(pure("0.1", "whole"), key="k")
+    for _ in range(2):
+        assert ledger.recall(whole) is None
+        ledger.reread(whole, {part})
+    for other in ("part", "another"):
+        with pytest.raises(KeyUsed):
+            ledger.recall(replace(pure("0.1", other), key="k"))
     assert verify(ledger).problems == ()

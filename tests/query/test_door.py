@@ -41,3 +41,15 @@ def test_who_never_leaves_is_not_waited_for_for_ever() -> None:
     door = Door()
     with door.inside():
         door.clear(lambda: None, 0.01)
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_a_fork_waits_for_nobody(held: bool) -> None:
+    door = Door()
+    with door.inside():
+        if held:
+            # another thread of the parent may hold the lock as it forks
+            door._changed.acquire()
+        door._process -= 1
+        assert door.close()
+        door.clear(lambda: pytest.fail("there is nobody to interrupt"), 10)

@@ -11,7 +11,6 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
@@ -145,7 +144,7 @@ def test_the_read_finds_its_charge_marked_executing(log: list[str], ledger: Ledg
 
 
 RESERVE, DRAW, EXECUTE, COMMIT = (
-    "        charge, taken = (terms.reserve or ledger.reserve)(request, charge), True\n",
+    "        charge, taken = order.payer.reserve(request, charge), True\n",
     "        noise = drawn(request.event, order.cells)\n",
     "        ledger.execute(charge)\n",
     "            ledger.commit(charge, body, released=",
@@ -283,8 +282,7 @@ def left_by_an_interruption(
     with monkeypatch.context() as patch:
         interrupt_after(patch, step)
         with pytest.raises(KeyboardInterrupt), together(ledger, requests) as taken:
-            reserve = partial(taken.reserve, ("q", price(epsilon=1)))
-            release(asked, Recording(log, ledger), ledger, reserve=reserve)
+            release(asked, Recording(log, ledger), ledger, payer=taken.of(("q", price(epsilon=1))))
     return [row.state for row in charges(ledger)]
 
 
@@ -295,6 +293,26 @@ def test_an_interruption_between_two_steps_leaves_no_charge_open(
     assert left_by_an_interruption(log, ledger, monkeypatch, step) == [ENDS[step]]
     # nobody waits for it: the question is asked anew, or its answer is there
     assert release(Asked.of(planned(), who()), Recording(log, ledger), ledger)
+
+
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("again", [1, 2])
+def test_a_second_interruption_leaves_no_charge_open_either(
+    log: list[str], ledger: Ledger, monkeypatch: pytest.MonkeyPatch, again: int, held: bool
+) -> None:
+    abandon, times = Ledger.abandon, []
+
+    def interrupted(self: Ledger, charge: str) -> None:
+        times.append(charge)
+        if len(times) <= again:
+            raise KeyboardInterrupt
+        abandon(self, charge)
+
+    monkeypatch.setattr(Ledger, "abandon", interrupted)
+    assert left_by_an_interruption(log, ledger, monkeypatch, "execute", held=held) == [FORFEITED]
+    (row,) = charges(ledger)
+    # an interruption does not count towards a freeze
+    assert row.reason == "interrupted"
 
 
 @pytest.mark.parametrize("step", ["reserve_all", "execute", "commit"])

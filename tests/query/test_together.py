@@ -11,13 +11,14 @@ import pytest
 import sfumato as sf
 from sfumato.accounting.account import account
 from sfumato.accounting.filter import Charge, charge_for
-from sfumato.errors import BudgetExceeded, EngineFailed, MissingDeclaration, Refused
+from sfumato.errors import BudgetExceeded, Cancelled, EngineFailed, KeyUsed, MissingDeclaration, Refused, WrongUse
 from sfumato.ledger import Ledger
 from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, RESERVED, VOIDED
 from sfumato.ledger.verify import verify
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.unit import Relation
 from sfumato.query import session as asking_room
+from sfumato.query import together as room
 from sfumato.query.choose import plan_for_price
 from sfumato.query.request import Price, price
 from sfumato.query.session import Session
@@ -216,3 +217,140 @@ def test_a_refusal_of_the_last_step_is_free(tmp_path: Path) -> None:
         with pytest.raises((Refused, MissingDeclaration)):
             asking.query(f"{ABOVE} GROUP BY nothing", epsilon=1)
         assert charges(asking._ledger) == []
+
+
+# --- what another purpose has paid for -------------------------------------------------------------
+
+
+def asked_for_another_purpose(folder: Path, *, dataset: object, own: object) -> tuple[str, str]:
+    """What the dataset and an account have spent after a question that another purpose of the analyst paid 0.2 for."""
+    with session(folder, budget=(dataset, 0), analyst="ann", purpose="one") as asking:
+        asking._ledger.allocate("tiny", None, purpose="one", analyst="ann")
+        asking._ledger.allocate("tiny", sf.Budget(own), purpose="two", analyst="ann")
+        paid = asking.query(NESTED, epsilon="0.2")
+        again = asking.asking_as("ann", "two").query(NESTED, epsilon="0.2", time_limit=5)
+        assert again.rows == paid.rows
+        assert asking.verify().problems == ()
+        left = asking.asking_as("ann", "two").budget.left
+        return asking.budget.spent, str(float(left))
+
+
+def test_what_another_purpose_paid_for_is_shared_step_by_step(tmp_path: Path) -> None:
+    # neither the dataset, which has nothing left, nor the account is debited twice
+    assert asked_for_another_purpose(tmp_path, dataset="0.2", own="0.2") == ("0.2", "0.0")
+
+
+def test_a_step_that_is_held_beside_its_share_is_refused_or_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Session, "_others", lambda self, step: None)
+    with pytest.raises(BudgetExceeded):
+        asked_for_another_purpose(tmp_path, dataset="0.2", own="0.2")
+
+
+def test_a_share_that_cannot_be_paid_is_refused_with_the_rest_for_nothing(tmp_path: Path) -> None:
+    with session(tmp_path, budget=(10, 0), analyst="ann", purpose="one") as asking:
+        asking._ledger.allocate("tiny", None, purpose="one", analyst="ann")
+        asking._ledger.allocate("tiny", sf.Budget("0.19"), purpose="two", analyst="ann")
+        asking.query("SELECT AVG(age) FROM people", epsilon="0.1")
+        before = len(charges(asking._ledger))
+        with pytest.raises(BudgetExceeded, match=r"costs epsilon 0\.2"):
+            asking.asking_as("ann", "two").query(ABOVE, epsilon="0.2")
+        assert len(charges(asking._ledger)) == before
+
+
+def test_a_later_step_that_turns_out_to_be_shared_is_paid_in_place_of_what_was_held(tmp_path: Path) -> None:
+    with session(tmp_path, budget=(100_000, 0), analyst="ann", purpose="one") as asking:
+        # so exact that the mean is 29.5 for both purposes, and the question above it the same
+        asking.query("SELECT COUNT(*) AS n FROM people WHERE age > 29.5", epsilon=20_000)
+        two = asking.asking_as("ann", "two")
+        two.query(ABOVE, epsilon=40_000)
+        ledger = asking._ledger
+        assert ledger.standing("tiny", "two", "ann").spent.epsilon == 40_000 * 10**12
+        assert (ledger.balance("tiny").spent.epsilon, ledger.balance("tiny").reserved.epsilon) == (40_000 * 10**12, 0)
+        assert asking.verify().problems == ()
+
+
+# --- keys ------------------------------------------------------------------------------------------
+
+
+def spent_under(asking: Session, key: object) -> str:
+    """What has been spent after a question with a sub-query was refused for its idempotency key."""
+    with pytest.raises(WrongUse):
+        asking.query(ABOVE, epsilon="0.2", key=key)
+    return asking.budget.spent
+
+
+@pytest.mark.parametrize("key", ["used", "k" * 300, "a\nb", 5])
+def test_a_key_that_cannot_be_had_costs_no_sub_query(tmp_path: Path, key: object) -> None:
+    with session(tmp_path, budget=(1, 0)) as asking:
+        asking.query("SELECT COUNT(*) AS n FROM people", epsilon="0.1", key="used")
+        assert spent_under(asking, key) == "0.1"
+        answer = asking.query(ABOVE, epsilon="0.2", key="new")
+        assert asking.query(ABOVE, epsilon="0.2", key="new").bytes == answer.bytes
+        with pytest.raises(KeyUsed):
+            asking.query(ABOVE, epsilon="0.3", key="new")
+
+
+def test_a_key_that_is_looked_at_last_costs_a_sub_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking_room, "require_key", lambda *_: None)
+    with session(tmp_path, budget=(1, 0)) as asking:
+        asking.query("SELECT COUNT(*) AS n FROM people", epsilon="0.1", key="used")
+        assert spent_under(asking, "used") == "0.2"
+
+
+# --- waiting ---------------------------------------------------------------------------------------
+
+INNER = "(SELECT COUNT(*) FROM people WHERE age > (SELECT COUNT(*) FROM people WHERE sex = '{}'))"
+TWINS = f"SELECT COUNT(*) AS n FROM people WHERE age > {INNER.format('F')} AND hours < {INNER.format('M')}"
+
+
+def test_a_question_does_not_wait_for_a_key_that_it_holds(tmp_path: Path) -> None:
+    # 20 are F and 20 are M: two sub-queries become the same one, and it is paid once
+    with session(tmp_path) as asking:
+        asking.query("SELECT COUNT(*) AS n FROM people WHERE sex = 'M'", epsilon=20_000 / 6)
+        asking.query(TWINS, epsilon=20_000, time_limit=30)
+        assert asking.budget.reserved == "0"
+        assert asking.verify().problems == ()
+
+
+def test_charges_held_under_the_key_of_a_guess_wait_for_themselves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "_nobodys", lambda step, request: request)
+    with session(tmp_path) as asking, pytest.raises(Cancelled):
+        asking.query(TWINS, epsilon=20_000, time_limit=1)
+
+
+def test_a_guess_that_happens_to_be_stored_is_held_all_the_same(tmp_path: Path) -> None:
+    with session(tmp_path, budget=(1, 0)) as asking:
+        for guess in range(2):
+            asking.query(f"SELECT COUNT(*) AS n FROM people WHERE age > {guess}", epsilon="0.3")
+        with pytest.raises(BudgetExceeded, match=r"costs epsilon 0\.6"):
+            asking.query(ABOVE, epsilon="0.6")
+        assert asking.budget.spent == "0.6"
+
+
+def test_a_question_that_is_cancelled_says_whether_any_of_it_was_paid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert _cancelled_after_a_sub_query(tmp_path / "right", monkeypatch)
+    monkeypatch.setattr(Held, "answered", lambda self: None)
+    assert not _cancelled_after_a_sub_query(tmp_path / "wrong", monkeypatch)
+
+
+def _cancelled_after_a_sub_query(folder: Path, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether it is said that something was paid."""
+    folder.mkdir()
+    stop, commit = sf.Stop(), Ledger.commit
+
+    def committed(self: Ledger, *values: object, **named: object) -> None:
+        commit(self, *values, **named)
+        stop.stop()
+
+    with session(folder, budget=(1, 0)) as asking, monkeypatch.context() as patch:
+        patch.setattr(Ledger, "commit", committed)
+        with pytest.raises(Cancelled) as cancelled:
+            asking.query(ABOVE, epsilon="0.2", stop=stop)
+        assert asking.budget.spent == "0.1"
+    return cancelled.value.paid

@@ -7,10 +7,11 @@ from contextlib import contextmanager, suppress
 from sfumato.errors import AccountFrozen, BudgetExceeded, LedgerError, Refused, WrongUse
 from sfumato.ledger.binding import require_answer
 from sfumato.ledger.books import Books, require_open
+from sfumato.ledger.closing import EXCHANGED, give_up
 from sfumato.ledger.head_watch import HeadWatch
 from sfumato.ledger.liveness import require_not_moved
 from sfumato.ledger.owner import Owner, readable
-from sfumato.ledger.recall import bound_answer, give, own_answer, shared_answer
+from sfumato.ledger.recall import bind_stored, bound_answer, give, own_answer, shared_answer
 from sfumato.ledger.request import Ready, Request
 from sfumato.ledger.store.base import AnswerRow, Rows, Store
 from sfumato.ledger.tally import Counts, Tally, entry_body
@@ -64,12 +65,26 @@ class Answers(Owner):
         """The answer that the asking account has paid for; free."""
         return _body(readable(lambda: self._store.read(lambda rows: own_answer(rows, request))))
 
-    def recall(self, request: Request) -> bytes | None:
+    def to_share(self, request: Request) -> bytes | None:
+        """The answer that ``recall`` would let the account share and pay for; nobody may be told what it is."""
+        ready = Ready.of(request)
+        return self._given(lambda rows: shared_answer(rows, ready))
+
+    def require_key(self, request: Request) -> None:
+        """Refuses a request whose idempotency key is bound to something else; free.
+
+        Raises:
+            KeyUsed: it is.
+        """
+        ready = Ready.of(request)
+        readable(lambda: self._store.read(lambda rows: bound_answer(rows, ready)))
+
+    def recall(self, request: Request, *, held: str = "") -> bytes | None:
         """The stored answer to a request, or None where it has to be asked.
 
         Free for the account that paid for it. An answer that the same analyst paid for elsewhere,
         or any analyst where the owner's policy shares them: the accounts that have not paid for it
-        pay its full cost, the dataset nothing.
+        pay its full cost, the dataset nothing. ``held`` is a reserved charge in whose place they pay.
 
         Raises:
             KeyUsed: the idempotency key is bound to something else.
@@ -90,7 +105,13 @@ class Answers(Owner):
             found, to_write = readable(lambda: self._store.read(find))
             if to_write:
                 charge_id = token()
-                return self._write(lambda rows: give(rows, ready, charge_id))
+
+                def unit(rows: Rows) -> bytes | None:
+                    if held:
+                        give_up(rows, held, EXCHANGED)
+                    return give(rows, ready, charge_id)
+
+                return self._write(unit)
             if found is not None:
                 self._tally.read(ready.dataset, ready.account, [found.charge])
             return _body(found)
@@ -98,12 +119,18 @@ class Answers(Owner):
     def reread(self, request: Request, charges: Collection[str]) -> None:
         """Counts that parts of stored answers are read again for a request, all that it asks for.
 
+        Its idempotency key is bound to it: what it is given is the same whenever it is asked.
+
         Raises:
+            KeyUsed: the idempotency key is bound to something else.
             AccountFrozen: an account of the path is frozen: it is given no stored answer either.
         """
         lineage = request.scope.lineage
         with self._counted(request):
             self._store.read(lambda rows: require_open(filter(None, map(rows.account, lineage))))
+            if request.key:
+                ready = Ready.of(request)
+                self._write(lambda rows: bind_stored(rows, ready, min(charges)))
             self._tally.read(lineage[0], lineage[-1], charges)
 
     @contextmanager

@@ -7,6 +7,8 @@ from sfumato.ledger.balance import charge_from_text
 from sfumato.ledger.books import Books
 from sfumato.ledger.store.base import FORFEITED, RESERVED, VOIDED, ChargeRow, Rows
 
+# Of a charge that was voided to take another one in its place.
+EXCHANGED = "exchanged"
 # How many ended leases one unit of work closes.
 _AT_ONCE = 64
 
@@ -41,6 +43,17 @@ def void(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
     books.let_go(charge_from_text(row.cost))
     books.note("void", {"charge": row.id, "reason": reason} if reason else {"charge": row.id})
     books.save()
+
+
+def give_up(rows: Rows, charge_id: str, reason: str) -> None:
+    """Voids a charge that is still reserved; any other stays as it is."""
+    found = rows.charge(charge_id)
+    if found is None:
+        return
+    books = Books(rows, found.account)
+    row = rows.charge(charge_id)
+    if row is not None and row.state == RESERVED:
+        void(rows, books, row, reason)
 
 
 def forfeit(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:

@@ -20,6 +20,8 @@ from sfumato.ledger.store.base import COMMITTED, FORFEITED, VOIDED, AnswerRow, C
 from sfumato.ledger.tree import lineage_of
 
 _FAILURES_BEFORE_FREEZE = 3
+# Of so many open charges of a dataset each is compared; of more, one question may be paid for twice.
+MANY_OPEN = 1024
 
 
 def bound_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
@@ -41,7 +43,9 @@ def bound_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
     if charge.state in (FORFEITED, VOIDED):
         paid = "its cost stays spent" if charge.state == FORFEITED else "nothing was charged"
         raise KeyUsed(f"The request under key {key!r} ended without an answer; {paid}.", remedy="Ask with a new key.")
-    return rows.answer(charge.question)
+    # a request that was made of stored parts has no answer of its own: its key is bound to one of theirs
+    is_own = charge.question in {each.question for each in ready.request.named}
+    return rows.answer(charge.question) if is_own else None
 
 
 def bind(rows: Rows, ready: Ready, charge_id: str, seq: int) -> None:
@@ -49,6 +53,23 @@ def bind(rows: Rows, ready: Ready, charge_id: str, seq: int) -> None:
     request = ready.request
     if request.key:
         rows.put_key(KeyRow(ready.account, request.key, ready.hash, charge_id, ready.dataset, seq))
+
+
+def bind_stored(rows: Rows, ready: Ready, charge_id: str) -> None:
+    """Binds the idempotency key of a request, if it has one that is not bound, to a charge whose answer is stored.
+
+    Raises:
+        KeyUsed: as ``bound_answer``.
+        AccountFrozen: an account of the path is frozen.
+    """
+    books = Books(rows, ready.account)
+    books.require_open()
+    bound_answer(rows, ready)
+    account, key = ready.account, ready.request.key
+    if key and rows.key(account, key) is None:
+        seq = books.note("recall", {"account": account, "key": key, "request": ready.hash, "charge": charge_id})
+        bind(rows, ready, charge_id, seq)
+        books.save()
 
 
 def own_answer(rows: Rows, request: Request) -> AnswerRow | None:
@@ -70,23 +91,47 @@ def own_answer(rows: Rows, request: Request) -> AnswerRow | None:
 
 
 def require_unanswered(rows: Rows, ready: Ready) -> None:
-    """Refuses a question that has an answer, or a charge under way."""
+    """Refuses a question that the account has an answer to, or that is under way for it or for one it shares with."""
     request = ready.request
-    if bound_answer(rows, ready) or own_answer(rows, request) or rows.under_way(request.question):
-        raise InProgress(
-            "The same question is being answered, or has just been.",
-            remedy="Ask again in a moment: once stored, its answer is free.",
-        )
+    if (
+        bound_answer(rows, ready)
+        or own_answer(rows, request)
+        or rows.under_way(request.question)
+        or _is_shared_soon(rows, ready)
+    ):
+        raise in_progress()
+
+
+def in_progress() -> InProgress:
+    """What a question is told that somebody else asks, or has just asked."""
+    return InProgress(
+        "The same question is being answered, or has just been.",
+        remedy="Ask again in a moment: once stored, its answer is free, or shared.",
+    )
 
 
 def shared_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
     """The answer that another account paid for: of the same analyst, or of any where the owner shares them."""
-    request, root = ready.request, rows.account(ready.dataset)
-    if not request.shared or root is None:
+    request = ready.request
+    if not request.shared or rows.account(ready.dataset) is None:
         return None
-    analyst = None if decided(root).get(SHARING) else request.analyst
+    analyst = _shares_with(rows, ready)
     found = (rows.shared_answer(keys.shared, analyst) for keys in request.named if keys.shared)
     return next((row for row in found if row is not None), None)
+
+
+def _is_shared_soon(rows: Rows, ready: Ready) -> bool:
+    """Whether a charge is under way whose answer this account would share."""
+    shared, analyst = ready.request.shared, _shares_with(rows, ready)
+    return bool(shared) and any(
+        row.shared == shared and analyst in (None, row.analyst) for row in rows.overdue(None, MANY_OPEN, ready.dataset)
+    )
+
+
+def _shares_with(rows: Rows, ready: Ready) -> str | None:
+    """The analyst whose answers an account is given, whatever the purpose; None: everybody's."""
+    root = rows.account(ready.dataset)
+    return None if root is not None and decided(root).get(SHARING) else ready.request.analyst
 
 
 def sharers(account: str, source: str) -> tuple[str, ...]:
@@ -105,20 +150,18 @@ def give(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
     bound = bound_answer(rows, ready)
     own = require_answer(rows, bound or own_answer(rows, ready.request))
     if own is None:
-        found = shared_answer(rows, ready)
-        return _share(rows, books, ready, (charge_id, found)) if found else None
+        return share(rows, ready, charge_id)
     books.require_open()
-    if bound is None and ready.request.key:
-        account, key = ready.account, ready.request.key
-        seq = books.note("recall", {"account": account, "key": key, "request": ready.hash, "charge": own.charge})
-        bind(rows, ready, own.charge, seq)
-        books.save()
+    if bound is None:
+        bind_stored(rows, ready, own.charge)
     return own.body
 
 
-def _share(rows: Rows, books: Books, ready: Ready, answer: tuple[str, AnswerRow]) -> bytes:
-    """Gives an answer to an account that has not paid for it."""
-    charge_id, found = answer
+def share(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
+    """The answer that another account paid for, paid for by the accounts that have not; None: there is none."""
+    books, found = Books(rows, ready.account), shared_answer(rows, ready)
+    if found is None:
+        return None
     require_answer(rows, found)
     source = _paid(rows, found)
     if source.cost != canonical_json(charge_to_json(ready.cost)):

@@ -12,17 +12,27 @@ import json
 from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
 from functools import partial
+from typing import TypeVar
 
 from sfumato.accounting.filter import NOTHING
 from sfumato.errors import AccountFrozen, LeaseExpired, LedgerError, LedgerUnavailable
 from sfumato.ledger.answers import Answers, write_tally
 from sfumato.ledger.balance import Balance, charge_from_text
 from sfumato.ledger.books import Books, balance_of
-from sfumato.ledger.closing import close_for, close_overdue, forfeit, void
+from sfumato.ledger.closing import EXCHANGED, close_for, close_overdue, forfeit, void
 from sfumato.ledger.head_watch import HeadWatch
 from sfumato.ledger.liveness import lease_milliseconds, require_live
 from sfumato.ledger.owner import readable
-from sfumato.ledger.recall import bind, bound_answer, require_few_failures, require_unanswered
+from sfumato.ledger.recall import (
+    MANY_OPEN,
+    bind,
+    bound_answer,
+    in_progress,
+    require_few_failures,
+    require_unanswered,
+    share,
+    shared_answer,
+)
 from sfumato.ledger.request import Ready, Request
 from sfumato.ledger.seal import Beside, Head, Key
 from sfumato.ledger.standing import Standing, standing_of
@@ -47,8 +57,10 @@ from sfumato.noise.entropy import token
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
 
+T = TypeVar("T")
+
 LEASE = timedelta(hours=1)
-EXCHANGED, INTERRUPTED = "exchanged", "interrupted"
+INTERRUPTED = "interrupted"
 
 
 class Ledger(Answers):
@@ -166,26 +178,37 @@ class Ledger(Answers):
             InProgress: the same question is being answered, or has just been; ask again.
             KeyUsed: the idempotency key is bound to something else.
         """
-        return self.reserve_all([request], [charge_id or token()])[0]
+        ready, name = Ready.of(request), charge_id or token()
+        return self._taken(request, lambda rows: self._reserve(rows, ready, name))
 
     def reserve_all(self, requests: Sequence[Request], charge_ids: Sequence[str] = ()) -> list[str]:
-        """Takes the costs of several requests together, or none of them; the ids of the charges.
+        """Takes the costs of several requests of one account together, or none of them; the ids of what is reserved.
+
+        A request whose answer ``recall`` would let the account share is paid for as a share, and is its own then.
 
         Raises:
             As ``reserve``, and then nothing was taken; what a refusal names as the cost is the sum.
         """
         names = charge_ids or [token() for _ in requests]
         ready = [(Ready.of(each), name) for each, name in zip(requests, names, strict=True)]
-        root = ready[0][0].dataset
 
         def unit(rows: Rows) -> list[str]:
-            if len(ready) > 1:
-                self._require_together(rows, [each for each, _ in ready])
-            charges = [self._reserve(rows, *each) for each in ready]
-            write_tally(rows, root, counts)
-            return charges
+            self._require_together(rows, [each for each, _ in ready])
+            new = [pair for pair in ready if share(rows, *pair) is None]
+            return [self._reserve(rows, *pair) for pair in new]
 
-        with self._counted(requests[0]):
+        return self._taken(requests[0], unit)
+
+    def _taken(self, request: Request, take: Callable[[Rows], T]) -> T:
+        """What a unit of work takes, with what was counted before written down beside it."""
+        root = request.scope.root
+
+        def unit(rows: Rows) -> T:
+            taken = take(rows)
+            write_tally(rows, root, counts)
+            return taken
+
+        with self._counted(request):
             counts = self._tally.take(root)
             try:
                 return self._write(unit)
@@ -310,11 +333,16 @@ class Ledger(Answers):
         def ahead() -> None:
             rows.overdue(None, 1, ready.dataset), bound_answer(rows, ready), rows.answer(question)
             rows.under_way(question), rows.failed(ready.dataset, ready.request.analyst)
+            if ready.request.shared:
+                rows.overdue(None, MANY_OPEN, ready.dataset)
+                rows.shared_answer(ready.request.shared, ready.request.analyst)
 
         books = Books(rows, ready.account, ahead)
         if close_overdue(rows, rows.now(), ready.dataset, EXPIRED):
             books = Books(rows, ready.account)
         require_unanswered(rows, ready)
+        if shared_answer(rows, ready) is not None:
+            raise in_progress()
         books.require_relation(ready.relations)
         books.require_listed()
         books.require_open()
@@ -328,12 +356,18 @@ class Ledger(Answers):
         return charge_id
 
     def _require_together(self, rows: Rows, ready: Sequence[Ready]) -> None:
-        """Refuses several requests of one account, all of which are new, whose sum it does not admit."""
+        """Refuses several requests of one account whose sum it does not admit, or of which one has an answer.
+
+        Accounts that are spared a share are looked at for what is new alone.
+        """
         close_overdue(rows, rows.now(), ready[0].dataset, EXPIRED)
         books = Books(rows, ready[0].account)
         for each in ready:
             require_unanswered(rows, each)
-        books.require(sum((each.cost for each in ready), NOTHING), books.lineage)
+        new = [each for each in ready if shared_answer(rows, each) is None]
+        if new:
+            books.require(sum((each.cost for each in new), NOTHING), books.lineage)
+        books.require(sum((each.cost for each in ready), NOTHING), [ready[0].account])
 
     def _at(self, rows: Rows, charge_id: str, before: str, after: str) -> tuple[Books, ChargeRow]:
         """The charge and its accounts, under lock, if it is where the step begins."""

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import Protocol, TypeVar
 
 from sfumato.engines.base import Engine
 from sfumato.engines.stop import ENDLESS, Patience
@@ -17,6 +17,7 @@ from sfumato.errors import Cancelled, EngineFailed, InProgress, LedgerError, Ref
 from sfumato.ledger.request import Request
 from sfumato.ledger.spend import Ledger
 from sfumato.noise.entropy import token
+from sfumato.plan.cube import BoundedCube
 from sfumato.query.asker import Asker
 from sfumato.query.curator import CANCELLED, ENGINE, Curator
 from sfumato.query.reserved import Reserved, drawn
@@ -24,25 +25,37 @@ from sfumato.query.statistic import Opened
 from sfumato.query.task import Names, Stored, Task
 
 T = TypeVar("T")
-# Takes the cost of a request under the id of a new charge; the id of the charge that pays.
-Reserve: TypeAlias = Callable[[Request, str], str]
 
 _OWNER = logging.getLogger("sfumato.owner")
 # How long a caller waits before it asks again for what somebody else asks elsewhere, in seconds.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
+# How often it is tried to end a charge.
+_ENDINGS = 3
+
+
+class Payer(Protocol):
+    """What a question is charged through: the ledger, or charges that it holds for the question."""
+
+    def recall(self, request: Request) -> bytes | None:
+        """As ``Ledger.recall``."""
+        ...
+
+    def reserve(self, request: Request, charge_id: str) -> str:
+        """As ``Ledger.reserve``."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
     """What a caller says beside the task: an idempotency key, and how long it waits.
 
-    ``reserve`` takes the cost, where it is not ``Ledger.reserve``; ``names`` are the keys of the answer, where they
+    ``payer`` takes the cost, where it is not the ledger; ``names`` are the keys of the answer, where they
     are not ``Asker.names``. Neither is a caller's above this room to say.
     """
 
     key: str = ""
     patience: Patience = ENDLESS
-    reserve: Reserve | None = None
+    payer: Payer | None = None
     names: Names | None = None
 
 
@@ -72,7 +85,8 @@ def charged(task: Task, asker: Asker, engine: Engine, ledger: Ledger, terms: Ter
     # each is asked for once: what is charged is what is run
     event = task.event
     names = terms.names or asker.names(task.kind, task.form, event)
-    order = _Order(task, tuple(task.cells), names, asker.request(event, names, terms.key), terms)
+    request = asker.request(event, names, terms.key)
+    order = _Order(task, tuple(task.cells), names, request, terms.payer or ledger, terms.patience)
     return persistently(lambda: _once(order, asker, engine, ledger), terms.patience)
 
 
@@ -94,13 +108,14 @@ def persistently(ask: Callable[[], T], patience: Patience) -> T:
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """A task, and what the ledger is asked for."""
+    """A task, what the ledger is asked for, and who pays."""
 
     task: Task
     cells: tuple[int | None, ...]
     names: Names
     request: Request
-    terms: Terms
+    payer: Payer
+    patience: Patience
 
 
 def _once(order: _Order, asker: Asker, engine: Engine, ledger: Ledger) -> Stored:
@@ -109,12 +124,12 @@ def _once(order: _Order, asker: Asker, engine: Engine, ledger: Ledger) -> Stored
     Raises:
         InProgress: somebody else does, in another process; nothing was charged.
     """
-    request, patience = order.request, order.terms.patience
-    stored = ledger.recall(request)
+    request, payer, patience = order.request, order.payer, order.patience
+    stored = payer.recall(request)
     if stored is None:
         with ledger.turns.of(request.question, None if patience.is_endless else patience.require) as waited:
             # what somebody else has answered meanwhile is there now
-            stored = ledger.recall(request) if waited else None
+            stored = payer.recall(request) if waited else None
             if stored is None:
                 return _carried_out(order, _opened(order.task, asker, engine, patience), ledger)
     return Stored(stored, "", recalled=True)
@@ -125,20 +140,23 @@ def _opened(task: Task, asker: Asker, engine: Engine, patience: Patience) -> Ope
     patience.require()
     plan = task.ready(asker.dataset)
     engine.wait(patience)
+    if isinstance(plan, BoundedCube):
+        return Opened(plan, cube=engine.cube(plan, patience))
     return Opened(plan, engine.ready(plan, token(), patience))
 
 
 def _carried_out(order: _Order, opened: Opened, ledger: Ledger) -> Stored:
     """Reserve, draw, execute, run, commit: in this order."""
-    request, terms = order.request, order.terms
+    request = order.request
     # its id is known before it is taken: an interrupted caller does not see what it was given
     charge, taken = token(), False
     try:
-        charge, taken = (terms.reserve or ledger.reserve)(request, charge), True
+        charge, taken = order.payer.reserve(request, charge), True
         noise = drawn(request.event, order.cells)
-        terms.patience.require()
+        order.patience.require()
         ledger.execute(charge)
-        body, failed = _run(order.task, Curator(charge, Reserved(request.event, noise), opened))
+        curator = Curator(charge, Reserved(request.event, noise), opened)
+        body, failed = _run(order.task, curator, opened)
         if body is not None:
             ledger.commit(charge, body, released=order.names.released)
             return Stored(body, charge)
@@ -146,18 +164,28 @@ def _carried_out(order: _Order, opened: Opened, ledger: Ledger) -> Stored:
     except BaseException as failure:
         # a refusal took nothing
         if taken or not isinstance(failure, Refused | WrongUse | InProgress):
-            with suppress(LedgerError):
-                # it is closed when its lease ends, or at the next opening
-                ledger.abandon(charge)
+            abandon(ledger, charge)
         raise
     raise Cancelled(paid=True) if failed == CANCELLED else EngineFailed()
 
 
-def _run(task: Task, curator: Curator) -> tuple[bytes | None, str]:
+def abandon(ledger: Ledger, charge: str) -> None:
+    """Ends a charge, also where the caller is interrupted a second time meanwhile.
+
+    If it cannot be ended it is closed when its lease ends, or at the next opening.
+    """
+    for _ in range(_ENDINGS):
+        with suppress(LedgerError, KeyboardInterrupt):
+            ledger.abandon(charge)
+            return
+
+
+def _run(task: Task, curator: Curator, opened: Opened) -> tuple[bytes | None, str]:
     """The answer of a task; without one, why. What it raised is not told: its text could quote anything."""
     body: bytes | None = None
     try:
-        made = task.run(curator)
+        with opened:
+            made = task.run(curator)
         if type(made) is bytes and (task.size is None or len(made) <= task.size):
             body = made
     except Exception as failure:

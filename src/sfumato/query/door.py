@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who is inside a session, so that it can close without leaving a charge open."""
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,8 +25,17 @@ class Door:
     """
 
     def __init__(self) -> None:
-        self._closed, self._inside = False, 0
-        self._changed = threading.Condition()
+        self._closed = False
+        self._enter_process()
+
+    def _enter_process(self) -> None:
+        self._process, self._inside, self._changed = os.getpid(), 0, threading.Condition()
+
+    def _here(self) -> threading.Condition:
+        """The lock; in a fork nobody is inside, and whoever held the lock is not there to let go of it."""
+        if os.getpid() != self._process:
+            self._enter_process()
+        return self._changed
 
     def require_open(self) -> None:
         """Refuses once it is closed (LedgerUnavailable)."""
@@ -39,26 +49,26 @@ class Door:
         Raises:
             LedgerUnavailable: it is closed.
         """
-        with self._changed:
+        with self._here():
             self.require_open()
             self._inside += 1
         try:
             yield
         finally:
-            with self._changed:
+            with self._here():
                 self._inside -= 1
                 self._changed.notify_all()
 
     def close(self) -> bool:
         """Lets in nobody any more; whether it was open."""
-        with self._changed:
+        with self._here():
             was_open, self._closed = not self._closed, True
             return was_open
 
     def clear(self, interrupt: Callable[[], object], seconds: float) -> None:
         """Interrupts those inside until all have left, for so many seconds at most."""
         ends = time.monotonic() + seconds
-        with self._changed:
+        with self._here():
             while self._inside and time.monotonic() < ends:
                 interrupt()
                 self._changed.wait(_AGAIN)

@@ -16,7 +16,7 @@ from sfumato.plan.status import Bounded
 from sfumato.plan.value import GroupKey
 from sfumato.privacy.event import Event, Json
 from sfumato.query.asker import Asker
-from sfumato.query.charge import Reserve, Terms, charged
+from sfumato.query.charge import Payer, Terms, charged
 from sfumato.query.choose import Planned
 from sfumato.query.curator import Curator
 from sfumato.query.estimate import Released
@@ -125,9 +125,9 @@ def release(
     *,
     key: str = "",
     patience: Patience = ENDLESS,
-    reserve: Reserve | None = None,
+    payer: Payer | None = None,
 ) -> bytes:
-    """The stored answer to a planned question, charged once. ``reserve``: as in ``Terms``.
+    """The stored answer to a planned question, charged once. ``payer`` takes the cost, where it is not the ledger.
 
     Guarantees:
         what is stored already is not charged
@@ -135,15 +135,14 @@ def release(
     Raises:
         As ``charged``.
     """
-    if asked.planned.fresh is not None:
-        return charged(asked, asked.asker, engine, ledger, Terms(key, patience, reserve, asked.names)).body
-    request = asked.request(key)
-    stored = ledger.recall(request)
+    planned, request = asked.planned, asked.request(key)
+    if planned.fresh is not None:
+        return charged(asked, asked.asker, engine, ledger, Terms(key, patience, payer, asked.names)).body
+    stored = (payer or ledger).recall(request)
     if stored is not None:
         return stored
-    ledger.reread(request, {each.charge for each in asked.planned.stored.values()})
-    groups = every_group(asked.planned.bounded.tracked.raw.keys)
-    return _body(asked.planned.stored[0].charge, asked, groups, [])
+    ledger.reread(request, {each.charge for each in planned.stored.values()})
+    return _body(planned.stored[0].charge, asked, every_group(planned.bounded.tracked.raw.keys), [])
 
 
 def _body(charge: str, asked: Asked, groups: Sequence[Codes], released: Sequence[Released]) -> bytes:

@@ -2,6 +2,7 @@
 """The front door: a dataset, its budget, its ledger, and questions."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from fractions import Fraction
@@ -14,7 +15,7 @@ from sfumato.engines.base import Engine
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.spark import SparkEngine
 from sfumato.engines.stop import ENDLESS, Patience, Stop
-from sfumato.errors import UnknownName, WrongUse, shown
+from sfumato.errors import SfumatoError, UnknownName, WrongUse, shown
 from sfumato.exact.rational import Number
 from sfumato.ledger.request import Request
 from sfumato.ledger.spend import Ledger
@@ -29,7 +30,7 @@ from sfumato.privacy.event import Json
 from sfumato.query.account import Account
 from sfumato.query.answer import Answer
 from sfumato.query.asker import Asker
-from sfumato.query.charge import persistently
+from sfumato.query.charge import Payer, persistently
 from sfumato.query.choose import Planned, cheapest, plan_for_price, plans_for_target
 from sfumato.query.diagnose import checks
 from sfumato.query.diagnosis import Diagnosis, diagnosis
@@ -41,10 +42,10 @@ from sfumato.query.preview import Preview
 from sfumato.query.release import Asked, release
 from sfumato.query.request import Price, Wish, price
 from sfumato.query.reuse import Shelf, reuse
-from sfumato.query.steps import Alone, Foreseen, Paid, Rehearsed, Step, resolved
+from sfumato.query.steps import Alone, First, Foreseen, Paid, Rehearsed, Step, resolved
 from sfumato.query.table import parts_from_json
 from sfumato.query.target import Reference, typical_size, wanted
-from sfumato.query.together import Held, Name, ceiling, together
+from sfumato.query.together import Held, require_key, together, wanted_charges
 from sfumato.sql.bind import Parameters
 from sfumato.sql.lower import Question
 
@@ -190,34 +191,43 @@ class Session:
         if body is not None:
             return Answer(body, recalled=True)
         with self._door.inside():
-            answer, found = persistently(
-                lambda: self._asked_once(sql, parameters, asked, key or "", patience), patience
-            )
+            resolve = partial(resolved, sql, parameters, asked, self.dataset)
+            answer, found = persistently(lambda: self._asked_once(resolve, key or "", patience), patience)
         if name == name_of(sql, parameters, asked, self._asker):
             # still the same day
             self._known.keep(name, found)
         return answer
 
-    def _asked_once(
-        self, sql: str | exp.Select, parameters: Parameters | None, asked: Price, key: str, patience: Patience
-    ) -> tuple[Answer, Asked]:
+    def _asked_once(self, resolve: Callable[[First], Step], key: str, patience: Patience) -> tuple[Answer, Asked]:
         """The answer to a question, and what was asked.
 
         Raises:
             InProgress: what it needs first is being answered for somebody else; nothing was charged.
         """
-        first = Rehearsed(self._planned, self._stored)
-        step = resolved(sql, parameters, asked, self.dataset, first)
+        first = Rehearsed(self._planned, self._own)
+        step = resolve(first)
         if not first.is_needed:
             return self._answered(step, key, patience)
         if first.doubtful:
-            self._planned(
-                resolved(sql, parameters, asked, self.dataset, Rehearsed(self._planned, self._stored, nulls=True))
-            )
-        with together(self._ledger, self._requests([*first.plans, (step, self._planned(step))])) as held:
+            self._planned(resolve(Rehearsed(self._planned, self._own, nulls=True)))
+        steps = self._foreseen(resolve, [*first.plans, (step, self._planned(step))])
+        if key:
+            require_key(*steps[-1], key, self._ledger)
+        with together(self._ledger, wanted_charges(steps, self._ledger)) as held:
             answered = partial(self._answered, patience=patience, held=held)
-            step = resolved(sql, parameters, asked, self.dataset, Paid(lambda each: answered(each)[0]))
-            return answered(step, key)
+            return answered(resolve(Paid(lambda each: answered(each)[0])), key)
+
+    def _foreseen(
+        self, resolve: Callable[[First], Step], plans: list[tuple[Step, Planned]]
+    ) -> list[tuple[Step, Asked]]:
+        """The steps of a question; of those that somebody else has paid for the answers are taken into account."""
+        if any(not step.guessed and self._others(step) is not None for step, _ in plans[:-1]):
+            # a refusal that depends on such an answer is for those who have paid for it
+            with suppress(SfumatoError):
+                first = Rehearsed(self._planned, self._own, others=self._others)
+                step = resolve(first)
+                plans = [*first.plans, (step, self._planned(step))]
+        return [(step, Asked.of(planned, self._asker.about(step.dataset))) for step, planned in plans]
 
     def diagnose(
         self,
@@ -255,9 +265,7 @@ class Session:
         new = {(each.question, share): each for each in asked if not self._is_known(each)}
         with together(self._ledger, {name: each.request() for name, each in new.items()}) as held:
             return [
-                self._released(
-                    each, recalled=self._is_known(each), reserve=partial(held.reserve, (each.question, share))
-                )
+                self._released(each, recalled=self._is_known(each), payer=held.of((each.question, share)))
                 for each in asked
             ]
 
@@ -297,26 +305,6 @@ class Session:
     def __repr__(self) -> str:
         return f"Session of {self.dataset.name!r}: {', '.join(self.dataset.tables)}\n{self.budget!r}"
 
-    def _requests(self, plans: Sequence[tuple[Step, Planned]]) -> dict[Name, Request]:
-        """What is to be reserved for questions of which the later ones depend on the answers to the earlier ones.
-
-        The first is known. Of a later one the most that it can come to cost is taken.
-        """
-        requests: dict[Name, Request] = {}
-        for step, planned in plans:
-            asked = Asked.of(planned, self._asker.about(step.dataset))
-            # one that stands there twice is paid once
-            known = self._is_known(asked) or any(each.question == asked.question for each in requests.values())
-            if known or planned.fresh is None:
-                continue
-            request = asked.request()
-            if requests:
-                bounded = planned.bounded
-                most = ceiling(step.price, bounded.norm, bounded.parts[0].distance.relation)
-                request = replace(request, event=most, shared="", earlier=())
-            requests[step.question.text, step.price] = request
-        return requests
-
     def _planned(self, step: Step) -> Planned:
         """The plan of a step: the cheapest of those that there are."""
         return self._cheapest([reuse(each, self._shelf) for each in self._asked(step)]).planned
@@ -331,9 +319,16 @@ class Session:
         best = cheapest([each.planned for each in asked], self._ledger.balances(*self._path))
         return next(replace(each, planned=best) for each in asked if each.planned.bounded is best.bounded)
 
-    def _stored(self, step: Step) -> Answer | None:
-        """The answer of a step, if there is one."""
-        bodies = (self._ledger.own_answer(each.request()) for each in self._asked(step))
+    def _own(self, step: Step) -> Answer | None:
+        """The answer of a step, if the asker has paid for it."""
+        return self._first(step, self._ledger.own_answer)
+
+    def _others(self, step: Step) -> Answer | None:
+        """The answer of a step that the asker would pay for as a share, where it is known which one that is."""
+        return None if step.price.target is not None else self._first(step, self._ledger.to_share)
+
+    def _first(self, step: Step, find: Callable[[Request], bytes | None]) -> Answer | None:
+        bodies = (find(each.request()) for each in self._asked(step))
         return next((Answer(body) for body in bodies if body is not None), None)
 
     def _answered(
@@ -345,8 +340,10 @@ class Session:
         if chosen is None:
             chosen = self._cheapest([reuse(each, self._shelf) for each in plans])
             recalled = chosen.planned.fresh is None
-        reserve = None if held is None else partial(held.reserve, (step.question.text, step.price))
-        answer = self._released(chosen, key, recalled=recalled, patience=patience, reserve=reserve)
+        payer = None if held is None else held.of(step.name)
+        answer = self._released(chosen, key, recalled=recalled, patience=patience, payer=payer)
+        if held is not None:
+            held.answered()
         return answer, next(each for each in plans if each.question == chosen.question)
 
     def _is_known(self, asked: Asked) -> bool:
@@ -359,10 +356,10 @@ class Session:
         *,
         recalled: bool,
         patience: Patience = ENDLESS,
-        reserve: Callable[[Request, str], str] | None = None,
+        payer: Payer | None = None,
     ) -> Answer:
         """The answer to a planned question; ``recalled``: it was there before."""
-        body = release(asked, self._engine, self._ledger, key=key, patience=patience, reserve=reserve)
+        body = release(asked, self._engine, self._ledger, key=key, patience=patience, payer=payer)
         return Answer(body, recalled=recalled)
 
     def _plans(self, step: Step) -> list[Planned]:

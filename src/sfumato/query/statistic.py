@@ -6,19 +6,24 @@ with one has a proof note, a test on neighbours and a broken version that the te
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import ClassVar, Generic, NoReturn, TypeVar
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from typing import ClassVar, Generic, NoReturn, TypeAlias, TypeVar
 
-from sfumato.engines.base import Exact
+from sfumato.engines.base import Exact, Marginals
 from sfumato.errors import InvalidDeclaration
+from sfumato.noise import Integers
+from sfumato.plan.cube import BoundedCube
 from sfumato.plan.status import Bounded
 from sfumato.privacy.distance import Distance, Norm
 
 E = TypeVar("E", covariant=True)
+# What the data may be opened for.
+Plan: TypeAlias = Bounded | BoundedCube
 
 
 class Opened:
-    """The data of one charge, opened for one bounded plan; read once, when it is first needed.
+    """The data of one charge, opened for one bounded plan when it is first needed; closed when it is left.
 
     Only a statistic's ``exact`` is handed one.
 
@@ -26,23 +31,57 @@ class Opened:
         only the plan that was opened is read
     """
 
-    __slots__ = ("_exact", "_plan", "_read")
+    __slots__ = ("_cube", "_exact", "_left", "_marginals", "_plan", "_read")
 
-    def __init__(self, plan: Bounded, read: Callable[[], Exact]) -> None:
-        self._plan, self._read = plan, read
+    def __init__(
+        self,
+        plan: Plan,
+        read: Callable[[], Exact] | None = None,
+        *,
+        cube: AbstractContextManager[Marginals] | None = None,
+    ) -> None:
+        self._plan, self._read, self._cube = plan, read, cube
+        self._left = ExitStack()
         self._exact: Exact | None = None
+        self._marginals: Marginals | None = None
 
     def integers(self, plan: Bounded) -> Exact:
-        """The exact integers of the plan, part by part.
+        """The exact integers of a question, part by part; read once.
 
         Raises:
-            InvalidDeclaration: it is not the plan that was opened.
+            InvalidDeclaration: the plan is not the one that was opened.
         """
-        if plan is not self._plan and plan != self._plan:
-            raise InvalidDeclaration("A statistic of another plan.", allowed="the plan that the task opened")
+        self._require(plan)
         if self._exact is None:
+            if self._read is None:
+                raise InvalidDeclaration("No question is open.")
             self._exact = self._read()
         return self._exact
+
+    def marginal(self, plan: BoundedCube, clique: Sequence[str]) -> Integers:
+        """The exact marginal of a cube by some of its axes.
+
+        Raises:
+            InvalidDeclaration: the cube is not the one that was opened.
+        """
+        self._require(plan)
+        if self._marginals is None:
+            if self._cube is None:
+                raise InvalidDeclaration("No cube is open.")
+            self._marginals = self._left.enter_context(self._cube)
+        (found,) = self._marginals.marginals([clique])
+        return found
+
+    def _require(self, plan: Plan) -> None:
+        if plan is not self._plan and plan != self._plan:
+            raise InvalidDeclaration("A statistic of another plan.", allowed="the plan that the task opened")
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: object) -> None:
+        self._exact = self._marginals = self._read = self._cube = None
+        self._left.close()
 
     def __repr__(self) -> str:
         return "Opened()"

@@ -29,15 +29,31 @@ Scalar: TypeAlias = Fraction | datetime.date | None
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A question with the declarations and the price that it is asked under."""
+    """A question with the declarations and the price that it is asked under; ``guessed``: with stand-ins in it."""
 
     question: Question
     dataset: Dataset
     price: Price
+    guessed: bool = False
+
+    @property
+    def name(self) -> "Name":
+        """What it is found by within one question."""
+        return self.question.text, self.price
+
+
+# What a step of a question is found by: its text and its price.
+Name: TypeAlias = tuple[str, Price]
 
 
 class First(Protocol):
-    """What is done about the questions that come first. Each gives a value, and what to tell the reader."""
+    """What is done about the questions that come first. Each gives a value, and what to tell the reader.
+
+    ``guesses``: how many of the values so far are stand-ins.
+    """
+
+    @property
+    def guesses(self) -> int: ...
 
     def scalar(self, step: Step) -> tuple[Scalar, str]:
         """The number of a sub-query."""
@@ -50,6 +66,8 @@ class First(Protocol):
 
 class Foreseen:
     """Of a preview: nothing is charged, so numbers have stand-ins, and limits must be there."""
+
+    guesses = 0
 
     def scalar(self, step: Step) -> tuple[Scalar, str]:
         value = stand_in(step.question)
@@ -64,6 +82,8 @@ class Foreseen:
 
 class Alone:
     """Of a diagnosis: nothing may have to come first, for it is not the question that is asked."""
+
+    guesses = 0
 
     def scalar(self, step: Step) -> tuple[Scalar, str]:
         raise UnsupportedSql(
@@ -81,6 +101,7 @@ class Alone:
 class Rehearsed:
     """What is stored already, and stand-ins for the rest; ``plans`` are what would be charged first.
 
+    ``own`` gives the answer that the asker has paid for, ``others`` one that would be charged first.
     ``nulls``: what may turn out to be NULL is. ``doubtful``: there is such a sub-query.
     ``is_needed``: something has to be answered first, stored or not.
     """
@@ -88,12 +109,13 @@ class Rehearsed:
     def __init__(
         self,
         plan: Callable[[Step], Planned],
-        stored: Callable[[Step], Answer | None] = lambda step: None,
+        own: Callable[[Step], Answer | None] = lambda step: None,
         *,
+        others: Callable[[Step], Answer | None] = lambda step: None,
         nulls: bool = False,
     ) -> None:
-        self._plan, self._stored = plan, stored
-        self._nulls = nulls
+        self._plan, self._own, self._others = plan, own, others
+        self._nulls, self.guesses = nulls, 0
         self.plans: list[tuple[Step, Planned]] = []
         self.doubtful = self.is_needed = False
 
@@ -110,16 +132,21 @@ class Rehearsed:
         return 1 if answer is None else learnt_limit(to_fraction(name, _only(answer)), groups), ""
 
     def _found(self, step: Step) -> Answer | None:
-        """The stored answer of a step; one that has none is among the plans."""
+        """The stored answer of a step; what the asker has not paid for is among the plans."""
         self.is_needed = True
-        answer = self._stored(step)
+        # of a question that is guessed nobody has the answer
+        answer = None if step.guessed else self._own(step)
         if answer is None:
             self.plans.append((step, self._plan(step)))
+            answer = None if step.guessed else self._others(step)
+        self.guesses += answer is None
         return answer
 
 
 class Paid:
     """Each is answered and charged, or read from the ledger."""
+
+    guesses = 0
 
     def __init__(self, answer: Callable[[Step], Answer]) -> None:
         self._answer = answer
@@ -140,7 +167,7 @@ def resolved(
     sql: str | exp.Select, parameters: Parameters | None, price: Price, dataset: Dataset, first: First
 ) -> Step:
     """The question as it is asked once all that comes first is there, with its share of the price."""
-    select = tree(sql)
+    select, guesses = tree(sql), first.guesses
     share = price.scaled(Fraction(1, len(scalar_queries(select)) + 1))
     notes: list[str] = []
 
@@ -153,22 +180,24 @@ def resolved(
     today = datetime.datetime.now(datetime.UTC).date()
     question = question_of(select, dataset, parameters=parameters, today=today, scalars=scalar)
     question = replace(question, text=text_of(sql), notes=(*question.notes, *dict.fromkeys(filter(None, notes))))
-    return _limited(Step(question, dataset, share), first)
+    return _limited(Step(question, dataset, share, first.guesses > guesses), first)
 
 
 def _limited(step: Step, first: First) -> Step:
     """The step with the limits that are ``sf.AUTO`` learnt, each for a share of its price."""
+    guesses = first.guesses
     wanted = list(automatic(step.question, step.dataset))
     learnt: dict[str, int] = {}
     notes = []
     for name, question in wanted:
         groups = declared_groups(step.question.raw) if name == "max_groups" else None
         price = replace(step.price.scaled(SHARE), delta=None)
-        learnt[name], note = first.limit(name, Step(question, step.dataset, price), groups)
+        learnt[name], note = first.limit(name, Step(question, step.dataset, price, step.guessed), groups)
         notes.append(note)
     question = replace(step.question, notes=(*step.question.notes, *filter(None, notes)))
     rest = step.price.scaled(1 - SHARE * len(wanted))
-    return Step(question, with_limits(step.dataset, question.table, learnt), rest)
+    guessed = step.guessed or first.guesses > guesses
+    return Step(question, with_limits(step.dataset, question.table, learnt), rest, guessed)
 
 
 def _only(answer: Answer) -> str:

@@ -7,9 +7,9 @@ from typing import Protocol
 
 from sfumato.ledger.request import Keys
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.status import Bounded
 from sfumato.privacy.event import Event
 from sfumato.query.curator import Curator
+from sfumato.query.statistic import Plan
 
 
 class Task(Protocol):
@@ -50,7 +50,7 @@ class Task(Protocol):
         """The most bytes of the answer, a function of declarations; None: it has no public bound."""
         ...
 
-    def ready(self, declarations: Dataset) -> Bounded:
+    def ready(self, declarations: Dataset) -> Plan:
         """The plan that ``run`` reads. What can fail without the data fails here, free."""
         ...
 
