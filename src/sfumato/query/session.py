@@ -45,6 +45,7 @@ from sfumato.query.reuse import Shelf, reuse
 from sfumato.query.steps import Alone, First, Foreseen, Paid, Rehearsed, Step, resolved
 from sfumato.query.table import parts_from_json
 from sfumato.query.target import Reference, typical_size, wanted
+from sfumato.query.tasks import Tasks
 from sfumato.query.together import Held, require_key, together, wanted_charges
 from sfumato.sql.bind import Parameters
 from sfumato.sql.lower import Question
@@ -53,7 +54,7 @@ from sfumato.sql.lower import Question
 _CLOSING = 10.0
 
 
-class Session:
+class Session(Tasks):
     """Questions to one dataset, charged to one account. Also a context manager.
 
     >>> import sfumato as sf, pyarrow as pa, tempfile
