@@ -23,6 +23,7 @@ MAY_IMPORT_LATE = {
     "engines/spark_quiet.py",
     "ledger/store/open.py",
     "query/answer.py",
+    "query/marginal_table.py",
 }
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "misc", "core", "manager"}
 

@@ -189,7 +189,9 @@ def _run(task: Task, curator: Curator, opened: Opened) -> tuple[bytes | None, st
         if type(made) is bytes and (task.size is None or len(made) <= task.size):
             body = made
     except Exception as failure:
-        _OWNER.error("charge %s: the task failed: %s", curator.charge, type(failure).__name__)
+        # of a step that failed the owner knows
+        if not isinstance(failure, EngineFailed):
+            _OWNER.error("charge %s: the task failed: %s", curator.charge, type(failure).__name__)
     finally:
         # what the curator did not answer is no answer, whatever the task made of it
         failed = curator.end()

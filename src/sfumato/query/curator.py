@@ -132,7 +132,9 @@ class Curator:
                     self._failed = ""
                 except Exception as failure:
                     self._failed = CANCELLED if isinstance(failure, Cancelled) else ENGINE
-                    _OWNER.error("a step of charge %s failed: %s", self.charge, type(failure).__name__)
+                    # an engine that fails has told the owner
+                    if not isinstance(failure, Cancelled | EngineFailed):
+                        _OWNER.error("a step of charge %s failed: %s", self.charge, type(failure).__name__)
         if not answers:
             # outside that handler: the text of an error, and what its traceback holds, may be private
             raise EngineFailed()

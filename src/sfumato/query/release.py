@@ -158,7 +158,7 @@ def _body(charge: str, asked: Asked, groups: Sequence[Codes], released: Sequence
         "dataset": asker.dataset.name,
         "statement": planned.question.text,
         "cost": planned.cost.to_json(),
-        "protected": list[Json](protection(asker.dataset, bounded)),
+        "protected": list[Json](protection(asker.dataset, bounded.tracked.unit)),
         "bounded": list[Json](bounding(bounded)),
         "bias": list[Json]([*bias(bounded), *planned.question.bias]),
         "notes": list[Json](planned.notes),

@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tasks of any kind, asked of a session: all that the rooms above see of ledger and engine."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sfumato.accounting.account import account
 from sfumato.accounting.filter import charge_for
 from sfumato.engines.base import Engine
 from sfumato.engines.stop import ENDLESS, Patience, Stop
+from sfumato.errors import BudgetExceeded
+from sfumato.exact.rational import Number
 from sfumato.ledger.spend import Ledger
+from sfumato.query.allowance import allowance
 from sfumato.query.asker import Asker
 from sfumato.query.charge import Terms, charged
 from sfumato.query.cost import Cost, cost_of_steps
 from sfumato.query.door import Door
+from sfumato.query.marginal_table import Marginals
+from sfumato.query.marginals import marginals_task
 from sfumato.query.task import Stored, Task
 
 
@@ -55,3 +61,35 @@ class Tasks:
         """
         self._door.require_open()
         return cost_of_steps(charge_for(account(task.event)), task.kind, task.event)
+
+    def marginals(
+        self,
+        table: str,
+        cliques: Sequence[Sequence[str]],
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        delta: Number | None = None,
+        key: str | None = None,
+        stop: Stop | None = None,
+        time_limit: float | None = None,
+    ) -> Marginals:
+        """Noisy marginals of one table: how many rows are in each cell of some sets of columns.
+
+        The table is read once. Each unit has one weight for all its rows in all marginals, so that they are
+        of one table; they share the cost equally. ``rho`` buys Gaussian noise, ``epsilon`` Laplace noise,
+        ``epsilon`` with ``delta`` the Gaussian noise of the largest rho that is proved to lie within both.
+
+        Raises:
+            UnknownName, WrongUse, MissingDeclaration: as ``marginals_task``; free.
+            Others as ``ask``.
+        """
+        self._door.require_open()
+        allowed = allowance(epsilon=epsilon, rho=rho, delta=delta)
+        task = marginals_task(self._asker.dataset, table, cliques, allowed)
+        try:
+            return Marginals(task, self.ask(task, key=key, stop=stop, time_limit=time_limit))
+        except BudgetExceeded as refusal:
+            asker = self._asker
+            left = self._ledger.standing(asker.dataset.name, asker.purpose, asker.analyst).left.rho
+            raise allowed.refused(refusal, left) from None
