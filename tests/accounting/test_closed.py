@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Closed curves: Gaussians, single shifts, shuffled reports, and what costs imply; their lower ends."""
 
+import math
 from fractions import Fraction
 
 import pytest
 
 from sfumato.accounting import amplify, closed
-from sfumato.accounting.closed import Converted, FixedSize, Normal, Once, Reports, Shifts
+from sfumato.accounting.closed import Between, Converted, FixedSize, Normal, Once, Reports, Shifts
 from sfumato.accounting.own_delta import OwnDelta
 from sfumato.accounting.profile import Profile
 from sfumato.errors import InvalidNumber
-from sfumato.exact.bracket import Bracket
+from sfumato.exact.bracket import Bounds, Bracket
 from sfumato.noise import DiscreteGaussian
 from sfumato.privacy.event import PureEvent, RandomizedResponse, Shuffled
 from sfumato.privacy.unit import Relation
@@ -48,6 +49,27 @@ def test_costs_claim_nothing_below() -> None:
     assert cost.delta(1).upper == pytest.approx(0.1) and cost.epsilon("0.1").upper == 1.0
     whole = Normal(Fraction(1))
     assert FixedSize(whole, Fraction(1, 100)).epsilon("1e-6").lower is None
+
+
+def test_a_fixed_sample_of_a_sum_has_both_ends() -> None:
+    # all other units are like the one that replaces: a share q of the Gaussian curve, exactly
+    found = FixedSize(Normal(Fraction(1)), Fraction(1, 100), reached=True)
+    for at in (0.0, 0.1, 0.3):
+        truth = float(oracle.gaussian_delta(Fraction(1), math.log1p(math.expm1(at) * 100)).mid()) / 100
+        shown = found.delta(str(at))
+        assert shown.lower <= truth * (1 + 1e-12) and truth <= shown.upper * (1 + 1e-12)
+        assert shown.upper - shown.lower <= 1e-9 * truth
+    ends = found.epsilon("1e-6")
+    assert ends.lower <= ends.upper <= ends.lower * (1 + 1e-6)
+    assert found.delta(ends.lower * 0.9999).lower > 1e-6 >= found.delta(ends.upper * 1.0001).upper
+    assert found.epsilon("0.02") == Bounds(0.0, 0.0)
+
+
+def test_between_takes_an_end_of_each() -> None:
+    both = Between(above=Normal(Fraction(2)), below=Normal(Fraction(1)))
+    assert both.epsilon("1e-6").lower == Normal(Fraction(1)).epsilon("1e-6").lower
+    assert both.epsilon("1e-6").upper == Normal(Fraction(2)).epsilon("1e-6").upper
+    assert both.delta(1).lower < both.delta(1).upper == Normal(Fraction(2)).delta(1).upper
 
 
 def test_one_integer_is_worst_at_one_of_its_shifts() -> None:

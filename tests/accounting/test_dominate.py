@@ -7,7 +7,7 @@ import pytest
 
 from sfumato.accounting.account import account
 from sfumato.accounting.dominate import FixedPlan
-from sfumato.accounting.loss import Atoms, Gaussian, Ramp, Sampled
+from sfumato.accounting.loss import Atoms, Gaussian, Ramp, Replaced, Sampled
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import (
@@ -30,6 +30,7 @@ from sfumato.privacy.event import (
     Thresholded,
 )
 from sfumato.privacy.event import Sampled as SampledEvent
+from sfumato.privacy.unit import Relation
 
 L1, L2, LINF = (Distance(norm, Fraction(1)) for norm in (Norm.L1, Norm.L2, Norm.LINF))
 GAUSSIAN = ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction(2), L2)
@@ -86,9 +87,22 @@ def test_deltas_of_events_are_kept_beside() -> None:
     assert plan(SampledEvent(PoissonSample(Fraction(1, 10)), approx)).own.upper == Fraction(1, 10**7)
 
 
-def test_samples_of_fixed_size_and_of_several_events_count_as_pure() -> None:
-    fixed = SampledEvent(FixedSample(1, 10), RandomizedResponse(Fraction(1), 2))
-    assert plan(fixed).pairs == ((Atoms.pure(float(account(fixed).epsilon)), 1),)
+def test_samples_of_fixed_size_have_a_pair_of_both_directions_and_a_lower_end_of_one() -> None:
+    replaced = AdditiveNoise(DiscreteLaplace(2), Distance(Norm.L1, Fraction(1), Relation.REPLACE_ONE))
+    found = plan(SampledEvent(FixedSample(1, 10), replaced))
+    inner = Atoms.discrete_laplace(0.5, 1)
+    assert found.pairs == ((Replaced(inner, 0.1), 1),) and not found.reached
+    assert found.one_way is not None and found.one_way.reached
+    assert found.one_way.pairs == ((Sampled(inner, 0.1), 1),)
+    assert plan(replaced).one_way is None
+
+
+def test_samples_of_what_is_no_sum_have_no_lower_end() -> None:
+    fixed = plan(SampledEvent(FixedSample(1, 10), RandomizedResponse(Fraction(1), 2)))
+    assert fixed.pairs == ((Replaced(Atoms.pure(1.0), 0.1), 1),) and not fixed.one_way.reached
+
+
+def test_samples_of_several_events_count_as_pure() -> None:
     several = SampledEvent(PoissonSample(Fraction(1, 10)), Repeated(LAPLACE, 2))
     assert plan(several).pairs == ((Atoms.pure(float(account(several).epsilon)), 1),)
 

@@ -23,3 +23,21 @@ def test_json_holds_every_number_as_a_decimal(shell: Shell) -> None:
 
 def test_it_needs_a_file(shell: Shell) -> None:
     assert shell.run("budget", "-c", "none.toml").code == 2
+
+
+def test_many_limits_come_from_a_file(shell: Shell) -> None:
+    shell.run("query", COUNT, "--epsilon", "1")
+    (shell.folder / "limits.csv").write_text(
+        "purpose,analyst,epsilon,delta\nresearch,,2,\nresearch,ann,0.5,0.000001\nother,,,\n"
+    )
+    ran = shell.run("budget", "--allocate", "limits.csv", "--reason", "a new year")
+    assert (ran.code, ran.out) == (0, "3 of 3 accounts have another limit now\n")
+    (shell.folder / "limits.toml").write_text(
+        '[[account]]\npurpose = "research"\nepsilon = "2"\n[[account]]\npurpose = "other"\nepsilon = 3\n'
+    )
+    assert shell.run("budget", "--allocate", "limits.toml").out == "1 of 2 accounts have another limit now\n"
+    found = {
+        row["account"]: row["limit"] for row in json.loads(shell.run("ledger", "accounts", "--format", "json").out)
+    }
+    assert found["shop/research/ann"] == {"epsilon": "0.5", "delta": "0.000001"}
+    assert (found["shop/research"]["epsilon"], found["shop/other"]["epsilon"]) == ("2", "3")

@@ -3,10 +3,12 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from sfumato.errors import BudgetExceeded
 from sfumato.ledger import Ledger, Signer
 from sfumato.ledger import metrics as module
 from sfumato.ledger.metrics import metrics
@@ -63,3 +65,40 @@ def test_the_age_of_the_newest_head_is_told(ledger: Ledger, tmp_path: Path) -> N
     age = metrics(ledger, heads=heads).head_age
     assert age is not None and 0 <= age < 60
     assert "sfumato_ledger_head_age_seconds" in metrics(ledger, heads=heads).to_prometheus()
+
+
+def test_refusals_and_rereads_are_counted_as_the_journal_has_them(ledger: Ledger) -> None:
+    request = pure("0.1", "secret again")
+    paid(ledger, request)
+    for _ in range(3):
+        ledger.recall(request)
+    ledger.write_down()
+    first = metrics(ledger)
+    assert (first.rereads, first.refusals) == ({"d": 3}, {})
+    for number in range(2):
+        with pytest.raises(BudgetExceeded):
+            ledger.reserve(pure("99", f"dear {number}"))
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(pure("99", "dear", dataset='e"\\'))
+    ledger.recall(request)
+    ledger.write_down()
+    second = metrics(ledger, first)
+    assert second == metrics(ledger)
+    assert (second.rereads, second.refusals) == (
+        {"d": 4},
+        {("d", "BudgetExceeded"): 2, ('e"\\', "BudgetExceeded"): 1},
+    )
+    lines = second.to_prometheus().splitlines()
+    assert 'sfumato_ledger_refusals_total{dataset="d",kind="BudgetExceeded"} 2' in lines
+    assert 'sfumato_ledger_rereads_total{dataset="d"} 4' in lines
+    assert "# TYPE sfumato_ledger_refusals counter" in lines
+    assert not [line for line in lines if "secret" in line or "dear" in line]
+
+
+def test_metrics_that_begin_anew_are_noticed(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = module.metrics
+    monkeypatch.setitem(
+        globals(), "metrics", lambda ledger, before=None: counted(ledger, before and replace(before, rereads={}))
+    )
+    with pytest.raises(AssertionError):
+        test_refusals_and_rereads_are_counted_as_the_journal_has_them(ledger)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.errors import AccountFrozen, BudgetExceeded, ContractMismatch, LedgerUnavailable, NotListed, WrongUse
-from sfumato.ledger import Ledger, verify
+from sfumato.ledger import Ledger, Scope, verify
 from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, RESERVED, VOIDED
 from sfumato.privacy import Budget
 from tests.contracts.charges import BODY, contract, entries, head, in_state, opened, paid, pure, state_of
@@ -60,6 +60,38 @@ def test_a_limit_below_can_be_taken_away(ledger: Ledger) -> None:
     assert ledger.standing("d", "research").limit is None
     paid(ledger, research("1"))
     assert verify(ledger).problems == ()
+
+
+def test_many_accounts_get_their_limits_as_one_by_one(place: str, tmp_path: Path) -> None:
+    limits = {Scope("d", "research"): Budget("0.5")}
+    limits |= {Scope("d", "research", f"analyst {number}"): Budget("0.1") for number in range(300)}
+    limits |= {Scope("d", "other", "ann"): None}
+    many = Ledger.open(place)
+    many.adopt(contract(Budget(1)), Budget(1))
+    assert many.allocate_all(limits, reason="a new year") == 302
+    one_by_one = opened(tmp_path / "one.db")
+    for scope, budget in limits.items():
+        one_by_one.allocate("d", budget, purpose=scope.purpose, analyst=scope.analyst)
+    assert many.accounts() == one_by_one.accounts()
+    assert told(many)["reason"] == "a new year"
+    assert verify(many).problems == ()
+    # again it changes what is different only
+    count = len(entries(many))
+    assert many.allocate_all({**limits, Scope("d", "research"): Budget("0.6")}) == 1
+    assert len(entries(many)) == count + 1
+    assert many.standing("d", "research").limit == Budget("0.6")
+    many.close()
+
+
+def test_what_cannot_be_allocated_is_refused_among_many(ledger: Ledger) -> None:
+    count = len(entries(ledger))
+    with pytest.raises(WrongUse, match="several datasets"):
+        ledger.allocate_all({Scope("d", "p"): Budget(1), Scope("e", "p"): Budget(1)})
+    with pytest.raises(WrongUse, match="without a limit"):
+        ledger.allocate_all({Scope("d", "p"): Budget(1), Scope("d"): None})
+    with pytest.raises(WrongUse):
+        ledger.allocate_all({Scope("d", "p"): Budget(1), Scope("d", "P"): Budget(1)})
+    assert (ledger.allocate_all({}), len(entries(ledger))) == (0, count)
 
 
 def test_a_dataset_always_has_a_limit(ledger: Ledger) -> None:

@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page for whoever answers for the data."""
 
+import json
 import re
 import sys
+from collections import Counter
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from sfumato.errors import WrongUse
+from sfumato.errors import AccountFrozen, BudgetExceeded, WrongUse
 from sfumato.ledger import Ledger
 from sfumato.ledger.report import page
 from sfumato.ledger.summary import summary
 from sfumato.ledger.words import LANGUAGES
 from sfumato.privacy import Budget
-from tests.contracts.charges import concentrated, in_state, opened, paid, pure
+from tests.contracts.charges import concentrated, entries, in_state, opened, paid, pure
 
 EVIL = "<script>alert('x')</script> & \"quoted\""
 
@@ -125,7 +129,8 @@ def test_what_the_owner_did_is_told_in_words(ledger: Ledger) -> None:
         "looked at 1 failures",
         "let answers be shared",
         "stopped sharing",
-        "began a new period with ε 1: a new year",
+        "began a new period with ε 1",
+        "a new year",
         "The limit is ε = 4, δ = 0.000001",
         "over which the limits of all 2 periods add up. The limit of the present period is ε 1.",
     ):
@@ -217,6 +222,107 @@ def test_every_number_is_the_one_of_the_rows(tmp_path: Path, language: str) -> N
         "ads": ["ε 0.3, ρ 0.015", "ε 0.3, ρ 0.015", "3"],
         "bob": ["ε 0.3, ρ 0.015", "ε 0.3, ρ 0.015", "3"],
     }
+
+
+def tables(html: str) -> list[list[list[str]]]:
+    """Every table of a page, row by row, as text."""
+    found = [re.findall("<tr>(.*?)</tr>", table) for table in re.findall("<table>(.*?)</table>", html)]
+    return [[[unescape(cell) for cell in re.findall("<t[dh]>(.*?)</t[dh]>", row)] for row in table] for table in found]
+
+
+def journal(ledger: Ledger, *kinds: str) -> list[tuple[str, dict[str, Any]]]:
+    """The bodies of the entries of some kinds, as they are stored."""
+    return [(each.kind, json.loads(each.body)) for each in entries(ledger) if each.kind in kinds]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_act_of_the_owner_stands_with_who_did_it_and_why(tmp_path: Path, language: str) -> None:
+    ledger = opened(tmp_path / "l.db", "2")
+    eve = ledger.acting_as(EVIL)
+    eve.allocate("d", Budget(1), reason="less is enough")
+    eve.freeze("d", reason=f"an audit {EVIL}")
+    eve.thaw("d", reason="the audit is over")
+    eve.refresh("d", Budget(2), reason="a new year")
+    eve.share_answers("d", allowed=True, reason="they work together")
+    eve.restrict("d", closed=True, reason="by contract")
+    eve.go_without_heads("d", silence="file:///mnt/x: its folder is not there", reason="the mount is late")
+    header, *rows = tables(page(summary(ledger, "d"), language))[-1]
+    words = LANGUAGES[language]
+    assert header == [words[name] for name in ("when", "account", "by", "acts", "reason")]
+    kinds = ("account", "allocate", "freeze", "thaw", "refresh", "policy")
+    told = [(body["actor"], body.get("reason", "")) for _, body in reversed(journal(ledger, *kinds))]
+    assert [(row[2], row[4]) for row in rows] == told
+    assert told[0] == (EVIL, "the mount is late") and len(told) == 8
+    assert "file:///mnt/x: its folder is not there" in rows[0][3]
+    assert words["act-policy"] not in [row[3] for row in rows]
+    assert len({row[3] for row in rows}) == 8
+
+
+def test_an_act_of_an_old_format_has_nobody(tmp_path: Path) -> None:
+    found = summary(opened(tmp_path / "l.db"), "d")
+    acts = [
+        replace(each, body={name: value for name, value in each.body.items() if name != "actor"}) for each in found.acts
+    ]
+    assert tables(page(replace(found, acts=tuple(acts))))[-1][1][2] == "not recorded"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_was_read_again_and_refused_is_the_sum_of_the_journal(tmp_path: Path, language: str) -> None:
+    ledger = opened(tmp_path / "l.db", "1")
+    asked = [replace(pure("0.4", name, analyst=name), purpose="research") for name in ("ann", "bob")]
+    for request in asked:
+        paid(ledger, request)
+    for times, request in zip((3, 1), asked, strict=True):
+        for _ in range(times):
+            assert ledger.recall(request)
+        ledger.write_down()
+        for number in range(2):
+            with pytest.raises(BudgetExceeded):
+                ledger.reserve(replace(pure("0.9", f"dear {number}", analyst=request.analyst), purpose="research"))
+    ledger.freeze("d", reason="an audit")
+    with pytest.raises(AccountFrozen):
+        ledger.recall(asked[0])
+    ledger.write_down()
+    words, html = LANGUAGES[language], page(summary(ledger, "d"), language)
+    reads, refusals = Counter[str](), Counter[tuple[str, str]]()
+    for _, body in journal(ledger, "tally"):
+        for account, found in body["accounts"].items():
+            reads[account] += sum(found.get("reads", {}).values())
+            refusals.update({(account, kind): many for kind, many in found.get("refusals", {}).items()})
+    assert (reads.total(), refusals.total()) == (4, 5)  # as they were asked above
+    header, *rows = tables(html)[2]
+    assert header == [words[name] for name in ("account", "rereads", "refusals")]
+    exceeded, frozen = words["refused-BudgetExceeded"], words["refused-AccountFrozen"]
+    assert rows == [
+        ["d/research/ann", "3", f"{exceeded}: 2 / {frozen}: 1"],
+        ["d/research/bob", "1", f"{exceeded}: 2"],
+    ]
+    assert {row[0]: int(row[1]) for row in rows} == reads
+    assert refusals["d/research/ann", "BudgetExceeded"] == 2
+    assert words["asked-again-note"].format(reads=4, refusals=5) in text(html)
+
+
+def test_a_page_that_forgets_the_first_entries_of_what_was_counted_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def only_the_last(latest: Any, body: dict[str, Any]) -> None:
+        latest.rereads.clear()
+        latest.refusals.clear()
+        count(latest, body)
+
+    gathering = sys.modules["sfumato.ledger.summary"]._Latest
+    count = gathering.count
+    monkeypatch.setattr(gathering, "count", only_the_last)
+    with pytest.raises(AssertionError):
+        test_what_was_read_again_and_refused_is_the_sum_of_the_journal(tmp_path, "en")
+
+
+def test_only_as_many_who_read_again_are_named_as_a_page_holds(tmp_path: Path) -> None:
+    many = {f"d/p/a{number:03}": number for number in range(100)}
+    html = page(replace(summary(opened(tmp_path / "l.db"), "d"), rereads=many))
+    assert [row[:2] for row in tables(html)[2][1:]] == [[f"d/p/a{n:03}", str(n)] for n in range(99, 59, -1)]
+    assert "The 40 accounts of 100 with the most are shown." in text(html)
+    assert f"given again {sum(many.values())} times" in text(html)
 
 
 def test_odds_of_one_period_alone_would_be_noticed(tmp_path: Path) -> None:

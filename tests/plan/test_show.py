@@ -153,3 +153,9 @@ def test_titles_are_what_one_writes():
         "AVG(age)",
         "VARIANCE(age)",
     ]
+
+
+def test_a_form_that_is_known_is_put_in_its_place():
+    value = Value.of(Column("age", sf.Integer(0, 120)))
+    node = Sum(value)
+    assert form(node, {id(value): "known"}) == form(node).replace(form(value), "known") != form(node)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 from operator import attrgetter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -25,7 +26,7 @@ from sfumato.ledger import Ledger
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, VOIDED
 from sfumato.noise import DiscreteLaplace
-from sfumato.plan.show import canonical
+from sfumato.plan.show import canonical, form
 from sfumato.plan.status import Bounded
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.distance import Norm
@@ -582,10 +583,43 @@ def test_the_only_part_of_a_question_is_what_it_is_by_itself(asked: corpus.State
     bounded = compile_plan(question.raw, corpus.DATASET, Norm.L1)
     about = who().about(corpus.DATASET)
     for place in range(len(bounded.parts)):
-        alone = about._alone(bounded, place)
-        assert about._alone(alone, 0) == alone
+        alone = about._alone(bounded, place, {})
+        assert about._alone(alone, 0, {}) == alone
     if len(bounded.parts) == 1:
         assert alone == bounded
+
+
+# two read one column, one reads another, one reads both, and the test a third
+SEVERAL = (
+    "SELECT SUM(amount), AVG(amount), COUNT(*), SUM(CASE WHEN region = 'R01' THEN amount END), "
+    "COUNT(*) FILTER (WHERE region = 'R01'), COUNT(*) FILTER (WHERE product IS NULL) "
+    "FROM events WHERE day > DATE '2026-01-05'"
+)
+
+
+def forms(asker: Asker, bounded: Bounded) -> tuple[list[str], list[str]]:
+    """The forms of the parts of a plan, computed together and each by itself."""
+    each = [form(asker._alone(bounded, place, {})) for place in range(len(bounded.parts))]
+    return asker.part_forms(SimpleNamespace(bounded=bounded), form(bounded)), each
+
+
+def test_parts_whose_forms_are_written_together_have_the_forms_of_each_by_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    texts = [each.text for each in corpus.statements() if each.verdict == "answered"] + [SEVERAL]
+    several = []
+    for text in texts:
+        question = understand(text, corpus.DATASET, today=corpus.TODAY, scalars=lambda _: Fraction(1))
+        bounded = compile_plan(question.raw, corpus.DATASET, Norm.L1)
+        if len(bounded.parts) > 1 and not bounded.tracked.raw.is_open:
+            several.append(bounded)
+    about = who().about(corpus.DATASET)
+    for bounded in several:
+        together, each = forms(about, bounded)
+        assert together == each
+    # relations that are shared by parts that read different columns are noticed
+    monkeypatch.setattr("sfumato.query.asker.columns_above", lambda _: frozenset())
+    assert any(one != other for one, other in (forms(about, bounded) for bounded in several))
 
 
 def test_a_statement_keeps_its_key_at_any_price() -> None:

@@ -4,6 +4,7 @@
 import itertools
 import math
 import operator
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -16,6 +17,7 @@ from sfumato.plan.evaluate import evaluate
 from sfumato.plan.scalar import Constant, Field
 from sfumato.plan.span import span
 from sfumato.sql import arithmetic
+from sfumato.sql.lattice import floored
 from sfumato.sql.typed import Number, known, number
 
 STEP = st.sampled_from([Fraction(1), Fraction(1, 4), Fraction(1, 10), Fraction(3), Fraction(2, 3)])
@@ -196,11 +198,52 @@ def test_a_square_is_never_negative():
     assert span(arithmetic.multiply(x, x).expression) == (0, 9)
 
 
-def test_a_product_beyond_the_codes_is_rounded_onto_its_range():
-    wide = Number(Field(Column("x", Real(0, 2**40, step=1))), Fraction(1))
-    product = arithmetic.multiply(wide, Number(Field(Column("y", Real(0, 2**20, step=1))), Fraction(1)))
-    assert product.step == 2**8 and product.rounding == 2**7
-    assert abs(at(product, {"x": 2**40 - 1, "y": 999}) - (2**40 - 1) * 999) <= product.step / 2
+def up_to(name, largest):
+    return Number(Field(Column(name, Real(0, largest, step=1))), Fraction(1))
+
+
+def test_a_product_of_up_to_62_bits_is_exact():
+    product = arithmetic.multiply(up_to("x", 2**40), up_to("y", 2**20))
+    assert product.step == 1 and product.rounding == 0 and product.is_precise
+    assert at(product, {"x": 2**40 - 1, "y": 999}) == (2**40 - 1) * 999
+    # as many rows as there can be, squared: its last codes are kept for what is compared with it
+    square = arithmetic.multiply(up_to("n", 2**31), up_to("n", 2**31))
+    assert square.is_precise and at(square, {"n": 3}) == 9 and at(square, {"n": 2**31 - 1}) == (2**31 - 1) ** 2
+    assert at(square, {"n": 2**31}) == 2**62 - 2 and square.rounding == 2
+
+
+def test_a_product_beyond_62_bits_is_rounded_and_says_so():
+    product = arithmetic.multiply(up_to("x", 2**40), up_to("y", 2**30))
+    assert product.cut and not product.is_precise
+    for x, y in ((2**40 - 1, 999), (1, 2**30), (2**40, 1), (77, 2)):
+        assert abs(at(product, {"x": x, "y": y}) - x * y) <= product.rounding
+
+
+@pytest.mark.parametrize(
+    "stepped",
+    [
+        arithmetic.floor, arithmetic.ceiling, arithmetic.sign, arithmetic.truncated, arithmetic.rounded,
+        lambda one: arithmetic.remainder(one, number(1024)), lambda one: arithmetic.bucket(one, Fraction(0), Fraction(9), 3),
+    ],
+)  # fmt: skip
+def test_what_jumps_is_off_by_no_more_than_it_says(stepped):
+    exact = arithmetic.multiply(up_to("x", 2**20), up_to("y", 2**20))
+    rounded = replace(exact, expression=floored(exact.expression, Fraction(1, 2**9)), step=Fraction(2**9), cut=True)
+    rounded = replace(rounded, rounding=Fraction(2**9))
+    for x, y in ((1, 1), (31, 33), (1023, 1), (5, 205), (1, 511)):
+        row = {"x": x, "y": y}
+        found = stepped(rounded)
+        assert abs(at(found, row) - at(stepped(exact), row)) <= found.rounding
+        assert not found.is_precise
+
+
+def test_a_product_that_drops_digits_in_silence_is_noticed(monkeypatch):
+    def silent(one, bits):
+        return replace(one, expression=floored(one.expression, Fraction(1, 2**bits)), step=one.step * 2**bits)
+
+    monkeypatch.setattr(arithmetic, "_coarser", silent)
+    product = arithmetic.multiply(up_to("x", 2**40), up_to("y", 2**30))
+    assert product.rounding == 0 != abs(at(product, {"x": 77, "y": 3}) - 77 * 3)
 
 
 @pytest.mark.parametrize(

@@ -234,3 +234,50 @@ def test_columns_too_large_for_one_lattice_are_refused():
     with pytest.raises(Refused, match="too different for one lattice") as refusal:
         understand("SELECT COUNT(*) FROM t WHERE x < y", data)
     assert "constant" in refusal.value.remedy
+
+
+UNIT = sf.Unit("who", max_rows=500, max_groups=2000)
+PER_PERSON = Dataset("d", {"t": sf.Table("t.csv", unit=UNIT, columns={"x": sf.Real(-100, 900)})})
+INNER = "(SELECT who, SUM(x) AS v, COUNT(x) AS m, COUNT(*) AS n FROM t GROUP BY who) AS q"
+
+
+def bias_of(text):
+    return understand(text, PER_PERSON).bias
+
+
+@pytest.mark.parametrize(
+    "test", ["n * n >= 9", "n / NULLIF(n * n, 0) >= 0.25", "n * n > m", "n * m = n * n", "v / NULLIF(n, 0) > 0.3"]
+)
+def test_products_of_counts_are_compared_exactly(test):
+    assert bias_of(f"SELECT COUNT(*) FROM {INNER} WHERE {test}") == ()
+
+
+ROUNDED = [
+    # the statement of seed 7, world 327: for all these persons the divisor was zero
+    f"SELECT AVG(n) FROM {INNER} WHERE v / NULLIF((v * m) * (n * n), 0) >= -0.25",
+    f"SELECT COUNT(*) FROM {INNER} WHERE (v * m) * (n * n) > 5",
+    f"SELECT COUNT(*) FROM {INNER} WHERE (v * m) * n BETWEEN 1 AND 3",
+    f"SELECT AVG(CASE WHEN ABS(v * m * n) + 1 < 7 THEN 1 ELSE 0 END) FROM {INNER}",
+    f"SELECT COUNT(NULLIF(v * m * n, 0)) FROM {INNER}",
+    f"SELECT COUNT(n / NULLIF(v * m * n, 0)) FROM {INNER}",
+    f"SELECT COUNT(*) FROM {INNER} GROUP BY SIGN(v * m * n)",
+    "SELECT COUNT(*) FROM (SELECT who, SUM(x * x * x * x) AS s FROM t GROUP BY who) AS q WHERE s > 2",
+]
+
+
+@pytest.mark.parametrize("text", ROUNDED)
+def test_a_test_of_what_62_bits_do_not_hold_is_told(text):
+    lines = bias_of(text)
+    assert lines and all("A test of a computed number decides it as rounded by up to " in each for each in lines)
+
+
+def test_a_quotient_whose_parts_count_as_exact_is_noticed(monkeypatch):
+    text = f"SELECT COUNT(*) FROM {INNER} WHERE v * m * n / NULLIF(m, 0) > 5"
+    assert bias_of(text)
+    monkeypatch.setattr(compare, "_parts", lambda number: ())
+    assert bias_of(text) == ()
+
+
+def test_a_number_that_forgets_that_it_was_cut_is_noticed(monkeypatch):
+    monkeypatch.setattr(typed.Number, "is_precise", property(lambda number: True))
+    assert bias_of(ROUNDED[1]) == ()

@@ -174,26 +174,49 @@ class Reports:
 class FixedSize:
     """A sample of fixed size, one unit replaced: delta'(ln(1 + q (e^epsilon - 1))) <= q delta(epsilon).
 
-    Balle, Barthe, Gaboardi (2018), Theorem 9, for every mechanism. Below it claims nothing.
+    Balle, Barthe, Gaboardi (2018), Theorem 9, for every mechanism; with noise on a sum it is equal
+    (``reached``), as all other units may be like the one that replaces. Elsewhere below it claims nothing.
     """
 
     whole: Curve
     rate: Fraction
+    reached: bool = False
 
     def epsilon(self, delta: Number) -> Bounds:
         spare = spare_of(delta, NONE)[0] / self.rate
         if spare >= 1:
-            return Bounds(None, 0.0)
-        inner = Fraction(self.whole.epsilon(spare).upper)
-        if inner > HUGE:
-            return Bounds(None, float_up(inner))
-        return Bounds(None, float_up(min(log_up(1 + self.rate * (exp_up(inner) - 1)), inner)))
+            return Bounds(0.0 if self.reached else None, 0.0)
+        whole = self.whole.epsilon(spare)
+        inner = Fraction(whole.upper)
+        upper = inner if inner > HUGE else min(log_up(1 + self.rate * (exp_up(inner) - 1)), inner)
+        if not self.reached or whole.lower is None:
+            return Bounds(None, float_up(upper))
+        least = min(Fraction(whole.lower), Fraction(HUGE))
+        return Bounds(max(float_down(log_down(1 + self.rate * (exp_down(least) - 1))), 0.0), float_up(upper))
 
     def delta(self, epsilon: Number) -> Bounds:
         loss = loss_of(epsilon)
         grown = max(exp_down(loss) - 1, Fraction(0)) if loss <= HUGE else Fraction(0)
         inner = max(log_down(1 + grown / self.rate), loss)
-        return Bounds(None, float_up(self.rate * Fraction(self.whole.delta(inner).upper)))
+        upper = float_up(self.rate * Fraction(self.whole.delta(inner).upper))
+        if not self.reached or loss > HUGE:
+            return Bounds(None, upper)
+        lower = self.whole.delta(log_up(1 + (exp_up(loss) - 1) / self.rate)).lower
+        return Bounds(None if lower is None else float_down(self.rate * Fraction(lower)), upper)
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """Upper ends of the worst pairs, which nobody has, and lower ends of what some neighbours lose."""
+
+    above: Curve
+    below: Curve
+
+    def epsilon(self, delta: Number) -> Bounds:
+        return Bounds(self.below.epsilon(delta).lower, self.above.epsilon(delta).upper)
+
+    def delta(self, epsilon: Number) -> Bounds:
+        return Bounds(self.below.delta(epsilon).lower, self.above.delta(epsilon).upper)
 
 
 @dataclass(frozen=True, slots=True)

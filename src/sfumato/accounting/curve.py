@@ -14,6 +14,7 @@ from functools import partial
 
 from sfumato.accounting.account import account, check_relations
 from sfumato.accounting.closed import (
+    Between,
     Converted,
     Curve,
     FixedSize,
@@ -124,7 +125,9 @@ def privacy_curve(event: Event, *, width: Number = WIDTH) -> Curve:
         return Converted(Profile.pure(plan.pure, plan.own.upper))
     if not plan.pairs:
         return Normal(plan.squared, plan.own, plan.reached)
-    return _Composed(plan, float(relative), event)
+    found = _Composed(plan, float(relative), event)
+    below = plan.one_way
+    return found if below is None else Between(found, _Composed(below, float(relative), event))
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +277,8 @@ def _closed(event: Event, width: Number) -> Curve | None:
     if not isinstance(event, Sampled):
         return None
     if isinstance(event.design, FixedSample):
-        return FixedSize(privacy_curve(event.event, width=width), event.design.rate)
+        summed = isinstance(event.event, AdditiveNoise | ContinuousNoise)
+        return FixedSize(privacy_curve(event.event, width=width), event.design.rate, reached=summed)
     inner = event.event
     gaussian = isinstance(inner, ContinuousNoise) and inner.law is ContinuousLaw.GAUSSIAN
     if isinstance(inner, ContinuousNoise) and gaussian and isinstance(event.design, PoissonSample):

@@ -12,7 +12,7 @@ from functools import reduce
 from typing import Any, TypeAlias
 
 from sfumato.accounting.account import account
-from sfumato.accounting.loss import Atoms, Gaussian, Ramp, Sampled
+from sfumato.accounting.loss import Atoms, Gaussian, Ramp, Replaced, Sampled
 from sfumato.accounting.loss.aim import Part
 from sfumato.accounting.loss.pair import MAX_MU
 from sfumato.accounting.own_delta import NONE, OwnDelta
@@ -31,7 +31,7 @@ _REFUSED = Fraction(10**9)
 # discrete Gaussian noise whose points are gone through
 MOST_VARIANCE = 2**24
 
-AnyPair: TypeAlias = Atoms | Ramp | Gaussian | Sampled
+AnyPair: TypeAlias = Atoms | Ramp | Gaussian | Sampled | Replaced
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +66,21 @@ class FixedPlan:
         """Whether neighbours exist that lose what all pairs lose together.
 
         The ramp of a bounded range is the worst of several mechanisms, one for each epsilon: in a
-        composition none of them loses as much.
+        composition none of them loses as much. Nor do any where a unit is replaced: ``one_way`` is.
         """
         alone = self.size + bool(self.squared) <= 1
-        return self.exists and (alone or not any(_is_ranged(pair) for pair, _ in self.pairs))
+        pairs = [pair for pair, _ in self.pairs]
+        if any(isinstance(pair, Replaced) for pair in pairs):
+            return False
+        return self.exists and (alone or not any(_is_ranged(pair) for pair in pairs))
+
+    @property
+    def one_way(self) -> "FixedPlan | None":
+        """With one of the two directions for each unit that is replaced; None where no sample replaces any."""
+        if not any(isinstance(pair, Replaced) for pair, _ in self.pairs):
+            return None
+        pairs = tuple((pair.one_way if isinstance(pair, Replaced) else pair, times) for pair, times in self.pairs)
+        return replace(self, pairs=pairs)
 
     def times(self, count: int) -> "FixedPlan":
         """So many of the same."""
@@ -101,7 +112,7 @@ class FixedPlan:
         """Coarsely: the sum of bounded losses, the mu^2 of Gaussians taken whole, and what neither of them holds."""
         bounded, squared, outside = Fraction(0), self.squared, Fraction(0)
         for pair, times in self.pairs:
-            inner = pair.pair if isinstance(pair, Sampled) else pair
+            inner = pair.pair if isinstance(pair, Sampled | Replaced) else pair
             if isinstance(inner, Gaussian):
                 squared += times * Fraction(inner.mu * (1 + 2.0**-40)) ** 2
             else:
@@ -206,7 +217,7 @@ def _stream(event: kinds.Stream) -> FixedPlan | None:
 
 
 def _sampled(event: kinds.Sampled) -> FixedPlan | None:
-    if not isinstance(event.design, kinds.PoissonSample):
+    if not isinstance(event.design, kinds.PoissonSample | kinds.FixedSample):
         return _known(event)
     inner = FixedPlan.of(event.event)
     if inner is None or event.design.rate == 1:
@@ -215,11 +226,14 @@ def _sampled(event: kinds.Sampled) -> FixedPlan | None:
     rate, parts = event.design.rate, inner.parts()
     if len(parts) != 1 or parts[0].times != 1 or not isinstance(parts[0].pair, Atoms | Ramp | Gaussian):
         return _known(event)
+    poisson = isinstance(event.design, kinds.PoissonSample)
+    # that a sample without the unit is a sample of the other one is so of sums
+    summed = isinstance(event.event, kinds.AdditiveNoise | kinds.ContinuousNoise)
     return FixedPlan(
-        ((Sampled(parts[0].pair, float(rate)), 1),),
+        (((Sampled if poisson else Replaced)(parts[0].pair, float(rate)), 1),),
         own=OwnDelta.of(rate * inner.own.upper),
         pure=None if inner.pure is None else account(event).epsilon,
-        exists=inner.exists and not inner.own.upper,
+        exists=inner.exists and not inner.own.upper and (poisson or summed),
     )
 
 

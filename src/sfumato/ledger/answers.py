@@ -14,7 +14,7 @@ from sfumato.ledger.owner import Owner, readable
 from sfumato.ledger.recall import bind_stored, bound_answer, give, own_answer, shared_answer
 from sfumato.ledger.request import Ready, Request
 from sfumato.ledger.store.base import AnswerRow, Rows, Store
-from sfumato.ledger.tally import Counts, Tally, entry_body
+from sfumato.ledger.tally import TALLY, Counts, Tally, entry_body
 from sfumato.noise.entropy import token
 
 
@@ -180,7 +180,7 @@ def write_tally(rows: Rows, dataset: str, counts: Counts) -> None:
     """Writes down what was counted of a dataset, if anything was: an entry that moves no account."""
     if counts:
         books = Books(rows, dataset)
-        books.note("tally", entry_body(counts))
+        books.note(TALLY, entry_body(counts))
         books.save()
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers about a ledger for a monitoring system: public facts only (RULES 1).
 
-How many charges there are, how they ended, and how old the newest signed head is. None of them depends
-on the data, and none names an analyst, a question or an answer.
+How many charges there are, how they ended, how many questions were refused, and how old the newest
+signed head is. None of them depends on the data, and none names an analyst, a question or an answer.
 """
 
 import json
@@ -17,6 +17,7 @@ from sfumato.ledger.journal import iso_time
 from sfumato.ledger.seal import Head
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import Rows
+from sfumato.ledger.tally import READS, REFUSALS, TALLY
 
 # Entries that one unit of work reads: a charge on a file waits no longer than that.
 _PAGE = 5_000
@@ -28,9 +29,10 @@ class Metrics:
     """A ledger in numbers.
 
     ``kinds``: the entries of each dataset by their kind (``reserve``, ``commit``, ``forfeit``, ...).
-    ``under_way``: charges that are reserved or executing, at most 10,000. ``head_age``: seconds since
-    the newest head that was given was signed, None without one. ``size``: bytes of the ledger.
-    ``read``: how far each chain was read, for the next call.
+    ``refusals``: refused questions of each dataset by the kind of refusal, and ``rereads``: stored answers
+    that were read again, both as far as the journal has them (``tally``). ``under_way``: charges that are
+    reserved or executing, at most 10,000. ``head_age``: seconds since the newest head that was given was
+    signed, None without one. ``size``: bytes of the ledger. ``read``: how far each chain was read, for the next call.
     """
 
     kinds: Mapping[tuple[str, str], int]
@@ -38,13 +40,18 @@ class Metrics:
     head_age: float | None
     size: int
     read: Mapping[str, int] = field(default_factory=dict, repr=False)
+    refusals: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    rereads: Mapping[str, int] = field(default_factory=dict)
 
     def to_prometheus(self) -> str:
         """As Prometheus and OpenMetrics read it."""
-        lines = ["# TYPE sfumato_ledger_entries counter"]
-        for (dataset, kind), many in sorted(self.kinds.items()):
-            labels = f"dataset={json.dumps(dataset, ensure_ascii=False)},kind={json.dumps(kind)}"
-            lines.append(f"sfumato_ledger_entries_total{{{labels}}} {many}")
+        lines = _counter(
+            "entries", [({"dataset": name, "kind": kind}, many) for (name, kind), many in self.kinds.items()]
+        )
+        lines += _counter(
+            "refusals", [({"dataset": name, "kind": kind}, many) for (name, kind), many in self.refusals.items()]
+        )
+        lines += _counter("rereads", [({"dataset": name}, many) for name, many in self.rereads.items()])
         gauges = [("under_way", self.under_way), ("size_bytes", self.size), ("head_age_seconds", self.head_age)]
         for name, value in gauges:
             if value is not None:
@@ -65,18 +72,38 @@ def metrics(ledger: Ledger, before: Metrics | None = None, *, heads: Sequence[He
     """
     read: dict[str, int] = dict(before.read) if before else {}
     kinds: Counter[tuple[str, str]] = Counter(before.kinds if before else {})
+    refusals: Counter[tuple[str, str]] = Counter(before.refusals if before else {})
+    rereads: Counter[str] = Counter(before.rereads if before else {})
     for chain in ledger.store.read(lambda rows: rows.chains()):
         while page := ledger.store.read(partial(_page, chain, read.get(chain, 0))):
             read[chain] = page[-1][0]
-            kinds.update((chain, kind) for _, kind in page)
+            kinds.update((chain, kind) for _, kind, _ in page)
+            for body in [json.loads(body) for _, kind, body in page if kind == TALLY]:
+                for found in body["accounts"].values():
+                    rereads[chain] += sum(found.get(READS, {}).values())
+                    for kind, many in found.get(REFUSALS, {}).items():
+                        refusals[chain, kind] += many
     under_way, now = ledger.store.read(lambda rows: (len(rows.overdue(None, _MOST_OPEN)), iso_time(rows.now())))
     signed = [_moment(head.at) for head in (*heads, *ledger.heads_beside())]
     age = max((_moment(now) - max(signed)).total_seconds(), 0.0) if signed else None
-    return Metrics(dict(kinds), under_way, age, ledger.store.size(), read)
+    size = ledger.store.size()
+    return Metrics(dict(kinds), under_way, age, size, read, dict(refusals), dict(+rereads))
 
 
-def _page(chain: str, after: int, rows: Rows) -> list[tuple[int, str]]:
-    return [(entry.seq, entry.kind) for entry in islice(rows.entries(chain, after), _PAGE)]
+def _counter(name: str, values: Sequence[tuple[dict[str, str], int]]) -> list[str]:
+    """The lines of a counter with labels; none of one that has counted nothing."""
+    lines = [f"# TYPE sfumato_ledger_{name} counter"] if values else []
+    for labels, many in sorted(values, key=lambda each: sorted(each[0].items())):
+        told = ",".join(f"{label}={json.dumps(value, ensure_ascii=False)}" for label, value in labels.items())
+        lines.append(f"sfumato_ledger_{name}_total{{{told}}} {many}")
+    return lines
+
+
+def _page(chain: str, after: int, rows: Rows) -> list[tuple[int, str, str]]:
+    return [
+        (entry.seq, entry.kind, entry.body if entry.kind == TALLY else "")
+        for entry in islice(rows.entries(chain, after), _PAGE)
+    ]
 
 
 def _moment(text: str) -> datetime:

@@ -5,7 +5,8 @@ import copy
 import json
 import os
 import pwd
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Self, TypeVar
 
 from sfumato.accounting.filter import NOTHING, Gates
@@ -42,6 +43,8 @@ T = TypeVar("T")
 
 # In bytes of UTF-8.
 LONGEST_REASON = 1000
+# How many accounts ``allocate_all`` sets in one durable step.
+_TOGETHER = 250
 
 
 class Owner:
@@ -60,7 +63,7 @@ class Owner:
     @property
     def actor(self) -> str:
         """Who is named for the owner's acts: the user of the operating system unless somebody else was named."""
-        return self._actor or _user()
+        return self._actor or _user(os.getuid())
 
     def acting_as(self, actor: str) -> Self:
         """The same ledger for somebody who acts as its owner; closing it closes the ledger."""
@@ -149,20 +152,46 @@ class Owner:
         on, unless ``restrict`` has said otherwise.
         """
         scope = Scope(dataset, purpose, analyst)
-        if budget is None and not scope.parent:
-            raise WrongUse("A dataset without a limit.", allowed="a budget; None only below a dataset")
+        limit, gates = _limit_of(scope, budget)
         require_reason(reason)
-        limit = None if budget is None else _limit_to_json(budget)
-        gates = None if budget is None else gates_to_json(Gates.of(budget))
+        self._write(lambda rows: self._allocate(rows, scope, limit, gates, reason))
 
-        def unit(rows: Rows) -> None:
-            books = Books(rows, scope.id)
-            books.put(_limited(books.own, limit, gates))
-            self._tell(
-                books, "allocate", {"account": scope.id, "limit": limit, "gates": gates} | _listed(books), reason
-            )
+    def allocate_all(self, limits: Mapping[Scope, Budget | None], *, reason: str = "") -> int:
+        """Sets the limits of many accounts of a dataset, as ``allocate`` does; how many it changed.
 
-        self._write(unit)
+        Many accounts share a durable step. One that has its limit already is left as it is, so
+        what was interrupted is finished by doing it again.
+
+        Raises:
+            WrongUse: accounts of several datasets; or as ``allocate``.
+
+        >>> from sfumato.ledger import Ledger, Scope
+        >>> from sfumato.privacy import Budget
+        >>> def open_for(ledger: Ledger, analysts: list[str]) -> int:
+        ...     return ledger.allocate_all({Scope("acs", "research", each): Budget(1) for each in analysts})
+        """
+        require_reason(reason)
+        if len({scope.root for scope in limits}) > 1:
+            raise WrongUse("Limits of several datasets.", remedy="Set those of one dataset after the other.")
+        wanted = [(scope, *_limit_of(scope, budget)) for scope, budget in limits.items()]
+
+        def unit(rows: Rows, some: Sequence[tuple[Scope, Json, Json]]) -> int:
+            changed = 0
+            for scope, limit, gates in some:
+                known = rows.account(scope.id)
+                if known is None or known.limit != ("" if limit is None else canonical_json(limit)):
+                    self._allocate(rows, scope, limit, gates, reason)
+                    changed += 1
+            return changed
+
+        starts = range(0, len(wanted), _TOGETHER)
+        return sum(self._write(partial(unit, some=wanted[start : start + _TOGETHER])) for start in starts)
+
+    def _allocate(self, rows: Rows, scope: Scope, limit: Json, gates: Json, reason: str) -> None:
+        books = Books(rows, scope.id)
+        books.put(_limited(books.own, limit, gates))
+        body: dict[str, Json] = {"account": scope.id, "limit": limit, "gates": gates}
+        self._tell(books, "allocate", body | _listed(books), reason)
 
     def restrict(self, dataset: str, *, closed: bool, reason: str = "") -> None:
         """Whether only accounts that the owner has opened may spend, or any name that asks.
@@ -333,12 +362,13 @@ def _listed(books: Books) -> dict[str, Json]:
     return {"lists": list[Json](above)} if above else {}
 
 
-def _user() -> str:
-    """The user of the operating system whose process this is."""
+@lru_cache(maxsize=8)
+def _user(uid: int) -> str:
+    """The name of a user of the operating system."""
     try:
-        return pwd.getpwuid(os.getuid()).pw_name
+        return pwd.getpwuid(uid).pw_name
     except KeyError:
-        return f"uid {os.getuid()}"
+        return f"uid {uid}"
 
 
 def _limited(row: AccountRow, limit: Json, gates: Json) -> AccountRow:
@@ -352,6 +382,13 @@ def _limited(row: AccountRow, limit: Json, gates: Json) -> AccountRow:
         limit="" if limit is None else canonical_json(limit),
         gates="" if gates is None else canonical_json(gates),
     )
+
+
+def _limit_of(scope: Scope, budget: Budget | None) -> tuple[Json, Json]:
+    """The stored forms of a limit and its gates; None for none."""
+    if budget is None and not scope.parent:
+        raise WrongUse("A dataset without a limit.", allowed="a budget; None only below a dataset")
+    return (None, None) if budget is None else (_limit_to_json(budget), gates_to_json(Gates.of(budget)))
 
 
 def _limit_to_json(budget: Budget) -> dict[str, Json]:

@@ -124,8 +124,9 @@ class Replay:
 
     def rows(self) -> list[AccountRow]:
         """The accounts that must be stored."""
+        nowhere = (0, "")
         return [
-            self.books[each].row(each, *(self.heads.get(each, (0, "")) if not Scope.of(each).parent else (0, "")))
+            self.books[each].row(each, *(nowhere if "/" in each else self.heads.get(each, nowhere)))
             for each in sorted(self.books)
         ]
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accounts and charges as the journal implies them, and how they are kept between two verifications."""
 
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from operator import sub
 from typing import Any
 
@@ -11,7 +11,7 @@ from sfumato.ledger.digests import charge_digest
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.names import folded
 from sfumato.ledger.store.base import RESERVED, AccountRow, ChargeRow
-from sfumato.ledger.tree import Scope, lineage_of
+from sfumato.ledger.tree import lineage_of
 from sfumato.privacy.event import Json
 
 
@@ -32,6 +32,11 @@ class Sum:
             self.epsilon += sign * charge.epsilon
         self.rho += sign * charge.rho
         self.delta += sign * charge.delta
+
+    @property
+    def parts(self) -> tuple[int, int, int, int]:
+        """Its numbers, in their order."""
+        return self.epsilon, self.rho, self.delta, self.unbounded
 
     @property
     def charge(self) -> Charge:
@@ -67,20 +72,20 @@ class Book:
 
     def to_json(self) -> list[Json]:
         """Its fields in their order, for ``from_json``."""
-        spent, taken = (list[Json](map(str, astuple(each))) for each in (self.spent, self.taken))
+        spent, taken = (list[Json](map(str, each.parts)) for each in (self.spent, self.taken))
         state = (self.frozen, self.policy, self.earlier, self.moved, self.digest)
         return [self.contract, self.limit, self.gates, spent, taken, *state]
 
     @property
     def held(self) -> Sum:
         """What is taken and not spent."""
-        return Sum(*map(sub, astuple(self.taken), astuple(self.spent)))
+        return Sum(*map(sub, self.taken.parts, self.spent.parts))
 
     def row(self, account_id: str, seq: int, head: str) -> AccountRow:
         """The row that must be stored."""
         return AccountRow(
-            *(account_id, Scope.of(account_id).parent, self.contract, self.limit, self.gates),
-            *(charge_text(self.spent.charge), held_text(Held(*astuple(self.held))), self.frozen, self.policy),
+            *(account_id, account_id.rpartition("/")[0], self.contract, self.limit, self.gates),
+            *(charge_text(self.spent.charge), held_text(Held(*self.held.parts)), self.frozen, self.policy),
             *(canonical_json(self.earlier), seq, head, folded(account_id)),
             moved=self.moved,
         )

@@ -25,8 +25,11 @@ _STYLE = (Path(__file__).parent / "report.css").read_text(encoding="utf-8")
 # Beyond it the factor is a number that nobody can read.
 _READABLE = 20
 
-# What the owner switches on and off.
+# What the owner switches on and off, and says once.
 _SWITCHES = ("sharing", "closed")
+_SAYINGS = {"without_heads": "without-heads", "other_people": "other-people"}
+# Accounts that are named with what they read again and were refused.
+_MOST_NAMED = 40
 
 Words = Mapping[str, str]
 
@@ -41,7 +44,7 @@ def page(found: Summary, language: str = "en") -> str:
     if words is None:
         raise WrongUse(f"language={language!r}.", allowed=" or ".join(LANGUAGES))
     title = _say(words, "title", dataset=str(found.contract["dataset"]))
-    parts = (_promise, _accounts, _releases, _acts, _checked)
+    parts = (_promise, _accounts, _releases, _asked_again, _acts, _checked)
     body = "".join(f"<section>{part(found, words)}</section>" for part in parts)
     return (
         f'<!doctype html><html lang="{words["lang"]}"><head><meta charset="utf-8">'
@@ -143,19 +146,52 @@ def _release(each: Released, words: Words) -> tuple[str, ...]:
 
 
 def _acts(found: Summary, words: Words) -> str:
-    rows = [(each.at[:19].replace("T", " "), each.account, _act(each, words)) for each in found.acts]
-    return f"<h2>{words['acts']}</h2>{_table([words['when'], words['account'], words['acts']], rows)}"
+    rows = [
+        (
+            each.at[:19].replace("T", " "),
+            each.account,
+            str(each.body.get("actor") or words["unrecorded"]),
+            _act(each, words),
+            str(each.body.get("reason", "")),
+        )
+        for each in found.acts
+    ]
+    header = [words[name] for name in ("when", "account", "by", "acts", "reason")]
+    return f"<h2>{words['acts']}</h2>{_table(header, rows)}"
+
+
+def _asked_again(found: Summary, words: Words) -> str:
+    reads, refused = found.rereads, {each: sum(kinds.values()) for each, kinds in found.refusals.items()}
+    accounts = sorted({*reads, *refused}, key=lambda each: (-reads.get(each, 0) - refused.get(each, 0), each))
+    rows = [
+        (each, str(reads.get(each, 0)), _refused(found.refusals.get(each, {}), words))
+        for each in accounts[:_MOST_NAMED]
+    ]
+    totals = {"reads": sum(reads.values()), "refusals": sum(refused.values())}
+    notes = [words["asked-again-note"].format(**totals)]
+    if len(rows) < len(accounts):
+        notes.append(words["asked-again-shown"].format(shown=len(rows), all=len(accounts)))
+    told = "".join(f"<p>{note}</p>" for note in notes)
+    header = [words[name] for name in ("account", "rereads", "refusals")]
+    return f"<h2>{words['asked-again']}</h2>{told}{_table(header, rows) if rows else ''}"
+
+
+def _refused(kinds: Mapping[str, int], words: Words) -> str:
+    """How many questions were refused, and why."""
+    told = ((words.get(f"refused-{kind}", kind), many) for kind, many in kinds.items())
+    return " / ".join(f"{why}: {many}" for why, many in sorted(told, key=lambda each: (-each[1], each[0])))
 
 
 def _act(act: Act, words: Words) -> str:
     kind = act.kind
     if kind == "policy":
         kind = next((f"{name}-{'on' if act.body[name] else 'off'}" for name in _SWITCHES if name in act.body), "policy")
+        kind = next((said for name, said in _SAYINGS.items() if name in act.body), kind)
     form = act.body.get("limit") or act.body.get("contract")
     limit = _budget(Budget(form["epsilon"], form["delta"])) if form else words["no-limit"]
     return words[f"act-{kind}"].format(
         limit=limit,
-        reason=act.body.get("reason", ""),
+        silence=act.body.get("without_heads", ""),
         failures=act.body.get("failures", 0),
         place=act.body.get("to") or act.body.get("from", ""),
     )

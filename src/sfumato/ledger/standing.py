@@ -60,7 +60,7 @@ def standing_of(lineage: Sequence[str], find: Callable[[str], AccountRow | None]
         scope_of(own.id),
         limit_of(own.limit),
         charge_from_text(own.spent),
-        held_from_text(own.held).charge,
+        _reserved(own.held),
         left,
         next((f"{row.id}: {row.frozen}" for row in rows if row.frozen), ""),
         _shares(rows[0].policy),
@@ -80,6 +80,12 @@ def _left_by_all(balances: tuple[tuple[str, str, str], ...]) -> Left:
 def _left(gates: str, spent: str, held: str) -> Left:
     """What the gates of an account leave."""
     return Balance(gates_from_text(gates), charge_from_text(spent), held_from_text(held).charge).left
+
+
+@lru_cache(maxsize=4096)
+def _reserved(held: str) -> Charge:
+    """What an account holds, as one charge."""
+    return held_from_text(held).charge
 
 
 @lru_cache(maxsize=64)

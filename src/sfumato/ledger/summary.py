@@ -4,7 +4,7 @@
 import json
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sfumato.accounting.filter import Charge
@@ -14,6 +14,7 @@ from sfumato.ledger.recall import sharers
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.standing import Standing, standing_of
 from sfumato.ledger.store.base import COMMITTED, FORFEITED, AccountRow, ChargeRow, Rows
+from sfumato.ledger.tally import READS, REFUSALS, TALLY
 from sfumato.ledger.tree import Scope, lineage_of
 from sfumato.ledger.verify import Report, check
 from sfumato.privacy.budget import Budget
@@ -56,8 +57,10 @@ class Summary:
 
     ``paid`` counts, by account, the charges that it paid in all its periods; what an account is
     given again that paid for it already costs it nothing. ``charges`` are all of the dataset, of
-    which ``shared`` were answers given again. ``bound`` is what the limits promise over the lifetime
-    of the rows. ``released`` and ``acts`` are the latest, newest first.
+    which ``shared`` were answers given again. ``rereads`` counts, by account, the stored answers that were
+    read again for nothing, and ``refusals``, by account, the refused questions by the kind of refusal, both
+    as far as they are written down. ``bound`` is what the limits promise over the lifetime of the rows.
+    ``released`` and ``acts`` are the latest, newest first.
     """
 
     contract: Mapping[str, Any]
@@ -71,6 +74,8 @@ class Summary:
     acts: tuple[Act, ...]
     report: Report
     at: str
+    rereads: Mapping[str, int] = field(default_factory=dict)
+    refusals: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 def summary(ledger: Ledger, dataset: str) -> Summary:
@@ -89,6 +94,8 @@ def _gathered(rows: Rows, root: str, damage: list[str]) -> Summary:
         for entry in rows.entries(chain):
             if entry.kind in _ENDINGS or entry.kind in _ACTS:
                 from_journal.see(entry.at, entry.kind, json.loads(entry.body), rows)
+            elif entry.kind == TALLY and chain == root:
+                from_journal.count(json.loads(entry.body))
     accounts = {row.id: row for row in rows.accounts() if lineage_of(row.id)[0] == root}
     if root not in accounts:
         raise unknown_account(root)
@@ -107,6 +114,8 @@ def _gathered(rows: Rows, root: str, damage: list[str]) -> Summary:
         tuple(reversed(from_journal.acts)),
         check(rows, damage),
         from_journal.at,
+        from_journal.rereads,
+        from_journal.refusals,
     )
 
 
@@ -135,6 +144,8 @@ class _Latest:
         self.charges: deque[tuple[str, ChargeRow]] = deque(maxlen=_SHOWN)
         self.acts: deque[Act] = deque(maxlen=_SHOWN)
         self.at = ""
+        self.rereads = Counter[str]()
+        self.refusals: dict[str, Counter[str]] = {}
         self._root = root
         # of the dataset: the limits that were in force in each period
         self._limits: list[list[Budget]] = [[]]
@@ -155,6 +166,14 @@ class _Latest:
             if kind == "refresh":
                 self._limits.append([])
             self._limits[-1].append(Budget(limit["epsilon"], limit["delta"]))
+
+    def count(self, body: Mapping[str, Any]) -> None:
+        """Adds up an entry of what was read again and refused."""
+        for account, found in body["accounts"].items():
+            if READS in found:
+                self.rereads[account] += sum(found[READS].values())
+            if REFUSALS in found:
+                self.refusals.setdefault(account, Counter()).update(found[REFUSALS])
 
     def bound(self, root: AccountRow) -> Budget:
         """What is promised over the lifetime of the rows: the limits of all periods together.

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 from sfumato.privacy.event import Json
 
-READS, REFUSALS = "reads", "refusals"
+TALLY, READS, REFUSALS = "tally", "reads", "refusals"
 OTHERS = "others"
 _MOST_NAMED = 256
 _ENOUGH = 1000

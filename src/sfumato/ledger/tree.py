@@ -13,6 +13,8 @@ UNSTATED = "unstated"
 # which may be quoted to three, and a key.
 LONGEST_NAME = 200
 LONGEST_KEY = 255
+# more than the 10^5 accounts of a large ledger: one too few, and a walk over all of them finds none
+_MOST_KEPT = 1 << 17
 
 _LEVELS = ("dataset", "purpose", "analyst")
 
@@ -91,16 +93,16 @@ def require_storable(what: str, text: str, longest: int) -> None:
         raise WrongUse(f"The {what} has {length} bytes.", allowed=f"at most {longest} bytes in UTF-8")
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=_MOST_KEPT)
 def _lineage(scope: Scope) -> tuple[str, ...]:
     quoted = [name.replace("%", "%25").replace("/", "%2F") for name in scope.parts]
     return tuple("/".join(quoted[: depth + 1]) for depth in range(len(quoted)))
 
 
-scope_of = lru_cache(maxsize=65536)(Scope.of)
+scope_of = lru_cache(maxsize=_MOST_KEPT)(Scope.of)
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=_MOST_KEPT)
 def lineage_of(account_id: str) -> tuple[str, ...]:
     """The ids from the dataset down to an account, which hardly ever are new ones.
 

@@ -2,7 +2,7 @@
 """A plan as canonical JSON (for keys) and as text (for people)."""
 
 import json
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
@@ -44,15 +44,18 @@ def canonical(node: object) -> Json:
     return cast(Json, json.loads(form(node)))
 
 
-def form(node: object) -> str:
+def form(node: object, known: Mapping[int, str] | None = None) -> str:
     """``canonical`` as text: names sorted, no spaces.
 
     Every question is written several times, for its keys, so its text is put together at once.
+    ``known``: by ``id``, the forms of some nodes, which several plans have in common.
 
     >>> form(CountRows())
     '{"node":"CountRows"}'
     """
     kind = type(node)
+    if known and id(node) in known:
+        return known[id(node)]
     if kind is str:
         return encode_basestring(cast(str, node))
     if kind is int:
@@ -60,13 +63,13 @@ def form(node: object) -> str:
     if node is None or kind is bool:
         return json.dumps(node)
     if kind is tuple or kind is list:
-        return f"[{','.join([form(each) for each in cast(Sequence[object], node)])}]"
+        return f"[{','.join([form(each, known) for each in cast(Sequence[object], node)])}]"
     if isinstance(node, Column):
         return _column(node)
     # mypy takes the __hash__ of a class for that of its instances
     names = _compared(cast(Hashable, kind))
     if names is not None:
-        return _object(kind.__name__, {name: form(getattr(node, name)) for name in names})
+        return _object(kind.__name__, {name: form(getattr(node, name), known) for name in names})
     if isinstance(node, Enum):
         return f'{{"enum":"{kind.__name__}","value":{encode_basestring(str(node.value))}}}'
     if isinstance(node, Fraction):

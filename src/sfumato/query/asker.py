@@ -11,14 +11,14 @@ from sfumato.ledger.request import Request
 from sfumato.ledger.tree import UNSTATED, Scope
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.relation import Filter, Scan, Semi, UnitJoin
+from sfumato.plan.relation import Filter, Relation, Scan, Semi, UnitJoin
 from sfumato.plan.scope import nodes
 from sfumato.plan.show import form
 from sfumato.plan.status import Bounded
 from sfumato.privacy.event import Event, event_to_json
 from sfumato.query.choose import Planned
 from sfumato.query.passes import Context
-from sfumato.query.passes.prune import prune
+from sfumato.query.passes.prune import columns_above, prune
 from sfumato.query.table import FORMAT
 from sfumato.query.task import Names
 from sfumato.sql.lower import Question
@@ -107,20 +107,32 @@ class Asker:
         if bounded.tracked.raw.is_open:
             return [""] * len(bounded.parts)
         # what is asked for by itself is what it is: the compiler has pruned it
-        alone = len(bounded.parts) == 1
-        return [plan] if alone else [form(self._alone(bounded, place)) for place in range(len(bounded.parts))]
+        if len(bounded.parts) == 1:
+            return [plan]
+        relations: dict[frozenset[str], Relation] = {}
+        parts = [self._alone(bounded, place, relations) for place in range(len(bounded.parts))]
+        # they have few relations, each of which is written once
+        shared = {id(each): each for each in (part.tracked.raw.relation for part in parts)}
+        known = {name: form(each) for name, each in shared.items()}
+        return [form(part, known) for part in parts]
 
     def part_keys(self, forms: Sequence[str]) -> tuple[str, ...]:
         """The key of each part by its form; empty where it has none."""
         return tuple(self._plan_key(self._own, each) if each else "" for each in forms)
 
-    def _alone(self, bounded: Bounded, place: int) -> Bounded:
-        """A part as it would be asked for by itself: without the columns that only others read."""
+    def _alone(self, bounded: Bounded, place: int, relations: dict[frozenset[str], Relation]) -> Bounded:
+        """A part as it would be asked for by itself: without the columns that only others read.
+
+        ``relations``: what is left of the relation, by the columns that a part reads of it.
+        """
         part = bounded.only([place])
         raw = part.tracked.raw
         if not all(isinstance(each, _SAME_WHATEVER_IS_READ) for each in nodes(raw.relation)):
             return part
-        alone = prune(raw, Context(self.dataset, bounded.norm))
+        read = columns_above(raw)
+        if read not in relations:
+            relations[read] = prune(raw, Context(self.dataset, bounded.norm)).relation
+        alone = replace(raw, relation=relations[read])
         return replace(part, tracked=replace(part.tracked, raw=alone))
 
     def statement_key(self, question: Question) -> str:

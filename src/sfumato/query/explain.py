@@ -26,8 +26,8 @@ from sfumato.privacy.distance import Norm
 from sfumato.privacy.unit import Relation
 from sfumato.query.choose import Planned
 from sfumato.query.origin import Origin, origin
-from sfumato.sql.compare import NEGLIGIBLE
 from sfumato.sql.per_unit import UNLIMITED
+from sfumato.sql.typed import NEGLIGIBLE
 
 # What a sub-query may compute of a unit that has more rows than its limits allow.
 _SUMMARIES = {

@@ -131,33 +131,32 @@ class Aggregates:
         return CountDistinct(value_of(kept(typed, test), _name(nodes[0])))
 
     def _number(self, node: exp.Expr, test: Scalar | None) -> Value:
-        inner, name = node.this, called(node)
+        inner = node.this
         if isinstance(inner, exp.Distinct):
-            raise refuse(f"{name}(DISTINCT ...)", ("is not answered", f"{name}(column)"))
+            raise refuse(f"{called(node)}(DISTINCT ...)", ("is not answered", f"{called(node)}(column)"))
         typed = self._rows.value(inner)
         if isinstance(typed, Words):
-            raise bounds_needed(f"{name}({_name(inner)})", typed)
+            raise bounds_needed(f"{called(node)}({_name(inner)})", typed)
         if not isinstance(typed, Number | Truth):
             code_of(typed)
             raise UnsupportedSql(
-                f"{name} of {_name(inner)!r}, which is {_described(typed)}.",
+                f"{called(node)} of {_name(inner)!r}, which is {_described(typed)}.",
                 allowed="a number or a Boolean (its AVG is a share)",
                 remedy=f"GROUP BY {_name(inner)} to count its values.",
             )
         if isinstance(typed, Truth) and test is None:
             return value_of(typed, _name(inner))
-        return self._limited(value_of(kept(as_number(typed, inner), test), _name(inner)), name, inner)
+        return self._limited(value_of(kept(as_number(typed, inner), test), _name(inner)), node, inner)
 
     def _quantile(self, node: exp.Expr, test: Scalar | None) -> Level:
         operand, level = _operand(node)
-        name = "A quantile" if isinstance(node, exp.WithinGroup) else called(node)
         typed = self._rows.value(operand)
         if isinstance(typed, Words):
-            raise bounds_needed(f"{name} of {_name(operand)}", typed)
+            raise bounds_needed(f"{_called(node)} of {_name(operand)}", typed)
         if not isinstance(typed, Number | Day):
             code_of(typed)
             raise UnsupportedSql(
-                f"{name} of {_name(operand)!r}, which is {_described(typed)}.",
+                f"{_called(node)} of {_name(operand)!r}, which is {_described(typed)}.",
                 allowed="a number or a date",
                 remedy=f"GROUP BY {_name(operand)} to count its values.",
             )
@@ -168,13 +167,14 @@ class Aggregates:
                 "the extreme itself is one person's."
             )
             level = HIGHEST if level else LOWEST
-        return Level(self._limited(value_of(kept(typed, test), _name(operand)), name, operand), level)
+        return Level(self._limited(value_of(kept(typed, test), _name(operand)), node, operand), level)
 
-    def _limited(self, value: Value, name: str, operand: exp.Expr) -> Value:
+    def _limited(self, value: Value, node: exp.Expr, operand: exp.Expr) -> Value:
         """Refuses a range that rests on a number of rows that nobody limited."""
         if not self._unlimited or isinstance(value.type, Text) or value.type.size < UNLIMITED:
             return value
         if any(isinstance(leaf, Field) and leaf.column.name in self._unlimited for leaf in leaves(value.expression)):
+            name = _called(node)
             raise MissingDeclaration(
                 f"{name} of {_name(operand)} has no bound: no limit of the rows of a unit is declared.",
                 allowed="max_rows_total=, or max_rows= with max_groups=, in sf.Unit(...)",
@@ -190,23 +190,27 @@ def shared(asks: Iterable[Ask]) -> tuple[tuple[Aggregate, ...], dict[Ask, Estima
     every quantile of it comes from one set of leaves.
     """
     wanted = list(dict.fromkeys(asks))
-    found: list[Aggregate] = []
+    statistics: dict[Value, set[Statistic]] = {}
+    levels: dict[Value, set[Fraction]] = {}
+    for ask in wanted:
+        if isinstance(ask, Moment):
+            statistics.setdefault(ask.value, set()).add(ask.statistic)
+        elif isinstance(ask, Level):
+            levels.setdefault(ask.value, set()).add(ask.level)
+    places: dict[Aggregate, int] = {}
     estimates: dict[Ask, Estimate] = {}
     for ask in wanted:
         match ask:
             case Moment(value, statistic):
-                others = {each.statistic for each in wanted if isinstance(each, Moment) and each.value == value}
-                release = _release(value, statistic, others)
+                release = _release(value, statistic, statistics[value])
                 read = Statistic.VALUE if _is_alone(release, statistic) else statistic
-                estimates[ask] = Estimate(_place(found, release), read)
+                estimates[ask] = Estimate(_place(places, release), read)
             case Level(value, level):
-                levels = tuple(
-                    sorted({each.level for each in wanted if isinstance(each, Level) and each.value == value})
-                )
-                estimates[ask] = Estimate(_place(found, Quantiles(value, levels)), place=levels.index(level))
+                every = tuple(sorted(levels[value]))
+                estimates[ask] = Estimate(_place(places, Quantiles(value, every)), place=every.index(level))
             case _:
-                estimates[ask] = Estimate(_place(found, ask))
-    return tuple(found), estimates
+                estimates[ask] = Estimate(_place(places, ask))
+    return tuple(places), estimates
 
 
 def _release(value: Value, statistic: Statistic, others: set[Statistic]) -> Aggregate:
@@ -223,10 +227,8 @@ def _is_alone(release: Aggregate, statistic: Statistic) -> bool:
     return meant.get(type(release)) is statistic
 
 
-def _place(found: list[Aggregate], release: Aggregate) -> int:
-    if release not in found:
-        found.append(release)
-    return found.index(release)
+def _place(places: dict[Aggregate, int], release: Aggregate) -> int:
+    return places.setdefault(release, len(places))
 
 
 def _operand(node: exp.Expr) -> tuple[exp.Expr, Fraction]:
@@ -281,6 +283,10 @@ def _unlimited(relation: Relation) -> Iterable[str]:
 
 def _and(test: Scalar, other: Scalar | None) -> Scalar:
     return test if other is None else And((test, other))
+
+
+def _called(node: exp.Expr) -> str:
+    return "A quantile" if isinstance(node, exp.WithinGroup) else called(node)
 
 
 def _name(node: exp.Expr) -> str:

@@ -10,17 +10,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from sfumato.errors import UnknownName, UnsupportedSql
-from sfumato.metadata.column import MAX_CODE
 from sfumato.plan.scalar import Compare, Comparison, Constant, Field, IsNull, Member, Not, Or, Scalar, compares
 from sfumato.plan.span import span
 from sfumato.sql import quotient
 from sfumato.sql.dates import as_day
-from sfumato.sql.lattice import aligned, common_step
+from sfumato.sql.lattice import LARGEST, common_step, largest, onto
 from sfumato.sql.literal import Literal
 from sfumato.sql.typed import Day, Label, Null, Number, Person, Truth, Typed, Words, code_of, known, recoded, text
 
-# A rounding of less than this part of a range is not told.
-NEGLIGIBLE = 10**6
 MIRRORED = {
     Comparison.LT: Comparison.GT,
     Comparison.LE: Comparison.GE,
@@ -69,22 +66,26 @@ def compare(op: Comparison, left: Typed, right: Typed) -> Scalar:
 
 
 def uncertain(left: Typed, right: Typed) -> Fraction:
-    """By how much numbers are rounded for their comparison, if by more than a millionth of their range; else 0."""
+    """By how much numbers are rounded for their comparison, where one of them is not precise; else 0."""
     if not isinstance(left, Number) or not isinstance(right, Number) or not left.rounding + right.rounding:
         return Fraction(0)
+    if all(each.is_precise for each in _decisive(left, right)):
+        return Fraction(0)
+    return left.rounding + right.rounding
+
+
+def _decisive(left: Number, right: Number) -> list[Number]:
+    """The numbers whose codes decide a comparison: of a quotient that is compared exactly, its parts."""
     for one, other in ((left, right), (right, left)):
         if one.ratio is not None and (
             known(other) is not None or quotient.between(Comparison.EQ, one, other) is not None
         ):
-            return Fraction(0)
-    rounding = left.rounding + right.rounding
-    width = max(_width(each) for each in (left, right) if each.rounding)
-    return rounding if rounding * NEGLIGIBLE > width else Fraction(0)
+            return [part for each in (one, other) for part in _parts(each)]
+    return [left, right]
 
 
-def _width(number: Number) -> Fraction:
-    found = span(number.expression)
-    return Fraction(0) if found is None else (found[1] - found[0]) * number.step
+def _parts(number: Number) -> tuple[Number, ...]:
+    return (number,) if number.ratio is None else (number.ratio.above, number.ratio.below)
 
 
 def is_null(operand: Typed) -> Scalar:
@@ -170,9 +171,10 @@ def _numbers(op: Comparison, left: Number, right: Number) -> Scalar:
         products = quotient.between(op, left, right)
         if products is not None:
             return products
-    step, (one, other) = aligned([(left.expression, left.step), (right.expression, right.step)])
-    ends = [abs(end) for each in (one, other) for end in span(each) or ()]
-    if step != common_step([left.step, right.step]) or max(ends, default=0) > 2 * MAX_CODE:
+    parts = [(left.expression, left.step), (right.expression, right.step)]
+    step = common_step([left.step, right.step])
+    one, other = (onto(each, its, step) for each, its in parts)
+    if any(largest(each) * its > LARGEST * step for each, its in parts):
         raise UnsupportedSql(
             "A comparison of two numbers whose steps are too different for one lattice.",
             remedy="ROUND both, declare a larger step=, or compare with a constant.",

@@ -60,6 +60,8 @@ def _divide(rows: Rows, node: exp.Expr) -> Typed:
     below = rows.number(divisor.this if skips else divisor)
     if not skips and known(below) is not None and is_answered(node.expression):
         raise arithmetic.may_be_zero()
+    if skips:
+        rows.tell(below, number(0))
     return arithmetic.divide(rows.number(node.this), below, skips_zero=skips)
 
 
@@ -111,6 +113,7 @@ def _coalesce(rows: Rows, node: exp.Expr) -> Typed:
 
 def _nullif(rows: Rows, node: exp.Expr) -> Typed:
     one, other = rows.comparable(node.this, node.expression)
+    rows.tell(one, other)
     return null_where_equal(one, other)
 
 

@@ -20,7 +20,7 @@ from sfumato.sql.reject import refuse, require_few, require_only
 from sfumato.sql.restrict import Tests, about, holding
 from sfumato.sql.rows import Rows
 from sfumato.sql.tables import fields
-from sfumato.sql.typed import Typed, value_of
+from sfumato.sql.typed import Number, Typed, number, value_of
 
 _LINEAR = (CountRows, CountValues, Sum, Mean, Variance)
 _MOST_SETS = 64
@@ -57,6 +57,8 @@ def grouped(select: exp.Select, scope: Scope, rows: Rows, relation: Relation) ->
     for node in wanted:
         _require_key(node, scope)
         typed = rows.value(node)
+        if isinstance(typed, Number):
+            rows.tell(typed, number(0))
         if typed not in values:
             nodes.append(node)
             values.append(typed)

@@ -15,8 +15,9 @@ from sfumato.plan.span import span
 
 # What an engine computes with has fewer bits (plan.span).
 LARGEST = 2**62
-# Codes of what is rounded stay below 2^52 by a bit.
+# Codes of what is rounded stay below 2^52 by a bit; exact ones that meet leave room for their sum.
 _FINEST = MAX_CODE // 2
+_EXACT = LARGEST // 4
 
 
 def times(expression: Scalar, factor: int) -> Scalar:
@@ -90,10 +91,10 @@ def common_step(steps: Sequence[Fraction]) -> Fraction:
 
 
 def aligned(parts: Sequence[tuple[Scalar, Fraction]]) -> tuple[Fraction, list[Scalar]]:
-    """Codes on one lattice: the common one, or where it is too fine the finest that is not."""
+    """Codes on one lattice: the common one, or where it is too fine a power of two."""
     step = common_step([each for _, each in parts])
     size = max(largest(expression) * each for expression, each in parts)
-    if size / step > MAX_CODE:
+    if size / step > _EXACT:
         step = finest_step(size)
     return step, [onto(expression, each, step) for expression, each in parts]
 

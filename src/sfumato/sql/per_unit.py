@@ -165,7 +165,9 @@ class Summaries:
         low, high = kind.lower_code, kind.upper_code
         low, high = low * (self._limit if low < 0 else 1), high * (self._limit if high > 0 else 1)
         low, high = max(low, -MAX_CODE), min(high, MAX_CODE)
-        return as_number(self._column(Summary.SUM, number_type(low, high, kind.step), value, operand), node)
+        found = as_number(self._column(Summary.SUM, number_type(low, high, kind.step), value, operand), node)
+        cut = operand.cut or value.rounding != operand.rounding
+        return replace(found, rounding=value.rounding * self._limit, cut=cut)
 
     def _mean(self, operand: Number, node: exp.Expr, test: Scalar | None) -> Number:
         """A mean lies where its values do, on steps as fine as codes allow."""
@@ -176,7 +178,8 @@ class Summaries:
             step = value.step / 2 ** max(math.floor(math.log2(value.step / step)), 0)
         codes = math.floor(ends[0] / step), math.ceil(ends[1] / step)
         typed = as_number(self._column(Summary.MEAN, number_type(*codes, step), value), node)
-        return replace(typed, rounding=typed.step / 2 + value.rounding, nearest=True)
+        cut = operand.cut or value.rounding != operand.rounding
+        return replace(typed, rounding=typed.step / 2 + value.rounding, nearest=True, cut=cut)
 
     def quotient(self, node: exp.Div) -> Number | None:
         """SUM(x) / COUNT(x), which is a mean; None where it is none."""

@@ -166,14 +166,14 @@ class Rows:
         require_only(node, "this", "expressions")
         tested, values = self._tested(node.this), [self.value(each) for each in node.expressions]
         for each in values:
-            self._tell(tested, each)
+            self.tell(tested, each)
         return compare.member(tested, values)
 
     def _compared(self, op: Comparison, left: Typed, right: Typed) -> Scalar:
-        self._tell(left, right)
+        self.tell(left, right)
         return compare.compare(op, left, right)
 
-    def _tell(self, left: Typed, right: Typed) -> None:
+    def tell(self, left: Typed, right: Typed) -> None:
         """Says how far from it a test of a computed number may be decided, where that is much."""
         size = compare.uncertain(left, right)
         if size:

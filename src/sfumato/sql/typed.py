@@ -36,6 +36,8 @@ class Number:
     ``rounding``: by how much computing it on lattices may have moved it. ``ratio``: what it is
     the quotient of, where that is known; its own code is rounded. ``nearest``: what was read is the
     nearest point of a lattice that nobody declared (RULES 12), not the number that was in the data.
+    ``cut``: digits were dropped because 62 bits do not hold them, so that it may differ by much
+    more than a part of what it usually is.
     """
 
     expression: Scalar
@@ -43,11 +45,20 @@ class Number:
     rounding: Fraction = Fraction(0)
     ratio: "Ratio | None" = None
     nearest: bool = False
+    cut: bool = False
+
+    @property
+    def is_precise(self) -> bool:
+        """Whether rounding moves it by no more than a millionth of its range."""
+        found = span(self.expression) if self.rounding else None
+        if found is None:
+            return True
+        return not self.cut and self.rounding * NEGLIGIBLE <= (found[1] - found[0]) * self.step
 
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """An exact quotient; NULL where ``below`` is zero."""
+    """A quotient, exact where its parts are; NULL where ``below`` is zero."""
 
     above: Number
     below: Number
@@ -118,6 +129,8 @@ class Null:
 
 Typed: TypeAlias = Number | Day | Interval | Label | Truth | Words | Person | Null
 
+# A rounding of less than this part of a range is not told.
+NEGLIGIBLE = 10**6
 # A tree this large is a loop of sub-queries that each use the one below twice.
 _LARGEST_TREE = 20_000
 # What reads a tree recurses a few calls a level; this leaves the caller room.
@@ -184,7 +197,7 @@ def computed(column: Column, made_of: Typed) -> Typed:
     """The value of a computed column, rounded as what it is made of."""
     typed = read(column)
     if isinstance(typed, Number) and isinstance(made_of, Number):
-        return replace(typed, rounding=made_of.rounding, nearest=made_of.nearest)
+        return replace(typed, rounding=made_of.rounding, nearest=made_of.nearest, cut=made_of.cut)
     return typed
 
 

@@ -13,6 +13,7 @@ from sfumato.accounting.loss.discretise import discretise
 from sfumato.accounting.loss.edges import Pair
 from sfumato.accounting.loss.lattice import Lattice
 from sfumato.accounting.loss.pair import Gaussian, Ramp, Sampled
+from sfumato.accounting.loss.replaced import Replaced
 from sfumato.accounting.loss.solve import delta_at, epsilon_at, widths_at
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Lattice",
     "Pair",
     "Ramp",
+    "Replaced",
     "Sampled",
     "coarsen",
     "delta_at",

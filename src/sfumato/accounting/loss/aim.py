@@ -253,6 +253,8 @@ def outline(pair: Pair, outside: float) -> tuple[Floats, Floats]:
         reach = pair.reach(outside)
         scale = max(_FINEST * max(abs(reach.lower), abs(reach.upper)), _SHORTEST)
         edges = np.sinh(np.linspace(math.asinh(reach.lower / scale), math.asinh(reach.upper / scale), _OUTLINE)) * scale
+        # masses that mirror each other meet there
+        edges[int(np.argmin(np.abs(edges)))] = 0.0
         ratio = np.exp(edges)
         mass, share = pair.cells(Edges(ratio, np.expm1(edges), ratio[:-1] * np.expm1(np.diff(edges))))
         losses = np.concatenate([losses, edges])

@@ -7,7 +7,7 @@ from dataclasses import replace
 from sfumato.errors import unknown
 from sfumato.plan.aggregate import read_value
 from sfumato.plan.relation import Filter, PerUnit, PublicJoin, Ranked, Relation, Scan, Semi, Union, UnitJoin
-from sfumato.plan.scalar import Field, Scalar
+from sfumato.plan.scalar import Field, Scalar, leaves
 from sfumato.plan.scope import expressions, introduced, nodes, provided, read_of
 from sfumato.plan.status import Raw
 from sfumato.query.passes import Context
@@ -35,6 +35,13 @@ def prune(plan: Raw, context: Context) -> Raw:
         for source, readers in expressions(each):
             read |= read_of(source, readers)
     return replace(plan, relation=_cut(plan.relation, read))
+
+
+def columns_above(plan: Raw) -> frozenset[str]:
+    """The names of the columns that the question reads of the whole relation: of plans that differ in
+    nothing else of the relation and have the same ones, ``prune`` leaves the same relation."""
+    found = (leaf for each in _above(plan) for leaf in leaves(each))
+    return frozenset(leaf.column.name for leaf in found if isinstance(leaf, Field))
 
 
 def _above(plan: Raw) -> tuple[Scalar, ...]:

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dominating pair of a secret sample of fixed size, where one unit is replaced. Proof: replaced.proof.md."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.accounting.loss.atoms import Atoms
+from sfumato.accounting.loss.edges import MASS_ERROR, ULPS, Edges, Floats, Reach, Rounding
+from sfumato.accounting.loss.pair import Gaussian, Ramp, Sampled
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """What a sample of share ``rate`` of a symmetric pair loses where one unit is replaced by another.
+
+    Losses above 0 are those of ``Sampled``, losses below 0 mirror them, and the rest of the mass
+    loses nothing. No neighbours have these laws together: it is the worst of both directions.
+
+    Guarantees:
+        a replaced unit has the worst of both directions
+    """
+
+    pair: Atoms | Ramp | Gaussian
+    rate: float
+
+    @property
+    def one_way(self) -> Sampled:
+        """What two neighbours can lose in one direction."""
+        return Sampled(self.pair, self.rate)
+
+    @property
+    def symmetric(self) -> bool:
+        return True
+
+    @property
+    def continuous(self) -> bool:
+        return self.pair.continuous
+
+    @property
+    def unit(self) -> float | None:
+        return None
+
+    @property
+    def rounding(self) -> Rounding:
+        # a mirrored edge is a quotient of two rounded numbers
+        one_way = self.one_way.rounding
+        return Rounding(one_way.fixed, one_way.relative + 2 * ULPS)
+
+    @property
+    def worst(self) -> float:
+        return self.one_way.worst
+
+    def atoms(self) -> tuple[Floats, Floats]:
+        losses, masses = self.one_way.atoms()
+        up, still = losses > 0, masses[losses == 0].sum()
+        gains, weights = losses[up], masses[up]
+        mirrored = weights * np.exp(gains)
+        rest = still + (1 - self.rate) * _distance(self.pair)
+        return np.concatenate([-gains, [0.0], gains]), np.concatenate([mirrored, [rest], weights])
+
+    def reach(self, outside: float) -> Reach:
+        there = self.one_way.reach(outside)
+        return Reach(-there.upper, there.upper, 2 * there.outside)
+
+    def cells(self, edges: Edges) -> tuple[Floats, Floats]:
+        """Of cells on one side of ratio 1; one across it, which no lattice has, gets nothing."""
+        mass, share = np.zeros(len(edges.gap)), np.zeros(len(edges.gap))
+        above, below = _sides(edges)
+        if len(above.gap):
+            mass[-len(above.gap) :], share[-len(above.gap) :] = self.one_way.cells(above)
+        if len(below.gap):
+            there, part = self.one_way.cells(below)
+            mean = below.ratio[:-1] + part * below.gap
+            mass[: len(below.gap)] = (there * mean)[::-1]
+            share[: len(below.gap)] = ((1 - part) * below.ratio[:-1] / mean)[::-1]
+        return mass, share
+
+    def doubt(self, edges: Edges) -> Floats:
+        """A mirrored mass is a product with a mean ratio, which is as sure as a loss."""
+        doubt = np.full(len(edges.gap), MASS_ERROR)
+        above, below = _sides(edges)
+        if len(above.gap):
+            doubt[-len(above.gap) :] = self.one_way.doubt(above)
+        if len(below.gap):
+            rounding = self.rounding
+            mean = rounding.fixed + rounding.relative * np.abs(below.losses()[1:])
+            doubt[: len(below.gap)] = (self.one_way.doubt(below) + 2 * mean + 2 * ULPS)[::-1]
+        return doubt
+
+
+def _sides(edges: Edges) -> tuple[Edges, Edges]:
+    """The edges from ratio 1 on, and those up to it, mirrored: x becomes 1 / x."""
+    first = int(np.searchsorted(edges.gain, 0.0))
+    last = int(np.searchsorted(edges.gain, 0.0, side="right"))
+    above = Edges(edges.ratio[first:], edges.gain[first:], edges.gap[first:])
+    ratio, gain = edges.ratio[:last][::-1], edges.gain[:last][::-1]
+    gap = edges.gap[: max(last - 1, 0)][::-1]
+    return above, Edges(1 / ratio, -gain / ratio, gap / ratio[1:] / ratio[:-1])
+
+
+def _distance(pair: Atoms | Ramp | Gaussian) -> float:
+    """Total variation: the mass of P less that of Q where the loss is above 0."""
+    if isinstance(pair, Gaussian):
+        return math.erf(pair.mu / math.sqrt(8))
+    losses, masses = pair.atoms()
+    apart = float((masses * np.expm1(np.maximum(losses, 0.0))).sum())
+    if isinstance(pair, Ramp):
+        # the integral of c (e^(l/2) - e^(-l/2)) from 0 to epsilon
+        apart += 8 * pair.density * math.sinh(pair.epsilon / 4) ** 2
+    return apart
