@@ -16,10 +16,14 @@ from sfumato.plan.value import GroupKey
 from sfumato.privacy.event import Json
 from sfumato.query.marginals import MarginalsTask
 from sfumato.query.plot import Bar, Figure, bar_chart
+from sfumato.query.render import number, text_table
 from sfumato.query.task import Stored
 
 if TYPE_CHECKING:
     import pyarrow
+
+# So many cells are printed, and so many bars are drawn.
+_SHOWN, _BARS = 20, 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,14 +60,21 @@ class MarginalTable:
         ends = {"n": flat, "n_low": flat - reach, "n_high": flat + reach}
         return pyarrow.table({**columns, **{name: pyarrow.array(each) for name, each in ends.items()}})
 
+    def __repr__(self) -> str:
+        head = self.to_arrow().slice(0, _SHOWN).to_pylist()
+        body = [[*(_text(row[name]) for name in self.clique), number(row["n"])] for row in head]
+        more = f"\n... {self.counts.size - _SHOWN:,} more cells" if self.counts.size > _SHOWN else ""
+        table = text_table([*self.clique, "n"], body)
+        return f"{table}{more}\nn: +-{number(self.error())} in 95% of answers, in each cell"
+
     def plot(self) -> Figure:
         """A bar for each cell with its 95% interval.
 
         Raises:
             WrongUse: more than 200 cells.
         """
-        if self.counts.size > 200:
-            raise WrongUse(f"{self.counts.size:,} bars.", allowed="at most 200 cells", remedy="Take to_arrow().")
+        if self.counts.size > _BARS:
+            raise WrongUse(f"{self.counts.size:,} bars.", allowed=f"at most {_BARS} cells", remedy="Take to_arrow().")
         *names, counts, lows, highs = (column.to_pylist() for column in self.to_arrow().columns)
         series = names.pop() if len(names) > 1 else ["n"] * len(counts)
         bars = [
@@ -125,15 +136,28 @@ class Marginals:
         whole = pyarrow.concat_tables(parts, promote_options="default")
         return whole.select(["marginal", *(key.value.name for key in self.task.plan.cube.axes), "n", "n_low", "n_high"])
 
+    def to_arrow_bytes(self) -> bytes:
+        """The Arrow table as an IPC stream."""
+        import pyarrow
+
+        table, sink = self.to_arrow(), pyarrow.BufferOutputStream()
+        with pyarrow.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        return bytes(sink.getvalue().to_pybytes())
+
+    def to_json(self) -> dict[str, Json]:
+        """What is stored beside the numbers, and of each marginal its axes, counts and error."""
+        tables: list[Json] = [
+            {"by": list[Json](each.clique), "counts": each.counts.tolist(), "half_width": each.error()} for each in self
+        ]
+        return {**self.facts, "marginals": tables}
+
     def plot(self) -> Figure:
         """The first marginal."""
         return next(iter(self)).plot()
 
     def __repr__(self) -> str:
-        lines = [
-            f"{', '.join(each.clique) or 'total'}: {each.counts.size:,} cells, +-{each.error():,.6g}" for each in self
-        ]
-        return "\n".join([f"Marginals of {self.task.table!r}, 95% half-width of each cell:", *lines])
+        return "\n\n".join(map(repr, self))
 
 
 def _labels(key: GroupKey) -> list[Any]:
