@@ -228,7 +228,7 @@ def zcdp_within(epsilon: Fraction, delta: Fraction) -> Fraction:
         the zcdp within an approximate guarantee converts to at most its epsilon
 
     >>> round(float(zcdp_within(Fraction(1), Fraction(1, 10**6))), 5)
-    0.02094
+    0.02436
     """
     loss, cost = float(min(epsilon, _LARGE)), _float_cost(delta)
     order = order_of_least(lambda gap: (cost(gap) - loss) / (1 + gap))

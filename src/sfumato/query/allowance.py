@@ -62,7 +62,7 @@ def allowance(*, epsilon: Number | None = None, rho: Number | None = None, delta
         InvalidNumber: a cost outside [1e-12, 10^6], or an epsilon and delta that no rho lies within.
 
     >>> float(allowance(epsilon=1, delta="1e-6").amount)
-    0.020936...
+    0.02435596573
     """
     asked = price(epsilon=epsilon, rho=rho, delta=delta)
     if asked.rho is not None:

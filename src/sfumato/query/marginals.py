@@ -149,7 +149,8 @@ def marginal_cube(dataset: Dataset, table: str, cliques: Sequence[Sequence[str]]
 
 def _require_cliques(cliques: object) -> None:
     if not isinstance(cliques, list | tuple) or not 1 <= len(cliques) <= MAX_CLIQUES:
-        raise WrongUse(f"cliques={shown(cliques)}.", allowed=f'from 1 to {MAX_CLIQUES:,}: [("age", "sex"), ("age",)]')
+        given = f"{len(cliques):,} cliques" if isinstance(cliques, list | tuple) else f"cliques={shown(cliques)}"
+        raise WrongUse(f"{given}.", allowed=f'from 1 to {MAX_CLIQUES:,}: [("age", "sex"), ("age",)]')
     for each in cliques:
         if not isinstance(each, list | tuple) or not all(isinstance(name, str) for name in each):
             raise WrongUse(f"The clique {shown(each)}.", allowed='names of axes: ("age", "sex")')
