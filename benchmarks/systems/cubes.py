@@ -32,6 +32,7 @@ PACKAGES = ("sfumato", "duckdb")
 SMALL = {f"c{place}": 2 + 7 * place for place in range(15)}
 LARGE = {"first": 999, "second": 999}
 PAIRS = tuple(combinations(SMALL, 2))
+_OPEN = ExitStack()
 
 
 def people(rows: int) -> Path:
@@ -70,7 +71,7 @@ def _whole(sizes: dict[str, int], cliques: Sequence[Sequence[str]], scale: float
 @cache
 def _kept(n: int, *names: str) -> Marginals:
     """A table that stays open as long as the process does."""
-    return ExitStack().enter_context(_opened(n, {name: (SMALL | LARGE)[name] for name in names}))
+    return _OPEN.enter_context(_opened(n, {name: (SMALL | LARGE)[name] for name in names}))
 
 
 def _later(names: Sequence[str], cliques: Sequence[Sequence[str]], scale: float, n: int) -> Call:

@@ -12,9 +12,12 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato import mechanisms
+from sfumato import accounting, mechanisms, noise
+from sfumato.exact import rational
 from sfumato.metadata.column import Integer
 from sfumato.privacy.distance import Distance, Norm
+from sfumato.privacy.event.design import PoissonSample
+from sfumato.privacy.guarantee import PureDP, ZeroConcentratedDP
 from tests.attacks.canaries import CANARY, Bird, attempt
 
 Call = tuple[Callable[..., object], dict[str, object]]
@@ -24,6 +27,18 @@ ROWS = {"who": [f"{CANARY} {place}" for place in range(3)]}
 BIRDS = [pd.DataFrame(ROWS), pa.table(ROWS), pl.DataFrame(ROWS), Bird(), [CANARY] * 3, {CANARY: CANARY}]
 ROW = Distance(Norm.L1, Fraction(1))
 CELL = Distance(Norm.LINF, Fraction(1))
+# What a law is asked.
+LAW = {
+    "sample": {"shape": 3},
+    "pmf": {"x": 1},
+    "cdf": {"x": 1},
+    "above": {"x": 1},
+    "tail": {"half_width": 1},
+    "quantile": {"probability": "0.9"},
+    "half_width": {"confidence": "0.9"},
+}
+LENGTH = Distance(Norm.L2, Fraction(1))
+THRESHOLD = {"keys": 1, "epsilon": 1, "delta": "1e-6", "relation": sf.AddRemove}
 WHOLE = {"distance": ROW, "epsilon": 1, "lower": 0, "upper": 8}
 
 
@@ -48,7 +63,23 @@ def makers() -> dict[str, Call]:
         "randomized_response": (mechanisms.randomized_response, {"epsilon": 1, "categories": 3}),
         "laplace": (mechanisms.laplace, {"distance": ROW, "epsilon": 1}),
         "geometric": (mechanisms.geometric, {"distance": ROW, "epsilon": 1}),
-    }
+        "staircase": (mechanisms.staircase, {"distance": CELL, "epsilon": 1}),
+        "gaussian": (mechanisms.gaussian, {"distance": LENGTH, "rho": 1}),
+        "calibrated_gaussian": (mechanisms.calibrated_gaussian, {"distance": LENGTH, "epsilon": 1, "delta": "1e-6"}),
+        "exponential": (mechanisms.exponential, {"distance": CELL, "epsilon": 1}),
+        "permute_and_flip": (mechanisms.permute_and_flip, {"distance": CELL, "epsilon": 1}),
+        "joint_top_k": (mechanisms.joint_top_k, {"distance": CELL, "k": 2, "epsilon": 1}),
+        "peeled_top_k": (mechanisms.peeled_top_k, {"distance": CELL, "k": 2, "epsilon": 1}),
+        "sparse_vector": (
+            mechanisms.sparse_vector, {"distance": CELL, "epsilon": 1, "threshold": 3, "positives": 2}
+        ),
+        "threshold_laplace": (mechanisms.threshold_laplace, THRESHOLD),
+        "threshold_geometric": (mechanisms.threshold_geometric, THRESHOLD),
+        "threshold_gaussian": (
+            mechanisms.threshold_gaussian, {"keys": 1, "rho": 1, "delta": "1e-6", "relation": sf.AddRemove}
+        ),
+        "sample_units": (mechanisms.sample_units, {"design": PoissonSample("0.5"), "units": [1, 2, 3]}),
+    }  # fmt: skip
 
 
 def handed(name: str, call: Callable[..., object], right: Mapping[str, object]) -> list[str]:
@@ -72,7 +103,7 @@ def test_rows_in_the_place_of_a_parameter_are_not_quoted(name):
 
 def released() -> dict[str, object]:
     """Mechanisms that take rows."""
-    skipped = ("add_saturating", "on_lattice", "randomized_response")
+    skipped = ("add_saturating", "on_lattice", "randomized_response", "sample_units")
     return {name: call(**right) for name, (call, right) in makers().items() if name not in skipped}
 
 
@@ -81,6 +112,91 @@ def test_rows_that_cannot_be_released_are_not_quoted(name):
     release = released()[name].release
     (first, *_) = inspect.signature(release).parameters
     assert handed(name, release, {first: [1, 2, 3]}) == []
+
+
+def test_rows_that_a_sparse_vector_is_asked_are_not_quoted():
+    open_session = mechanisms.sparse_vector(CELL, 1, 3, 10**6).open
+    assert handed("ask", lambda answer: open_session().ask(answer), {"answer": 1}) == []
+
+
+@pytest.mark.parametrize("name", makers())
+def test_rows_that_a_mechanism_is_asked_about_are_not_quoted(name):
+    call, right = makers()[name]
+    made = call(**right)
+    right = {"confidence": "0.9", "candidates": 4, "queries": 4, "distance": ROW, "units": 4, "low": 0, "high": 1}
+    for asked in ("error", "event", "shown", "smallest_shown", "draw"):
+        method = getattr(made, asked, None)
+        if callable(method):
+            taken = [each for each in inspect.signature(method).parameters if each in right]
+            assert handed(f"{name}.{asked}", method, {each: right[each] for each in taken}) == []
+
+
+def laws() -> dict[str, Call]:
+    """Each public function of ``noise``, with arguments that are right."""
+    return {
+        "Bernoulli": (noise.Bernoulli, {"probability": "0.5"}),
+        "BernoulliExp": (noise.BernoulliExp, {"gamma": 1}),
+        "BernoulliLogistic": (noise.BernoulliLogistic, {"gamma": 1, "odds": 1}),
+        "Binomial": (noise.Binomial, {"trials": 4, "probability": "0.5"}),
+        "DiscreteGaussian": (noise.DiscreteGaussian, {"sigma": 2}),
+        "DiscreteLaplace": (noise.DiscreteLaplace, {"scale": 2}),
+        "DiscreteStaircase": (noise.DiscreteStaircase, {"epsilon": 1, "sensitivity": 4, "step": 2}),
+        "Geometric": (noise.Geometric, {"scale": 2}),
+        "Skellam": (noise.Skellam, {"rate": 2}),
+        "Truncated": (noise.Truncated, {"whole": noise.DiscreteLaplace(2), "lower": -4, "upper": 4}),
+        "below_many": (noise.below_many, {"bound": 4, "shape": 3}),
+        "permutation": (noise.permutation, {"n": 4}),
+        "subset": (noise.subset, {"n": 4, "k": 2}),
+        "random_bits": (noise.random_bits, {"count": 4, "bias": lambda level: (1, 2)}),
+    }
+
+
+def test_every_function_of_noise_is_handed_rows():
+    assert {*laws()} == {*noise.__all__} - {"SYSTEM", "Entropy", "Integers", "Law", "Noise", "Shape"}
+
+
+@pytest.mark.parametrize("name", laws())
+def test_rows_in_the_place_of_a_number_of_a_law_are_not_quoted(name):
+    call, right = laws()[name]
+    found = handed(name, call, right)
+    law = call(**right)
+    for asked, arguments in LAW.items():
+        method = getattr(law, asked, None)
+        found += handed(f"{name}.{asked}", method, arguments) if callable(method) else []
+    assert found == []
+
+
+def accountants() -> dict[str, Call]:
+    """Each public function of ``accounting``, with arguments that are right."""
+    law, event = noise.DiscreteGaussian(2), mechanisms.laplace(ROW, 1).event(ROW)
+    return {
+        "account": (accounting.account, {"event": event}),
+        "charge_for": (accounting.charge_for, {"profile": accounting.account(event)}),
+        "approx_from_zcdp": (
+            accounting.approx_from_zcdp, {"guarantee": ZeroConcentratedDP(Fraction(1)), "delta": Fraction(1, 10)}
+        ),
+        "zcdp_from_pure": (accounting.zcdp_from_pure, {"guarantee": PureDP(Fraction(1))}),
+        "gaussian_delta": (accounting.gaussian_delta, {"noise": law, "sensitivity": 1, "epsilon": 1}),
+        "gaussian_for": (accounting.gaussian_for, {"epsilon": 1, "delta": "1e-6", "sensitivity_squared": Fraction(1)}),
+        "split": (accounting.split, {"total": Fraction(1), "weights": [Fraction(1)], "norm": Norm.L1}),
+        "Charge": (accounting.Charge, {"epsilon": 1, "rho": 1, "delta": 0}),
+        "Gates": (accounting.Gates, {"epsilon": 1, "rho": 1, "delta_events": 0, "order": Fraction(2)}),
+        "Profile": (accounting.Profile, {"epsilon": Fraction(1), "rho": Fraction(1), "delta": Fraction(0)}),
+    }  # fmt: skip
+
+
+def test_every_function_of_accounting_is_handed_rows():
+    assert {*accountants()} == {*accounting.__all__}
+
+
+@pytest.mark.parametrize("name", accountants())
+def test_rows_in_the_place_of_an_event_or_a_number_are_not_quoted(name):
+    assert [each for each in handed(name, *accountants()[name]) if "AttributeError" not in each] == []
+
+
+def test_a_law_that_quotes_its_argument_is_seen(monkeypatch):
+    monkeypatch.setattr(rational, "_not_a_number", lambda name, given: ValueError(f"{name}: {BIRDS[0]}"))
+    assert handed("DiscreteLaplace", *laws()["DiscreteLaplace"])
 
 
 def test_arguments_of_answers_and_previews_are_not_quoted(tmp_path):

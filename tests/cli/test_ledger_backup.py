@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``sfumato ledger backup|restore|accept-server``."""
 
+import re
+
+import psycopg
 import pytest
 
 from sfumato.ledger import Ledger
@@ -84,3 +87,49 @@ def test_a_new_key_is_followed_by_whoever_has_pinned_the_old_one(asked: Shell) -
     assert asked.run("ledger", "follow-key", "handover", *known).code == 3
     assert asked.run("ledger", "follow-key", "none", *known).code == 2
     assert asked.run("ledger", "follow-key", "handover", "--known", "new.json").code == 2
+
+
+def test_a_restore_compares_with_the_declared_heads_and_replaces_them(asked: Shell) -> None:
+    assert asked.run("ledger", "backup", "copy").code == 0
+    (asked.folder / "heads").mkdir()
+    asked.configure("[budget]", f'ledger_heads = ["file://{asked.folder}/heads/shop"]\n[budget]')
+    assert asked.run("query", COUNT, "--epsilon", "2").code == 0
+    for each in asked.folder.glob("ledger.db*"):
+        each.unlink()
+    refused = asked.run("ledger", "restore", "copy")
+    assert (refused.code, "ends before entry" in refused.err) == (3, True)
+    assert asked.run("ledger", "restore", "copy", "--accept-loss").code == 0
+    # not refused for being behind its heads any more, but frozen
+    assert asked.run("query", COUNT, "--epsilon", "3").err.startswith("AccountFrozen")
+    assert asked.run("ledger", "thaw").code == 0
+    assert asked.run("query", COUNT, "--epsilon", "3").code == 0
+
+
+def test_a_server_that_was_set_back_is_accepted_against_the_declared_heads(asked: Shell, database: str) -> None:
+    asked.configure('ledger = "ledger.db"', f'ledger = "{database}"')
+    (asked.folder / "heads").mkdir()
+    asked.configure("[budget]", f'ledger_key = "k"\nledger_heads = ["file://{asked.folder}/heads/shop"]\n[budget]')
+    assert asked.run("query", COUNT, "--epsilon", "2").code == 0
+    ahead = (asked.folder / "heads" / "shop").read_text()
+    with psycopg.connect(database, autocommit=True) as server:
+        server.execute("DROP SCHEMA sfumato CASCADE")
+    (asked.folder / "heads" / "shop").unlink()
+    assert asked.run("query", COUNT, "--epsilon", "1").code == 0
+    (asked.folder / "heads" / "shop").write_text(ahead)
+    refused = asked.run("query", COUNT, "--epsilon", "3")
+    assert (refused.code, "sfumato ledger accept-server --accept-loss" in refused.err) == (3, True)
+    assert asked.run("ledger", "accept-server").code == 3
+    assert asked.run("ledger", "accept-server", "--accept-loss").code == 0
+    assert asked.run("query", COUNT, "--epsilon", "3").err.startswith("AccountFrozen")
+    assert asked.run("ledger", "thaw").code == 0
+    assert asked.run("query", COUNT, "--epsilon", "3").code == 0
+
+
+def test_who_opens_a_backup_is_told_the_command_that_restores_it(asked: Shell) -> None:
+    assert asked.run("ledger", "backup", "copy").code == 0
+    asked.configure('ledger = "ledger.db"', 'ledger = "copy"')
+    ran = asked.run("query", COUNT, "--epsilon", "3")
+    (command,) = re.findall(r"sfumato (ledger restore \S+) --head FILE", ran.err)
+    asked.configure('ledger = "copy"', 'ledger = "other.db"')
+    assert asked.run(*command.split(), "--head", "copy.head").code == 0
+    assert asked.run("query", COUNT, "--epsilon", "3").code == 0

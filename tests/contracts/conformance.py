@@ -225,21 +225,22 @@ class EngineContract:
                 assert engine.run(bounded, key) == oracle.run(bounded, key)
 
     def marginals(self, tables: Mapping[str, sf.Table], cube: BoundedCube, cliques: cubes.Cliques) -> bool:
-        """Whether the engine has the marginals of the reference, asked together and again one by one."""
+        """Whether the engine has the marginals of the reference; the last is asked again, by itself."""
         with reference(tables).cube(cube) as opened:
             expected = opened.marginals(cliques)
         with closing(self.open_engine(tables)) as engine, engine.cube(cube) as opened:
-            one_by_one = [opened.marginals([each])[0] for each in cliques]
-            return cubes.same(opened.marginals(cliques), expected) and cubes.same(one_by_one, expected)
+            found, again = opened.marginals(cliques), opened.marginals(cliques[-1:])
+        return cubes.same(found, expected) and cubes.same(again, expected[-1:])
 
     def test_the_engine_gives_the_marginals_of_the_reference_at_the_edges(self) -> None:
         axes = [world.read(PEOPLE, f"people.{name}") for name in "nxdcb"]
-        every = [(), *([each.name] for each in axes), [each.name for each in axes], ["people.b", "people.n"]]
-        for most, fine in ((3, cubes.FINE), (2**40, cubes.FINE), (1, 3), (2**31, 1)):
-            assert self.marginals(declared(world.edges()), cubes.bounded(PEOPLE, *axes, most=most, fine=fine), every)
-        assert self.marginals(declared(world.content()), cubes.bounded(PEOPLE, *axes), every), "no rows at all"
+        every = [(), *([each.name] for each in axes), [each.name for each in axes]]
+        assert self.marginals(declared(world.edges()), cubes.bounded(PEOPLE, *axes, most=3), every)
+        some = every[-1:], every[:1]
+        assert self.marginals(declared(world.edges()), cubes.bounded(PEOPLE, *axes, most=2**62, fine=3), some[0])
+        assert self.marginals(declared(world.content()), cubes.bounded(PEOPLE, *axes), some[1]), "no rows at all"
         numbers = Value("t", Integer(-300, 70_000), world.read(PEOPLE, "people.n").expression)
-        assert self.marginals(declared(world.edges()), cubes.bounded(PEOPLE, numbers), [["t"]]), "two bytes and four"
+        assert self.marginals(declared(world.edges()), cubes.bounded(PEOPLE, numbers), [["t"]]), "four bytes"
 
     @settings(deadline=None, max_examples=15, suppress_health_check=list(HealthCheck))
     @given(st.data(), world.data())

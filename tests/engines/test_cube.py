@@ -74,7 +74,7 @@ def test_cells_without_a_row_are_zeros():
     assert dense([np.array([4])], ()).tolist() == 4
 
 
-@settings(deadline=None, max_examples=10, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=6, suppress_health_check=list(HealthCheck))
 @given(cubes.cubes(), world.data())
 def test_no_row_can_make_a_cube_fail(cube, rows):
     with closing(DuckDB(declared(rows))) as engine, engine.cube(cube) as opened:

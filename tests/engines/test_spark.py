@@ -69,6 +69,17 @@ class TestSpark(EngineContract):
         self.prepared = interpreted
         EngineContract.test_the_engine_gives_the_integers_of_the_reference.hypothesis.inner_test(self, data, rows, key)
 
+    @settings(
+        deadline=None,
+        max_examples=8,
+        suppress_health_check=list(HealthCheck),
+        phases=(Phase.explicit, Phase.reuse, Phase.generate),
+    )
+    @given(st.data(), world.data())
+    def test_the_engine_gives_the_marginals_of_the_reference(self, data, rows):
+        self.prepared = interpreted
+        EngineContract.test_the_engine_gives_the_marginals_of_the_reference.hypothesis.inner_test(self, data, rows)
+
 
 # --- the statements of analysts ----------------------------------------------------------------
 

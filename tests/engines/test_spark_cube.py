@@ -22,7 +22,7 @@ def engine(spark):
 
 def views(engine):
     folder = engine._session.conf.get("spark.sql.globalTempDatabase")
-    return {each.name for each in engine._session.catalog.listTables(folder)}
+    return {each.viewName for each in engine._session.sql(f"SHOW VIEWS IN {folder}").collect()}
 
 
 def kept(engine):

@@ -11,6 +11,8 @@ from sfumato.cli.options import config, require_outputs
 from sfumato.errors import WrongUse, shown
 from sfumato.ledger.backup import backup, restore
 from sfumato.ledger.failover import accept_server
+from sfumato.ledger.head_sinks import Sink, sink_at
+from sfumato.ledger.head_watch import kept, replace_heads
 from sfumato.ledger.pins import Known
 from sfumato.ledger.rotation import Handover, rotate
 from sfumato.ledger.seal import Signer
@@ -45,8 +47,12 @@ def _backup(file: str, config: str, key: str | None) -> None:
 @accept_loss
 def _restore(backup: str, config: str, heads: Sequence[str], accept_loss: bool) -> None:
     """Make the declared ledger, which must not be there, of a backup; compare it with heads kept elsewhere."""
-    place = read_declarations(config).ledger
-    lacking = restore(backup, place, [read_head(path) for path in heads], accept_loss=accept_loss)
+    declared = read_declarations(config)
+    sinks = [sink_at(each) for each in declared.ledger_heads]
+    known = [*map(read_head, heads), *kept(sinks)]
+    lacking = restore(backup, declared.ledger, known, accept_loss=accept_loss)
+    if lacking:
+        _publish(config, sinks)
     _tell(lacking, "restored and verified; it holds all that the heads know")
 
 
@@ -56,8 +62,12 @@ def _restore(backup: str, config: str, heads: Sequence[str], accept_loss: bool) 
 @accept_loss
 def _accept(config: str, heads: Sequence[str], accept_loss: bool) -> None:
     """Let the ledger charge on the server where it lies now: after a fail-over, a restore, an upgrade."""
-    place = str(read_declarations(config).ledger)
-    lacking = accept_server(place, [read_head(path) for path in heads], accept_loss=accept_loss)
+    declared = read_declarations(config)
+    sinks = [sink_at(each) for each in declared.ledger_heads]
+    known = [*map(read_head, heads), *kept(sinks)]
+    lacking = accept_server(str(declared.ledger), known, accept_loss=accept_loss)
+    if lacking:
+        _publish(config, sinks)
     _tell(lacking, "accepted; it holds all that the heads know")
 
 
@@ -96,6 +106,14 @@ def read_handover(path: str) -> Handover:
         return Handover.from_text(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError):
         raise WrongUse(f"{shown(path)} cannot be read.", allowed="what 'rotate-key' wrote") from None
+
+
+def _publish(config: str, sinks: Sequence[Sink]) -> None:
+    """Puts the head of a ledger whose loss was accepted where the one before it lies."""
+    if sinks:
+        with opened(config) as (ledger, declared):
+            signer = Signer(default_key(declared))
+            replace_heads(sinks, ledger.store.read(lambda rows: signer.sign(ledger.store.identity, rows)))
 
 
 def _tell(lacking: Sequence[str], sound: str) -> None:

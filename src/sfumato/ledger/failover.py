@@ -39,7 +39,7 @@ def accept_server(place: str, heads: Sequence[Head], *, accept_loss: bool = Fals
     store = cast(_OnServer, open_store(place, create=False, accept_loss=True))
     ledger = Ledger(store)
     try:
-        if not store.shortfall:
+        if not store.shortfall and not heads:
             return []
         lacking = store.read(lambda rows: lacks(rows, heads))
         if lacking and not accept_loss:

@@ -8,6 +8,7 @@ publication is not known elsewhere, so a rollback within it stays unseen.
 import logging
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 
 from sfumato.errors import LedgerError, LedgerIncomplete, SfumatoError, WrongUse, shown
 from sfumato.ledger.head_sinks import Silent, Sink
@@ -130,6 +131,11 @@ class HeadWatch:
         if head.chains:
             sink.put(head)
 
+    def _way_out(self) -> str:
+        """The command by which the owner accepts a loss."""
+        files, server = "recover --accept-loss --reason TEXT", "accept-server --accept-loss"
+        return f"sfumato ledger {files if self._store.exclusive else server}"
+
     def _require_newest(self, sink: Sink, head: Head | None) -> None:
         found = [] if head is None else self._store.read(lambda rows: list(head.differences(rows)))
         if found:
@@ -138,9 +144,18 @@ class HeadWatch:
             )
             raise LedgerIncomplete(
                 self._behind,
-                remedy="Restore the newest copy. If it is lost: sfumato ledger recover --accept-loss, which freezes "
-                "the datasets until the owner has decided.",
+                remedy=f"Restore the newest copy. If it is lost: {self._way_out()}, which freezes the datasets until the "
+                "owner has decided.",
             )
+
+
+def kept(sinks: Sequence[Sink]) -> list[Head]:
+    """The heads that sinks keep, of those that reply."""
+    found: list[Head | None] = []
+    for sink in sinks:
+        with suppress(Silent):
+            found.append(sink.newest())
+    return [head for head in found if head is not None]
 
 
 def replace_heads(sinks: Sequence[Sink], head: Head) -> None:

@@ -92,6 +92,10 @@ class ThresholdMechanism:
         Raises:
             InvalidDeclaration: counts that are not integers.
         """
+        if not isinstance(counts, Mapping):
+            raise InvalidDeclaration(
+                f"Counts of type {type(counts).__name__}.", allowed="a mapping of keys to integers"
+            )
         for kind in set(map(type, counts.values())):
             if issubclass(kind, bool | np.bool_) or not issubclass(kind, int | np.integer):
                 raise InvalidDeclaration(f"A count of type {kind.__name__}.", allowed="an integer")

@@ -7,7 +7,7 @@ Proof: ratio.proof.md.
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from sfumato.errors import InvalidNumber
+from sfumato.errors import InvalidNumber, shown
 from sfumato.exact.bracket import Bracket
 from sfumato.exact.rational import Number, positive
 from sfumato.exact.rounding import float_down, float_up
@@ -42,7 +42,8 @@ class Binomial:
         bias = positive("probability", probability)
         if isinstance(trials, bool) or not isinstance(trials, int) or trials < 1 or bias >= 1:
             raise InvalidNumber(
-                f"A binomial of {trials} trials of probability {bias}.", allowed="trials >= 1, 0 < probability < 1"
+                f"A binomial of {shown(trials)} trials of probability {bias}.",
+                allowed="trials >= 1, 0 < probability < 1",
             )
         variance = BinomialRatio(trials, bias).variance
         if variance > LARGEST_VARIANCE:

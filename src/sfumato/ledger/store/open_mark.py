@@ -27,6 +27,7 @@ from sfumato.errors import LedgerIncomplete
 WAY_OUT = "sfumato ledger recover --accept-loss, which freezes the datasets until the owner has decided."
 # The state of a file that ``backup`` wrote: only ``restore`` makes a ledger of it.
 BACKUP = "backup"
+_IS_BACKUP = "it is a backup, and 'sfumato ledger restore' makes a ledger of it"
 _TITLE = "sfumato-open-mark 1"
 _DIGITS = 20
 
@@ -111,7 +112,7 @@ def shortfall(found: Found, mark: OpenMark | None) -> str:
         a crash at any step of opening and closing is accepted
     """
     if found.state == BACKUP:
-        return "it is a backup, and 'sfumato ledger restore' makes a ledger of it"
+        return _IS_BACKUP
     is_open = found.state.startswith("open ")
     if mark is None:
         return "it was open, and its mark (.open) is missing" if is_open else ""
@@ -146,6 +147,12 @@ def forgotten(why: str) -> list[str]:
 
 def incomplete(ledger: str, why: str) -> LedgerIncomplete:
     """A ledger that may have forgotten what was spent."""
+    if why == _IS_BACKUP:
+        return LedgerIncomplete(
+            f"The ledger {ledger!r} may have forgotten what was spent: {why}.",
+            remedy=f"Name the place of the ledger in sfumato.toml, and: sfumato ledger restore {ledger} --head FILE, with "
+            "the newest head that was kept elsewhere.",
+        )
     return LedgerIncomplete(
         f"The ledger {ledger!r} may have forgotten what was spent: {why}.",
         remedy="Put the newest files back together: the ledger, and beside it those ending in '-wal', "

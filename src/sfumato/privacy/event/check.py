@@ -3,7 +3,7 @@
 
 from fractions import Fraction
 
-from sfumato.errors import InvalidDeclaration, InvalidNumber
+from sfumato.errors import InvalidDeclaration, InvalidNumber, shown
 from sfumato.exact.rational import Number, to_fraction
 from sfumato.noise import Noise
 from sfumato.privacy.distance import Distance, Norm
@@ -25,7 +25,7 @@ def exact_positive(name: str, value: Number) -> Fraction:
 def check_count(name: str, value: int) -> None:
     """Refuses what is not a whole number from 1 on."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InvalidNumber(f"{name} = {value!r}.", allowed="an integer >= 1")
+        raise InvalidNumber(f"{name} = {shown(value)}.", allowed="an integer >= 1")
 
 
 def check_noise(noise: object) -> None:

@@ -11,7 +11,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import TypeAlias
 
-from sfumato.errors import InvalidDeclaration, InvalidNumber
+from sfumato.errors import InvalidDeclaration, InvalidNumber, shown
 from sfumato.noise import DiscreteGaussian, Noise
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event.check import check_count, check_noise, check_scores, exact, exact_positive
@@ -203,7 +203,7 @@ class Thresholded:
     def __post_init__(self) -> None:
         check_count("keys", self.keys)
         if type(self.threshold) is not int:
-            raise InvalidNumber(f"A threshold of {self.threshold!r}.", allowed="an integer")
+            raise InvalidNumber(f"A threshold of {shown(self.threshold)}.", allowed="an integer")
         if not isinstance(self.additive, AdditiveNoise):
             raise InvalidDeclaration(f"A threshold on {type(self.additive).__name__}.", allowed="AdditiveNoise")
 
@@ -239,7 +239,7 @@ class Shuffled:
         local = isinstance(self.event, RandomizedResponse | PureEvent)
         if not local or getattr(self.event, "relation", Relation.REPLACE_ONE) is not Relation.REPLACE_ONE:
             raise InvalidDeclaration(
-                f"Shuffled reports made by {self.event!r}.",
+                f"Shuffled reports made by {shown(self.event)}.",
                 allowed="RandomizedResponse, or PureEvent(epsilon, Relation.REPLACE_ONE)",
             )
 
@@ -289,7 +289,9 @@ class Stream:
         object.__setattr__(self, "column", exact_positive("column", self.column))
         law = self.noise.noise if isinstance(self.noise, AdditiveNoise) else getattr(self.noise, "law", None)
         if not (isinstance(law, DiscreteGaussian) or law is ContinuousLaw.GAUSSIAN):
-            raise InvalidDeclaration(f"A stream with {self.noise!r}.", allowed="Gaussian noise with an L2 distance")
+            raise InvalidDeclaration(
+                f"A stream with {shown(self.noise)}.", allowed="Gaussian noise with an L2 distance"
+            )
         if self.participations > 1 + (self.steps - 1) // self.separation:
             raise InvalidDeclaration(
                 f"{self.participations} participations, {self.separation} steps apart, in {self.steps} steps.",
