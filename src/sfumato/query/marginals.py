@@ -153,7 +153,7 @@ def _require_cliques(cliques: object) -> None:
         raise WrongUse(f"{given}.", allowed=f'from 1 to {MAX_CLIQUES:,}: [("age", "sex"), ("age",)]')
     for each in cliques:
         if not isinstance(each, list | tuple) or not all(isinstance(name, str) for name in each):
-            raise WrongUse(f"The clique {shown(each)}.", allowed='names of axes: ("age", "sex")')
+            raise WrongUse(f"A clique that is a {type(each).__name__}.", allowed='names of axes: ("age", "sex")')
 
 
 def _bounding(plan: BoundedCube) -> list[str]:

@@ -3,8 +3,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from inspect import getattr_static
 from typing import Protocol
 
+from sfumato.errors import WrongUse
 from sfumato.ledger.request import Keys
 from sfumato.metadata.dataset import Dataset
 from sfumato.privacy.event import Event
@@ -57,6 +59,19 @@ class Task(Protocol):
     def run(self, curator: Curator) -> bytes:
         """The answer, from what the curator releases. Its time follows declarations and released values (RULES 24)."""
         ...
+
+
+_PROMISED = ("cells", "event", "form", "kind", "ready", "run", "size")
+
+
+def require_task(task: object) -> None:
+    """Refuses what does not have the members of a task (WrongUse)."""
+    missing = [name for name in _PROMISED if getattr_static(task, name, _PROMISED) is _PROMISED]
+    if missing:
+        raise WrongUse(
+            f"A {type(task).__name__} is no task: it has no {', '.join(missing)}.",
+            allowed=f"a value with {', '.join(_PROMISED)}",
+        )
 
 
 @dataclass(frozen=True, slots=True)

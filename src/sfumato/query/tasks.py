@@ -18,7 +18,7 @@ from sfumato.query.cost import Cost, cost_of_steps
 from sfumato.query.door import Door
 from sfumato.query.marginal_table import Marginals
 from sfumato.query.marginals import marginals_task
-from sfumato.query.task import Stored, Task
+from sfumato.query.task import Stored, Task, require_task
 
 
 class Tasks:
@@ -39,12 +39,13 @@ class Tasks:
 
         Raises:
             Refused: a declaration or the budget forbids it; free.
-            WrongUse: a task without events, or a key that belongs to another question; free.
+            WrongUse: what is no task, a task without events, or a key that belongs to another question; free.
             Cancelled: by ``stop`` or ``time_limit``; ``paid`` says whether the cost stays spent.
             EngineFailed: the task or the engine failed, or the task asked for what it had not reserved; the
                 cost stays spent.
         """
         self._door.require_open()
+        require_task(task)
         patience = ENDLESS if stop is None and time_limit is None else Patience(stop, time_limit)
         with self._door.inside():
             stored = charged(task, self._asker, self._engine, self._ledger, Terms(key or "", patience))
@@ -60,6 +61,7 @@ class Tasks:
             InvalidNumber: an event that nothing can be said of.
         """
         self._door.require_open()
+        require_task(task)
         return cost_of_steps(charge_for(account(task.event)), task.kind, task.event)
 
     def marginals(
