@@ -93,15 +93,20 @@ def test_closed_lanes_are_given_to_nobody_and_nobody_waits_for_them() -> None:
 def test_a_lane_is_given_back_by_a_caller_interrupted_as_it_gets_it() -> None:
     lanes = Lanes(["a"])
 
-    class Interrupting(threading.Condition):
+    honest = lanes._lock
+
+    class Interrupting:
         """Ctrl-C as the lock is let go, with a lane taken."""
 
+        def __enter__(self) -> None:
+            honest.acquire()
+
         def __exit__(self, *values: object) -> None:
-            super().__exit__(*values)
-            lanes._changed = threading.Condition()
+            honest.release()
+            lanes._lock = honest
             raise KeyboardInterrupt
 
-    lanes._changed = Interrupting()
+    lanes._lock = Interrupting()
     with pytest.raises(KeyboardInterrupt), lanes.take():
         pytest.fail("it is interrupted")
     assert lanes._free == ["a"]

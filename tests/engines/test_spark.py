@@ -6,7 +6,7 @@ import math
 import os
 import signal
 import threading
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -26,7 +26,7 @@ from sfumato.engines.lanes import Lanes
 from sfumato.engines.reference import Reference
 from sfumato.engines.spark import PASSED, Spark, SparkEngine
 from sfumato.engines.spark_quiet import PRINTERS, TALKERS
-from sfumato.engines.stop import ENDLESS
+from sfumato.engines.stop import ENDLESS, Patience, Stop
 from sfumato.errors import Cancelled, EngineFailed, InvalidDeclaration, InvalidSource
 from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset
@@ -438,9 +438,49 @@ def test_an_interrupted_run_ends_its_jobs(spark, tmp_path):
     assert spark.range(3).count() == 3
 
 
+# of two tables that nothing links: far longer than anybody waits
+SLOW = "SELECT sum(a.id * b.id % 7) FROM range(0, 100000000, 1, 2) AS a, range(0, 100000, 1, 2) AS b"
+
+
+def ended_by(engine, monkeypatch, caplog, asked, end, patience=ENDLESS):
+    """How a statement ends once it runs and ``end`` is called, and what the owner is told of it."""
+    monkeypatch.setattr(module, "_statements", lambda *_: [Statement(asked, (0,))])
+    run, timer = engine.ready(counts(), "key", patience), threading.Timer(0.5, end)
+    timer.start()
+    with caplog.at_level(logging.DEBUG, "sfumato.owner"), pytest.raises(sf.SfumatoError) as ended:
+        run()
+    timer.join()
+    assert (ended.value.__cause__, ended.value.__context__) == (None, None)
+    return type(ended.value), caplog.text
+
+
+def test_a_stop_interrupts_what_runs(engine, monkeypatch, caplog):
+    stop = Stop()
+    assert ended_by(engine, monkeypatch, caplog, SLOW, stop.stop, Patience(stop)) == (Cancelled, "")
+
+
+def test_what_runs_is_interrupted_as_the_engine_closes(engine, monkeypatch, caplog):
+    assert ended_by(engine, monkeypatch, caplog, SLOW, engine.interrupt) == (Cancelled, "")
+
+
+def test_a_failure_after_the_time_limit_is_one_of_the_engine(engine, monkeypatch, caplog):
+    stop = Stop()
+    stop.stop()
+    # the watcher looks for the first time a while after this has failed
+    monkeypatch.setattr(module, "_LOOK", 60)
+    monkeypatch.setattr(Lanes, "take", lambda self, patience: nullcontext())
+    failing = "SELECT CAST('x' AS INT)"
+    kind, text = ended_by(engine, monkeypatch, caplog, failing, stop.stop, Patience(stop))
+    assert kind is EngineFailed
+    assert "the engine failed" in text
+    # the mutant: whatever fails once the caller waits no longer does not count as a failure
+    monkeypatch.setattr(module, "is_cancelled_job", lambda failure: True)
+    assert ended_by(engine, monkeypatch, caplog, failing, stop.stop, Patience(stop))[0] is Cancelled
+
+
 def test_a_question_that_waits_as_the_engine_closes_is_cancelled():
     engine = object.__new__(SparkEngine)
-    engine._lane = Lanes([None])
+    engine._lane, engine._running = Lanes([None]), ""
     engine.interrupt()
     with pytest.raises(Cancelled):
         engine._found(list, ["SELECT 1"], ENDLESS)

@@ -47,7 +47,7 @@ def test_anybody_may_ask_where_nobody_is_listed(ledger: Ledger) -> None:
 
 
 def test_a_limit_below_the_dataset_closes_it_for_names_that_nobody_opened(ledger: Ledger) -> None:
-    paid(ledger, of("ads", "eve"))
+    paid(ledger, replace(of("ads", "eve"), shared=""))
     ledger.allocate("d", Budget("0.5"), purpose="research")
     assert refused(ledger, "other", "ann")
     assert not refused(ledger, "ads", "eve"), "who was there stays"

@@ -49,7 +49,8 @@ def test_a_fork_waits_for_nobody(held: bool) -> None:
     with door.inside():
         if held:
             # another thread of the parent may hold the lock as it forks
-            door._changed.acquire()
+            door._lock = threading.Lock()
+            door._lock.acquire()
         door._process -= 1
         assert door.close()
         door.clear(lambda: pytest.fail("there is nobody to interrupt"), 10)

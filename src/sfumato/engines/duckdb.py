@@ -26,6 +26,7 @@ from sfumato.engines.cube import Coded, coded
 from sfumato.engines.declared import fitting_sources, held, held_again, owner_columns
 from sfumato.engines.emit import Statement, statements
 from sfumato.engines.gather import Groups, Rows, columns, gather
+from sfumato.engines.interruption import is_stopped
 from sfumato.engines.lane import Lane
 from sfumato.engines.lanes import Lanes
 from sfumato.engines.layout import layout_statements
@@ -278,8 +279,8 @@ class DuckDB:
         except (duckdb.Error, MemoryError, OSError, RuntimeError) as failure:
             ended = patience.is_over or self._lanes.closed
             cancelled = isinstance(failure, duckdb.InterruptException | ServerFailed) and ended
-            # DuckDB swallows the signal of Ctrl-C and raises this for it
-            stopped = type(failure) is RuntimeError and str(failure) == "Query interrupted"
+            # DuckDB swallows the signal of Ctrl-C and raises one of these for it
+            stopped = is_stopped(failure)
             if not (stopped or cancelled):
                 _OWNER.error("the engine failed: %s", type(failure).__name__)
         if cancelled:

@@ -27,12 +27,14 @@ class Lanes(Generic[T]):
     def __init__(self, lanes: Sequence[T]) -> None:
         self.all = tuple(lanes)
         self._free = list(lanes)
-        self._changed = threading.Condition()
+        # taken itself: Ctrl-C within a condition's ``__enter__`` would leave it taken for ever
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self.closed = False
 
     def close(self) -> None:
         """Nobody waits for a lane any more, or is given one."""
-        with self._changed:
+        with self._lock:
             self.closed = True
             self._changed.notify_all()
 
@@ -42,7 +44,7 @@ class Lanes(Generic[T]):
         Raises:
             Cancelled: the caller waits no longer; nothing was charged.
         """
-        with self._changed:
+        with self._lock:
             while self.closed or not self._free:
                 if self.closed:
                     raise Cancelled(paid=False)
@@ -59,7 +61,7 @@ class Lanes(Generic[T]):
         # a caller may be interrupted at any moment: a lane is given back wherever that is
         taken: list[T] = []
         try:
-            with self._changed:
+            with self._lock:
                 while self.closed or not self._free:
                     if self.closed or patience.is_over:
                         raise Cancelled(paid=True)
@@ -67,6 +69,6 @@ class Lanes(Generic[T]):
                 taken.append(self._free.pop())
             yield taken[0]
         finally:
-            with self._changed:
+            with self._lock:
                 self._free += taken
                 self._changed.notify_all()

@@ -25,6 +25,7 @@ from sfumato.engines.cube import Coded, coded
 from sfumato.engines.declared import owner_columns
 from sfumato.engines.emit import Statement, statements
 from sfumato.engines.gather import Groups, Rows, columns, gather
+from sfumato.engines.interruption import is_cancelled_job
 from sfumato.engines.lanes import Lanes
 from sfumato.engines.spark_cube import opened_cube
 from sfumato.engines.spark_frame import frame_of, require_moments, require_plain
@@ -187,8 +188,8 @@ class SparkEngine:
         _require_limit(time_limit)
         self._time_limit, self._own, self._process = time_limit, own, os.getpid()
         self._session = session
-        # one question at a time
-        self._lane = Lanes([None])
+        # one question at a time, and the tag of what it runs
+        self._lane, self._running = Lanes([None]), ""
         self._views: list[str] = []
         self._declared = {name: declared(tables, name) for name in tables}
         try:
@@ -216,8 +217,9 @@ class SparkEngine:
             _OWNER.warning("Spark did not close: %s", type(failure).__name__)
 
     def interrupt(self) -> None:
-        """Lets nothing begin: the engine is about to close, and waits for what runs."""
+        """Ends what runs, and lets nothing begin: the engine is about to close."""
         self._lane.close()
+        self._interrupt(self._running)
 
     def statement(self, plan: Bounded) -> str:
         """The SQL of a plan as the declarations alone make it: the same on any data (RULES 22)."""
@@ -306,7 +308,8 @@ class SparkEngine:
                 self._session.sparkContext.setLogLevel("OFF")
                 return [fetch(self._session.sql(each)) for each in texts]
         except Exception as failure:
-            cancelled = patience.is_over or isinstance(failure, Cancelled)
+            ended = patience.is_over or self._lane.closed
+            cancelled = isinstance(failure, Cancelled) or (ended and is_cancelled_job(failure))
             if not cancelled:
                 _OWNER.error("the engine failed: %s", type(failure).__name__)
         # outside the handler, so that not even the context of our error holds its text
@@ -320,6 +323,7 @@ class SparkEngine:
         tag, done = f"sfumato_{token()}", threading.Event()
         watcher = threading.Thread(target=self._watch, args=(tag, done, patience), name=tag, daemon=True)
         self._session.sparkContext.addJobTag(tag)
+        self._running = tag
         watcher.start()
         try:
             yield
@@ -327,6 +331,7 @@ class SparkEngine:
             self._interrupt(tag)
             raise
         finally:
+            self._running = ""
             done.set()
             watcher.join()
             self._session.sparkContext.removeJobTag(tag)

@@ -9,17 +9,18 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from sfumato.engines.base import Engine
 from sfumato.engines.stop import ENDLESS, Patience
-from sfumato.errors import Cancelled, EngineFailed, InProgress, LedgerError, Refused, WrongUse
+from sfumato.errors import Cancelled, EngineFailed, InProgress, Refused, WrongUse
 from sfumato.ledger.request import Request
 from sfumato.ledger.spend import Ledger
 from sfumato.noise.entropy import token
 from sfumato.plan.cube import BoundedCube
 from sfumato.query.asker import Asker
 from sfumato.query.curator import CANCELLED, ENGINE, Curator
+from sfumato.query.payer import Payer, abandon
 from sfumato.query.reserved import Reserved, drawn
 from sfumato.query.statistic import Opened
 from sfumato.query.task import Names, Stored, Task
@@ -29,20 +30,6 @@ T = TypeVar("T")
 _OWNER = logging.getLogger("sfumato.owner")
 # How long a caller waits before it asks again for what somebody else asks elsewhere, in seconds.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
-# How often it is tried to end a charge.
-_ENDINGS = 3
-
-
-class Payer(Protocol):
-    """What a question is charged through: the ledger, or charges that it holds for the question."""
-
-    def recall(self, request: Request) -> bytes | None:
-        """As ``Ledger.recall``."""
-        ...
-
-    def reserve(self, request: Request, charge_id: str) -> str:
-        """As ``Ledger.reserve``."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,17 +154,6 @@ def _carried_out(order: _Order, opened: Opened, ledger: Ledger) -> Stored:
             abandon(ledger, charge)
         raise
     raise Cancelled(paid=True) if failed == CANCELLED else EngineFailed()
-
-
-def abandon(ledger: Ledger, charge: str) -> None:
-    """Ends a charge, also where the caller is interrupted a second time meanwhile.
-
-    If it cannot be ended it is closed when its lease ends, or at the next opening.
-    """
-    for _ in range(_ENDINGS):
-        with suppress(LedgerError, KeyboardInterrupt):
-            ledger.abandon(charge)
-            return
 
 
 def _run(task: Task, curator: Curator, opened: Opened) -> tuple[bytes | None, str]:

@@ -5,7 +5,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from sfumato.errors import LedgerUnavailable
 
@@ -29,13 +29,15 @@ class Door:
         self._enter_process()
 
     def _enter_process(self) -> None:
-        self._process, self._inside, self._changed = os.getpid(), 0, threading.Condition()
+        # taken itself: Ctrl-C within a condition's ``__enter__`` would leave it taken for ever
+        self._process, self._inside, self._lock = os.getpid(), 0, threading.RLock()
+        self._changed = threading.Condition(self._lock)
 
-    def _here(self) -> threading.Condition:
+    def _here(self) -> AbstractContextManager[bool]:
         """The lock; in a fork nobody is inside, and whoever held the lock is not there to let go of it."""
         if os.getpid() != self._process:
             self._enter_process()
-        return self._changed
+        return self._lock
 
     def require_open(self) -> None:
         """Refuses once it is closed (LedgerUnavailable)."""

@@ -16,12 +16,13 @@ from sfumato.plan.status import Bounded
 from sfumato.plan.value import GroupKey
 from sfumato.privacy.event import Event, Json
 from sfumato.query.asker import Asker
-from sfumato.query.charge import Payer, Terms, charged
+from sfumato.query.charge import Terms, charged
 from sfumato.query.choose import Planned
 from sfumato.query.curator import Curator
 from sfumato.query.estimate import Released
 from sfumato.query.explain import bias, bounding, protection
 from sfumato.query.noisy import cells_of, every_group, noisy
+from sfumato.query.payer import Payer
 from sfumato.query.table import answer_body, merged
 from sfumato.query.task import Names
 

@@ -30,13 +30,14 @@ from sfumato.privacy.event import Json
 from sfumato.query.account import Account
 from sfumato.query.answer import Answer
 from sfumato.query.asker import Asker
-from sfumato.query.charge import Payer, persistently
+from sfumato.query.charge import persistently
 from sfumato.query.choose import Planned, cheapest, plan_for_price, plans_for_target
 from sfumato.query.diagnose import checks
 from sfumato.query.diagnosis import Diagnosis, diagnosis
 from sfumato.query.door import Door
 from sfumato.query.frame import Frame, frame
 from sfumato.query.known import Known, name_of
+from sfumato.query.payer import Payer
 from sfumato.query.pipeline import UNPREPARED, compile_plan
 from sfumato.query.preview import Preview
 from sfumato.query.release import Asked, release

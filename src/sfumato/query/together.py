@@ -16,7 +16,7 @@ from sfumato.noise.entropy import token
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import AdditiveNoise, ApproxEvent, Composed, Event, PureEvent
 from sfumato.privacy.unit import Relation
-from sfumato.query.charge import abandon
+from sfumato.query.payer import abandon
 from sfumato.query.release import Asked
 from sfumato.query.request import Price
 from sfumato.query.steps import Name, Step

@@ -25,7 +25,9 @@ class Pool(Generic[C]):
         self._connect = connect
         self._reusable = reusable
         self._turns = threading.Semaphore(size)
-        self._change = threading.Condition()
+        # taken itself: Ctrl-C within a condition's ``__enter__`` would leave it taken for ever
+        self._lock = threading.RLock()
+        self._change = threading.Condition(self._lock)
         self._idle: list[C] = []
         self._callers = 0
         self._closed = False
@@ -33,7 +35,7 @@ class Pool(Generic[C]):
     @contextmanager
     def one(self) -> Iterator[C]:
         """A connection of the caller's own; one that is not reusable afterwards is closed."""
-        with self._change:
+        with self._lock:
             if self._closed:
                 raise LedgerUnavailable("The session is closed.", remedy="Open another with sf.connect or sf.load.")
             self._callers += 1
@@ -45,31 +47,31 @@ class Pool(Generic[C]):
                 finally:
                     self._give_back(connection)
         finally:
-            with self._change:
+            with self._lock:
                 self._callers -= 1
                 self._change.notify_all()
 
     def forget_idle(self) -> None:
         """Closes those that nobody uses: where one is cut, they most likely are too."""
-        with self._change:
+        with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
 
     def close(self) -> None:
         """Refuses new callers, waits for those inside, closes all. Twice is once."""
-        with self._change:
+        with self._lock:
             self._closed = True
             self._change.wait_for(lambda: self._callers == 0)
         self.forget_idle()
 
     def _taken(self) -> C | None:
-        with self._change:
+        with self._lock:
             return self._idle.pop() if self._idle else None
 
     def _give_back(self, connection: C) -> None:
         if not self._reusable(connection):
             connection.close()
             return
-        with self._change:
+        with self._lock:
             self._idle.append(connection)

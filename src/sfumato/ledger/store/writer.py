@@ -70,12 +70,14 @@ class _Inbox:
         self.closed = False
         self._tasks: list[Task] = []
         self._enough = 1
-        # its lock can be taken twice: under it, the collector may come to the end of the owner
-        self._changed = threading.Condition()
+        # it can be taken twice: under it, the collector may come to the end of the owner. Taken itself, not through
+        # the condition, whose ``__enter__`` is Python: Ctrl-C within it would leave the lock taken for ever
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
 
     def put(self, task: Task) -> bool:
         """Whether it was taken."""
-        with self._changed:
+        with self._lock:
             if not self.closed:
                 self._tasks.append(task)
                 if self._is_enough():
@@ -84,13 +86,13 @@ class _Inbox:
 
     def close(self) -> None:
         """Nothing comes after this."""
-        with self._changed:
+        with self._lock:
             self.closed = True
             self._changed.notify()
 
     def take(self, returning: int, patience: float) -> list[Task]:
         """The next batch: all that waits, and for ``patience`` seconds so many more; empty after the last."""
-        with self._changed:
+        with self._lock:
             # at least one: a batch of none is the end
             self._enough = max(1, min(len(self._tasks) + returning, _LARGEST_BATCH))
             if self._enough > 1:
