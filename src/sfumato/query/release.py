@@ -136,9 +136,10 @@ def release(
     Raises:
         As ``charged``.
     """
-    planned, request = asked.planned, asked.request(key)
+    planned = asked.planned
     if planned.fresh is not None:
         return charged(asked, asked.asker, engine, ledger, Terms(key, patience, payer, asked.names)).body
+    request = asked.request(key)
     stored = (payer or ledger).recall(request)
     if stored is not None:
         return stored
