@@ -156,7 +156,7 @@ def test_a_task_reads_the_cube_that_it_said(tmp_path: Path) -> None:
         __slots__ = ()
 
         def ready(self, declarations: object) -> object:
-            return plan_of()
+            return plan_of(unit=TWO)
 
     one = task()
     with session(tmp_path, unit=TWO) as opened, pytest.raises(EngineFailed):

@@ -19,6 +19,7 @@ from sfumato.ledger.spend import Ledger
 from sfumato.noise.entropy import token
 from sfumato.plan.cube import BoundedCube
 from sfumato.query.asker import Asker
+from sfumato.query.claims import require_proved
 from sfumato.query.curator import CANCELLED, ENGINE, Curator
 from sfumato.query.payer import Payer, abandon
 from sfumato.query.reserved import Reserved, drawn
@@ -126,6 +127,7 @@ def _opened(task: Task, asker: Asker, engine: Engine, patience: Patience) -> Ope
     """What the task will read. What can fail without the data fails here, while it is free."""
     patience.require()
     plan = task.ready(asker.dataset)
+    require_proved(plan, asker.dataset)
     engine.wait(patience)
     if isinstance(plan, BoundedCube):
         return Opened(plan, cube=engine.cube(plan, patience))
