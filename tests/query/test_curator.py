@@ -11,14 +11,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import sfumato as sf
 from sfumato.errors import Cancelled, EngineFailed
 from sfumato.mechanisms.additive import AdditiveMechanism, gaussian
+from sfumato.mechanisms.grid import grid_quantiles
 from sfumato.mechanisms.selection import SelectionMechanism, exponential
+from sfumato.mechanisms.threshold import threshold_laplace
 from sfumato.noise import DiscreteLaplace
 from sfumato.plan.status import Bounded
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import Composed, Event
-from sfumato.query.cells import Cells
+from sfumato.privacy.unit import Relation
+from sfumato.query.cells import Cells, Units
 from sfumato.query.curator import Curator
 from sfumato.query.reserved import Reserved, drawn
 from sfumato.query.statistic import BoundedStatistic, Opened
@@ -273,3 +277,49 @@ def test_a_curator_shows_and_hands_on_nothing() -> None:
     for hand_on in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError):
             hand_on(curator)
+
+
+# --- groups that are not public, and quantiles ---------------------------------------------------
+
+
+def by_job() -> Bounded:
+    """Groups that are not public; a unit is in at most three."""
+    sql = "SELECT job, COUNT(*) AS n, COUNT(DISTINCT person) AS u FROM people GROUP BY job"
+    return plan_of(sql, unit=sf.Unit("person", max_rows=1, max_groups=3))
+
+
+def shown(keys: int) -> dict[object, int]:
+    """What a curator shows with a threshold that was made for so many groups a unit."""
+    plan = by_job()
+    units = Units(plan, 1)
+    mechanism = threshold_laplace(keys, 1, "1e-3", Relation.ADD_REMOVE)
+    fine = plan.refinement
+    found = ({("cook",): (10**6,), ("judge",): (1,)}, {("cook",): (10**6 * fine,), ("judge",): (fine,)})
+    curator = holding(plan, mechanism.event(units.distance(Norm.LINF)), read=lambda: found)
+    return curator.threshold(units, mechanism)
+
+
+def test_a_threshold_is_for_as_many_groups_as_a_unit_is_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert list(shown(3)) == list(shown(4)) == [("cook",)]
+    with pytest.raises(EngineFailed):
+        shown(2)
+    monkeypatch.setattr(Units, "groups", 1)
+    assert list(shown(2)) == [("cook",)]
+
+
+def middle(sql: str, groups: int) -> tuple[tuple[int, ...], ...]:
+    """The median of each group, reserved for so many groups a unit."""
+    plan = plan_of(sql)
+    level = (Fraction(1, 2),)
+    mechanism = grid_quantiles(Distance(Norm.LINF, Fraction(1)), groups, 10**4, level)
+    leaves = tuple(5 if age == 40 else 0 for age in range(100))
+    event = mechanism.event(cells(plan).distance(Norm.LINF), groups)
+    return holding(plan, event, read=lambda: ({(0,): leaves, (1,): leaves},)).quantiles(cells(plan), mechanism)
+
+
+def test_quantiles_are_selected_for_the_groups_of_a_unit() -> None:
+    sql = "SELECT sex, MEDIAN(age) AS m FROM people GROUP BY sex"
+    assert middle(sql, 1) == ((40,), (40,))
+    for other in (lambda: middle(sql, 2), lambda: middle(AGES, 1)):
+        with pytest.raises(EngineFailed):
+            other()
