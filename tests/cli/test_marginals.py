@@ -59,3 +59,13 @@ def test_what_cannot_be_asked_is_refused_free(shell: Shell, arguments: tuple[str
     ran = shell.run("marginals", "people", *arguments)
     assert ran.code in (1, 2) and told in ran.err
     assert "spent     epsilon 0 of" in shell.run("budget").out
+
+
+def test_the_ledger_keeps_and_exports_answers_that_are_no_text(shell: Shell) -> None:
+    assert shell.run("marginals", "people", *EXACTLY).code == 0
+    export, page = shell.folder / "all.jsonl", shell.folder / "report.html"
+    for command in (("verify",), ("log",), ("report", "--output", str(page)), ("export", "--output", str(export))):
+        ran = shell.run("ledger", *command)
+        assert (ran.code, ran.err) == (0, "")
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert '"answer"' in export.read_text(encoding="utf-8")
