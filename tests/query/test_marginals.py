@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 import sfumato as sf
-from sfumato.errors import BudgetExceeded, EngineFailed, MissingDeclaration, SfumatoError, UnknownName, WrongUse
+from sfumato.engines.cube import Coded
+from sfumato.errors import (
+    BudgetExceeded,
+    Cancelled,
+    EngineFailed,
+    MissingDeclaration,
+    SfumatoError,
+    UnknownName,
+    WrongUse,
+)
 from sfumato.privacy.distance import Norm
 from sfumato.query.allowance import Allowance, allowance
 from sfumato.query.curator import Curator
@@ -161,3 +170,38 @@ def test_a_task_reads_the_cube_that_it_said(tmp_path: Path) -> None:
     one = task()
     with session(tmp_path, unit=TWO) as opened, pytest.raises(EngineFailed):
         opened.ask(Other(*(getattr(one, each.name) for each in fields(one))))
+
+
+FIVE = [("sex",), ("smoker",), ("age",), ("born",), ("hours",)]
+
+
+@pytest.mark.parametrize(
+    "failure", [OSError("disk full at 'p17'"), KeyboardInterrupt(), Cancelled(paid=True)], ids=repr
+)
+def test_a_failure_in_the_third_of_five_marginals_costs_all_five(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, failure: BaseException
+) -> None:
+    reads: list[object] = []
+    honest = Coded.marginals
+
+    def third(self: Coded, cliques: object) -> object:
+        reads.append(cliques)
+        if len(reads) == 3:
+            raise failure
+        return honest(self, cliques)
+
+    told = {OSError: EngineFailed, KeyboardInterrupt: KeyboardInterrupt, Cancelled: Cancelled}[type(failure)]
+    with session(tmp_path, unit=TWO) as opened:
+        with monkeypatch.context() as patch:
+            patch.setattr(Coded, "marginals", third)
+            with pytest.raises(told) as caught:
+                opened.marginals("people", FIVE, rho=1)
+        assert (len(reads), opened.budget.spent_rho) == (3, "1")
+        assert "p17" not in str(caught.value) + caplog.text
+        # the table of codes is gone, and the same marginals can be bought again
+        found = opened._engine._connection.execute(
+            "SELECT count(*) FROM duckdb_tables() WHERE table_name LIKE 'codes%'"
+        )
+        assert found.fetchone() == (0,)
+        assert len(opened.marginals("people", FIVE, rho=1)) == 5
+        assert opened.budget.spent_rho == "2"
