@@ -32,6 +32,7 @@ from sfumato.accounting.convert import (
     tightest_zcdp_from_pure,
     zcdp_from_gaussian,
     zcdp_from_range,
+    zcdp_within,
 )
 from sfumato.errors import InvalidNumber
 from sfumato.privacy.guarantee import ApproxDP, BoundedRangeDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
@@ -422,3 +423,18 @@ def test_at_a_large_delta_the_whole_answer_is_the_worst_set(order, divergence, d
         assert bool(shown <= number(Fraction(delta)) + SLACK)
         if stated > 0:
             assert bool(shown > number(Fraction(delta)) - arb("1e-9"))
+
+
+@pytest.mark.parametrize("epsilon", ["0.01", "1", "30"])
+@pytest.mark.parametrize("delta", ["1e-3", "1e-12"])
+def test_the_zcdp_within_an_approximate_guarantee_converts_to_at_most_its_epsilon(epsilon, delta):
+    epsilon, delta = Fraction(epsilon), Fraction(delta)
+    rho = zcdp_within(epsilon, delta)
+    if rho <= 0:
+        assert epsilon < Fraction(1, 10)
+        return
+    # no order of a grid buys more
+    orders = [1 + Fraction(times, 4) * Fraction(2) ** power for power in range(-12, 16) for times in (4, 5, 6, 7)]
+    assert max((epsilon - conversion_cost(delta, order)) / order for order in orders) <= rho * Fraction(10001, 10000)
+    assert approx_from_zcdp(ZeroConcentratedDP(rho), delta).epsilon <= epsilon * (1 + Fraction(1, 10**9))
+    assert approx_from_zcdp(ZeroConcentratedDP(rho * Fraction(11, 10)), delta).epsilon > epsilon

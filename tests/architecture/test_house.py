@@ -6,6 +6,7 @@ import importlib
 import re
 import subprocess
 import sys
+import tomllib
 from graphlib import TopologicalSorter
 
 import pytest
@@ -22,6 +23,7 @@ MAY_IMPORT_LATE = {
     "engines/spark_quiet.py",
     "ledger/store/open.py",
     "query/answer.py",
+    "query/marginal_table.py",
 }
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "misc", "core", "manager"}
 
@@ -48,6 +50,46 @@ def test_guards_of_the_guarantee_hold_without_assert():
         and any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(path.read_text("utf-8"))))
     ]
     assert not guarded
+
+
+def rooms_above_query(folders):
+    """The rooms on the floors above query, but for the shell, which is the owner's."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    floors = contracts[0]["layers"]
+    listed = {name.strip(" ()") for floor in floors[: floors.index("query")] for name in floor.split("|")}
+    task_alone = next(
+        each for each in contracts if each.get("forbidden_modules") == ["sfumato.engines", "sfumato.ledger"]
+    )
+    return (listed & folders) - {"cli"}, {each.removeprefix("sfumato.") for each in task_alone["source_modules"]}
+
+
+def test_every_room_above_query_reaches_data_through_a_task_alone():
+    folders = {path.name for path in SOURCE.iterdir() if path.is_dir()}
+    above, bound = rooms_above_query(folders)
+    assert above <= bound
+    # a room that is built later is missed
+    above, bound = rooms_above_query(folders | {"synthetic"})
+    assert above - bound == {"synthetic"}
+
+
+def test_distances_are_claimed_where_they_are_proved():
+    # a task that made its own bounded plan would claim what nobody has proved
+    makers = {"Bounded", "BoundedCube"}
+    claims = {
+        relative(path)
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in makers
+    }
+    assert claims == {"query/passes/bound.py", "query/passes/cube.py"}
+
+
+def test_every_bounded_statistic_has_a_proof_note():
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef) and any("BoundedStatistic" in ast.unparse(base) for base in node.bases):
+                note = path.with_suffix(".proof.md").read_text("utf-8")
+                assert f"- `{node.name}.distance`" in note and f"- `{node.name}.exact`" in note, node.name
 
 
 def test_files_are_short():

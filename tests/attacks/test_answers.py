@@ -16,6 +16,7 @@ import pytest
 import sfumato as sf
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.noise.truncated import Truncated
+from sfumato.query import charge
 from sfumato.sql import where
 from tests.attacks import shop
 
@@ -108,6 +109,7 @@ def session(tmp_path_factory):
     """A session whose noise is zero."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(AdditiveMechanism, "draw", lambda mechanism, cells, entropy=None: (0,) * cells)
+        patch.setattr(charge, "drawn", lambda event, cells: [np.zeros(size, np.int64) for size in cells])
         patch.setattr(Truncated, "sample", lambda noise, shape, entropy=None: np.zeros(shape, np.int64))
         with shop.connected(tmp_path_factory.mktemp("shop"), shop.data()) as opened:
             yield opened

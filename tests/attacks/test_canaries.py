@@ -29,7 +29,9 @@ from sfumato.ledger.spend import Ledger
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.server import Server
 from sfumato.metadata.table import Table
+from sfumato.query.allowance import allowance
 from sfumato.query.frame import Frame
+from sfumato.query.marginals import marginals_task
 from tests.attacks.canaries import CANARY, Bird, attempt, sightings
 
 COLUMNS = {"age": sf.Integer(0, 99), "sex": sf.Category("F", "M"), "job": sf.Text()}
@@ -282,16 +284,22 @@ FRAME = Frame("t", lambda *_, **__: None, lambda *_, **__: None)  # type: ignore
 
 def session_calls(session: sf.Session) -> dict[str, tuple[Callable[..., object], dict[str, object]]]:
     """Each method of a session, with arguments that are right."""
-    price = {"epsilon": 1, "rho": None, "delta": None, "error": None, "max_epsilon": None}
+    cost = {"epsilon": 1, "rho": None, "delta": None}
+    price = {**cost, "error": None, "max_epsilon": None}
+    ways = {"key": None, "stop": None, "time_limit": None}
+    task = marginals_task(session.dataset, "t", [("age",)], allowance(epsilon=1))
     return {
         "query": (
             session.query,
-            {"sql": QUESTION, "parameters": None, "key": None, "stop": None, "time_limit": None, **price},
+            {"sql": QUESTION, "parameters": None, **ways, **price},
         ),
         "asking_as": (session.asking_as, {"analyst": "a", "purpose": "p"}),
         "preview": (session.preview, {"sql": QUESTION, "parameters": None, **price}),
         "diagnose": (session.diagnose, {"sql": QUESTION, "parameters": None, "epsilon": 1, "rho": None}),
         "table": (session.table, {"name": "t"}),
+        "marginals": (session.marginals, {"table": "t", "cliques": [("age",)], **cost, **ways}),
+        "ask": (session.ask, {"task": task, **ways}),
+        "price": (session.price, {"task": task}),
     }
 
 

@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.mechanisms.additive import AdditiveMechanism
-from sfumato.noise import SYSTEM, Entropy
+from sfumato.noise import SYSTEM, DiscreteLaplace, Entropy, Integers
 
 KEYS = 60
 # the two columns hold the same: their difference is the difference of the noise
@@ -48,11 +47,11 @@ def test_columns_of_an_answer_share_no_noise(session: sf.Session, apart: bool) -
 def test_columns_notice_noise_that_is_kept_and_used_again(
     session: sf.Session, apart: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept: dict[tuple[AdditiveMechanism, int], tuple[int, ...]] = {}
-    honest = AdditiveMechanism.draw
+    kept: dict[tuple[DiscreteLaplace, object], Integers] = {}
+    honest = DiscreteLaplace.sample
 
-    def draw(mechanism: AdditiveMechanism, cells: int, entropy: Entropy = SYSTEM) -> tuple[int, ...]:
-        return kept.setdefault((mechanism, cells), honest(mechanism, cells, entropy))
+    def sample(law: DiscreteLaplace, shape: int, entropy: Entropy = SYSTEM) -> Integers:
+        return kept.setdefault((law, shape), honest(law, shape, entropy))
 
-    monkeypatch.setattr(AdditiveMechanism, "draw", draw)
+    monkeypatch.setattr(DiscreteLaplace, "sample", sample)
     assert equal_noise(session, apart=apart) == KEYS

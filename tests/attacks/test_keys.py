@@ -14,13 +14,16 @@ import pytest
 
 import sfumato as sf
 from sfumato.engines.duckdb import DuckDB
-from sfumato.errors import Refused
+from sfumato.errors import EngineFailed, Refused
 from sfumato.mechanisms.threshold import ThresholdMechanism
 from sfumato.privacy.distance import Norm
 from sfumato.query import choose
+from sfumato.query.curator import Curator
 from sfumato.query.noisy import noisy
 from sfumato.query.passes import prune
 from sfumato.query.pipeline import compile_plan
+from sfumato.query.reserved import Reserved
+from sfumato.query.statistic import Opened
 from sfumato.sql import lower, understand
 from sfumato.testing import Replay, assert_at_most
 from tests.attacks import shop
@@ -60,7 +63,7 @@ def gives_away(session: sf.Session, found: choose.Planned, trials: int = TRIALS)
     exact = session._engine.run(found.bounded, "key")
     times = 0
     for _ in range(trials):
-        groups, _ = noisy(found, exact, [None] * len(found.mechanisms))
+        groups, _ = noisy(found, Curator("attack", Reserved(found.event), Opened(found.bounded, lambda: exact)))
         times += any(str(group[-1]).startswith("own") for group in groups)
     return times
 
@@ -180,7 +183,12 @@ def test_groups_that_are_taken_from_what_occurs_are_noticed(tmp_path, monkeypatc
     monkeypatch.setattr(choose, "_counted", lambda raw: raw)
     everything = ThresholdMechanism(choose.DiscreteLaplace(1), 1, 1)
     monkeypatch.setattr("sfumato.query.noisy.next", lambda found: (everything, 0), raising=False)
-    assert COMPUTED[0] in free(tmp_path, COMPUTED[:1])
+    with pytest.raises(EngineFailed):  # the curator knows of no units in what is counted here
+        free(tmp_path, COMPUTED[:1])
+    monkeypatch.setattr("sfumato.query.noisy.Units", lambda plan, place: plan)
+    monkeypatch.setattr(Curator, "threshold", lambda self, plan, _: dict.fromkeys(self._opened.integers(plan)[0], 1))
+    (tmp_path / "again").mkdir()
+    assert COMPUTED[0] in free(tmp_path / "again", COMPUTED[:1])
 
 
 # --- raw values ----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pyarrow as pa
 import sfumato as sf
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
-from sfumato.query.release import Asker
+from sfumato.query.asker import Asker
 from sfumato.query.session import Session
 
 # With this epsilon, split over four parts at most, a count or a sum of FRAME (whose largest sensitivity

@@ -3,6 +3,7 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -148,3 +149,39 @@ def test_a_sensitivity_below_a_lattice_step_is_refused(norm):
     make = laplace if norm is Norm.L1 else gaussian
     with pytest.raises(InvalidDeclaration, match="finer lattice"):
         make(Distance(norm, Fraction(1, 2)), 1)
+
+
+def test_arrays_are_released_as_sequences_are() -> None:
+    mechanism = laplace(Distance(Norm.L1, Fraction(1)), 1)
+    exact, noise = np.array([1, -5, 2**40]), np.array([3, 0, -7])
+    assert mechanism.release_many(exact, noise).tolist() == list(mechanism.release(exact.tolist(), noise.tolist()))
+    assert mechanism.norm is Norm.L1
+
+
+def test_arrays_never_wrap_around() -> None:
+    mechanism = laplace(Distance(Norm.L1, Fraction(1)), 1)
+    largest = np.array([2**63 - 1, -(2**63)])
+    assert mechanism.release_many(largest, np.array([1, -1])).tolist() == [2**63, -(2**63) - 1]
+    assert mechanism.release_many(np.array([1]), np.array([2**80], object)).tolist() == [2**80 + 1]
+    assert mechanism.release_many(np.array([], np.int64)).tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("exact", "noise"),
+    [
+        (np.array([1.5]), None),
+        (np.array([True]), None),
+        (np.array([[1]]), None),
+        (np.array([1], np.int32), None),
+        (np.array([1]), np.array([1, 2])),
+    ],
+    ids=repr,
+)
+def test_arrays_of_anything_else_are_refused(exact: object, noise: object) -> None:
+    with pytest.raises(InvalidDeclaration):
+        laplace(Distance(Norm.L1, Fraction(1)), 1).release_many(exact, noise)
+
+
+def test_an_array_has_the_declared_number_of_cells() -> None:
+    with pytest.raises(InvalidDeclaration):
+        AdditiveMechanism(DiscreteLaplace(1), cells=2).release_many(np.array([1]))

@@ -29,9 +29,11 @@ def planned(sql: str, **options: object) -> tuple[Planned, object]:
 )
 def test_the_relation_and_the_unit_are_named(relation: object, words: str) -> None:
     plan, declared = planned(EVERY, relation=relation)
-    assert protection(declared, plan.bounded) == [f"Protected: each row is one unit; neighbours differ by {words}."]
+    assert protection(declared, plan.bounded.tracked.unit) == [
+        f"Protected: each row is one unit; neighbours differ by {words}."
+    ]
     plan, declared = planned(EVERY, unit=sf.Unit("person", max_rows=1, max_groups=1))
-    assert "each value of 'person' is one unit" in protection(declared, plan.bounded)[0]
+    assert "each value of 'person' is one unit" in protection(declared, plan.bounded.tracked.unit)[0]
 
 
 def test_clipping_and_lattice_are_named_once_a_column() -> None:

@@ -6,8 +6,9 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
+from sfumato.engines.base import Codes, Exact
 from sfumato.engines.gather import columns
-from sfumato.errors import InvalidDeclaration
+from sfumato.errors import EngineFailed
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.grid import GridQuantiles
 from sfumato.mechanisms.threshold import ThresholdMechanism
@@ -20,8 +21,11 @@ from sfumato.plan.status import Bounded, Limits, Part, Raw, Tracked
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.query.choose import Mechanism, Planned
-from sfumato.query.estimate import Kind
-from sfumato.query.noisy import drawn_before, every_group, noisy
+from sfumato.query.curator import Curator
+from sfumato.query.estimate import Kind, Released
+from sfumato.query.noisy import cells_of, every_group, noisy
+from sfumato.query.reserved import Drawn, Reserved, drawn
+from sfumato.query.statistic import Opened
 from sfumato.sql.lower import Question
 
 AGE = Value.of(Column("age", Integer(0, 9)))
@@ -37,10 +41,22 @@ def planned(keys: tuple[GroupKey, ...], parts: list[tuple[Aggregate, Mechanism]]
     raw = Raw(Scan("people"), keys, tuple(each for each, _ in parts))
     limits = Limits(1, 1, None)
     tracked = Tracked(raw, "person", limits, None if raw.is_open else len(every_group(keys)))
-    one = Distance(Norm.L1, Fraction(1))
-    bounded = Bounded(tracked, Norm.L1, fine, tuple(Part(each, one, 1) for each, _ in parts))
+    norms = [Norm.LINF if isinstance(each, Quantiles) else Norm.L1 for each, _ in parts]
+    distances = [Distance(norm, Fraction(1)) for norm in norms]
+    aggregates = [each for each, _ in parts]
+    bounded = Bounded(tracked, Norm.L1, fine, tuple(Part(*each, 1) for each in zip(aggregates, distances, strict=True)))
     question = Question("SELECT", "people", raw, Output(()), ())
     return Planned(question, bounded, tuple(each for _, each in parts))
+
+
+def asked(plan: Planned, exact: Exact) -> tuple[list[Codes], list[Released]]:
+    """What a curator who holds these integers releases of a plan."""
+    return noisy(plan, curator(plan, exact, drawn(plan.event, cells_of(plan))))
+
+
+def curator(plan: Planned, exact: Exact, noise: Drawn) -> Curator:
+    """Who holds the integers of a plan, and its noise."""
+    return Curator("charge", Reserved(plan.event, noise), Opened(plan.bounded, lambda: exact))
 
 
 def test_every_declared_combination_is_a_group() -> None:
@@ -50,9 +66,8 @@ def test_every_declared_combination_is_a_group() -> None:
 
 def test_additive_noise_of_declared_groups_is_drawn_before_the_read() -> None:
     plan = planned((SEX,), [(CountRows(), SILENT), (Mean(AGE), SILENT), (Quantiles(AGE, (Fraction(1, 2),)), _grid())])
-    drawn = drawn_before(plan)
-    assert [None if each is None else len(each) for each in drawn] == [2, 4, None]
-    assert drawn_before(planned((JOB,), [(CountUnits(), ThresholdMechanism(DiscreteLaplace(1), 9, 1))])) == [None]
+    assert [len(each) for each in drawn(plan.event, cells_of(plan))] == [2, 4]
+    assert cells_of(planned((JOB,), [(CountUnits(), ThresholdMechanism(DiscreteLaplace(1), 9, 1))])) == ()
 
 
 def _grid() -> GridQuantiles:
@@ -61,7 +76,7 @@ def _grid() -> GridQuantiles:
 
 def test_a_group_without_rows_is_zeros() -> None:
     plan = planned((SEX,), [(CountRows(), SILENT), (Mean(AGE), SILENT)])
-    groups, (count, mean) = noisy(plan, ({(1,): (5,)}, {(1,): (30, 15)}), drawn_before(plan))
+    groups, (count, mean) = asked(plan, ({(1,): (5,)}, {(1,): (30, 15)}))
     assert groups == [(0,), (1,)]
     assert count.values == ((0,), (5,))
     assert mean.values == ((0, 0), (30, 15))
@@ -71,16 +86,15 @@ def test_a_group_without_rows_is_zeros() -> None:
 
 def test_what_the_engine_has_beyond_the_declared_groups_is_not_shown() -> None:
     plan = planned((SEX,), [(CountRows(), SILENT)])
-    groups, (count,) = noisy(plan, ({(7,): (100,), (None,): (100,), (0,): (3,)},), drawn_before(plan))
+    groups, (count,) = asked(plan, ({(7,): (100,), (None,): (100,), (0,): (3,)},))
     assert (groups, count.values) == ([(0,), (1,)], ((3,), (0,)))
 
 
 def test_the_drawn_noise_is_the_added_noise() -> None:
     plan = planned((SEX,), [(CountRows(), AdditiveMechanism(DiscreteLaplace(1000)))])
-    drawn = drawn_before(plan)
-    _, (count,) = noisy(plan, ({(0,): (50,)},), drawn)
-    assert drawn[0] is not None
-    assert count.values == ((50 + drawn[0][0],), (drawn[0][1],))
+    (noise,) = drawn(plan.event, cells_of(plan))
+    _, (count,) = noisy(plan, curator(plan, ({(0,): (50,)},), [noise]))
+    assert count.values == ((50 + noise[0],), (noise[1],))
 
 
 def open_plan(threshold: int, fine: int = 1) -> Planned:
@@ -93,7 +107,7 @@ def test_only_groups_that_pass_the_threshold_are_shown() -> None:
     plan = open_plan(10, fine=4)
     rows = {("cook",): (40 * 4,), ("judge",): (9 * 4,), ("nurse",): (80 * 4,)}
     units = {("cook",): (10 * 4,), ("judge",): (9 * 4,), ("nurse",): (30 * 4,)}
-    groups, (count, shown) = noisy(plan, (rows, units), drawn_before(plan))
+    groups, (count, shown) = asked(plan, (rows, units))
     assert groups == [("cook",), ("nurse",)]
     assert shown.values == ((10,), (30,))
     assert [count.point(row) for row in (0, 1)] == [40, 80]
@@ -103,16 +117,16 @@ def test_columns_of_an_engine_are_released_like_its_mappings() -> None:
     plan = open_plan(10, fine=4)
     found = pa.table({"job": ["nurse", None, "judge"], "rows": [320, 44, 36], "units": [120, 40, 36]})
     exact = columns(plan.bounded, (0, 1), found)
-    groups, (count, shown) = noisy(plan, (exact[0], exact[1]), drawn_before(plan))
+    groups, (count, shown) = asked(plan, (exact[0], exact[1]))
     assert groups == [("nurse",), (None,)]
     assert (shown.values, count.values) == (((30,), (10,)), ((320,), (44,)))
-    assert noisy(plan, tuple(map(dict, exact.values())), drawn_before(plan)) == (groups, [count, shown])
+    assert asked(plan, tuple(map(dict, exact.values()))) == (groups, [count, shown])
 
 
 def test_groups_shown_without_the_threshold_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ThresholdMechanism, "release", lambda self, counts: dict(counts))
     plan = open_plan(10)
-    groups, _ = noisy(plan, ({("judge",): (1,)}, {("judge",): (1,)}), drawn_before(plan))
+    groups, _ = asked(plan, ({("judge",): (1,)}, {("judge",): (1,)}))
     with pytest.raises(AssertionError):
         assert groups == []
 
@@ -121,12 +135,12 @@ def test_quantiles_are_selected_group_by_group() -> None:
     plan = planned((SEX,), [(Quantiles(AGE, (Fraction(1, 2),)), _grid())])
     leaves = {(0,): (0,) * 3 + (9,) + (0,) * 6, (1,): (0,) * 8 + (5, 0)}
     assert width(plan.bounded.parts[0].aggregate) == 10
-    _, (middle,) = noisy(plan, (leaves,), drawn_before(plan))
+    _, (middle,) = asked(plan, (leaves,))
     assert middle.values == ((3,), (8,))
     assert (middle.noise, middle.leaves, middle.rates) == (None, 10, (1000 * 2,))
 
 
 def test_floats_of_an_engine_are_refused() -> None:
     plan = planned((), [(CountRows(), SILENT)])
-    with pytest.raises(InvalidDeclaration, match="float"):
-        noisy(plan, ({(): (2.0,)},), drawn_before(plan))
+    with pytest.raises(EngineFailed):
+        asked(plan, ({(): (2.0,)},))

@@ -25,15 +25,16 @@ from sfumato.errors import AccountFrozen, Cancelled, EngineFailed, LedgerUnavail
 from sfumato.ledger import Ledger
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, VOIDED
-from sfumato.mechanisms.additive import AdditiveMechanism
+from sfumato.noise import DiscreteLaplace
 from sfumato.plan.show import canonical, form
 from sfumato.plan.status import Bounded
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import event_to_json
+from sfumato.query.asker import SEMANTICS, Asker
 from sfumato.query.choose import Planned, plan_for_price
 from sfumato.query.pipeline import compile_plan
-from sfumato.query.release import SEMANTICS, Asked, Asker, release
+from sfumato.query.release import Asked, release
 from sfumato.query.request import price
 from sfumato.query.table import FORMAT
 from sfumato.query.together import Held, together
@@ -42,7 +43,7 @@ from tests.contracts import corpus
 from tests.contracts.charges import charges
 from tests.contracts.people import FRAME, asker, dataset
 
-ROOM = sys.modules["sfumato.query.release"]
+ROOM = sys.modules["sfumato.query.charge"]
 BUDGET = Budget(1000, "1e-6")
 SQL = "SELECT sex, COUNT(*) AS n, AVG(age) AS m FROM people GROUP BY sex"
 ORDER = ["reserve", "draw", "execute", "run", "commit", "return"]
@@ -93,18 +94,18 @@ def log() -> list[str]:
 def ledger(tmp_path: Path, log: list[str], monkeypatch: pytest.MonkeyPatch) -> Ledger:
     """A ledger whose steps, and the drawing of noise, are written down."""
 
-    def spied(owner: type, name: str) -> None:
+    def spied(owner: object, name: str) -> None:
         original: Callable[..., object] = getattr(owner, name)
 
         def call(*values: object, **named: object) -> object:
-            log.append(name)
+            log.append("draw" if name == "drawn" else name)
             return original(*values, **named)
 
         monkeypatch.setattr(owner, name, call)
 
     for name in ("reserve", "execute", "commit", "forfeit", "void"):
         spied(Ledger, name)
-    spied(AdditiveMechanism, "draw")
+    spied(ROOM, "drawn")
     opened = Ledger.open(tmp_path / "l.db")
     opened.adopt(who().contract, BUDGET)
     return opened
@@ -143,33 +144,32 @@ def test_the_read_finds_its_charge_marked_executing(log: list[str], ledger: Ledg
     assert engine.found == ["executing"]
 
 
-RESERVE, EXECUTE, RUN, COMMIT = (
-    "        charge = reserve(charge)\n",
+RESERVE, DRAW, EXECUTE, COMMIT = (
+    "        charge, taken = order.payer.reserve(request, charge), True\n",
+    "        noise = drawn(request.event, order.cells)\n",
     "        ledger.execute(charge)\n",
-    "            exact = read()\n",
     "            ledger.commit(charge, body, released=",
 )
-START = "        try:\n"
-REDRAW = "            noise = [each.draw(len(old)) for each, old in zip(fresh.mechanisms, noise, strict=True)]\n"
+READ = "        opened.integers(order.task.ready(None))\n"
 MUTANTS = {
-    "reads before it reserves": (RESERVE, "        read()\n" + RESERVE),
-    "draws after the read": (RUN, RUN + REDRAW),
-    "marks executing after the read": (EXECUTE + START + RUN, START + RUN + "    " + EXECUTE),
+    "reads before it reserves": (RESERVE, READ + RESERVE),
+    "draws after the read": (DRAW, READ + DRAW),
+    "marks executing after the read": (EXECUTE, READ + EXECUTE),
     "never commits": (COMMIT, "            dict(released="),
     "never marks executing": (EXECUTE, ""),
 }
 
 
-HONEST = inspect.getsource(ROOM._charged)
+HONEST = inspect.getsource(ROOM._carried_out)
 
 
 def mutated(old: str, new: str) -> Callable[..., bytes]:
-    """``_charged`` with one piece of its text replaced."""
+    """``_carried_out`` with one piece of its text replaced."""
     text = HONEST
     assert text.count(old) == 1, "the text of the function has changed: write the mutant anew"
     names = dict(vars(ROOM))
     exec(text.replace(old, new), names)
-    mutant: Callable[..., bytes] = names["_charged"]
+    mutant: Callable[..., bytes] = names["_carried_out"]
     return mutant
 
 
@@ -177,7 +177,7 @@ def mutated(old: str, new: str) -> Callable[..., bytes]:
 def test_a_release_in_another_order_is_caught(
     log: list[str], ledger: Ledger, mutant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ROOM, "_charged", mutated(*MUTANTS[mutant]))
+    monkeypatch.setattr(ROOM, "_carried_out", mutated(*MUTANTS[mutant]))
     try:
         order = carried_out(log, ledger)
     except LedgerUnavailable:  # a step that the ledger itself refuses
@@ -251,7 +251,7 @@ def test_a_failure_before_the_mark_is_voided(
     def fails(*_: object) -> None:
         raise failure
 
-    monkeypatch.setattr(AdditiveMechanism, "draw", fails)
+    monkeypatch.setattr(ROOM, "drawn", fails)
     with pytest.raises(type(failure)):
         release(Asked.of(planned(), who()), Recording(log, ledger), ledger)
     assert [row.state for row in charges(ledger)] == [VOIDED]
@@ -373,19 +373,19 @@ def test_three_failing_reads_freeze_the_analyst(log: list[str], ledger: Ledger) 
 
 
 def test_noise_is_added_to_every_declared_group_alike(log: list[str], ledger: Ledger) -> None:
-    drawn: list[int] = []
-    original = AdditiveMechanism.draw
+    sizes: list[int] = []
+    original = DiscreteLaplace.sample
 
-    def draw(self: AdditiveMechanism, cells: int) -> tuple[int, ...]:
-        drawn.append(cells)
-        return original(self, cells)
+    def sample(self: DiscreteLaplace, shape: int) -> object:
+        sizes.append(shape)
+        return original(self, shape)
 
     engine = Recording(log, ledger)
     engine.run = lambda plan, key: ({}, {})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(AdditiveMechanism, "draw", draw)
+        patch.setattr(DiscreteLaplace, "sample", sample)
         release(Asked.of(planned(), who()), engine, ledger)
-    assert drawn == [2, 4]
+    assert sizes == [2, 4]
 
 
 def test_who_asks_what_is_being_answered_gets_the_stored_bytes(log: list[str], ledger: Ledger) -> None:
@@ -462,7 +462,7 @@ def test_a_stop_that_gives_back_what_was_read_is_caught(
     log: list[str], ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mutant = mutated("        ledger.forfeit(charge, failed)\n", "        ledger.void(charge)\n")
-    monkeypatch.setattr(ROOM, "_charged", mutant)
+    monkeypatch.setattr(ROOM, "_carried_out", mutant)
     with pytest.raises(LedgerUnavailable):
         release(Asked.of(planned(), who()), Failing(log, ledger, Cancelled(paid=True)), ledger)
 
@@ -618,7 +618,7 @@ def test_parts_whose_forms_are_written_together_have_the_forms_of_each_by_itself
         together, each = forms(about, bounded)
         assert together == each
     # relations that are shared by parts that read different columns are noticed
-    monkeypatch.setattr("sfumato.query.release.columns_above", lambda _: frozenset())
+    monkeypatch.setattr("sfumato.query.asker.columns_above", lambda _: frozenset())
     assert any(one != other for one, other in (forms(about, bounded) for bounded in several))
 
 

@@ -221,6 +221,20 @@ def approx_from_zcdp(guarantee: ZeroConcentratedDP, delta: Fraction, order: Frac
     return ApproxDP(max(chosen * guarantee.rho + conversion_cost(slack, chosen), Fraction(0)), slack)
 
 
+def zcdp_within(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest rho whose conversion at one order lies within (epsilon, delta); 0 or less where there is none.
+
+    Guarantees:
+        the zcdp within an approximate guarantee converts to at most its epsilon
+
+    >>> round(float(zcdp_within(Fraction(1), Fraction(1, 10**6))), 5)
+    0.02436
+    """
+    loss, cost = float(min(epsilon, _LARGE)), _float_cost(delta)
+    order = order_of_least(lambda gap: (cost(gap) - loss) / (1 + gap))
+    return (epsilon - conversion_cost(delta, order)) / order
+
+
 def approx_from_renyi(guarantee: RenyiDP, delta: Number) -> ApproxDP:
     """The least epsilon at delta that one Renyi order gives.
 

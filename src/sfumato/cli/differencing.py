@@ -22,8 +22,11 @@ from sfumato.privacy.budget import Budget
 from sfumato.privacy.unit import ReplaceOne
 from sfumato.query.choose import Planned, plan_for_price
 from sfumato.query.connect import connect
-from sfumato.query.noisy import drawn_before, noisy
+from sfumato.query.curator import Curator
+from sfumato.query.noisy import cells_of, noisy
 from sfumato.query.request import price
+from sfumato.query.reserved import Reserved, drawn
+from sfumato.query.statistic import Opened
 from sfumato.sql.lower import understand
 
 NAMES = ("Ross", "Monica", "Joey", "Phoebe", "Chandler")
@@ -110,6 +113,7 @@ def _guesses_right() -> bool:
 
 def _release(planned: Planned, rows: Reference) -> int:
     """The real mechanism on the real plan, without the durable ledger."""
-    exact = rows.run(planned.bounded, "attack")
-    _, (released,) = noisy(planned, exact, drawn_before(planned))
+    opened = Opened(planned.bounded, lambda: rows.run(planned.bounded, "attack"))
+    noise = drawn(planned.event, cells_of(planned))
+    _, (released,) = noisy(planned, Curator("attack", Reserved(planned.event, noise), opened))
     return released.values[0][0]

@@ -16,6 +16,7 @@ _COMMANDS = {
     "prepare": ("prepare", "Write layouts of the data that make questions fast."),
     "preview": ("preview", "Cost and expected error of a question; free."),
     "query": ("query", "Ask a question; it is charged."),
+    "marginals": ("marginals", "Count rows by several sets of columns together; it is charged."),
     "diagnose": ("diagnose", "How much clipping and bounding touch; it is charged."),
     "budget": ("budget", "What is spent and what is left."),
     "explain-epsilon": ("explain_epsilon", "What an epsilon means; free."),

@@ -142,9 +142,13 @@ def write_file(path: str, content: bytes) -> None:
 def emit(answer: Answer, form: str, output: str | None) -> None:
     """Writes an answer in a format to a file or to the terminal."""
     if form == "arrow":
-        _write_bytes(answer.to_arrow_bytes(), output)
-        return
-    text = {"table": repr, "json": lambda each: as_json(each.to_json()), "csv": _csv}[form](answer)
+        write_bytes(answer.to_arrow_bytes(), output)
+    else:
+        write_text({"table": repr, "json": lambda each: as_json(each.to_json()), "csv": _csv}[form](answer), output)
+
+
+def write_text(text: str, output: str | None) -> None:
+    """Writes a text to a file or to the terminal, with one line end after it."""
     if output is None:
         click.echo(text.rstrip("\n"))
     else:
@@ -170,7 +174,8 @@ def _csv(answer: Answer) -> str:
     return file.getvalue()
 
 
-def _write_bytes(content: bytes, output: str | None) -> None:
+def write_bytes(content: bytes, output: str | None) -> None:
+    """Writes bytes to a file or to the terminal."""
     if output is None:
         sys.stdout.buffer.write(content)
     else:

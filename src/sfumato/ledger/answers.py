@@ -65,6 +65,11 @@ class Answers(Owner):
         """The answer that the asking account has paid for; free."""
         return _body(readable(lambda: self._store.read(lambda rows: own_answer(rows, request))))
 
+    def charge_of(self, request: Request) -> str:
+        """The charge by which the asking account has paid for the answer to a request; "" where it has none."""
+        row = readable(lambda: self._store.read(lambda rows: own_answer(rows, request)))
+        return "" if row is None else row.charge
+
     def to_share(self, request: Request) -> bytes | None:
         """The answer that ``recall`` would let the account share and pay for; nobody may be told what it is."""
         ready = Ready.of(request)

@@ -14,10 +14,12 @@ import numpy as np
 from sfumato.accounting.gaussian import gaussian_for
 from sfumato.errors import InvalidDeclaration
 from sfumato.exact.rational import Number, positive
-from sfumato.noise import SYSTEM, DiscreteGaussian, DiscreteLaplace, DiscreteStaircase, Entropy, Noise
+from sfumato.noise import SYSTEM, DiscreteGaussian, DiscreteLaplace, DiscreteStaircase, Entropy, Integers, Noise
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import AdditiveNoise
 
+# The sum of two smaller ones is an int64.
+_ADDABLE = 2**62
 _NORM = {DiscreteLaplace: Norm.L1, DiscreteGaussian: Norm.L2, DiscreteStaircase: Norm.LINF}
 
 
@@ -49,6 +51,11 @@ class AdditiveMechanism:
                 allowed=", ".join(law.__name__ for law in _NORM),
             )
 
+    @property
+    def norm(self) -> Norm:
+        """The norm in which a statistic has to be bounded."""
+        return _NORM[type(self.noise)]
+
     def event(self, distance: Distance) -> AdditiveNoise:
         """What happens to data whose neighbours are at most ``distance`` apart."""
         _require(distance, _NORM[type(self.noise)], type(self.noise).__name__)
@@ -70,6 +77,22 @@ class AdditiveMechanism:
         values = [_integer(value) for value in exact]
         noise = self.draw(len(values)) if drawn is None else drawn
         return tuple(value + _integer(extra) for value, extra in zip(values, noise, strict=True))
+
+    def release_many(self, exact: Integers, drawn: Integers | None = None) -> Integers:
+        """``release`` of an array of 64-bit integers; Python integers where 64 bits may not hold a sum.
+
+        Raises:
+            InvalidDeclaration: as ``release``.
+        """
+        if exact.ndim != 1 or exact.dtype != np.int64 or self.cells not in (None, len(exact)):
+            raise InvalidDeclaration(f"{exact.shape} of {exact.dtype}.", allowed="the declared number of int64")
+        noise = self.noise.sample(len(exact)) if drawn is None else drawn
+        if noise.shape != exact.shape:
+            raise InvalidDeclaration(f"Noise of {noise.shape} for {exact.shape} integers.", allowed="one each")
+        if noise.dtype != np.int64 or max(map(_reach, (exact, noise))) >= _ADDABLE:
+            wide: Integers = exact.astype(object) + noise.astype(object)
+            return wide
+        return exact + noise
 
     def error(self, confidence: Number) -> int:
         """The smallest h with P(|noise| <= h) >= confidence."""
@@ -128,6 +151,11 @@ def staircase(distance: Distance, epsilon: Number) -> AdditiveMechanism:
     """
     _require(distance, Norm.LINF, "Staircase noise")
     return AdditiveMechanism(DiscreteStaircase(epsilon, math.ceil(distance.value)), cells=1)
+
+
+def _reach(values: Integers) -> int:
+    """The largest absolute value."""
+    return max(abs(int(values.min())), abs(int(values.max()))) if values.size else 0
 
 
 def _integer(value: object) -> int:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a question costs, item by item."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
@@ -56,6 +56,47 @@ def cost_of(charge: Charge, parts: tuple[Part, ...], events: tuple[Event, ...], 
     )
 
 
+def cost_of_steps(charge: Charge, title: str, event: Event) -> Cost:
+    """A cost with an item for each different step of an event; ``title`` says what they release."""
+    steps: dict[Event, int] = {}
+    for each, times in _steps(event, 1):
+        steps[each] = steps.get(each, 0) + times
+    items = tuple(_step_item(title, each, times) for each, times in steps.items())
+    delta = decimal_text(Fraction(charge.delta, DELTA_UNIT))
+    return Cost(units_text(charge.epsilon), units_text(charge.rho), delta, items)
+
+
+def _steps(event: Event, times: int) -> Iterator[tuple[Event, int]]:
+    """The steps of an event that are no compositions, and how often each is taken."""
+    if isinstance(event, Composed):
+        for each in event.events:
+            yield from _steps(each, times)
+    elif isinstance(event, Repeated):
+        yield from _steps(event.event, times * event.times)
+    else:
+        yield event, times
+
+
+def _step_item(title: str, event: Event, times: int) -> dict[str, str]:
+    name, parameter, distance = _described(event)
+    return {
+        "release": title if times == 1 else f"{title}, {times:,} times",
+        "mechanism": name,
+        "parameter": parameter,
+        "sensitivity": f"{_NORMS[distance.norm]} {distance.value} steps",
+        **_losses(Repeated(event, times)),
+    }
+
+
+def _losses(event: Event) -> dict[str, str]:
+    profile = account(event)
+    return {
+        "epsilon": "unbounded" if profile.epsilon is None else decimal_text(profile.epsilon),
+        "rho": decimal_text(profile.rho),
+        "delta": decimal_text(profile.delta),
+    }
+
+
 def _paid_item(part: Part, charge: str) -> dict[str, str]:
     distance = part.distance
     return {
@@ -68,16 +109,13 @@ def _paid_item(part: Part, charge: str) -> dict[str, str]:
 
 
 def _item(part: Part, event: Event) -> dict[str, str]:
-    profile = account(event)
     name, parameter, distance = _described(event)
     return {
         "release": title(part.aggregate),
         "mechanism": name,
         "parameter": parameter,
         "sensitivity": f"{_NORMS[distance.norm]} {distance.value} steps",
-        "epsilon": "unbounded" if profile.epsilon is None else decimal_text(profile.epsilon),
-        "rho": decimal_text(profile.rho),
-        "delta": decimal_text(profile.delta),
+        **_losses(event),
     }
 
 
@@ -95,6 +133,8 @@ def _described(event: Event) -> tuple[str, str, Distance]:
             rates = dict.fromkeys(str(each.rate) for each in every if isinstance(each, Selection))
             levels = f"{len(selections)} selections a group, {times} groups"
             return "exponential mechanism on a public grid", f"rate {', '.join(rates)}, {levels}", distance
+        case Selection(rule, rate, distance, _):
+            return f"selection by {rule.value.replace('_', ' ')}", f"rate {rate}", distance
         case _:
             raise TypeError(f"{type(event).__name__} is nothing that a question is planned with")
 

@@ -38,9 +38,8 @@ _SUMMARIES = {
 }
 
 
-def protection(dataset: Dataset, bounded: Bounded) -> list[str]:
-    """Whom the guarantee is about, under which neighbour relation."""
-    unit = bounded.tracked.unit
+def protection(dataset: Dataset, unit: str | None) -> list[str]:
+    """Whom the guarantee is about, under which neighbour relation; ``unit`` None: each row."""
     who = f"each value of {unit!r} is one unit" if unit else "each row is one unit"
     step = "added or removed" if dataset.relation is Relation.ADD_REMOVE else "replaced by another"
     return [f"Protected: {who}; neighbours differ by one unit {step}."]
@@ -251,7 +250,7 @@ def _bounds(read: Origin) -> list[str]:
 def explain(planned: Planned, dataset: Dataset) -> str:
     """The whole of it, as text."""
     bounded = planned.bounded
-    lines = [*protection(dataset, bounded)]
+    lines = [*protection(dataset, bounded.tracked.unit)]
     for part, item in zip(bounded.parts, planned.cost.items, strict=True):
         cost = f"epsilon {item['epsilon']}" if item["epsilon"] != "unbounded" else f"rho {item['rho']}"
         cost += f", delta {item['delta']}" if item["delta"] != "0" else ""

@@ -12,7 +12,8 @@ from decimal import Decimal
 from fractions import Fraction
 
 from sfumato.ledger.request import Request
-from sfumato.query.release import Asked, Asker
+from sfumato.query.asker import Asker
+from sfumato.query.release import Asked
 from sfumato.query.request import Price
 from sfumato.sql.bind import Parameters
 

@@ -29,6 +29,8 @@ from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import Json
 from sfumato.query.account import Account
 from sfumato.query.answer import Answer
+from sfumato.query.asker import Asker
+from sfumato.query.charge import persistently
 from sfumato.query.choose import Planned, cheapest, plan_for_price, plans_for_target
 from sfumato.query.diagnose import checks
 from sfumato.query.diagnosis import Diagnosis, diagnosis
@@ -38,12 +40,13 @@ from sfumato.query.known import Known, name_of
 from sfumato.query.payer import Payer
 from sfumato.query.pipeline import UNPREPARED, compile_plan
 from sfumato.query.preview import Preview
-from sfumato.query.release import Asked, Asker, persistently, release
+from sfumato.query.release import Asked, release
 from sfumato.query.request import Price, Wish, price
 from sfumato.query.reuse import Shelf, reuse
 from sfumato.query.steps import Alone, First, Foreseen, Paid, Rehearsed, Step, resolved
 from sfumato.query.table import parts_from_json
 from sfumato.query.target import Reference, typical_size, wanted
+from sfumato.query.tasks import Tasks
 from sfumato.query.together import Held, require_key, together, wanted_charges
 from sfumato.sql.bind import Parameters
 from sfumato.sql.lower import Question
@@ -52,7 +55,7 @@ from sfumato.sql.lower import Question
 _CLOSING = 10.0
 
 
-class Session:
+class Session(Tasks):
     """Questions to one dataset, charged to one account. Also a context manager.
 
     >>> import sfumato as sf, pyarrow as pa, tempfile

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The integers of one part of a bounded plan, as statistics. Proof: cells.proof.md."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TypeAlias
+
+from sfumato.engines.base import Codes
+from sfumato.engines.gather import Columns
+from sfumato.errors import InvalidDeclaration
+from sfumato.noise import Integers
+from sfumato.plan.aggregate import CountUnits, width
+from sfumato.plan.status import Bounded, Part
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.query.statistic import BoundedStatistic, Opened
+
+# Numbers of units by group; or as a column, with what tells the groups of some of its rows.
+Counts: TypeAlias = Mapping[Codes, int] | tuple[Integers, Callable[[Integers], Sequence[Codes]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Cells(BoundedStatistic[list[int]]):
+    """The integers of the part at ``place``, group by group; zeros where a group has no rows.
+
+    Guarantees:
+        the cells of a part move by at most its proved distance
+        a group without rows is zeros
+
+    Raises:
+        InvalidDeclaration: a group twice: its integers would move twice.
+    """
+
+    plan: Bounded
+    place: int
+    groups: tuple[Codes, ...]
+
+    def __post_init__(self) -> None:
+        if len(set(self.groups)) != len(self.groups):
+            raise InvalidDeclaration("A group twice.", allowed="each group once")
+
+    @property
+    def part(self) -> Part:
+        """The part of the plan."""
+        return self.plan.parts[self.place]
+
+    def distance(self, norm: Norm) -> Distance:
+        """The proved distance of the part; a bound in L1 holds for each integer too."""
+        proved = self.part.distance
+        if norm is Norm.LINF and proved.norm is Norm.L1:
+            return replace(proved, norm=norm)
+        if norm is not proved.norm:
+            raise InvalidDeclaration(
+                f"A part bounded in {proved.norm.value}, released in {norm.value}.",
+                allowed="a mechanism of the norm that the plan is bounded in",
+            )
+        return proved
+
+    def exact(self, opened: Opened) -> list[int]:
+        """The integers."""
+        integers, zeros = opened.integers(self.plan)[self.place], (0,) * width(self.part.aggregate)
+        found = integers.of(self.groups) if isinstance(integers, Columns) else integers
+        return [value for group in self.groups for value in found.get(group, zeros)]
+
+
+@dataclass(frozen=True, slots=True)
+class Units(BoundedStatistic[Counts]):
+    """How many units are in each group that occurs.
+
+    Guarantees:
+        the number of units of a group moves by at most one
+
+    Raises:
+        InvalidDeclaration: the part at ``place`` counts no units.
+    """
+
+    plan: Bounded
+    place: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.plan.parts[self.place].aggregate, CountUnits):
+            raise InvalidDeclaration("A threshold on what counts no units.", allowed="COUNT(DISTINCT unit)")
+
+    @property
+    def groups(self) -> int:
+        """In how many groups a unit counts."""
+        return self.plan.parts[self.place].groups
+
+    def distance(self, norm: Norm) -> Distance:
+        """One, in Linf."""
+        if norm is not Norm.LINF:
+            raise InvalidDeclaration("Units of groups that are not public.", allowed="a threshold")
+        return Distance(norm, Fraction(1), self.plan.parts[self.place].distance.relation)
+
+    def exact(self, opened: Opened) -> Counts:
+        """The counts; each unit counts ``refinement`` in the plan."""
+        found, fine = opened.integers(self.plan)[self.place], self.plan.refinement
+        if isinstance(found, Columns):
+            return found.first // fine, found.groups
+        return {group: values[0] // fine for group, values in found.items()}

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who alone holds exact integers while a task runs, and gives out none. Proof: curator.proof.md."""
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import NoReturn, TypeVar, overload
+
+import numpy as np
+
+from sfumato.engines.base import Codes
+from sfumato.errors import Cancelled, EngineFailed, InvalidDeclaration
+from sfumato.mechanisms.additive import AdditiveMechanism
+from sfumato.mechanisms.grid import GridQuantiles
+from sfumato.mechanisms.selection import SelectionMechanism
+from sfumato.mechanisms.threshold import ThresholdMechanism
+from sfumato.noise import Integers
+from sfumato.plan.aggregate import Quantiles, width
+from sfumato.privacy.distance import Norm
+from sfumato.query.cells import Cells, Units
+from sfumato.query.reserved import Reserved
+from sfumato.query.statistic import BoundedStatistic, Opened
+
+T = TypeVar("T")
+
+_OWNER = logging.getLogger("sfumato.owner")
+_OWNER.addHandler(logging.NullHandler())
+# Why a charge is forfeited, as the ledger keeps it.
+ENGINE, CANCELLED = "engine", "cancelled"
+
+
+class Curator:
+    """What a task is handed while it runs: noisy answers, each the next step of the reserved event.
+
+    Every call works out the event of its mechanism on its statistic. If that is not the next step
+    of what was reserved, or if anything else fails, the call raises one constant message, no later
+    call is answered, and the charge is forfeited, whatever the task does about it.
+
+    Guarantees:
+        a call that is not the next step of the reserved event is not answered
+        a failure inside tells nothing and ends the run
+        a curator that has ended answers nothing
+        only the mechanisms of sfumato release anything
+        scores count as monotone only where the statistic says so
+
+    Raises:
+        EngineFailed: of every call that fails.
+    """
+
+    __slots__ = ("_failed", "_lock", "_opened", "_reserved", "charge")
+
+    def __init__(self, charge: str, reserved: Reserved, opened: Opened) -> None:
+        self.charge = charge
+        self._reserved, self._opened = reserved, opened
+        self._failed = ""
+        self._lock = threading.RLock()
+
+    @overload
+    def measure(self, statistic: BoundedStatistic[Integers], mechanism: AdditiveMechanism) -> Integers: ...
+    @overload
+    def measure(self, statistic: BoundedStatistic[list[int]], mechanism: AdditiveMechanism) -> tuple[int, ...]: ...
+    def measure(
+        self, statistic: BoundedStatistic[Integers] | BoundedStatistic[list[int]], mechanism: AdditiveMechanism
+    ) -> Integers | tuple[int, ...]:
+        """The integers of a statistic plus noise."""
+
+        def step() -> Integers | tuple[int, ...]:
+            _require(mechanism, AdditiveMechanism)
+            noise = self._reserved.take(mechanism.event(statistic.distance(mechanism.norm)))
+            exact = statistic.exact(self._opened)
+            if isinstance(exact, np.ndarray):
+                return mechanism.release_many(exact, noise)
+            return mechanism.release(exact, None if noise is None else noise.tolist())
+
+        return self._carried_out(step)
+
+    def select(
+        self, scored: BoundedStatistic[Integers] | BoundedStatistic[list[int]], mechanism: SelectionMechanism
+    ) -> int:
+        """The index of a candidate whose score is high."""
+
+        def step() -> int:
+            _require(mechanism, SelectionMechanism)
+            if mechanism.monotone and not scored.is_monotone:
+                raise InvalidDeclaration("Scores that are not proved to move in one direction.")
+            self._reserved.take(mechanism.event(scored.distance(Norm.LINF)))
+            return mechanism.release(scored.exact(self._opened))
+
+        return self._carried_out(step)
+
+    def quantiles(self, leaves: Cells, mechanism: GridQuantiles) -> tuple[tuple[int, ...], ...]:
+        """For each group the leaf of each level."""
+
+        def step() -> tuple[tuple[int, ...], ...]:
+            _require(mechanism, GridQuantiles)
+            part = leaves.part
+            if not isinstance(part.aggregate, Quantiles):
+                raise InvalidDeclaration("Quantiles of what has no leaves.")
+            self._reserved.take(mechanism.event(leaves.distance(Norm.LINF), part.groups))
+            exact, size = leaves.exact(self._opened), width(part.aggregate)
+            return tuple(mechanism.release(exact[start : start + size]) for start in range(0, len(exact), size))
+
+        return self._carried_out(step)
+
+    def threshold(self, counted: Units, mechanism: ThresholdMechanism) -> dict[Codes, int]:
+        """The groups with many units, each with its noisy number of units."""
+
+        def step() -> dict[Codes, int]:
+            _require(mechanism, ThresholdMechanism)
+            if mechanism.keys < counted.groups:
+                raise InvalidDeclaration(f"A threshold for {mechanism.keys} groups a unit.")
+            self._reserved.take(mechanism.event(counted.distance(Norm.LINF)))
+            exact = counted.exact(self._opened)
+            return mechanism.release_many(*exact) if isinstance(exact, tuple) else mechanism.release(exact)
+
+        return self._carried_out(step)
+
+    def end(self) -> str:
+        """Answers nothing from now on; why the charge has to be forfeited, or an empty string."""
+        failed, self._failed = self._failed, self._failed or ENGINE
+        return failed
+
+    def _carried_out(self, step: Callable[[], T]) -> T:
+        """What a step gives; whatever it raises is one constant message, and the last answer."""
+        answers: list[T] = []
+        with self._lock:
+            if not self._failed:
+                # an interrupt is a failure too
+                self._failed = ENGINE
+                try:
+                    answers.append(step())
+                    self._failed = ""
+                except Exception as failure:
+                    self._failed = CANCELLED if isinstance(failure, Cancelled) else ENGINE
+                    # an engine that fails has told the owner
+                    if not isinstance(failure, Cancelled | EngineFailed):
+                        _OWNER.error("a step of charge %s failed: %s", self.charge, type(failure).__name__)
+        if not answers:
+            # outside that handler: the text of an error, and what its traceback holds, may be private
+            raise EngineFailed()
+        return answers[0]
+
+    def __repr__(self) -> str:
+        return "Curator()"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("exact integers are not pickled")
+
+
+def _require(mechanism: object, kind: type) -> None:
+    """Refuses what only looks like a mechanism: a subclass could release what it is handed."""
+    if type(mechanism) is not kind:
+        raise InvalidDeclaration(f"A mechanism of kind {type(mechanism).__name__}.", allowed=kind.__name__)

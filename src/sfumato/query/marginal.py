@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One marginal of a bounded cube, as a statistic. Proof: marginal.proof.md."""
+
+from dataclasses import dataclass, replace
+
+from sfumato.noise import Integers
+from sfumato.plan.cube import BoundedCube
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.query.statistic import BoundedStatistic, Opened
+
+
+@dataclass(frozen=True, slots=True)
+class Marginal(BoundedStatistic[Integers]):
+    """How much weight the rows have in each cell of a clique, in the order of its axes.
+
+    Guarantees:
+        a marginal moves by at most its proved distance
+    """
+
+    plan: BoundedCube
+    clique: tuple[str, ...]
+
+    def distance(self, norm: Norm) -> Distance:
+        """The same for every clique; a bound in L1 holds for each cell too."""
+        match norm:
+            case Norm.L1:
+                return self.plan.l1
+            case Norm.L2:
+                return self.plan.l2
+            case Norm.LINF:
+                return replace(self.plan.l1, norm=norm)
+
+    def exact(self, opened: Opened) -> Integers:
+        """The cells, one after the other."""
+        found: Integers = opened.marginal(self.plan, self.clique).ravel()
+        return found

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A reserved event, taken step by step, and the noise drawn for it. Proof: reserved.proof.md."""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TypeAlias
+
+from sfumato.errors import InvalidDeclaration
+from sfumato.noise import Integers
+from sfumato.privacy.event import AdditiveNoise, Composed, Event, Repeated, Thresholded
+
+# The noise of each additive step, in order; None, or the end of it: drawn when the step is taken.
+Drawn: TypeAlias = Sequence[Integers | None]
+
+
+def drawn(event: Event, cells: Sequence[int | None]) -> Drawn:
+    """The noise of the additive steps of an event; ``cells``: how many integers each of them releases.
+
+    None, or the end of ``cells``: what is released is chosen inside the charge (RULES 25).
+    """
+    additive = (each for each in _leaves(event) if isinstance(each, AdditiveNoise))
+    return [
+        None if size is None else each.noise.sample(size)
+        for each, size in zip(islice(additive, len(cells)), cells, strict=True)
+    ]
+
+
+class Reserved:
+    """The steps of an event, each taken once, in one public order.
+
+    ``Composed`` comes in its order, but what finds the groups (``Thresholded``) comes first: the other
+    steps are about these groups. A step may be any part of the event, as a whole.
+
+    Guarantees:
+        only the next step of the reserved event can be taken
+
+    >>> from fractions import Fraction
+    >>> from sfumato.privacy.event import PureEvent
+    >>> one, half = PureEvent(Fraction(1)), PureEvent(Fraction(1, 2))
+    >>> steps = Reserved(Composed((one, Repeated(half, 2))))
+    >>> steps.take(one), steps.take(half), steps.take(half)
+    (None, None, None)
+    """
+
+    __slots__ = ("_drawn", "_left")
+
+    def __init__(self, event: Event, noise: Drawn = ()) -> None:
+        self._left: list[Event] = [event]
+        self._drawn = deque(noise)
+
+    def take(self, event: Event) -> Integers | None:
+        """Takes the next step, which has to be ``event``; its noise, if that was drawn before.
+
+        Raises:
+            InvalidDeclaration: it is another one, or there is none left.
+        """
+        while self._left:
+            step = self._left.pop()
+            if step == event:
+                additive = isinstance(step, AdditiveNoise) and bool(self._drawn)
+                return self._drawn.popleft() if additive else None
+            if not isinstance(step, Composed | Repeated):
+                break
+            self._left += reversed(_parts(step))
+        raise InvalidDeclaration("A step that is not the next one of the reserved event.")
+
+
+def _parts(step: Composed | Repeated) -> list[Event]:
+    """A composition as its next parts, in the order in which they are taken."""
+    if isinstance(step, Repeated):
+        return [step.event, Repeated(step.event, step.times - 1)] if step.times > 1 else [step.event]
+    return sorted(step.events, key=lambda each: not isinstance(each, Thresholded))
+
+
+def _leaves(event: Event) -> Iterator[Event]:
+    """The steps of an event that are no compositions, in the order in which they are taken."""
+    left = [event]
+    while left:
+        step = left.pop()
+        if isinstance(step, Composed | Repeated):
+            left += reversed(_parts(step))
+        else:
+            yield step

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a statistic of private data promises: how far neighbours move it, and its exact integers.
+
+Only a statistic needs a privacy proof; what is done with its noisy integers needs none. Each file
+with one has a proof note, a test on neighbours and a broken version that the test notices.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from typing import ClassVar, Generic, NoReturn, TypeAlias, TypeVar
+
+from sfumato.engines.base import Exact, Marginals
+from sfumato.errors import InvalidDeclaration
+from sfumato.noise import Integers
+from sfumato.plan.cube import BoundedCube
+from sfumato.plan.status import Bounded
+from sfumato.privacy.distance import Distance, Norm
+
+E = TypeVar("E", covariant=True)
+# What the data may be opened for.
+Plan: TypeAlias = Bounded | BoundedCube
+
+
+class Opened:
+    """The data of one charge, opened for one bounded plan when it is first needed; closed when it is left.
+
+    Only a statistic's ``exact`` is handed one.
+
+    Guarantees:
+        only the plan that was opened is read
+    """
+
+    __slots__ = ("_cube", "_exact", "_left", "_marginals", "_plan", "_read")
+
+    def __init__(
+        self,
+        plan: Plan,
+        read: Callable[[], Exact] | None = None,
+        *,
+        cube: AbstractContextManager[Marginals] | None = None,
+    ) -> None:
+        self._plan, self._read, self._cube = plan, read, cube
+        self._left = ExitStack()
+        self._exact: Exact | None = None
+        self._marginals: Marginals | None = None
+
+    def integers(self, plan: Bounded) -> Exact:
+        """The exact integers of a question, part by part; read once.
+
+        Raises:
+            InvalidDeclaration: the plan is not the one that was opened.
+        """
+        self._require(plan)
+        if self._exact is None:
+            if self._read is None:
+                raise InvalidDeclaration("No question is open.")
+            self._exact = self._read()
+        return self._exact
+
+    def marginal(self, plan: BoundedCube, clique: Sequence[str]) -> Integers:
+        """The exact marginal of a cube by some of its axes.
+
+        Raises:
+            InvalidDeclaration: the cube is not the one that was opened.
+        """
+        self._require(plan)
+        if self._marginals is None:
+            if self._cube is None:
+                raise InvalidDeclaration("No cube is open.")
+            self._marginals = self._left.enter_context(self._cube)
+        (found,) = self._marginals.marginals([clique])
+        return found
+
+    def _require(self, plan: Plan) -> None:
+        if plan is not self._plan and plan != self._plan:
+            raise InvalidDeclaration("A statistic of another plan.", allowed="the plan that the task opened")
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: object) -> None:
+        self._exact = self._marginals = self._read = self._cube = None
+        self._left.close()
+
+    def __repr__(self) -> str:
+        return "Opened()"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("exact integers are not pickled")
+
+
+class BoundedStatistic(ABC, Generic[E]):
+    """Integers of private data, and the proved distance between those of neighbours.
+
+    ``is_monotone``: between neighbours all integers move in one direction; proved like the distance.
+    """
+
+    is_monotone: ClassVar[bool] = False
+
+    @abstractmethod
+    def distance(self, norm: Norm) -> Distance:
+        """How far neighbours move the integers, in a norm; a function of declarations alone.
+
+        Raises:
+            InvalidDeclaration: nothing is proved in this norm.
+        """
+
+    @abstractmethod
+    def exact(self, opened: Opened) -> E:
+        """The exact integers. Only a curator asks for them."""

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks of any kind, asked of a session: all that the rooms above see of ledger and engine."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sfumato.accounting.account import account
+from sfumato.accounting.filter import charge_for
+from sfumato.engines.base import Engine
+from sfumato.engines.stop import ENDLESS, Patience, Stop
+from sfumato.errors import BudgetExceeded
+from sfumato.exact.rational import Number
+from sfumato.ledger.spend import Ledger
+from sfumato.query.allowance import allowance
+from sfumato.query.asker import Asker
+from sfumato.query.charge import Terms, charged
+from sfumato.query.cost import Cost, cost_of_steps
+from sfumato.query.door import Door
+from sfumato.query.marginal_table import Marginals
+from sfumato.query.marginals import marginals_task
+from sfumato.query.task import Stored, Task, require_task
+
+
+class Tasks:
+    """What a session does with tasks."""
+
+    _asker: Asker
+    _door: Door
+    _engine: Engine
+    _ledger: Ledger
+
+    def ask(
+        self, task: Task, *, key: str | None = None, stop: Stop | None = None, time_limit: float | None = None
+    ) -> Stored:
+        """The stored answer to a task of any kind: charged, run and stored once, then read again for free.
+
+        The cost of the whole event is debited before the data is read, and nothing of it is given back. ``key``,
+        ``stop`` and ``time_limit`` are as in ``query``.
+
+        Raises:
+            Refused: a declaration or the budget forbids it; free.
+            WrongUse: what is no task, a task without events, or a key that belongs to another question; free.
+            Cancelled: by ``stop`` or ``time_limit``; ``paid`` says whether the cost stays spent.
+            EngineFailed: the task or the engine failed, or the task asked for what it had not reserved; the
+                cost stays spent.
+        """
+        self._door.require_open()
+        require_task(task)
+        patience = ENDLESS if stop is None and time_limit is None else Patience(stop, time_limit)
+        with self._door.inside():
+            stored = charged(task, self._asker, self._engine, self._ledger, Terms(key or "", patience))
+            if not stored.recalled:
+                return stored
+            asked = self._asker.request(task.event, self._asker.names(task.kind, task.form, task.event))
+            return replace(stored, charge=self._ledger.charge_of(asked))
+
+    def price(self, task: Task) -> Cost:
+        """What a task costs, item by item; free.
+
+        Raises:
+            InvalidNumber: an event that nothing can be said of.
+        """
+        self._door.require_open()
+        require_task(task)
+        return cost_of_steps(charge_for(account(task.event)), task.kind, task.event)
+
+    def marginals(
+        self,
+        table: str,
+        cliques: Sequence[Sequence[str]],
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        delta: Number | None = None,
+        key: str | None = None,
+        stop: Stop | None = None,
+        time_limit: float | None = None,
+    ) -> Marginals:
+        """Noisy marginals of one table: how many rows are in each cell of some sets of columns.
+
+        The table is read once. Each unit has one weight for all its rows in all marginals, so that they are
+        of one table; they share the cost equally. ``rho`` buys Gaussian noise, ``epsilon`` Laplace noise,
+        ``epsilon`` with ``delta`` the Gaussian noise of the largest rho that is proved to lie within both.
+
+        Raises:
+            UnknownName, WrongUse, MissingDeclaration: as ``marginals_task``; free.
+            Others as ``ask``.
+        """
+        self._door.require_open()
+        allowed = allowance(epsilon=epsilon, rho=rho, delta=delta)
+        task = marginals_task(self._asker.dataset, table, cliques, allowed)
+        try:
+            return Marginals(task, self.ask(task, key=key, stop=stop, time_limit=time_limit))
+        except BudgetExceeded as refusal:
+            asker = self._asker
+            left = self._ledger.standing(asker.dataset.name, asker.purpose, asker.analyst).left.rho
+            raise allowed.refused(refusal, left) from None

@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A curator answers what was reserved, step by step, and nothing else; each attack with the mutant that it catches."""
+
+import copy
+import pickle
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import sfumato as sf
+from sfumato.errors import Cancelled, EngineFailed
+from sfumato.mechanisms.additive import AdditiveMechanism, gaussian
+from sfumato.mechanisms.grid import grid_quantiles
+from sfumato.mechanisms.selection import SelectionMechanism, exponential
+from sfumato.mechanisms.threshold import threshold_laplace
+from sfumato.noise import DiscreteLaplace
+from sfumato.plan.status import Bounded
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.privacy.event import Composed, Event
+from sfumato.privacy.unit import Relation
+from sfumato.query.cells import Cells, Units
+from sfumato.query.curator import Curator
+from sfumato.query.reserved import Reserved, drawn
+from sfumato.query.statistic import BoundedStatistic, Opened
+from tests.contracts.tasks import adding, cells, plan_of
+
+CANARY = 8_675_309_001
+EXACT = ({(0,): (CANARY,), (1,): (CANARY + 1,)},)
+AGES = "SELECT sex, SUM(age) AS n FROM people GROUP BY sex"
+
+
+def holding(plan: Bounded, *events: Event, read: Callable[[], object] = lambda: EXACT) -> Curator:
+    """A curator of a plan with these events reserved."""
+    return Curator("charge", Reserved(Composed(events)), Opened(plan, read))
+
+
+def one(plan: Bounded) -> Event:
+    """A measurement of the first part at epsilon 1."""
+    return adding(plan).event(plan.parts[0].distance)
+
+
+def scores(plan: Bounded, epsilon: object = 1) -> SelectionMechanism:
+    return exponential(cells(plan).distance(Norm.LINF), epsilon)
+
+
+class Wider(Cells):
+    """The same integers twice as large."""
+
+    __slots__ = ()
+
+    def distance(self, norm: Norm) -> Distance:
+        honest = super().distance(norm)
+        return replace(honest, value=2 * honest.value)
+
+
+class Revealing(AdditiveMechanism):
+    """Looks like a mechanism, and adds nothing."""
+
+    __slots__ = ()
+
+    def release(self, exact: object, drawn: object = None) -> object:
+        return exact
+
+
+def measures_twice(curator: Curator, plan: Bounded) -> object:
+    curator.measure(cells(plan), adding(plan))
+    return curator.measure(cells(plan), adding(plan))
+
+
+def measures_a_wider_statistic(curator: Curator, plan: Bounded) -> object:
+    return curator.measure(Wider(plan, 0, cells(plan).groups), adding(plan))
+
+
+def uses_less_noise(curator: Curator, plan: Bounded) -> object:
+    return curator.measure(cells(plan), adding(plan, 2))
+
+
+def selects_with_a_larger_rate(curator: Curator, plan: Bounded) -> object:
+    return curator.select(cells(plan), scores(plan, 2))
+
+
+def claims_scores_that_move_together(curator: Curator, plan: Bounded) -> object:
+    return curator.select(cells(plan), SelectionMechanism(scores(plan).rule, Fraction(1), monotone=True))
+
+
+def uses_noise_of_the_other_norm(curator: Curator, plan: Bounded) -> object:
+    return curator.measure(cells(plan), gaussian(Distance(Norm.L2, Fraction(1)), Fraction(1, 2)))
+
+
+def brings_its_own_mechanism(curator: Curator, plan: Bounded) -> object:
+    return curator.measure(cells(plan), Revealing(adding(plan).noise))
+
+
+def reads_another_plan(curator: Curator, plan: Bounded) -> object:
+    return curator.measure(cells(plan_of(AGES)), adding(plan_of(AGES)))
+
+
+def reads_after_its_end(curator: Curator, plan: Bounded) -> object:
+    curator.end()
+    return curator.measure(cells(plan), adding(plan))
+
+
+ATTACKS = {
+    each.__name__: each
+    for each in (
+        measures_twice,
+        measures_a_wider_statistic,
+        uses_less_noise,
+        selects_with_a_larger_rate,
+        claims_scores_that_move_together,
+        uses_noise_of_the_other_norm,
+        brings_its_own_mechanism,
+        reads_another_plan,
+        reads_after_its_end,
+    )
+}
+
+
+def answered(attack: Callable[[Curator, Bounded], object]) -> bool:
+    """Whether a curator answers all of it."""
+    plan = plan_of()
+    curator = holding(plan, one(plan))
+    try:
+        attack(curator, plan)
+    except EngineFailed as failure:
+        assert (str(failure), failure.__context__, failure.__cause__) == (str(EngineFailed()), None, None)
+        assert curator.end()
+        return False
+    return True
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_call_that_is_not_the_next_step_of_the_reserved_event_is_not_answered(attack: str) -> None:
+    assert not answered(ATTACKS[attack])
+
+
+def takes_anything(self: Reserved, event: Event) -> None:
+    """Every step is the next one."""
+
+
+MUTANTS: dict[str, list[tuple[object, str, object]]] = {
+    "measures_twice": [(Reserved, "take", takes_anything)],
+    "measures_a_wider_statistic": [(Reserved, "take", takes_anything)],
+    "uses_less_noise": [(Reserved, "take", takes_anything)],
+    "selects_with_a_larger_rate": [(Reserved, "take", takes_anything)],
+    "claims_scores_that_move_together": [(Reserved, "take", takes_anything), (Cells, "is_monotone", True)],
+    "uses_noise_of_the_other_norm": [
+        (Reserved, "take", takes_anything),
+        (Cells, "distance", lambda self, norm: Distance(norm, Fraction(1))),
+    ],
+    "brings_its_own_mechanism": [("sfumato.query.curator", "_require", lambda *_: None)],
+    "reads_another_plan": [
+        (Reserved, "take", takes_anything),
+        (Opened, "integers", lambda self, plan: EXACT),
+    ],
+    "reads_after_its_end": [(Curator, "end", lambda self: "")],
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_curator_without_the_check_answers(attack: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for owner, name, mutant in MUTANTS[attack]:
+        if isinstance(owner, str):
+            monkeypatch.setattr(f"{owner}.{name}", mutant)
+        else:
+            monkeypatch.setattr(owner, name, mutant)
+    assert answered(ATTACKS[attack])
+
+
+def test_only_the_mechanisms_of_sfumato_release_anything() -> None:
+    plan = plan_of()
+    for call in (Curator.measure, Curator.select, Curator.quantiles, Curator.threshold):
+        with pytest.raises(EngineFailed):
+            call(holding(plan, one(plan)), cells(plan), Revealing(adding(plan).noise))
+
+
+def test_scores_count_as_monotone_only_where_the_statistic_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_of()
+    claim = SelectionMechanism(scores(plan).rule, Fraction(1), monotone=True)
+    event = claim.event(cells(plan).distance(Norm.LINF))
+    with pytest.raises(EngineFailed):
+        holding(plan, event).select(cells(plan), claim)
+    monkeypatch.setattr(Cells, "is_monotone", True)
+    assert holding(plan, event).select(cells(plan), claim) in (0, 1)
+
+
+def test_what_is_reserved_is_answered() -> None:
+    plan = plan_of()
+    noise = drawn(Composed((one(plan),)), [2])
+    curator = Curator("charge", Reserved(Composed((one(plan),)), noise), Opened(plan, lambda: EXACT))
+    assert curator.measure(cells(plan), adding(plan)) == tuple(
+        exact + more for exact, more in zip((CANARY, CANARY + 1), noise[0].tolist(), strict=True)
+    )
+    sure = scores(plan, 10**6)
+    assert holding(plan, sure.event(cells(plan).distance(Norm.LINF))).select(cells(plan), sure) == 1
+    assert curator.end() == ""
+
+
+def test_arrays_are_measured_as_arrays() -> None:
+    plan = plan_of()
+
+    class Many(BoundedStatistic[object]):
+        def distance(self, norm: Norm) -> Distance:
+            return Distance(norm, Fraction(1))
+
+        def exact(self, opened: Opened) -> object:
+            return np.arange(3)
+
+    silent = AdditiveMechanism(DiscreteLaplace(Fraction(1, 1000)))
+    found = holding(plan, silent.event(Many().distance(Norm.L1))).measure(Many(), silent)
+    assert isinstance(found, np.ndarray) and found.tolist() == [0, 1, 2]
+
+
+SECRET = f"the row of Mr. Secret, {CANARY}"
+
+
+class Leaking(Cells):
+    """A statistic whose failure quotes what it read."""
+
+    __slots__ = ()
+
+    def exact(self, opened: Opened) -> list[int]:
+        raise ValueError(f"{SECRET}: {super().exact(opened)}")
+
+
+def test_a_failure_inside_tells_nothing_and_ends_the_run(caplog: pytest.LogCaptureFixture) -> None:
+    plan = plan_of()
+    curator = holding(plan, one(plan), one(plan))
+    with pytest.raises(EngineFailed) as caught:
+        curator.measure(Leaking(plan, 0, cells(plan).groups), adding(plan))
+    told = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())
+    assert str(CANARY) not in told + caplog.text and "Secret" not in told + caplog.text
+    with pytest.raises(EngineFailed):
+        curator.measure(cells(plan), adding(plan))
+    assert curator.end() == "engine"
+
+
+def test_a_cancelled_read_is_remembered_as_such() -> None:
+    def read() -> object:
+        raise Cancelled(paid=True)
+
+    plan = plan_of()
+    curator = holding(plan, one(plan), read=read)
+    with pytest.raises(EngineFailed):
+        curator.measure(cells(plan), adding(plan))
+    assert curator.end() == "cancelled"
+
+
+def test_an_interrupt_inside_ends_the_run() -> None:
+    def read() -> object:
+        raise KeyboardInterrupt
+
+    plan = plan_of()
+    curator = holding(plan, one(plan), read=read)
+    with pytest.raises(KeyboardInterrupt):
+        curator.measure(cells(plan), adding(plan))
+    assert curator.end() == "engine"
+
+
+def test_a_curator_that_has_ended_answers_nothing() -> None:
+    plan = plan_of()
+    curator = holding(plan, one(plan))
+    assert curator.end() == ""
+    with pytest.raises(EngineFailed):
+        curator.measure(cells(plan), adding(plan))
+
+
+def test_a_curator_shows_and_hands_on_nothing() -> None:
+    plan = plan_of()
+    curator = holding(plan, one(plan))
+    curator.measure(cells(plan), adding(plan))
+    assert str(CANARY) not in repr(curator)
+    for hand_on in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError):
+            hand_on(curator)
+
+
+# --- groups that are not public, and quantiles ---------------------------------------------------
+
+
+def by_job() -> Bounded:
+    """Groups that are not public; a unit is in at most three."""
+    sql = "SELECT job, COUNT(*) AS n, COUNT(DISTINCT person) AS u FROM people GROUP BY job"
+    return plan_of(sql, unit=sf.Unit("person", max_rows=1, max_groups=3))
+
+
+def shown(keys: int) -> dict[object, int]:
+    """What a curator shows with a threshold that was made for so many groups a unit."""
+    plan = by_job()
+    units = Units(plan, 1)
+    mechanism = threshold_laplace(keys, 1, "1e-3", Relation.ADD_REMOVE)
+    fine = plan.refinement
+    found = ({("cook",): (10**6,), ("judge",): (1,)}, {("cook",): (10**6 * fine,), ("judge",): (fine,)})
+    curator = holding(plan, mechanism.event(units.distance(Norm.LINF)), read=lambda: found)
+    return curator.threshold(units, mechanism)
+
+
+def test_a_threshold_is_for_as_many_groups_as_a_unit_is_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert list(shown(3)) == list(shown(4)) == [("cook",)]
+    with pytest.raises(EngineFailed):
+        shown(2)
+    monkeypatch.setattr(Units, "groups", 1)
+    assert list(shown(2)) == [("cook",)]
+
+
+def middle(sql: str, groups: int) -> tuple[tuple[int, ...], ...]:
+    """The median of each group, reserved for so many groups a unit."""
+    plan = plan_of(sql)
+    level = (Fraction(1, 2),)
+    mechanism = grid_quantiles(Distance(Norm.LINF, Fraction(1)), groups, 10**4, level)
+    leaves = tuple(5 if age == 40 else 0 for age in range(100))
+    event = mechanism.event(cells(plan).distance(Norm.LINF), groups)
+    return holding(plan, event, read=lambda: ({(0,): leaves, (1,): leaves},)).quantiles(cells(plan), mechanism)
+
+
+def test_quantiles_are_selected_for_the_groups_of_a_unit() -> None:
+    sql = "SELECT sex, MEDIAN(age) AS m FROM people GROUP BY sex"
+    assert middle(sql, 1) == ((40,), (40,))
+    for other in (lambda: middle(sql, 2), lambda: middle(AGES, 1)):
+        with pytest.raises(EngineFailed):
+            other()

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps of a reserved event: each once, in one public order, with the noise that was drawn for it."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.accounting.account import account
+from sfumato.errors import InvalidDeclaration
+from sfumato.noise import DiscreteLaplace
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.privacy.event import AdditiveNoise, Composed, Event, PureEvent, Repeated, Thresholded
+from sfumato.query.reserved import Reserved, drawn
+
+ONE, TWO = PureEvent(Fraction(1)), PureEvent(Fraction(2))
+NOISE = AdditiveNoise(DiscreteLaplace(3), Distance(Norm.L1, Fraction(1)))
+KEYS = Thresholded(AdditiveNoise(DiscreteLaplace(1), Distance(Norm.LINF, Fraction(1)), 1), 9, 1)
+
+
+def test_only_the_next_step_of_the_reserved_event_can_be_taken() -> None:
+    steps = Reserved(Composed((ONE, Repeated(TWO, 2))))
+    steps.take(ONE)
+    steps.take(TWO)
+    steps.take(TWO)
+    for step in (ONE, TWO):
+        with pytest.raises(InvalidDeclaration):
+            steps.take(step)
+
+
+@pytest.mark.parametrize("asked", [TWO, Composed((ONE,)), PureEvent(Fraction(1, 2)), NOISE])
+def test_another_step_is_refused(asked: Event) -> None:
+    with pytest.raises(InvalidDeclaration):
+        Reserved(Composed((ONE, TWO))).take(asked)
+
+
+def test_a_refused_step_ends_what_is_left() -> None:
+    steps = Reserved(Composed((ONE,)))
+    with pytest.raises(InvalidDeclaration):
+        steps.take(TWO)
+    with pytest.raises(InvalidDeclaration):
+        steps.take(ONE)
+
+
+def test_a_part_may_be_taken_as_a_whole() -> None:
+    inner = Composed((Repeated(ONE, 3), TWO))
+    steps = Reserved(Composed((inner, ONE)))
+    steps.take(inner)
+    steps.take(ONE)
+
+
+def test_what_finds_the_groups_comes_first() -> None:
+    steps = Reserved(Composed((ONE, KEYS)))
+    steps.take(KEYS)
+    steps.take(ONE)
+
+
+def test_noise_belongs_to_the_additive_steps_in_their_order() -> None:
+    event = Composed((ONE, NOISE, Repeated(NOISE, 2), KEYS, NOISE))
+    noise = drawn(event, [4, None, 2])
+    assert [None if each is None else len(each) for each in noise] == [4, None, 2]
+    steps = Reserved(event, noise)
+    assert (steps.take(KEYS), steps.take(ONE)) == (None, None)
+    assert [steps.take(NOISE) is each for each in noise] == [True] * 3
+    assert steps.take(NOISE) is None
+
+
+def test_more_cells_than_additive_steps_are_refused() -> None:
+    with pytest.raises(ValueError):
+        drawn(Composed((NOISE, ONE)), [1, 1])
+
+
+EVENTS = st.recursive(
+    st.sampled_from([ONE, TWO, KEYS, NOISE]),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3).map(lambda each: Composed(tuple(each))),
+        st.builds(Repeated, inner, st.integers(1, 3)),
+    ),
+    max_leaves=6,
+)
+
+
+@given(EVENTS, st.lists(st.sampled_from([ONE, TWO, KEYS, NOISE]), max_size=8))
+def test_what_is_taken_never_costs_more_than_what_was_reserved(event: Event, wanted: list[Event]) -> None:
+    steps, taken = Reserved(event), []
+    for each in wanted:
+        try:
+            steps.take(each)
+        except InvalidDeclaration:
+            break
+        taken.append(each)
+    whole = account(event) if event != Composed(()) else None
+    cost = account(Composed(tuple(taken)))
+    assert not taken or (whole is not None and cost.rho <= whole.rho and cost.delta <= whole.delta)
+    if taken and whole is not None and whole.epsilon is not None:
+        assert cost.epsilon is not None and cost.epsilon <= whole.epsilon
