@@ -18,6 +18,7 @@ COMMANDS = (
     "prepare",
     "preview",
     "query",
+    "marginals",
     "diagnose",
     "budget",
     "explain-epsilon",
