@@ -56,6 +56,7 @@ class Probe:
     size: int | None = None
     form: str = "probe"
     kind: str = "probe"
+    line: str = ""
 
     def ready(self, declarations: Dataset) -> Bounded:
         return self.plan

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Marginals as a task: what they cost, what names them, what is refused free."""
 
+import json
 from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path
@@ -43,6 +44,25 @@ def test_marginals_cost_what_was_stated_and_are_stored_once(tmp_path: Path) -> N
         # two marginals of an eighth each: 2 (1/8)^2 / 2 more
         assert opened.budget.spent_rho == "0.515625"
         assert opened.verify().charges == 2
+
+
+def test_the_log_says_what_was_counted(tmp_path: Path) -> None:
+    with session(tmp_path, unit=TWO) as opened:
+        opened.marginals("people", BY, rho="0.5")
+        entries = [
+            json.loads(each.body)
+            for each in opened._ledger.store.read(lambda rows: list(rows.entries(opened.dataset.name)))
+        ]
+    said = [(each["kind"], each["line"]) for each in entries if "line" in each]
+    assert said == [("marginals", "people: sex x smoker; age")]
+
+
+def test_a_line_of_many_marginals_is_cut_off() -> None:
+    names = list(dataset(unit=TWO).tables["people"].columns)
+    known = task([(name,) for name in ("sex", "age", "smoker")])
+    many = replace(known, cliques=tuple((name,) for name in names * 100))
+    assert len(many.line) == 250
+    assert replace(known, table="a\x00\n").line.startswith("a??: ")
 
 
 def test_an_epsilon_with_a_delta_is_charged_as_a_rho(tmp_path: Path) -> None:

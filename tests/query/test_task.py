@@ -17,7 +17,7 @@ PROMISED = {name for name, _ in inspect.getmembers(Task) if not name.startswith(
 def test_a_question_in_sql_is_a_task() -> None:
     declared = dataset()
     asked = Asked.of(plan_for_price(understand(BY_SEX, declared), declared, price(epsilon=1)), who())
-    assert {"cells", "event", "form", "kind", "ready", "run", "size"} == PROMISED
+    assert {"cells", "event", "form", "kind", "line", "ready", "run", "size"} == PROMISED
     assert all(hasattr(each, name) for name in PROMISED for each in (asked, measuring(lambda _: b"")))
     assert (asked.kind, asked.cells, asked.size) == ("sql", (2,), None)
     assert asked.ready(declared) == asked.planned.bounded

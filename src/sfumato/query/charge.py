@@ -8,7 +8,7 @@ run, commit the bytes (durable), return them. Proof: charge.proof.md.
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from sfumato.engines.base import Engine
@@ -75,7 +75,7 @@ def charged(task: Task, asker: Asker, engine: Engine, ledger: Ledger, terms: Ter
     # each is asked for once: what is charged is what is run
     event = task.event
     names = terms.names or asker.names(task.kind, task.form, event)
-    request = asker.request(event, names, terms.key)
+    request = replace(asker.request(event, names, terms.key), line=task.line)
     order = _Order(task, tuple(task.cells), names, request, terms.payer or ledger, terms.patience)
     return persistently(lambda: _once(order, asker, engine, ledger), terms.patience)
 

@@ -4,12 +4,13 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from sfumato.accounting.account import account
 from sfumato.accounting.filter import charge_for
 from sfumato.errors import UnknownName, WrongUse, shown
 from sfumato.ledger.journal import canonical_json
+from sfumato.ledger.request import LONGEST_LINE
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset
@@ -26,13 +27,12 @@ from sfumato.query.explain import protection
 from sfumato.query.marginal import Marginal
 from sfumato.query.pipeline import compile_cube
 
-if TYPE_CHECKING:
-    pass
-
 # Of the stored bytes: a line of JSON, then the cells of all marginals as little-endian int64.
 FORMAT = 1
 # Noise is wider where a sum might leave 64 bits.
 _WIDEST = 2**56
+# Characters of its line in the journal, each of at most four bytes.
+_LINE = LONGEST_LINE // 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,12 @@ class MarginalsTask:
     protected: tuple[str, ...]
 
     kind: ClassVar[str] = "marginals"
+
+    @property
+    def line(self) -> str:
+        """The table and the columns of each marginal, cut off where they are many."""
+        cliques = "; ".join(" x ".join(each) or "all rows" for each in self.cliques)
+        return "".join(sign if sign.isprintable() else "?" for sign in f"{self.table}: {cliques}")[:_LINE]
 
     @property
     def form(self) -> str:

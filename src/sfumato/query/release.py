@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from sfumato.engines.base import Codes, Engine
 from sfumato.engines.stop import ENDLESS, Patience
-from sfumato.ledger.request import Keys, Request
+from sfumato.ledger.request import SQL, Keys, Request
 from sfumato.ledger.spend import Ledger
 from sfumato.metadata.column import Text
 from sfumato.metadata.dataset import Dataset
@@ -64,7 +64,12 @@ class Asked:
     @property
     def kind(self) -> str:
         """SQL."""
-        return "sql"
+        return SQL
+
+    @property
+    def line(self) -> str:
+        """Nothing: a statement may quote what its asker knows."""
+        return ""
 
     @property
     def form(self) -> str:

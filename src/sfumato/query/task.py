@@ -26,6 +26,11 @@ class Task(Protocol):
         ...
 
     @property
+    def line(self) -> str:
+        """What the log and the report say of it, made of declarations alone; may be empty."""
+        ...
+
+    @property
     def form(self) -> str:
         """Canonical text of all that the answer depends on besides the event and the asker (RULES 21).
 
