@@ -312,3 +312,73 @@ def test_no_other_split_errs_less(weights, norm):
 
 def test_a_single_part_gets_all():
     assert split(Fraction(1, 3), [Fraction(7)], Norm.L1) == [Fraction(1, 3)]
+
+
+@dataclass(frozen=True)
+class Quickly(Gaussians):
+    """The same, told roughly as ``guess`` of the truth, and refused where noise hides nothing."""
+
+    guess: object = float
+
+    def epsilon(self, delta):
+        return super().epsilon(delta) if self.mu < 1000 else refused(delta)
+
+    def roughly(self, delta):
+        return self.guess(self.epsilon(delta).upper)
+
+
+def refused(_):
+    raise InvalidNumber("Too little noise.")
+
+
+# a little high, as rough curves are; what no honest one tells; what refuses
+GUESSES = {
+    "high": lambda truth: truth * 1.002,
+    "far": lambda truth: truth / 9,
+    "rising": lambda truth: 1 / max(truth, 1e-9),
+    "constant": lambda truth: 1.0,
+    "nothing": lambda truth: 0.0,
+    "infinite": lambda truth: math.inf,
+    "nan": lambda truth: math.nan,
+    "refused": refused,
+}
+
+
+@pytest.mark.parametrize("guess", GUESSES)
+@pytest.mark.parametrize("start", ["1e-3", 700])
+def test_a_rough_guess_decides_nothing(guess, start):
+    found = least_noise(
+        ApproxDP("0.7", "1e-9"), continuous, curve=lambda event: Quickly(event, 1e-6, GUESSES[guess]), start=start
+    )
+    exact = brentq(lambda mu: gaussian_profile(mu, 0.7) - 1e-9, 1e-6, 1e4, xtol=1e-15)
+    assert 1 - 1e-7 < exact * found.value < 1 + 2e-4 and exact * found.fails < 1 + 1e-7
+    assert found.cost.upper <= 0.7 and found.excess <= 2.2e-4
+
+
+def test_a_search_that_believes_rough_guesses_is_noticed():
+    class Believed(Quickly):
+        def epsilon(self, delta):
+            told = GUESSES["far"](super().epsilon(delta).upper)
+            return Bracket(told, told)
+
+    found = least_noise(ApproxDP("0.7", "1e-9"), continuous, curve=Believed)
+    assert Gaussians(continuous(found.value)).epsilon(Fraction("1e-9")).lower > 0.7
+
+
+def test_rough_readings_save_exact_ones():
+    asked = []
+
+    class Counted(Gaussians):
+        def epsilon(self, delta):
+            asked.append(self.event)
+            return super().epsilon(delta)
+
+    class Guided(Counted):
+        def roughly(self, delta):
+            return Gaussians(self.event).epsilon(delta).upper * 1.002
+
+    target, counts = ApproxDP("0.7", "1e-9"), []
+    for curve in (Counted, Guided):
+        least_noise(target, continuous, curve=curve, start=Fraction(1, 1000))
+        counts.append(len(asked) - sum(counts))
+    assert counts[1] <= 4 < counts[0]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from sfumato.accounting import curve
 from sfumato.accounting.account import account
+from sfumato.accounting.calibrate import Quick
 from sfumato.accounting.curve import Curve, privacy_curve
 from sfumato.accounting.loss import Atoms, Gaussian, Pair, Ramp, Sampled, epsilon_at
 from sfumato.accounting.loss.aim import Part, aim
@@ -680,3 +681,10 @@ def _one_step(rate: float, mu: float, epsilon: float, *, added: bool) -> float:
         # where the ratio is below: 1 - odds (1 - rate) of Q, less odds rate of P
         return (1 - odds * (1 - rate)) * beyond(-at) - odds * rate * beyond(mu - at)
     return rate * beyond(at - mu) - (odds - 1 + rate) * beyond(at)
+
+
+def test_a_rough_reading_is_near_the_curve() -> None:
+    noise = ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction(4), Distance(Norm.L2, Fraction(1)))
+    found = privacy_curve(Repeated(SampledEvent(PoissonSample(Fraction(1, 100)), noise), 10**4))
+    assert isinstance(found, Quick)
+    assert found.roughly("1e-6") == pytest.approx(found.epsilon("1e-6").upper, rel=1e-2)

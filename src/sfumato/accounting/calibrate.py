@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from typing import Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from sfumato.accounting.account import account
 from sfumato.accounting.frontier import Counts, Decimals, Found, Real, frontier
@@ -34,6 +34,8 @@ from sfumato.privacy.guarantee import ApproxDP, PureDP, ZeroConcentratedDP
 _STEPS = 1000
 _DIGITS = 5
 _PRECISION = 1e-4
+# so near a rough search comes, and so steep it takes a cost to be where it found nothing
+_NEARLY, _FALLS = 1e-2, -1.0
 _MOST = 10**12
 # a first guess is no smaller: no curve takes less
 _LEAST_SIGMA = 1e-6
@@ -48,6 +50,13 @@ class Costs(Protocol):
     def epsilon(self, delta: Number) -> Bounds: ...
 
     def delta(self, epsilon: Number) -> Bounds: ...
+
+
+@runtime_checkable
+class Quick(Protocol):
+    """A curve that also tells about what epsilon is, in a fraction of the time; it steers, and decides nothing."""
+
+    def roughly(self, delta: Number) -> float: ...
 
 
 CurveOf: TypeAlias = Callable[[Event], Costs]
@@ -96,7 +105,8 @@ def least_noise(
 
     ``event`` is the whole plan by the size of its noise; ``start`` a first guess of no effect
     on what is proved. An (epsilon, delta) is read from ``curve``, a pure or zCDP guarantee from
-    ``account``, whose costs are upper bounds: there ``fails`` is None.
+    ``account``, whose costs are upper bounds: there ``fails`` is None. A ``Quick`` curve is first
+    searched roughly, for a better guess.
 
     Guarantees:
         the least noise meets its target and a little less does not
@@ -105,8 +115,12 @@ def least_noise(
         InvalidNumber: a target of 0, or one that no noise up to 1e30 is known to meet.
     """
     grid, (cost, limit) = Decimals(_DIGITS), _measure(target, curve)
-    guess = grid.near(math.log(positive("start", start)))
-    found = frontier(lambda index: cost(event(grid.value(index))), limit, grid, start=guess, precision=precision)
+    guess, slope = grid.near(math.log(positive("start", start))), _FALLS
+    if isinstance(target, ApproxDP) and target.epsilon > 0:
+        guess, slope = _nearer(target, lambda index: curve(event(grid.value(index))), grid, guess)
+    found = frontier(
+        lambda index: cost(event(grid.value(index))), limit, grid, start=guess, precision=precision, slope=slope
+    )
     return _calibrated(found, grid.value)
 
 
@@ -211,6 +225,33 @@ def _measure(target: Target, curve: CurveOf) -> tuple[Callable[[Event], tuple[Re
                 allowed="PureDP, ZeroConcentratedDP, ApproxDP",
                 remedy="Convert it first.",
             )
+
+
+def _nearer(target: ApproxDP, curve: Callable[[int], Costs], grid: Decimals, guess: int) -> tuple[int, float]:
+    """A better guess, and how steeply the cost falls there, by rough readings; the same guess where there are none."""
+    seen: dict[int, float] = {}
+
+    def read(index: int) -> tuple[Real, Real]:
+        if index in seen:
+            return seen[index], seen[index]
+        try:
+            told = curve(index)
+            seen[index] = told.roughly(target.delta) if isinstance(told, Quick) else math.nan
+        except InvalidNumber:
+            seen[index] = math.inf
+        return seen[index], seen[index]
+
+    if math.isnan(read(guess)[0]):
+        return guess, _FALLS
+    try:
+        found = frontier(read, target.epsilon, grid, start=guess, precision=_NEARLY)
+    except InvalidNumber:
+        return guess, _FALLS
+    low, high = found.fails, found.meets
+    if low is None or not 0 < seen[high] < seen[low] < math.inf:
+        return guess, _FALLS
+    slope = math.log(seen[high] / seen[low]) / (grid.place(high) - grid.place(low))
+    return grid.near(grid.place(high) + math.log(float(target.epsilon) / seen[high]) / slope), slope
 
 
 def _pure(event: Event) -> Real:

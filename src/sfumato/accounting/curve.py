@@ -64,6 +64,8 @@ _MOST_POINTS = 1 << 22
 _LOOKS = 3
 # bounds that much further apart than wanted are left; another look must bring them so much closer, or is the last
 _NEARLY, _WORTH = 1.0, 0.8
+# a width that saves most of the time, for what only steers
+_ROUGHLY = 1e-2
 # squared mu of Gaussians, beyond which there is nothing left to account for
 _LEAST_NOISE = 10**12
 # of what may be lost, for losses that go far up and down
@@ -154,6 +156,10 @@ class _Composed:
         # what own deltas are rounded by must be nothing to a reading
         told = most <= spare * (1 + Fraction(1, 2**52))
         return self._shown(Bracket(min(worst.lower, pure) if told else 0.0, upper))
+
+    def roughly(self, delta: Number) -> float:
+        """About the least epsilon, in a fraction of the time, for a search to begin with."""
+        return replace(self, width=max(self.width, _ROUGHLY)).epsilon(delta).upper
 
     def _shown(self, found: Bracket) -> Bounds:
         """A lower end only of neighbours that exist."""

@@ -21,6 +21,8 @@ _LOWER, _UPPER = 0, 1
 _FARTHEST_DECADE = 30
 # a line is followed no farther than a factor of a thousand
 _FARTHEST = math.log(1000)
+# by how much the logarithm of a cost falls where nothing else is known: cost times size is fixed
+_FALLS = -1.0
 
 
 class Grid(Protocol):
@@ -115,8 +117,12 @@ class Found:
     cost: tuple[Real, Real]
 
 
-def frontier(reading: Reading, target: Fraction, grid: Grid, *, start: int, precision: float = 0.0) -> Found:
+def frontier(
+    reading: Reading, target: Fraction, grid: Grid, *, start: int, precision: float = 0.0, slope: float = _FALLS
+) -> Found:
     """Where the cost first meets the target, within ``precision`` (relative) or as near as the readings tell.
+
+    ``start`` and ``slope`` (of the cost's logarithm, below 0) are guesses: they save readings and prove nothing.
 
     Guarantees:
         what meets is proved by its upper end
@@ -129,7 +135,7 @@ def frontier(reading: Reading, target: Fraction, grid: Grid, *, start: int, prec
     >>> frontier(lambda index: (-0.5 * index, -0.5 * index), Fraction(7, 4), Counts(10**6), start=-1)
     Found(meets=-3, fails=-4, cost=(1.5, 1.5))
     """
-    search = _Search(reading, target, grid)
+    search = _Search(reading, target, grid, slope)
     search.read(min(max(start, grid.lowest), grid.highest))
     asked = {_UPPER: 0, _LOWER: 0}
     while not search.within(precision):
@@ -150,8 +156,8 @@ def frontier(reading: Reading, target: Fraction, grid: Grid, *, start: int, prec
 class _Search:
     """What was read so far. Where nothing was, an edge stands just off the grid."""
 
-    def __init__(self, reading: Reading, target: Fraction, grid: Grid) -> None:
-        self._reading, self._target, self._grid = reading, target, grid
+    def __init__(self, reading: Reading, target: Fraction, grid: Grid, slope: float) -> None:
+        self._reading, self._target, self._grid, self._slope = reading, target, grid, slope
         self.seen: dict[int, tuple[Real, Real]] = {}
 
     def read(self, index: int) -> None:
@@ -202,16 +208,16 @@ class _Search:
         return (low + high) // 2
 
     def _crossing(self, side: int) -> float | None:
-        """The place where the cost is the target, by the two readings nearest to it; by one: cost times size is fixed."""
+        """The place where the cost is the target, by the two readings nearest to it; by one: with the slope guessed."""
         ends = {index: cost[side] for index, cost in self.seen.items() if 0 < cost[side] < math.inf}
         heights = {index: _log(cost) - _log(self._target) for index, cost in ends.items()}
         nearest = sorted(heights, key=lambda index: abs(heights[index]))[:2]
         if not nearest:
             return None
         places = [self._grid.place(index) for index in nearest]
-        slope = -1.0
+        slope = self._slope
         if len(nearest) == 2:
-            slope = min((heights[nearest[0]] - heights[nearest[1]]) / (places[0] - places[1]), 0.0) or -1.0
+            slope = min((heights[nearest[0]] - heights[nearest[1]]) / (places[0] - places[1]), 0.0) or slope
         return places[0] + min(max(heights[nearest[0]] / -slope, -_FARTHEST), _FARTHEST)
 
 
