@@ -264,11 +264,13 @@ def test_a_failure_does_not_end_the_engine(engine, monkeypatch, caplog):
 
 def test_a_run_that_takes_too_long_is_ended(spark, caplog, monkeypatch):
     endless = "SELECT sum(id % 7) FROM range(1000000000000000)"
+    before = set(threading.enumerate())
     with closing(SparkEngine({}, spark, time_limit=0.001)) as engine, monkeypatch.context() as patch:
         patch.setattr(module, "_statements", lambda *_: [Statement(endless, (0,))] * 2)
         said, _ = failure_of(engine, caplog)
     assert said == str(EngineFailed())
-    assert not [each.name for each in threading.enumerate() if each.name.startswith("sfumato")]
+    begun = set(threading.enumerate()) - before
+    assert not [each.name for each in begun if each.name.startswith("sfumato")]
 
 
 @pytest.mark.parametrize("limit", [0, -1, True, "1", float("nan"), float("inf"), None])
