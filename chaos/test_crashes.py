@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.contracts import instalment_kills
-from tests.contracts.crashes import Mutant, crashed
+from tests.contracts import instalment_kills, series_kills
+from tests.contracts.crashes import Mutant, crashed, program
 from tests.contracts.kill_points import killed
 from tests.contracts.postgres import Cluster
 from tests.contracts.servers import crash_under_callers
@@ -37,6 +37,12 @@ def test_a_worker_on_instalments_killed_at_every_point_and_every_write_draws_no_
         f"before {name}" for name in ("put_charge", "put_instalment", "put_account", "append", "the commit")
     }
     report(f"{store}: {len(found)} points on instalments, all sound")
+
+
+def test_a_worker_on_a_series_killed_at_every_named_point_draws_no_place_twice(tmp_path: Path) -> None:
+    found = program("series_kills", folder=str(tmp_path), mutant="", points=series_kills.POINTS)
+    assert [each["point"] for each in found] == series_kills.POINTS
+    assert not [each for each in found if series_kills.is_wrong(each)]
 
 
 @pytest.mark.parametrize("seed", LEDGERS)

@@ -327,7 +327,7 @@ def test_exact_integers_in_an_error_are_noticed(
     monkeypatch.setattr("sfumato.query.statistic.Opened.integers", exact)
     assert str(CANARY) not in seen(tmp_path, caplog, fails)
     monkeypatch.setattr(Curator, "_carried_out", carried_out)
-    monkeypatch.setattr(charge, "_run", lambda task, curator, opened: (task.run(curator), ""))
+    monkeypatch.setattr(charge, "run_task", lambda task, curator, opened: (task.run(curator), ""))
     (tmp_path / "again").mkdir()
     assert str(CANARY) in seen(tmp_path / "again", caplog, fails)
 

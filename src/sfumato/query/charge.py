@@ -122,11 +122,11 @@ def _once(order: _Order, asker: Asker, engine: Engine, ledger: Ledger) -> Stored
             # what somebody else has answered meanwhile is there now
             stored = payer.recall(request) if waited else None
             if stored is None:
-                return _carried_out(order, _opened(order.task, asker, engine, patience), ledger)
+                return _carried_out(order, opened_plan(order.task, asker, engine, patience), ledger)
     return Stored(stored, "", recalled=True)
 
 
-def _opened(task: Task, asker: Asker, engine: Engine, patience: Patience) -> Opened:
+def opened_plan(task: Task, asker: Asker, engine: Engine, patience: Patience) -> Opened:
     """What the task will read. What can fail without the data fails here, while it is free."""
     patience.require()
     plan = task.ready(asker.dataset)
@@ -151,7 +151,7 @@ def _carried_out(order: _Order, opened: Opened, ledger: Ledger) -> Stored:
         ledger.execute(charge)
         curator = Curator(charge, Reserved(request.event, noise), opened)
         with Heartbeat(ledger, charge):
-            body, failed = _run(order.task, curator, opened)
+            body, failed = run_task(order.task, curator, opened)
         if body is not None:
             ledger.commit(charge, body, released=order.names.released, size=order.task.size)
             return Stored(body, charge)
@@ -164,7 +164,7 @@ def _carried_out(order: _Order, opened: Opened, ledger: Ledger) -> Stored:
     raise Cancelled(paid=True) if failed == CANCELLED else EngineFailed()
 
 
-def _run(task: Task, curator: Curator, opened: Opened) -> tuple[bytes | None, str]:
+def run_task(task: Task, curator: Curator, opened: Opened) -> tuple[bytes | None, str]:
     """The answer of a task; without one, why. What it raised is not told: its text could quote anything."""
     body: bytes | None = None
     try:

@@ -4,13 +4,23 @@
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
 
 from sfumato.errors import LedgerUnavailable
 
 # How often those inside are interrupted, in seconds: one that falls between two statements is lost.
 _AGAIN = 0.05
+
+
+class Closing(Protocol):
+    """What is left open between two questions."""
+
+    def close(self) -> None:
+        """Ends it."""
+        ...
 
 
 class Door:
@@ -26,6 +36,7 @@ class Door:
 
     def __init__(self) -> None:
         self._closed = False
+        self._left_open: weakref.WeakSet[Closing] = weakref.WeakSet()
         self._enter_process()
 
     def _enter_process(self) -> None:
@@ -67,10 +78,16 @@ class Door:
             was_open, self._closed = not self._closed, True
             return was_open
 
+    def keep(self, opened: Closing) -> None:
+        """Closes something that is open between two questions, at the latest when the door is cleared."""
+        self._left_open.add(opened)
+
     def clear(self, interrupt: Callable[[], object], seconds: float) -> None:
-        """Interrupts those inside until all have left, for so many seconds at most."""
+        """Interrupts those inside until all have left, for so many seconds at most, and closes what they left open."""
         ends = time.monotonic() + seconds
         with self._here():
             while self._inside and time.monotonic() < ends:
                 interrupt()
                 self._changed.wait(_AGAIN)
+        for each in list(self._left_open):
+            each.close()

@@ -24,12 +24,14 @@ class Payer(Protocol):
         ...
 
 
-def abandon(ledger: Ledger, charge: str) -> None:
+def abandon(ledger: Ledger, charge: str, fence: int = 0) -> None:
     """Ends a charge, also where the caller is interrupted a second time meanwhile.
+
+    ``fence``: of the worker, where the charge is answered in pieces.
 
     If it cannot be ended it is closed when its lease ends, or at the next opening.
     """
     for _ in range(_ENDINGS):
         with suppress(LedgerError, KeyboardInterrupt):
-            ledger.abandon(charge)
+            ledger.abandon(charge, fence=fence)
             return

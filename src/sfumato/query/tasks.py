@@ -18,6 +18,7 @@ from sfumato.query.cost import Cost, cost_of_steps
 from sfumato.query.door import Door
 from sfumato.query.marginal_table import Marginals
 from sfumato.query.marginals import marginals_task
+from sfumato.query.series import OpenSeries, Series, Worker, opened_series
 from sfumato.query.task import Stored, Task, require_task
 
 
@@ -53,6 +54,22 @@ class Tasks:
                 return stored
             asked = self._asker.request(task.event, self._asker.names(task.kind, task.form, task.event))
             return replace(stored, charge=self._ledger.charge_of(asked))
+
+    def open_series(self, series: Series, *, stop: Stop | None = None, time_limit: float | None = None) -> OpenSeries:
+        """Opens a question that is answered in pieces: the whole cost is debited now, and nothing given back.
+
+        A series that was opened before is not paid again: its stored pieces are there, and it goes on behind the
+        last place that was begun. A place whose worker died, or whose piece failed, is lost and never drawn again.
+
+        Raises:
+            Refused, WrongUse: as ``ask``; free.
+            InProgress: another worker has it open.
+            AccountFrozen: the account is frozen.
+        """
+        self._door.require_open()
+        patience = ENDLESS if stop is None and time_limit is None else Patience(stop, time_limit)
+        with self._door.inside():
+            return opened_series(series, Worker(self._asker, self._engine, self._ledger, self._door), patience)
 
     def price(self, task: Task) -> Cost:
         """What a task costs, item by item; free.

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks that answer in pieces: paid in full when they are opened, each piece begun before it is drawn.
+
+The order is the guarantee: reserve the whole (durable), then for each piece begin its place (durable), draw
+the noise, read, append the bytes (durable), return them. Proof: series.proof.md.
+"""
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from sfumato.engines.base import Engine
+from sfumato.engines.stop import ENDLESS, Patience, Stop
+from sfumato.errors import Cancelled, EngineFailed, InProgress, LedgerError, LedgerUnavailable, Refused, WrongUse
+from sfumato.ledger.heartbeat import Heartbeat
+from sfumato.ledger.journal import canonical_json
+from sfumato.ledger.request import Request
+from sfumato.ledger.spend import Ledger
+from sfumato.noise.entropy import token
+from sfumato.privacy.event import Composed, Event, Repeated
+from sfumato.query.asker import Asker
+from sfumato.query.charge import opened_plan, run_task
+from sfumato.query.curator import CANCELLED, Curator
+from sfumato.query.door import Door
+from sfumato.query.payer import abandon
+from sfumato.query.reserved import Reserved, drawn
+from sfumato.query.statistic import Opened
+from sfumato.query.task import Stored, Task, require_task
+
+# The fence of the first worker of a charge.
+_FIRST = 1
+
+
+class Series(Protocol):
+    """A question that is answered in pieces: what ``Session.open_series`` opens.
+
+    ``kind``, ``line`` and ``form`` are as in ``Task``. ``event`` is a ``Composed`` or a ``Repeated``; each of
+    its parts, in order, is what one piece does to the data.
+    """
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def line(self) -> str: ...
+
+    @property
+    def form(self) -> str: ...
+
+    @property
+    def event(self) -> Composed | Repeated: ...
+
+    def piece(self, place: int, earlier: Mapping[int, bytes]) -> Task:
+        """The task of a place, counted from 1; its event is the part of the event at this place.
+
+        ``earlier`` are the bodies of the stored pieces by place, so a piece may depend on them. A place that
+        was begun and not stored is lost, and not among them.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """Who computes the pieces of a series, and with what."""
+
+    asker: Asker
+    engine: Engine
+    ledger: Ledger
+    door: Door
+
+
+@dataclass(slots=True)
+class _Begun:
+    """How far a charge has come: the fence of its worker (0: none), and the highest place that was begun."""
+
+    charge: str
+    fence: int = 0
+    begun: int = 0
+
+
+class OpenSeries:
+    """A series whose whole cost is paid: iterating computes the pieces that are left, one after the other.
+
+    ``charge`` paid for it, ``earlier`` are the bodies of the stored pieces by place. ``close``, or the end of a
+    ``with`` block, suspends the charge until the series is opened again; with the last place it is complete.
+
+    Guarantees:
+        a place is begun before its noise is drawn and its data read
+        a piece is stored before it is returned
+        a piece that does what was not reserved for it is refused free
+    """
+
+    def __init__(self, series: Series, worker: Worker, begun: _Begun) -> None:
+        self._series, self._worker, self._begun = series, worker, begun
+        self._lock = threading.Lock()
+        self.charge, self.places = begun.charge, places_of(series.event)
+        self.earlier = dict(_stored(worker.ledger, begun.charge))
+
+    @property
+    def left(self) -> int:
+        """How many places may still be computed; 0 once it is closed or complete."""
+        return self.places - self._begun.begun if self._begun.fence else 0
+
+    def next(self, *, stop: Stop | None = None, time_limit: float | None = None) -> Stored:
+        """The next piece; ``stop`` and ``time_limit`` are as in ``Session.query``.
+
+        Raises:
+            WrongUse: none is left, or a piece that does not do what was reserved for its place; nothing is lost.
+            LeaseExpired: it was left alone for longer than the ledger's lease; open it again.
+            Cancelled, EngineFailed: the place is lost, and the charge suspended.
+        """
+        patience = ENDLESS if stop is None and time_limit is None else Patience(stop, time_limit)
+        with self._worker.door.inside(), self._lock:
+            if not self.left:
+                raise WrongUse("No piece is left, or the series was closed.", remedy="Open the series again.")
+            place = self._begun.begun + 1
+            task, part = self._series.piece(place, dict(self.earlier)), part_of(self._series.event, place)
+            require_task(task)
+            if task.event != part:
+                raise WrongUse(f"Piece {place} does not do what was reserved for it.", allowed="the event of its place")
+            opened = opened_plan(task, self._worker.asker, self._worker.engine, patience)
+            try:
+                body, failed = self._carried_out(task, part, place, opened)
+            except BaseException:
+                abandon(self._worker.ledger, self.charge, self._leave())
+                raise
+        if body is None:
+            raise Cancelled(paid=True) if failed == CANCELLED else EngineFailed()
+        return Stored(body, self.charge)
+
+    def _carried_out(self, task: Task, part: Event, place: int, opened: Opened) -> tuple[bytes | None, str]:
+        """Begin, draw, run, append: in this order."""
+        ledger, charge, fence = self._worker.ledger, self.charge, self._begun.fence
+        cells, size = tuple(task.cells), task.size
+        ledger.begin(charge, place, fence=fence)
+        self._begun.begun = place
+        curator = Curator(charge, Reserved(part, drawn(part, cells)), opened)
+        with Heartbeat(ledger, charge, fence=fence):
+            body, failed = run_task(task, curator, opened)
+        if body is None:
+            ledger.suspend(charge, fence=self._leave(), reason=failed)
+            return None, failed
+        ledger.append(charge, place, body, fence=fence, size=size)
+        self.earlier[place] = body
+        if place == self.places:
+            ledger.commit(charge, _summary(self._series.kind, place), fence=fence)
+            self._leave()
+        return body, ""
+
+    def close(self) -> None:
+        """Suspends the charge; whoever opens the series again goes on."""
+        if not self._lock.acquire(timeout=1):
+            return
+        try:
+            fence = self._leave()
+            if fence:
+                # what cannot be suspended now is when its lease ends
+                with suppress(LedgerError):
+                    self._worker.ledger.suspend(self.charge, fence=fence)
+        finally:
+            self._lock.release()
+
+    def _leave(self) -> int:
+        """Does no more with the charge; the fence until now."""
+        fence, self._begun.fence = self._begun.fence, 0
+        return fence
+
+    def __iter__(self) -> Iterator[Stored]:
+        while self.left:
+            yield self.next()
+
+    def __enter__(self) -> "OpenSeries":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"OpenSeries(charge {self.charge}, {self.left} of {self.places} places left)"
+
+
+def opened_series(series: Series, worker: Worker, patience: Patience) -> OpenSeries:
+    """A series that is paid: by a new charge, by one that was suspended, or by one that is complete.
+
+    Guarantees:
+        the whole cost is debited before the first piece
+        a suspended series is resumed and not paid again
+
+    Raises:
+        InProgress: another worker has it.
+        Others as ``charged``; nothing was charged.
+    """
+    event, asker, ledger = series.event, worker.asker, worker.ledger
+    places = places_of(event)
+    # each account pays for its own: pieces are read by the charge that paid for them
+    names = replace(asker.names(series.kind, series.form, event), shared="")
+    request = replace(asker.request(event, names), line=series.line)
+    if ledger.recall(request) is not None:
+        return OpenSeries(series, worker, _Begun(ledger.charge_of(request)))
+    begun = _resumed(ledger, request)
+    if begun is None:
+        # what can fail without the data fails while it is free
+        opened_plan(series.piece(1, {}), asker, worker.engine, patience)
+        begun = _started(ledger, request, places)
+    if begun.begun == places:
+        # the last place is lost
+        ledger.commit(begun.charge, _summary(series.kind, places), fence=begun.fence)
+        begun.fence = 0
+    opened = OpenSeries(series, worker, begun)
+    worker.door.keep(opened)
+    return opened
+
+
+def places_of(event: Event) -> int:
+    """How many pieces an event has.
+
+    Raises:
+        WrongUse: it is no composition.
+    """
+    if isinstance(event, Repeated):
+        return event.times
+    if isinstance(event, Composed) and event.events:
+        return len(event.events)
+    raise WrongUse(f"A series of {type(event).__name__}.", allowed="Composed, with a part a piece, or Repeated")
+
+
+def part_of(event: Composed | Repeated, place: int) -> Event:
+    """What the piece at a place does."""
+    return event.event if isinstance(event, Repeated) else event.events[place - 1]
+
+
+def _started(ledger: Ledger, request: Request, places: int) -> _Begun:
+    charge = token()
+    try:
+        ledger.reserve(request, charge)
+        return _Begun(charge, ledger.start(charge, places))
+    except LedgerUnavailable:
+        # another worker's lease may have ended: the refusal left its charge as it was
+        ledger.sweep()
+        begun = _resumed(ledger, request)
+        if begun is None:
+            abandon(ledger, charge, _FIRST)
+            raise
+        return begun
+    except BaseException as failure:
+        # a refusal took nothing
+        if not isinstance(failure, Refused | WrongUse | InProgress):
+            abandon(ledger, charge, _FIRST)
+        raise
+
+
+def _resumed(ledger: Ledger, request: Request) -> _Begun | None:
+    """The charge of a series that was left, if there is one."""
+    charge = ledger.suspended(request.question)
+    if not charge:
+        return None
+    pieces = ledger.resume(charge)
+    return _Begun(charge, pieces.fence, pieces.begun)
+
+
+def _stored(ledger: Ledger, charge: str) -> Iterator[tuple[int, bytes]]:
+    """The bodies of a charge by place."""
+    last = 0
+    while found := ledger.instalments(charge, after=last):
+        yield from found
+        last = found[-1][0]
+
+
+def _summary(kind: str, places: int) -> bytes:
+    """What is stored as the answer of a complete series."""
+    return canonical_json({"kind": kind, "places": places}).encode()
