@@ -22,7 +22,10 @@ MEMORY = Unit("MB above the output", 1e-6, kind=Kind.MEMORY)
 SCALES = (0.1, 1, 16, 64, 100, 1000, 10**6, 2**40)
 LAWS = ("laplace", "gaussian")
 # how many times as fast as numpy: up to the first scale, and beyond it
-_MILLION = {"laplace": (16, 4, Fraction(5, 2)), "gaussian": (16, 3, 2)}
+_MILLION: dict[str, tuple[int, int, Fraction]] = {
+    "laplace": (16, 4, Fraction(5, 2)),
+    "gaussian": (16, 3, Fraction(2)),
+}
 _THOUSAND = (64, 1, Fraction(1, 2))
 _OPENDP = {"laplace": 700, "gaussian": 1000}
 _OPENDP_SELECTS = {"exponential": 80, "permute-and-flip": 40}
