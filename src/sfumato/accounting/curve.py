@@ -195,7 +195,8 @@ class _Composed:
         for way in ways:
             near = parts if way else capped(parts, delta=delta, epsilon=epsilon)
             goals.append((aim(near, delta=delta, epsilon=epsilon, width=self.width, exchanged=way), near, way))
-        goals.sort(key=lambda goal: goal[0].epsilon if delta else goal[0].delta, reverse=True)
+        # a cap is for losses that go far in one direction, which is the worse one
+        goals.sort(key=lambda goal: (goal[1] is not parts, goal[0].epsilon if delta else goal[0].delta), reverse=True)
 
         look = partial(self._look, read, parts, again=bool(delta))
         worst = look(goals[0][1], goals[0][0], exchanged=goals[0][2])

@@ -167,6 +167,8 @@ def capped(parts: Sequence[Part], *, delta: float | None = None, epsilon: float 
 def _clipped(losses: Floats, masses: Floats, top: float) -> tuple[Floats, Floats]:
     """With all mass of Q above ``top`` there."""
     below = losses < top
+    if below.all():
+        return losses, masses
     return np.append(losses[below], top), np.append(masses[below], masses[~below].sum())
 
 
@@ -214,7 +216,7 @@ def aim(
     outside = known.outside / times if known else _outside(delta) / times if delta else _UNSEEN
     top = 4 * (math.sqrt(2 * math.log(1 / delta) / small) if delta else (epsilon + 8 * math.sqrt(small)) / small)
     orders = _ORDERS * min(
-        top, _STEEPEST / max(_span(part.pair, outside) for part in parts), _STEEPEST / (ULPS * times) / 1e5
+        top, _STEEPEST / max(_span(part.pair, outside, exchanged=exchanged) for part in parts), _STEEPEST / (ULPS * times) / 1e5
     )
     grown = np.zeros_like(orders)
     normal = score = 0.0
@@ -277,9 +279,10 @@ def _loose(times: int) -> float:
     return min(max(math.log(_IN_ALL / (_EACH * times)), 0.0), _LOOSEST)
 
 
-def _span(pair: Pair, outside: float) -> float:
+def _span(pair: Pair, outside: float, *, exchanged: bool) -> float:
+    """The largest loss; of far negative ones a tilt leaves nothing."""
     reach = pair.reach(outside)
-    return max(abs(reach.lower), abs(reach.upper))
+    return -reach.lower if exchanged else reach.upper
 
 
 def _variance(pair: Pair, *, exchanged: bool) -> float:
