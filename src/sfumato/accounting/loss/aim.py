@@ -215,9 +215,7 @@ def aim(
     small, times = max(sum(variances), _LEAST), sum(part.times for part in parts)
     outside = known.outside / times if known else _outside(delta) / times if delta else _UNSEEN
     top = 4 * (math.sqrt(2 * math.log(1 / delta) / small) if delta else (epsilon + 8 * math.sqrt(small)) / small)
-    orders = _ORDERS * min(
-        top, _STEEPEST / max(_span(part.pair, outside, exchanged=exchanged) for part in parts), _STEEPEST / (ULPS * times) / 1e5
-    )
+    orders = _ORDERS * min(top, _steepest(parts, outside, exchanged=exchanged))
     grown = np.zeros_like(orders)
     normal = score = 0.0
     for part, variance in zip(parts, variances, strict=True):
@@ -277,6 +275,12 @@ def least_lost(parts: Sequence[Part]) -> float:
 def _loose(times: int) -> float:
     """By how much, as a logarithm, a Chernoff bound may be loose."""
     return min(max(math.log(_IN_ALL / (_EACH * times)), 0.0), _LOOSEST)
+
+
+def _steepest(parts: Sequence[Part], outside: float, *, exchanged: bool) -> float:
+    """So large a tilt is within floats."""
+    farthest = max(_span(part.pair, outside, exchanged=exchanged) for part in parts)
+    return min(_STEEPEST / farthest, _STEEPEST / (ULPS * sum(part.times for part in parts)) / 1e5)
 
 
 def _span(pair: Pair, outside: float, *, exchanged: bool) -> float:

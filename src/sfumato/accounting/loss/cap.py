@@ -134,8 +134,10 @@ def with_cap(whole: Lattice, pair: Capped, steps: Sequence[Lattice], times: int,
 def _log_mean(steps: Sequence[Lattice], pair: Capped, rate: float) -> float:
     """No less than ln of the mean of e^(-rate min(loss, cap)) under P, for a rate from 1 on."""
     lowest = -math.log1p(-pair.pair.rate) * (1 + 2.0**-30)
+    if not rate * max(lowest, pair.top * 2.0**-21) < _STEEPEST:
+        return math.inf
     # whatever is not shown
-    total = sum(step.hidden for step in steps) * math.exp(min(rate * lowest, _STEEPEST))
+    total = sum(step.hidden for step in steps) * math.exp(rate * lowest)
     for step in steps:
         exponents = step.log_mass - (step.tilt + rate) * step.losses
         largest = float(exponents.max())

@@ -188,6 +188,8 @@ def _added(
     parts: Sequence[Lattice], times: int, start: int, weights: Floats, *, lost: float, off: float = 0.0
 ) -> Lattice:
     """``times`` copies of each part on these weights; ``lost`` of them, and ``off`` of each transform, is off."""
+    if any(part.cap for part in parts):
+        raise InvalidNumber("A sum with a cap cannot be added to.", allowed="sums without a cap")
     logs = sum(math.log(max(part.total + off, 1.0)) for part in parts)
     log_masses = [times * part.log_mass for part in parts]
     grows = _exp(times * logs * (1 + 2.0**-30))

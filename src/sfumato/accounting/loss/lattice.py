@@ -36,7 +36,7 @@ class Cap:
 
     def added(self, epsilon: float) -> float:
         """No less than what was added to delta at epsilon."""
-        return math.exp(min(self.log_chance + self.rate * epsilon, 0.0) * (1 - 2.0**-40)) * (1 + 2.0**-40)
+        return math.exp(min(self.log_chance + self.rate * epsilon, 0.0)) * (1 + 2.0**-20)
 
 
 @dataclass(frozen=True, slots=True)
