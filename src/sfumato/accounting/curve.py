@@ -294,7 +294,7 @@ def _closed(event: Event, width: Number) -> Curve | None:
         return FixedSize(privacy_curve(event.event, width=width), event.design.rate, reached=summed)
     inner = event.event
     gaussian = isinstance(inner, ContinuousNoise) and inner.law is ContinuousLaw.GAUSSIAN
-    if isinstance(inner, ContinuousNoise) and gaussian and isinstance(event.design, PoissonSample):
+    if isinstance(inner, ContinuousNoise) and gaussian and event.design == PoissonSample(event.design.rate):
         return Once(Normal(inner.distance.value / inner.scale**2), event.design.rate)
     return None
 
