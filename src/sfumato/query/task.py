@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from inspect import getattr_static
 from typing import Protocol
 
-from sfumato.errors import WrongUse
+from sfumato.errors import WrongUse, shown
 from sfumato.ledger.request import SQL, Keys
 from sfumato.metadata.dataset import Dataset
 from sfumato.privacy.event import Event
@@ -66,7 +66,7 @@ class Task(Protocol):
         ...
 
 
-_PROMISED = ("cells", "event", "form", "kind", "ready", "run", "size")
+_PROMISED = ("cells", "event", "form", "kind", "line", "ready", "run", "size")
 
 
 def require_task(task: object) -> None:
@@ -77,6 +77,23 @@ def require_task(task: object) -> None:
             f"A {type(task).__name__} is no task: it has no {', '.join(missing)}.",
             allowed=f"a value with {', '.join(_PROMISED)}",
         )
+
+
+def text(name: str, value: object) -> str:
+    """A kind or a form (WrongUse: it is no string, or one that UTF-8 does not write)."""
+    try:
+        if type(value) is str and value.encode():
+            return value
+    except UnicodeEncodeError:
+        pass
+    raise WrongUse(f"{name}={shown(value)}.", allowed="a string that is not empty")
+
+
+def sized(size: object) -> int | None:
+    """The size that a task states (WrongUse: it is none)."""
+    if size is None or (type(size) is int and size >= 0):
+        return size
+    raise WrongUse(f"size={shown(size)}.", allowed="a whole number of bytes, or None")
 
 
 @dataclass(frozen=True, slots=True)
