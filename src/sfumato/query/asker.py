@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from sfumato.errors import WrongUse
 from sfumato.ledger.journal import canonical_json
-from sfumato.ledger.request import SQL, Request
+from sfumato.ledger.request import Request
 from sfumato.ledger.tree import UNSTATED, Scope
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
@@ -82,12 +81,7 @@ class Asker:
 
         Guarantees:
             tasks that differ have different keys
-
-        Raises:
-            WrongUse: a task that calls itself SQL.
         """
-        if kind == SQL:
-            raise WrongUse(f"A task of kind {SQL!r}.", allowed="another kind: only the statements of a session are SQL")
         asked = {"kind": canonical_json(kind), "form": canonical_json(form)}
         done = {**asked, "event": canonical_json(event_to_json(event))}
         own, statement = self._key(self._own, **done), self._key(self._own, **asked)

@@ -25,7 +25,7 @@ from sfumato.query.curator import CANCELLED, ENGINE, Curator
 from sfumato.query.payer import Payer, abandon
 from sfumato.query.reserved import Reserved, drawn, stated
 from sfumato.query.statistic import Opened
-from sfumato.query.task import Names, Stored, Task, sized, text
+from sfumato.query.task import Names, Stored, Task, named, sized
 
 T = TypeVar("T")
 
@@ -75,7 +75,7 @@ def charged(task: Task, asker: Asker, engine: Engine, ledger: Ledger, terms: Ter
     """
     # each is asked for once: what is charged is what is run
     event, size = task.event, sized(task.size)
-    names = terms.names or asker.names(text("kind", task.kind), text("form", task.form), event)
+    names = terms.names or asker.names(*named(task), event)
     request = replace(asker.request(event, names, terms.key), line=task.line)
     cells = stated(event, task.cells)
     order = _Order(task, cells, size, names, request, terms.payer or ledger, terms.patience)

@@ -40,7 +40,8 @@ class Curator:
     Guarantees:
         a call that is not the next step of the reserved event is not answered
         a failure inside tells nothing and ends the run
-        a curator that has ended answers nothing, not even a step under way
+        a curator that has ended answers nothing
+        a step under way is not answered once the run has ended
         a forked process is not answered
         only the mechanisms of sfumato release anything
         scores count as monotone only where the statistic says so

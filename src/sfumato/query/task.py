@@ -2,6 +2,7 @@
 """The promise of a kind of question, and what its answer is stored under."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from inspect import getattr_static
 from typing import Protocol
@@ -34,7 +35,7 @@ class Task(Protocol):
     def form(self) -> str:
         """Canonical text of all that the answer depends on besides the event and the asker (RULES 21).
 
-        ``plan.show.form(self)`` writes every field of a frozen task, and so leaves none out.
+        ``plan.show.form(self)`` writes every field of a frozen dataclass that counts when two are compared.
         """
         ...
 
@@ -79,13 +80,22 @@ def require_task(task: object) -> None:
         )
 
 
-def text(name: str, value: object) -> str:
-    """A kind or a form (WrongUse: it is no string, or one that UTF-8 does not write)."""
-    try:
+def named(task: Task) -> tuple[str, str]:
+    """The kind and the form of a task.
+
+    Raises:
+        WrongUse: one is no string, or a string that UTF-8 does not write; a task that calls itself SQL.
+    """
+    kind, form = _text("kind", task.kind), _text("form", task.form)
+    if kind == SQL:
+        raise WrongUse(f"A task of kind {SQL!r}.", allowed="another kind: only the statements of a session are SQL")
+    return kind, form
+
+
+def _text(name: str, value: object) -> str:
+    with suppress(UnicodeEncodeError):
         if type(value) is str and value.encode():
             return value
-    except UnicodeEncodeError:
-        pass
     raise WrongUse(f"{name}={shown(value)}.", allowed="a string that is not empty")
 
 
