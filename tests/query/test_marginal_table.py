@@ -116,3 +116,14 @@ def test_few_cells_are_printed(found: Marginals) -> None:
     text = repr(found)
     assert "more cells" in text and "95% of answers" in text
     assert ["female", "False", "10"] in [line.split() for line in text.splitlines()]
+
+
+def test_whole_counts_of_hundreds_are_printed_whole(tmp_path: Path) -> None:
+    many = pa.concat_tables([FRAME] * 10)
+    with session(tmp_path, many) as opened:
+        text = repr(opened.marginals("people", [("sex",)], **EXACTLY))
+    assert [line.split() for line in text.splitlines()[2:5]] == [
+        ["female", "200"],
+        ["male", "200"],
+        ["missing", "0"],
+    ]

@@ -24,6 +24,7 @@ from sfumato.privacy.event import (
     FixedSample,
     Group,
     NoisyMax,
+    Nonadaptive,
     Parallel,
     PoissonSample,
     PureEvent,
@@ -240,6 +241,11 @@ def _repeated(event: Repeated) -> Profile:
     return _cost(event.event).times(event.times)
 
 
+def _nonadaptive(event: Nonadaptive) -> Profile:
+    """What holds for scores that follow from earlier answers holds for fixed ones."""
+    return _cost(event.event)
+
+
 def check_relations(event: Event) -> None:
     """Refuses an event whose parts are about different neighbours, and one of an unknown kind."""
     if len(relations_of(event)) > 1:
@@ -268,7 +274,7 @@ def relations_of(event: object) -> set[Relation]:
             return {design.relation} | relations_of(inner)
         case Thresholded(additive):
             return relations_of(additive)
-        case Group(inner) | Stream(inner) | Shuffled(inner):
+        case Group(inner) | Stream(inner) | Shuffled(inner) | Nonadaptive(inner):
             return relations_of(inner)
         case AdditiveNoise() | ContinuousNoise() | Selection() | NoisyMax() | SparseVector():
             return {event.distance.relation}
@@ -299,6 +305,7 @@ _EVENTS: dict[type, Callable[..., Profile]] = {
     Composed: _composed,
     Parallel: _parallel,
     Repeated: _repeated,
+    Nonadaptive: _nonadaptive,
 }
 
 

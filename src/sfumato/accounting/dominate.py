@@ -129,6 +129,14 @@ class FixedPlan:
             parts.append(Part(Gaussian(mu / math.sqrt(copies)), copies))
         return tuple(parts)
 
+    @property
+    def widest_range(self) -> float | None:
+        """The largest of the ranges, where the plan is nothing but mechanisms of bounded ranges."""
+        if not self.pairs or self.squared or self.own.upper:
+            return None
+        ranged = all(isinstance(pair, Ramp) and not pair.tips for pair, _ in self.pairs)
+        return max(pair.worst for pair, _ in self.pairs) if ranged else None
+
 
 def _as_float(loss: Fraction) -> float:
     """The nearest float; of losses that pairs refuse, a large one."""
@@ -273,4 +281,5 @@ _ROUTES: dict[type, Callable[[Any], FixedPlan | None]] = {
     kinds.Sampled: _sampled,
     kinds.Composed: _composed,
     kinds.Repeated: _repeated,
+    kinds.Nonadaptive: lambda event: FixedPlan.of(event.event),
 }

@@ -42,6 +42,7 @@ from sfumato.privacy.event import (
     Event,
     FixedSample,
     Group,
+    Nonadaptive,
     PoissonSample,
     RandomizedResponse,
     Repeated,
@@ -359,6 +360,7 @@ _RULES: Mapping[type, Callable[[Any, Fraction], Fraction]] = {
     BoundedRange: _ranged,
     Composed: _composed,
     Repeated: _repeated,
+    Nonadaptive: lambda event, order: bound(event.event, order),
     Group: _group,
     Sampled: _sampled,
 }

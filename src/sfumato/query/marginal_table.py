@@ -66,7 +66,7 @@ class MarginalTable:
 
     def __repr__(self) -> str:
         count, head = self.columns[0], self.to_arrow().slice(0, _SHOWN).to_pylist()
-        body = [[*(_text(row[name]) for name in self.clique), number(row[count])] for row in head]
+        body = [[*(_text(row[name]) for name in self.clique), _count(row[count])] for row in head]
         more = f"\n... {self.counts.size - _SHOWN:,} more cells" if self.counts.size > _SHOWN else ""
         table = text_table([*self.clique, count], body)
         return f"{table}{more}\n{count}: +-{number(self.error())} in 95% of answers, in each cell"
@@ -184,6 +184,11 @@ def _labels(key: GroupKey) -> list[Any]:
     kind = key.value.type
     decode = getattr(kind, "decode")  # noqa: B009
     return [*(decode(code) for code in key.codes or ()), None]
+
+
+def _count(value: float) -> str:
+    """A number of rows; whole unless weights are below one."""
+    return number(int(value) if value.is_integer() else value)
 
 
 def _text(value: object) -> str:

@@ -246,6 +246,7 @@ _KINDS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
     "composed": (kinds.Composed, (_EVENTS,)),
     "parallel": (kinds.Parallel, (_EVENTS,)),
     "repeated": (kinds.Repeated, (_event("event"), _integer("times"))),
+    "nonadaptive": (kinds.Nonadaptive, (_event("event"),)),
 }
 _LAW_NAMES = {make: name for name, (make, _) in _LAWS.items()}
 _DESIGN_NAMES = {make: name for name, (make, _) in _DESIGNS.items()}
