@@ -141,7 +141,7 @@ def test_a_call_that_is_not_the_next_step_of_the_reserved_event_is_not_answered(
     assert not answered(ATTACKS[attack])
 
 
-def takes_anything(self: Reserved, event: Event) -> None:
+def takes_anything(self: Reserved, event: Event, *, sampled: bool = False) -> None:
     """Every step is the next one."""
 
 

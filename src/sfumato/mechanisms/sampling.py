@@ -56,6 +56,24 @@ def sample_units(design: Design, units: Sequence[One], entropy: Entropy = SYSTEM
     return [units[index] for index in _chosen(design, len(units), entropy).tolist()]
 
 
+def chosen_units(design: Design, units: int, entropy: Entropy = SYSTEM) -> Integers:
+    """The places of a random sample among ``units``, ascending: ``sample_units`` where their number is not public.
+
+    A fixed sample is one of the places of its population: those that no unit has are drawn like any other, and
+    units beyond the population are never drawn. So no number of units makes it fail.
+
+    Guarantees:
+        a fixed sample is one of the places of its population
+
+    >>> chosen_units(FixedSample(3, 3), units=2).tolist()
+    [0, 1]
+    """
+    if isinstance(design, FixedSample):
+        places = subset(design.population, design.size, entropy)
+        return places[places < units]
+    return _chosen(design, units, entropy)
+
+
 @dataclass(frozen=True, slots=True)
 class SamplingMechanism(Generic[Statistic, Released]):
     """Does ``inner`` to a secret sample of the units, drawn anew for each release.

@@ -19,6 +19,7 @@ from sfumato.ledger.request import Request
 from sfumato.ledger.spend import Ledger
 from sfumato.noise.entropy import token
 from sfumato.plan.cube import BoundedCube
+from sfumato.plan.rows import BoundedRows
 from sfumato.query.asker import Asker
 from sfumato.query.claims import require_proved
 from sfumato.query.curator import CANCELLED, ENGINE, Curator
@@ -136,6 +137,8 @@ def _opened(task: Task, asker: Asker, engine: Engine, patience: Patience) -> Ope
     engine.wait(patience)
     if isinstance(plan, BoundedCube):
         return Opened(plan, cube=engine.cube(plan, patience))
+    if isinstance(plan, BoundedRows):
+        return Opened(plan, rows=engine.rows(plan, token(), patience))
     return Opened(plan, engine.ready(plan, token(), patience))
 
 
