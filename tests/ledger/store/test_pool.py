@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connections taken in turn: never two callers on one, never more than there may be."""
 
+import linecache
 import sys
 import threading
 from collections.abc import Iterator
@@ -141,7 +142,7 @@ class OfSemaphore(Pool[Line]):
 def interrupted_at(line: int, pool: Pool[Line]) -> bool:
     """Takes a connection with Ctrl-C at the so many-th line that is run for it; False if there is no such line.
 
-    The end of a ``with`` is traced as its line once more, and no signal is heard there.
+    The end of a ``with`` is traced as its line once more, and ``try:`` as one; no signal is heard at either.
     """
     passed, files = set[tuple[int, int]](), {module.__file__, threading.__file__}
 
@@ -149,7 +150,8 @@ def interrupted_at(line: int, pool: Pool[Line]) -> bool:
         if frame.f_code.co_filename not in files | {__file__}:
             return None
         place = id(frame), frame.f_lineno
-        if event == "line" and frame.f_code.co_filename in files and place not in passed:
+        is_try = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip() == "try:"
+        if event == "line" and frame.f_code.co_filename in files and place not in passed and not is_try:
             passed.add(place)
             if len(passed) == line:
                 raise KeyboardInterrupt
