@@ -24,6 +24,7 @@ from sfumato.privacy import (
     Event,
     Group,
     NoisyMax,
+    Nonadaptive,
     Norm,
     Parallel,
     PoissonSample,
@@ -61,6 +62,7 @@ EACH_KIND: list[Event] = [
     Composed((PureEvent(Fraction(1)),)),
     Parallel((PureEvent(Fraction(1)),)),
     Repeated(PureEvent(Fraction(1)), 2),
+    Nonadaptive(PureEvent(Fraction(1))),
 ]
 ABOUT_VALUES = (RandomizedResponse, Shuffled)
 

@@ -33,6 +33,7 @@ from sfumato.privacy import (
     FixedSample,
     Group,
     NoisyMax,
+    Nonadaptive,
     Norm,
     Parallel,
     PoissonSample,
@@ -116,6 +117,7 @@ EVENTS = st.recursive(
     lambda inner: st.one_of(
         st.lists(inner, max_size=4).map(lambda events: Composed(tuple(events))),
         st.builds(Repeated, inner, COUNTS),
+        st.builds(Nonadaptive, inner),
         st.builds(Group, inner, COUNTS),
         st.builds(Sampled, DESIGNS, inner),
     ),
@@ -267,6 +269,7 @@ FORMS = {
         {"kind": "parallel", "version": 1, "events": [SUM, COUNT]},
         Parallel((AdditiveNoise(NOISE, ONE), AdditiveNoise(NOISE, EACH, 4))),
     ),
+    "nonadaptive": ({"kind": "nonadaptive", "version": 1, "event": SUM}, Nonadaptive(AdditiveNoise(NOISE, ONE))),
     "repeated": ({"kind": "repeated", "version": 1, "event": SUM, "times": 9}, Repeated(AdditiveNoise(NOISE, ONE), 9)),
 }
 LAWS = [

@@ -23,6 +23,7 @@ from sfumato.privacy import (
     FixedSample,
     Group,
     NoisyMax,
+    Nonadaptive,
     Norm,
     Parallel,
     PoissonSample,
@@ -63,6 +64,7 @@ EVERY_KIND = [
     Sampled(FixedSample(1, 2), LAPLACE),
     Composed((LAPLACE,)),
     Repeated(LAPLACE, 2),
+    Nonadaptive(LAPLACE),
 ]
 
 
@@ -277,6 +279,7 @@ def test_a_number_of_an_event_is_exactly_what_was_written(place):
         lambda: Composed(3),
         lambda: Parallel((LAPLACE, None)),
         lambda: Repeated(object(), 3),
+        lambda: Nonadaptive(object()),
         lambda: Group(NOISE, 3),
         lambda: Sampled(PoissonSample(Fraction(1, 2)), "x"),
         lambda: Sampled(0.5, LAPLACE),

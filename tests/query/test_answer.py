@@ -234,6 +234,14 @@ def test_an_answer_without_rows_still_shows_itself(tmp_path: Path) -> None:
         answer.plot()
 
 
+@pytest.mark.parametrize(("test", "kept"), [("MAX(age) > 35", 1), ("MIN(age) > 35", 0), ("MIN(age) < 25", 1)])
+def test_having_reads_the_extremes_that_are_released(tmp_path: Path, test: str, kept: int) -> None:
+    # ages are 20 to 39; at this epsilon the extremes are within a year, but for a chance below 1e-50
+    answer = asked(tmp_path, f"SELECT COUNT(*) FROM people HAVING {test}", epsilon=EXACTLY)
+    assert len(answer.rows) == kept
+    assert any(note.startswith(test[:8]) for note in answer.notes)
+
+
 def test_the_names_of_columns_are_each_once(tmp_path: Path) -> None:
     answer = asked(tmp_path, "SELECT COUNT(*), COUNT(*), SUM(age) AS x, COUNT(age) AS x FROM people", epsilon=1)
     names = [column["name"] for column in answer.columns]

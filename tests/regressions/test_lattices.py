@@ -96,7 +96,7 @@ def test_statements_without_noise_are_those_of_plain_duckdb():
 
 
 def constants_rounded(patch):
-    patch.setattr(typed, "_is_of_range", lambda kind: True)
+    patch.setattr(typed, "is_of_range", lambda kind: True)
 
 
 def products_rounded(patch):

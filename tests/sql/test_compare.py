@@ -3,6 +3,7 @@
 
 import datetime
 import operator
+import re
 from fractions import Fraction
 
 import pytest
@@ -170,14 +171,14 @@ def test_a_number_on_a_lattice_that_nobody_declared_compares_as_it_was_before_it
 
 def test_an_exact_constant_against_rounded_numbers_is_noticed(monkeypatch):
     kind = sf.Real(0, 100)
-    monkeypatch.setattr(typed, "_is_of_range", lambda kind: False)
+    monkeypatch.setattr(typed, "is_of_range", lambda kind: False)
     assert evaluate(lowered(kind, "x < 0.1"), lambda leaf: round(Fraction(1, 10) / kind.step)) is True
 
 
 def test_a_rounded_constant_against_declared_steps_is_noticed(monkeypatch):
     kind = sf.Real(-2, 3, step="0.25")
     assert agrees(kind, "<", Fraction(21, 10), mirrored=False)
-    monkeypatch.setattr(typed, "_is_of_range", lambda kind: True)
+    monkeypatch.setattr(typed, "is_of_range", lambda kind: True)
     assert not agrees(kind, "<", Fraction(21, 10), mirrored=False)
 
 
@@ -267,8 +268,21 @@ ROUNDED = [
 
 @pytest.mark.parametrize("text", ROUNDED)
 def test_a_test_of_what_62_bits_do_not_hold_is_told(text):
-    lines = bias_of(text)
-    assert lines and all("A test of a computed number decides it as rounded by up to " in each for each in lines)
+    lines = [each for each in bias_of(text) if not each.startswith("The divisor ")]
+    assert lines or "/ NULLIF" in text
+    assert all("A test of a computed number decides it as rounded by up to " in each for each in lines)
+
+
+def test_a_divisor_that_62_bits_do_not_hold_is_named():
+    product = "(q.v * q.m) * (q.n * q.n)"
+    for text, divisor in ((ROUNDED[0], "(v * m) * (n * n)"), (ROUNDED[5], "v * m * n")):
+        (line,) = (each for each in bias_of(text) if each.startswith("The divisor "))
+        words = rf"The divisor {re.escape(divisor)} is rounded by up to [0-9.e+,]+: .* has no quotient\."
+        assert re.fullmatch(words, line)
+    long = " + ".join([product] * 4)
+    line, *_ = bias_of(f"SELECT COUNT(*) FROM {INNER} WHERE v / NULLIF({long}, 0) > 1")
+    assert f"The divisor {long[:60]}... is rounded" in line
+    assert bias_of(f"SELECT COUNT(*) FROM {INNER} WHERE v / NULLIF(n * n, 0) > 1") == ()
 
 
 def test_a_quotient_whose_parts_count_as_exact_is_noticed(monkeypatch):

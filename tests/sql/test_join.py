@@ -7,6 +7,7 @@ import sfumato as sf
 from sfumato.errors import Refused
 from sfumato.metadata.column import Column, Integer
 from sfumato.metadata.dataset import Dataset
+from sfumato.plan.aggregate import CountRows, CountUnits, CountValues
 from sfumato.plan.relation import Filter, PublicJoin, Ranked, Scan, Semi, UnitJoin, is_single
 from sfumato.plan.scalar import Arithmetic, Constant, Field, Lookup, Member, Operation
 from sfumato.sql import join, understand
@@ -183,6 +184,23 @@ def test_the_unit_of_an_absent_row_is_nobody(ask):
         ask(f"SELECT COUNT(DISTINCT u.user_id) FROM {joined}")
     found = ask(f"{FROM}{joined} WHERE u.user_id IS NULL").raw.relation
     assert found.predicate.operand.column in found.source.other.source.source.columns
+
+
+def test_the_unit_of_a_sub_query_on_the_outer_side_is_counted_by_a_column_of_it(ask):
+    inner = "(SELECT user_id, COUNT(*) AS n FROM events GROUP BY user_id) AS q"
+    joined = f"users u LEFT JOIN {inner} ON u.user_id = q.user_id"
+    for what in ("COUNT(q.user_id)", "COUNT(DISTINCT q.user_id)", "COUNT_IF(q.user_id IS NOT NULL)"):
+        with pytest.raises(Refused, match="user_id is NULL where the outer join finds no row") as refusal:
+            ask(f"SELECT {what} FROM {joined}")
+        assert "COUNT(*) AS n" in refusal.value.remedy
+    # what the message says to write
+    counted = "SELECT COUNT(q.n), COUNT_IF(q.n IS NOT NULL) FROM " + joined
+    assert [type(each) for each in ask(counted).raw.aggregates] == [CountValues, CountValues]
+    assert ask(f"SELECT COUNT(DISTINCT u.user_id) FROM {joined} WHERE q.n IS NOT NULL").raw.aggregates == (
+        CountUnits(),
+    )
+    person = "SELECT COUNT(person) FROM (SELECT user_id AS person, COUNT(*) AS n FROM events GROUP BY user_id)"
+    assert ask(person).raw.aggregates == (CountRows(),)
 
 
 def test_a_table_of_one_row_a_group_is_not_one_of_one_row():

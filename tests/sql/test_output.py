@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import Refused, UnsupportedSql
+from sfumato.plan.aggregate import CountRows
 from sfumato.plan.evaluate import evaluate
 from sfumato.plan.output import Order
 from sfumato.plan.scalar import (
@@ -30,6 +31,7 @@ from sfumato.plan.scalar import (
     Or,
     leaves,
 )
+from sfumato.sql.aggregates import HIGHEST, LOWEST
 
 ADD, SUBTRACT, MULTIPLY, DIVIDE = Operation
 GT, LT, GE, LE, EQ = Comparison.GT, Comparison.LT, Comparison.GE, Comparison.LE, Comparison.EQ
@@ -93,6 +95,17 @@ def test_the_items_are_keys_estimates_and_constants_under_their_names(ask):
 )
 def test_having_tests_released_numbers_and_keys(ask, text, test):
     assert having(ask, text) == test
+
+
+def test_having_tests_the_least_and_the_largest_by_their_quantiles(ask):
+    asked = ask("SELECT region, COUNT(*) FROM events GROUP BY region HAVING MAX(amount) > 2 AND MIN(amount) < 1")
+    released, extremes = asked.raw.aggregates
+    assert (released, extremes.levels) == (CountRows(), (LOWEST, HIGHEST))
+    one = Constant(Fraction(1))
+    assert asked.output.having == And((Compare(GT, Estimate(1, place=1), TWO), Compare(LT, Estimate(1, place=0), one)))
+    assert [note.split(" is the value")[0] for note in asked.notes] == ["MAX(amount)", "MIN(amount)"]
+    with pytest.raises(Refused, match="user_id names single persons"):
+        ask("SELECT COUNT(*) FROM events HAVING MAX(user_id) > 'p5'")
 
 
 @pytest.mark.parametrize(

@@ -220,6 +220,20 @@ class Between:
 
 
 @dataclass(frozen=True, slots=True)
+class Least:
+    """The smaller of two upper ends of one plan; below it claims nothing."""
+
+    one: Curve
+    other: Curve
+
+    def epsilon(self, delta: Number) -> Bounds:
+        return Bounds(None, min(self.one.epsilon(delta).upper, self.other.epsilon(delta).upper))
+
+    def delta(self, epsilon: Number) -> Bounds:
+        return Bounds(None, min(self.one.delta(epsilon).upper, self.other.delta(epsilon).upper))
+
+
+@dataclass(frozen=True, slots=True)
 class Converted:
     """Where there is no pair: what the exact costs imply. Proved above; below it claims nothing."""
 

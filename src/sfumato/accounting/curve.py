@@ -18,6 +18,7 @@ from sfumato.accounting.closed import (
     Converted,
     Curve,
     FixedSize,
+    Least,
     Normal,
     Once,
     Reports,
@@ -27,6 +28,7 @@ from sfumato.accounting.closed import (
     spare_of,
 )
 from sfumato.accounting.dominate import MOST_VARIANCE, FixedPlan
+from sfumato.accounting.fixed_scores import FixedScores
 from sfumato.accounting.log_concave import LogConcave
 from sfumato.accounting.loss import Lattice, delta_at, discretise, epsilon_at, merge, power, widths_at
 from sfumato.accounting.loss.aim import WIDTH, Aim, Part, Split, aim, finer, least_lost, split
@@ -47,6 +49,7 @@ from sfumato.privacy.event import (
     ContinuousNoise,
     Event,
     FixedSample,
+    Nonadaptive,
     PoissonSample,
     Repeated,
     Sampled,
@@ -68,6 +71,8 @@ _NEARLY, _WORTH = 1.0, 0.8
 _ROUGHLY = 1e-2
 # squared mu of Gaussians, beyond which there is nothing left to account for
 _LEAST_NOISE = 10**12
+# mechanisms with fixed scores whose shares are gone through
+_MOST_FIXED = 10**6
 # of what may be lost, for losses that go far up and down
 _TRAVEL_LOST = 0.1
 # beyond this epsilon delta is read here
@@ -280,6 +285,8 @@ def _closed(event: Event, width: Number) -> Curve | None:
         return LogConcave(event.noise, _moved(event))
     if isinstance(event, Shuffled):
         return Reports(event)
+    if isinstance(event, Nonadaptive):
+        return _nonadaptive(event, width)
     if not isinstance(event, Sampled):
         return None
     if isinstance(event.design, FixedSample):
@@ -287,9 +294,20 @@ def _closed(event: Event, width: Number) -> Curve | None:
         return FixedSize(privacy_curve(event.event, width=width), event.design.rate, reached=summed)
     inner = event.event
     gaussian = isinstance(inner, ContinuousNoise) and inner.law is ContinuousLaw.GAUSSIAN
-    if isinstance(inner, ContinuousNoise) and gaussian and isinstance(event.design, PoissonSample):
+    if isinstance(inner, ContinuousNoise) and gaussian and event.design == PoissonSample(event.design.rate):
         return Once(Normal(inner.distance.value / inner.scale**2), event.design.rate)
     return None
+
+
+def _nonadaptive(event: Nonadaptive, width: Number) -> Curve:
+    """Mechanisms of one bounded range, sharply; of several ranges also as if all had the largest."""
+    any_scores, plan = privacy_curve(event.event, width=width), FixedPlan.of(event.event)
+    widest = None if plan is None else plan.widest_range
+    if plan is None or plan.pure is None or widest is None or plan.size > _MOST_FIXED:
+        return any_scores
+    if len(plan.pairs) == 1:
+        return FixedScores(widest, plan.size, plan.pure, plan.exists)
+    return Least(FixedScores(widest, plan.size, plan.pure, reached=False), any_scores)
 
 
 def _lone_shift(event: Event) -> int | None:

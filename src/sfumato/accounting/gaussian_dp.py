@@ -22,6 +22,7 @@ from sfumato.privacy.event import (
     ContinuousNoise,
     Event,
     Group,
+    Nonadaptive,
     Repeated,
     Rule,
     Selection,
@@ -85,4 +86,5 @@ _RULES: Mapping[type, Callable[[Any], Fraction]] = {
     Group: lambda event: event.size**2 * _of(event.event),
     Composed: lambda event: sum((_of(each) for each in event.events), Fraction(0)),
     Repeated: lambda event: event.times * _of(event.event),
+    Nonadaptive: lambda event: _of(event.event),
 }

@@ -26,7 +26,7 @@ from sfumato.accounting.renyi import bound, profile_of, renyi
 from sfumato.errors import BudgetExceeded, InvalidDeclaration
 from sfumato.exact.rational import Number, positive
 from sfumato.exact.rounding import log_up
-from sfumato.privacy.event import Composed, Event, Group, Repeated, Sampled
+from sfumato.privacy.event import Composed, Event, Group, Nonadaptive, Repeated, Sampled
 from sfumato.privacy.guarantee import GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from sfumato.privacy.unit import Relation
 
@@ -270,7 +270,7 @@ def _mu_squared(event: Event) -> Fraction:
 @lru_cache(maxsize=1024)
 def _costs(event: Event) -> tuple[int | None, int, tuple[int, ...] | None]:
     """Pure loss, rho, and Renyi divergences, in units: of the last two an event has one."""
-    if isinstance(event, Sampled | Composed | Repeated | Group):
+    if isinstance(event, Sampled | Composed | Repeated | Nonadaptive | Group):
         return _pure(event), 0, tuple(math.ceil(renyi(event, order) * UNIT) for order in _ORDERS)
     return _pure(event), math.ceil(_without_delta(event).rho * UNIT), None
 

@@ -23,6 +23,7 @@ from sfumato.query.estimate import Released
 from sfumato.query.explain import bias, bounding, protection
 from sfumato.query.noisy import cells_of, every_group, noisy
 from sfumato.query.payer import Payer
+from sfumato.query.rounding import move_of
 from sfumato.query.table import answer_body, merged
 from sfumato.query.task import Names
 
@@ -174,7 +175,8 @@ def _body(charge: str, asked: Asked, groups: Sequence[Codes], released: Sequence
     rows = merged(output, parts, groups)
     types = [_key_type(key) for key in keys]
     shown = [[_shown(key, code) for key, code in zip(keys, codes, strict=True)] for codes in rows.codes]
-    return answer_body(facts, output, rows, types, shown)
+    moves = [move_of(part.aggregate) for part in bounded.parts]
+    return answer_body(facts, output, rows, types, shown, moves)
 
 
 def _shown(key: GroupKey, code: int | str | None) -> Json:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias, cast
 
+from sfumato.exact.rational import two_digits
 from sfumato.exact.rounding import float_down, float_up
 from sfumato.ledger.journal import canonical_json
 from sfumato.noise import DiscreteGaussian, Noise
@@ -34,6 +35,7 @@ from sfumato.plan.show import canonical
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import AdditiveNoise, Json, event_from_json, event_to_json
 from sfumato.query.estimate import Kind, Reading, Released, ranges_of, value_of
+from sfumato.query.rounding import Move, is_beyond
 
 FORMAT = 4
 _DEFAULT_MISS = Fraction(5, 100)
@@ -58,8 +60,12 @@ def answer_body(
     rows: Rows,
     key_types: Sequence[str],
     shown: Sequence[Sequence[Json]],
+    moves: Sequence[Move | None] = (),
 ) -> bytes:
-    """The answer as canonical JSON: what is shown, and what intervals are computed from."""
+    """The answer as canonical JSON: what is shown, and what intervals are computed from.
+
+    ``moves``: of each part, how far rounding may have moved the values that it reads.
+    """
     parts, groups = rows.parts, rows.codes
     order = _rows(output, parts, groups)
     errors = error_rows(output, parts, order, _DEFAULT_MISS)
@@ -77,6 +83,7 @@ def answer_body(
         },
     }
     body["notes"] = [*cast(list[Json], facts["notes"]), *_warnings(output, errors)]
+    body["bias"] = [*cast(list[Json], facts["bias"]), *_beyond_noise(output, moves, rows, order, errors)]
     return canonical_json(body).encode()
 
 
@@ -231,6 +238,26 @@ def _warnings(output: Output, errors: Sequence[Json]) -> list[Json]:
             lines.append(
                 f"{item.name}: in {without} row{'s' if without > 1 else ''} it cannot be told, empty or not: there are too "
                 "few rows for this noise, and the interval is the whole range."
+            )
+    return lines
+
+
+def _beyond_noise(
+    output: Output, moves: Sequence[Move | None], rows: Rows, order: Sequence[int], errors: Sequence[Json]
+) -> list[Json]:
+    """Which columns rounding may move by more than a tenth of their noise; from the released numbers alone."""
+    lines: list[Json] = []
+    for place, item in enumerate(output.items):
+        leaf = item.expression
+        move = moves[leaf.index] if moves and isinstance(leaf, Estimate) else None
+        if move is None or not isinstance(leaf, Estimate):
+            continue
+        widths = (cast(dict[str, Json], cast(list[Json], line)[place])["half_width"] for line in errors)
+        part = rows.parts[leaf.index]
+        if any(is_beyond(move, part, row, leaf, width) for row, width in zip(order, widths, strict=True)):
+            lines.append(
+                f"{item.name}: rounding moves each value by up to {two_digits(move.far)}, which may change the result "
+                "by more than a tenth of its noise."
             )
     return lines
 

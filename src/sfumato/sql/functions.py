@@ -61,7 +61,7 @@ def _divide(rows: Rows, node: exp.Expr) -> Typed:
     if not skips and known(below) is not None and is_answered(node.expression):
         raise arithmetic.may_be_zero()
     if skips:
-        rows.tell(below, number(0))
+        rows.tell_divisor(below, divisor.this)
     return arithmetic.divide(rows.number(node.this), below, skips_zero=skips)
 
 

@@ -31,6 +31,8 @@ from sfumato.sql.typed import (
     truth_of,
 )
 
+# How much of an expression a line of bias shows.
+_LONGEST_NAME = 60
 COMPARISONS: Mapping[type[exp.Expr], Comparison] = {
     exp.EQ: Comparison.EQ,
     exp.NEQ: Comparison.NE,
@@ -181,10 +183,20 @@ class Rows:
         return compare.compare(op, left, right)
 
     def tell(self, left: Typed, right: Typed) -> None:
-        """Says how far from it a test of a computed number may be decided, where that is much."""
+        """States by how much the numbers of a test are rounded, where that is much."""
         size = compare.uncertain(left, right)
         if size:
             self._names.rounded(f"A test of a computed number decides it as rounded by up to {two_digits(size)}.")
+
+    def tell_divisor(self, divisor: Typed, node: exp.Expr) -> None:
+        """States by how much a divisor is rounded, where that is much: it may become zero."""
+        size = compare.uncertain(divisor, number(0))
+        if size:
+            name = node.sql(dialect="duckdb")
+            shown = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
+            self._names.rounded(
+                f"The divisor {shown} is rounded by up to {two_digits(size)}: a row where that makes it zero has no quotient."
+            )
 
     def _tested(self, node: exp.Expr) -> Typed:
         typed = self.value(node)

@@ -174,7 +174,7 @@ def read(column: Column) -> Typed:
     leaf = Field(column)
     match column.type:
         case Integer() | Real():
-            return Number(leaf, column.type.step, nearest=_is_of_range(column.type))
+            return Number(leaf, column.type.step, nearest=is_of_range(column.type))
         case Date():
             return Day(leaf)
         case Category():
@@ -187,7 +187,7 @@ def read(column: Column) -> Typed:
             raise unknown(column.type)
 
 
-def _is_of_range(kind: Integer | Real) -> bool:
+def is_of_range(kind: Integer | Real) -> bool:
     """Whether a type has the steps of RULES 12: the power of two of which its range has about a million."""
     powers = all(each & (each - 1) == 0 for each in kind.step.as_integer_ratio())
     return isinstance(kind, Real) and powers and LATTICE_STEPS <= kind.size <= 2 * LATTICE_STEPS
@@ -234,15 +234,30 @@ def code_of(typed: Typed) -> Scalar:
         case Number() | Day() | Label() | Words():
             return typed.expression
         case Person():
-            raise UnsupportedSql(
-                f"{typed.name} names single persons, and nothing may be computed from it.",
-                allowed=f"COUNT(DISTINCT {typed.name}), and tests of {typed.name} against constants",
-                remedy="Leave it out, or group by a column that many persons share.",
-            )
+            raise _names_persons(typed)
         case Interval():
             raise UnsupportedSql("An INTERVAL that is not added to a date.", remedy="day + INTERVAL 7 DAY")
         case Null():
             raise UnsupportedSql("NULL where a value is needed.", remedy="Write IS NULL, or leave it out.")
+
+
+def _names_persons(person: Person) -> UnsupportedSql:
+    """The refusal of a unit where a value is needed, with what counts the same rows."""
+    name = person.name
+    if not person.absent:
+        return UnsupportedSql(
+            f"{name} names single persons, and nothing may be computed from it.",
+            allowed=f"COUNT({name}), COUNT(DISTINCT {name}), and tests of {name} against constants",
+            remedy="Leave it out, or group by a column that many persons share; rows that pass a test: COUNT_IF(test).",
+        )
+    if person.reading is None:
+        remedy = (
+            "Let the sub-query select COUNT(*) AS n, and write COUNT(n) or n IS NOT NULL instead; "
+            "persons: COUNT(DISTINCT ...) of the first table's unit, WHERE n IS NOT NULL."
+        )
+    else:
+        remedy = f"Persons: COUNT(DISTINCT ...) of the first table's unit, WHERE {name} of this one IS NOT NULL."
+    return UnsupportedSql(f"{name} is NULL where the outer join finds no row, and names single persons.", remedy=remedy)
 
 
 def category(labels: Sequence[str]) -> Category:

@@ -534,7 +534,7 @@ SELECT COUNT(*) FROM events e SEMI JOIN users u ON e.user_id = u.user_id AND u.a
 -- J22 joins | UnsupportedSql | LATERAL is not part of the language
 SELECT COUNT(*) FROM events e JOIN LATERAL (SELECT 1) x ON TRUE
 
--- J23 joins | UnsupportedSql | user_id names single persons, and nothing may
+-- J23 joins | UnsupportedSql | user_id is NULL where the outer join finds no
 SELECT COUNT(DISTINCT u.user_id) FROM events e LEFT JOIN users u ON e.user_id = u.user_id
 
 -- S01 sub-queries | UnsupportedSql | A sub-query that aggregates over units is

@@ -199,7 +199,7 @@ _LAWS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
     "truncated": (Truncated, (_noise("whole"), _integer("lower"), _integer("upper"))),
 }
 _DESIGNS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
-    "poisson": (PoissonSample, (_fraction("rate"),)),
+    "poisson": (PoissonSample, (_fraction("rate"), _RELATION)),
     "fixed": (FixedSample, (_integer("size"), _integer("population"))),
     "with_replacement": (WithReplacementSample, (_integer("size"), _integer("population"))),
 }
@@ -246,6 +246,7 @@ _KINDS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
     "composed": (kinds.Composed, (_EVENTS,)),
     "parallel": (kinds.Parallel, (_EVENTS,)),
     "repeated": (kinds.Repeated, (_event("event"), _integer("times"))),
+    "nonadaptive": (kinds.Nonadaptive, (_event("event"),)),
 }
 _LAW_NAMES = {make: name for name, (make, _) in _LAWS.items()}
 _DESIGN_NAMES = {make: name for name, (make, _) in _DESIGNS.items()}

@@ -348,6 +348,20 @@ class Repeated:
         check_count("times", self.times)
 
 
+@dataclass(frozen=True, slots=True)
+class Nonadaptive:
+    """``event``, whose parts are all asked with scores and statistics that were fixed before the first answer.
+
+    Only where no score, statistic, candidate or parameter depends on an earlier answer: then several
+    exponential mechanisms lose less than where the next scores follow from the last choice.
+    """
+
+    event: "Event"
+
+    def __post_init__(self) -> None:
+        _events((self.event,))
+
+
 Event: TypeAlias = (
     AdditiveNoise
     | ContinuousNoise
@@ -366,6 +380,7 @@ Event: TypeAlias = (
     | Composed
     | Parallel
     | Repeated
+    | Nonadaptive
 )
 
 
