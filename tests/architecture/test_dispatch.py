@@ -8,7 +8,7 @@ import pytest
 
 from sfumato.engines import codes, reading, reference_rows, skip
 from sfumato.engines import relation as engine
-from sfumato.engines.spark import _largest
+from sfumato.engines.spark_kind import largest_code
 from sfumato.metadata.column import Column
 from sfumato.noise import DiscreteLaplace
 from sfumato.plan import aggregate, relation, scalar, scope, show
@@ -63,7 +63,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "code of a reading": lambda: reading.code(NODE, "c", short=False),
     "narrower noise": lambda: reuse._is_narrower(NODE, DiscreteLaplace(1)),
     "narrower noise than": lambda: reuse._is_narrower(DiscreteLaplace(1), NODE),
-    "largest code": lambda: _largest((Column("c", NODE),)),
+    "largest code": lambda: largest_code((Column("c", NODE),)),
 }
 
 

@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.engines.base import Engine, Exact
 from sfumato.engines.reference import Reference
-from sfumato.errors import EngineFailed, UnknownName
+from sfumato.errors import EngineFailed, UnknownName, WrongUse
 from sfumato.metadata.column import Column, Date, Integer
 from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, CountValues, Mean, Quantiles, Sum
 from sfumato.plan.cube import BoundedCube
 from sfumato.plan.evaluate import FIRST_DAY, LAST_DAY, day
+from sfumato.plan.rows import BoundedRows
 from sfumato.plan.scalar import (
     And,
     Arithmetic,
@@ -49,7 +50,7 @@ from sfumato.plan.scalar import (
 from sfumato.plan.span import span
 from sfumato.plan.status import Bounded
 from sfumato.plan.value import GroupKey, Value
-from tests.contracts import cubes, plans, world
+from tests.contracts import cubes, plans, unit_rows, world
 from tests.contracts.examples import EXAMPLES, MEDIAN, PEOPLE
 from tests.contracts.world import Rows, Scan, declared, plan
 
@@ -162,7 +163,12 @@ def _days() -> list[int]:
 
 
 class EngineContract:
-    """The suite."""
+    """The suite.
+
+    ``without_rows``: the name of an engine that refuses to give rows; empty where it gives them.
+    """
+
+    without_rows = ""
 
     def open_engine(self, tables: Mapping[str, sf.Table]) -> Opened:
         """Opens the engine over declared Arrow tables."""
@@ -262,6 +268,33 @@ class EngineContract:
                 opened.marginals([["people.c"]])
             with engine.cube(cube) as again:
                 assert again.marginals([["people.c"]])
+
+    def rows_of(self, tables: Mapping[str, sf.Table], *every: BoundedRows, key: str = KEY) -> bool:
+        """Whether the engine has the rows of the reference, unit by unit, or has none and says so by name."""
+        with closing(self.open_engine(tables)) as engine:
+            if self.without_rows:
+                with pytest.raises(WrongUse, match=self.without_rows):
+                    engine.rows(every[0], key)
+                return True
+            found, expected = [], []
+            for asked in every:
+                with engine.rows(asked, key) as opened, reference(tables).rows(asked, key) as known:
+                    found.append(unit_rows.blocks(opened))
+                    expected.append(unit_rows.blocks(known))
+        return found == expected
+
+    def test_the_engine_gives_the_rows_of_the_reference_at_the_edges(self) -> None:
+        values = [world.read(PEOPLE, f"people.{name}") for name in ("n", "x", "d", "c", "b", "Big")]
+        every = [unit_rows.bounded(PEOPLE, *values, most=most) for most in (1, 3, 2**40)]
+        assert self.rows_of(declared(world.edges()), *every)
+        assert self.rows_of(declared(world.content()), *every), "no rows at all"
+
+    @settings(deadline=None, max_examples=5, suppress_health_check=list(HealthCheck))
+    @given(st.data(), world.data(), st.text(max_size=3))
+    def test_the_engine_gives_the_rows_of_the_reference(
+        self, data: st.DataObject, content: dict[str, Rows], key: str
+    ) -> None:
+        assert self.rows_of(declared(content), *data.draw(st.lists(unit_rows.lists(), min_size=3)), key=key)
 
     def test_an_expression_means_what_evaluate_says(self) -> None:
         numbers = [*range(-7, 8), None]

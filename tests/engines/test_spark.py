@@ -36,7 +36,7 @@ from sfumato.plan.relation import Computed, PerUnit, Ranked, Scan, Summary, Unio
 from sfumato.plan.value import Value
 from sfumato.privacy.distance import Norm
 from sfumato.query.pipeline import compile_plan
-from tests.contracts import world
+from tests.contracts import unit_rows, world
 from tests.contracts.conformance import EngineContract, differs
 from tests.contracts.corpus import DATASET, FOLDER, statements
 from tests.contracts.interrupts import heard
@@ -49,6 +49,8 @@ COLUMNS = {"a": sf.Integer(0, 9), "b": sf.Text()}
 
 
 class TestSpark(EngineContract):
+    without_rows = "Spark"
+
     @pytest.fixture(autouse=True)
     def _with_spark(self, spark):
         self.spark = spark
@@ -79,6 +81,10 @@ class TestSpark(EngineContract):
     def test_the_engine_gives_the_marginals_of_the_reference(self, data, rows):
         self.prepared = interpreted
         EngineContract.test_the_engine_gives_the_marginals_of_the_reference.hypothesis.inner_test(self, data, rows)
+
+    def test_the_engine_gives_the_rows_of_the_reference(self):
+        every = unit_rows.bounded(world.scan("people"), world.read(world.scan("people"), "n"))
+        assert self.rows_of(world.declared(world.content()), every)
 
 
 # --- the statements of analysts ----------------------------------------------------------------

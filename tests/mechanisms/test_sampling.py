@@ -12,12 +12,12 @@ from sfumato.accounting import account
 from sfumato.errors import InvalidDeclaration, InvalidNumber
 from sfumato.mechanisms import laplace, sampling
 from sfumato.mechanisms.response import randomized_response
-from sfumato.mechanisms.sampling import SamplingMechanism, sample_units
+from sfumato.mechanisms.sampling import SamplingMechanism, chosen_units, sample_units
 from sfumato.noise import SYSTEM
 from sfumato.noise.coin import Bernoulli
 from sfumato.noise.uniform import subset
 from sfumato.privacy import Distance, Norm
-from sfumato.privacy.event import FixedSample, PoissonSample, Sampled
+from sfumato.privacy.event import FixedSample, PoissonSample, Sampled, WithReplacementSample
 from sfumato.privacy.unit import Relation
 from sfumato.testing import Replay, assert_at_most
 
@@ -182,3 +182,24 @@ def test_a_sample_of_all_has_no_error():
 def test_an_error_that_cannot_be_is_refused(confidence, units):
     with pytest.raises(InvalidNumber):
         SamplingMechanism(TENTH, laplace(ADD, 1)).error(confidence, units)
+
+
+def test_a_fixed_sample_is_one_of_the_places_of_its_population():
+    for units in (0, 2, 5, 9):
+        drawn = [tuple(chosen_units(TWO_OF_FIVE, units).tolist()) for _ in range(4000)]
+        there = min(units, 5)
+        sizes = [comb(there, size) * comb(5 - there, 2 - size) / comb(5, 2) for size in range(3)]
+        for size, share in enumerate(sizes):
+            found = sum(len(each) == size for each in drawn)
+            assert_at_most(found, 4000, share, notices=share + 0.15)
+            assert_at_most(4000 - found, 4000, 1 - share, notices=1 - share + 0.15)
+        assert all(place < there for each in drawn for place in each)
+
+
+def test_a_poisson_sample_of_units_is_the_same_as_of_their_names():
+    assert chosen_units(TENTH, 50, Replay(4)).tolist() == sample_units(TENTH, range(50), Replay(4))
+
+
+def test_a_design_that_repeats_units_is_refused():
+    with pytest.raises(InvalidDeclaration):
+        chosen_units(WithReplacementSample(2, 5), 5)

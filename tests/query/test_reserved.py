@@ -11,7 +11,17 @@ from sfumato.accounting.account import account
 from sfumato.errors import InvalidDeclaration
 from sfumato.noise import DiscreteLaplace
 from sfumato.privacy.distance import Distance, Norm
-from sfumato.privacy.event import AdditiveNoise, Composed, Event, PureEvent, Repeated, Thresholded
+from sfumato.privacy.event import (
+    AdditiveNoise,
+    Composed,
+    Event,
+    FixedSample,
+    PoissonSample,
+    PureEvent,
+    Repeated,
+    Sampled,
+    Thresholded,
+)
 from sfumato.query.reserved import Reserved, drawn
 
 ONE, TWO = PureEvent(Fraction(1)), PureEvent(Fraction(2))
@@ -95,3 +105,65 @@ def test_what_is_taken_never_costs_more_than_what_was_reserved(event: Event, wan
     assert not taken or (whole is not None and cost.rho <= whole.rho and cost.delta <= whole.delta)
     if taken and whole is not None and whole.epsilon is not None:
         assert cost.epsilon is not None and cost.epsilon <= whole.epsilon
+
+
+# --- samples -----------------------------------------------------------------------------------
+
+HALF = PoissonSample(Fraction(1, 2))
+
+
+def test_a_step_of_a_sample_is_taken_of_the_sample_alone() -> None:
+    event = Composed((ONE, Repeated(Sampled(HALF, Composed((ONE, TWO))), 2), ONE))
+    steps = Reserved(event)
+    steps.take(ONE)
+    for _ in range(2):
+        steps.enter(HALF)
+        steps.take(ONE, sampled=True)
+        steps.take(TWO, sampled=True)
+    steps.take(ONE)
+    for sampled in (False, True):
+        with pytest.raises(InvalidDeclaration):
+            steps.take(ONE, sampled=sampled)
+
+
+WRONG_ORDERS = {
+    "a step of the sample of all units": [("enter", HALF), ("take", ONE)],
+    "a step of all units of the sample": [("enter", HALF), ("sampled", ONE), ("sampled", TWO), ("sampled", ONE)],
+    "without a sample": [("sampled", ONE)],
+    "another design": [("enter", PoissonSample(Fraction(1, 3)))],
+    "a design of the other relation": [("enter", FixedSample(1, 2))],
+    "a sample in a sample": [("enter", HALF), ("enter", HALF)],
+    "a sample left early": [("enter", HALF), ("sampled", ONE), ("take", ONE)],
+    "a sample twice": [("enter", HALF), ("sampled", ONE), ("sampled", TWO), ("enter", HALF)],
+    "the steps of a sample in another order": [("enter", HALF), ("sampled", TWO)],
+    "a step left out before it": [("take", TWO), ("enter", HALF)],
+}
+
+
+@pytest.mark.parametrize("name", WRONG_ORDERS)
+def test_other_orders_are_refused_and_end_it(name: str) -> None:
+    steps = Reserved(Composed((Sampled(HALF, Composed((ONE, TWO))), ONE, ONE)))
+    *before, (what, last) = WRONG_ORDERS[name]
+
+    def go(what: str, given: object) -> None:
+        steps.enter(given) if what == "enter" else steps.take(given, sampled=what == "sampled")
+
+    with pytest.raises(InvalidDeclaration):
+        for each in [*before, (what, last)]:
+            go(*each)
+    for sampled in (False, True):
+        with pytest.raises(InvalidDeclaration):
+            steps.take(ONE, sampled=sampled)
+
+
+def test_the_noise_of_a_sample_is_drawn_before_too() -> None:
+    other = AdditiveNoise(DiscreteLaplace(50), Distance(Norm.L1, Fraction(1)))
+    event = Composed((NOISE, Repeated(Sampled(HALF, other), 2), NOISE))
+    noise = drawn(event, [1, 2, 3, 4])
+    assert [len(each) for each in noise] == [1, 2, 3, 4]
+    steps = Reserved(event, noise)
+    assert steps.take(NOISE) is noise[0]
+    for place in (1, 2):
+        steps.enter(HALF)
+        assert steps.take(other, sampled=True) is noise[place]
+    assert steps.take(NOISE) is noise[3]

@@ -3,12 +3,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from itertools import chain
-from typing import Protocol, TypeAlias
+from typing import NoReturn, Protocol, TypeAlias
+
+import numpy as np
 
 from sfumato.engines.stop import ENDLESS, Patience
+from sfumato.errors import WrongUse
 from sfumato.noise.law import Integers
 from sfumato.plan.cube import BoundedCube
+from sfumato.plan.rows import BoundedRows
 from sfumato.plan.status import Bounded
 
 # A group: the code of each key (the text of a text key), None for NULL.
@@ -29,6 +34,38 @@ class Marginals(Protocol):
             Cancelled: the caller waits no longer.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class UnitRows:
+    """The rows of units, one unit after the other, for as long as they are open.
+
+    Unit i has the rows ``codes[starts[i]:starts[i + 1]]``, with a column for each value; a missing value is
+    ``plan.rows.MISSING``.
+
+    >>> import numpy as np
+    >>> rows = UnitRows(np.array([[1], [2], [3]]), np.array([0, 2, 3]))
+    >>> rows.units, rows.of(np.array([1])).codes.tolist()
+    (2, [[3]])
+    """
+
+    codes: Integers
+    starts: Integers
+
+    @property
+    def units(self) -> int:
+        """How many units there are."""
+        return len(self.starts) - 1
+
+    def of(self, chosen: Integers) -> "UnitRows":
+        """The rows of some units, by their places, each once."""
+        sizes = np.diff(self.starts)[chosen]
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        within = np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
+        return UnitRows(self.codes[np.repeat(self.starts[:-1][chosen], sizes) + within], starts)
+
+    def __reduce__(self) -> NoReturn:
+        raise WrongUse("Rows of units are not pickled.", remedy="Open them where they are used.")
 
 
 class Engine(Protocol):
@@ -64,6 +101,18 @@ class Engine(Protocol):
         """A bounded cube, read once when it is entered; its table is gone when it is left.
 
         What can be known to fail before the data is read fails here. Nothing is sampled, so no key is needed.
+        """
+        ...
+
+    def rows(self, plan: BoundedRows, key: str, patience: Patience = ENDLESS) -> AbstractContextManager[UnitRows]:
+        """Bounded rows, read once when they are entered; they are gone when they are left.
+
+        ``key`` orders units and their rows, and tells which rows of a unit are kept: the order is a function of
+        the key, the unit and what the row holds, whatever the order of the file. The proof needs neither its
+        secrecy nor its randomness.
+
+        Raises:
+            WrongUse: an engine that has no rows.
         """
         ...
 

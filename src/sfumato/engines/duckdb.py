@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import duckdb
 
-from sfumato.engines.base import Exact
+from sfumato.engines.base import Exact, UnitRows
 from sfumato.engines.cube import Coded, coded
 from sfumato.engines.declared import fitting_sources, held, held_again, owner_columns
 from sfumato.engines.emit import Statement, statements
@@ -33,9 +33,10 @@ from sfumato.engines.layout import layout_statements
 from sfumato.engines.leftovers import spill_prefix
 from sfumato.engines.local import Local
 from sfumato.engines.postgres import ServerFailed, fill
-from sfumato.engines.prepared import Prepared
+from sfumato.engines.prepared import Prepared, kept_tables, read_tables
 from sfumato.engines.reading import Source, column_text, quote, text
 from sfumato.engines.relation import Tables, stored_columns
+from sfumato.engines.rows import listed, mapped, write
 from sfumato.engines.sources import Opened, opened
 from sfumato.engines.stop import ENDLESS, Patience
 from sfumato.engines.watch import Watch
@@ -44,8 +45,8 @@ from sfumato.metadata.table import Table
 from sfumato.noise.entropy import token
 from sfumato.noise.law import Integers
 from sfumato.plan.cube import BoundedCube
-from sfumato.plan.relation import PublicJoin, Scan, scans
-from sfumato.plan.scope import nodes
+from sfumato.plan.relation import Scan
+from sfumato.plan.rows import BoundedRows
 from sfumato.plan.status import Bounded
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ class DuckDB:
             InvalidSource: a prepared layout that the plan reads is stale.
         """
         self._require_current(plan)
-        kept = {table: Source(quote(f"{table} prepared"), {}, coded=True) for table in _kept_tables(plan)}
+        kept = {table: Source(quote(f"{table} prepared"), {}, coded=True) for table in kept_tables(plan)}
         return ";\n\n".join(each.sql for each in statements(plan, self._declared | kept, "<sampling key>"))
 
     def wait(self, patience: Patience = ENDLESS) -> None:
@@ -176,7 +177,7 @@ class DuckDB:
             InvalidDeclaration: a file has changed and is not what is declared.
         """
         self._require_current(plan)
-        self._look_again(_read_tables(plan))
+        self._look_again(read_tables(plan))
         return partial(self._run, plan, statements(plan, self._sources_of(plan), sampling_key), patience)
 
     def run(self, plan: Bounded, sampling_key: str) -> Exact:
@@ -200,6 +201,20 @@ class DuckDB:
         asked = stored_columns(plan.cube.relation)
         self._look_again(asked)
         return self._coded(plan, coded(plan, self._sources), asked, patience)
+
+    def rows(self, plan: BoundedRows, key: str, patience: Patience = ENDLESS) -> AbstractContextManager[UnitRows]:
+        """Rows in a file that is made when it is entered, and gone when it is left; raises as ``ready`` does."""
+        asked = stored_columns(plan.rows.relation)
+        self._look_again(asked)
+        return self._listed(plan, listed(plan, self._sources, key), asked, patience)
+
+    @contextmanager
+    def _listed(
+        self, plan: BoundedRows, sql: str, asked: Mapping[str, Collection[str]], patience: Patience
+    ) -> Iterator[UnitRows]:
+        with tempfile.TemporaryFile(dir=self._spill) as file:
+            starts = self._one(partial(write, file), sql, asked, patience)
+            yield mapped(file, len(plan.rows.values), starts)
 
     @contextmanager
     def _coded(
@@ -229,7 +244,7 @@ class DuckDB:
         return found[0]
 
     def _sources_of(self, plan: Bounded) -> Mapping[str, Source]:
-        kept = _kept_tables(plan)
+        kept = kept_tables(plan)
         if not kept:
             return self._sources
         if self._prepared is None:
@@ -248,13 +263,13 @@ class DuckDB:
 
     def _require_current(self, plan: Bounded) -> None:
         if self._prepared is not None:
-            for table in _kept_tables(plan):
+            for table in kept_tables(plan):
                 self._prepared.require_current(table)
 
     def _is_unchanged(self, plan: Bounded) -> bool:
         """Whether the layouts are, after they were read, still those that the plan was made for."""
         changed = [
-            table for table in _kept_tables(plan) if self._prepared is not None and not self._prepared.is_current(table)
+            table for table in kept_tables(plan) if self._prepared is not None and not self._prepared.is_current(table)
         ]
         for table in changed:
             _OWNER.error("the data of table %s, or its prepared layout, changed while it was read", table)
@@ -355,21 +370,6 @@ class DuckDB:
             "SET lock_configuration = true",
         ):
             self._connection.execute(setting)
-
-
-def _kept_tables(plan: Bounded) -> list[str]:
-    """The tables that a plan reads from their prepared layouts: all of them, or none."""
-    if plan.tracked.kept is None:
-        return []
-    return list(dict.fromkeys(scan.table for scan in scans(plan.tracked.raw.relation)))
-
-
-def _read_tables(plan: Bounded) -> Collection[str]:
-    """The tables of which a plan reads the data itself."""
-    relation = plan.tracked.raw.relation
-    if plan.tracked.kept is None:
-        return stored_columns(relation)
-    return {each.table.table for each in nodes(relation) if isinstance(each, PublicJoin)}
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, statement: str) -> Rows:

@@ -8,7 +8,7 @@ What is stale is refused before anything is charged, never used and never repair
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,11 +16,15 @@ import duckdb
 
 from sfumato.engines.layout import whole
 from sfumato.engines.reading import Source, text
+from sfumato.engines.relation import stored_columns
 from sfumato.engines.sources import files_of
 from sfumato.errors import InvalidSource, shown
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
+from sfumato.plan.relation import PublicJoin, scans
+from sfumato.plan.scope import nodes
 from sfumato.plan.show import canonical
+from sfumato.plan.status import Bounded
 from sfumato.privacy.event import Json
 
 FORMAT = 2
@@ -224,3 +228,18 @@ def _mapping(form: object) -> dict[str, Json]:
     if not isinstance(form, dict):
         raise TypeError
     return form
+
+
+def kept_tables(plan: Bounded) -> list[str]:
+    """The tables that a plan reads from their prepared layouts: all of them, or none."""
+    if plan.tracked.kept is None:
+        return []
+    return list(dict.fromkeys(scan.table for scan in scans(plan.tracked.raw.relation)))
+
+
+def read_tables(plan: Bounded) -> Collection[str]:
+    """The tables of which a plan reads the data itself."""
+    relation = plan.tracked.raw.relation
+    if plan.tracked.kept is None:
+        return stored_columns(relation)
+    return {each.table.table for each in nodes(relation) if isinstance(each, PublicJoin)}

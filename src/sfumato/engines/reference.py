@@ -5,7 +5,6 @@ It is the oracle of every engine test, and the subject of the tests of the sensi
 proof: what neighbours can differ by is checked on it, row by row.
 """
 
-import hashlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,8 +15,9 @@ from math import isqrt
 
 import numpy as np
 
-from sfumato.engines.base import Codes, Exact, nulls_first, tidy
+from sfumato.engines.base import Codes, Exact, UnitRows, nulls_first, tidy
 from sfumato.engines.codes import WHOLE_PATTERN
+from sfumato.engines.reference_order import hashed, unit_rows
 from sfumato.engines.reference_rows import Row, Tables, rows
 from sfumato.engines.stop import ENDLESS, Patience
 from sfumato.errors import unknown
@@ -37,6 +37,7 @@ from sfumato.plan.aggregate import (
 )
 from sfumato.plan.cube import BoundedCube, Places
 from sfumato.plan.relation import Filter, PublicJoin, Ranked, Relation, Scan, Semi, UnitJoin, scans
+from sfumato.plan.rows import BoundedRows
 from sfumato.plan.scalar import Field
 from sfumato.plan.status import Bounded
 from sfumato.plan.value import GroupKey, Value
@@ -98,6 +99,14 @@ class Reference:
         found = rows(plan.cube.relation, self._tables)
         units = Counter(row.unit for row in found)
         yield Counted(plan, [(row, _weight(plan, units[row.unit])) for row in found])
+
+    def rows(self, plan: BoundedRows, key: str, patience: Patience = ENDLESS) -> AbstractContextManager[UnitRows]:
+        """Bounded rows (see ``Engine``); what reads them is not interrupted."""
+        return self._listed(plan, key)
+
+    @contextmanager
+    def _listed(self, plan: BoundedRows, key: str) -> Iterator[UnitRows]:
+        yield unit_rows(plan, rows(plan.rows.relation, self._tables), key)
 
     def _sampled(self, plan: Bounded, aggregate: Aggregate) -> Mapping[Codes, tuple[int, ...]]:
         """One part of a plan of a prepared layout: each row that it counts, by itself.
@@ -171,7 +180,7 @@ def _first_rows(sample: Sample, tables: Tables, most: int) -> list[Mapping[str, 
         seen, placed = Counter[Codes](), []
         for codes, raw in own:
             seen[codes] += 1
-            order = _hash(sample.key, *codes, unit, seen[codes]), [nulls_first(code) for code in codes], seen[codes]
+            order = hashed(sample.key, *codes, unit, seen[codes]), [nulls_first(code) for code in codes], seen[codes]
             placed.append((order, raw))
         placed.sort(key=lambda each: each[0])
         kept += [raw for _, raw in placed[:most]]
@@ -356,8 +365,8 @@ def _numbers(value: Value, inside: Iterable[Row]) -> list[int]:
 def _place(key: str, *held: int | str | None) -> int:
     """Where a group, or a value, stands among those of a unit, which is named last: the upper bits of a y + b modulo a prime."""
     *codes, unit = held
-    a, b, *_ = _quarters(_hash(key, *codes))
-    first, *times = _quarters(_hash(key))
+    a, b, *_ = _quarters(hashed(key, *codes))
+    first, *times = _quarters(hashed(key))
     number, mask = _number(str(unit)), 2**22 - 1
     y = (first + sum(times[each] * (number >> 22 * each & mask) for each in range(3))) % _PRIME
     return (a * y + b) % _PRIME // 2**7
@@ -371,13 +380,7 @@ def _number(unit: str) -> int:
     """A unit as a number of 64 bits: itself where it is one, else made from its text."""
     if re.fullmatch(WHOLE_PATTERN, unit) and -(2**63) <= int(unit) < 2**63:
         return int(unit)
-    return int(_hash(unit)[:15], 16)
-
-
-def _hash(*parts: int | str | None) -> str:
-    """md5 of the parts' texts, which every engine computes alike."""
-    text = "|".join("N" if part is None else str(part) for part in parts)
-    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+    return int(hashed(unit)[:15], 16)
 
 
 def _at_most(count: int, limit: int | None) -> int:

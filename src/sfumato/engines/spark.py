@@ -13,14 +13,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from enum import Enum
-from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
-from sfumato.engines.base import Exact
+from sfumato.engines.base import Exact, UnitRows
 from sfumato.engines.cube import Coded, coded
 from sfumato.engines.declared import owner_columns
 from sfumato.engines.emit import Statement, statements
@@ -29,16 +27,16 @@ from sfumato.engines.interruption import is_cancelled_job
 from sfumato.engines.lanes import Lanes
 from sfumato.engines.spark_cube import opened_cube
 from sfumato.engines.spark_frame import frame_of, require_moments, require_plain
-from sfumato.engines.spark_kind import identifier
+from sfumato.engines.spark_kind import identifier, largest_code
 from sfumato.engines.spark_quiet import quiet
 from sfumato.engines.spark_source import Read, declared, read
 from sfumato.engines.spark_statement import translated
 from sfumato.engines.stop import ENDLESS, Patience
 from sfumato.errors import Cancelled, EngineFailed, InvalidDeclaration, InvalidSource, WrongUse, shown, without_secrets
-from sfumato.metadata.column import Boolean, Category, Date, Integer, Real, Text
 from sfumato.metadata.table import Table
 from sfumato.noise.entropy import token
 from sfumato.plan.cube import BoundedCube
+from sfumato.plan.rows import BoundedRows
 from sfumato.plan.status import Bounded
 
 if TYPE_CHECKING:
@@ -251,12 +249,20 @@ class SparkEngine:
         self._require_there()
         sources = {name: read.source for name, read in self._reads.items()}
         tables = {name: read.rows for name, read in self._reads.items()}
-        sql = translated(coded(plan, sources, windows=True), tables, narrow=_largest(plan) < _NARROW)
+        sql = translated(coded(plan, sources, windows=True), tables, narrow=largest_code(plan) < _NARROW)
 
         def make(keep: Callable[["DataFrame"], None]) -> None:
             self._one(keep, sql, patience)
 
         return opened_cube(plan, self._session, make, lambda fetch, each: self._one(fetch, each, patience))
+
+    def rows(self, plan: BoundedRows, key: str, patience: Patience = ENDLESS) -> AbstractContextManager[UnitRows]:
+        """Refuses: rows stay where they are (WrongUse)."""
+        raise WrongUse(
+            "Spark gives no rows of units: they may not fit on one machine.",
+            allowed="questions in SQL, and marginals",
+            remedy="Open the data with DuckDB (engine=sf.Local()) where it fits.",
+        )
 
     def run(self, plan: Bounded, sampling_key: str) -> Exact:
         """The exact integers of a plan."""
@@ -357,7 +363,7 @@ def _statements(plan: Bounded, reads: Mapping[str, Read], sampling_key: str) -> 
         # without it each row would count by itself, and nothing would bound a unit
         raise TypeError("a plan of a prepared layout, which Spark does not read")
     rows, limit = {name: each.rows for name, each in reads.items()}, plan.tracked.limits.rows
-    narrow, gathered = _largest(plan) < _NARROW, limit is not None and limit <= _FEW
+    narrow, gathered = largest_code(plan) < _NARROW, limit is not None and limit <= _FEW
     return [
         replace(each, sql=translated(each.sql, rows, narrow=narrow, gathered=gathered))
         for each in statements(plan, {name: read.source for name, read in reads.items()}, sampling_key, windows=True)
@@ -371,20 +377,6 @@ def _rows(frame: "DataFrame") -> Rows:
 
 def _columns(frame: "DataFrame") -> "pyarrow.Table":
     return frame.toArrow()
-
-
-def _largest(node: object) -> int:
-    """The largest code of a plan."""
-    match node:
-        case tuple():
-            return max(map(_largest, node), default=0)
-        case Integer() | Real() | Date() | Category() | Boolean():
-            return max(abs(node.lower_code), abs(node.upper_code))
-        case _ if is_dataclass(node) and not isinstance(node, type):
-            return _largest(tuple(getattr(node, each.name) for each in fields(node)))
-        case Text() | int() | str() | Fraction() | Enum() | None:
-            return 0
-    raise TypeError(f"{type(node).__name__} is not known here")
 
 
 def _require_limit(time_limit: object) -> None:

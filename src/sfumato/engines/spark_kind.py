@@ -2,10 +2,14 @@
 """The types that emitted SQL has on Spark, and how names and texts are written there."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, is_dataclass
 from enum import Enum
+from fractions import Fraction
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from sqlglot import exp
+
+from sfumato.metadata.column import Boolean, Category, Date, Integer, Real, Text
 
 
 class Kind(Enum):
@@ -104,3 +108,17 @@ def required(value: Typed, *kinds: Kind) -> str:
     if value.kind not in kinds:
         raise TypeError(f"{value.kind.name} where {', '.join(each.name for each in kinds)} stands")
     return value.sql
+
+
+def largest_code(node: object) -> int:
+    """The largest code of a plan."""
+    match node:
+        case tuple():
+            return max(map(largest_code, node), default=0)
+        case Integer() | Real() | Date() | Category() | Boolean():
+            return max(abs(node.lower_code), abs(node.upper_code))
+        case _ if is_dataclass(node) and not isinstance(node, type):
+            return largest_code(tuple(getattr(node, each.name) for each in fields(node)))
+        case Text() | int() | str() | Fraction() | Enum() | None:
+            return 0
+    raise TypeError(f"{type(node).__name__} is not known here")

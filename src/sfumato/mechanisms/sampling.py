@@ -21,6 +21,7 @@ from sfumato.noise.coin import Bernoulli
 from sfumato.noise.uniform import subset
 from sfumato.privacy.distance import Distance
 from sfumato.privacy.event import Design, Event, FixedSample, PoissonSample, Sampled
+from sfumato.privacy.unit import Relation
 
 One = TypeVar("One")
 Statistic = TypeVar("Statistic", contravariant=True)
@@ -54,6 +55,24 @@ def sample_units(design: Design, units: Sequence[One], entropy: Entropy = SYSTEM
     ['ada', 'blaise']
     """
     return [units[index] for index in _chosen(design, len(units), entropy).tolist()]
+
+
+def chosen_units(design: Design, units: int, entropy: Entropy = SYSTEM) -> Integers:
+    """The places of a random sample among ``units``, ascending: ``sample_units`` where their number is not public.
+
+    A fixed sample is one of the places of its population: those that no unit has are drawn like any other, and
+    units beyond the population are never drawn. So no number of units makes it fail.
+
+    Guarantees:
+        a fixed sample is one of the places of its population
+
+    >>> chosen_units(FixedSample(3, 3), units=2).tolist()
+    [0, 1]
+    """
+    if isinstance(design, FixedSample):
+        places = subset(design.population, design.size, entropy)
+        return places[places < units]
+    return _chosen(design, units, entropy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,5 +150,10 @@ def _chosen(design: Design, units: int, entropy: Entropy) -> Integers:
 
 
 def _checked(design: object) -> None:
+    if isinstance(design, PoissonSample) and design.relation is not Relation.ADD_REMOVE:
+        raise InvalidDeclaration(
+            f"A Poisson sample for neighbours under {design.relation.value}.",
+            allowed="PoissonSample(rate): what is drawn here is stated for units that enter or leave",
+        )
     if not isinstance(design, PoissonSample | FixedSample):
         raise InvalidDeclaration(f"A sample by {type(design).__name__}.", allowed="PoissonSample or FixedSample")

@@ -21,6 +21,7 @@ from sfumato.plan.aggregate import (
 )
 from sfumato.plan.cube import BoundedCube, Cube
 from sfumato.plan.relation import Filter, PerUnit, PublicJoin, Ranked, Relation, Scan, Semi, Union, UnitJoin
+from sfumato.plan.rows import BoundedRows, RowList
 from sfumato.plan.status import Bounded, Limits, Part, Raw, Tracked
 from sfumato.plan.value import GroupKey, Value
 
@@ -28,6 +29,7 @@ __all__ = [
     "Aggregate",
     "Bounded",
     "BoundedCube",
+    "BoundedRows",
     "CountDistinct",
     "CountRows",
     "CountUnits",
@@ -44,6 +46,7 @@ __all__ = [
     "Ranked",
     "Raw",
     "Relation",
+    "RowList",
     "Scan",
     "Semi",
     "Sum",

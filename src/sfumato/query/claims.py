@@ -4,6 +4,7 @@
 from sfumato.errors import WrongUse
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.cube import BoundedCube
+from sfumato.plan.rows import BoundedRows
 from sfumato.plan.status import Bounded
 from sfumato.privacy.distance import Norm
 from sfumato.query.passes import Context
@@ -22,18 +23,28 @@ def require_proved(plan: Plan, declarations: Dataset) -> None:
         WrongUse: it does.
         Refused: as the passes, where the declarations do not allow such a plan.
     """
-    try:
-        proved = (
-            _cube_holds(plan, declarations) if isinstance(plan, BoundedCube) else _question_holds(plan, declarations)
-        )
-    except TypeError:
-        # rows that are not read with their declared owner
-        proved = False
-    if not proved:
+    if not _is_proved(plan, declarations):
         raise WrongUse(
             "A plan that was not made for these declarations.",
-            remedy="Compile it with compile_plan or compile_cube from session.dataset.",
+            remedy="Compile it with compile_plan, compile_cube or compile_rows from session.dataset.",
         )
+
+
+def _is_proved(plan: Plan, declarations: Dataset) -> bool:
+    # a subclass could say of itself that it equals another plan
+    if type(plan) not in (Bounded, BoundedCube, BoundedRows):
+        return False
+    try:
+        match plan:
+            case BoundedRows():
+                return _rows_hold(plan, declarations)
+            case BoundedCube():
+                return _cube_holds(plan, declarations)
+            case _:
+                return _question_holds(plan, declarations)
+    except TypeError:
+        # rows that are not read with their declared owner
+        return False
 
 
 def _question_holds(plan: Bounded, declarations: Dataset) -> bool:
@@ -56,3 +67,8 @@ def _cube_holds(plan: BoundedCube, declarations: Dataset) -> bool:
         marginal(plan.most, plan.refinement, norm, declarations.relation) for norm in (Norm.L1, Norm.L2, Norm.LINF)
     ]
     return plan.unit == unit and [plan.l1, plan.l2, plan.apart] == proved
+
+
+def _rows_hold(plan: BoundedRows, declarations: Dataset) -> bool:
+    unit, _ = whose(plan.rows.relation, declarations)
+    return plan.unit == unit and plan.neighbours is declarations.relation

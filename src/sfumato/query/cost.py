@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a question costs, item by item."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
@@ -16,7 +16,18 @@ from sfumato.noise.truncated import Cut, Truncated
 from sfumato.plan.show import title
 from sfumato.plan.status import Part
 from sfumato.privacy.distance import Distance, Norm
-from sfumato.privacy.event import AdditiveNoise, Composed, Event, Json, Repeated, Selection, Thresholded
+from sfumato.privacy.event import (
+    AdditiveNoise,
+    Composed,
+    Design,
+    Event,
+    Json,
+    PoissonSample,
+    Repeated,
+    Sampled,
+    Selection,
+    Thresholded,
+)
 
 # No part is paid for already.
 NEW: Mapping[int, str] = MappingProxyType({})
@@ -135,8 +146,22 @@ def _described(event: Event) -> tuple[str, str, Distance]:
             return "exponential mechanism on a public grid", f"rate {', '.join(rates)}, {levels}", distance
         case Selection(rule, rate, distance, _):
             return f"selection by {rule.value.replace('_', ' ')}", f"rate {rate}", distance
+        case Sampled(design, inner):
+            steps = [_described(each) for each, _ in _steps(inner, 1)]
+            names, parameters = _all(name for name, _, _ in steps), _all(parameter for _, parameter, _ in steps)
+            return f"{names}, on a sample of the units", f"{parameters}, {_drawn(design)}", steps[0][2]
         case _:
             raise TypeError(f"{type(event).__name__} is nothing that a question is planned with")
+
+
+def _all(words: Iterable[str]) -> str:
+    """Each once."""
+    return ", ".join(dict.fromkeys(words))
+
+
+def _drawn(design: Design) -> str:
+    """How a sample is drawn, in words."""
+    return f"rate {design.rate}" if isinstance(design, PoissonSample) else f"{design.size} of {design.population}"
 
 
 def _law(noise: Noise | Cut) -> tuple[str, str]:

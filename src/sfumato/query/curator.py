@@ -2,6 +2,7 @@
 """Who alone holds exact integers while a task runs, and gives out none. Proof: curator.proof.md."""
 
 import logging
+import os
 import threading
 from collections.abc import Callable
 from typing import NoReturn, TypeVar, overload
@@ -17,6 +18,7 @@ from sfumato.mechanisms.threshold import ThresholdMechanism
 from sfumato.noise import Integers
 from sfumato.plan.aggregate import Quantiles, width
 from sfumato.privacy.distance import Norm
+from sfumato.privacy.event import Design
 from sfumato.query.cells import Cells, Units
 from sfumato.query.reserved import Reserved
 from sfumato.query.statistic import BoundedStatistic, Opened
@@ -27,6 +29,12 @@ _OWNER = logging.getLogger("sfumato.owner")
 _OWNER.addHandler(logging.NullHandler())
 # Why a charge is forfeited, as the ledger keeps it.
 ENGINE, CANCELLED = "engine", "cancelled"
+
+
+class Sample:
+    """A secret sample of the units, to be measured by the curator that drew it; it says nothing of itself."""
+
+    __slots__ = ()
 
 
 class Curator:
@@ -40,6 +48,8 @@ class Curator:
         a call that is not the next step of the reserved event is not answered
         a failure inside tells nothing and ends the run
         a curator that has ended answers nothing
+        a step under way is not answered once the run has ended
+        a forked process is not answered
         only the mechanisms of sfumato release anything
         scores count as monotone only where the statistic says so
 
@@ -47,27 +57,38 @@ class Curator:
         EngineFailed: of every call that fails.
     """
 
-    __slots__ = ("_failed", "_lock", "_opened", "_reserved", "charge")
+    __slots__ = ("_ended", "_failed", "_lock", "_opened", "_process", "_reserved", "_sample", "charge")
 
     def __init__(self, charge: str, reserved: Reserved, opened: Opened) -> None:
         self.charge = charge
         self._reserved, self._opened = reserved, opened
-        self._failed = ""
-        self._lock = threading.RLock()
+        self._failed, self._ended = "", False
+        self._lock, self._process = threading.RLock(), os.getpid()
+        self._sample: tuple[Sample, Opened] | None = None
 
     @overload
-    def measure(self, statistic: BoundedStatistic[Integers], mechanism: AdditiveMechanism) -> Integers: ...
-    @overload
-    def measure(self, statistic: BoundedStatistic[list[int]], mechanism: AdditiveMechanism) -> tuple[int, ...]: ...
     def measure(
-        self, statistic: BoundedStatistic[Integers] | BoundedStatistic[list[int]], mechanism: AdditiveMechanism
+        self, statistic: BoundedStatistic[Integers], mechanism: AdditiveMechanism, *, of: Sample | None = None
+    ) -> Integers: ...
+    @overload
+    def measure(
+        self, statistic: BoundedStatistic[list[int]], mechanism: AdditiveMechanism, *, of: Sample | None = None
+    ) -> tuple[int, ...]: ...
+    def measure(
+        self,
+        statistic: BoundedStatistic[Integers] | BoundedStatistic[list[int]],
+        mechanism: AdditiveMechanism,
+        *,
+        of: Sample | None = None,
     ) -> Integers | tuple[int, ...]:
-        """The integers of a statistic plus noise."""
+        """The integers of a statistic plus noise; ``of``: the statistic of the sample that was drawn last."""
 
         def step() -> Integers | tuple[int, ...]:
             _require(mechanism, AdditiveMechanism)
-            noise = self._reserved.take(mechanism.event(statistic.distance(mechanism.norm)))
-            exact = statistic.exact(self._opened)
+            opened = self._opened_for(of)
+            event = mechanism.event(statistic.distance(mechanism.norm))
+            noise = self._reserved.take(event, sampled=of is not None)
+            exact = statistic.exact(opened)
             if isinstance(exact, np.ndarray):
                 return mechanism.release_many(exact, noise)
             return mechanism.release(exact, None if noise is None else noise.tolist())
@@ -115,30 +136,65 @@ class Curator:
 
         return self._carried_out(step)
 
+    def sample(self, design: Design) -> Sample:
+        """A secret random sample of the units whose rows are open, drawn anew, for ``measure``.
+
+        The next step of the reserved event has to be a ``Sampled`` of this design. What that is about is
+        measured of the sample, all of it, before anything else.
+        """
+
+        def step() -> Sample:
+            self._reserved.enter(design)
+            self._sample = (Sample(), self._opened.sample(design))
+            return self._sample[0]
+
+        return self._carried_out(step)
+
     def end(self) -> str:
-        """Answers nothing from now on; why the charge has to be forfeited, or an empty string."""
-        failed, self._failed = self._failed, self._failed or ENGINE
+        """Answers nothing from now on; why the charge has to be forfeited, or an empty string.
+
+        Waits for a step that another thread is in; its result is discarded.
+        """
+        self._ended = True
+        with self._lock:
+            failed, self._failed, self._sample = self._failed, self._failed or ENGINE, None
         return failed
+
+    def _opened_for(self, of: Sample | None) -> Opened:
+        """The data, or the sample of it that was drawn last."""
+        if of is None:
+            return self._opened
+        if self._sample is None or of is not self._sample[0]:
+            raise InvalidDeclaration("A sample that is not the last one of this curator.")
+        return self._sample[1]
 
     def _carried_out(self, step: Callable[[], T]) -> T:
         """What a step gives; whatever it raises is one constant message, and the last answer."""
         answers: list[T] = []
-        with self._lock:
-            if not self._failed:
-                # an interrupt is a failure too
-                self._failed = ENGINE
-                try:
-                    answers.append(step())
-                    self._failed = ""
-                except Exception as failure:
-                    self._failed = CANCELLED if isinstance(failure, Cancelled) else ENGINE
-                    # an engine that fails has told the owner
-                    if not isinstance(failure, Cancelled | EngineFailed):
-                        _OWNER.error("a step of charge %s failed: %s", self.charge, type(failure).__name__)
+        # a forked child has a copy of the steps: each would be taken once here and once there
+        if os.getpid() == self._process:
+            with self._lock:
+                if not (self._failed or self._ended):
+                    self._take(step, answers)
         if not answers:
             # outside that handler: the text of an error, and what its traceback holds, may be private
             raise EngineFailed()
         return answers[0]
+
+    def _take(self, step: Callable[[], T], answers: list[T]) -> None:
+        """Adds what a step gives to ``answers``, unless it fails or the run has ended meanwhile."""
+        # an interrupt is a failure too
+        self._failed = ENGINE
+        try:
+            found = step()
+            if not self._ended:
+                answers.append(found)
+                self._failed = ""
+        except Exception as failure:
+            self._failed = CANCELLED if isinstance(failure, Cancelled) else ENGINE
+            # an engine that fails has told the owner
+            if not isinstance(failure, Cancelled | EngineFailed):
+                _OWNER.error("a step of charge %s failed: %s", self.charge, type(failure).__name__)
 
     def __repr__(self) -> str:
         return "Curator()"

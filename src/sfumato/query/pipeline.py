@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.cube import BoundedCube, Cube
+from sfumato.plan.rows import BoundedRows, RowList
 from sfumato.plan.status import Bounded, Raw
 from sfumato.privacy.distance import Norm
 from sfumato.query.passes import Context
@@ -14,6 +15,7 @@ from sfumato.query.passes.cube import cube
 from sfumato.query.passes.layout import layout
 from sfumato.query.passes.limit import limit
 from sfumato.query.passes.prune import prune
+from sfumato.query.passes.rows import rows
 from sfumato.query.passes.track import track
 
 PASSES = (prune, track, limit, layout, bound)
@@ -31,3 +33,8 @@ def compile_plan(plan: Raw, dataset: Dataset, norm: Norm, kept: Mapping[str, int
 def compile_cube(raw: Cube, dataset: Dataset) -> BoundedCube:
     """A cube whose marginals are bounded, in both norms."""
     return cube(raw, Context(dataset, Norm.L1))
+
+
+def compile_rows(raw: RowList, dataset: Dataset) -> BoundedRows:
+    """Rows of which each unit has a bounded number."""
+    return rows(raw, Context(dataset, Norm.L1))

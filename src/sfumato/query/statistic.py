@@ -10,16 +10,19 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import ClassVar, Generic, NoReturn, TypeAlias, TypeVar
 
-from sfumato.engines.base import Exact, Marginals
+from sfumato.engines.base import Exact, Marginals, UnitRows
 from sfumato.errors import InvalidDeclaration
+from sfumato.mechanisms.sampling import chosen_units
 from sfumato.noise import Integers
 from sfumato.plan.cube import BoundedCube
+from sfumato.plan.rows import BoundedRows
 from sfumato.plan.status import Bounded
 from sfumato.privacy.distance import Distance, Norm
+from sfumato.privacy.event import Design
 
 E = TypeVar("E", covariant=True)
 # What the data may be opened for.
-Plan: TypeAlias = Bounded | BoundedCube
+Plan: TypeAlias = Bounded | BoundedCube | BoundedRows
 
 
 class Opened:
@@ -31,7 +34,7 @@ class Opened:
         only the plan that was opened is read
     """
 
-    __slots__ = ("_cube", "_exact", "_left", "_marginals", "_plan", "_read")
+    __slots__ = ("_cube", "_exact", "_left", "_marginals", "_plan", "_read", "_rows", "_units")
 
     def __init__(
         self,
@@ -39,11 +42,13 @@ class Opened:
         read: Callable[[], Exact] | None = None,
         *,
         cube: AbstractContextManager[Marginals] | None = None,
+        rows: AbstractContextManager[UnitRows] | None = None,
     ) -> None:
-        self._plan, self._read, self._cube = plan, read, cube
+        self._plan, self._read, self._cube, self._rows = plan, read, cube, rows
         self._left = ExitStack()
         self._exact: Exact | None = None
         self._marginals: Marginals | None = None
+        self._units: UnitRows | None = None
 
     def integers(self, plan: Bounded) -> Exact:
         """The exact integers of a question, part by part; read once.
@@ -72,6 +77,35 @@ class Opened:
         (found,) = self._marginals.marginals([clique])
         return found
 
+    def unit_rows(self, plan: BoundedRows) -> UnitRows:
+        """The rows of all units, or of those of a sample.
+
+        Raises:
+            InvalidDeclaration: the plan is not the one that was opened.
+        """
+        self._require(plan)
+        if self._units is None:
+            if self._rows is None:
+                raise InvalidDeclaration("No rows are open.")
+            self._units = self._left.enter_context(self._rows)
+        return self._units
+
+    def sample(self, design: Design) -> "Opened":
+        """The same rows of a secret random sample of the units, drawn by the operating system's generator.
+
+        Raises:
+            InvalidDeclaration: no rows are open, or a design for neighbours under another relation.
+        """
+        plan = self._plan
+        if not isinstance(plan, BoundedRows) or plan.neighbours is not design.relation:
+            raise InvalidDeclaration(
+                f"{type(design).__name__} of what was opened.",
+                allowed="rows; PoissonSample under add/remove, FixedSample under replace-one",
+            )
+        whole, drawn = self.unit_rows(plan), Opened(plan)
+        drawn._units = whole.of(chosen_units(design, whole.units))
+        return drawn
+
     def _require(self, plan: Plan) -> None:
         if plan is not self._plan and plan != self._plan:
             raise InvalidDeclaration("A statistic of another plan.", allowed="the plan that the task opened")
@@ -80,7 +114,7 @@ class Opened:
         pass
 
     def __exit__(self, *exception: object) -> None:
-        self._exact = self._marginals = self._read = self._cube = None
+        self._exact = self._marginals = self._read = self._cube = self._rows = self._units = None
         self._left.close()
 
     def __repr__(self) -> str:

@@ -3,12 +3,11 @@
 
 from dataclasses import replace
 
-from sfumato.errors import MissingDeclaration
 from sfumato.plan.cube import BoundedCube, Cube
 from sfumato.privacy.distance import Norm
 from sfumato.query.passes import Context
 from sfumato.query.passes.prune import prune
-from sfumato.query.passes.track import whose
+from sfumato.query.passes.track import rows_in_all, whose
 from sfumato.query.stability import full_weight, marginal
 
 
@@ -22,13 +21,7 @@ def cube(raw: Cube, context: Context) -> BoundedCube:
     """
     relation = prune(raw.raw, context).relation
     unit, limits = whose(relation, context.dataset)
-    most = 1 if unit is None else limits.in_all
-    if most is None:
-        raise MissingDeclaration(
-            f"The unit {unit!r} has no max_rows_total: nothing says how many rows one of them can have in all.",
-            allowed=f"sf.Unit({unit!r}, max_rows_total=...), or max_rows=... with max_groups=...",
-            remedy="Declare max_rows_total for the unit; rows beyond it are weighed down, never refused.",
-        )
+    most = rows_in_all(unit, limits, "rows beyond it are weighed down, never refused.")
     fine, neighbours = full_weight(unit, relation), context.dataset.relation
     moved = (marginal(most, fine, norm, neighbours) for norm in (Norm.L1, Norm.L2, Norm.LINF))
     return BoundedCube(replace(raw, relation=relation), unit, most, fine, *moved)

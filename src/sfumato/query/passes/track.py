@@ -44,6 +44,22 @@ def whose(relation: Relation, dataset: Dataset) -> tuple[str | None, Limits]:
     return unit, Limits(None, None, None) if unit is None else _limits(relation, dataset)
 
 
+def rows_in_all(unit: str | None, limits: Limits, beyond: str) -> int:
+    """How many rows of a unit count in all; ``beyond`` says what becomes of the others.
+
+    Raises:
+        MissingDeclaration: nothing says how many a unit may have.
+    """
+    most = 1 if unit is None else limits.in_all
+    if most is None:
+        raise MissingDeclaration(
+            f"The unit {unit!r} has no max_rows_total: nothing says how many rows one of them can have in all.",
+            allowed=f"sf.Unit({unit!r}, max_rows_total=...), or max_rows=... with max_groups=...",
+            remedy=f"Declare max_rows_total for the unit; {beyond}",
+        )
+    return most
+
+
 def _groups(plan: Raw) -> int | None:
     """The number of groups; None where they are not public."""
     sizes = [key.size for key in plan.keys if key.size is not None]

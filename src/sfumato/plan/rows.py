@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of units: each row as the codes of some values, at most so many rows a unit."""
+
+from dataclasses import dataclass
+
+from sfumato.errors import MissingDeclaration, WrongUse, shown
+from sfumato.metadata.column import Text
+from sfumato.plan.aggregate import CountValues
+from sfumato.plan.relation import Relation
+from sfumato.plan.status import Raw
+from sfumato.plan.value import Value
+from sfumato.privacy.unit import Relation as Neighbours
+
+# The code of a missing value: below the code of any type.
+MISSING = -(2**63)
+
+
+@dataclass(frozen=True, slots=True)
+class RowList:
+    """The values that are read of each row of a relation: raw, like a question.
+
+    Raises:
+        WrongUse: no values.
+        MissingDeclaration: a text, whose values have no codes.
+    """
+
+    relation: Relation
+    values: tuple[Value, ...]
+
+    def __post_init__(self) -> None:
+        if not self.values:
+            raise WrongUse("Rows without values.", allowed="at least one value")
+        for each in self.values:
+            if isinstance(each.type, Text):
+                raise MissingDeclaration(
+                    f"{shown(each.name)} is a text: its values are not declared, so they have no codes.",
+                    allowed="values with codes: a Category, an Integer, a Boolean, a Date, a Real",
+                    remedy="Declare it as sf.Category with its values, or leave it out.",
+                )
+
+    @property
+    def raw(self) -> Raw:
+        """A question that reads the same values."""
+        return Raw(self.relation, (), tuple(map(CountValues, self.values)))
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedRows:
+    """Rows of which each unit has at most ``most``; the engine drops the others.
+
+    Between neighbours, which are as ``neighbours`` says, the rows of one unit differ: they are added, removed
+    or replaced, and those of all other units are the same, in the same order. ``unit`` None: each row is its
+    own unit.
+
+    Raises:
+        ValueError: a limit that is none.
+    """
+
+    rows: RowList
+    unit: str | None
+    most: int
+    neighbours: Neighbours
+
+    def __post_init__(self) -> None:
+        if self.most < 1 or (self.unit is None and self.most != 1):
+            raise ValueError("a unit has a row at most, or more; a row that is its own unit is one")
