@@ -37,6 +37,11 @@ def test_json_and_csv_have_every_cell(shell: Shell) -> None:
     assert rows[1][:4] == ["sex", "female", "", "20.0"]
 
 
+def test_a_name_may_stand_in_quotes(shell: Shell) -> None:
+    ran = shell.run("marginals", "people", "--by", '"sex", born', "--rho", "1", "--format", "csv")
+    assert ran.out.splitlines()[0] == "marginal,sex,born,n,n_low,n_high"
+
+
 def test_arrow_and_a_plot_are_written(shell: Shell) -> None:
     output = ("--format", "arrow", "--output", str(shell.folder / "m.arrow"))
     plot = ("--save-plot", str(shell.folder / "m.svg"))
@@ -53,6 +58,8 @@ def test_arrow_and_a_plot_are_written(shell: Shell) -> None:
         (("--by", "sex"), "exactly one"),
         (("--by", "sex", "--rho", "1", "--delta", "1e-6"), "delta"),
         (("--rho", "1"), "--by"),
+        (("--by", '"born,sex"', "--rho", "1"), "'born,sex'"),
+        (("--by", "born\nsex", "--rho", "1"), "commas"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_free(shell: Shell, arguments: tuple[str, ...], told: str) -> None:

@@ -2,6 +2,7 @@
 """The integers of a part against its proved distance: on all neighbours of small tables, with a mutant."""
 
 import itertools
+from collections.abc import Callable
 from fractions import Fraction
 
 import pyarrow as pa
@@ -70,6 +71,22 @@ def test_a_group_twice_would_move_further_and_is_refused(monkeypatch: pytest.Mon
         Cells(plan, 0, twice)
     monkeypatch.setattr(Cells, "__post_init__", lambda self: None)
     statistic = Cells(plan, 0, twice)
+    assert farthest(plan, statistic)[0] > statistic.distance(Norm.L1).value
+
+
+@pytest.mark.parametrize("made", [list, lambda groups: tuple(map(list, groups)), iter])
+def test_groups_that_may_change_are_refused(made: Callable[[object], object]) -> None:
+    with pytest.raises(InvalidDeclaration, match="change"):
+        Cells(plan_of(), 0, made([(0,), (1,)]))
+
+
+def test_a_group_that_comes_after_the_check_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    people = declared(sf.AddRemove)
+    plan = compile_plan(understand(BY_SEX, people).raw, people, Norm.L1)
+    monkeypatch.setattr(Cells, "__post_init__", lambda self: None)
+    groups = every_group(plan.tracked.raw.keys)
+    statistic = Cells(plan, 0, groups)
+    groups += groups
     assert farthest(plan, statistic)[0] > statistic.distance(Norm.L1).value
 
 

@@ -25,7 +25,7 @@ from sfumato.query.charge import Terms, charged
 from sfumato.query.curator import Curator
 from sfumato.query.task import Stored, Task
 from tests.contracts.charges import charges
-from tests.contracts.tasks import Given, Probe, adding, cells, measuring, opened, plan_of, who
+from tests.contracts.tasks import BY_SEX, Given, Probe, adding, cells, measuring, opened, plan_of, who
 
 CANARY = 8_675_309_001
 EXACT = ({(0,): (CANARY,), (1,): (CANARY + 1,)},)
@@ -147,12 +147,49 @@ def test_what_fails_without_the_data_is_free(ledger: Ledger) -> None:
     assert ends(ledger) == []
 
 
-@pytest.mark.parametrize("sizes", [(2, 2), (-1,)])
-def test_sizes_that_are_none_leave_no_charge_open(ledger: Ledger, sizes: tuple[int, ...]) -> None:
-    with pytest.raises((WrongUse, ValueError)):
-        asked(ledger, measuring(honest, cells=sizes))
+@pytest.mark.parametrize(
+    "member",
+    [
+        *({"cells": sizes} for sizes in ((2, 2), (-1,), (True,), ("2",), 2, None, "2", iter([2]))),
+        *({"size": size} for size in (-1, "9", True, 1.5)),
+        *({"form": form} for form in (None, 3, b"form", "", "\ud800")),
+        *({"kind": kind} for kind in (None, 3, b"probe", "", "Probe", "sql")),
+        *({"line": line} for line in (None, 3, "a\nb")),
+    ],
+    ids=str,
+)
+def test_a_member_of_another_type_is_refused_free(ledger: Ledger, member: dict[str, object]) -> None:
+    with pytest.raises(WrongUse):
+        asked(ledger, measuring(honest, **member))
+    assert ends(ledger) == []
+
+
+def test_noise_that_cannot_be_drawn_leaves_no_charge_open(ledger: Ledger) -> None:
+    with pytest.raises(InvalidNumber):
+        asked(ledger, measuring(honest, cells=(2**61,)))
     assert ends(ledger) == [(VOIDED, "")]
     assert ledger.balance("tiny").taken.epsilon == 0
+
+
+def test_a_size_that_changes_is_the_one_that_was_looked_at(ledger: Ledger) -> None:
+    class Shrinking(Probe):
+        looks = 0
+
+        def __getattribute__(self, name: str) -> object:
+            if name == "size":
+                type(self).looks += 1
+                return None if self.looks == 1 else 0
+            return super().__getattribute__(name)
+
+    assert asked(ledger, Shrinking(plan_of(), measuring(honest).event, honest)).body
+    assert ends(ledger) == [(COMMITTED, "")]
+
+
+@pytest.mark.parametrize("plan", [None, "SELECT 1", BY_SEX])
+def test_what_is_no_plan_is_refused_free(ledger: Ledger, plan: object) -> None:
+    with pytest.raises(WrongUse, match="declarations"):
+        asked(ledger, Probe(plan, measuring(honest).event, honest))
+    assert ends(ledger) == []
 
 
 def test_a_size_that_does_not_fit_what_is_measured_is_forfeited(ledger: Ledger) -> None:
@@ -327,7 +364,7 @@ def test_exact_integers_in_an_error_are_noticed(
     monkeypatch.setattr("sfumato.query.statistic.Opened.integers", exact)
     assert str(CANARY) not in seen(tmp_path, caplog, fails)
     monkeypatch.setattr(Curator, "_carried_out", carried_out)
-    monkeypatch.setattr(charge, "run_task", lambda task, curator, opened: (task.run(curator), ""))
+    monkeypatch.setattr(charge, "run_task", lambda task, size, curator, opened: (task.run(curator), ""))
     (tmp_path / "again").mkdir()
     assert str(CANARY) in seen(tmp_path / "again", caplog, fails)
 

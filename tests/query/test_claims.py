@@ -44,6 +44,21 @@ def closer(plan: Bounded) -> Bounded:
     return replace(plan, parts=(replace(part, distance=replace(part.distance, value=Fraction(1))),))
 
 
+class Agreeable(Bounded):
+    """Says of itself that it equals any plan."""
+
+    __slots__ = ()
+    __hash__ = Bounded.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+
+def agreeable() -> Bounded:
+    plan = question()
+    return Agreeable(plan.tracked, plan.norm, plan.refinement, plan.parts)
+
+
 FORGED: dict[str, Callable[[], object]] = {
     "a smaller distance": lambda: closer(question()),
     "fewer groups a unit": lambda: replace(question(), parts=(replace(question().parts[0], groups=1),)),
@@ -53,6 +68,8 @@ FORGED: dict[str, Callable[[], object]] = {
     "another part": lambda: replace(
         question(), parts=plan_of("SELECT sex, COUNT(age) AS n FROM people GROUP BY sex", unit=UNIT).parts
     ),
+    "a subclass": agreeable,
+    "no plan": lambda: None,
     "no parts": lambda: replace(question(), parts=()),
     "a smaller marginal": lambda: replace(cube(), l1=replace(cube().l1, value=Fraction(1))),
     "a smaller square": lambda: replace(cube(), l2=replace(cube().l2, value=Fraction(1))),

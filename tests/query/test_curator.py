@@ -2,9 +2,12 @@
 """A curator answers what was reserved, step by step, and nothing else; each attack with the mutant that it catches."""
 
 import copy
+import os
 import pickle
+import threading
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
@@ -267,6 +270,68 @@ def test_a_curator_that_has_ended_answers_nothing() -> None:
     assert curator.end() == ""
     with pytest.raises(EngineFailed):
         curator.measure(cells(plan), adding(plan))
+
+
+def late(curator: Curator, plan: Bounded, read: threading.Event, ends: threading.Event) -> list[object]:
+    """What a thread is answered that is in a step when the run ends; ``ends`` lets its read end."""
+    answers: list[object] = []
+
+    def measured() -> None:
+        with suppress(EngineFailed):
+            answers.append(curator.measure(cells(plan), adding(plan)))
+
+    worker = threading.Thread(target=measured)
+    worker.start()
+    assert read.wait(10)
+    threading.Timer(0.05, ends.set).start()
+    answers.append(curator.end())
+    worker.join(10)
+    return answers
+
+
+def in_a_step() -> list[object]:
+    plan, read, ends = plan_of(), threading.Event(), threading.Event()
+
+    def slow() -> object:
+        read.set()
+        assert ends.wait(10)
+        return EXACT
+
+    return late(holding(plan, one(plan), read=slow), plan, read, ends)
+
+
+def test_a_step_under_way_is_not_answered_once_the_run_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert in_a_step() == ["engine"]
+
+    def only_marks(self: Curator) -> str:
+        failed, self._failed = self._failed, self._failed or "engine"
+        return failed
+
+    monkeypatch.setattr(Curator, "end", only_marks)
+    assert len(in_a_step()) == 2
+
+
+def in_a_fork() -> bool:
+    """Whether a forked child is answered the step that its parent takes too."""
+    plan = plan_of()
+    curator = holding(plan, one(plan))
+    child = os.fork()
+    if child == 0:
+        try:
+            curator.measure(cells(plan), adding(plan))
+        except EngineFailed:
+            os._exit(1)
+        os._exit(0)
+    curator.measure(cells(plan), adding(plan))
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+# Python 3.12 warns of a fork beside threads, which other tests may have left
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_process_is_not_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not in_a_fork()
+    monkeypatch.setattr("sfumato.query.curator.os.getpid", lambda: 1)
+    assert in_a_fork()
 
 
 def test_a_curator_shows_and_hands_on_nothing() -> None:

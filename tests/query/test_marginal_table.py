@@ -88,6 +88,30 @@ def test_only_what_was_asked_is_there(found: Marginals) -> None:
         found["smoker", "sex"]
 
 
+def test_axes_may_be_called_like_the_counts(tmp_path: Path) -> None:
+    names = ["n", "n_low", "marginal", "n_"]
+    rows = pa.table({name: [0, 1, 1] for name in names})
+    table = sf.Table(rows, columns=dict.fromkeys(names, sf.Integer(0, 1)))
+    with sf.connect({"t": table}, dataset="few", budget=sf.Budget(10**6), ledger=tmp_path / "l.db") as opened:
+        found = opened.marginals("t", [("n", "marginal"), ("n_low",), ("n_",)], **EXACTLY)
+    whole = found.to_arrow()
+    assert whole.column_names == ["marginal__", "n", "n_low", "marginal", "n_", "n__", "n_low__", "n_high__"]
+    assert whole["n"].to_pylist()[:9] == [0, 0, 0, 1, 1, 1, None, None, None]
+    assert whole["n__"].to_pylist()[-3:] == [1, 2, 0]
+    assert repr(found["n_low"]).splitlines()[2].split() == ["0", "1"]
+    assert "n__: +-0 in 95%" in repr(found)
+
+
+def test_one_axis_may_be_named_alone(found: Marginals) -> None:
+    assert found["age"].clique == found["age",].clique == found[["age"]].clique == ("age",)
+
+
+@pytest.mark.parametrize("clique", ["sexsmoker", 0, None, slice(None), ("smoker", "sex"), ["sex"], {"age"}])
+def test_another_clique_is_not_there(found: Marginals, clique: object) -> None:
+    with pytest.raises(UnknownName):
+        found[clique]
+
+
 def test_few_cells_are_printed(found: Marginals) -> None:
     text = repr(found)
     assert "more cells" in text and "95% of answers" in text

@@ -139,6 +139,19 @@ def test_a_piece_that_does_what_was_not_reserved_for_it_is_refused_free(
     assert found.next().body, "it is answered where both look at what the piece claims"
 
 
+def test_a_series_that_changes_its_event_after_it_was_paid_is_refused(here: Session) -> None:
+    class Growing(Middle):
+        def piece(self, place: int, earlier: Mapping[int, bytes]) -> Comparison:
+            honest = super().piece(place, earlier)
+            return replace(honest, share=honest.share * (1 if not grown else 100))
+
+    grown: list[bool] = []
+    found = here.open_series(Growing(Fraction(6), here.dataset))
+    grown.append(True)
+    with pytest.raises(WrongUse, match="Piece 1"):
+        found.next()
+
+
 def test_a_piece_that_asks_twice_is_stopped(here: Session) -> None:
     class Greedy(Comparison):
         def run(self, curator: Curator) -> bytes:

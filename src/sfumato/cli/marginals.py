@@ -8,6 +8,7 @@ import click
 
 from sfumato.cli.options import as_json, config, require_outputs, write_bytes, write_file, write_text
 from sfumato.cli.waiting import waiting
+from sfumato.errors import WrongUse, shown
 from sfumato.query.load import load
 from sfumato.query.marginal_table import Marginals
 
@@ -42,7 +43,7 @@ def command(
     marginals at the same price are answered from the ledger, at no cost.
     """
     require_outputs(config, output, save_plot)
-    cliques = [tuple(name.strip() for name in each.split(",")) for each in by]
+    cliques = [_names(each) for each in by]
     with waiting() as engine, load(config, engine=engine) as session:
         found = session.marginals(table, cliques, rho=rho, epsilon=epsilon, delta=delta)
         budget = repr(session.budget)
@@ -55,6 +56,14 @@ def command(
         write_file(save_plot, found.plot().svg.encode())
     if form == "table" and output is None:
         click.echo(budget)
+
+
+def _names(by: str) -> tuple[str, ...]:
+    """The columns of one marginal; a name with a comma in it stands in double quotes."""
+    try:
+        return tuple(name.strip() for name in next(csv.reader([by], skipinitialspace=True), []))
+    except csv.Error:
+        raise WrongUse(f"--by {shown(by)}.", allowed="names of columns with commas between them") from None
 
 
 def _csv(found: Marginals) -> str:

@@ -28,7 +28,7 @@ class Cells(BoundedStatistic[list[int]]):
         a group without rows is zeros
 
     Raises:
-        InvalidDeclaration: a group twice: its integers would move twice.
+        InvalidDeclaration: a group twice: its integers would move twice; groups that are no tuples.
     """
 
     plan: Bounded
@@ -36,6 +36,9 @@ class Cells(BoundedStatistic[list[int]]):
     groups: tuple[Codes, ...]
 
     def __post_init__(self) -> None:
+        # in a list a group could be added after this check
+        if type(self.groups) is not tuple or not set(map(type, self.groups)) <= {tuple}:
+            raise InvalidDeclaration("Groups that may change.", allowed="a tuple of tuples")
         if len(set(self.groups)) != len(self.groups):
             raise InvalidDeclaration("A group twice.", allowed="each group once")
 

@@ -24,9 +24,9 @@ from sfumato.query.asker import Asker
 from sfumato.query.claims import require_proved
 from sfumato.query.curator import CANCELLED, ENGINE, Curator
 from sfumato.query.payer import Payer, abandon
-from sfumato.query.reserved import Reserved, drawn
+from sfumato.query.reserved import Reserved, drawn, stated
 from sfumato.query.statistic import Opened
-from sfumato.query.task import Names, Stored, Task
+from sfumato.query.task import Names, Stored, Task, named, sized
 
 T = TypeVar("T")
 
@@ -69,15 +69,17 @@ def charged(task: Task, asker: Asker, engine: Engine, ledger: Ledger, terms: Ter
     Raises:
         BudgetExceeded, AccountFrozen: nothing was charged.
         InvalidNumber: a task without events; nothing was charged.
+        WrongUse: a member of the task is not of the promised type; nothing was charged.
         KeyUsed: the idempotency key is bound to something else; nothing was charged.
         Cancelled: the caller waits no longer.
         EngineFailed: the charge is forfeited.
     """
     # each is asked for once: what is charged is what is run
-    event = task.event
-    names = terms.names or asker.names(task.kind, task.form, event)
+    event, size = task.event, sized(task.size)
+    names = terms.names or asker.names(*named(task), event)
     request = replace(asker.request(event, names, terms.key), line=task.line)
-    order = _Order(task, tuple(task.cells), names, request, terms.payer or ledger, terms.patience)
+    cells = stated(event, task.cells)
+    order = _Order(task, cells, size, names, request, terms.payer or ledger, terms.patience)
     return persistently(lambda: _once(order, asker, engine, ledger), terms.patience)
 
 
@@ -103,6 +105,7 @@ class _Order:
 
     task: Task
     cells: tuple[int | None, ...]
+    size: int | None
     names: Names
     request: Request
     payer: Payer
@@ -151,9 +154,9 @@ def _carried_out(order: _Order, opened: Opened, ledger: Ledger) -> Stored:
         ledger.execute(charge)
         curator = Curator(charge, Reserved(request.event, noise), opened)
         with Heartbeat(ledger, charge):
-            body, failed = run_task(order.task, curator, opened)
+            body, failed = run_task(order.task, order.size, curator, opened)
         if body is not None:
-            ledger.commit(charge, body, released=order.names.released, size=order.task.size)
+            ledger.commit(charge, body, released=order.names.released, size=order.size)
             return Stored(body, charge)
         ledger.forfeit(charge, failed)
     except BaseException as failure:
@@ -164,19 +167,21 @@ def _carried_out(order: _Order, opened: Opened, ledger: Ledger) -> Stored:
     raise Cancelled(paid=True) if failed == CANCELLED else EngineFailed()
 
 
-def run_task(task: Task, curator: Curator, opened: Opened) -> tuple[bytes | None, str]:
+def run_task(task: Task, size: int | None, curator: Curator, opened: Opened) -> tuple[bytes | None, str]:
     """The answer of a task; without one, why. What it raised is not told: its text could quote anything."""
     body: bytes | None = None
+    failed = ENGINE
     try:
         with opened:
-            made = task.run(curator)
-        if type(made) is bytes and (task.size is None or len(made) <= task.size):
+            try:
+                made = task.run(curator)
+            finally:
+                # what the curator did not answer is no answer, whatever the task made of it
+                failed = curator.end()
+        if type(made) is bytes and (size is None or len(made) <= size):
             body = made
     except Exception as failure:
         # of a step that failed the owner knows
         if not isinstance(failure, EngineFailed):
             _OWNER.error("charge %s: the task failed: %s", curator.charge, type(failure).__name__)
-    finally:
-        # what the curator did not answer is no answer, whatever the task made of it
-        failed = curator.end()
     return (None, failed or ENGINE) if failed or body is None else (body, "")

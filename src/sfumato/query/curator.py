@@ -2,6 +2,7 @@
 """Who alone holds exact integers while a task runs, and gives out none. Proof: curator.proof.md."""
 
 import logging
+import os
 import threading
 from collections.abc import Callable
 from typing import NoReturn, TypeVar, overload
@@ -47,6 +48,8 @@ class Curator:
         a call that is not the next step of the reserved event is not answered
         a failure inside tells nothing and ends the run
         a curator that has ended answers nothing
+        a step under way is not answered once the run has ended
+        a forked process is not answered
         only the mechanisms of sfumato release anything
         scores count as monotone only where the statistic says so
 
@@ -54,13 +57,13 @@ class Curator:
         EngineFailed: of every call that fails.
     """
 
-    __slots__ = ("_failed", "_lock", "_opened", "_reserved", "_sample", "charge")
+    __slots__ = ("_ended", "_failed", "_lock", "_opened", "_process", "_reserved", "_sample", "charge")
 
     def __init__(self, charge: str, reserved: Reserved, opened: Opened) -> None:
         self.charge = charge
         self._reserved, self._opened = reserved, opened
-        self._failed = ""
-        self._lock = threading.RLock()
+        self._failed, self._ended = "", False
+        self._lock, self._process = threading.RLock(), os.getpid()
         self._sample: tuple[Sample, Opened] | None = None
 
     @overload
@@ -148,8 +151,13 @@ class Curator:
         return self._carried_out(step)
 
     def end(self) -> str:
-        """Answers nothing from now on; why the charge has to be forfeited, or an empty string."""
-        failed, self._failed, self._sample = self._failed, self._failed or ENGINE, None
+        """Answers nothing from now on; why the charge has to be forfeited, or an empty string.
+
+        Waits for a step that another thread is in; its result is discarded.
+        """
+        self._ended = True
+        with self._lock:
+            failed, self._failed, self._sample = self._failed, self._failed or ENGINE, None
         return failed
 
     def _opened_for(self, of: Sample | None) -> Opened:
@@ -163,22 +171,30 @@ class Curator:
     def _carried_out(self, step: Callable[[], T]) -> T:
         """What a step gives; whatever it raises is one constant message, and the last answer."""
         answers: list[T] = []
-        with self._lock:
-            if not self._failed:
-                # an interrupt is a failure too
-                self._failed = ENGINE
-                try:
-                    answers.append(step())
-                    self._failed = ""
-                except Exception as failure:
-                    self._failed = CANCELLED if isinstance(failure, Cancelled) else ENGINE
-                    # an engine that fails has told the owner
-                    if not isinstance(failure, Cancelled | EngineFailed):
-                        _OWNER.error("a step of charge %s failed: %s", self.charge, type(failure).__name__)
+        # a forked child has a copy of the steps: each would be taken once here and once there
+        if os.getpid() == self._process:
+            with self._lock:
+                if not (self._failed or self._ended):
+                    self._take(step, answers)
         if not answers:
             # outside that handler: the text of an error, and what its traceback holds, may be private
             raise EngineFailed()
         return answers[0]
+
+    def _take(self, step: Callable[[], T], answers: list[T]) -> None:
+        """Adds what a step gives to ``answers``, unless it fails or the run has ended meanwhile."""
+        # an interrupt is a failure too
+        self._failed = ENGINE
+        try:
+            found = step()
+            if not self._ended:
+                answers.append(found)
+                self._failed = ""
+        except Exception as failure:
+            self._failed = CANCELLED if isinstance(failure, Cancelled) else ENGINE
+            # an engine that fails has told the owner
+            if not isinstance(failure, Cancelled | EngineFailed):
+                _OWNER.error("a step of charge %s failed: %s", self.charge, type(failure).__name__)
 
     def __repr__(self) -> str:
         return "Curator()"

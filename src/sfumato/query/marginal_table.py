@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The answer to a question for marginals: tables of noisy counts with their error."""
 
+import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 # So many cells are printed, and so many bars are drawn.
 _SHOWN, _BARS = 20, 200
+_COLUMNS = ("marginal", "n", "n_low", "n_high")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +39,8 @@ class MarginalTable:
     counts: "np.ndarray[Any, np.dtype[np.float64]]"
     mechanism: AdditiveMechanism
     refinement: int
+    # how the columns of the counts are called in Arrow: another name where an axis has the usual one
+    columns: tuple[str, str, str] = ("n", "n_low", "n_high")
 
     @property
     def clique(self) -> tuple[str, ...]:
@@ -57,15 +61,15 @@ class MarginalTable:
             key.value.name: pyarrow.array(_labels(key)).take(pyarrow.array(place))
             for key, place in zip(self.axes, places, strict=True)
         }
-        ends = {"n": flat, "n_low": flat - reach, "n_high": flat + reach}
-        return pyarrow.table({**columns, **{name: pyarrow.array(each) for name, each in ends.items()}})
+        ends = zip(self.columns, (flat, flat - reach, flat + reach), strict=True)
+        return pyarrow.table({**columns, **{name: pyarrow.array(each) for name, each in ends}})
 
     def __repr__(self) -> str:
-        head = self.to_arrow().slice(0, _SHOWN).to_pylist()
-        body = [[*(_text(row[name]) for name in self.clique), _count(row["n"])] for row in head]
+        count, head = self.columns[0], self.to_arrow().slice(0, _SHOWN).to_pylist()
+        body = [[*(_text(row[name]) for name in self.clique), _count(row[count])] for row in head]
         more = f"\n... {self.counts.size - _SHOWN:,} more cells" if self.counts.size > _SHOWN else ""
-        table = text_table([*self.clique, "n"], body)
-        return f"{table}{more}\nn: +-{number(self.error())} in 95% of answers, in each cell"
+        table = text_table([*self.clique, count], body)
+        return f"{table}{more}\n{count}: +-{number(self.error())} in 95% of answers, in each cell"
 
     def plot(self) -> Figure:
         """A bar for each cell with its 95% interval.
@@ -117,24 +121,39 @@ class Marginals:
             cube.places(self.task.cliques), self.task.shapes, np.split(values, ends[:-1]), strict=True
         ):
             axes = tuple(cube.axes[place] for place in clique)
-            yield MarginalTable(axes, (cells / fine).reshape(shape), self.task.mechanism, fine)
+            counts = (cells / fine).reshape(shape)
+            yield MarginalTable(axes, counts, self.task.mechanism, fine, self._columns[1:])
 
-    def __getitem__(self, clique: tuple[str, ...]) -> MarginalTable:
-        found = next((each for each in self if each.clique == clique), None)
+    def __getitem__(self, clique: str | Sequence[str]) -> MarginalTable:
+        """The marginal by these axes, named as they were asked for; one axis may be named alone."""
+        wanted = (clique,) if isinstance(clique, str) else clique
+        found = next((each for each in self if wanted in (each.clique, list(each.clique))), None)
         if found is None:
             raise UnknownName(f"No marginal {shown(clique)}.", allowed=", ".join(map(str, self.task.cliques)))
         return found
 
+    @property
+    def _columns(self) -> tuple[str, str, str, str]:
+        """What the columns are called that are no axes."""
+        taken = {key.value.name for key in self.task.plan.cube.axes}
+        ends = ("_" * size for size in itertools.count())
+        end = next(each for each in ends if taken.isdisjoint(f"{name}{each}" for name in _COLUMNS))
+        marginal, count, low, high = (f"{name}{end}" for name in _COLUMNS)
+        return marginal, count, low, high
+
     def to_arrow(self) -> "pyarrow.Table":
-        """All marginals in one table, a row for each cell: ``marginal`` says by what; other axes are null."""
+        """All marginals in one table, a row for each cell: ``marginal`` says by what; other axes are null.
+
+        Columns of the counts whose names an axis has end in ``_``.
+        """
         import pyarrow
 
-        parts = []
+        parts, (marginal, *counts) = [], self._columns
         for each in self:
             names = pyarrow.array([", ".join(each.clique)]).take(pyarrow.array(np.zeros(each.counts.size, np.int64)))
-            parts.append(each.to_arrow().add_column(0, "marginal", names))
+            parts.append(each.to_arrow().add_column(0, marginal, names))
         whole = pyarrow.concat_tables(parts, promote_options="default")
-        return whole.select(["marginal", *(key.value.name for key in self.task.plan.cube.axes), "n", "n_low", "n_high"])
+        return whole.select([marginal, *(key.value.name for key in self.task.plan.cube.axes), *counts])
 
     def to_arrow_bytes(self) -> bytes:
         """The Arrow table as an IPC stream."""

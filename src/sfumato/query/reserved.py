@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TypeAlias
 
-from sfumato.errors import InvalidDeclaration
+from sfumato.errors import InvalidDeclaration, WrongUse, shown
 from sfumato.noise import Integers
 from sfumato.privacy.event import AdditiveNoise, Composed, Design, Event, Repeated, Sampled, Thresholded
 
@@ -14,15 +14,29 @@ from sfumato.privacy.event import AdditiveNoise, Composed, Design, Event, Repeat
 Drawn: TypeAlias = Sequence[Integers | None]
 
 
+def stated(event: Event, cells: object) -> tuple[int | None, ...]:
+    """``cells`` as a task states them.
+
+    Raises:
+        WrongUse: they are no sizes, or there are more of them than additive steps.
+    """
+    sizes = tuple(cells) if isinstance(cells, Sequence) and not isinstance(cells, str | bytes) else ("",)
+    if not all(size is None or (type(size) is int and size >= 0) for size in sizes):
+        raise WrongUse(f"cells={shown(cells)}.", allowed="for each additive step a whole number >= 0, or None")
+    steps = sum(1 for _ in islice(_additive(event), len(sizes)))
+    if steps < len(sizes):
+        raise WrongUse(f"{len(sizes)} sizes of {steps} additive steps.", allowed="at most one a step")
+    return sizes
+
+
 def drawn(event: Event, cells: Sequence[int | None]) -> Drawn:
     """The noise of the additive steps of an event; ``cells``: how many integers each of them releases.
 
     None, or the end of ``cells``: what is released is chosen inside the charge (RULES 25).
     """
-    additive = (each for each in _leaves(event) if isinstance(each, AdditiveNoise))
     return [
         None if size is None else each.noise.sample(size)
-        for each, size in zip(islice(additive, len(cells)), cells, strict=True)
+        for each, size in zip(islice(_additive(event), len(cells)), cells, strict=True)
     ]
 
 
@@ -97,6 +111,11 @@ def _parts(step: Composed | Repeated) -> list[Event]:
     if isinstance(step, Repeated):
         return [step.event, Repeated(step.event, step.times - 1)] if step.times > 1 else [step.event]
     return sorted(step.events, key=lambda each: not isinstance(each, Thresholded))
+
+
+def _additive(event: Event) -> Iterator[AdditiveNoise]:
+    """The additive steps of an event, in order."""
+    return (each for each in _leaves(event) if isinstance(each, AdditiveNoise))
 
 
 def _leaves(event: Event) -> Iterator[Event]:

@@ -25,9 +25,9 @@ from sfumato.query.charge import opened_plan, run_task
 from sfumato.query.curator import CANCELLED, Curator
 from sfumato.query.door import Door
 from sfumato.query.payer import abandon
-from sfumato.query.reserved import Reserved, drawn
+from sfumato.query.reserved import Reserved, drawn, stated
 from sfumato.query.statistic import Opened
-from sfumato.query.task import Stored, Task, require_task
+from sfumato.query.task import Stored, Task, named, require_task, sized
 
 # The fence of the first worker of a charge.
 _FIRST = 1
@@ -92,10 +92,11 @@ class OpenSeries:
         a piece that does what was not reserved for it is refused free
     """
 
-    def __init__(self, series: Series, worker: Worker, begun: _Begun) -> None:
-        self._series, self._worker, self._begun = series, worker, begun
+    def __init__(self, series: Series, event: Composed | Repeated, worker: Worker, begun: _Begun) -> None:
+        # the event is asked for once: what was charged is what is run
+        self._series, self._event, self._worker, self._begun = series, event, worker, begun
         self._lock = threading.Lock()
-        self.charge, self.places = begun.charge, places_of(series.event)
+        self.charge, self.places = begun.charge, places_of(event)
         self.earlier = dict(_stored(worker.ledger, begun.charge))
 
     @property
@@ -116,13 +117,15 @@ class OpenSeries:
             if not self.left:
                 raise WrongUse("No piece is left, or the series was closed.", remedy="Open the series again.")
             place = self._begun.begun + 1
-            task, part = self._series.piece(place, dict(self.earlier)), part_of(self._series.event, place)
+            task, part = self._series.piece(place, dict(self.earlier)), part_of(self._event, place)
             require_task(task)
+            # each is asked for once, and before the place is begun
+            told = stated(part, task.cells), sized(task.size)
             if task.event != part:
                 raise WrongUse(f"Piece {place} does not do what was reserved for it.", allowed="the event of its place")
             opened = opened_plan(task, self._worker.asker, self._worker.engine, patience)
             try:
-                body, failed = self._carried_out(task, part, place, opened)
+                body, failed = self._carried_out(task, told, place, opened)
             except BaseException:
                 abandon(self._worker.ledger, self.charge, self._leave())
                 raise
@@ -130,15 +133,17 @@ class OpenSeries:
             raise Cancelled(paid=True) if failed == CANCELLED else EngineFailed()
         return Stored(body, self.charge)
 
-    def _carried_out(self, task: Task, part: Event, place: int, opened: Opened) -> tuple[bytes | None, str]:
-        """Begin, draw, run, append: in this order."""
+    def _carried_out(
+        self, task: Task, told: tuple[tuple[int | None, ...], int | None], place: int, opened: Opened
+    ) -> tuple[bytes | None, str]:
+        """Begin, draw, run, append: in this order; ``told`` are the cells and the size that the task has stated."""
         ledger, charge, fence = self._worker.ledger, self.charge, self._begun.fence
-        cells, size = tuple(task.cells), task.size
+        (cells, size), part = told, part_of(self._event, place)
         ledger.begin(charge, place, fence=fence)
         self._begun.begun = place
         curator = Curator(charge, Reserved(part, drawn(part, cells)), opened)
         with Heartbeat(ledger, charge, fence=fence):
-            body, failed = run_task(task, curator, opened)
+            body, failed = run_task(task, size, curator, opened)
         if body is None:
             ledger.suspend(charge, fence=self._leave(), reason=failed)
             return None, failed
@@ -195,10 +200,10 @@ def opened_series(series: Series, worker: Worker, patience: Patience) -> OpenSer
     event, asker, ledger = series.event, worker.asker, worker.ledger
     places = places_of(event)
     # each account pays for its own: pieces are read by the charge that paid for them
-    names = replace(asker.names(series.kind, series.form, event), shared="")
+    names = replace(asker.names(*named(series), event), shared="")
     request = replace(asker.request(event, names), line=series.line)
     if ledger.recall(request) is not None:
-        return OpenSeries(series, worker, _Begun(ledger.charge_of(request)))
+        return OpenSeries(series, event, worker, _Begun(ledger.charge_of(request)))
     begun = _resumed(ledger, request)
     if begun is None:
         # what can fail without the data fails while it is free
@@ -208,7 +213,7 @@ def opened_series(series: Series, worker: Worker, patience: Patience) -> OpenSer
         # the last place is lost
         ledger.commit(begun.charge, _summary(series.kind, places), fence=begun.fence)
         begun.fence = 0
-    opened = OpenSeries(series, worker, begun)
+    opened = OpenSeries(series, event, worker, begun)
     worker.door.keep(opened)
     return opened
 

@@ -2,11 +2,12 @@
 """The promise of a kind of question, and what its answer is stored under."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from inspect import getattr_static
 from typing import Protocol
 
-from sfumato.errors import WrongUse
+from sfumato.errors import WrongUse, shown
 from sfumato.ledger.request import SQL, Keys
 from sfumato.metadata.dataset import Dataset
 from sfumato.privacy.event import Event
@@ -34,7 +35,7 @@ class Task(Protocol):
     def form(self) -> str:
         """Canonical text of all that the answer depends on besides the event and the asker (RULES 21).
 
-        ``plan.show.form(self)`` writes every field of a frozen task, and so leaves none out.
+        ``plan.show.form(self)`` writes every field of a frozen dataclass that counts when two are compared.
         """
         ...
 
@@ -66,7 +67,7 @@ class Task(Protocol):
         ...
 
 
-_PROMISED = ("cells", "event", "form", "kind", "ready", "run", "size")
+_PROMISED = ("cells", "event", "form", "kind", "line", "ready", "run", "size")
 
 
 def require_task(task: object) -> None:
@@ -77,6 +78,42 @@ def require_task(task: object) -> None:
             f"A {type(task).__name__} is no task: it has no {', '.join(missing)}.",
             allowed=f"a value with {', '.join(_PROMISED)}",
         )
+
+
+class Named(Protocol):
+    """What the key of an answer is made of, besides the event."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def form(self) -> str: ...
+
+
+def named(task: Named) -> tuple[str, str]:
+    """The kind and the form of a task, or of a series.
+
+    Raises:
+        WrongUse: one is no string, or a string that UTF-8 does not write; a task that calls itself SQL.
+    """
+    kind, form = _text("kind", task.kind), _text("form", task.form)
+    if kind == SQL:
+        raise WrongUse(f"A task of kind {SQL!r}.", allowed="another kind: only the statements of a session are SQL")
+    return kind, form
+
+
+def _text(name: str, value: object) -> str:
+    with suppress(UnicodeEncodeError):
+        if type(value) is str and value.encode():
+            return value
+    raise WrongUse(f"{name}={shown(value)}.", allowed="a string that is not empty")
+
+
+def sized(size: object) -> int | None:
+    """The size that a task states (WrongUse: it is none)."""
+    if size is None or (type(size) is int and size >= 0):
+        return size
+    raise WrongUse(f"size={shown(size)}.", allowed="a whole number of bytes, or None")
 
 
 @dataclass(frozen=True, slots=True)
