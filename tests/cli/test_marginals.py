@@ -27,6 +27,12 @@ def test_asked_again_it_is_free(shell: Shell) -> None:
     assert "spent     epsilon 10000 of" in shell.run("budget").out
 
 
+def test_an_error_is_bought_and_what_was_chosen_is_said(shell: Shell) -> None:
+    ran = shell.run("marginals", "people", "--by", "sex", "--error", "5", "--max-epsilon", "2")
+    assert ran.code == 0 and "noise chosen as the cheaper" in ran.out
+    assert "n: +- 5 in 95%" in ran.out.replace("+-5", "+- 5")
+
+
 def test_json_and_csv_have_every_cell(shell: Shell) -> None:
     form = json.loads(shell.run("marginals", "people", *EXACTLY, "--format", "json").out)
     assert [each["by"] for each in form["marginals"]] == [["sex"], ["sex", "born"]]
@@ -56,6 +62,8 @@ def test_arrow_and_a_plot_are_written(shell: Shell) -> None:
         (("--by", "job", "--rho", "1"), "'job' is open"),
         (("--by", "sex,sex", "--rho", "1"), "twice"),
         (("--by", "sex"), "exactly one"),
+        (("--by", "sex", "--error", "5"), "max_epsilon"),
+        (("--by", "sex", "--error", "1", "--max-epsilon", "0.001"), "the least is about"),
         (("--by", "sex", "--rho", "1", "--delta", "1e-6"), "delta"),
         (("--rho", "1"), "--by"),
         (("--by", '"born,sex"', "--rho", "1"), "'born,sex'"),

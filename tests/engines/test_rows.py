@@ -8,16 +8,23 @@ import stat
 from contextlib import closing
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+import sfumato as sf
 from sfumato.engines import duckdb as engine_module
 from sfumato.engines.base import UnitRows
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.reference import Reference
-from sfumato.engines.rows import listed, mapped
+from sfumato.engines.rows import listed, mapped, write
 from sfumato.engines.stop import Patience, Stop
 from sfumato.errors import Cancelled, EngineFailed, WrongUse
+from sfumato.metadata.column import Column
+from sfumato.metadata.dataset import Dataset
+from sfumato.plan.owner import owner_of
+from sfumato.plan.relation import Scan
 from sfumato.plan.rows import MISSING
+from sfumato.plan.value import Value
 from tests.contracts import world
 from tests.contracts.unit_rows import blocks, bounded
 from tests.contracts.world import content, declared
@@ -128,6 +135,36 @@ def test_the_file_is_closed_to_others_has_no_name_and_is_gone(monkeypatch, tmp_p
         os.umask(before)
     ((status, file),) = seen
     assert stat.S_IMODE(status.st_mode) == 0o600 and status.st_nlink == 0 and file.closed
+    assert not [*tmp_path.iterdir()]
+
+
+def test_what_is_spilled_lies_in_a_folder_that_others_cannot_enter(monkeypatch, tmp_path):
+    # DuckDB makes its files as the umask lets it: the folder keeps others out, whatever that is
+    size = 300_000
+    numbers = pa.array(range(size))
+    table = sf.Table(
+        pa.table({"who": numbers, "n": numbers}),
+        unit=sf.Unit("who", max_rows_total=1),
+        columns={"n": sf.Integer(0, size)},
+    )
+    column = Column("n", table.columns["n"])
+    scan = Scan("t", columns=(column,), owner=owner_of(Dataset("d", {"t": table}), "t"))
+    seen = []
+
+    def looked_at(*given):
+        seen.extend((tmp_path / each, each.stat().st_mode) for each in tmp_path.rglob("*") if each.is_dir())
+        return write(*given)
+
+    monkeypatch.setattr(engine_module, "write", looked_at)
+    before = os.umask(0)
+    try:
+        engine = DuckDB({"t": table}, limits=sf.Local(memory_limit="60MB", threads=1), spill=tmp_path)
+        with closing(engine), engine.rows(bounded(scan, Value.of(column)), "key") as found:
+            assert found.units == size
+            assert [stat.S_IMODE(mode) for _, mode in seen] == [0o700]
+            assert all(each.is_relative_to(seen[0][0]) for each in tmp_path.rglob("*"))
+    finally:
+        os.umask(before)
     assert not [*tmp_path.iterdir()]
 
 

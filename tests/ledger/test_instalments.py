@@ -514,13 +514,16 @@ def test_the_report_tells_kinds_lines_and_how_far_instalments_are(ledger: Ledger
     paid(ledger, named)
     charge, fence = in_pieces(ledger)
     ledger.begin(charge, 4, fence=fence)
+    ledger.append(charge, 2, b"two", fence=fence)
     ledger.suspend(charge, fence=fence)
     found = summary(ledger, "d")
     told = page(found)
-    assert "marginals: people by age, sex" in told and "(4 of 9 instalments begun)" in told
+    assert "marginals: people by age, sex" in told
+    # places 1, 3 and 4 were begun, and nothing of them is stored
+    assert "(4 of 9 instalments begun) (3 begun and not stored)" in told
     assert "may go on" in told and "已暂停" in page(found, "zh")
     newest, older = found.released
-    assert (newest.state, newest.places, newest.kind) == (SUSPENDED, (4, 9), "sql")
+    assert (newest.state, newest.places, newest.kind) == (SUSPENDED, (4, 9, 3), "sql")
     assert (older.kind, older.statement, older.places) == ("marginals", "people by age, sex", None)
 
 

@@ -20,6 +20,8 @@ from sfumato.query.marginal_table import Marginals
 @click.option("--rho", help="The cost in zCDP (discrete Gaussian noise).")
 @click.option("--epsilon", help="The cost in pure differential privacy (discrete Laplace noise).")
 @click.option("--delta", help="Beside --epsilon: Gaussian noise that lies within both.")
+@click.option("--error", help="The wanted 95% half-width of each cell, in rows; with --max-epsilon.")
+@click.option("--max-epsilon", help="The most that --error may cost.")
 @click.option(
     "--format", "form", type=click.Choice(["table", "json", "csv", "arrow"]), default="table", show_default=True
 )
@@ -36,6 +38,8 @@ def command(
     rho: str | None,
     epsilon: str | None,
     delta: str | None,
+    error: str | None,
+    max_epsilon: str | None,
 ) -> None:
     """Count the rows of TABLE privately in each cell of some sets of columns.
 
@@ -45,7 +49,9 @@ def command(
     require_outputs(config, output, save_plot)
     cliques = [_names(each) for each in by]
     with waiting() as engine, load(config, engine=engine) as session:
-        found = session.marginals(table, cliques, rho=rho, epsilon=epsilon, delta=delta)
+        found = session.marginals(
+            table, cliques, rho=rho, epsilon=epsilon, delta=delta, error=error, max_epsilon=max_epsilon
+        )
         budget = repr(session.budget)
     if form == "arrow":
         write_bytes(found.to_arrow_bytes(), output)

@@ -144,8 +144,9 @@ def _release(each: Released, words: Words) -> tuple[str, ...]:
     if each.kind != SQL:
         what = f"{each.kind}: {what}"
     if each.places is not None:
-        begun, places = each.places
+        begun, places, lost = each.places
         what = f"{what} {words['in-pieces'].format(begun=begun, places=places)}"
+        what = f"{what} {words['not-stored'].format(lost=lost)}" if lost else what
         what = f"{what} {words['suspended']}" if each.state == SUSPENDED else what
     elif each.state == FORFEITED:
         what = words[FORFEITED]

@@ -32,8 +32,9 @@ _ACTS = ("account", "allocate", "refresh", "freeze", "thaw", "policy", "move", "
 class Released:
     """A question that was paid for. ``statement`` is its SQL or its line for people, empty where there is none.
 
-    ``kind`` is the kind of question. ``places``: of an answer in instalments, how many were begun and
-    how many were paid for. ``shared``: it was answered before, and only the accounts paid that had not.
+    ``kind`` is the kind of question. ``places``: of an answer in instalments, how many were begun,
+    how many were paid for, and how many were begun and are not stored. ``shared``: it was answered
+    before, and only the accounts paid that had not.
     """
 
     at: str
@@ -43,7 +44,7 @@ class Released:
     state: str
     shared: bool = False
     kind: str = SQL
-    places: tuple[int, int] | None = None
+    places: tuple[int, int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +206,7 @@ def _released(rows: Rows, at: str, row: ChargeRow) -> Released:
     statement = said.get("line") or (_statement(answer.body) if answer else "")
     cost, kind = charge_from_json(json.loads(row.cost)), str(said.get("kind", SQL))
     pieces = Pieces.from_text(row.pieces) if row.pieces else None
-    places = (pieces.begun, pieces.places) if pieces else None
+    places = (pieces.begun, pieces.places, pieces.begun - rows.stored_instalments(row.id)) if pieces else None
     scope, shared = Scope.of(row.account), bool(row.source)
     return Released(at, scope, str(statement), cost, row.state, shared=shared, kind=kind, places=places)
 

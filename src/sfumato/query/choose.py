@@ -34,6 +34,8 @@ Mechanism: TypeAlias = AdditiveMechanism | GridQuantiles | ThresholdMechanism
 
 # A solved cost is a multiple of these, so that it reads well and the search is short.
 _EPSILON_GRID, _RHO_GRID = Fraction(1, 10**6), Fraction(1, 10**9)
+# The steps in which the least cost of an error is looked for, by the norm that its noise takes.
+GRIDS = {Norm.L1: _EPSILON_GRID, Norm.L2: _RHO_GRID}
 # How many times, in 64ths, an error that cannot be had is enlarged to find one that can.
 _FARTHEST = 2**46
 
@@ -260,7 +262,7 @@ def cheapest(plans: Sequence[Planned], balances: Sequence[Balance]) -> Planned:
     free = [plan for plan in plans if plan.fresh is None]
     if free:
         return free[0]
-    shares = [(_share(plan.charge, balances), index) for index, plan in enumerate(plans)]
+    shares = [(share_of_left(plan.charge, balances), index) for index, plan in enumerate(plans)]
     payable = sorted((share, index) for share, index in shares if share is not None)
     if not payable:
         # the ledger will refuse it, naming what is left
@@ -268,28 +270,33 @@ def cheapest(plans: Sequence[Planned], balances: Sequence[Balance]) -> Planned:
     best = plans[payable[0][1]]
     shown = ", ".join(f"{_name(plans[index])} would take {float(share):.2%}" for share, index in payable)
     note = f"{_name(best)} noise chosen as the cheaper: of what is left, {shown}."
-    return replace(best, notes=(*best.notes, note, *_closing(best, balances)))
+    return replace(best, notes=(*best.notes, note, *closing(best.bounded.norm, best.charge, balances)))
 
 
-def _share(charge: Charge, balances: Sequence[Balance]) -> Fraction | None:
+def share_of_left(charge: Charge, balances: Sequence[Balance]) -> Fraction | None:
     """The largest part of what is left that a charge would take of a balance; None where one does not admit it."""
     shares = [balance.gates.share(charge, balance.taken) for balance in balances]
     known = [share for share in shares if share is not None]
     return max(known) if len(known) == len(shares) else None
 
 
-def _closing(plan: Planned, balances: Sequence[Balance]) -> list[str]:
+def closing(norm: Norm, charge: Charge, balances: Sequence[Balance]) -> list[str]:
     """What Gaussian noise takes away besides its cost, where it is the first of an account."""
-    if plan.bounded.norm is Norm.L1 or all(each.taken.epsilon is None for each in balances):
+    if norm is Norm.L1 or all(each.taken.epsilon is None for each in balances):
         return []
     before = min(each.left.epsilon for each in balances)
-    after = min(each.gates.left(each.taken + plan.charge).epsilon for each in balances)
+    after = min(each.gates.left(each.taken + charge).epsilon for each in balances)
     reach = f"{float(after):.4g} instead of {float(before):.4g}"
     return [f"It closes the pure gate for good: one more question with epsilon= may then cost at most {reach}."]
 
 
 def _name(plan: Planned) -> str:
-    return "Laplace" if plan.bounded.norm is Norm.L1 else "Gaussian"
+    return name_of(plan.bounded.norm)
+
+
+def name_of(norm: Norm) -> str:
+    """The noise of a norm, in words."""
+    return "Laplace" if norm is Norm.L1 else "Gaussian"
 
 
 def _least(part: Part, norm: Norm, grid: Fraction, most: Fraction, meets: Callable[[Noise], bool]) -> Fraction | None:

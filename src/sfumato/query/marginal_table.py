@@ -94,6 +94,7 @@ class Marginals:
 
     task: MarginalsTask
     stored: Stored
+    notes: tuple[str, ...] = ()
 
     @property
     def charge_id(self) -> str:
@@ -176,7 +177,7 @@ class Marginals:
         return next(iter(self)).plot()
 
     def __repr__(self) -> str:
-        return "\n\n".join(map(repr, self))
+        return "\n\n".join([*map(repr, self), *self.notes])
 
 
 def _labels(key: GroupKey) -> list[Any]:

@@ -3,7 +3,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from sfumato.accounting.account import account
@@ -101,6 +101,10 @@ class MarginalsTask:
         """Each marginal once."""
         found = [curator.measure(Marginal(self.plan, each), self.mechanism) for each in self.cliques]
         return b"".join([self._header(curator.charge), *(each.astype("<i8").tobytes() for each in found)])
+
+    def costing(self, allowed: Allowance) -> "MarginalsTask":
+        """The same marginals for another cost."""
+        return replace(self, allowance=allowed)
 
     def _header(self, charge: str) -> bytes:
         facts: dict[str, Json] = {

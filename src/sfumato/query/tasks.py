@@ -17,7 +17,9 @@ from sfumato.query.charge import Terms, charged
 from sfumato.query.cost import Cost, cost_of_steps
 from sfumato.query.door import Door
 from sfumato.query.marginal_table import Marginals
-from sfumato.query.marginals import marginals_task
+from sfumato.query.marginal_target import least_of_left, tasks_for_error
+from sfumato.query.marginals import MarginalsTask, marginals_task
+from sfumato.query.request import Price, Wish, price
 from sfumato.query.series import OpenSeries, Series, Worker, opened_series
 from sfumato.query.task import Stored, Task, require_task
 
@@ -89,6 +91,8 @@ class Tasks:
         epsilon: Number | None = None,
         rho: Number | None = None,
         delta: Number | None = None,
+        error: Wish | None = None,
+        max_epsilon: Number | None = None,
         key: str | None = None,
         stop: Stop | None = None,
         time_limit: float | None = None,
@@ -98,17 +102,39 @@ class Tasks:
         The table is read once. Each unit has one weight for all its rows in all marginals, so that they are
         of one table; they share the cost equally. ``rho`` buys Gaussian noise, ``epsilon`` Laplace noise,
         ``epsilon`` with ``delta`` the Gaussian noise of the largest rho that is proved to lie within both.
+        ``error``, in rows, with ``max_epsilon`` buys the noise that keeps each cell within it in 95% of
+        answers, at the smallest share of what is left; ``OnAverage(error)`` bounds the root of the mean squared error.
 
         Raises:
             UnknownName, WrongUse, MissingDeclaration: as ``marginals_task``; free.
+            TargetUnreachable: the error costs more than ``max_epsilon``; free.
             Others as ``ask``.
         """
         self._door.require_open()
-        allowed = allowance(epsilon=epsilon, rho=rho, delta=delta)
-        task = marginals_task(self._asker.dataset, table, cliques, allowed)
+        notes: tuple[str, ...] = ()
+        if error is not None or max_epsilon is not None:
+            asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
+            task, notes = self._cheapest_marginals(table, cliques, asked)
+        else:
+            allowed = allowance(epsilon=epsilon, rho=rho, delta=delta)
+            task = marginals_task(self._asker.dataset, table, cliques, allowed)
         try:
-            return Marginals(task, self.ask(task, key=key, stop=stop, time_limit=time_limit))
+            return Marginals(task, self.ask(task, key=key, stop=stop, time_limit=time_limit), notes)
         except BudgetExceeded as refusal:
             asker = self._asker
             left = self._ledger.standing(asker.dataset.name, asker.purpose, asker.analyst).left.rho
-            raise allowed.refused(refusal, left) from None
+            raise task.allowance.refused(refusal, left) from None
+
+    def _cheapest_marginals(
+        self, table: str, cliques: Sequence[Sequence[str]], asked: Price
+    ) -> tuple[MarginalsTask, tuple[str, ...]]:
+        """The marginals with a wanted error that take the smallest share of what is left, or are stored."""
+        asker = self._asker
+        balances = self._ledger.balances(asker.dataset.name, asker.purpose, asker.analyst)
+        concentrated = all(each.gates.rho is not None for each in balances)
+        tasks = tasks_for_error(asker.dataset, table, cliques, asked, concentrated=concentrated)
+
+        def is_stored(task: MarginalsTask) -> bool:
+            return self._ledger.holds(asker.request(task.event, asker.names(task.kind, task.form, task.event)))
+
+        return least_of_left(tasks, balances, is_stored)

@@ -257,6 +257,10 @@ class Rows(Protocol):
         them."""
         ...
 
+    def stored_instalments(self, charge_id: str) -> int:
+        """How many instalments of a charge are stored."""
+        ...
+
     def all_instalments(self, after: Ends | None = None) -> Iterator[InstalmentRow]:
         """By ``chain`` and ``seq``; streamed. ``after`` as in ``history``."""
         ...

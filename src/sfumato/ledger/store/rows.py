@@ -250,6 +250,10 @@ class SqlRows(ABC):
         found = self._all(_APPENDED, (charge_id, after, limit))
         return [(self._instalment(row[:width]), Entry._make(row[width:])) for row in found]
 
+    def stored_instalments(self, charge_id: str) -> int:
+        found = self._one("SELECT count(*) FROM instalment WHERE charge = ?", (charge_id,))
+        return int(found[0]) if found else 0
+
     def all_instalments(self, after: Ends | None = None) -> Iterator[InstalmentRow]:
         return map(self._instalment, self._ordered(_INSTALMENTS, "instalment", "seq", after))
 
