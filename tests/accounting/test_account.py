@@ -34,6 +34,7 @@ from sfumato.privacy import (
     FixedSample,
     Group,
     NoisyMax,
+    Nonadaptive,
     Norm,
     Parallel,
     PoissonSample,
@@ -881,7 +882,7 @@ def test_a_subclass_of_an_event_has_no_rule_of_its_parent():
 
 def test_every_kind_of_event_has_its_rule_and_its_cases():
     tried = {type(case(name)[0]) for name in CASES}
-    assert set(RULES) == set(get_args(Event)) == tried | {Composed, Parallel, Repeated}
+    assert set(RULES) == set(get_args(Event)) == tried | {Composed, Nonadaptive, Parallel, Repeated}
 
 
 def test_parallel_parts_cost_the_dearest_of_them():

@@ -176,6 +176,8 @@ def _sampled(event: Sampled) -> Profile:
             "what is sampled has no pure loss to amplify",
             "Read privacy_curve (a plan fixed in advance) or renyi (a RenyiFilter takes it).",
         )
+    if isinstance(design, PoissonSample) and design.relation is Relation.REPLACE_ONE:
+        return _swapped(inner.epsilon, inner.delta, design.rate)
     if isinstance(design, WithReplacementSample):
         return _grouped(_drawn(inner.epsilon, inner.delta, Fraction(1, design.population)), design.size)
     if design.rate == 1:
@@ -186,6 +188,14 @@ def _sampled(event: Sampled) -> Profile:
 def _drawn(epsilon: Fraction, delta: Fraction, rate: Fraction) -> Profile:
     amplified = epsilon if epsilon > _HUGE else min(log_up(1 + rate * (exp_up(epsilon) - 1)), epsilon)
     return Profile.pure(amplified, rate * delta)
+
+
+def _swapped(epsilon: Fraction, delta: Fraction, rate: Fraction) -> Profile:
+    """A unit leaves and another comes: ln((1 - q + q e^epsilon) / (1 - q + q e^-epsilon)), with a delta two steps."""
+    if rate == 1 or delta > 0 or epsilon > _HUGE:
+        return _grouped(Profile.pure(epsilon, delta) if rate == 1 else _drawn(epsilon, delta, rate), 2)
+    amplified = log_up((1 - rate + rate * exp_up(epsilon)) / (1 - rate + rate * exp_down(-epsilon)))
+    return Profile.pure(min(amplified, 2 * epsilon))
 
 
 def _shuffled(event: Shuffled) -> Profile:
@@ -270,6 +280,9 @@ def relations_of(event: object) -> set[Relation]:
             return set().union(*(relations_of(each) for each in events))
         case Repeated(inner):
             return relations_of(inner)
+        case Sampled(PoissonSample(_, Relation.REPLACE_ONE), inner):
+            # stated for a unit that enters or leaves the sample; anything else beside it is mixed
+            return set(Relation) if Relation.REPLACE_ONE in relations_of(inner) else {Relation.REPLACE_ONE}
         case Sampled(PoissonSample() | FixedSample() | WithReplacementSample() as design, inner):
             return {design.relation} | relations_of(inner)
         case Thresholded(additive):

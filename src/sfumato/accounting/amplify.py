@@ -17,7 +17,7 @@ from sfumato.errors import InvalidDeclaration, InvalidNumber
 from sfumato.exact.bracket import Bracket
 from sfumato.exact.rational import Number, to_fraction
 from sfumato.exact.rounding import exp_down, exp_up, float_down, float_up, log_down, log_up, sqrt_up
-from sfumato.privacy.event import ApproxEvent, Design, PureEvent, RandomizedResponse, Sampled, Shuffled
+from sfumato.privacy.event import ApproxEvent, Design, PoissonSample, PureEvent, RandomizedResponse, Sampled, Shuffled
 from sfumato.privacy.event import WithReplacementSample as WithReplacement
 from sfumato.privacy.guarantee import ApproxDP
 from sfumato.privacy.unit import Relation
@@ -290,6 +290,11 @@ def _share(design: Design) -> Fraction:
 
 
 def _same(design: Design, relation: Relation) -> None:
+    if isinstance(design, PoissonSample) and design.relation is Relation.REPLACE_ONE:
+        raise InvalidDeclaration(
+            "One guarantee of a Poisson sample of which one unit is replaced.",
+            allowed="account and privacy_curve of a Sampled event: they need what the event does when a unit leaves",
+        )
     if relation is not design.relation:
         raise InvalidDeclaration(
             f"{type(design).__name__} for neighbours under {relation.value}.",

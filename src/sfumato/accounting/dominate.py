@@ -12,15 +12,17 @@ from functools import reduce
 from typing import Any, TypeAlias
 
 from sfumato.accounting.account import account
-from sfumato.accounting.loss import Atoms, Gaussian, Ramp, Replaced, Sampled
+from sfumato.accounting.loss import Atoms, Gaussian, Ramp, Replaced, Sampled, Swapped, SwappedNormal
 from sfumato.accounting.loss.aim import Part
 from sfumato.accounting.loss.pair import MAX_MU
+from sfumato.accounting.loss.swapped import MOST_RATE
 from sfumato.accounting.own_delta import NONE, OwnDelta
 from sfumato.exact.rounding import sqrt_up
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.privacy import event as kinds
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import Event
+from sfumato.privacy.unit import Relation
 
 # shifts of integers that are followed one by one
 _MOST_SHIFT = 2**14
@@ -31,7 +33,7 @@ _REFUSED = Fraction(10**9)
 # discrete Gaussian noise whose points are gone through
 MOST_VARIANCE = 2**24
 
-AnyPair: TypeAlias = Atoms | Ramp | Gaussian | Sampled | Replaced
+AnyPair: TypeAlias = Atoms | Ramp | Gaussian | Sampled | Replaced | Swapped | SwappedNormal
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +115,14 @@ class FixedPlan:
         bounded, squared, outside = Fraction(0), self.squared, Fraction(0)
         for pair, times in self.pairs:
             inner = pair.pair if isinstance(pair, Sampled | Replaced) else pair
-            if isinstance(inner, Gaussian):
+            if isinstance(inner, SwappedNormal):
+                # the two units are twice as far apart as one from none
+                squared += times * (2 * Fraction(inner.mu * (1 + 2.0**-40))) ** 2
+            elif isinstance(inner, Gaussian):
                 squared += times * Fraction(inner.mu * (1 + 2.0**-40)) ** 2
             else:
                 bounded += times * Fraction(pair.worst + pair.rounding.at(pair.worst))
-                outside += times * Fraction(inner.outside) if isinstance(inner, Atoms) else 0
+                outside += times * Fraction(inner.outside) if isinstance(inner, Atoms | Swapped) else 0
         return bounded, squared, outside
 
     def parts(self) -> tuple[Part, ...]:
@@ -227,6 +232,8 @@ def _stream(event: kinds.Stream) -> FixedPlan | None:
 def _sampled(event: kinds.Sampled) -> FixedPlan | None:
     if not isinstance(event.design, kinds.PoissonSample | kinds.FixedSample):
         return _known(event)
+    if isinstance(event.design, kinds.PoissonSample) and event.design.relation is Relation.REPLACE_ONE:
+        return _replaced(event)
     inner = FixedPlan.of(event.event)
     if inner is None or event.design.rate == 1:
         return inner
@@ -243,6 +250,40 @@ def _sampled(event: kinds.Sampled) -> FixedPlan | None:
         pure=None if inner.pure is None else account(event).epsilon,
         exists=inner.exists and not inner.own.upper and (poisson or summed),
     )
+
+
+def _replaced(event: kinds.Sampled) -> FixedPlan | None:
+    """A Poisson sample of which one unit is replaced: the pair of opposite losses, by the kind of the noise."""
+    inner, rate = FixedPlan.of(event.event), float(event.design.rate)
+    if inner is None or inner.own.upper:
+        return _known(event)
+    if event.design.rate > MOST_RATE:
+        # nearly everybody: as two steps of the whole
+        normal = isinstance(event.event, kinds.ContinuousNoise) and inner.squared
+        return FixedPlan(squared=4 * inner.squared, pure=None, exists=rate == 1) if normal else _known(event)
+    if inner.pure is None:
+        pair = _opposite(event.event, rate)
+        return None if pair is None else FixedPlan(((pair, 1),), pure=None, exists=inner.exists)
+    if inner.pure == 0:
+        return inner
+    pair, exists = Swapped.laplace(_as_float(inner.pure), 1, rate), isinstance(event.event, kinds.PureEvent)
+    if isinstance(event.event, kinds.AdditiveNoise) and isinstance(event.event.noise, DiscreteLaplace):
+        steps = math.floor(event.event.distance.value)
+        if event.event.distance.norm is Norm.L1 and steps <= _MOST_SHIFT:
+            pair, exists = Swapped.laplace(_as_float(1 / event.event.noise.scale), steps, rate), inner.exists
+    return FixedPlan(((pair, 1),), pure=account(event).epsilon, exists=exists)
+
+
+def _opposite(event: Event, rate: float) -> Swapped | SwappedNormal | None:
+    """Of Gaussian noise, once."""
+    if isinstance(event, kinds.ContinuousNoise):
+        mu = float(sqrt_up(event.distance.value / event.scale**2))
+        return SwappedNormal(mu, rate) if mu <= MAX_MU else None
+    if not isinstance(event, kinds.AdditiveNoise) or not isinstance(event.noise, DiscreteGaussian):
+        return None
+    lone = event.cells == 1 and math.floor(event.distance.value) == 1
+    variance = event.noise.sigma_squared
+    return Swapped.gaussian(float(variance), rate) if lone and variance <= MOST_VARIANCE else None
 
 
 def _merged(event: Event) -> FixedPlan | None:

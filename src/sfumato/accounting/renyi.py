@@ -51,6 +51,7 @@ from sfumato.privacy.event import (
     Selection,
 )
 from sfumato.privacy.guarantee import PureDP, RenyiDP
+from sfumato.privacy.unit import Relation
 
 # a sum over a sample's binomial has as many terms as the order; beyond it the sample counts as the whole
 _LARGEST_SUM = 2048
@@ -228,6 +229,9 @@ def _sampled(event: Sampled, order: Fraction) -> Fraction:
     inner, design = event.event, event.design
     if not isinstance(design, PoissonSample | FixedSample):
         return _profiled(event, order)
+    if isinstance(design, PoissonSample) and design.relation is Relation.REPLACE_ONE:
+        # one unit leaves, another comes
+        return _group(Group(Sampled(PoissonSample(design.rate), inner), 2), order)
     whole = bound(inner, order)
     if design.rate == 1:
         return whole

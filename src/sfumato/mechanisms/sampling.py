@@ -21,6 +21,7 @@ from sfumato.noise.coin import Bernoulli
 from sfumato.noise.uniform import subset
 from sfumato.privacy.distance import Distance
 from sfumato.privacy.event import Design, Event, FixedSample, PoissonSample, Sampled
+from sfumato.privacy.unit import Relation
 
 One = TypeVar("One")
 Statistic = TypeVar("Statistic", contravariant=True)
@@ -149,5 +150,10 @@ def _chosen(design: Design, units: int, entropy: Entropy) -> Integers:
 
 
 def _checked(design: object) -> None:
+    if isinstance(design, PoissonSample) and design.relation is not Relation.ADD_REMOVE:
+        raise InvalidDeclaration(
+            f"A Poisson sample for neighbours under {design.relation.value}.",
+            allowed="PoissonSample(rate): what is drawn here is stated for units that enter or leave",
+        )
     if not isinstance(design, PoissonSample | FixedSample):
         raise InvalidDeclaration(f"A sample by {type(design).__name__}.", allowed="PoissonSample or FixedSample")

@@ -15,6 +15,7 @@ from sfumato.accounting.loss.lattice import Lattice
 from sfumato.accounting.loss.pair import Gaussian, Ramp, Sampled
 from sfumato.accounting.loss.replaced import Replaced
 from sfumato.accounting.loss.solve import delta_at, epsilon_at, widths_at
+from sfumato.accounting.loss.swapped import Swapped, SwappedNormal
 
 __all__ = [
     "Atoms",
@@ -24,6 +25,8 @@ __all__ = [
     "Ramp",
     "Replaced",
     "Sampled",
+    "Swapped",
+    "SwappedNormal",
     "coarsen",
     "delta_at",
     "discretise",

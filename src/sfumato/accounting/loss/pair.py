@@ -137,13 +137,17 @@ class Gaussian:
         return Reach(-self.mu * (far + self.mu / 2), self.mu * (far + self.mu / 2), math.exp(-far * far / 2) * 1.001)
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
-        far, points = self.mu + self.reached, self._points(edges)
-        width = np.diff(points)
+        mass, mean = self.intervals(self._points(edges))
+        return mass, edges.share(mean)
+
+    def intervals(self, points: Floats) -> tuple[Floats, Floats]:
+        """The mass under Q between points, none farther than mu + ``reached`` from 0, and the mean of the ratio."""
+        far, width = self.mu + self.reached, np.diff(points)
         mass, mean = self._piece(points[:-1], width, *_FEW_POINTS)
         wide = np.flatnonzero(width * far > _NARROW)
         if wide.size:
             mass[wide], mean[wide] = self._pieces(points[wide], width[wide], far)
-        return mass, edges.share(mean)
+        return mass, mean
 
     def doubt(self, edges: Edges) -> Floats:
         """What exponentials cost, and z^2 / 2 in them; quadrature is far below."""

@@ -5,26 +5,32 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from sfumato.errors import InvalidNumber
+from sfumato.errors import InvalidDeclaration, InvalidNumber
 from sfumato.privacy.event.check import check_count, exact_positive
 from sfumato.privacy.unit import Relation
 
 
 @dataclass(frozen=True, slots=True)
 class PoissonSample:
-    """Each unit is in the sample independently with probability ``rate``."""
+    """Each unit is in the sample independently with probability ``rate``.
+
+    ``relation``: of the neighbours of the whole. Where one unit is replaced by another, what is done to
+    the sample is still stated for a unit that enters or leaves it (add-remove): the size of a Poisson
+    sample is secret, so that one unit less is a neighbour of it.
+
+    >>> PoissonSample(Fraction(1, 100), Relation.REPLACE_ONE).relation.value
+    'replace-one'
+    """
 
     rate: Fraction
+    relation: Relation = Relation.ADD_REMOVE
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", exact_positive("The rate of a sample", self.rate))
         if self.rate > 1:
             raise InvalidNumber(f"A sampling rate of {self.rate}.", allowed="greater than 0 and at most 1")
-
-    @property
-    def relation(self) -> Relation:
-        """The neighbour relation under which its amplification is proved (RULES 19)."""
-        return Relation.ADD_REMOVE
+        if not isinstance(self.relation, Relation):
+            raise InvalidDeclaration(f"A relation of type {type(self.relation).__name__}.", allowed="a Relation")
 
 
 @dataclass(frozen=True, slots=True)

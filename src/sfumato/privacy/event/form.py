@@ -199,7 +199,7 @@ _LAWS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
     "truncated": (Truncated, (_noise("whole"), _integer("lower"), _integer("upper"))),
 }
 _DESIGNS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
-    "poisson": (PoissonSample, (_fraction("rate"),)),
+    "poisson": (PoissonSample, (_fraction("rate"), _RELATION)),
     "fixed": (FixedSample, (_integer("size"), _integer("population"))),
     "with_replacement": (WithReplacementSample, (_integer("size"), _integer("population"))),
 }

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dominating pair of a Poisson sample where one unit is replaced by another. Proof: swapped.proof.md."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.accounting.loss.atoms import Atoms
+from sfumato.accounting.loss.edges import MAX_LOSS, ULPS, Edges, Floats, Reach, Rounding, between, no_cells, plain_doubt
+from sfumato.accounting.loss.pair import Gaussian
+from sfumato.errors import InvalidNumber
+
+# rates so near 1 lose the digits of what is left out
+MOST_RATE = 1 - 2.0**-6
+
+
+@dataclass(frozen=True, slots=True)
+class SwappedNormal:
+    """Gaussian noise on a Poisson sample: a unit that adds ``mu`` to the sum is replaced by one that adds -``mu``.
+
+    Guarantees:
+        a swapped unit has a mixture on either side
+    """
+
+    mu: float
+    rate: float
+
+    def __post_init__(self) -> None:
+        _check_rate(self.rate)
+
+    @property
+    def pair(self) -> Gaussian:
+        """What a unit that leaves loses without a sample."""
+        return Gaussian(self.mu)
+
+    @property
+    def symmetric(self) -> bool:
+        return True
+
+    @property
+    def continuous(self) -> bool:
+        return True
+
+    @property
+    def unit(self) -> float | None:
+        return None
+
+    @property
+    def rounding(self) -> Rounding:
+        inner = self.pair.rounding.fixed
+        return Rounding(4 * inner * self.rate / (1 - self.rate), 4 * inner / (1 - self.rate))
+
+    @property
+    def worst(self) -> float:
+        return math.inf
+
+    def atoms(self) -> tuple[Floats, Floats]:
+        return np.zeros(0), np.zeros(0)
+
+    def reach(self, outside: float) -> Reach:
+        """Beyond a point on the far side of the farther mean."""
+        there = self.pair.reach(outside)
+        far = there.upper / self.mu + self.mu / 2
+        most = _swapped(self.mu * (far - self.mu / 2), -self.mu * (far + self.mu / 2), self.rate)
+        return Reach(-float(most), float(most), there.outside)
+
+    def cells(self, edges: Edges) -> tuple[Floats, Floats]:
+        """Masses of the mixture without the unit, and the mean of the ratio of both."""
+        far = self.mu + self.pair.reached
+        points = between(self._points(edges.losses()), -far, far)
+        plain, up = self.pair.intervals(points)
+        down = self.pair.intervals(-points[::-1])[1][::-1]
+        least = 1 - self.rate + self.rate * down
+        gain = self.rate * (up - down) / least
+        return plain * least, between((gain - edges.gain[:-1]) / edges.gap, 0.0, 1.0)
+
+    def doubt(self, edges: Edges) -> Floats:
+        """As of a Gaussian, whose points are no farther."""
+        far = (self.mu + self.pair.reached) ** 2
+        return np.full(len(edges.gap), 2.0**-53 * (64 / (1 - self.rate) + 8 * far))
+
+    def _points(self, losses: Floats) -> Floats:
+        """Where the ratio is e^loss: the sinh of mu z follows from that of half the loss."""
+        scale = (1 - self.rate) / self.rate * math.exp(self.mu**2 / 2)
+        points: Floats = (losses / 2 + np.arcsinh(scale * np.sinh(losses / 2))) / self.mu
+        return points
+
+
+@dataclass(frozen=True, slots=True)
+class Swapped:
+    """The same for answers of finitely many losses: of each outcome without the unit its mass, and two losses.
+
+    ``gains`` and ``others``: the loss of the answer with the unit, and with the one that replaces it.
+
+    Guarantees:
+        a swapped unit has opposite losses
+    """
+
+    masses: tuple[float, ...]
+    gains: tuple[float, ...]
+    others: tuple[float, ...]
+    rate: float
+    outside: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check_rate(self.rate)
+
+    @classmethod
+    def laplace(cls, step: float, shift: int, rate: float) -> "Swapped":
+        """Two-sided geometric noise of loss ``step`` an integer, moved by ``shift``; any pure loss, if that is 1."""
+        whole = Atoms.discrete_laplace(step, shift)
+        least, upper, masses = whole.losses[0], whole.losses[1:], whole.masses[1:]
+        still = math.tanh(step / 2)
+        return cls(
+            (*masses, still, *masses),
+            (*upper, least, *(least for _ in upper)),
+            (*(least for _ in upper), least, *upper),
+            rate,
+        )
+
+    @classmethod
+    def gaussian(cls, variance: float, rate: float) -> "Swapped":
+        """Discrete Gaussian noise on one integer, moved by 1."""
+        whole = Atoms.discrete_gaussian(variance, 1)
+        # without the outermost point, whose mirror image is not among them
+        gains, masses = whole.losses[:-1], whole.masses[:-1]
+        return cls(masses, gains, tuple(reversed(gains)), rate, 2 * whole.outside)
+
+    @property
+    def symmetric(self) -> bool:
+        return True
+
+    @property
+    def continuous(self) -> bool:
+        return False
+
+    @property
+    def unit(self) -> float | None:
+        return None
+
+    @property
+    def rounding(self) -> Rounding:
+        return Rounding(0.0, ULPS * (4 + 2 * max(self.gains)) / (1 - self.rate))
+
+    @property
+    def worst(self) -> float:
+        return float(self.atoms()[0].max())
+
+    def atoms(self) -> tuple[Floats, Floats]:
+        gains, others = np.array(self.gains), np.array(self.others)
+        return _swapped(gains, others, self.rate), np.array(self.masses) * (1 + self.rate * np.expm1(others))
+
+    def reach(self, outside: float) -> Reach:
+        worst = self.worst
+        return Reach(-worst, worst, self.outside)
+
+    def cells(self, edges: Edges) -> tuple[Floats, Floats]:
+        return no_cells(edges)
+
+    def doubt(self, edges: Edges) -> Floats:
+        return plain_doubt(edges)
+
+
+def _swapped(gain: Floats | float, other: Floats | float, rate: float) -> Floats:
+    """ln of (1 - rate + rate e^gain) / (1 - rate + rate e^other); of the two losses at most one is above 0."""
+    high, low = np.maximum(gain, other), np.minimum(gain, other)
+    apart = np.log1p(rate * np.expm1(high)) - np.log1p(rate * np.expm1(low))
+    # both below 0: by their difference, which has more digits
+    near = rate * np.exp(low) * np.expm1(np.minimum(high - low, MAX_LOSS)) / (1 + rate * np.expm1(low))
+    size = np.where(high > 0, apart, np.log1p(near))
+    swapped: Floats = np.where(high == gain, size, -size)
+    return swapped
+
+
+def _check_rate(rate: float) -> None:
+    if not 0 < rate <= MOST_RATE:
+        raise InvalidNumber(f"A sampling rate of {rate}.", allowed=f"greater than 0 and at most {MOST_RATE}")
