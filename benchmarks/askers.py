@@ -43,8 +43,9 @@ def cases(*, small: bool = False) -> Iterator[Case]:
     planned = Work(ASKERS, "planned", 1, _WIDE)
     yield Case(f"a preview of {_WIDE} sums over {_WIDE} tests", MILLI, planned, (), at_most(100), _REPETITIONS)
     yield Case("asking_as", OFTEN, Work(ASKERS, "asking as"), (), at_most(0.2))
+    alone = Peer("no published head", Work(ASKERS, "flushes", 0, 51), at_most_times(Fraction(1)))
     flushes = Work(ASKERS, "flushes", 1, 51)
-    yield Case("one charge, the open mark and the head included", FLUSHES, flushes, (), at_most(3), 1)
+    yield Case("one charge, with the open mark and a published head", FLUSHES, flushes, (alone,), at_most(3), 1)
     part = _SMALL if small else 1
     yield from _accounts(_ACCOUNTS // part)
     yield from _charges(_CHARGES // part, _MORE // part, _FORFEITS // part)

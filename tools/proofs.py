@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LINE = re.compile(r"^- `(?P<name>[\w.]+)`: `(?P<hash>[0-9a-f]{16}|pending)`$", re.MULTILINE)
+LINE = re.compile(r"^- `(?P<name>[\w.]+)`: `(?P<hash>[0-9a-f]{16}|pending|)`$", re.MULTILINE)
 
 
 def notes() -> list[Path]:
@@ -47,12 +47,12 @@ def _shape(node: object) -> object:
 
 
 def stale(note: Path) -> list[str]:
-    """The functions of a note whose hash is not the recorded one."""
+    """The functions of a note whose hash is not the recorded one, and those that are gone."""
     source = note.with_name(note.name.replace(".proof.md", ".py"))
     recorded = LINE.findall(note.read_text(encoding="utf-8"))
     if not recorded:
         return [f"{note.name} names no function"]
-    return [f"{source.name}:{name}" for name, seen in recorded if hash_of(source, name) != seen]
+    return [f"{source.name}:{name}" for name, seen in recorded if (hash_of(source, name) or "gone") != seen]
 
 
 def update(note: Path) -> None:

@@ -21,6 +21,7 @@ from sfumato.engines import duckdb as engine
 from sfumato.engines.emit import Statement
 from sfumato.errors import Cancelled
 from sfumato.ledger import Ledger, Scope
+from sfumato.ledger.head_sinks import sink_at
 from sfumato.ledger.report import page
 from sfumato.ledger.summary import summary
 
@@ -143,27 +144,38 @@ def _asking_as(scale: float, n: int) -> Call:
     return lambda: session.asking_as("somebody", "research")
 
 
-def _flushes(scale: float, n: int) -> Call:
-    """The flushes of a charge: those of SQLite, and those of all else that is written beside it."""
-    direct = [0]
+@contextmanager
+def _direct_flushes() -> Iterator[list[None]]:
+    """One item for each flush that is not of SQLite, in any thread: of the mark and of published heads."""
+    made: list[None] = []
 
     def counted(flush: Callable[[Any], None]) -> Callable[[Any], None]:
         def call(file: Any) -> None:
-            direct[0] += 1
+            made.append(None)
             flush(file)
 
         return call
 
+    with patch.object(os, "fsync", counted(os.fsync)), patch.object(os, "fdatasync", counted(os.fdatasync)):
+        yield made
+
+
+def _flushes(scale: float, n: int) -> Call:
+    """The flushes of a charge by all threads; its head is published to ``scale`` files."""
+    sinks = [sink_at(f"file://{folder()}/study.head") for _ in range(int(scale))]
+
     def median() -> int:
         with counting() as vfs:
             ledger = opened(folder() / "counted.db")
-        fsync, fdatasync = counted(os.fsync), counted(os.fdatasync)
-        with patch.object(os, "fsync", fsync), patch.object(os, "fdatasync", fdatasync), closing(ledger):
-            found = []
+        found = []
+        with _direct_flushes() as direct, closing(ledger):
+            ledger.heads.begin(sinks)
             for _ in range(n):
-                before = vfs.syncs + direct[0]
+                before = vfs.syncs + len(direct)
                 charge(ledger, 0)
-                found.append(vfs.syncs + direct[0] - before)
+                found.append(vfs.syncs + len(direct) - before)
+        if any(sink.newest() is None for sink in sinks):
+            raise RuntimeError("a head was not published")
         return sorted(found)[n // 2]
 
     return median

@@ -222,6 +222,11 @@ def test_a_stale_proof_note_is_noticed(tmp_path):
     assert tool.stale(note) == []
     (tmp_path / "law.py").write_text("def f(x):\n    return x + 1\n")
     assert tool.stale(note) == ["law.py:f"]
+    # a function that is gone stays stale, also where its note is recorded again
+    (tmp_path / "law.py").write_text("def g(x):\n    return x\n")
+    assert tool.stale(note) == ["law.py:f"]
+    tool.update(note)
+    assert tool.stale(note) == ["law.py:f"]
 
 
 def test_requirements_hold_hashes_and_no_addresses():

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lock is taken itself, never through a condition: Ctrl-C within its ``__enter__``, which is Python, leaves it taken."""
+"""A lock is taken itself, never through a condition or a semaphore.
+
+Ctrl-C within their methods, which are Python, leaves the lock taken.
+"""
 
 import re
 
@@ -11,18 +14,24 @@ _CONDITION = re.compile(r"(\w+) = threading\.Condition\(([^)]*)\)")
 
 
 def misused(text: str) -> list[str]:
-    """The conditions of a module that make their own lock, or are entered."""
+    """The conditions of a module that make their own lock or are entered, and its semaphores."""
     found = [(name, lock, rf"with (self\.)?{name}\b") for name, lock in _CONDITION.findall(text)]
-    return [name for name, lock, entered in found if not lock or re.search(entered, text)]
+    semaphores = re.findall(r"threading\.(?:Bounded)?Semaphore\b", text)
+    return [name for name, lock, entered in found if not lock or re.search(entered, text)] + semaphores
 
 
-def test_no_condition_is_entered() -> None:
+def test_no_condition_is_entered_and_there_is_no_semaphore() -> None:
     found = {path.name: misused(path.read_text()) for path in (ROOT / "src").rglob("*.py")}
     assert {name: names for name, names in found.items() if names} == {}
 
 
 @pytest.mark.parametrize(
-    "text", ["self._changed = threading.Condition()", "c = threading.Condition(lock)\nwith c:\n    pass"]
+    "text",
+    [
+        "self._changed = threading.Condition()",
+        "c = threading.Condition(lock)\nwith c:\n    pass",
+        "self._turns = threading.Semaphore(size)",
+    ],
 )
-def test_a_condition_that_is_entered_is_noticed(text: str) -> None:
+def test_a_condition_that_is_entered_or_a_semaphore_is_noticed(text: str) -> None:
     assert misused(text)

@@ -1,50 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random declarations, rows and statements, each statement in sfumato's words and in plain DuckDB's.
+"""Random statements over random tables, each in sfumato's words and in plain DuckDB's.
 
 What is chosen keeps to what both mean alike: constants and values of tests are numbers that a
-float holds, or quotients of them; NULL decides LEAST and GREATEST.
+float holds, or quotients of them; NULL decides LEAST and GREATEST. Rows whose key is NULL are in no group
+here, so that plain statements with several grouping sets leave them out.
 """
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import timedelta
 from random import Random
 
-import duckdb
-import pyarrow as pa
+from tests.contracts.random_tables import FIRST_DAY, Number, World
 
-import sfumato as sf
-from sfumato.metadata.dataset import Dataset
-
-LETTERS = ("a", "b", "c")
-FIRST_DAY, LAST_DAY = date(1999, 3, 1), date(2004, 2, 29)
-# Numbers of a date, and their largest size.
-DATED = {
-    "EXTRACT(MONTH FROM d)": 12, "EXTRACT(DOW FROM d)": 6, "YEAR(d)": 2004, "DATE_DIFF('day', DATE '2001-12-31', d)": 1100,
-    "DATE_DIFF('month', d, DATE '2003-06-15')": 60,
-}  # fmt: skip
-# A float holds sums and products of so many bits.
-_FLOAT = 2.0**48
 _OPERATORS = ("=", "<>", "<", "<=", ">", ">=")
+_SETS = (
+    " GROUP BY {0}, {1}", " GROUP BY ROLLUP({0}, {1})", " GROUP BY CUBE({0}, {1})",
+    " GROUP BY GROUPING SETS (({0}), ({1}), ())", " GROUP BY GROUPING SETS (({0}, {1}), ({1}))",
+)  # fmt: skip
+_MOMENTS = {
+    "rows": "COUNT(*)", "count": "COUNT({})", "sum": "SUM({})", "mean": "AVG({})", "deviation": "STDDEV_POP({})",
+}  # fmt: skip
+# MIN and MAX are quantiles too: what 0.5% lie below, or above.
+_QUANTILES = (
+    ("MEDIAN({})", 0.5), ("QUANTILE_CONT({}, 0.25)", 0.25), ("QUANTILE_DISC({}, 0.875)", 0.875),
+    ("PERCENTILE_CONT(0.75) WITHIN GROUP (ORDER BY {})", 0.75), ("MIN({})", 0.005), ("MAX({})", 0.995),
+)  # fmt: skip
 _RATES = ("0.015", "0.5", "-0.25", "1.5", "0.3", "2", "0.1", "-3", "0", "33.3")
-
-
-@dataclass(frozen=True)
-class Number:
-    """A number in both languages: its largest size, its finest digit, and whether a test of it is exact."""
-
-    ours: str
-    plain: str
-    size: float
-    digit: float
-    exact: bool = True
-    ratio: bool = False
-    null: bool = True
-
-    @property
-    def tested(self) -> bool:
-        """Whether a float tells it from all its neighbours."""
-        return self.exact and self.size / self.digit < _FLOAT
 
 
 @dataclass(frozen=True)
@@ -57,78 +38,12 @@ class Pair:
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement in both languages; ``kinds`` say how each column is compared."""
+    """A statement in both languages; ``kinds`` say how each column is compared, after so many ``keys`` of the plain one."""
 
     ours: str
     plain: str
     kinds: tuple[str, ...]
-    grouped: bool
-
-
-@dataclass(frozen=True)
-class World:
-    """Tables with their declarations, and the same rows in DuckDB."""
-
-    columns: Mapping[str, object]
-    numbers: Mapping[str, Number]
-    dataset: Dataset
-    plain: duckdb.DuckDBPyConnection
-
-
-def world(random: Random, rows: int = 60) -> World:
-    """A random table ``t`` of units ``who``, or of rows that are units; of units, ``u`` has a row for some of them."""
-    wide, high = 10 ** random.randint(1, 6), 10 ** random.randint(1, 6)
-    low = random.choice([0, 0, 1, -5, -high])
-    step = 2.0 ** -random.randint(0, 3)
-    columns = {
-        "i": sf.Integer(0, wide),
-        "j": sf.Integer(low, high),
-        "r": sf.Real(-8 * step, 100 * step, step=step),
-        "x": sf.Real(-100, 900),
-        "p": sf.Real(0, 50, step="0.1"),
-        "z": sf.Real(0, 50),
-        "c": sf.Category(*LETTERS),
-        "b": sf.Boolean(),
-        "d": sf.Date("1999-03-01", "2004-02-29"),
-    }
-    drawn: dict[str, Callable[[], object]] = {
-        "i": lambda: random.choice([random.randint(0, min(wide, 9)), random.randint(0, wide)]),
-        "j": lambda: random.choice([random.randint(low, min(low + 9, high)), random.randint(low, high)]),
-        "r": lambda: random.randint(-8, 100) * step,
-        "x": lambda: random.randint(-800, 7200) / 8,
-        "p": lambda: random.randint(0, 500) / 10,
-        "z": lambda: random.randint(0, 500) / 10,
-        "c": lambda: random.choice(LETTERS),
-        "b": lambda: random.random() < 0.5,
-        "d": lambda: FIRST_DAY + timedelta(random.randint(0, (LAST_DAY - FIRST_DAY).days)),
-    }
-    held = {name: [None if random.random() < 0.04 else draw() for _ in range(rows)] for name, draw in drawn.items()}
-    kinds = {"c": pa.string(), "b": pa.bool_(), "d": pa.date32()}
-    arrays = {name: pa.array(values, kinds.get(name, pa.float64())) for name, values in held.items()}
-    arrays["who"] = pa.array([random.randint(1, rows // 4) for _ in range(rows)], pa.int64())
-    frame = pa.table(arrays)
-    limits = random.choice([None, {"max_rows": 500, "max_groups": 20}, {"max_rows_total": 1000}])
-    people = [who for who in range(1, rows // 3) if random.random() < 0.7]
-    others = pa.table({"who": people, "g": [random.randint(0, 50) for _ in people]})
-    if limits is None:
-        tables = {"t": sf.Table(frame, columns=columns)}
-    else:
-        tables = {
-            "t": sf.Table(frame, columns=columns, unit=sf.Unit("who", name="who", **limits)),
-            "u": sf.Table(others, columns={"g": sf.Integer(0, 50)}, unit=sf.Unit("who", name="who", max_rows_total=1)),
-        }
-    plain = duckdb.connect()
-    for name, each in (("t", frame), ("u", others)):
-        plain.register("frame", each)
-        plain.execute(f"CREATE TABLE {name} AS SELECT * FROM frame")
-    numbers = {
-        "i": Number("i", "i", wide, 1),
-        "j": Number("j", "j", max(-low, high), 1),
-        "r": Number("r", "r", 100 * step, step),
-        "x": Number("x", "x", 900, 1 / 8),
-    }
-    numbers |= {each: Number(each, each, size, 1) for each, size in DATED.items()}
-    return World(columns, numbers, Dataset("d", tables), plain)
+    keys: int
 
 
 class Writer:
@@ -335,53 +250,74 @@ class Writer:
         return Pair(f" WHERE {test.ours}", f" WHERE {test.plain}")
 
     def _asked(self, ours: str, plain: str) -> Statement:
-        asked = [self._aggregate() for _ in range(self._random.randint(1, 3))]
-        key = self._key()
+        keys, by = self._grouping()
+        sets = "(" in by
+        asked = [self._aggregate(sets=sets) for _ in range(self._random.randint(1, 3))]
         where = self._where()
-        words = "SELECT {} FROM {}{}{}"
-        by = Pair(f" GROUP BY {key.ours}", f" GROUP BY {key.plain}") if key else Pair("", "")
+        known = " AND ".join(f"{each.plain} IS NOT NULL" for each in keys)
         listed = [", ".join(getattr(each, name) for _, each in asked) for name in ("ours", "plain")]
-        first = f"{key.plain} AS k, " if key else ""
+        first = "".join(f"{key.plain} AS k{place}, " for place, key in enumerate(keys))
+        tests = [each for each in (where.plain.removeprefix(" WHERE "), known) if each]
         return Statement(
-            words.format(listed[0], ours, where.ours, by.ours),
-            words.format(f"{first}COUNT(*) AS rows_here, {listed[1]}", plain, where.plain, by.plain),
+            f"SELECT {listed[0]} FROM {ours}{where.ours}{by.format(*(each.ours for each in keys))}",
+            f"SELECT {first}COUNT(*) AS rows_here, {listed[1]} FROM {plain}{' WHERE ' * bool(tests)}{' AND '.join(tests)}"
+            f"{by.format(*(each.plain for each in keys))}",
             tuple(kind for kind, _ in asked),
-            key is not None,
+            len(keys),
         )
 
-    def _key(self) -> Pair | None:
-        if self._random.random() < 0.5:
-            return None
-        if not self._inner and self._random.random() < 0.9:
-            return Pair("c", "c")
+    def _grouping(self) -> tuple[list[Pair], str]:
+        """Up to two keys, and how they are grouped; several grouping sets now and then."""
+        random = self._random
+        if random.random() < 0.5:
+            return [], ""
+        keys = [self._key()]
+        if random.random() < 0.4:
+            keys += [each for each in [self._key()] if each not in keys]
+        one, two = [" GROUP BY {0}", " GROUP BY {0}", " GROUP BY ROLLUP({0})"], list(_SETS)
+        return keys, random.choice(two if len(keys) == 2 else one)
+
+    def _key(self) -> Pair:
+        if not self._inner and self._random.random() < 0.7:
+            return Pair(*[self._random.choice("ccb")] * 2)
         test = self.test(1)
         words = "CASE WHEN {} THEN 1 ELSE 0 END"
         return Pair(words.format(test.ours), words.format(test.plain))
 
-    def _aggregate(self) -> tuple[str, Pair]:
-        """An aggregate, and how it is compared."""
-        random, one = self._random, self.number(3)
-        kind = random.choice(["rows", "count", "sum", "sum", "mean", "mean", "deviation", "if", "distinct"])
-        if not self._inner and kind in ("sum", "mean") and random.random() < 0.2:
-            one = replace(one, ours=random.choice("pz"))
-            one = replace(one, plain=one.ours)
-        words = {
-            "rows": "COUNT(*)",
-            "count": "COUNT({})",
-            "sum": "SUM({})",
-            "mean": "AVG({})",
-            "deviation": "STDDEV_POP({})",
-        }
-        if kind == "rows" and self._found and random.random() < 0.5:
-            return kind, Pair(f"COUNT({self._found})", f"COUNT({self._found})")
-        if kind == "distinct":
-            named = random.choice([each.ours for each in self._numbers if each.tested] + ["c", "d"] * (not self._inner))
-            return "rows", Pair(*[f"COUNT(DISTINCT {named})"] * 2)
+    def _aggregate(self, *, sets: bool) -> tuple[str, Pair]:
+        """An aggregate, and how it is compared; of several grouping sets one that can be added up."""
+        kinds = ["rows", "count", "sum", "sum", "mean", "mean", "deviation", "if"]
+        kind = self._random.choice(kinds if sets else [*kinds, "distinct", "quantile"])
         if kind == "if":
             test = self.test(2)
             return "rows", Pair(f"COUNT_IF({test.ours})", f"COUNT_IF({test.plain})")
-        found = Pair(words[kind].format(one.ours), words[kind].format(one.plain))
-        if random.random() < 0.2:
+        if kind == "distinct":
+            return "rows", self._distinct()
+        if kind == "rows" and self._found and self._random.random() < 0.5:
+            return kind, Pair(f"COUNT({self._found})", f"COUNT({self._found})")
+        found = self._quantile() if kind == "quantile" else self._moment(kind)
+        if self._random.random() < 0.2:
             test = self.test(1)
             found = Pair(f"{found.ours} FILTER (WHERE {test.ours})", f"{found.plain} FILTER (WHERE {test.plain})")
         return kind, found
+
+    def _moment(self, kind: str) -> Pair:
+        one, random = self.number(3), self._random
+        if not self._inner and kind in ("sum", "mean") and random.random() < 0.2:
+            one = replace(one, ours=random.choice("pz"))
+            one = replace(one, plain=one.ours)
+        return Pair(_MOMENTS[kind].format(one.ours), _MOMENTS[kind].format(one.plain))
+
+    def _distinct(self) -> Pair:
+        tested = [each.ours for each in self._numbers if each.tested]
+        named = self._random.choice(tested + ["c", "d"] * (not self._inner))
+        return Pair(*[f"COUNT(DISTINCT {named})"] * 2)
+
+    def _quantile(self) -> Pair:
+        """A quantile, which is the value of one row: in DuckDB's words a discrete one."""
+        words, level = self._random.choice(_QUANTILES)
+        one = self.number(2)
+        if not self._inner and self._random.random() < 0.3:
+            names = self._random.choice(["pp", "zz", ("d", "DATE_DIFF('day', DATE '1970-01-01', d)")])
+            one = replace(one, ours=names[0], plain=names[1])
+        return Pair(words.format(one.ours), f"QUANTILE_DISC({one.plain}, {level})")

@@ -59,7 +59,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(found or b"")
 
     def do_PUT(self) -> None:
-        content = self.rfile.read(int(self.headers["Content-Length"]))
+        length = int(self.headers["Content-Length"])
+        content = self.rfile.read(length)
+        if len(content) < length:
+            return  # who sent it is gone
         if not self.server.status:
             self.server.content[self.path] = content
         self.send_response(self.server.status or 204)

@@ -1,22 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """The numbers of a question without noise: what an answer leans on, exactly."""
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from fractions import Fraction
+from itertools import accumulate
 
 from sfumato.engines.base import Engine
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.aggregate import width
+from sfumato.plan.aggregate import Quantiles, width
 from sfumato.plan.scalar import Value
 from sfumato.plan.show import title
 from sfumato.privacy.distance import Norm
 from sfumato.query.estimate import Kind, Released, reading_of, value_of
 from sfumato.query.noisy import every_group
 from sfumato.query.pipeline import compile_plan
+from sfumato.query.table import Group, merged
 from sfumato.sql.lower import Question
 
 
 def unnoised(question: Question, dataset: Dataset, engine: Engine, norm: Norm) -> list[list[Value]]:
     """The cells of every declared group, in order; a statistic of nothing is None."""
+    return [cells for _, cells in rows_unnoised(question, dataset, engine, norm)]
+
+
+def rows_unnoised(question: Question, dataset: Dataset, engine: Engine, norm: Norm) -> list[tuple[Group, list[Value]]]:
+    """The codes of the keys of every row of an answer, None where its grouping set has no such key, and its cells."""
     bounded = compile_plan(question.raw, dataset, norm)
     exact = engine.ready(bounded, "key")()
     groups = every_group(bounded.tracked.raw.keys)
@@ -25,12 +34,24 @@ def unnoised(question: Question, dataset: Dataset, engine: Engine, norm: Norm) -
         zeros = (0,) * width(part.aggregate)
         reading = reading_of(part.aggregate, bounded.refinement)
         values = tuple(tuple(map(int, dict(integers).get(group, zeros))) for group in groups)
+        if isinstance(part.aggregate, Quantiles):
+            values = tuple(_leaves(each, part.aggregate.levels) for each in values)
         parts.append(Released(title(part.aggregate), reading, None, values, (1,) * len(groups)))
 
-    def cell(expression: object, row: int) -> Value:
-        part = parts[expression.index]
-        if part.reading.kind in (Kind.MEAN, Kind.VARIANCE) and not sum(part.values[row]):
-            return None
-        return Fraction(value_of(expression, parts, row, groups[row]))
+    rows = merged(question.output, parts, groups)
 
-    return [[cell(item.expression, row) for item in question.output.items] for row in range(len(groups))]
+    def cell(expression: object, row: int) -> Value:
+        part = rows.parts[expression.index]
+        empty = not part.values[row] or (part.reading.kind in (Kind.MEAN, Kind.VARIANCE) and not sum(part.values[row]))
+        if empty:
+            return None
+        return Fraction(value_of(expression, rows.parts, row, rows.codes[row]))
+
+    items = [item.expression for item in question.output.items]
+    return [(codes, [cell(each, row) for each in items]) for row, codes in enumerate(rows.codes)]
+
+
+def _leaves(weights: Sequence[int], levels: Sequence[Fraction]) -> tuple[int, ...]:
+    """Of each level q the leaf of the row with the rank ceil(q n); none where there are no rows."""
+    upto = list(accumulate(weights))
+    return tuple(bisect_left(upto, max(level * upto[-1], Fraction(1))) for level in levels) if upto[-1] else ()

@@ -16,15 +16,24 @@ from tests.contracts.postgres import Cluster
 from tests.contracts.require import missing, program
 
 PROGRAM = """
-import sys
+import sys, time
+from pathlib import Path
 from sfumato.ledger.store import postgres_server
 from sfumato.privacy.budget import Budget
-from sfumato.ledger import Ledger
+from sfumato.ledger import Ledger, head_watch
+from sfumato.ledger.head_sinks import sink_at
 from tests.contracts.charges import contract, pure
 
-place, mutant = sys.argv[1:]
+place, mutant, kept = sys.argv[1:]
 ledger = Ledger.open(place)
 ledger.adopt(contract(Budget(1)), Budget(1))
+if mutant == "every step":
+    head_watch.HeadWatch.step = head_watch.HeadWatch._publish_all
+if kept:
+    ledger.heads.begin([sink_at(f"file://{kept}")])
+    while not Path(kept).exists() or ledger.heads._steps:
+        time.sleep(0.01)
+    time.sleep(0.2)  # the folder of the head is synced after its file is there
 if mutant == "lazy" and ledger.store.exclusive:
     ledger.store._apart(lambda: ledger.store._connection.execute("PRAGMA synchronous = OFF"))
 elif mutant == "lazy":
@@ -60,10 +69,13 @@ def calls_in(trace: Path) -> list[Call]:
     return [Call(float(each["at"]), each["call"], each["path"], each["text"] or "") for each in found if each]
 
 
-def traced(folder: Path, place: str, mutant: str) -> list[Call]:
-    """The writes and syncs of a program that charges three times, of all its threads."""
+def traced(folder: Path, place: str, mutant: str, kept: str = "") -> list[Call]:
+    """The writes and syncs of a program that charges three times, of all its threads.
+
+    ``kept``: the file where the program publishes the heads of its ledger.
+    """
     out = folder / "program"
-    command = [program("strace"), *TRACE, "-o", out, sys.executable, "-c", PROGRAM, place, mutant]
+    command = [program("strace"), *TRACE, "-o", out, sys.executable, "-c", PROGRAM, place, mutant, kept]
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
     if "Operation not permitted" in finished.stderr:
         missing("strace", "strace may not trace here")
@@ -115,15 +127,28 @@ def test_sqlite_syncs_its_log_before_each_answer(tmp_path: Path, mutant: str, ca
     assert (answers(calls), len(unsynced_answers(calls, "l.db-wal"))) == (4, caught)
 
 
-def test_a_charge_with_its_open_mark_takes_three_flushes_and_all_of_the_log(tmp_path: Path) -> None:
-    calls = traced(tmp_path, str(tmp_path / "l.db"), "none")
+def flushes(calls: list[Call]) -> list[str]:
+    """The files that were flushed during the second and the third charge, and the mark that was written."""
     first = next(at for at, call in enumerate(calls) if call.text.startswith("ANSWER 1"))
     last = next(at for at, call in enumerate(calls) if call.text.startswith("ANSWER 3"))
     during = calls[first:last]
-    syncs = [Path(call.path).name for call in during if call.name.endswith("sync")]
-    assert syncs == ["l.db-wal"] * (2 * STEPS)
-    # and the mark was written after each of them
+    # the mark is written after each step
     assert sum(call.path.endswith(".open") for call in during) == 2 * STEPS
+    return [Path(call.path).name for call in during if call.name.endswith("sync")]
+
+
+def test_a_charge_with_its_open_mark_and_heads_takes_three_flushes_and_all_of_the_log(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    calls = traced(tmp_path, str(tmp_path / "l.db"), "none", str(tmp_path / "elsewhere" / "study.head"))
+    assert flushes(calls) == ["l.db-wal"] * (2 * STEPS)
+    # the head was published, before these charges or after them
+    assert any("elsewhere" in call.path for call in calls if call.name.endswith("sync"))
+
+
+def test_heads_that_are_published_by_each_step_are_noticed(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    calls = traced(tmp_path, str(tmp_path / "l.db"), "every step", str(tmp_path / "elsewhere" / "study.head"))
+    assert len(flushes(calls)) > 2 * STEPS
 
 
 @pytest.mark.parametrize(("mutant", "caught"), [("none", 0), ("lazy", 3)])

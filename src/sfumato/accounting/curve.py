@@ -31,7 +31,8 @@ from sfumato.accounting.dominate import MOST_VARIANCE, FixedPlan
 from sfumato.accounting.fixed_scores import FixedScores
 from sfumato.accounting.log_concave import LogConcave
 from sfumato.accounting.loss import Lattice, delta_at, discretise, epsilon_at, merge, power, widths_at
-from sfumato.accounting.loss.aim import WIDTH, Aim, Part, Split, aim, finer, least_lost, split
+from sfumato.accounting.loss.aim import WIDTH, Aim, Part, Split, aim, capped, finer, least_lost, split
+from sfumato.accounting.loss.cap import Capped, with_cap
 from sfumato.accounting.loss.compose import even_share, folded
 from sfumato.accounting.loss.discretise import Span
 from sfumato.accounting.loss.travel import travelled
@@ -195,21 +196,31 @@ class _Composed:
         """Of removing a unit and of adding one, where these differ: the larger by a rough guess first."""
         parts = self.plan.parts()
         ways = (False,) if all(part.pair.symmetric for part in parts) else (False, True)
-        found_by = partial(aim, parts, delta=delta, epsilon=epsilon, width=self.width)
-        goals = [(found_by(exchanged=way), way) for way in ways]
-        goals.sort(key=lambda goal: goal[0].epsilon if delta else goal[0].delta, reverse=True)
+        goals = []
+        for way in ways:
+            near = parts if way else capped(parts, delta=delta, epsilon=epsilon)
+            goals.append((aim(near, delta=delta, epsilon=epsilon, width=self.width, exchanged=way), near, way))
+        # a cap is for losses that go far in one direction, which is the worse one
+        goals.sort(key=lambda goal: (goal[1] is not parts, goal[0].epsilon if delta else goal[0].delta), reverse=True)
 
         look = partial(self._look, read, parts, again=bool(delta))
-        worst = look(goals[0][0], exchanged=goals[0][1])
-        for goal, way in goals[1:]:
-            found = read(_sum(parts, replace(goal, blur=_ROUGH * goal.blur), exchanged=way))
+        worst = look(goals[0][1], goals[0][0], exchanged=goals[0][2])
+        for goal, near, way in goals[1:]:
+            found = read(_sum(near, replace(goal, blur=_ROUGH * goal.blur), exchanged=way))
             if found.upper > worst.upper:
-                found = look(goal, exchanged=way)
+                found = look(near, goal, exchanged=way)
             worst = Bracket(max(worst.lower, found.lower), max(worst.upper, found.upper))
         return worst
 
     def _look(
-        self, read: Callable[[Lattice], Bracket], parts: Sequence[Part], goal: Aim, *, exchanged: bool, again: bool
+        self,
+        read: Callable[[Lattice], Bracket],
+        whole: Sequence[Part],
+        parts: Sequence[Part],
+        goal: Aim,
+        *,
+        exchanged: bool,
+        again: bool,
     ) -> Bracket:
         """What is read; ``again`` and again, from finer lattices, while its ends are further apart than was wanted."""
         seen, floor = _sum(parts, goal, exchanged=exchanged), least_lost(parts)
@@ -218,6 +229,7 @@ class _Composed:
             near = min(found.upper, goal.epsilon)
             if found.width <= _NEARLY * goal.apart(near):
                 break
+            parts = whole if exchanged else capped(whole, epsilon=near)
             better = aim(parts, epsilon=near, exchanged=exchanged, width=self.width, known=goal)
             before = goal
             goal, worst = finer(goal, better, *widths_at(seen, near)), goal.lost
@@ -241,9 +253,13 @@ def _sum(parts: Sequence[Part], goal: Aim, *, exchanged: bool) -> Lattice:
     times = sum(part.times for part in parts)
     sums, steps = [], []
     for part in parts:
-        rounded = partial(discretise, part.pair, tilt=goal.tilt, outside=goal.outside / times, exchanged=exchanged)
+        apart = split(part, step, goal, exchanged=exchanged, alone=len(parts) == 1)
+        pair = part.pair
+        if isinstance(pair, Capped):
+            pair = pair.on(apart.far if apart else step, goal.outside / times)
+        rounded = partial(discretise, pair, tilt=goal.tilt, outside=goal.outside / times, exchanged=exchanged)
         blur = goal.blur / 2 * part.times / times
-        found = _apart(part, goal, blur, rounded, split(part, step, goal, exchanged=exchanged, alone=len(parts) == 1))
+        found = _apart(part, goal, blur, rounded, apart)
         if found is None:
             one = rounded(step)
             found = [power(one, part.times, blur, lost=goal.lost)], [(one, part.times)]
@@ -251,7 +267,8 @@ def _sum(parts: Sequence[Part], goal: Aim, *, exchanged: bool) -> Lattice:
         steps += found[1]
     whole = merge(sums, goal.blur / 2, lost=goal.lost)
     seldom = _TRAVEL_LOST * goal.lost
-    return replace(whole, travel=travelled(steps, seldom), error=whole.error + 2 * seldom)
+    whole = replace(whole, travel=travelled(steps, seldom), error=whole.error + 2 * seldom)
+    return with_cap(whole, pair, [one for one, _ in steps], times, goal.epsilon) if isinstance(pair, Capped) else whole
 
 
 def _apart(

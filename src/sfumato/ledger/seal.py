@@ -9,6 +9,7 @@ key (Ed25519, RFC 8032) lies beside a ledger in a file, readable by its owner al
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -27,7 +28,7 @@ from sfumato.errors import LedgerCorrupt, LedgerIncomplete, LedgerUnavailable, W
 from sfumato.ledger.binding import account_digest, accounts_digest, digests_at
 from sfumato.ledger.journal import canonical_json, iso_time
 from sfumato.ledger.store.base import Ends, Rows, Store
-from sfumato.ledger.store.open_mark import WAY_OUT
+from sfumato.ledger.store.open_mark import WAY_OUT, sync_folder
 from sfumato.metadata.server import is_address
 from sfumato.privacy.event import Json
 
@@ -197,7 +198,7 @@ class Beside:
 
 
 def write_durably(path: str | Path, content: bytes) -> None:
-    """A file of mode 0600, whole or not at all, on disk when this returns."""
+    """Writes a file of mode 0600, whole or not at all, and syncs it, and its folder where that is possible."""
     fresh = f"{path}.new"
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
@@ -205,6 +206,8 @@ def write_durably(path: str | Path, content: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     Path(fresh).replace(path)
+    with suppress(OSError):
+        sync_folder(path)
 
 
 def _read_key(path: str | Path) -> Ed25519PrivateKey:

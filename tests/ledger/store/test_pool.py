@@ -1,12 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connections taken in turn: never two callers on one, never more than there may be."""
 
+import linecache
+import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from itertools import count
+from types import FrameType
+from typing import Any
 
 import pytest
 
 from sfumato.errors import LedgerUnavailable
+from sfumato.ledger.store import pool as module
 from sfumato.ledger.store.pool import Pool
 
 
@@ -112,3 +120,78 @@ def test_closing_waits_for_those_inside_and_refuses_those_after() -> None:
         closing.result(10)
     assert opened[0].closed
     pool.close()
+
+
+class OfSemaphore(Pool[Line]):
+    """As it was: with a semaphore, which is Python, and a number of callers."""
+
+    @contextmanager
+    def one(self) -> Iterator[Line]:
+        with self._turns:
+            connection = self._taken() or self._connect()
+            try:
+                yield connection
+            finally:
+                self._give_back(connection)
+
+    @property
+    def _turns(self) -> threading.Semaphore:
+        return self.__dict__.setdefault("turns", threading.Semaphore(self._size))
+
+
+def interrupted_at(line: int, pool: Pool[Line]) -> bool:
+    """Takes a connection with Ctrl-C at the so many-th line that is run for it; False if there is no such line.
+
+    The end of a ``with`` is traced as its line once more, and ``try:`` as one; no signal is heard at either.
+    """
+    passed, files = set[tuple[int, int]](), {module.__file__, threading.__file__}
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        if frame.f_code.co_filename not in files | {__file__}:
+            return None
+        place = id(frame), frame.f_lineno
+        is_try = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip() == "try:"
+        if event == "line" and frame.f_code.co_filename in files and place not in passed and not is_try:
+            passed.add(place)
+            if len(passed) == line:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        with suppress(KeyboardInterrupt), pool.one():
+            sys.settrace(before)
+            return False
+    finally:
+        sys.settrace(before)
+    return True
+
+
+def stuck_after_interrupt(kind: type[Pool[Line]], patience: float) -> int:
+    """The first line at which an interruption takes the only place away for ever; 0 if there is none."""
+    for line in count(1):
+        pool = kind(Line, lambda _: True, 1)
+        was_interrupted = interrupted_at(line, pool)
+
+        def use(pool: Pool[Line] = pool) -> None:
+            with pool.one():
+                pass
+            pool.close()
+
+        thread = threading.Thread(target=use, daemon=True)
+        thread.start()
+        thread.join(patience)
+        if thread.is_alive():
+            return line
+        if not was_interrupted:
+            return 0
+    raise AssertionError("unreachable")
+
+
+def test_an_interrupted_caller_leaves_its_place_to_others() -> None:
+    assert stuck_after_interrupt(Pool, 10) == 0
+
+
+def test_a_semaphore_that_an_interruption_leaves_taken_is_noticed() -> None:
+    assert stuck_after_interrupt(OfSemaphore, 0.5) > 0

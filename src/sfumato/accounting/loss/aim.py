@@ -12,9 +12,10 @@ from functools import partial
 
 import numpy as np
 
+from sfumato.accounting.loss.cap import Capped, cappable
 from sfumato.accounting.loss.edges import ULPS, Edges, Floats, Pair
 from sfumato.accounting.loss.lattice import LOST
-from sfumato.accounting.loss.pair import Gaussian, Ramp
+from sfumato.accounting.loss.pair import Gaussian, Ramp, Sampled
 
 # the width aimed at, of epsilon; upper and lower bound are about 2.4 blur (1 + tilt) apart
 WIDTH, _APART = 1e-4, 2.45
@@ -31,6 +32,9 @@ _FINEST = 1e-7
 _MOST_POINTS = 2**18
 _FEW_POINTS = 2**12
 _SMALL = 1.5
+# losses that go so many times as far as a cap are capped; e^-18 is hardly ever
+_WORTH_A_CAP, _CAPS, _HARDLY = 1.5, 16, 18.0
+_FALLS = np.geomspace(0.3, 60.0, 24)
 # what floats lose of each use, and what may be lost in all where losses are far apart
 _EACH, _IN_ALL, _LOOSEST = 1e-14, 1e-5, 11.0
 # a tail is kept apart from so many uses on, for so many at once, on a lattice coarser by the root
@@ -141,6 +145,59 @@ def _split_at(losses: Floats, weights: Floats, near: float, lost: float, times: 
     return Split(low, high, near, far, folds) if whole > 4 * (high - low) else None
 
 
+def capped(parts: Sequence[Part], *, delta: float | None = None, epsilon: float = 0.0) -> Sequence[Part]:
+    """The same with a cap above epsilon, or above the epsilon at ``delta``, where losses go much farther."""
+    part = parts[0]
+    if len(parts) > 1 or not isinstance(part.pair, Sampled) or not cappable(part.pair):
+        return parts
+    outside = (_outside(delta) if delta else _UNSEEN) / part.times
+    losses, masses = outline(part.pair, outside)
+    order = np.argsort(losses)
+    losses, masses = losses[order], masses[order]
+    if delta:
+        epsilon = _guess(losses, masses, part.times, delta)
+    top = 2 * epsilon
+    for _ in range(2):
+        top = max(epsilon + _fall(*_clipped(losses, masses, top), part.times), 1.05 * epsilon)
+    if not 0 < top < losses[-1] / _WORTH_A_CAP:
+        return parts
+    return (Part(Capped.at(part.pair, top, outside), part.times),)
+
+
+def _clipped(losses: Floats, masses: Floats, top: float) -> tuple[Floats, Floats]:
+    """With all mass of Q above ``top`` there."""
+    below = losses < top
+    if below.all():
+        return losses, masses
+    return np.append(losses[below], top), np.append(masses[below], masses[~below].sum())
+
+
+def _guess(losses: Floats, masses: Floats, times: int, delta: float) -> float:
+    """About the epsilon at ``delta``: the least Chernoff bound over several caps."""
+    ps, qs = np.cumsum((masses * np.exp(losses))[::-1])[::-1], np.cumsum(masses[::-1])[::-1]
+    infinite = ps - np.exp(losses) * qs
+    lowest = float(losses[int(np.argmax(times * infinite <= delta / 2))])
+    if lowest <= 0:
+        lowest = float(losses[losses > 0][0])
+    best = math.inf
+    for top in np.geomspace(lowest, max(float(losses[-1]), lowest), _CAPS):
+        seen = _clipped(losses, masses, float(top))
+        variance = max(times * float((seen[0] ** 2 * seen[1] * np.exp(seen[0])).sum()), _LEAST)
+        orders = _ORDERS * min(4 * math.sqrt(2 * math.log(2 / delta) / variance), _STEEPEST / float(top))
+        grown = times * _cumulant(seen, orders, exchanged=False)
+        largest = orders * np.log(orders / (1 + orders)) - np.log1p(orders)
+        best = min(best, float(((grown + largest - math.log(delta / 2)) / orders).min()))
+    return max(best, 0.0)
+
+
+def _fall(losses: Floats, masses: Floats, times: int) -> float:
+    """So low the sum of these losses hardly ever falls."""
+    scale = math.sqrt(max(times * float((losses**2 * masses).sum()), _LEAST))
+    rates = np.maximum(_FALLS / scale, 1.0)
+    grown = times * _cumulant((losses, masses), -rates, exchanged=False)
+    return max(float(((grown + _HARDLY) / rates).min()), 0.0)
+
+
 def aim(
     parts: Sequence[Part],
     *,
@@ -158,9 +215,7 @@ def aim(
     small, times = max(sum(variances), _LEAST), sum(part.times for part in parts)
     outside = known.outside / times if known else _outside(delta) / times if delta else _UNSEEN
     top = 4 * (math.sqrt(2 * math.log(1 / delta) / small) if delta else (epsilon + 8 * math.sqrt(small)) / small)
-    orders = _ORDERS * min(
-        top, _STEEPEST / max(_span(part.pair, outside) for part in parts), _STEEPEST / (ULPS * times) / 1e5
-    )
+    orders = _ORDERS * min(top, _steepest(parts, outside, exchanged=exchanged))
     grown = np.zeros_like(orders)
     normal = score = 0.0
     for part, variance in zip(parts, variances, strict=True):
@@ -181,6 +236,7 @@ def aim(
             # a smaller tilt keeps seldom losses seldom, and costs digits that there are
             enough = max(float(exponents[best]), math.log(known.delta) + _loose(times))
             best = min(best, int(np.argmax(exponents <= enough)))
+        if known is not None and (known.far(parts) or isinstance(parts[0].pair, Capped)):
             score = float(exponents[best]) - math.log(known.delta)
         delta = math.exp(max(min(float(exponents[best]), 0.0), -600.0))
     tilt = float(orders[best])
@@ -221,9 +277,16 @@ def _loose(times: int) -> float:
     return min(max(math.log(_IN_ALL / (_EACH * times)), 0.0), _LOOSEST)
 
 
-def _span(pair: Pair, outside: float) -> float:
+def _steepest(parts: Sequence[Part], outside: float, *, exchanged: bool) -> float:
+    """So large a tilt is within floats."""
+    farthest = max(_span(part.pair, outside, exchanged=exchanged) for part in parts)
+    return min(_STEEPEST / farthest, _STEEPEST / (ULPS * sum(part.times for part in parts)) / 1e5)
+
+
+def _span(pair: Pair, outside: float, *, exchanged: bool) -> float:
+    """The largest loss; of far negative ones a tilt leaves nothing."""
     reach = pair.reach(outside)
-    return max(abs(reach.lower), abs(reach.upper))
+    return -reach.lower if exchanged else reach.upper
 
 
 def _variance(pair: Pair, *, exchanged: bool) -> float:

@@ -136,7 +136,7 @@ def folded(body: Lattice, tail: Lattice, times: int, uses: int, *, lost: float =
         terms.append(replace(term, log_mass=term.log_mass + math.log(math.comb(times, hits))))
     rest = (times * odds) ** (most + 1) / math.factorial(most + 1) * math.exp(times * odds) if most < times else 0.0
     whole = _mixed(terms)
-    hidden = times * (body.hidden + tail.hidden)
+    hidden = _any(body.hidden + tail.hidden, times)
     return replace(whole, error=whole.error + rest * 1.01, hidden=hidden).cropped(lost)
 
 
@@ -188,6 +188,8 @@ def _added(
     parts: Sequence[Lattice], times: int, start: int, weights: Floats, *, lost: float, off: float = 0.0
 ) -> Lattice:
     """``times`` copies of each part on these weights; ``lost`` of them, and ``off`` of each transform, is off."""
+    if any(part.cap for part in parts):
+        raise InvalidNumber("A sum with a cap cannot be added to.", allowed="sums without a cap")
     logs = sum(math.log(max(part.total + off, 1.0)) for part in parts)
     log_masses = [times * part.log_mass for part in parts]
     grows = _exp(times * logs * (1 + 2.0**-30))
@@ -199,10 +201,15 @@ def _added(
         blur=times * sum(part.blur for part in parts),
         shift=times * sum(part.shift for part in parts),
         error=(times * (sum(part.error for part in parts) + len(parts) * off) + _written(*log_masses)) * grows + lost,
-        hidden=times * sum(part.hidden for part in parts),
+        hidden=_any(sum(part.hidden for part in parts), times),
         relative=max(part.relative for part in parts),
         travel=times * sum(part.travel for part in parts),
     )
+
+
+def _any(chance: float, times: int) -> float:
+    """No less than the chance that something of that chance happens once at least."""
+    return -math.expm1(times * math.log1p(-chance)) * (1 + 2.0**-40) if chance < 1 else 1.0
 
 
 def _transform(size: int, unit: float = UNIT) -> float:

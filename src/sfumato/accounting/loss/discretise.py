@@ -42,7 +42,8 @@ def discretise(
         atoms on the lattice stay where they are
     """
     reach = pair.reach(outside)
-    lower, upper = (span.low, span.high) if span is not None and span.inside else (reach.lower, reach.upper)
+    inside = span is not None and span.inside
+    lower, upper = (span.low, span.high) if span is not None and inside else (reach.lower, reach.upper)
     index = np.arange(math.floor(lower / step) - 1, math.ceil(upper / step) + 2, dtype=np.float64)
     losses = index * step
     masses, doubts = np.zeros(len(index)), np.zeros(len(index))
@@ -62,7 +63,7 @@ def discretise(
         blur=step**2 / 4 if moved else 0.0,
         shift=pair.rounding.fixed + 2 * ULPS * step,
         error=off,
-        hidden=2 * reach.outside,
+        hidden=2 * reach.outside + (0.0 if inside else reach.infinite),
         relative=pair.rounding.relative + 2 * ULPS,
         travel=max(abs(reach.lower), abs(reach.upper)) + 2 * step,
     ).scaled()

@@ -60,11 +60,15 @@ class Rounding:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The losses looked at; ``outside`` bounds what P, and what Q, have beyond them."""
+    """The losses looked at; ``outside`` bounds what P, and what Q, have beyond them.
+
+    Not counted there is what P has at infinity, at most ``infinite``.
+    """
 
     lower: float
     upper: float
     outside: float
+    infinite: float = 0.0
 
 
 class Pair(Protocol):

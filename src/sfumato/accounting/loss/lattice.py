@@ -23,6 +23,23 @@ def norm(values: Floats) -> float:
 
 
 @dataclass(frozen=True, slots=True)
+class Cap:
+    """What is known of losses that were moved to a cap or to infinity (``cap``).
+
+    At least ``infinite`` of P is on paths whose loss became infinite. Delta at epsilon grew by
+    at most e^(log_chance + rate epsilon).
+    """
+
+    infinite: float
+    rate: float
+    log_chance: float
+
+    def added(self, epsilon: float) -> float:
+        """No less than what was added to delta at epsilon."""
+        return math.exp(min(self.log_chance + self.rate * epsilon, 0.0)) * (1 + 2.0**-20)
+
+
+@dataclass(frozen=True, slots=True)
 class Lattice:
     """The law under P of a loss S, after each part of it was rounded up or down to a lattice.
 
@@ -32,7 +49,7 @@ class Lattice:
     whatever came before), and of variance proxy ``blur`` (Hoeffding). |E| is at most ``shift``,
     and ``relative`` of the sum of all single losses' sizes, which is at most ``travel``. At
     most ``hidden`` of P is not shown. The weights are within ``error`` of the true ones, in
-    total absolute difference.
+    total absolute difference. A ``cap`` says how S differs from the loss that was asked for.
     """
 
     step: float
@@ -46,6 +63,7 @@ class Lattice:
     hidden: float
     relative: float = 0.0
     travel: float = 0.0
+    cap: Cap | None = None
 
     def __post_init__(self) -> None:
         sound = (

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from sfumato.accounting.loss.edges import UNIT, Floats
-from sfumato.accounting.loss.lattice import Lattice
+from sfumato.accounting.loss.lattice import Cap, Lattice
 from sfumato.exact.bracket import Bracket
 
 Reader: TypeAlias = Callable[[float], float]
@@ -79,13 +79,14 @@ class _Reading:
     shift: float
     error: float
     hidden: float
+    cap: Cap | None
 
     @classmethod
     def of(cls, x: Lattice) -> "_Reading":
         losses = x.losses
         # the points themselves, and their distance from an epsilon, are rounded too
         shift = x.moved + 8 * UNIT * float(np.abs(losses).max())
-        return cls(losses, x.weights, x.tilt, x.log_mass, x.blur, shift, x.error, x.hidden)
+        return cls(losses, x.weights, x.tilt, x.log_mass, x.blur, shift, x.error, x.hidden, x.cap)
 
     def upper(self, epsilon: float) -> float:
         """No less than delta at epsilon, but for the shift."""
@@ -97,6 +98,11 @@ class _Reading:
 
     def lower(self, epsilon: float) -> float:
         """No more than delta at epsilon, but for the shift."""
+        shown = self._shown_lower(epsilon)
+        return shown if self.cap is None else shown + self.cap.infinite - self.cap.added(epsilon)
+
+    def _shown_lower(self, epsilon: float) -> float:
+        """What the weights alone prove."""
         if self.blur > _MAX_BLUR:
             return self._far_lower(epsilon)
         scale, slack = self._scale(epsilon)

@@ -17,38 +17,46 @@ class Closable(Protocol):
 
 C = TypeVar("C", bound=Closable)
 
+# How often a caller who waits looks whether there is room, in seconds.
+_LOOK = 0.05
+
 
 class Pool(Generic[C]):
-    """Up to ``size`` connections. A caller beyond waits for its turn."""
+    """Up to ``size`` connections. A caller beyond waits for its turn.
+
+    Guarantees:
+        an interrupted caller leaves its place to others
+    """
 
     def __init__(self, connect: Callable[[], C], reusable: Callable[[C], bool], size: int) -> None:
         self._connect = connect
         self._reusable = reusable
-        self._turns = threading.Semaphore(size)
+        self._size = size
         # taken itself: Ctrl-C within a condition's ``__enter__`` would leave it taken for ever
         self._lock = threading.RLock()
         self._change = threading.Condition(self._lock)
         self._idle: list[C] = []
-        self._callers = 0
+        # those who have come, and those of them who have a place
+        self._callers: set[object] = set()
+        self._inside: set[object] = set()
         self._closed = False
 
     @contextmanager
     def one(self) -> Iterator[C]:
         """A connection of the caller's own; one that is not reusable afterwards is closed."""
-        with self._lock:
-            if self._closed:
-                raise LedgerUnavailable("The session is closed.", remedy="Open another with sf.connect or sf.load.")
-            self._callers += 1
+        caller = object()
         try:
-            with self._turns:
-                connection = self._taken() or self._connect()
-                try:
-                    yield connection
-                finally:
-                    self._give_back(connection)
+            self._enter(caller)
+            connection = self._taken() or self._connect()
+            try:
+                yield connection
+            finally:
+                self._give_back(connection)
         finally:
+            # each is one step, whether or not the caller was there: Ctrl-C comes before or after it
+            self._inside.discard(caller)
+            self._callers.discard(caller)
             with self._lock:
-                self._callers -= 1
                 self._change.notify_all()
 
     def forget_idle(self) -> None:
@@ -62,8 +70,19 @@ class Pool(Generic[C]):
         """Refuses new callers, waits for those inside, closes all. Twice is once."""
         with self._lock:
             self._closed = True
-            self._change.wait_for(lambda: self._callers == 0)
+            while self._callers:
+                self._change.wait(_LOOK)
         self.forget_idle()
+
+    def _enter(self, caller: object) -> None:
+        """Waits for a place."""
+        with self._lock:
+            if self._closed:
+                raise LedgerUnavailable("The session is closed.", remedy="Open another with sf.connect or sf.load.")
+            self._callers.add(caller)
+            while len(self._inside) >= self._size:
+                self._change.wait(_LOOK)
+            self._inside.add(caller)
 
     def _taken(self) -> C | None:
         with self._lock:

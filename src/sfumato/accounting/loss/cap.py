@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Losses far above epsilon, replaced by two values: a cap, and infinity.
+
+A loss above the cap is moved to the cap or to infinity, so that both laws keep their mass. As
+long as the sum of the other losses does not fall below epsilon minus the cap this changes no
+delta at all: there delta is linear in e^-loss. So the lattice needs to be fine up to the cap
+only. The chance that the sum does fall that low is bounded, and taken off the lower end.
+Proof: cap.proof.md.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sfumato.accounting.loss.edges import MASS_ERROR, Edges, Floats, Reach, Rounding
+from sfumato.accounting.loss.lattice import Cap, Lattice
+from sfumato.accounting.loss.pair import Gaussian, Sampled
+
+# rates of the Chernoff bound, of one over the distance from epsilon to the cap
+_RATES = np.geomspace(1.0, 300.0, 24)
+_UP = 1 + 2.0**-40
+_LARGEST_LOG = 700.0
+_STEEPEST = 500.0
+
+
+@dataclass(frozen=True, slots=True)
+class Capped:
+    """A sampled Gaussian whose losses above ``top`` are ``top`` or infinite.
+
+    ``mass`` is the mass of Q at ``top``, ``least`` and ``most`` bound that of P at infinity.
+
+    Guarantees:
+        a cap keeps the mass of both laws
+        losses below the cap stay as they are
+    """
+
+    pair: Sampled
+    top: float
+    mass: float
+    least: float
+    most: float
+
+    @classmethod
+    def at(cls, pair: Sampled, top: float, outside: float) -> "Capped":
+        """The pair capped at ``top``; P and Q have at most ``outside`` where nothing is looked at."""
+        highest = max(pair.reach(outside).upper, top) + 1.0
+        ends = np.array([top, highest])
+        gap = np.array([math.exp(top) * math.expm1(highest - top)])
+        edges = Edges(np.exp(ends), np.expm1(ends), gap)
+        mass, share = (float(each[0]) for each in pair.cells(edges))
+        doubt = float(pair.doubt(edges)[0]) + MASS_ERROR
+        infinite = mass * share * float(gap[0])
+        # a share is that of a loss that is a little off
+        off = pair.rounding.fixed + pair.rounding.relative * (1 + highest)
+        error = (infinite * doubt + 1.01 * off * (infinite + mass * math.exp(top))) * _UP
+        return cls(pair, top, mass, max(infinite - error, 0.0) / _UP, (infinite + error) * _UP)
+
+    def on(self, step: float, outside: float) -> "Capped":
+        """The same with the cap moved up to a multiple of ``step``."""
+        top = step * math.ceil(self.top / step)
+        return self if top == self.top else Capped.at(self.pair, top, outside)
+
+    @property
+    def symmetric(self) -> bool:
+        return False
+
+    @property
+    def unit(self) -> float | None:
+        return None
+
+    @property
+    def continuous(self) -> bool:
+        return True
+
+    @property
+    def rounding(self) -> Rounding:
+        return self.pair.rounding
+
+    @property
+    def worst(self) -> float:
+        return self.top
+
+    @property
+    def above(self) -> float:
+        """No less than the P-mass of losses above the cap, as far as is looked."""
+        return (self.most + self.mass * math.exp(self.top) * (1 + 2 * MASS_ERROR)) * _UP
+
+    def atoms(self) -> tuple[Floats, Floats]:
+        return np.array([self.top]), np.array([self.mass])
+
+    def reach(self, outside: float) -> Reach:
+        there = self.pair.reach(outside)
+        return Reach(there.lower, self.top, there.outside, self.most)
+
+    def cells(self, edges: Edges) -> tuple[Floats, Floats]:
+        """Those below the cap, which is an edge."""
+        mass, share = self.pair.cells(edges)
+        below = edges.gain[:-1] + edges.gap / 2 < math.expm1(self.top)
+        return np.where(below, mass, 0.0), share
+
+    def doubt(self, edges: Edges) -> Floats:
+        return self.pair.doubt(edges)
+
+
+def cappable(pair: object) -> bool:
+    """Whether ``Capped`` takes this pair."""
+    return isinstance(pair, Sampled) and isinstance(pair.pair, Gaussian)
+
+
+def with_cap(whole: Lattice, pair: Capped, steps: Sequence[Lattice], times: int, epsilon: float) -> Lattice:
+    """The sum of ``times`` capped losses, with what the cap adds to its lower end, and takes off it.
+
+    ``steps``: the single loss, in one part or in several that add up to it. ``epsilon`` is
+    about where delta will be read; it steers.
+
+    Guarantees:
+        a capped sum is too large only where the others fall low
+    """
+    best = Cap(0.0, 0.0, math.inf)
+    span = max(pair.top - epsilon, 1e-300)
+    start = math.log(times * (pair.above + steps[0].hidden)) if pair.above > 0 else -_LARGEST_LOG
+    for each in _RATES:
+        rate = max(float(each) / span, 1.0)
+        grown = (times - 1) * _log_mean(steps, pair, rate)
+        log_chance = (start + grown - rate * pair.top) + 2.0**-40 * (1 + abs(start) + abs(grown) + rate * pair.top)
+        if log_chance + rate * epsilon < best.log_chance + best.rate * epsilon:
+            best = Cap(0.0, rate, log_chance)
+    infinite = -math.expm1(times * math.log1p(-min(pair.least, 0.5))) / _UP
+    return replace(whole, cap=replace(best, infinite=infinite))
+
+
+def _log_mean(steps: Sequence[Lattice], pair: Capped, rate: float) -> float:
+    """No less than ln of the mean of e^(-rate min(loss, cap)) under P, for a rate from 1 on."""
+    lowest = -math.log1p(-pair.pair.rate) * (1 + 2.0**-30)
+    if not rate * max(lowest, pair.top * 2.0**-21) < _STEEPEST:
+        return math.inf
+    # whatever is not shown
+    total = sum(step.hidden for step in steps) * math.exp(rate * lowest)
+    for step in steps:
+        exponents = step.log_mass - (step.tilt + rate) * step.losses
+        largest = float(exponents.max())
+        if not largest + rate * step.moved < _STEEPEST:
+            return math.inf
+        shown = float((step.weights * np.exp(exponents)).sum()) + step.error * math.exp(largest)
+        off = 2.0**-50 * (8 + abs(step.log_mass) + (step.tilt + rate) * float(np.abs(step.losses).max()))
+        total += shown * math.exp(rate * step.moved + off)
+    return math.log(total) + 2.0**-48
