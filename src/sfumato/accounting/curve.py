@@ -223,9 +223,13 @@ class _Composed:
         again: bool,
     ) -> Bracket:
         """What is read; ``again`` and again, from finer lattices, while its ends are further apart than was wanted."""
-        seen, floor = _sum(parts, goal, exchanged=exchanged), least_lost(parts)
+        floor, again = least_lost(parts), again and goal.epsilon > 0
+        if again and parts is not whole:
+            # the epsilon of which the next cap is to be above is all that the first look is for
+            goal = replace(goal, blur=_ROUGH * goal.blur)
+        seen = _sum(parts, goal, exchanged=exchanged)
         found = read(seen)
-        for _ in range(_LOOKS if again and goal.epsilon > 0 else 0):
+        for _ in range(_LOOKS if again else 0):
             near = min(found.upper, goal.epsilon)
             if found.width <= _NEARLY * goal.apart(near):
                 break

@@ -6,7 +6,8 @@ import math
 import pytest
 
 from sfumato.accounting.loss import Atoms, Gaussian, Ramp, Sampled
-from sfumato.accounting.loss.aim import Part, aim, outline, split
+from sfumato.accounting.loss.aim import Part, aim, capped, outline, split
+from sfumato.accounting.loss.cap import Capped
 
 PARTS = (Part(Gaussian(0.01), 10_000), Part(Ramp(0.02, tips=True), 500), Part(Sampled(Gaussian(1.5), 0.01), 1000))
 
@@ -57,6 +58,33 @@ def test_far_losses_are_split_from_near_ones_by_a_finer_lattice() -> None:
     apart = split(part, goal.step((part,)), goal, exchanged=False, alone=True)
     assert apart is not None and apart.near < goal.step((part,)) < apart.far * 8
     assert math.log2(apart.far / apart.near) % 1 == 0
+
+
+@pytest.mark.parametrize(
+    ("sigma", "rate", "times", "delta", "epsilon"),
+    # epsilons as in tests/accounting/test_curve.py; Chernoff bounds without a cap are up to 9 times as large
+    [
+        (0.748, 1.51e-6, 45_863, 3.18e-14, 0.036),
+        (0.579, 1.51e-6, 8, 9.33e-13, 0.036),
+        (0.646, 3.59e-6, 4_517_613, 4.29e-9, 0.129),
+    ],
+)
+def test_a_cap_is_above_epsilon_and_far_below_the_largest_loss(
+    sigma: float, rate: float, times: int, delta: float, epsilon: float
+) -> None:
+    parts = (Part(Sampled(Gaussian(1 / sigma), rate), times),)
+    (part,) = capped(parts, delta=delta)
+    assert isinstance(part.pair, Capped) and part.times == times
+    assert epsilon < part.pair.top < 4 * epsilon < parts[0].pair.reach(1e-20).upper
+    assert aim((part,), delta=delta).epsilon < 2 * epsilon
+    (known,) = capped(parts, epsilon=epsilon)
+    assert epsilon < known.pair.worst <= part.pair.top
+
+
+def test_only_one_sampled_gaussian_is_capped() -> None:
+    normal, mild = (Part(Gaussian(0.01), 10_000),), (Part(Sampled(Gaussian(0.01), 0.5), 10_000),)
+    for parts in (PARTS, normal, mild):
+        assert capped(parts, delta=1e-6) is parts
 
 
 def test_wide_epsilons_allow_a_wide_blur() -> None:

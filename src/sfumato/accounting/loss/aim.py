@@ -41,7 +41,7 @@ _EACH, _IN_ALL, _LOOSEST = 1e-14, 1e-5, 11.0
 _BLURRED, _MISSED = 0.6, 0.2
 # below it transforms lose more than windows and crops
 LEAST_LOST = 1e-13
-_FEWEST, _FOLDED, _MANY_FOLDED, _COARSER, _FINER = 64, 256, 4096, 8, 1.45
+_FEWEST, _FOLDED, _MANY_FOLDED, _COARSER, _FINER = 64, 256, 1024, 8, 1.45
 
 
 @dataclass(frozen=True, slots=True)
