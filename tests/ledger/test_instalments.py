@@ -122,6 +122,13 @@ LATE: list[Callable[[Ledger, str], object]] = [
     # one that does not say who it is
     lambda ledger, charge: ledger.commit(charge, b"late"),
     lambda ledger, charge: ledger.renew(charge),
+    # one that has lost its fence
+    lambda ledger, charge: ledger.begin(charge, 6, fence=None),
+    lambda ledger, charge: ledger.append(charge, 5, b"late", fence=None),
+    lambda ledger, charge: ledger.suspend(charge, fence=None),
+    lambda ledger, charge: ledger.commit(charge, b"late", fence=None),
+    lambda ledger, charge: ledger.forfeit(charge, "engine", fence=None),
+    lambda ledger, charge: ledger.renew(charge, fence=None),
 ]
 
 
@@ -221,7 +228,7 @@ def test_two_workers_on_one_charge_would_be_noticed(
 ) -> None:
     honest = closing.at_step
 
-    def unguarded(rows: Rows, charge: str, before: str, after: str, fence: int | None = None) -> object:
+    def unguarded(rows: Rows, charge: str, before: str, after: str, fence: int = closing.ANY_WORKER) -> object:
         """A broken step: whether somebody else has taken it is not looked at."""
         try:
             return honest(rows, charge, before, after, fence)

@@ -27,6 +27,12 @@ def test_shares_add_up_to_the_whole(amount: Fraction, weights: list[int]) -> Non
         assert set(found) == {amount / weights[0]} and len(found) == weights[0]
 
 
+def test_many_shares_take_a_time_in_proportion_to_their_number() -> None:
+    """With a sum for each share, this would take minutes."""
+    shares = Allowance(Norm.L1, Fraction(3)).shares(*range(1, 30_001))
+    assert shares[-1] == Fraction(3 * 30_000, 30_000 * 30_001 // 2)
+
+
 @pytest.mark.parametrize(("stated", "norm"), [({"epsilon": "0.3"}, Norm.L1), ({"rho": "0.3"}, Norm.L2)])
 def test_the_shares_of_a_task_cost_what_was_stated(stated: dict[str, str], norm: Norm) -> None:
     allowed, distance = allowance(**stated), Distance(norm, Fraction(7))

@@ -264,6 +264,36 @@ def test_an_interrupt_inside_ends_the_run() -> None:
     assert curator.end() == "engine"
 
 
+def interrupted_after_the_read(monkeypatch: pytest.MonkeyPatch) -> str:
+    """All that a report of Ctrl-C shows, with every variable, that comes while noise is added."""
+
+    def pressed(self: AdditiveMechanism, exact: object, drawn: object = None) -> object:
+        try:
+            raise ValueError(f"{SECRET}: {exact}")
+        except ValueError as error:
+            raise KeyboardInterrupt from error
+
+    monkeypatch.setattr(AdditiveMechanism, "release", pressed)
+    plan = plan_of()
+    curator = holding(plan, one(plan))
+    with pytest.raises(KeyboardInterrupt) as caught:
+        curator.measure(cells(plan), adding(plan))
+    assert curator.end() == "engine"
+    report = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+    return "".join(report.format()) + repr(caught.value.__context__)
+
+
+def test_an_interrupt_carries_nothing_that_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert str(CANARY) not in interrupted_after_the_read(monkeypatch)
+
+    def passed_on(self: Curator, step: Callable[[], object], answers: list[object]) -> None:
+        self._failed = "engine"
+        answers.append(step())
+
+    monkeypatch.setattr(Curator, "_take", passed_on)
+    assert str(CANARY) in interrupted_after_the_read(monkeypatch)
+
+
 def test_a_curator_that_has_ended_answers_nothing() -> None:
     plan = plan_of()
     curator = holding(plan, one(plan))

@@ -102,6 +102,12 @@ def test_axes_may_be_called_like_the_counts(tmp_path: Path) -> None:
     assert "n__: +-0 in 95%" in repr(found)
 
 
+def test_few_marginals_are_printed(found: Marginals, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.query.marginal_table._TABLES", 2)
+    shown = repr(found)
+    assert shown.count("in 95% of answers") == 2 and shown.endswith("... 1 more marginals")
+
+
 def test_one_axis_may_be_named_alone(found: Marginals) -> None:
     assert found["age"].clique == found["age",].clique == found[["age"]].clique == ("age",)
 

@@ -57,6 +57,28 @@ def test_the_log_says_what_was_counted(tmp_path: Path) -> None:
     assert said == [("marginals", "people: sex x smoker; age")]
 
 
+def noises(cliques: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How often the noise of a marginal is worked out while so many are asked for and read."""
+    made, original = [0], Allowance.noise
+
+    def counted(self: Allowance, *given: object) -> object:
+        made[0] += 1
+        return original(self, *given)
+
+    monkeypatch.setattr(Allowance, "noise", counted)
+    by = [("sex",), ("smoker",), ("age",), ("sex", "smoker"), ("smoker", "age"), ("sex", "age")]
+    folder = folder / str(cliques)
+    folder.mkdir()
+    with session(folder, unit=TWO) as opened:
+        list(opened.marginals("people", by[:cliques], rho=1))
+    monkeypatch.undo()
+    return made[0]
+
+
+def test_the_noise_is_not_worked_out_for_each_marginal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert noises(1, tmp_path, monkeypatch) == noises(6, tmp_path, monkeypatch)
+
+
 def test_a_line_of_many_marginals_is_cut_off() -> None:
     names = list(dataset(unit=TWO).tables["people"].columns)
     known = task([(name,) for name in ("sex", "age", "smoker")])

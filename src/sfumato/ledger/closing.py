@@ -28,6 +28,8 @@ from sfumato.privacy.event import Json
 _LET_GO = "secret state"
 # Of a charge that was voided to take another one in its place.
 EXCHANGED = "exchanged"
+# The fence of a step that any worker may take; not None, which a worker could pass that has lost its fence.
+ANY_WORKER = -1
 # How many ended leases one unit of work closes.
 _AT_ONCE = 64
 
@@ -118,10 +120,10 @@ def execute(rows: Rows, charge_id: str, lease: int, pieces: Pieces | None = None
     return None
 
 
-def at_step(rows: Rows, charge_id: str, before: str, after: str, fence: int | None = None) -> tuple[Books, ChargeRow]:
+def at_step(rows: Rows, charge_id: str, before: str, after: str, fence: int = ANY_WORKER) -> tuple[Books, ChargeRow]:
     """The charge and its accounts, under lock, if it is where the step begins.
 
-    ``fence`` names the worker: 0 of a charge with one answer, None where any may take the step.
+    ``fence`` names the worker: 0 of a charge with one answer.
 
     Raises:
         LeaseExpired: it was closed when its lease had ended, or another worker has it.
@@ -132,7 +134,7 @@ def at_step(rows: Rows, charge_id: str, before: str, after: str, fence: int | No
         raise LedgerUnavailable(f"Charge {charge_id} is unknown, not {before}; it cannot become {after}.")
     books = Books(rows, found.account, lambda: rows.charge(charge_id))
     row = rows.charge(charge_id) or found
-    if fence is not None and fence_of(row.pieces) != fence:
+    if fence != ANY_WORKER and fence_of(row.pieces) != fence:
         raise _late(f"Charge {charge_id} is {row.state}, and another worker has it.")
     if row.state == before:
         return books, row

@@ -36,7 +36,8 @@ class Allowance:
     def shares(self, *weights: int) -> tuple[Fraction, ...]:
         """Parts in these proportions, or so many equal ones, that add up to it exactly."""
         parts = weights if len(weights) > 1 else (1,) * weights[0]
-        return tuple(self.amount * weight / sum(parts) for weight in parts)
+        one = self.amount / sum(parts)
+        return tuple(one * weight for weight in parts)
 
     def noise(self, distance: Distance, share: Fraction) -> AdditiveMechanism:
         """Laplace or Gaussian noise for a share of it."""

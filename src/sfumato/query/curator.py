@@ -47,6 +47,7 @@ class Curator:
     Guarantees:
         a call that is not the next step of the reserved event is not answered
         a failure inside tells nothing and ends the run
+        an interrupt carries nothing that was read
         a curator that has ended answers nothing
         a step under way is not answered once the run has ended
         a forked process is not answered
@@ -195,6 +196,10 @@ class Curator:
             # an engine that fails has told the owner
             if not isinstance(failure, Cancelled | EngineFailed):
                 _OWNER.error("a step of charge %s failed: %s", self.charge, type(failure).__name__)
+        except BaseException as interrupt:
+            # the frames in which it came hold what was read, and a crash report writes down their variables
+            interrupt.__context__ = None
+            raise interrupt.with_traceback(None) from None
 
     def __repr__(self) -> str:
         return "Curator()"

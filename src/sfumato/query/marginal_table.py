@@ -5,6 +5,7 @@ import itertools
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -23,8 +24,8 @@ from sfumato.query.task import Stored
 if TYPE_CHECKING:
     import pyarrow
 
-# So many cells are printed, and so many bars are drawn.
-_SHOWN, _BARS = 20, 200
+# So many cells of so many marginals are printed, and so many bars are drawn.
+_SHOWN, _TABLES, _BARS = 20, 50, 200
 _COLUMNS = ("marginal", "n", "n_low", "n_high")
 
 
@@ -49,7 +50,7 @@ class MarginalTable:
 
     def error(self, confidence: Number = "0.95") -> float:
         """h: each count is within h of the bounded one at least so often."""
-        return self.mechanism.error(confidence) / self.refinement
+        return _half_width(self.mechanism, confidence) / self.refinement
 
     def to_arrow(self) -> "pyarrow.Table":
         """A row for each cell: its values (null: missing), the count, and the ends of its 95% interval."""
@@ -116,13 +117,13 @@ class Marginals:
     def __iter__(self) -> Iterator[MarginalTable]:
         values: Integers = np.frombuffer(self.stored.body.partition(b"\n")[2], "<i8")
         ends = np.cumsum(self.task.cells)
-        cube, fine = self.task.plan.cube, self.task.plan.refinement
+        cube, fine, mechanism = self.task.plan.cube, self.task.plan.refinement, self.task.mechanism
         for clique, shape, cells in zip(
             cube.places(self.task.cliques), self.task.shapes, np.split(values, ends[:-1]), strict=True
         ):
             axes = tuple(cube.axes[place] for place in clique)
             counts = (cells / fine).reshape(shape)
-            yield MarginalTable(axes, counts, self.task.mechanism, fine, self._columns[1:])
+            yield MarginalTable(axes, counts, mechanism, fine, self._columns[1:])
 
     def __getitem__(self, clique: str | Sequence[str]) -> MarginalTable:
         """The marginal by these axes, named as they were asked for; one axis may be named alone."""
@@ -176,7 +177,14 @@ class Marginals:
         return next(iter(self)).plot()
 
     def __repr__(self) -> str:
-        return "\n\n".join(map(repr, self))
+        more = [f"... {len(self) - _TABLES:,} more marginals"] if len(self) > _TABLES else []
+        return "\n\n".join([*map(repr, itertools.islice(self, _TABLES)), *more])
+
+
+# all marginals of an answer have the same noise
+@lru_cache(maxsize=64)
+def _half_width(mechanism: AdditiveMechanism, confidence: Number) -> int:
+    return mechanism.error(confidence)
 
 
 def _labels(key: GroupKey) -> list[Any]:

@@ -99,7 +99,8 @@ class MarginalsTask:
 
     def run(self, curator: Curator) -> bytes:
         """Each marginal once."""
-        found = [curator.measure(Marginal(self.plan, each), self.mechanism) for each in self.cliques]
+        mechanism = self.mechanism
+        found = [curator.measure(Marginal(self.plan, each), mechanism) for each in self.cliques]
         return b"".join([self._header(curator.charge), *(each.astype("<i8").tobytes() for each in found)])
 
     def _header(self, charge: str) -> bytes:
