@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is done with a ledger in a file: durable charges by many callers, and a large ledger at work."""
 
+import os
 import shutil
 import tempfile
 import threading
@@ -224,7 +225,8 @@ def _verify(scale: float, n: int) -> Call:
     path = large(n)
 
     def check() -> float:
-        ledger = Ledger.open(path)
+        # as ``sfumato ledger verify`` opens it
+        ledger = Ledger.open(path, read_only=True)
         try:
             return _timed(lambda: _VERIFIED.update({ledger.store.identity: _sound(ledger, n)}))
         finally:
@@ -271,6 +273,9 @@ def _after_forfeits(scale: float, n: int) -> Call:
     for start in range(0, int(scale), _BLOCK):
         numbers = range(_FORFEITED + start, _FORFEITED + min(start + _BLOCK, int(scale)))
         ledger.store.write(lambda rows, numbers=numbers: fail(numbers, rows))  # type: ignore[misc]
+    # what made it large is written before anything is measured
+    ledger.store.checkpoint()
+    os.sync()
     return lambda: median(_timed(lambda: charge(ledger, 0)) for _ in range(n))
 
 

@@ -7,8 +7,9 @@ from fractions import Fraction
 import pytest
 from flint import arb, ctx
 
-from sfumato.accounting import log_concave
+from sfumato.accounting import curve, log_concave
 from sfumato.accounting.curve import privacy_curve
+from sfumato.accounting.dominate import FixedPlan
 from sfumato.accounting.log_concave import LogConcave
 from sfumato.errors import InvalidDeclaration, InvalidNumber
 from sfumato.noise import Binomial, Skellam
@@ -102,9 +103,14 @@ def test_noise_of_bounded_support_has_a_delta_of_its_own():
     assert curve.epsilon(2 * own).upper < 100
 
 
-def test_one_integer_has_a_curve_and_a_composition_is_refused():
+def test_one_integer_has_a_curve_and_a_vector_under_l1_is_refused():
     event = AdditiveNoise(Skellam(30), Distance(Norm.L1, Fraction(2)), cells=1)
     assert privacy_curve(event).delta(1) == LogConcave(Skellam(30), 2).delta(1)
-    for refused in (Repeated(event, 2), AdditiveNoise(Skellam(30), Distance(Norm.L1, Fraction(2)))):
-        with pytest.raises(InvalidDeclaration, match="no proved rho"):
-            privacy_curve(refused)
+    refused = AdditiveNoise(Skellam(30), Distance(Norm.L1, Fraction(2)))
+    with pytest.raises(InvalidDeclaration, match="no proved rho"):
+        privacy_curve(Repeated(refused, 2))
+    # asked once, the loss distribution is that curve
+    pairs = FixedPlan.of(event)
+    assert pairs is not None
+    once, exact = curve._Composed(pairs, 1e-4, event).delta(1), LogConcave(Skellam(30), 2).delta(1)
+    assert once.lower <= exact.upper and exact.lower <= once.upper

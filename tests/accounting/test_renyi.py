@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Renyi bounds of events against all outputs of small instances, and against published values."""
 
+import itertools
+import math
 from decimal import Decimal
 from fractions import Fraction
 
@@ -383,3 +385,56 @@ def test_extreme_numbers_give_a_number(cost):
     for event in events:
         assert 0 <= renyi(event, 2) <= 2 * cost
         assert epsilon_from_renyi(event, "1e-300") >= 0
+
+
+# two laws that no reflection exchanges: losses of the one are not those of the other
+LOPSIDED = [(Fraction(1, 5), Fraction(2, 5)), (Fraction(1, 100), Fraction(1, 40)), (Fraction(9, 10), Fraction(19, 20))]
+
+
+def chance(of: Fraction) -> laws.Law:
+    return {0: laws.number(of), 1: laws.number(1 - of)}
+
+
+def sampled_pair(rate: Fraction, without: laws.Law, with_unit: laws.Law) -> tuple[laws.Law, laws.Law]:
+    return laws.mixed([(rate, with_unit), (1 - rate, without)]), without
+
+
+@pytest.mark.parametrize(("low", "high"), LOPSIDED)
+@pytest.mark.parametrize("rate", [Fraction(1, 50), Fraction(2, 5)])
+@pytest.mark.parametrize("order", [Fraction(2), Fraction(7, 2), Fraction(16)])
+def test_a_poisson_sample_of_any_event_is_amplified(low, high, rate, order):
+    # one selection loses at most the range of its losses, three of them the sum
+    for one, other in ((low, high), (high, low)):
+        eta = Fraction(
+            math.nextafter(abs(math.log(one / other)) + abs(math.log((1 - one) / (1 - other))), 9)
+        ) + Fraction(1, 10**12)
+        without, with_unit = laws.together(*[chance(one)] * 3), laws.together(*[chance(other)] * 3)
+        event = Repeated(BoundedRange(eta), 3)
+        assert holds(Sampled(PoissonSample(rate), event), sampled_pair(rate, without, with_unit), order)
+        if rate < Fraction(1, 10) and order == 2:
+            assert renyi(Sampled(PoissonSample(rate), event), order) < rate * renyi(event, order)
+
+
+def added_is_bound(added, order) -> bool:
+    """Whether it bounds the mean of (1 - q + q r)^(1 - a) for ratios r of two values."""
+    for low, rate, ratio in itertools.product((0.2, 0.9), (Fraction(1, 20), Fraction(1, 100)), (2.0, 0.5, 1.1, 3.0)):
+        # with chance ``low`` the ratio is this, else what makes its mean 1
+        other = (1 - low * ratio) / (1 - low)
+        if other <= 0:
+            continue
+        values = ((low, ratio), (1 - low, other))
+        moments = [Decimal(1), Decimal(1)] + [
+            Decimal(max(sum(p * r**k for p, r in values), sum(p * r ** (1 - k) for p, r in values)))
+            for k in range(2, order + 1)
+        ]
+        truth = sum(p * (1 - float(rate) + float(rate) * r) ** (1 - order) for p, r in values)
+        if float(added(rate, moments)) < truth - 1e-14:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("order", [2, 5, 20])
+def test_a_unit_that_is_added_has_both_bounds(order):
+    assert added_is_bound(module._added, order)
+    # of half the rate
+    assert not added_is_bound(lambda rate, moments: module._added(rate / 2, moments), order)

@@ -56,6 +56,16 @@ def test_an_older_backup_comes_back_frozen(asked: Shell) -> None:
     assert asked.run("query", COUNT, "--epsilon", "3").code == 0
 
 
+def test_verify_says_of_a_backup_what_makes_a_ledger_of_it(asked: Shell) -> None:
+    asked.run("ledger", "backup", "copy")
+    declared = asked.folder / "sfumato.toml"
+    declared.write_text(declared.read_text().replace("ledger.db", "copy"))
+    found = asked.run("ledger", "verify")
+    assert found.code == 3
+    assert "it is a backup" in found.err
+    assert "sfumato ledger restore" in found.err
+
+
 def test_a_backup_goes_over_nothing_that_is_declared(asked: Shell) -> None:
     for target in ("people.csv", "ledger.db", "sfumato.toml", "nowhere/copy"):
         assert asked.run("ledger", "backup", target).code == 2

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.errors import AccountFrozen, BudgetExceeded, LedgerUnavailable, NotListed, WrongUse
+from sfumato.errors import AccountFrozen, BudgetExceeded, KeyUsed, LedgerUnavailable, NotListed, WrongUse
 from sfumato.ledger import Ledger, answers, verify
 from sfumato.ledger.tally import Tally
 from sfumato.privacy import Budget
@@ -36,6 +36,22 @@ def test_parts_given_to_a_frozen_account_would_be_noticed(ledger: Ledger, monkey
     monkeypatch.setattr(answers, "require_open", lambda path: None)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         test_a_frozen_account_is_given_no_stored_answer(ledger)
+
+
+def test_the_key_of_a_request_of_stored_parts_is_bound_to_it(ledger: Ledger) -> None:
+    charge = paid(ledger, pure("0.1"))
+    for _ in range(2):
+        ledger.reread(replace(pure("0.1", "parts"), key="k"), [charge])
+    for use in (ledger.recall, ledger.reserve):
+        with pytest.raises(KeyUsed, match="another request"):
+            use(replace(pure("0.1", "other"), key="k"))
+    assert verify(ledger).problems == ()
+
+
+def test_a_key_of_stored_parts_that_is_not_bound_is_noticed(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "bind_stored", lambda *_: None)
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        test_the_key_of_a_request_of_stored_parts_is_bound_to_it(ledger)
 
 
 def test_what_is_read_again_and_what_is_refused_is_in_the_journal(ledger: Ledger, tmp_path: Path) -> None:

@@ -78,6 +78,19 @@ def test_a_watch_that_does_not_look_or_publish_is_noticed(
         test_a_ledger_behind_a_head_that_is_kept_elsewhere_does_not_charge(tmp_path, sink)
 
 
+def test_a_copy_of_a_closed_ledger_charges_until_it_meets_a_head_of_the_other(tmp_path: Path, sink: str) -> None:
+    with connected(tmp_path) as session:
+        ask(session, "0.1")
+    shutil.copy(tmp_path / "here" / "l.db", tmp_path / "copy.db")
+    with connected(tmp_path, sink) as session:
+        ask(session, "0.2")
+    # as docs/operations.md says: without heads nobody can know of the other
+    with connected(tmp_path, ledger=str(tmp_path / "copy.db")) as session:
+        ask(session, "0.3")
+    with pytest.raises(LedgerIncomplete, match=r"kept at file://"):
+        connected(tmp_path, sink, ledger=str(tmp_path / "copy.db"))
+
+
 def test_a_ledger_that_was_deleted_is_no_fresh_budget(tmp_path: Path, sink: str) -> None:
     with connected(tmp_path, sink) as session:
         ask(session, "0.1")

@@ -97,11 +97,11 @@ def test_the_name_of_a_value_is_no_part_of_the_form(monkeypatch):
     # all else is
     other = replace(named("age"), aggregates=(Sum(Value("age", sf.Integer(0, 10), AGE.expression)),))
     assert canonical(other) != canonical(replace(other, aggregates=(Sum(AGE),)))
-    compared = show._compared
+    members = show._members
     monkeypatch.setattr(
         show,
-        "_compared",
-        lambda kind: compared(kind) and tuple(each for each in compared(kind) if each != "expression"),
+        "_members",
+        lambda kind: members(kind) and tuple(each for each in members(kind) if each[1] != "expression"),
     )
     assert canonical(Sum(AGE)) == canonical(Sum(Value("age", AGE.type, Constant(3))))
 

@@ -12,13 +12,14 @@ from functools import reduce
 from typing import Any, TypeAlias
 
 from sfumato.accounting.account import account
-from sfumato.accounting.loss import Atoms, Gaussian, Ramp, Replaced, Sampled, Swapped, SwappedNormal
+from sfumato.accounting.loss import Atoms, Gaussian, Ramp, Replaced, Sampled, Swapped, SwappedNormal, shifted
 from sfumato.accounting.loss.aim import Part
+from sfumato.accounting.loss.edges import MAX_LOSS
 from sfumato.accounting.loss.pair import MAX_MU
 from sfumato.accounting.loss.swapped import MOST_RATE
 from sfumato.accounting.own_delta import NONE, OwnDelta
 from sfumato.exact.rounding import sqrt_up
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace
+from sfumato.noise import Binomial, DiscreteGaussian, DiscreteLaplace, Skellam
 from sfumato.privacy import event as kinds
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import Event
@@ -26,6 +27,8 @@ from sfumato.privacy.unit import Relation
 
 # shifts of integers that are followed one by one
 _MOST_SHIFT = 2**14
+# steps of a shift whose losses are added one by one
+_MOST_STEPS = 64
 # cells that each are a use of a pair
 _MOST_CELLS = 10**6
 # far beyond the losses that pairs take, and a float
@@ -174,6 +177,8 @@ def _additive(event: kinds.AdditiveNoise) -> FixedPlan | None:
         found = _laplace(noise, event)
     elif isinstance(noise, DiscreteGaussian):
         found = _gaussian(noise, event)
+    elif isinstance(noise, Skellam | Binomial):
+        found = _log_concave(noise, event)
     return _known(event) if found is None else found
 
 
@@ -191,13 +196,38 @@ def _gaussian(noise: DiscreteGaussian, event: kinds.AdditiveNoise) -> FixedPlan 
     moved, norm = math.floor(event.distance.value), event.distance.norm
     if norm is Norm.L2 and moved < 4:
         entries = min(moved, event.cells or moved)
-    elif norm is Norm.LINF and moved == 1 and event.cells is not None:
-        entries = event.cells
     else:
-        return None
+        return None if norm is Norm.L1 else _far_gaussian(noise, event)
     if not entries or noise.sigma_squared > MOST_VARIANCE:
         return None
     return FixedPlan(((Atoms.discrete_gaussian(float(noise.sigma_squared), 1), entries),), pure=None)
+
+
+def _far_gaussian(noise: DiscreteGaussian, event: kinds.AdditiveNoise) -> FixedPlan | None:
+    """One integer, or each of several, moved by all that it can: no smaller shift loses more."""
+    moves, sigma = _moves(event), math.sqrt(noise.sigma_squared)
+    if moves is None or not 1 <= moves[0] <= _MOST_SHIFT or noise.sigma_squared > MOST_VARIANCE:
+        return None
+    if moves[0] * (28 * sigma + moves[0] + 4) > 2 * MAX_LOSS * sigma**2:
+        return None
+    return FixedPlan(((Atoms.discrete_gaussian(float(noise.sigma_squared), moves[0]), moves[1]),), pure=None)
+
+
+def _moves(event: kinds.AdditiveNoise) -> tuple[int, int] | None:
+    """How far each integer can move, and how many can, where these are known; an L2 distance is squared."""
+    if event.cells is None or event.cells > _MOST_CELLS or (event.cells > 1 and event.distance.norm is not Norm.LINF):
+        return None
+    value = math.floor(event.distance.value)
+    return math.isqrt(value) if event.distance.norm is Norm.L2 else value, event.cells
+
+
+def _log_concave(noise: Skellam | Binomial, event: kinds.AdditiveNoise) -> FixedPlan | None:
+    """One integer, or each of several, moved by all that it can."""
+    moves = _moves(event)
+    if moves is None or not 1 <= moves[0] <= _MOST_STEPS:
+        return None
+    pair = shifted(noise, moves[0])
+    return None if pair is None else FixedPlan(((pair, moves[1]),), pure=None)
 
 
 def _continuous(event: kinds.ContinuousNoise) -> FixedPlan:

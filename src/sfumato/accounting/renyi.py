@@ -77,6 +77,7 @@ def renyi(event: Event, order: Number) -> Fraction:
         randomised response has its exact renyi divergence
         a poisson sample costs at most its binomial sum
         a fixed sample costs at most its binomial sum
+        a poisson sample of any event is amplified
         renyi divergences of a composition add
         an order between two integers is interpolated
 
@@ -239,10 +240,9 @@ def _sampled(event: Sampled, order: Fraction) -> Fraction:
     profile = profile_of(event)
     if profile is not None and profile.epsilon is not None:
         bounds.append(_from_profile(profile, event, order))
-    if isinstance(design, FixedSample) or _mirrors(inner):
-        low, high = _log_moment(event, math.floor(order)), _log_moment(event, math.ceil(order))
-        if low is not None and high is not None:
-            bounds.append((low + (order - math.floor(order)) * (high - low)) / (order - 1))
+    low, high = _log_moment(event, math.floor(order)), _log_moment(event, math.ceil(order))
+    if low is not None and high is not None:
+        bounds.append((low + (order - math.floor(order)) * (high - low)) / (order - 1))
     return min(bounds)
 
 
@@ -257,13 +257,16 @@ def _log_moment(event: Sampled, order: int) -> Fraction | None:
     """An upper bound of (order - 1) times the divergence of an integer order, from a binomial sum."""
     if order == 1:
         return Fraction(0)
-    largest = _LARGEST_SUM if _concentrated(event.event) else _LARGEST_SUM // 8
+    both_ways = isinstance(event.design, PoissonSample) and not _mirrors(event.event)
+    largest = _LARGEST_SUM if _concentrated(event.event) else _LARGEST_SUM // (32 if both_ways else 8)
     if order > largest or (order - 1) * bound(event.event, Fraction(order)) > HUGE:
         return None
     moments = _moments(event.event, order)
     total = _poisson(event.design.rate, moments)
     if isinstance(event.design, FixedSample):
         total = _fixed(event, moments)
+    if both_ways:
+        total = max(total, _added(event.design.rate, moments))
     return Fraction(log_above(total))
 
 
@@ -327,6 +330,14 @@ def _poisson(rate: Fraction, moments: list[Decimal]) -> Decimal:
         total = UP.fma(weight, moment, total)
         weight = UP.divide(UP.multiply(weight, UP.multiply(odds, Decimal(order - k))), Decimal(k + 1))
     return total
+
+
+def _added(rate: Fraction, moments: list[Decimal]) -> Decimal:
+    """Where a unit is added, for any event: the lesser of a binomial sum of first order and of a second moment."""
+    order = len(moments) - 1
+    growth = _power(above(1 / (1 - rate)), order + 1)
+    spread = UP.multiply(above(rate**2 * order * (order - 1) / 2), UP.subtract(moments[2], ONE))
+    return min(_poisson(rate, [ONE, *moments[2:]]), UP.fma(growth, spread, ONE))
 
 
 def _fixed(event: Sampled, moments: list[Decimal]) -> Decimal:

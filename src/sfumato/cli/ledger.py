@@ -19,6 +19,7 @@ from sfumato.ledger.request import SQL
 from sfumato.ledger.seal import Head, Signer
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import Rows
+from sfumato.ledger.store.open_mark import incomplete, shortfall_in
 from sfumato.ledger.verified import Verified
 from sfumato.ledger.verify import verify as verify_ledger
 from sfumato.metadata.server import is_address
@@ -115,6 +116,9 @@ def verify(config: str, heads: tuple[str, ...], key: str | None, known: str | No
         since = _verified_before(state, pinned, kept)
         report = verify_ledger(ledger, kept, key=key or (pinned.key if pinned else ""), since=since)
     click.echo(f"{report.entries} entries, {report.charges} charges, head {report.head}")
+    why = shortfall_in(report.problems[0]) if len(report.problems) == 1 else ""
+    if why:
+        raise incomplete(place, why)
     if report.problems:
         raise LedgerCorrupt(
             "The ledger does not say what happened:\n" + "\n".join(report.problems[:50]),

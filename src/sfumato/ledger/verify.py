@@ -8,9 +8,12 @@ must lie on the chains.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TypeVar
 
 from sfumato.errors import LedgerCorrupt, SfumatoError
 from sfumato.ledger.binding import account_digest
@@ -22,6 +25,8 @@ from sfumato.ledger.seal import Head
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import AccountRow, AnswerRow, ChargeRow, Ends, Rows
 from sfumato.ledger.verified import Verified, source_before
+
+T = TypeVar("T")
 
 # What a tampered text can raise while it is read.
 _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, SfumatoError)
@@ -48,7 +53,8 @@ def verify(ledger: Ledger, heads: Sequence[Head] = (), *, key: str = "", since: 
     What is taken off the end, from every table alike, leaves a ledger that was once true: only
     a head that was kept elsewhere tells. It has to be of this ledger, and signed by ``key``
     (by default that of the first head). The head beside a file, signed by whatever key, is
-    looked at too. Charges wait until this ends, on a ledger in a file.
+    looked at too. Charges wait until this ends, on a ledger in a file. The pages of a file are checked
+    beside the replay, on another core, where the ledger was opened to be read.
 
     ``since`` is what an earlier verification established (``Report.verified``). Then only entries
     and rows that came later are read, and all accounts; an edit of what is older is not found.
@@ -64,19 +70,42 @@ def verify(ledger: Ledger, heads: Sequence[Head] = (), *, key: str = "", since: 
         WrongUse: a key that is no Ed25519 public key in hexadecimal; a state of another ledger.
     """
     replay = since.resume(ledger.store.identity) if since else Replay()
-    replay.problems += [f"the store is damaged: {found}" for found in ledger.store.damage(pages=since is None)]
     if heads:
         replay.problems += Pin(ledger.store.identity, key or heads[0].public_key).differences(heads)
     try:
         heads = (*heads, *ledger.heads_beside())
     except LedgerCorrupt as error:
         replay.problems.append(f"the head beside the ledger: {error.problem}")
+    damage = _beside(lambda: _damage(ledger, pages=since is None))
     try:
         report = ledger.store.read(lambda rows: _check(rows, replay, heads))
     except SfumatoError as error:
         failed = f"the store cannot be read ({type(error).__name__})"
-        return Report(0, 0, (*replay.problems, failed), "")
+        report = Report(0, 0, (*replay.problems, failed), "")
+    report = replace(report, problems=(*damage.result(), *report.problems))
     return report if report.problems else replace(report, verified=Verified.of(ledger.store.identity, replay))
+
+
+def _damage(ledger: Ledger, *, pages: bool) -> tuple[str, ...]:
+    """What the store finds wrong with itself."""
+    try:
+        return tuple(f"the store is damaged: {found}" for found in ledger.store.damage(pages=pages))
+    except LedgerCorrupt as error:
+        return (f"the store is damaged: {error.problem}",)
+
+
+def _beside(work: Callable[[], T]) -> "Future[T]":
+    """The result of work that another thread does; an interrupted caller does not wait for it."""
+    result: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - raised again where the result is awaited
+            result.set_exception(error)
+
+    threading.Thread(target=run, name="sfumato-verify", daemon=True).start()
+    return result
 
 
 def check(rows: Rows, problems: list[str], heads: Sequence[Head] = ()) -> Report:

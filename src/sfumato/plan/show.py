@@ -67,9 +67,9 @@ def form(node: object, known: Mapping[int, str] | None = None) -> str:
     if isinstance(node, Column):
         return _column(node)
     # mypy takes the __hash__ of a class for that of its instances
-    names = _compared(cast(Hashable, kind))
-    if names is not None:
-        return _object(kind.__name__, {name: form(getattr(node, name), known) for name in names})
+    members = _members(cast(Hashable, kind))
+    if members is not None:
+        return f"{{{','.join([text + (form(getattr(node, name), known) if name else '') for text, name in members])}}}"
     if isinstance(node, Enum):
         return f'{{"enum":"{kind.__name__}","value":{encode_basestring(str(node.value))}}}'
     if isinstance(node, Fraction):
@@ -84,9 +84,17 @@ def _object(kind: str, inner: dict[str, str]) -> str:
 
 
 @cache
-def _compared(kind: Hashable) -> tuple[str, ...] | None:
-    """The fields of a dataclass that count when its instances are compared; None: it is none."""
-    return tuple(field.name for field in fields(kind) if field.compare) if is_dataclass(kind) else None
+def _members(kind: Hashable) -> tuple[tuple[str, str], ...] | None:
+    """How the form of a dataclass is put together: the beginning of each member, and the field that follows.
+
+    The fields that count when its instances are compared, in the order of their names, and its own name.
+    None: it is no dataclass.
+    """
+    if not isinstance(kind, type) or not is_dataclass(kind):
+        return None
+    members = {field.name: (f'"{field.name}":', field.name) for field in fields(kind) if field.compare}
+    members["node"] = (f'"node":"{kind.__name__}"', "")
+    return tuple(members[name] for name in sorted(members))
 
 
 @lru_cache(maxsize=4096)

@@ -113,9 +113,9 @@ class Asker:
             return [plan]
         relations: dict[frozenset[str], Relation] = {}
         parts = [self._alone(bounded, place, relations) for place in range(len(bounded.parts))]
-        # they have few relations, each of which is written once
+        # they have few relations, each of which is written once, as is the aggregate of each
         shared = {id(each): each for each in (part.tracked.raw.relation for part in parts)}
-        known = {name: form(each) for name, each in shared.items()}
+        known = aggregate_forms(bounded) | {name: form(each) for name, each in shared.items()}
         return [form(part, known) for part in parts]
 
     def part_keys(self, forms: Sequence[str]) -> tuple[str, ...]:
@@ -162,3 +162,8 @@ class Asker:
     def _plan_key(self, whose: tuple[str, str], plan: str, output: str = "null", event: str = "null") -> str:
         """The key of an answer, or of a part of one, that is a plan."""
         return self._key(whose, plan=plan, output=output, event=event, format=str(FORMAT))
+
+
+def aggregate_forms(bounded: Bounded) -> dict[int, str]:
+    """By ``id``, the form of each aggregate of a question, which its plan names several times."""
+    return {id(part.aggregate): form(part.aggregate) for part in bounded.parts}

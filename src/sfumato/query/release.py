@@ -15,7 +15,7 @@ from sfumato.plan.show import form
 from sfumato.plan.status import Bounded
 from sfumato.plan.value import GroupKey
 from sfumato.privacy.event import Event, Json
-from sfumato.query.asker import Asker
+from sfumato.query.asker import Asker, aggregate_forms
 from sfumato.query.charge import Terms, charged
 from sfumato.query.choose import Planned
 from sfumato.query.curator import Curator
@@ -47,7 +47,7 @@ class Asked:
     @classmethod
     def of(cls, planned: Planned, asker: Asker) -> "Asked":
         """With its keys, each computed once."""
-        plan = form(planned.bounded)
+        plan = form(planned.bounded, aggregate_forms(planned.bounded))
         forms = asker.part_forms(planned, plan)
         named = []
         for past in asker.earlier:

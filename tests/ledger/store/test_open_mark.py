@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 
 from sfumato.ledger.store import open_mark
-from sfumato.ledger.store.open_mark import BACKUP, Found, MarkFile, OpenMark, mark_path, read_mark, shortfall
+from sfumato.ledger.store.open_mark import (
+    BACKUP,
+    Found,
+    MarkFile,
+    OpenMark,
+    forgotten,
+    mark_path,
+    read_mark,
+    shortfall,
+    shortfall_in,
+)
 
 FOUND = Found("i", "open now", inode=7, entries=10, log=True)
 MARK = OpenMark("i", "now", inode=7, entries=10)
@@ -117,3 +127,9 @@ def test_a_mark_is_on_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: p
 @pytest.mark.parametrize("mark", [None, MARK, replace(MARK, after=BACKUP)])
 def test_a_backup_is_refused_whatever_lies_beside_it(mark: OpenMark | None) -> None:
     assert "it is a backup" in shortfall(replace(FOUND, state=BACKUP), mark)
+
+
+def test_a_shortfall_is_told_from_other_damage() -> None:
+    (problem,) = forgotten("its log is missing")
+    assert shortfall_in(f"the store is damaged: {problem}") == "its log is missing"
+    assert [shortfall_in(each) for each in ("the store is damaged: row 3 missing from index", "")] == ["", ""]

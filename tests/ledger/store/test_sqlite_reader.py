@@ -4,6 +4,7 @@
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import apsw
@@ -111,6 +112,31 @@ def as_nobody(place: Path, check: Callable[[], bool]) -> bool:
         finally:
             os._exit(0 if held else 1)
     return os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.parametrize("kind", ["folder", "crashed"])
+def test_pages_are_checked_while_rows_are_read(kind: str, request: pytest.FixtureRequest) -> None:
+    reader = SQLiteReader(request.getfixturevalue(kind) / "l.db")
+    with ThreadPoolExecutor(1) as threads:
+        # the unit does not end before the check has
+        found = reader.read(lambda rows: (threads.submit(reader._broken).result(10), len(list(rows.entries("d")))))
+    assert found[0] == []
+    assert found[1] >= 4
+    reader.close()
+
+
+def test_a_damaged_page_is_found_by_whoever_only_reads(folder: Path) -> None:
+    connection = apsw.Connection(str(folder / "l.db"))
+    root = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'answer_statement'").fetchone()
+    size = connection.execute("PRAGMA page_size").fetchone()
+    connection.close()
+    assert root is not None and size is not None
+    with (folder / "l.db").open("r+b") as file:
+        file.seek((int(root[0]) - 1) * int(size[0]))
+        file.write(b"\xff" * 64)
+    ledger = Ledger.open(folder / "l.db", read_only=True)
+    assert any("the store is damaged" in each for each in verify(ledger).problems)
+    ledger.close()
 
 
 def test_readers_let_each_other_in_and_writers_out(folder: Path) -> None:

@@ -14,6 +14,7 @@ from sfumato.accounting.loss.edges import Pair
 from sfumato.accounting.loss.lattice import Lattice
 from sfumato.accounting.loss.pair import Gaussian, Ramp, Sampled
 from sfumato.accounting.loss.replaced import Replaced
+from sfumato.accounting.loss.shifted import shifted
 from sfumato.accounting.loss.solve import delta_at, epsilon_at, widths_at
 from sfumato.accounting.loss.swapped import Swapped, SwappedNormal
 
@@ -34,5 +35,6 @@ __all__ = [
     "merge",
     "power",
     "product",
+    "shifted",
     "widths_at",
 ]

@@ -16,6 +16,8 @@ _DISCRETE_REACH = 13.0
 class Atoms:
     """A loss of finitely many values: their masses under Q, right within 2^-42 of each.
 
+    ``unit``: all losses are whole multiples of it; None if they are not. ``fixed``: how far each may be off besides an ulp or so.
+
     Guarantees:
         a pure loss is dominated by two atoms
         a response has three atoms
@@ -24,8 +26,9 @@ class Atoms:
 
     losses: tuple[float, ...]
     masses: tuple[float, ...]
-    unit: float
+    unit: float | None
     outside: float = 0.0
+    fixed: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.losses or max(abs(loss) for loss in self.losses) > MAX_LOSS:
@@ -77,7 +80,7 @@ class Atoms:
 
     @property
     def rounding(self) -> Rounding:
-        return Rounding(0.0, ULPS)
+        return Rounding(self.fixed, ULPS)
 
     @property
     def worst(self) -> float:

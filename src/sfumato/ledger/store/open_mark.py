@@ -27,6 +27,7 @@ from sfumato.errors import LedgerIncomplete
 WAY_OUT = "sfumato ledger recover --accept-loss, which freezes the datasets until the owner has decided."
 # The state of a file that ``backup`` wrote: only ``restore`` makes a ledger of it.
 BACKUP = "backup"
+_FORGOTTEN = "it may have forgotten what was spent: "
 _IS_BACKUP = "it is a backup, and 'sfumato ledger restore' makes a ledger of it"
 _TITLE = "sfumato-open-mark 1"
 _DIGITS = 20
@@ -142,7 +143,12 @@ def closed(opening: str) -> str:
 
 def forgotten(why: str) -> list[str]:
     """A shortfall as ``Store.damage`` tells of it."""
-    return [f"it may have forgotten what was spent: {why}"] if why else []
+    return [f"{_FORGOTTEN}{why}"] if why else []
+
+
+def shortfall_in(problem: str) -> str:
+    """The shortfall that a problem of ``Store.damage`` is; "" if it is something else."""
+    return problem.partition(_FORGOTTEN)[2]
 
 
 def incomplete(ledger: str, why: str) -> LedgerIncomplete:

@@ -84,12 +84,21 @@ class SQLiteReader:
         return self.read(lambda rows: rows.account(account_id))
 
     def damage(self, *, pages: bool = True) -> list[str]:
-        """What SQLite finds wrong with the pages and the indexes; a lost log."""
-        return forgotten(self._apart(self._shortfall)) + (self._apart(self._broken) if pages else [])
+        """What SQLite finds wrong with the pages and the indexes; a lost log. Units can be read meanwhile."""
+        return forgotten(self._apart(self._shortfall)) + (self._broken() if pages else [])
 
     def _broken(self) -> list[str]:
-        found = [str(row[0]) for row in self._connection.execute("PRAGMA integrity_check(10)")]
-        return [] if found == ["ok"] else found
+        """Looks through a connection of its own, but at a copy in memory."""
+        if self._connection.filename == "":
+            return self._apart(lambda: _damaged_pages(self._connection))
+        try:
+            connection = _opened(self.place)
+            try:
+                return _damaged_pages(connection)
+            finally:
+                connection.close()
+        except apsw.Error as error:
+            raise translated(error, self.place) from None
 
     def size(self) -> int:
         """The bytes of the file and of its log."""
@@ -179,6 +188,11 @@ def _brought_forward(old: apsw.Connection, path: str, version: int) -> apsw.Conn
     except (ValueError, LookupError, TypeError):
         raise corrupt(path) from None
     return memory
+
+
+def _damaged_pages(connection: apsw.Connection) -> list[str]:
+    found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(10)")]
+    return [] if found == ["ok"] else found
 
 
 def _value(connection: apsw.Connection, sql: str) -> str:

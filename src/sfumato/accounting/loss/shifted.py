@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dominating pair of one integer with symmetric, log-concave noise: all of its shift. Proof: shifted.proof.md."""
+
+import math
+from decimal import Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from sfumato.accounting.loss.atoms import Atoms
+from sfumato.accounting.loss.edges import MAX_LOSS, UNIT
+from sfumato.noise import Binomial, Skellam
+
+_REACH, _LEAST_REACH, _MOST_REACH = 13, 40, 1600
+# ratios beyond the last that is used: what they begin with is forgotten by then
+_BEFORE = 64
+_EXACT = Context(prec=60)
+
+
+@lru_cache(maxsize=64)
+def shifted(noise: Skellam | Binomial, shift: int) -> Atoms | None:
+    """The loss of an integer with this noise that moves by ``shift``; None where floats do not hold it.
+
+    Guarantees:
+        a shifted integer loses the ratio of two probabilities
+
+    >>> pair = shifted(Skellam(50), 1)
+    >>> round(sum(pair.masses), 12), round(max(pair.losses), 2)
+    (1.0, 1.31)
+    """
+    reach = math.ceil(_REACH * math.sqrt(noise.variance.upper)) + _LEAST_REACH + shift
+    if isinstance(noise, Binomial):
+        if 2 * noise.probability != 1 or noise.trials % 2:
+            return None
+        reach = min(reach, noise.trials // 2)
+    if not 1 <= shift < reach <= _MOST_REACH:
+        return None
+    falls = _falls(noise, reach)
+    half, weight = [], Decimal(1)
+    for fall in falls:
+        weight = _EXACT.multiply(weight, fall)
+        half.append(weight)
+    total = 1 + 2 * sum(half)
+    # from -reach to reach
+    weights = [float(_EXACT.divide(each, total)) for each in (*reversed(half), Decimal(1), *half)]
+    logs = np.log([float(fall) for fall in falls])
+    steps = np.concatenate([-logs[::-1], logs])
+    # ln of p(y - shift) / p(y), from y = -reach + shift on
+    losses = np.zeros(len(weights) - shift)
+    for step in range(shift):
+        losses -= steps[step : step + len(losses)]
+    if float(np.abs(losses).max()) > MAX_LOSS or min(weights) < 1e-300:
+        return None
+    middle = 0 if isinstance(noise, Skellam) else noise.trials // 2
+    outside = 2 * noise.above(middle + reach - shift).upper
+    return Atoms(tuple(losses.tolist()), tuple(weights[shift:]), None, outside, fixed=64 * shift * UNIT)
+
+
+def _falls(noise: Skellam | Binomial, count: int) -> list[Decimal]:
+    """p(k + 1) / p(k) for so many k, from the middle outward."""
+    if isinstance(noise, Binomial):
+        half = noise.trials // 2
+        return [_decimal(Fraction(half - k, half + k + 1)) for k in range(count)]
+    width, fall, found = _decimal(2 * noise.rate), Decimal(0), []
+    # I(k + 1) / I(k) = 1 / (2 (k + 1) / width + I(k + 2) / I(k + 1)), downward
+    for k in range(count + _BEFORE + math.ceil(2 * noise.rate), 0, -1):
+        fall = _EXACT.divide(Decimal(1), _EXACT.add(_EXACT.divide(Decimal(2 * k), width), fall))
+        found.append(fall)
+    return found[::-1][:count]
+
+
+def _decimal(number: Fraction) -> Decimal:
+    return _EXACT.divide(Decimal(number.numerator), Decimal(number.denominator))
