@@ -11,7 +11,7 @@ import pytest
 from sfumato.errors import SfumatoError
 from sfumato.ledger.archive import lines, load
 from sfumato.ledger.migrate import migrate
-from sfumato.ledger.seal import Signer
+from sfumato.ledger.signed_heads import Signer
 from sfumato.ledger.store.sqlite import SQLite
 from tests.contracts.charges import opened, paid, pure
 from tests.contracts.losses import MIGRATING, live, lost, run

@@ -25,8 +25,8 @@ from sfumato.noise import (
     Skellam,
     Truncated,
 )
-from sfumato.noise.cells import Cells
 from sfumato.noise.curves import Exponential, Parabola
+from sfumato.noise.rejection_sampler import Cells
 from tests.noise import tallies
 from tests.noise.tallies import Case, Floats, Tails, added_up, case
 

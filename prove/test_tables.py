@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 
 from sfumato.noise import sampler
-from sfumato.noise.cells import Cells
 from sfumato.noise.curves import Exponential, Parabola
+from sfumato.noise.rejection_sampler import Cells
 from tests.noise.columns import Curve, F, faults, truth
 from tests.noise.test_decay import UNIT, worst_error
 from tests.noise.test_doubt import wrong_verdicts

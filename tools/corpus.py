@@ -21,7 +21,7 @@ from sfumato.exact.rational import decimal_text
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
 from sfumato.plan.show import title
-from sfumato.plan.status import Bounded, Part
+from sfumato.plan.stages import Bounded, Part
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.unit import Relation
 from sfumato.query.pipeline import compile_plan

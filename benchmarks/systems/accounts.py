@@ -25,7 +25,7 @@ from benchmarks.systems.problems import (
 from sfumato.accounting.calibrate import noise_multiplier
 from sfumato.accounting.curve import privacy_curve
 from sfumato.accounting.loss import Gaussian, discretise, epsilon_at, power
-from sfumato.accounting.loss.aim import Part, aim
+from sfumato.accounting.loss.tuning import Part, aim
 from sfumato.accounting.odometer import ConcentratedFilter, Odometer
 from sfumato.exact import Bracket
 from sfumato.exact.rational import to_fraction

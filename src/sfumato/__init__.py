@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from sfumato.privacy.unit import Unit as Unit
     from sfumato.query.answer import Answer as Answer
     from sfumato.query.connect import connect as connect
-    from sfumato.query.frame import col as col
-    from sfumato.query.frame import count as count
+    from sfumato.query.dataframe import col as col
+    from sfumato.query.dataframe import count as count
     from sfumato.query.load import load as load
     from sfumato.query.preview import Preview as Preview
-    from sfumato.query.request import OnAverage as OnAverage
+    from sfumato.query.price import OnAverage as OnAverage
     from sfumato.query.session import Session as Session
 
 __version__ = "0.1.0"

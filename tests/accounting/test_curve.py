@@ -17,7 +17,7 @@ from sfumato.accounting.account import account
 from sfumato.accounting.calibrate import Quick
 from sfumato.accounting.curve import Curve, privacy_curve
 from sfumato.accounting.loss import Atoms, Gaussian, Pair, Ramp, Sampled, epsilon_at
-from sfumato.accounting.loss.aim import Part, aim
+from sfumato.accounting.loss.tuning import Part, aim
 from sfumato.errors import InvalidDeclaration, InvalidNumber
 from sfumato.exact.bracket import Bracket
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, DiscreteStaircase

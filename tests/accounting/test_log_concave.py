@@ -9,7 +9,7 @@ from flint import arb, ctx
 
 from sfumato.accounting import curve, log_concave
 from sfumato.accounting.curve import privacy_curve
-from sfumato.accounting.dominate import FixedPlan
+from sfumato.accounting.dominating_pairs import FixedPlan
 from sfumato.accounting.log_concave import LogConcave
 from sfumato.errors import InvalidDeclaration, InvalidNumber
 from sfumato.noise import Binomial, Skellam

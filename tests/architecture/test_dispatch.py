@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.engines import codes, reading, reference_rows, skip
+from sfumato.engines import filter_pushdown, reference_rows, value_codes, value_sql
 from sfumato.engines import relation as engine
 from sfumato.engines.spark_kind import largest_code
 from sfumato.metadata.column import Column
 from sfumato.noise import DiscreteLaplace
 from sfumato.plan import aggregate, relation, scalar, scope, show
-from sfumato.query import estimate, origin, reuse, widen
+from sfumato.query import clipping_probe, estimate, lineage, reuse
 from sfumato.query.passes import prune
-from sfumato.sql import lower, restrict, tables, typed
+from sfumato.sql import lower, tables, typed, where_ranges
 from tests.architecture.dispatch import dispatches, refuses
 
 SOURCE = Path(__file__).parents[2] / "src" / "sfumato"
@@ -39,18 +39,18 @@ CALLS: dict[str, Callable[[], object]] = {
     "same_in_unit": lambda: scope.same_in_unit(NODE),
     "introduced": lambda: scope.introduced(NODE),
     "expressions": lambda: scope.expressions(NODE),
-    "made": lambda: origin._made(NODE),
+    "made": lambda: lineage._made(NODE),
     "cut": lambda: prune._cut(NODE, set()),
-    "widened": lambda: widen.widened(NODE, {}),
-    "holding": lambda: list(restrict.holding(NODE)),
+    "widened": lambda: clipping_probe.widened(NODE, {}),
+    "holding": lambda: list(where_ranges.holding(NODE)),
     "fields": lambda: tables.fields(NODE),
     "with_columns": lambda: tables.with_columns(NODE, {}),
     "rows of an engine": lambda: engine.rows(NODE, NODE),
     "rows of the reference": lambda: reference_rows.rows(NODE, {}),
-    "split": lambda: skip.split(NODE, {}),
-    "source": lambda: skip._source(NODE),
+    "split": lambda: filter_pushdown.split(NODE, {}),
+    "source": lambda: filter_pushdown._source(NODE),
     "children": lambda: scalar.children(NODE),
-    "substituted": lambda: widen._substituted(NODE, lambda leaf: leaf),
+    "substituted": lambda: clipping_probe._substituted(NODE, lambda leaf: leaf),
     "is_number": lambda: lower._is_number(NODE),
     "width": lambda: aggregate.width(NODE),
     "largest": lambda: aggregate.largest(NODE),
@@ -59,8 +59,8 @@ CALLS: dict[str, Callable[[], object]] = {
     "reading_of": lambda: estimate.reading_of(NODE, 1),
     "column": lambda: typed.read(Column("c", NODE)),
     "value_of": lambda: typed.value_of(NODE, "v"),
-    "code of a value": lambda: codes.code_of(Column("c", NODE), 1),
-    "code of a reading": lambda: reading.code(NODE, "c", short=False),
+    "code of a value": lambda: value_codes.code_of(Column("c", NODE), 1),
+    "code of a reading": lambda: value_sql.code(NODE, "c", short=False),
     "narrower noise": lambda: reuse._is_narrower(NODE, DiscreteLaplace(1)),
     "narrower noise than": lambda: reuse._is_narrower(DiscreteLaplace(1), NODE),
     "largest code": lambda: largest_code((Column("c", NODE),)),

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.engines import linear, reading
+from sfumato.engines import linear_aggregates, value_sql
 from sfumato.engines.duckdb import DuckDB
 from sfumato.errors import InvalidDeclaration, WrongUse
 from sfumato.mechanisms.grid import GridQuantiles
@@ -80,9 +80,9 @@ def test_the_order_of_a_sum_does_not_matter(monkeypatch):
         return [each - found[-1] - 3 * 2**52 for each in found[:-1]]
 
     assert apart() == [0, 0]
-    honest = linear._sum
+    honest = linear_aggregates._sum
     monkeypatch.setattr(
-        linear,
+        linear_aggregates,
         "_sum",
         lambda name, *, narrow: dict.fromkeys(
             honest(name, narrow=narrow), f"TRY_CAST(coalesce(sum(CAST({name} AS FLOAT)), 0) AS HUGEINT)"
@@ -118,7 +118,7 @@ def test_what_is_beyond_the_bounds_is_the_bound_in_every_aggregate(monkeypatch):
     one = integers(inside, kind, CLIPPED)
     assert one[0] == (30_001, 61 * 500 - 30_001) and one[-1] == (60 * 500**2 + 1,)
     assert integers(beyond, kind, CLIPPED) == one
-    monkeypatch.setattr(reading, "_clipped", lambda value, low, high, kind, inside: f"TRY_CAST({value} AS BIGINT)")
+    monkeypatch.setattr(value_sql, "_clipped", lambda value, low, high, kind, inside: f"TRY_CAST({value} AS BIGINT)")
     assert integers(pa.array([600.0] * 60 + [1.0]), kind, "SUM(v)") != one[:1]
 
 

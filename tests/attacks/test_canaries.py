@@ -30,7 +30,7 @@ from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.server import Server
 from sfumato.metadata.table import Table
 from sfumato.query.allowance import allowance
-from sfumato.query.frame import Frame
+from sfumato.query.dataframe import Frame
 from sfumato.query.marginals import marginals_task
 from tests.attacks.canaries import CANARY, Bird, attempt, sightings
 

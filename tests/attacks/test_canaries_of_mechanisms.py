@@ -16,7 +16,7 @@ from sfumato import accounting, mechanisms, noise
 from sfumato.exact import rational
 from sfumato.metadata.column import Integer
 from sfumato.privacy.distance import Distance, Norm
-from sfumato.privacy.event.design import PoissonSample
+from sfumato.privacy.event.sampling_designs import PoissonSample
 from sfumato.privacy.guarantee import PureDP, ZeroConcentratedDP
 from tests.attacks.canaries import CANARY, Bird, attempt
 

@@ -19,7 +19,7 @@ from sfumato.engines.base import Exact
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.reference import Reference
 from sfumato.plan.aggregate import CountUnits, Quantiles, width
-from sfumato.plan.status import Bounded, Part
+from sfumato.plan.stages import Bounded, Part
 from sfumato.privacy.distance import Norm
 from sfumato.query import stability
 from sfumato.query.pipeline import compile_plan

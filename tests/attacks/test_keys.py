@@ -18,8 +18,8 @@ from sfumato.errors import EngineFailed, Refused
 from sfumato.mechanisms.threshold import ThresholdMechanism
 from sfumato.privacy.distance import Norm
 from sfumato.query import choose
+from sfumato.query.add_noise import noisy
 from sfumato.query.curator import Curator
-from sfumato.query.noisy import noisy
 from sfumato.query.passes import prune
 from sfumato.query.pipeline import compile_plan
 from sfumato.query.reserved import Reserved
@@ -182,10 +182,10 @@ def test_groups_that_are_taken_from_what_occurs_are_noticed(tmp_path, monkeypatc
     monkeypatch.setattr(choose, "_require_delta", lambda raw, price: None)
     monkeypatch.setattr(choose, "_counted", lambda raw: raw)
     everything = ThresholdMechanism(choose.DiscreteLaplace(1), 1, 1)
-    monkeypatch.setattr("sfumato.query.noisy.next", lambda found: (everything, 0), raising=False)
+    monkeypatch.setattr("sfumato.query.add_noise.next", lambda found: (everything, 0), raising=False)
     with pytest.raises(EngineFailed):  # the curator knows of no units in what is counted here
         free(tmp_path, COMPUTED[:1])
-    monkeypatch.setattr("sfumato.query.noisy.Units", lambda plan, place: plan)
+    monkeypatch.setattr("sfumato.query.add_noise.Units", lambda plan, place: plan)
     monkeypatch.setattr(Curator, "threshold", lambda self, plan, _: dict.fromkeys(self._opened.integers(plan)[0], 1))
     (tmp_path / "again").mkdir()
     assert COMPUTED[0] in free(tmp_path / "again", COMPUTED[:1])

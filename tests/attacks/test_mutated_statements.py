@@ -22,7 +22,7 @@ from sqlglot.dialects.dialect import Dialect
 
 import sfumato as sf
 from sfumato.errors import Failed
-from sfumato.sql import rows
+from sfumato.sql import row_expressions
 from tests.attacks import shop
 from tests.attacks.questions import MORE
 from tests.contracts.corpus import statements
@@ -119,7 +119,7 @@ def test_parts_of_other_statements_are_refused_or_answered(tmp_path, seed):
 
 
 def test_a_lowering_that_stumbles_is_noticed(tmp_path, monkeypatch):
-    monkeypatch.setattr(rows.compare, "compare", lambda op, left, right: {}[op])
+    monkeypatch.setattr(row_expressions.compare, "compare", lambda op, left, right: {}[op])
     with pytest.raises(KeyError):
         outcomes(tmp_path, 0, by_nodes, 100)
 

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
-from sfumato.engines import duckdb, reading
+from sfumato.engines import duckdb, value_sql
 from sfumato.engines.duckdb import DuckDB
-from sfumato.query import noisy, release
+from sfumato.query import add_noise, release
 from tests.attacks import shop
 from tests.attacks.questions import QUESTIONS
 from tests.attacks.seen import all_seen, differences, previewed
@@ -104,7 +104,7 @@ def different(folder: Path, content: shop.Data) -> list[str]:
 
 def test_a_cast_that_fails_on_a_value_is_seen(tmp_path, monkeypatch):
     assert different(tmp_path, NUMBERS) == []
-    monkeypatch.setattr(reading, "_guarded", lambda cast, raw, family, pattern: cast.replace("TRY_CAST", "CAST"))
+    monkeypatch.setattr(value_sql, "_guarded", lambda cast, raw, family, pattern: cast.replace("TRY_CAST", "CAST"))
     (tmp_path / "again").mkdir()
     assert different(tmp_path / "again", NUMBERS) == ["SELECT SUM(price) FROM orders"]
 
@@ -120,7 +120,7 @@ def test_groups_that_come_from_the_data_are_seen(tmp_path, monkeypatch):
 
     monkeypatch.setattr(DuckDB, "_run", run)
     monkeypatch.setattr(release, "cells_of", lambda planned: ())
-    monkeypatch.setattr(noisy, "every_group", lambda keys: list(occurring) if keys else [()])
+    monkeypatch.setattr(add_noise, "every_group", lambda keys: list(occurring) if keys else [()])
     assert different(tmp_path, NUMBERS) == COUNTED[:1]
 
 

@@ -13,7 +13,7 @@ from sfumato.errors import UnsupportedSql
 from sfumato.metadata.column import Category, Integer
 from sfumato.metadata.dataset import Dataset
 from sfumato.query.choose import plan_for_price
-from sfumato.query.request import price
+from sfumato.query.price import price
 from sfumato.sql.lower import understand
 
 DATASET = Dataset("acs", {"people": census()})

@@ -15,7 +15,7 @@ from sfumato.privacy.budget import Budget
 from sfumato.privacy.unit import ReplaceOne
 from sfumato.query.choose import Planned, plan_for_price
 from sfumato.query.connect import connect
-from sfumato.query.request import price
+from sfumato.query.price import price
 from sfumato.sql.lower import understand
 from sfumato.testing import assert_at_most
 

@@ -14,7 +14,7 @@ from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
 from sfumato.privacy.budget import Budget
 from sfumato.query.choose import plan_for_price
-from sfumato.query.request import price
+from sfumato.query.price import price
 from sfumato.sql.lower import understand
 
 PATHS = {name: Path(f"{name}.parquet") for name in ("patients", "visits", "prescriptions", "drugs")}

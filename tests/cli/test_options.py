@@ -12,7 +12,7 @@ import pytest
 from sfumato.cli.options import as_json, asked, emit, priced, require_folders, require_outputs
 from sfumato.errors import WrongUse
 from sfumato.query.answer import Answer
-from sfumato.query.request import OnAverage
+from sfumato.query.price import OnAverage
 from tests.contracts.people import session
 from tests.contracts.shell import COUNT, Shell
 

@@ -47,9 +47,9 @@ from sfumato.plan.scalar import (
     Quotient,
     Scalar,
 )
-from sfumato.plan.span import span
-from sfumato.plan.status import Bounded
+from sfumato.plan.stages import Bounded
 from sfumato.plan.value import GroupKey, Value
+from sfumato.plan.value_range import span
 from tests.contracts import cubes, plans, unit_rows, world
 from tests.contracts.examples import EXAMPLES, MEDIAN, PEOPLE
 from tests.contracts.world import Rows, Scan, declared, plan

@@ -22,7 +22,7 @@ from sfumato.plan.scalar import (
     Field,
     Scalar,
 )
-from sfumato.plan.status import Bounded
+from sfumato.plan.stages import Bounded
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Norm
 from tests.contracts.world import FINE, Rows, Scan, by, content, plan, read, scan

@@ -29,9 +29,9 @@ from typing import Any
 import apsw
 
 from sfumato.errors import LedgerIncomplete
-from sfumato.ledger import Ledger, head_sinks, head_watch, seal, verify
+from sfumato.ledger import Ledger, head_sinks, head_watch, signed_heads, verify
 from sfumato.ledger.head_sinks import Silent, Sink, sink_at
-from sfumato.ledger.seal import Head, Signer
+from sfumato.ledger.signed_heads import Head, Signer
 from tests.contracts.charges import opened, paid, pure
 from tests.contracts.crashes import in_child, program
 from tests.contracts.head_server import HeadServer, certificate
@@ -149,7 +149,7 @@ def with_points(points: Points, sink: Sink) -> None:
     points.around(sink, "put", "the head is put")
     points.around(Signer, "sign", "the head is signed")
     points.around(os, "fsync", "a sync")
-    points.around(seal.Path, "replace", "the rename")
+    points.around(signed_heads.Path, "replace", "the rename")
     points.around(http.client.HTTPConnection, "send", "a part of the request")
     points.around(http.client.HTTPConnection, "getresponse", "the reply")
     points.around(head_sinks.syslog, "syslog", "the line")

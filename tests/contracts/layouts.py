@@ -22,7 +22,7 @@ from sfumato.plan.aggregate import CountUnits
 from sfumato.plan.relation import Filter, PublicJoin, Relation, Scan, Semi, UnitJoin, first
 from sfumato.plan.scalar import Field
 from sfumato.plan.scope import provided
-from sfumato.plan.status import Bounded, Limits, Part, Raw, Tracked
+from sfumato.plan.stages import Bounded, Limits, Part, Raw, Tracked
 from sfumato.privacy.distance import Distance, Norm
 from tests.contracts import plans, world
 

@@ -68,10 +68,10 @@ from sfumato.plan.scalar import (
     Scalar,
 )
 from sfumato.plan.scope import provided
-from sfumato.plan.span import span
-from sfumato.plan.status import Bounded, Limits, Raw, Tracked
-from sfumato.plan.status import Part as BoundedPart
+from sfumato.plan.stages import Bounded, Limits, Raw, Tracked
+from sfumato.plan.stages import Part as BoundedPart
 from sfumato.plan.value import GroupKey, Value
+from sfumato.plan.value_range import span
 from sfumato.privacy.distance import Distance, Norm
 from tests.contracts.world import DATASET, KINDS, OWNED, TABLES, data, rows, scan
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from sfumato.errors import BudgetExceeded
 from sfumato.ledger import Ledger, verify
-from sfumato.ledger.books import Books
+from sfumato.ledger.account_transaction import Books
 from sfumato.ledger.store import postgres  # noqa: F401  # before the forks
 from sfumato.privacy.budget import Budget
 from tests.contracts.charges import contract, pure

@@ -15,7 +15,7 @@ from sfumato.ledger import Ledger
 from sfumato.mechanisms.additive import AdditiveMechanism, laplace
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.show import form
-from sfumato.plan.status import Bounded
+from sfumato.plan.stages import Bounded
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import Event, Repeated
 from sfumato.query.cells import Cells

@@ -13,14 +13,14 @@ from sfumato.ledger import Ledger
 from sfumato.ledger.spend import LEASE
 from sfumato.mechanisms.additive import AdditiveMechanism, laplace
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.status import Bounded
+from sfumato.plan.stages import Bounded
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import Composed, Event
+from sfumato.query.add_noise import every_group
 from sfumato.query.asker import Asker
 from sfumato.query.cells import Cells
 from sfumato.query.curator import Curator
-from sfumato.query.noisy import every_group
 from sfumato.query.pipeline import compile_plan
 from sfumato.sql.lower import understand
 from tests.contracts.people import asker, dataset

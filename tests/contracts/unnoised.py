@@ -12,8 +12,8 @@ from sfumato.plan.aggregate import Quantiles, width
 from sfumato.plan.scalar import Value
 from sfumato.plan.show import title
 from sfumato.privacy.distance import Norm
+from sfumato.query.add_noise import every_group
 from sfumato.query.estimate import Kind, Released, reading_of, value_of
-from sfumato.query.noisy import every_group
 from sfumato.query.pipeline import compile_plan
 from sfumato.query.table import Group, merged
 from sfumato.sql.lower import Question

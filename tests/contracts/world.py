@@ -19,7 +19,7 @@ from sfumato.plan.aggregate import Aggregate
 from sfumato.plan.owner import owner_of
 from sfumato.plan.relation import Relation, Scan, scans
 from sfumato.plan.scope import provided
-from sfumato.plan.status import Bounded, Limits, Part, Raw, Tracked
+from sfumato.plan.stages import Bounded, Limits, Part, Raw, Tracked
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Distance, Norm
 

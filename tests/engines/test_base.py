@@ -11,16 +11,16 @@ import pytest
 import sfumato as sf
 from sfumato.engines import (
     base,
-    codes,
     duckdb,
     emit,
     expression,
     files,
-    linear,
-    reading,
+    linear_aggregates,
     reference,
     reference_rows,
     relation,
+    value_codes,
+    value_sql,
 )
 from sfumato.engines.base import Engine, nulls_first, tidy
 from sfumato.engines.duckdb import DuckDB
@@ -28,7 +28,19 @@ from sfumato.engines.reference import Reference
 from sfumato.plan.aggregate import CountRows, Mean, Sum
 from tests.contracts.world import by
 
-MODULES = [base, codes, duckdb, emit, expression, files, linear, reading, reference, reference_rows, relation]
+MODULES = [
+    base,
+    value_codes,
+    duckdb,
+    emit,
+    expression,
+    files,
+    linear_aggregates,
+    value_sql,
+    reference,
+    reference_rows,
+    relation,
+]
 
 
 @pytest.mark.parametrize("engine", [DuckDB, Reference])

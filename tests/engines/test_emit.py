@@ -12,8 +12,8 @@ from sfumato.engines import duckdb, emit
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.emit import statements
 from sfumato.engines.expression import typed
-from sfumato.engines.order import Order
-from sfumato.engines.reading import Source
+from sfumato.engines.group_sampling import Order
+from sfumato.engines.value_sql import Source
 from sfumato.errors import EngineFailed
 from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, CountValues, Mean, Quantiles, Sum
 from sfumato.privacy.distance import Norm

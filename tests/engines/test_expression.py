@@ -8,7 +8,7 @@ import sfumato as sf
 from sfumato.engines import expression, relation
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.expression import alias, truth, typed, value
-from sfumato.engines.reading import quote
+from sfumato.engines.value_sql import quote
 from sfumato.errors import EngineFailed
 from sfumato.metadata.column import Column, Integer, Text
 from sfumato.plan.scalar import (

@@ -18,7 +18,7 @@ from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, CountVa
 from sfumato.plan.owner import Owner
 from sfumato.plan.relation import Filter, PublicJoin, Scan, Semi, UnitJoin
 from sfumato.plan.scalar import Arithmetic, Constant, IsNull, Member, Operation
-from sfumato.plan.status import Raw
+from sfumato.plan.stages import Raw
 from sfumato.plan.value import GroupKey, Value
 from tests.contracts import layouts, plans, world
 from tests.contracts.layouts import any_row, both, plan

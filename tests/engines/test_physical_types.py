@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
-from sfumato.engines import declared, reading
+from sfumato.engines import declared, value_sql
 from sfumato.engines.duckdb import DuckDB
 from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidSource
 from sfumato.metadata.column import Column
@@ -172,7 +172,7 @@ def test_milliseconds_that_are_read_are_noticed(tmp_path, monkeypatch):
 
 
 def test_a_moment_that_is_printed_before_it_is_looked_at_is_noticed(tmp_path, monkeypatch):
-    honest = reading.text_reading
+    honest = value_sql.text_reading
 
     def after(raw: str, family: str) -> str:
         sane = f"TRY_CAST({raw} AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
@@ -180,7 +180,7 @@ def test_a_moment_that_is_printed_before_it_is_looked_at_is_noticed(tmp_path, mo
 
     path = parquet(tmp_path, repeated(READ["timestamp[us]"]))
     assert counted(path, sf.Text())
-    monkeypatch.setattr(reading, "text_reading", after)
+    monkeypatch.setattr(value_sql, "text_reading", after)
     with pytest.raises(EngineFailed):
         counted(path, sf.Text())
 

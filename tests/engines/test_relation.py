@@ -5,8 +5,8 @@ import pytest
 
 from sfumato.engines import relation
 from sfumato.engines.duckdb import DuckDB
-from sfumato.engines.reading import Source
 from sfumato.engines.relation import Tables, rows, stored_columns
+from sfumato.engines.value_sql import Source
 from sfumato.plan.owner import Owner
 from sfumato.plan.relation import PublicJoin, Scan, Semi, Union
 from sfumato.plan.scalar import Field

@@ -5,10 +5,10 @@ import pytest
 from sqlglot import exp, parse_one
 
 from sfumato.engines import spark_expression
-from sfumato.engines.codes import WHOLE_PATTERN
 from sfumato.engines.spark_expression import Scope
 from sfumato.engines.spark_kind import Kind, Typed
 from sfumato.engines.spark_statement import translated
+from sfumato.engines.value_codes import WHOLE_PATTERN
 
 WHOLE = [-(2**62), -9, -8, -1, 0, 1, 2, 9, 2**31, 2**62, None]
 REAL = [

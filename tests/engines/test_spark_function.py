@@ -5,10 +5,10 @@ import pytest
 from sqlglot import exp
 
 from sfumato.engines import spark_function
-from sfumato.engines.codes import DATE_PATTERN, NUMBER_PATTERN, WHOLE_PATTERN
-from sfumato.engines.reading import text
 from sfumato.engines.spark_kind import Kind, Typed
 from sfumato.engines.spark_statement import translated
+from sfumato.engines.value_codes import DATE_PATTERN, NUMBER_PATTERN, WHOLE_PATTERN
+from sfumato.engines.value_sql import text
 
 WORDS = [
              "", "a", "A", "ab", "a\nb", "a\\b", "a%", "空b", "e\u0301", "👩‍👧", " 1 ", "1.50", "1.", ".5e3", "+1E-2",

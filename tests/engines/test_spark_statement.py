@@ -7,7 +7,7 @@ import pytest
 from sqlglot import exp
 
 from sfumato.engines import spark_function, spark_statement
-from sfumato.engines.linear import clipped, fits, sums
+from sfumato.engines.linear_aggregates import clipped, fits, sums
 from sfumato.engines.spark_kind import Kind
 from sfumato.engines.spark_statement import Rows, translated
 from sfumato.metadata.column import MAX_CODE, Column, Integer

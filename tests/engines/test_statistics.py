@@ -17,12 +17,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
-from sfumato.engines import expression, reading
-from sfumato.engines.codes import code_of
+from sfumato.engines import expression, value_sql
 from sfumato.engines.declared import held
 from sfumato.engines.emit import statements
-from sfumato.engines.reading import Source, text
 from sfumato.engines.sources import opened
+from sfumato.engines.value_codes import code_of
+from sfumato.engines.value_sql import Source, text
 from sfumato.metadata.column import Column, Text
 from sfumato.plan.aggregate import CountRows
 from sfumato.plan.evaluate import evaluate
@@ -49,7 +49,7 @@ from sfumato.plan.scalar import (
     Part,
     Quotient,
 )
-from sfumato.plan.span import is_text
+from sfumato.plan.value_range import is_text
 from tests.contracts.world import plan
 
 NAN, INF = float("nan"), float("inf")
@@ -213,7 +213,7 @@ def noticed(sources, wanted, stored, kinds):
 
 
 def test_a_reading_of_texts_that_statistics_see_through_is_noticed(sources, monkeypatch):
-    monkeypatch.setattr(reading, "unforeseen", lambda chosen: chosen)
+    monkeypatch.setattr(value_sql, "unforeseen", lambda chosen: chosen)
     assert noticed(sources, {Like, Member}, pa.string(), Text)
 
 

@@ -12,7 +12,7 @@ from sfumato.errors import LedgerCorrupt, LedgerUnavailable, WrongUse
 from sfumato.ledger import Head, Ledger, verify
 from sfumato.ledger import archive as room
 from sfumato.ledger.archive import lines, load
-from sfumato.ledger.seal import Signer
+from sfumato.ledger.signed_heads import Signer
 from sfumato.ledger.store.base import Counts, Rows
 from sfumato.ledger.store.sqlite import SQLite
 from sfumato.privacy import Budget

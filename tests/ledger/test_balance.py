@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato.ledger.balance as module
-from sfumato.accounting.filter import NOTHING, Charge, Gates
+from sfumato.accounting.budget_gates import NOTHING, Charge, Gates
 from sfumato.errors import BudgetExceeded
 from sfumato.ledger.balance import (
     Balance,

@@ -12,8 +12,8 @@ import pytest
 
 from sfumato.errors import LedgerCorrupt
 from sfumato.ledger import Ledger, Request, verify
+from sfumato.ledger.account_transaction import child
 from sfumato.ledger.binding import account_digest, accounts_digest, binding_entries, digests_at, moved_to
-from sfumato.ledger.books import child
 from sfumato.ledger.journal import is_genuine
 from sfumato.ledger.store.base import Rows, Store
 from sfumato.privacy import Budget
@@ -115,7 +115,7 @@ def test_an_edited_account_is_found_at_the_next_opening(path: Path, edit: str) -
 def test_a_check_that_is_left_out_would_be_noticed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # as it was: 0.95 were admitted after 0.4 of 1
     tamper(path, LESS, head=True)
-    monkeypatch.setattr(sys.modules["sfumato.ledger.books"], "require_bound", lambda *_: None)
+    monkeypatch.setattr(sys.modules["sfumato.ledger.account_transaction"], "require_bound", lambda *_: None)
     paid(Ledger.open(path), pure("0.8", "too much"))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.errors import AccountFrozen
 from sfumato.ledger import Ledger, closing, verify
-from sfumato.ledger.books import Books
+from sfumato.ledger.account_transaction import Books
 from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, VOIDED, ChargeRow, Rows
 from tests.contracts.charges import in_state, opened, pure
 from tests.contracts.crashes import Mutant, crashed

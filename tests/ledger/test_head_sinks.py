@@ -14,7 +14,7 @@ import pytest
 from sfumato.errors import WrongUse
 from sfumato.ledger import head_sinks
 from sfumato.ledger.head_sinks import FileSink, Patient, Silent, sink_at
-from sfumato.ledger.seal import Head, Signer
+from sfumato.ledger.signed_heads import Head, Signer
 from tests.contracts.charges import opened
 from tests.contracts.head_server import HeadServer, certificate, serving
 

@@ -19,7 +19,7 @@ from sfumato.ledger import Ledger, head_sinks, head_watch, verify
 from sfumato.ledger.head_sinks import sink_at
 from sfumato.ledger.head_watch import HeadWatch
 from sfumato.ledger.recover import recover
-from sfumato.ledger.seal import Head, Signer
+from sfumato.ledger.signed_heads import Head, Signer
 from sfumato.query.session import Session
 from tests.contracts.charges import entries, opened, paid, pure
 from tests.contracts.head_server import certificate, serving

@@ -18,7 +18,7 @@ from sfumato.ledger.backup import backup, restore
 from sfumato.ledger.migrate import migrate
 from sfumato.ledger.pieces import Pieces
 from sfumato.ledger.report import page
-from sfumato.ledger.seal import Signer
+from sfumato.ledger.signed_heads import Signer
 from sfumato.ledger.store import bodies
 from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, SUSPENDED, ChargeRow, Rows
 from sfumato.ledger.store.open import open_store

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import AccountFrozen, BudgetExceeded, InProgress, LedgerUnavailable, NotListed
 from sfumato.ledger import Ledger, verify
-from sfumato.ledger.books import Books
+from sfumato.ledger.account_transaction import Books
 from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, RESERVED, VOIDED
 from sfumato.privacy import Budget
 from tests.contracts.charges import contract, pure

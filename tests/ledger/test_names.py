@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from sfumato.errors import BudgetExceeded, WrongUse
 from sfumato.ledger import Ledger, Request, verify
-from sfumato.ledger import books as books_module
-from sfumato.ledger.books import Books
+from sfumato.ledger import account_transaction as books_module
+from sfumato.ledger.account_transaction import Books
 from sfumato.ledger.names import folded, is_highly_restrictive, require_well_formed
 from sfumato.privacy import Budget
 from tests.contracts.charges import contract, head, opened, paid, pure

@@ -8,7 +8,7 @@ import pytest
 from sfumato.errors import WrongUse
 from sfumato.ledger import Head, Ledger, verify
 from sfumato.ledger.pins import Known, Pin, default_path
-from sfumato.ledger.seal import Signer
+from sfumato.ledger.signed_heads import Signer
 from tests.contracts.charges import opened, paid, pure
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.errors import BudgetExceeded, ContractMismatch, NotListed
 from sfumato.ledger import Ledger, Request, verify
-from sfumato.ledger import books as books_module
+from sfumato.ledger import account_transaction as books_module
 from sfumato.ledger import owner as owner_module
 from sfumato.ledger.journal import chained, genesis
 from sfumato.ledger.policy import decided, limited_accounts, merged, past_limits, to_list

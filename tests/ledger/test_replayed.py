@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.accounting.filter import Charge
+from sfumato.accounting.budget_gates import Charge
 from sfumato.ledger.replayed import Book, Open, Sum
 from tests.contracts.charges import charges, in_state, opened
 

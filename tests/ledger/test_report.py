@@ -16,8 +16,8 @@ import pytest
 from sfumato.errors import AccountFrozen, BudgetExceeded, WrongUse
 from sfumato.ledger import Ledger
 from sfumato.ledger.report import page
+from sfumato.ledger.report_text import LANGUAGES
 from sfumato.ledger.summary import summary
-from sfumato.ledger.words import LANGUAGES
 from sfumato.privacy import Budget
 from tests.contracts.charges import concentrated, entries, in_state, opened, paid, pure
 

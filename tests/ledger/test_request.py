@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import sfumato.ledger.request as module
-from sfumato.accounting.filter import Charge
+from sfumato.accounting.budget_gates import Charge
 from sfumato.errors import BudgetExceeded, InvalidNumber, WrongUse
 from sfumato.ledger import Ledger, verify
 from sfumato.ledger.request import Ready

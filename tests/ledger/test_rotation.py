@@ -10,7 +10,7 @@ from sfumato.errors import LedgerCorrupt, LedgerError
 from sfumato.ledger import rotation as module
 from sfumato.ledger.pins import Pin
 from sfumato.ledger.rotation import Handover, rotate
-from sfumato.ledger.seal import Signer
+from sfumato.ledger.signed_heads import Signer
 
 
 @pytest.fixture

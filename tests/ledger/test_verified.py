@@ -14,7 +14,7 @@ from sfumato.errors import WrongUse
 from sfumato.ledger import Ledger, Report, verify
 from sfumato.ledger.journal import Entry
 from sfumato.ledger.replay import NO_SOURCE, Replay
-from sfumato.ledger.seal import Signer
+from sfumato.ledger.signed_heads import Signer
 from sfumato.ledger.store.base import Rows
 from sfumato.ledger.verified import Verified, source_before
 from sfumato.privacy import Budget

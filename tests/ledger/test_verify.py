@@ -15,7 +15,7 @@ import pytest
 from sfumato.errors import LedgerCorrupt
 from sfumato.ledger import Ledger, verify
 from sfumato.ledger.journal import canonical_json
-from sfumato.ledger.seal import Signer
+from sfumato.ledger.signed_heads import Signer
 from tests.contracts.charges import head, in_state, opened, paid, pure
 
 

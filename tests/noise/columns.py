@@ -8,9 +8,9 @@ from typing import TypeAlias
 import numpy as np
 from flint import arb, ctx, fmpq
 
-from sfumato.noise.cells import _UNIT_BITS, Cells
 from sfumato.noise.curves import Exponential, Parabola
 from sfumato.noise.decay import ERROR
+from sfumato.noise.rejection_sampler import _UNIT_BITS, Cells
 
 # f(x) of a law up to its norming constant, f(0) = 1, falling to either side
 F: TypeAlias = Callable[[int], arb]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import InvalidNumber
-from sfumato.noise import SYSTEM, coin, law, real
+from sfumato.noise import SYSTEM, coin, law, lazy_uniform
 from sfumato.noise.coin import Bernoulli, BernoulliExp, BernoulliLogistic, Coin
 from sfumato.testing import Replay, assert_at_most
 from tests.noise.truth import PRECISION, ball, every_path, is_outward
@@ -45,7 +45,7 @@ def bias(one: Coin) -> arb:
 def is_drawn_exactly(one: Coin) -> bool:
     """Whether the mass of the paths to True is the bias, up to the undecided; three bits at a time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(real, "_STEP", 3)
+        patch.setattr(lazy_uniform, "_STEP", 3)
         law_of_one, rest = every_path(lambda script: one.sample_one(script), 2.0**-16)
     sure = ball(law_of_one.get(True, Fraction(0)))
     with ctx.workprec(PRECISION):

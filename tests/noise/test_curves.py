@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.noise import curves
-from sfumato.noise.cells import Rise
 from sfumato.noise.curves import Exponential, LinearRise, Parabola, QuadraticRise
 from sfumato.noise.decay import ERROR
+from sfumato.noise.rejection_sampler import Rise
 from tests.noise.columns import LAWS, Curve, truth
 
 # how finely a width is cut: as ``sampler`` does it, and otherwise

@@ -15,7 +15,7 @@ import sfumato.noise.decay as room
 from sfumato.exact.exponential import exp_scaled
 from sfumato.noise import SYSTEM, Entropy, Integers
 from sfumato.noise.decay import FRACTION, ONE, coins, decay
-from sfumato.noise.real import is_below
+from sfumato.noise.lazy_uniform import is_below
 from sfumato.testing import Replay, assert_counts_follow
 from tests.noise.truth import ball
 

@@ -11,10 +11,10 @@ from flint import arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.noise import SYSTEM, Entropy, Integers, cells, sampler
-from sfumato.noise.cells import Cells
+from sfumato.noise import SYSTEM, Entropy, Integers, rejection_sampler, sampler
 from sfumato.noise.curves import Exponential, Parabola
-from sfumato.noise.real import Bounds
+from sfumato.noise.lazy_uniform import Bounds
+from sfumato.noise.rejection_sampler import Cells
 from sfumato.testing import Replay, assert_at_most
 from tests.noise import tallies
 from tests.noise.columns import LAWS, Curve, F, verdict_fault
@@ -73,15 +73,15 @@ def test_verdicts_notice_a_rise_that_is_wrong(law: int, off: int, monkeypatch: p
 
 
 def test_verdicts_notice_that_no_error_is_allowed_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cells, "ERROR", 0)
-    monkeypatch.setattr(cells, "_SLACK", 0)
+    monkeypatch.setattr(rejection_sampler, "ERROR", 0)
+    monkeypatch.setattr(rejection_sampler, "_SLACK", 0)
     assert wrong_verdicts(table_of(23, (19, 8, 18)), LAWS[23][1], seed=3, points=1000) != []
 
 
 def share_is_bounded(table: Cells, f: F, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether the part of a cell under the curve lies between its bounds, at every precision asked for."""
     asked: list[Bounds] = []
-    monkeypatch.setattr(cells, "is_below", lambda real, entropy, *, prefix, known: asked.append(real))
+    monkeypatch.setattr(rejection_sampler, "is_below", lambda real, entropy, *, prefix, known: asked.append(real))
     random = np.random.default_rng(1)
     for x in random.integers(table.first << table.shift, table.blocks << table.shift, 100).tolist():
         level = int(random.integers(0, 50))

@@ -393,7 +393,7 @@ def test_nothing_shipped_takes_randomness_from_elsewhere() -> None:
         if path.relative_to(SOURCE).parts[0] != "testing"
     }
     # a signing key is no noise, nor are made-up patients or a connection by TLS
-    others = {"ledger/seal.py", "ledger/rotation.py", "ledger/head_sinks.py", "cli/hospitals_data.py"}
+    others = {"ledger/signed_heads.py", "ledger/rotation.py", "ledger/head_sinks.py", "cli/hospitals_data.py"}
     assert {name for name, uses in found.items() if uses} == {"noise/entropy.py", *others}
     ciphers = {name.removeprefix("cryptography.hazmat.primitives.ciphers.") for name in found["noise/entropy.py"]}
     assert ciphers == {"os.urandom", "AEADEncryptionContext", "Cipher", "CipherContext", "algorithms.AES", "modes.CTR"}

@@ -15,8 +15,8 @@ import pytest
 
 from sfumato.errors import InvalidNumber
 from sfumato.noise import SYSTEM, DiscreteGaussian, DiscreteLaplace, Entropy, Geometric, Law, plain, sampler
-from sfumato.noise.cells import Cells
 from sfumato.noise.curves import Exponential, Parabola
+from sfumato.noise.rejection_sampler import Cells
 from sfumato.noise.sampler import WIDEST, Sampler
 from sfumato.testing import Replay
 from tests.noise import tallies

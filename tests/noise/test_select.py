@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import InvalidDeclaration, InvalidNumber
 from sfumato.exact.rounding import log_down
-from sfumato.noise import real, select
+from sfumato.noise import lazy_uniform, select
 from sfumato.noise.select import exponential, permute_and_flip
 from sfumato.testing import Replay, assert_follows
 from tests.contracts.labels import label
@@ -306,7 +306,7 @@ def levels(probabilities):
 @BOTH
 @pytest.mark.parametrize("step", [64, 1], ids=["word", "forced"])
 def test_draws_of_the_whole_follow_the_law(draw, step, monkeypatch):
-    monkeypatch.setattr(real, "_STEP", step)
+    monkeypatch.setattr(lazy_uniform, "_STEP", step)
     scores = np.array([0.0, 1.5, 3.0, 2.5])
     truth = exponential_truth if draw is exponential else permute_and_flip_truth
     law, wrong = ([float(each) for each in truth(scores, rate)] for rate in (HALF, HALF / 2))

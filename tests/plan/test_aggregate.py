@@ -27,7 +27,7 @@ from sfumato.plan.aggregate import (
     width,
 )
 from sfumato.plan.relation import Scan
-from sfumato.plan.status import Bounded, Limits, Part, Raw, Tracked
+from sfumato.plan.stages import Bounded, Limits, Part, Raw, Tracked
 from sfumato.plan.value import Value
 from sfumato.privacy.distance import Distance, Norm
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.ledger.journal import canonical_json
 from sfumato.metadata.column import Column
-from sfumato.plan import aggregate, owner, relation, scalar, show, status, value
+from sfumato.plan import aggregate, owner, relation, scalar, show, stages, value
 from sfumato.plan.aggregate import (
     CountDistinct,
     CountRows,
@@ -29,7 +29,7 @@ from sfumato.plan.relation import Computed, PerUnit, Scan, Summary
 from sfumato.plan.scalar import Comparison, Constant, Estimate, Key
 from sfumato.plan.scalar import Part as PartOfDate
 from sfumato.plan.show import canonical, form, title
-from sfumato.plan.status import Raw
+from sfumato.plan.stages import Raw
 from sfumato.plan.value import GroupKey, Value
 from tests.contracts import plans as world
 
@@ -109,7 +109,7 @@ def test_the_name_of_a_value_is_no_part_of_the_form(monkeypatch):
 def test_what_is_left_out_of_the_form_is_left_out_of_comparisons_alone():
     kinds = [
         each
-        for room in (aggregate, owner, relation, scalar, status, value)
+        for room in (aggregate, owner, relation, scalar, stages, value)
         for each in vars(room).values()
         if is_dataclass(each)
     ]

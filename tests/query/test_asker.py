@@ -11,7 +11,7 @@ from sfumato.plan.show import form
 from sfumato.privacy.event import PureEvent, event_to_json
 from sfumato.query.asker import SEMANTICS
 from sfumato.query.choose import plan_for_price
-from sfumato.query.request import price
+from sfumato.query.price import price
 from sfumato.sql.lower import understand
 from tests.contracts.people import dataset
 from tests.contracts.tasks import BY_SEX, measuring, who

@@ -10,14 +10,14 @@ import pytest
 
 import sfumato as sf
 from sfumato.engines.base import Exact
-from sfumato.engines.gather import columns
 from sfumato.engines.reference import Reference
+from sfumato.engines.result_rows import columns
 from sfumato.errors import InvalidDeclaration
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.status import Bounded
+from sfumato.plan.stages import Bounded
 from sfumato.privacy.distance import Distance, Norm
+from sfumato.query.add_noise import every_group
 from sfumato.query.cells import Cells, Units
-from sfumato.query.noisy import every_group
 from sfumato.query.pipeline import compile_plan
 from sfumato.query.statistic import Opened
 from sfumato.sql.lower import understand

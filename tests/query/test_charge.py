@@ -18,7 +18,7 @@ from sfumato.engines.stop import ENDLESS, Patience
 from sfumato.errors import Cancelled, EngineFailed, InvalidNumber, LeaseExpired, WrongUse
 from sfumato.ledger import Ledger
 from sfumato.ledger.store.base import COMMITTED, FORFEITED, VOIDED
-from sfumato.plan.status import Bounded
+from sfumato.plan.stages import Bounded
 from sfumato.privacy.event import Composed
 from sfumato.query import charge
 from sfumato.query.charge import Terms, charged

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.accounting.filter import Charge, Gates
+from sfumato.accounting.budget_gates import Charge, Gates
 from sfumato.errors import TargetUnreachable
 from sfumato.ledger.balance import Balance
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.privacy.budget import Budget
 from sfumato.query.choose import Planned, cheapest, plan_for_price, plans_for_target
-from sfumato.query.request import price
+from sfumato.query.price import price
 from sfumato.query.target import Wanted
 from sfumato.sql.lower import understand
 from tests.contracts.people import dataset

@@ -12,7 +12,7 @@ import sfumato as sf
 from sfumato.errors import SfumatoError, WrongUse
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.cube import BoundedCube
-from sfumato.plan.status import Bounded
+from sfumato.plan.stages import Bounded
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import Composed
 from sfumato.query import charge

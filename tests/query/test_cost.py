@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from sfumato.query.choose import Planned, plan_for_price
-from sfumato.query.request import price
+from sfumato.query.price import price
 from sfumato.sql.lower import understand
 from tests.contracts.people import dataset
 

@@ -21,7 +21,7 @@ from sfumato.mechanisms.grid import grid_quantiles
 from sfumato.mechanisms.selection import SelectionMechanism, exponential
 from sfumato.mechanisms.threshold import threshold_laplace
 from sfumato.noise import DiscreteLaplace
-from sfumato.plan.status import Bounded
+from sfumato.plan.stages import Bounded
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import Composed, Event
 from sfumato.privacy.unit import Relation

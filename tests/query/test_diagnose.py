@@ -17,7 +17,7 @@ from sfumato.errors import UnsupportedSql
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.output import Output
 from sfumato.plan.relation import is_single
-from sfumato.plan.status import Bounded, Limits
+from sfumato.plan.stages import Bounded, Limits
 from sfumato.privacy.distance import Norm
 from sfumato.query import diagnose, stability
 from sfumato.query.diagnose import Check, checks

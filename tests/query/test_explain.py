@@ -6,7 +6,7 @@ import pytest
 import sfumato as sf
 from sfumato.query.choose import Planned, plan_for_price
 from sfumato.query.explain import bias, bounding, explain, protection
-from sfumato.query.request import price
+from sfumato.query.price import price
 from sfumato.sql.lower import understand
 from tests.contracts.people import dataset
 

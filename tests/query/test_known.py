@@ -12,8 +12,8 @@ import sfumato as sf
 from sfumato.query import known as room
 from sfumato.query import session as asking_room
 from sfumato.query.known import Known, name_of
+from sfumato.query.price import price
 from sfumato.query.release import Asker
-from sfumato.query.request import price
 from sfumato.query.session import Session
 from tests.contracts.people import asker, dataset, session
 

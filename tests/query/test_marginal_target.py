@@ -14,7 +14,7 @@ from sfumato.query.allowance import Allowance
 from sfumato.query.choose import GRIDS
 from sfumato.query.marginal_target import least_of_left, tasks_for_error
 from sfumato.query.marginals import MarginalsTask
-from sfumato.query.request import OnAverage, price
+from sfumato.query.price import OnAverage, price
 from tests.contracts.people import dataset, session
 
 TWO = sf.Unit("person", max_rows_total=2)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import CountDistinct, CountUnits, Quantiles
-from sfumato.plan.status import Bounded
+from sfumato.plan.stages import Bounded
 from sfumato.privacy.distance import Norm
 from sfumato.query.passes import Context
 from sfumato.query.passes.bound import bound

@@ -15,7 +15,7 @@ from sfumato.cli.census import SOURCE, census
 from sfumato.engines import duckdb as duckdb_room
 from sfumato.engines.emit import Statement
 from sfumato.errors import AccountFrozen, BudgetExceeded, Cancelled, KeyUsed, Refused, WrongUse
-from sfumato.ledger import Ledger, recall
+from sfumato.ledger import Ledger, stored_answers
 from sfumato.ledger.store import sqlite_rows
 from sfumato.query.account import Account
 from sfumato.query.answer import Answer
@@ -344,7 +344,7 @@ def test_what_is_cancelled_is_interrupted_and_its_cost_stays_spent(
 def test_cancelled_questions_that_count_would_freeze_the_analyst(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (sqlite_rows, recall):
+    for module in (sqlite_rows, stored_answers):
         monkeypatch.setattr(module, "COUNTED", (*module.COUNTED, "cancelled"))
     with session(tmp_path, budget=(1, 0), analyst="ann") as asking:
         for _ in range(3):

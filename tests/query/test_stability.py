@@ -32,7 +32,7 @@ from sfumato.plan.aggregate import (
 from sfumato.plan.owner import owner_of
 from sfumato.plan.relation import Computed, PerUnit, PublicJoin, Scan, Summary, scans
 from sfumato.plan.scalar import Field
-from sfumato.plan.status import Bounded, Limits, Raw, Tracked
+from sfumato.plan.stages import Bounded, Limits, Raw, Tracked
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.unit import Relation as Neighbourhood

@@ -16,7 +16,7 @@ from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, CountValues, Mean, Sum, Variance, width
 from sfumato.plan.relation import Filter, Semi, UnitJoin
 from sfumato.plan.scalar import Constant, Member
-from sfumato.plan.status import Bounded, Raw, Tracked
+from sfumato.plan.stages import Bounded, Raw, Tracked
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.unit import Unit
 from sfumato.query import stability

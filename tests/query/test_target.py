@@ -9,7 +9,7 @@ import pytest
 from sfumato.accounting.account import account
 from sfumato.errors import BudgetExceeded, NoReference, TargetUnreachable, UnsupportedSql
 from sfumato.query.answer import Answer
-from sfumato.query.request import OnAverage, Target
+from sfumato.query.price import OnAverage, Target
 from sfumato.query.session import Session
 from sfumato.query.target import Reference, typical_size, wanted
 from sfumato.sql.lower import understand
@@ -261,7 +261,7 @@ def test_the_reach_of_a_sum_is_in_lattice_steps() -> None:
 
 
 def _part(aggregate: object) -> object:
-    from sfumato.plan.status import Part
+    from sfumato.plan.stages import Part
     from sfumato.privacy.distance import Distance, Norm
 
     return Part(aggregate, Distance(Norm.L1, Fraction(1)), 1)

@@ -4,8 +4,8 @@
 import inspect
 
 from sfumato.query.choose import plan_for_price
+from sfumato.query.price import price
 from sfumato.query.release import Asked
-from sfumato.query.request import price
 from sfumato.query.task import Names, Task
 from sfumato.sql.lower import understand
 from tests.contracts.people import dataset

@@ -10,7 +10,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.accounting.account import account
-from sfumato.accounting.filter import Charge, charge_for
+from sfumato.accounting.budget_gates import Charge, charge_for
 from sfumato.errors import BudgetExceeded, Cancelled, EngineFailed, KeyUsed, MissingDeclaration, Refused, WrongUse
 from sfumato.ledger import Ledger
 from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, RESERVED, VOIDED
@@ -20,7 +20,7 @@ from sfumato.privacy.unit import Relation
 from sfumato.query import session as asking_room
 from sfumato.query import together as room
 from sfumato.query.choose import plan_for_price
-from sfumato.query.request import Price, price
+from sfumato.query.price import Price, price
 from sfumato.query.session import Session
 from sfumato.query.together import Held, ceiling, together
 from sfumato.sql.lower import understand

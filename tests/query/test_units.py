@@ -12,7 +12,7 @@ from sfumato.metadata import Category, Column, Dataset, Integer, Table
 from sfumato.plan.aggregate import CountRows, CountUnits, Sum
 from sfumato.plan.owner import owner_of
 from sfumato.plan.relation import Scan
-from sfumato.plan.status import Bounded, Raw
+from sfumato.plan.stages import Bounded, Raw
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy import Norm, Unit
 from sfumato.query.pipeline import compile_plan

@@ -15,7 +15,7 @@ from sfumato.errors import UnsupportedSql
 from sfumato.metadata.column import Column, Real
 from sfumato.plan.evaluate import evaluate
 from sfumato.plan.scalar import Constant, Field
-from sfumato.plan.span import span
+from sfumato.plan.value_range import span
 from sfumato.sql import arithmetic
 from sfumato.sql.lattice import floored
 from sfumato.sql.typed import Number, known, number

@@ -12,7 +12,7 @@ from sfumato.errors import UnsupportedSql
 from sfumato.metadata.column import Column, Date
 from sfumato.plan.evaluate import evaluate
 from sfumato.plan.scalar import Constant, Field
-from sfumato.plan.span import span
+from sfumato.plan.value_range import span
 from sfumato.sql import dates
 from sfumato.sql.dates import as_day, difference, interval, literal_day, part_of, shifted, trunc
 from sfumato.sql.typed import Day, Interval, Number, known, number, text

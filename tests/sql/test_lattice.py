@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sfumato.metadata.column import MAX_CODE, Column, Real
 from sfumato.plan.evaluate import evaluate
 from sfumato.plan.scalar import Arithmetic, Constant, Field, Operation
-from sfumato.plan.span import span
+from sfumato.plan.value_range import span
 from sfumato.sql import lattice
 from sfumato.sql.lattice import aligned, clipped, common_step, finest_step, fitted, floored, largest, moved, onto
 

@@ -23,7 +23,7 @@ from sfumato.plan.owner import Owner
 from sfumato.plan.relation import Filter, Scan
 from sfumato.plan.scalar import Arithmetic, Compare, Comparison, Constant, Estimate, Field, Key, Operation
 from sfumato.plan.show import canonical
-from sfumato.plan.status import Raw
+from sfumato.plan.stages import Raw
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Norm
 from sfumato.query.pipeline import compile_plan

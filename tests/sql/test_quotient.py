@@ -12,7 +12,7 @@ from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.evaluate import evaluate
 from sfumato.plan.scalar import Comparison, compares
-from sfumato.plan.span import confine
+from sfumato.plan.value_range import confine
 from sfumato.sql import quotient, understand
 from sfumato.sql.quotient import against, between
 from sfumato.sql.typed import Number, Ratio, read

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
-from sfumato.engines.codes import code_of, text_of
+from sfumato.engines.value_codes import code_of, text_of
 from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real, Text
 from sfumato.plan.aggregate import CountUnits, Mean, Sum, read_value
 from sfumato.plan.relation import Filter

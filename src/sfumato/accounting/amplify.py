@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from sfumato.accounting.account import account
-from sfumato.accounting.clones import binomial_weights, hidden_delta, lone_delta
+from sfumato.accounting.shuffle_amplification import binomial_weights, hidden_delta, lone_delta
 from sfumato.errors import InvalidDeclaration, InvalidNumber
 from sfumato.exact.bracket import Bracket
 from sfumato.exact.rational import Number, to_fraction

@@ -2,7 +2,7 @@
 """The least noise for a guarantee, the most queries for a budget, the least epsilon for an error, the best split.
 
 Each search returns a parameter that is proved to meet its target and, beside it, the nearest
-one that is proved not to. Proof: calibrate.proof.md, frontier.proof.md.
+one that is proved not to. Proof: calibrate.proof.md, grid_search.proof.md.
 """
 
 import math
@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from sfumato.accounting.account import account
-from sfumato.accounting.frontier import Counts, Decimals, Found, Real, frontier
+from sfumato.accounting.grid_search import Counts, Decimals, Found, Real, frontier
 from sfumato.errors import InvalidDeclaration, InvalidNumber, shown
 from sfumato.exact.bracket import Bounds
 from sfumato.exact.rational import Number, positive

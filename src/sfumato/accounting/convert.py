@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.accounting.divergence import HUGE, pure_divergence, range_divergence
-from sfumato.accounting.joint import epsilon_of_renyi
 from sfumato.accounting.normal import normal_point, normal_tail
+from sfumato.accounting.renyi_to_approx import epsilon_of_renyi
 from sfumato.errors import InvalidNumber
 from sfumato.exact.rational import Number, positive, to_fraction
 from sfumato.exact.rounding import exp_down, exp_up, log_up, sqrt_down, sqrt_up

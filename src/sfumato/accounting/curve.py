@@ -27,15 +27,15 @@ from sfumato.accounting.closed import (
     no_finite_epsilon,
     spare_of,
 )
-from sfumato.accounting.dominate import MOST_VARIANCE, FixedPlan
+from sfumato.accounting.dominating_pairs import MOST_VARIANCE, FixedPlan
 from sfumato.accounting.fixed_scores import FixedScores
 from sfumato.accounting.log_concave import LogConcave
 from sfumato.accounting.loss import Lattice, delta_at, discretise, epsilon_at, merge, power, widths_at
-from sfumato.accounting.loss.aim import WIDTH, Aim, Part, Split, aim, capped, finer, least_lost, split
 from sfumato.accounting.loss.cap import Capped, with_cap
 from sfumato.accounting.loss.compose import even_share, folded
 from sfumato.accounting.loss.discretise import Span
 from sfumato.accounting.loss.travel import travelled
+from sfumato.accounting.loss.tuning import WIDTH, Aim, Part, Split, aim, capped, finer, least_lost, split
 from sfumato.accounting.profile import Profile
 from sfumato.accounting.renyi import profile_of
 from sfumato.errors import InvalidNumber

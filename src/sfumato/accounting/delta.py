@@ -11,7 +11,7 @@ from typing import Any
 
 from sfumato.accounting.convert import gaussian_bound, order_of_least
 from sfumato.accounting.divergence import HUGE
-from sfumato.accounting.joint import delta_of_renyi
+from sfumato.accounting.renyi_to_approx import delta_of_renyi
 from sfumato.errors import InvalidDeclaration, shown
 from sfumato.exact.rational import Number
 from sfumato.exact.rounding import exp_down, exp_up, log_up

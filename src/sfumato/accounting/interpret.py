@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from sfumato.accounting.statement import Family, Promise, Statement, family
+from sfumato.accounting.approx_statement import Family, Promise, Statement, family
 from sfumato.errors import InvalidNumber, shown
 from sfumato.exact.rational import Number, decimal_text, to_fraction
 from sfumato.exact.rounding import float_down, float_up

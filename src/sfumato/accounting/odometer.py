@@ -18,8 +18,8 @@ from functools import lru_cache
 from typing import Self
 
 from sfumato.accounting.account import account, relations_of
+from sfumato.accounting.budget_gates import UNIT
 from sfumato.accounting.convert import conversion_cost
-from sfumato.accounting.filter import UNIT
 from sfumato.accounting.gaussian_dp import mu_squared
 from sfumato.accounting.profile import Profile
 from sfumato.accounting.renyi import bound, profile_of, renyi

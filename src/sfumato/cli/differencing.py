@@ -20,11 +20,11 @@ from sfumato.metadata.table import Table
 from sfumato.noise.entropy import SYSTEM
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.unit import ReplaceOne
+from sfumato.query.add_noise import cells_of, noisy
 from sfumato.query.choose import Planned, plan_for_price
 from sfumato.query.connect import connect
 from sfumato.query.curator import Curator
-from sfumato.query.noisy import cells_of, noisy
-from sfumato.query.request import price
+from sfumato.query.price import price
 from sfumato.query.reserved import Reserved, drawn
 from sfumato.query.statistic import Opened
 from sfumato.sql.lower import understand

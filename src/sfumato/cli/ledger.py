@@ -16,7 +16,7 @@ from sfumato.engines.files import is_same
 from sfumato.errors import LedgerCorrupt, WrongUse, shown
 from sfumato.ledger.pins import Known, Pin
 from sfumato.ledger.request import SQL
-from sfumato.ledger.seal import Head, Signer
+from sfumato.ledger.signed_heads import Head, Signer
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import Rows
 from sfumato.ledger.store.open_mark import incomplete, shortfall_in

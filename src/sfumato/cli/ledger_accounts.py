@@ -7,9 +7,9 @@ from sfumato.cli.ledger import opened, reading
 from sfumato.cli.options import as_json, config
 from sfumato.errors import WrongUse
 from sfumato.exact.rational import decimal_text
+from sfumato.ledger.account_status import Standing
 from sfumato.ledger.balance import units_text
 from sfumato.ledger.spend import Ledger
-from sfumato.ledger.standing import Standing
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
 

@@ -15,11 +15,11 @@ from sfumato.ledger.head_sinks import sink_at
 from sfumato.ledger.migrate import migrate
 from sfumato.ledger.recover import recover
 from sfumato.ledger.report import page
-from sfumato.ledger.seal import Head, Signer
+from sfumato.ledger.report_text import LANGUAGES
+from sfumato.ledger.signed_heads import Head, Signer
 from sfumato.ledger.store.base import Rows
 from sfumato.ledger.store.open import open_store
 from sfumato.ledger.summary import summary
-from sfumato.ledger.words import LANGUAGES
 from sfumato.metadata.server import SERVERS
 from sfumato.query.load import read_declarations
 

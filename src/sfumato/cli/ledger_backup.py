@@ -15,7 +15,7 @@ from sfumato.ledger.head_sinks import Sink, sink_at
 from sfumato.ledger.head_watch import kept, replace_heads
 from sfumato.ledger.pins import Known
 from sfumato.ledger.rotation import Handover, rotate
-from sfumato.ledger.seal import Signer
+from sfumato.ledger.signed_heads import Signer
 from sfumato.query.load import read_declarations
 
 heads = click.option("--head", "heads", multiple=True, type=click.Path(), help="A head kept elsewhere; repeatable.")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import WrongUse, shown
-from sfumato.ledger.tree import Scope
+from sfumato.ledger.account_path import Scope
 from sfumato.privacy.budget import Budget
 
 _FIELDS = {"purpose", "analyst", "epsilon", "delta"}

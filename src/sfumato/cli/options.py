@@ -20,7 +20,7 @@ from sfumato.metadata.server import is_address
 from sfumato.privacy.event import Json
 from sfumato.query.answer import Answer
 from sfumato.query.load import Declarations, read_declarations
-from sfumato.query.request import OnAverage
+from sfumato.query.price import OnAverage
 
 # What lies beside a ledger's file, and is as much of it as the file.
 _BESIDE = ("-wal", "-shm", ".key", ".head", ".lock", ".open")

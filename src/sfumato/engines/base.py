@@ -14,7 +14,7 @@ from sfumato.errors import WrongUse
 from sfumato.noise.law import Integers
 from sfumato.plan.cube import BoundedCube
 from sfumato.plan.rows import BoundedRows
-from sfumato.plan.status import Bounded
+from sfumato.plan.stages import Bounded
 
 # A group: the code of each key (the text of a text key), None for NULL.
 Codes: TypeAlias = tuple[int | str | None, ...]

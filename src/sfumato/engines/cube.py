@@ -12,9 +12,9 @@ from typing import NoReturn
 import numpy as np
 
 from sfumato.engines.expression import typed
-from sfumato.engines.reading import Source
+from sfumato.engines.filter_pushdown import names_read, split
 from sfumato.engines.relation import Tables, rows
-from sfumato.engines.skip import names_read, split
+from sfumato.engines.value_sql import Source
 from sfumato.errors import WrongUse
 from sfumato.metadata.column import Text
 from sfumato.noise.law import Integers

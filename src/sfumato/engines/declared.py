@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import duckdb
 
 from sfumato.engines.files import no_column, unreadable
-from sfumato.engines.reading import Source, quote, text
 from sfumato.engines.sources import Opened, opened, opened_again
+from sfumato.engines.value_sql import Source, quote, text
 from sfumato.errors import InvalidDeclaration, InvalidSource
 from sfumato.metadata.column import Boolean, Category, ColumnType, Date, Integer, Real, Text
 from sfumato.metadata.table import Table

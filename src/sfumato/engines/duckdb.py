@@ -25,7 +25,6 @@ from sfumato.engines.base import Exact, UnitRows
 from sfumato.engines.cube import Coded, coded
 from sfumato.engines.declared import fitting_sources, held, held_again, owner_columns
 from sfumato.engines.emit import Statement, statements
-from sfumato.engines.gather import Groups, Rows, columns, gather
 from sfumato.engines.interruption import is_stopped
 from sfumato.engines.lane import Lane
 from sfumato.engines.lanes import Lanes
@@ -34,12 +33,13 @@ from sfumato.engines.leftovers import spill_prefix
 from sfumato.engines.local import Local
 from sfumato.engines.postgres import ServerFailed, fill
 from sfumato.engines.prepared import Prepared, kept_tables, read_tables
-from sfumato.engines.reading import Source, column_text, quote, text
 from sfumato.engines.relation import Tables, stored_columns
+from sfumato.engines.result_rows import Groups, Rows, columns, gather
 from sfumato.engines.rows import listed, mapped, write
 from sfumato.engines.sources import Opened, opened
 from sfumato.engines.stop import ENDLESS, Patience
-from sfumato.engines.watch import Watch
+from sfumato.engines.time_limit import Watch
+from sfumato.engines.value_sql import Source, column_text, quote, text
 from sfumato.errors import Cancelled, EngineFailed, InvalidSource
 from sfumato.metadata.table import Table
 from sfumato.noise.entropy import token
@@ -47,7 +47,7 @@ from sfumato.noise.law import Integers
 from sfumato.plan.cube import BoundedCube
 from sfumato.plan.relation import Scan
 from sfumato.plan.rows import BoundedRows
-from sfumato.plan.status import Bounded
+from sfumato.plan.stages import Bounded
 
 if TYPE_CHECKING:
     import pyarrow

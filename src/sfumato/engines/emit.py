@@ -10,14 +10,14 @@ total: no row can make it fail. A window is there only where a limit can bind.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sfumato.engines.apart import Apart, taken_apart
 from sfumato.engines.expression import narrow, truth, typed
+from sfumato.engines.filter_pushdown import names_read, split
+from sfumato.engines.group_sampling import LARGEST, Order, every_group
 from sfumato.engines.layout import key_alone
-from sfumato.engines.linear import clipped, fits, integers, sums
-from sfumato.engines.order import LARGEST, Order, every_group
-from sfumato.engines.reading import Source
+from sfumato.engines.linear_aggregates import clipped, fits, integers, sums
+from sfumato.engines.preaggregation import Apart, taken_apart
 from sfumato.engines.relation import Tables, rows
-from sfumato.engines.skip import names_read, split
+from sfumato.engines.value_sql import Source
 from sfumato.errors import unknown
 from sfumato.metadata.column import Text
 from sfumato.plan.aggregate import (
@@ -33,7 +33,7 @@ from sfumato.plan.aggregate import (
 )
 from sfumato.plan.scalar import Scalar
 from sfumato.plan.scope import is_one_group
-from sfumato.plan.status import Bounded
+from sfumato.plan.stages import Bounded
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Norm
 

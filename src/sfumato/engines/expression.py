@@ -8,7 +8,7 @@ that a statement is about as long as its expression. Proof: expression.proof.md.
 
 from collections.abc import Callable
 
-from sfumato.engines.reading import narrowest, quote, text, unforeseen
+from sfumato.engines.value_sql import narrowest, quote, text, unforeseen
 from sfumato.metadata.column import Column, Text
 from sfumato.plan.scalar import (
     And,
@@ -34,8 +34,8 @@ from sfumato.plan.scalar import (
     Scalar,
     children,
 )
-from sfumato.plan.span import is_text, span
 from sfumato.plan.value import Value
+from sfumato.plan.value_range import is_text, span
 
 _TRUTHS = (Compare, Member, Like, IsNull, Not, And, Or)
 _LARGEST = 2**63 - 1

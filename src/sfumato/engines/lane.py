@@ -10,7 +10,7 @@ import duckdb
 
 from sfumato.engines.local import Local
 from sfumato.engines.sources import Opened, show
-from sfumato.engines.watch import Watcher
+from sfumato.engines.time_limit import Watcher
 
 
 class Lane:

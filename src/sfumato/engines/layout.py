@@ -7,15 +7,15 @@ a hash of what they hold would keep all of them or none. Proof: layout.proof.md.
 """
 
 from sfumato.engines.expression import alias
-from sfumato.engines.reading import narrowest, text
 from sfumato.engines.relation import Tables, first_in_layout, in_layout, rows
+from sfumato.engines.value_sql import narrowest, text
 from sfumato.errors import unknown
 from sfumato.metadata.column import Column, Real, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.owner import owner_of
 from sfumato.plan.relation import Filter, PerUnit, PublicJoin, Ranked, Scan, Semi, Union, UnitJoin
 from sfumato.plan.scalar import Field, leaves
-from sfumato.plan.status import Raw
+from sfumato.plan.stages import Raw
 
 # The largest place: it is stored in 32 bits.
 MOST = 2**31 - 1

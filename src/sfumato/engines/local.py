@@ -4,7 +4,7 @@
 import re
 from dataclasses import dataclass, field
 
-from sfumato.engines.watch import Progress
+from sfumato.engines.time_limit import Progress
 from sfumato.errors import InvalidDeclaration, shown
 
 _HOUR = 3600.0

@@ -15,16 +15,16 @@ from pathlib import Path
 import duckdb
 
 from sfumato.engines.layout import whole
-from sfumato.engines.reading import Source, text
 from sfumato.engines.relation import stored_columns
 from sfumato.engines.sources import files_of
+from sfumato.engines.value_sql import Source, text
 from sfumato.errors import InvalidSource, shown
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table
 from sfumato.plan.relation import PublicJoin, scans
 from sfumato.plan.scope import nodes
 from sfumato.plan.show import canonical
-from sfumato.plan.status import Bounded
+from sfumato.plan.stages import Bounded
 from sfumato.privacy.event import Json
 
 FORMAT = 2

@@ -16,10 +16,10 @@ from math import isqrt
 import numpy as np
 
 from sfumato.engines.base import Codes, Exact, UnitRows, nulls_first, tidy
-from sfumato.engines.codes import WHOLE_PATTERN
 from sfumato.engines.reference_order import hashed, unit_rows
 from sfumato.engines.reference_rows import Row, Tables, rows
 from sfumato.engines.stop import ENDLESS, Patience
+from sfumato.engines.value_codes import WHOLE_PATTERN
 from sfumato.errors import unknown
 from sfumato.metadata.column import Text
 from sfumato.noise.law import Integers
@@ -39,7 +39,7 @@ from sfumato.plan.cube import BoundedCube, Places
 from sfumato.plan.relation import Filter, PublicJoin, Ranked, Relation, Scan, Semi, UnitJoin, scans
 from sfumato.plan.rows import BoundedRows
 from sfumato.plan.scalar import Field
-from sfumato.plan.status import Bounded
+from sfumato.plan.stages import Bounded
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Norm
 

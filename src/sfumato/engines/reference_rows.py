@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sfumato.engines.base import nulls_first
-from sfumato.engines.codes import code_of, text_of
+from sfumato.engines.value_codes import code_of, text_of
 from sfumato.errors import unknown
 from sfumato.metadata.column import Column, Text
 from sfumato.plan.evaluate import evaluate

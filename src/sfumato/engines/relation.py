@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sfumato.engines.expression import alias, truth, typed, value
-from sfumato.engines.reading import Source, code, listed, named, quote, reading
+from sfumato.engines.value_sql import Source, code, listed, named, quote, reading
 from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, Column, Text
 from sfumato.plan.owner import Owner
@@ -30,8 +30,8 @@ from sfumato.plan.relation import (
 )
 from sfumato.plan.scalar import Field, Member, Scalar
 from sfumato.plan.scope import nodes, provided
-from sfumato.plan.span import is_text
 from sfumato.plan.value import Value
+from sfumato.plan.value_range import is_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ import numpy as np
 
 from sfumato.engines.base import UnitRows
 from sfumato.engines.expression import typed
-from sfumato.engines.reading import Source, text
+from sfumato.engines.filter_pushdown import names_read, split
 from sfumato.engines.relation import Tables, rows
-from sfumato.engines.skip import names_read, split
+from sfumato.engines.value_sql import Source, text
 from sfumato.noise.law import Integers
 from sfumato.plan.rows import MISSING, BoundedRows
 

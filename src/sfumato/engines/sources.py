@@ -18,7 +18,7 @@ import duckdb
 
 from sfumato.engines.files import Mark, from_file, is_same, marks, require_names, require_parquet_names, unreadable
 from sfumato.engines.postgres import Served, served
-from sfumato.engines.reading import quote, text
+from sfumato.engines.value_sql import quote, text
 from sfumato.errors import InvalidSource, shown
 from sfumato.metadata.server import Server
 from sfumato.metadata.table import Table

@@ -22,9 +22,9 @@ from sfumato.engines.base import Exact, UnitRows
 from sfumato.engines.cube import Coded, coded
 from sfumato.engines.declared import owner_columns
 from sfumato.engines.emit import Statement, statements
-from sfumato.engines.gather import Groups, Rows, columns, gather
 from sfumato.engines.interruption import is_cancelled_job
 from sfumato.engines.lanes import Lanes
+from sfumato.engines.result_rows import Groups, Rows, columns, gather
 from sfumato.engines.spark_cube import opened_cube
 from sfumato.engines.spark_frame import frame_of, require_moments, require_plain
 from sfumato.engines.spark_kind import identifier, largest_code
@@ -37,7 +37,7 @@ from sfumato.metadata.table import Table
 from sfumato.noise.entropy import token
 from sfumato.plan.cube import BoundedCube
 from sfumato.plan.rows import BoundedRows
-from sfumato.plan.status import Bounded
+from sfumato.plan.stages import Bounded
 
 if TYPE_CHECKING:
     import pyarrow

@@ -13,7 +13,6 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from sfumato.engines.codes import WHOLE_PATTERN
 from sfumato.engines.spark_function import FUNCTIONS
 from sfumato.engines.spark_kind import (
     NUMBERS,
@@ -30,6 +29,7 @@ from sfumato.engines.spark_kind import (
     required,
     widened,
 )
+from sfumato.engines.value_codes import WHOLE_PATTERN
 
 Columns: TypeAlias = Mapping[str, Kind]
 

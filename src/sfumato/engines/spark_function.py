@@ -3,8 +3,8 @@
 
 from sqlglot import exp
 
-from sfumato.engines.codes import DATE_PATTERN, NUMBER_PATTERN, WHOLE_PATTERN
 from sfumato.engines.spark_kind import TRUTHS, WHOLE, Kind, Rules, Typed, Writer, literal, required, widened
+from sfumato.engines.value_codes import DATE_PATTERN, NUMBER_PATTERN, WHOLE_PATTERN
 
 _PARTS = {
     "year": "year({})",

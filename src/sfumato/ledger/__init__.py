@@ -8,12 +8,12 @@ answer; only then is the answer given. ``tree`` names the accounts and ``books``
 does; ``verify`` replays the journal and ``seal`` signs its heads; ``store`` is where it lies.
 """
 
+from sfumato.ledger.account_path import Scope
+from sfumato.ledger.account_status import Standing
 from sfumato.ledger.balance import Balance
 from sfumato.ledger.request import Request
-from sfumato.ledger.seal import Head, Signer
+from sfumato.ledger.signed_heads import Head, Signer
 from sfumato.ledger.spend import Ledger
-from sfumato.ledger.standing import Standing
-from sfumato.ledger.tree import Scope
 from sfumato.ledger.verify import Report, verify
 
 __all__ = ["Balance", "Head", "Ledger", "Report", "Request", "Scope", "Signer", "Standing", "verify"]

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stored answers: found by their keys, given again, and counted. Proof: recall.proof.md."""
+"""Stored answers: found by their keys, given again, and counted. Proof: stored_answers.proof.md."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from sfumato.errors import AccountFrozen, BudgetExceeded, LedgerError, Refused, WrongUse
+from sfumato.ledger.account_transaction import Books, require_open
 from sfumato.ledger.binding import require_answer
-from sfumato.ledger.books import Books, require_open
 from sfumato.ledger.closing import EXCHANGED, give_up
 from sfumato.ledger.head_watch import HeadWatch
 from sfumato.ledger.liveness import require_not_moved
 from sfumato.ledger.owner import Owner, readable
-from sfumato.ledger.recall import bind_stored, bound_answer, give, own_answer, shared_answer
 from sfumato.ledger.request import Ready, Request
 from sfumato.ledger.store.base import AnswerRow, Rows, Store
+from sfumato.ledger.stored_answers import bind_stored, bound_answer, give, own_answer, shared_answer
 from sfumato.ledger.tally import TALLY, Counts, Tally, entry_body
 from sfumato.noise.entropy import token
 

@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sfumato.errors import LedgerCorrupt, WrongUse, shown
+from sfumato.ledger.account_path import Scope
 from sfumato.ledger.binding import binding_entries
 from sfumato.ledger.charge_entry import opened_row
 from sfumato.ledger.journal import Entry, canonical_json
 from sfumato.ledger.pieces import gone_on, opened_pieces
 from sfumato.ledger.replay import Replay
 from sfumato.ledger.replayed import GOING_ON
-from sfumato.ledger.seal import Head
+from sfumato.ledger.signed_heads import Head
 from sfumato.ledger.store.base import (
     COMMITTED,
     COUNTED,
@@ -37,7 +38,6 @@ from sfumato.ledger.store.base import (
     Rows,
     Store,
 )
-from sfumato.ledger.tree import Scope
 from sfumato.ledger.verify import check
 
 # since format 3 a body may take several lines, and there are instalments

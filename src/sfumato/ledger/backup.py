@@ -16,7 +16,7 @@ import apsw
 
 from sfumato.errors import LedgerCorrupt, LedgerIncomplete, LedgerUnavailable, WrongUse, shown
 from sfumato.ledger.archive import history, transfer
-from sfumato.ledger.seal import Head, Signer, write_durably
+from sfumato.ledger.signed_heads import Head, Signer, write_durably
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import LOSS, Rows, Store
 from sfumato.ledger.store.bodies import BodyFiles

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TypeVar
 
-from sfumato.accounting.filter import DELTA_UNIT, NOTHING, Charge, Gates, Left
+from sfumato.accounting.budget_gates import DELTA_UNIT, NOTHING, Charge, Gates, Left
 from sfumato.errors import BudgetExceeded
 from sfumato.exact.rational import decimal_text
 from sfumato.privacy.event import Json

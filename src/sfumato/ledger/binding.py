@@ -14,9 +14,9 @@ from itertools import groupby
 from operator import attrgetter
 
 from sfumato.errors import LedgerCorrupt
+from sfumato.ledger.account_path import lineage_of
 from sfumato.ledger.journal import Entry, chained, is_genuine, iso_time, read_json
 from sfumato.ledger.store.base import AccountRow, AnswerRow, InstalmentRow, KeyRow, Rows
-from sfumato.ledger.tree import lineage_of
 from sfumato.privacy.event import Json
 
 # The end of the chain is in the root's row, and moves with entries that move no account.

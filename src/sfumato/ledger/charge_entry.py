@@ -3,9 +3,9 @@
 
 from typing import Any
 
+from sfumato.ledger.account_path import UNSTATED, Scope, lineage_of, scope_of
 from sfumato.ledger.journal import LEGACY, Entry
 from sfumato.ledger.store.base import RESERVED, ChargeRow
-from sfumato.ledger.tree import UNSTATED, Scope, lineage_of, scope_of
 
 
 def opened_row(entry: Entry, body: dict[str, Any], cost: str) -> ChargeRow:

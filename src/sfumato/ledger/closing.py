@@ -8,8 +8,8 @@ another worker goes on with it.
 from collections.abc import Callable
 
 from sfumato.errors import AccountFrozen, LeaseExpired, LedgerUnavailable
+from sfumato.ledger.account_transaction import Books
 from sfumato.ledger.balance import charge_from_text
-from sfumato.ledger.books import Books
 from sfumato.ledger.pieces import Pieces, fence_of
 from sfumato.ledger.store.base import (
     COUNTED,

@@ -6,7 +6,7 @@ from typing import Protocol, cast
 
 from sfumato.errors import WrongUse
 from sfumato.ledger.backup import freeze_all, incomplete_copy, lacks
-from sfumato.ledger.seal import Head
+from sfumato.ledger.signed_heads import Head
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import Store
 from sfumato.ledger.store.open import open_store

@@ -19,7 +19,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from sfumato.errors import LedgerCorrupt, SfumatoError, WrongUse, shown
-from sfumato.ledger.seal import Head, write_durably
+from sfumato.ledger.signed_heads import Head, write_durably
 
 ALLOWED = "file:///folder/name, https://host/path, or syslog:"
 _TIMEOUT = 10.0

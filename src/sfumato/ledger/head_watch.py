@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from sfumato.errors import LedgerError, LedgerIncomplete, SfumatoError, WrongUse, shown
 from sfumato.ledger.head_sinks import Silent, Sink
-from sfumato.ledger.seal import Head, Signer, Source
+from sfumato.ledger.signed_heads import Head, Signer, Source
 from sfumato.ledger.store.base import Rows, Store
 
 _OWNER = logging.getLogger("sfumato.owner")

@@ -15,15 +15,15 @@ import hashlib
 from datetime import timedelta
 
 from sfumato.errors import LeaseExpired, LedgerCorrupt, WrongUse
+from sfumato.ledger.account_path import lineage_of
+from sfumato.ledger.account_transaction import require_open
 from sfumato.ledger.answers import Answers
 from sfumato.ledger.binding import is_instalment_of
-from sfumato.ledger.books import require_open
 from sfumato.ledger.closing import at_step, execute, suspend
 from sfumato.ledger.owner import readable
 from sfumato.ledger.pieces import Pieces
-from sfumato.ledger.recall import require_few_failures
 from sfumato.ledger.store.base import EXECUTING, SUSPENDED, ChargeRow, InstalmentRow, Rows
-from sfumato.ledger.tree import lineage_of
+from sfumato.ledger.stored_answers import require_few_failures
 
 # How many instalments are read at once.
 _PAGE = 1000

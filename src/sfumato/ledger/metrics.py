@@ -14,7 +14,7 @@ from functools import partial
 from itertools import islice
 
 from sfumato.ledger.journal import iso_time
-from sfumato.ledger.seal import Head
+from sfumato.ledger.signed_heads import Head
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import Rows
 from sfumato.ledger.tally import READS, REFUSALS, TALLY

@@ -14,10 +14,10 @@ import json
 from pathlib import Path
 
 from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerMissing, LedgerMoved, shown
+from sfumato.ledger.account_transaction import Books
 from sfumato.ledger.archive import begin_filling, fill, history, require_empty
-from sfumato.ledger.books import Books
 from sfumato.ledger.liveness import moved, moved_reason
-from sfumato.ledger.seal import Key
+from sfumato.ledger.signed_heads import Key
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import PREDECESSOR, SUCCEEDED_BY, SUCCESSOR, UNFINISHED, Rows, Store
 from sfumato.ledger.store.open import open_store

@@ -14,9 +14,9 @@ import unicodedata
 from functools import lru_cache
 
 from sfumato.errors import WrongUse
+from sfumato.ledger.account_path import Scope
 from sfumato.ledger.scripts import scripts_of
 from sfumato.ledger.store.base import Rows
-from sfumato.ledger.tree import Scope
 
 # The writing systems that use several scripts, for a name and together with Latin (UTS 39, 5.2).
 _TOGETHER = (

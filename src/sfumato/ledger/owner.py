@@ -9,11 +9,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Self, TypeVar
 
-from sfumato.accounting.filter import NOTHING, Gates
+from sfumato.accounting.budget_gates import NOTHING, Gates
 from sfumato.errors import LedgerCorrupt, WrongUse
+from sfumato.ledger.account_path import LONGEST_NAME, Scope, lineage_of, require_storable
+from sfumato.ledger.account_transaction import Books, child, unknown_account
 from sfumato.ledger.balance import balance_admits, charge_text, gates_to_json
 from sfumato.ledger.binding import moved_to
-from sfumato.ledger.books import Books, child, unknown_account
 from sfumato.ledger.head_watch import HeadWatch
 from sfumato.ledger.journal import canonical_json, chained, genesis, iso_time
 from sfumato.ledger.liveness import require_not_moved
@@ -34,7 +35,6 @@ from sfumato.ledger.policy import (
     with_policy,
 )
 from sfumato.ledger.store.base import FORFEITED, AccountRow, ChargeRow, Rows, Store
-from sfumato.ledger.tree import LONGEST_NAME, Scope, lineage_of, require_storable
 from sfumato.metadata.contract import Contract
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json

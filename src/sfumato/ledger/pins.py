@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sfumato.errors import WrongUse, shown
 from sfumato.ledger.journal import canonical_json
-from sfumato.ledger.seal import Head, write_durably
+from sfumato.ledger.signed_heads import Head, write_durably
 from sfumato.privacy.event import Json
 
 

@@ -11,9 +11,9 @@ from itertools import pairwise
 from typing import Any
 
 from sfumato.errors import ContractMismatch, NotListed
+from sfumato.ledger.account_path import Scope
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json
 from sfumato.ledger.store.base import AccountRow, Rows
-from sfumato.ledger.tree import Scope
 from sfumato.privacy.event import Json
 
 # Whether an answer that one analyst paid for is given to another (of a dataset).

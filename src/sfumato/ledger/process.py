@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 from sfumato.errors import WrongUse, shown
-from sfumato.ledger.seal import Key
+from sfumato.ledger.signed_heads import Key
 from sfumato.ledger.spend import Ledger
 from sfumato.metadata.server import SERVERS
 

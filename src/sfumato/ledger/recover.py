@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sfumato.errors import LedgerCorrupt, LedgerError, WrongUse
-from sfumato.ledger.books import Books
+from sfumato.ledger.account_transaction import Books
 from sfumato.ledger.head_sinks import Sink
 from sfumato.ledger.head_watch import behind, replace_heads
 from sfumato.ledger.liveness import recovered_reason, require_live
 from sfumato.ledger.owner import require_reason
-from sfumato.ledger.seal import Beside, Key
+from sfumato.ledger.signed_heads import Beside, Key
 from sfumato.ledger.store.base import LOSS, SUCCESSOR, UNFINISHED, Rows
 from sfumato.ledger.store.sqlite import SQLite
 from sfumato.ledger.verify import check

@@ -15,7 +15,8 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from sfumato.accounting.account import account
-from sfumato.accounting.filter import Charge, charge_for
+from sfumato.accounting.budget_gates import Charge, charge_for
+from sfumato.ledger.account_path import Scope, lineage_of
 from sfumato.ledger.balance import charge_from_json, charge_to_json
 from sfumato.ledger.charge_entry import named, opened_row
 from sfumato.ledger.digests import DIGEST, NUMBER, PLACE, instalment_digest, row_digest
@@ -23,7 +24,6 @@ from sfumato.ledger.journal import LEGACY, Entry, canonical_json, read_json
 from sfumato.ledger.liveness import moved_reason
 from sfumato.ledger.pieces import opened_pieces
 from sfumato.ledger.policy import DECISIONS, LISTED, PAST, merged
-from sfumato.ledger.recall import sharers
 from sfumato.ledger.replayed import GOING_ON, Book, Open, Sum
 from sfumato.ledger.store.base import (
     COMMITTED,
@@ -36,7 +36,7 @@ from sfumato.ledger.store.base import (
     KeyRow,
     PartRow,
 )
-from sfumato.ledger.tree import Scope, lineage_of
+from sfumato.ledger.stored_answers import sharers
 from sfumato.privacy.event import Json, event_from_json
 
 _STEPS = {

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from operator import sub
 from typing import Any
 
-from sfumato.accounting.filter import Charge
+from sfumato.accounting.budget_gates import Charge
+from sfumato.ledger.account_path import lineage_of
 from sfumato.ledger.balance import Held, charge_from_text, charge_text, gates_from_text, held_text
 from sfumato.ledger.digests import charge_digest
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.names import folded
 from sfumato.ledger.pieces import gone_on
 from sfumato.ledger.store.base import COUNTED, EXECUTING, RESERVED, SUSPENDED, AccountRow, ChargeRow
-from sfumato.ledger.tree import lineage_of
 from sfumato.privacy.event import Json
 
 # the steps of a charge that is answered in instalments, each from a state to a state

@@ -9,17 +9,17 @@ from functools import reduce
 from operator import add
 from pathlib import Path
 
-from sfumato.accounting.filter import Charge
+from sfumato.accounting.budget_gates import Charge
 from sfumato.errors import WrongUse
 from sfumato.exact.rational import decimal_text
 from sfumato.exact.rounding import exp_up
+from sfumato.ledger.account_path import UNSTATED
+from sfumato.ledger.account_status import Standing
 from sfumato.ledger.balance import units_text
+from sfumato.ledger.report_text import LANGUAGES
 from sfumato.ledger.request import SQL
-from sfumato.ledger.standing import Standing
 from sfumato.ledger.store.base import FORFEITED, SUSPENDED
 from sfumato.ledger.summary import Act, Released, Summary
-from sfumato.ledger.tree import UNSTATED
-from sfumato.ledger.words import LANGUAGES
 from sfumato.privacy.budget import Budget
 
 _STYLE = (Path(__file__).parent / "report.css").read_text(encoding="utf-8")

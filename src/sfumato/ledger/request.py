@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from sfumato.accounting.account import account, relations_of
-from sfumato.accounting.filter import NOTHING, Charge, charge_for
+from sfumato.accounting.budget_gates import NOTHING, Charge, charge_for
 from sfumato.errors import InvalidNumber, WrongUse
+from sfumato.ledger.account_path import LONGEST_KEY, UNSTATED, Scope, require_storable
 from sfumato.ledger.balance import charge_text, charge_to_json
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.store.base import RESERVED, ChargeRow
-from sfumato.ledger.tree import LONGEST_KEY, UNSTATED, Scope, require_storable
 from sfumato.privacy.event import Event, Json, event_to_json
 
 # The kind of what is asked in SQL, which the journal need not name.

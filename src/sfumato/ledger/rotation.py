@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from sfumato.errors import LedgerCorrupt, LedgerUnavailable, shown
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.pins import Pin
-from sfumato.ledger.seal import Signer, write_durably
+from sfumato.ledger.signed_heads import Signer, write_durably
 from sfumato.privacy.event import Json
 
 

@@ -14,30 +14,21 @@ from datetime import timedelta
 from functools import partial
 from typing import TypeVar
 
-from sfumato.accounting.filter import NOTHING
+from sfumato.accounting.budget_gates import NOTHING
 from sfumato.errors import LedgerError
+from sfumato.ledger.account_path import Scope, lineage_of
+from sfumato.ledger.account_status import Standing, standing_of
+from sfumato.ledger.account_transaction import Books, balance_of
 from sfumato.ledger.answers import write_tally
 from sfumato.ledger.balance import Balance, charge_from_text
-from sfumato.ledger.books import Books, balance_of
 from sfumato.ledger.closing import EXCHANGED, at_step, close, close_for, close_overdue, execute, forfeit, void
 from sfumato.ledger.head_watch import HeadWatch
 from sfumato.ledger.instalments import Instalments
 from sfumato.ledger.liveness import lease_milliseconds, require_live
 from sfumato.ledger.owner import readable
 from sfumato.ledger.pieces import fence_of
-from sfumato.ledger.recall import (
-    MANY_OPEN,
-    bind,
-    bound_answer,
-    in_progress,
-    require_few_failures,
-    require_unanswered,
-    share,
-    shared_answer,
-)
 from sfumato.ledger.request import Ready, Request
-from sfumato.ledger.seal import Beside, Head, Key
-from sfumato.ledger.standing import Standing, standing_of
+from sfumato.ledger.signed_heads import Beside, Head, Key
 from sfumato.ledger.store.base import (
     COMMITTED,
     EXECUTING,
@@ -51,7 +42,16 @@ from sfumato.ledger.store.base import (
     Store,
 )
 from sfumato.ledger.store.open import Place, open_store
-from sfumato.ledger.tree import Scope, lineage_of
+from sfumato.ledger.stored_answers import (
+    MANY_OPEN,
+    bind,
+    bound_answer,
+    in_progress,
+    require_few_failures,
+    require_unanswered,
+    share,
+    shared_answer,
+)
 from sfumato.ledger.turns import Turns
 from sfumato.metadata.contract import Contract
 from sfumato.noise.entropy import token

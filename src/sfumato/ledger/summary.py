@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sfumato.accounting.filter import Charge
+from sfumato.accounting.budget_gates import Charge
+from sfumato.ledger.account_path import Scope, lineage_of
+from sfumato.ledger.account_status import Standing, standing_of
+from sfumato.ledger.account_transaction import unknown_account
 from sfumato.ledger.balance import balance_admits, charge_from_json
-from sfumato.ledger.books import unknown_account
 from sfumato.ledger.pieces import Pieces
-from sfumato.ledger.recall import sharers
 from sfumato.ledger.request import SQL
 from sfumato.ledger.spend import Ledger
-from sfumato.ledger.standing import Standing, standing_of
 from sfumato.ledger.store.base import COMMITTED, FORFEITED, SUSPENDED, AccountRow, ChargeRow, Rows
+from sfumato.ledger.stored_answers import sharers
 from sfumato.ledger.tally import READS, REFUSALS, TALLY
-from sfumato.ledger.tree import Scope, lineage_of
 from sfumato.ledger.verify import Report, check
 from sfumato.privacy.budget import Budget
 

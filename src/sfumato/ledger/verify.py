@@ -21,7 +21,7 @@ from sfumato.ledger.digests import DIGEST, answer_digest, instalment_digest, row
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, is_genuine, is_intact
 from sfumato.ledger.pins import Pin
 from sfumato.ledger.replay import Replay
-from sfumato.ledger.seal import Head
+from sfumato.ledger.signed_heads import Head
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.store.base import AccountRow, AnswerRow, ChargeRow, Ends, Rows
 from sfumato.ledger.verified import Verified, source_before

@@ -13,7 +13,7 @@ import numpy as np
 from sfumato.errors import InvalidNumber
 from sfumato.noise.entropy import SYSTEM, Entropy, Words, words
 from sfumato.noise.law import size_of
-from sfumato.noise.real import Bounds
+from sfumato.noise.lazy_uniform import Bounds
 
 # Words at once: their digits, twelve times as much, stay in the cache of a core.
 _BLOCK = 1 << 13

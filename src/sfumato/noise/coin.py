@@ -16,7 +16,7 @@ from sfumato.exact.rational import Number, positive, to_fraction
 from sfumato.noise.bits import random_bits
 from sfumato.noise.entropy import SYSTEM, Entropy, Words
 from sfumato.noise.law import Shape, bracket, open_unit, size_of
-from sfumato.noise.real import is_below
+from sfumato.noise.lazy_uniform import is_below
 
 Booleans: TypeAlias = NDArray[np.bool_]
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from sfumato.exact.exponential import exp_scaled
 from sfumato.exact.rounding import sqrt_down
-from sfumato.noise.cells import Ints
 from sfumato.noise.decay import FRACTION, decay
 from sfumato.noise.law import Integers
+from sfumato.noise.rejection_sampler import Ints
 
 # an energy of 64 or more counts as infinite: e^-64 is far below any height
 _INFINITE = 64 << FRACTION

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato.exact.exponential import exp_scaled
 from sfumato.noise.entropy import Entropy
 from sfumato.noise.law import Integers
-from sfumato.noise.real import is_below
+from sfumato.noise.lazy_uniform import is_below
 
 FRACTION = 42
 ONE = 1 << 31

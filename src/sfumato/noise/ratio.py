@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from sfumato.exact.bracket import Bracket
 from sfumato.exact.rounding import sqrt_up
-from sfumato.noise.cells import Ints
 from sfumato.noise.entropy import Entropy
 from sfumato.noise.law import Integers, Shape, size_of
+from sfumato.noise.rejection_sampler import Ints
 from sfumato.noise.sampler import Sampler
 
 Floats: TypeAlias = NDArray[np.float64]

@@ -6,9 +6,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from sfumato.noise.cells import Cells, Curve
 from sfumato.noise.entropy import Entropy
 from sfumato.noise.law import Integers, Shape, size_of
+from sfumato.noise.rejection_sampler import Cells, Curve
 
 WIDEST = 1 << 52
 # so many draws are made one by one: without the large table, and nearly as fast as it is built

@@ -25,7 +25,7 @@ from sfumato.exact.rational import positive
 from sfumato.exact.rounding import float_down, log_up
 from sfumato.noise.entropy import SYSTEM, Entropy, below
 from sfumato.noise.law import Integers
-from sfumato.noise.real import Bounds, is_below
+from sfumato.noise.lazy_uniform import Bounds, is_below
 
 Vector: TypeAlias = NDArray[np.int64] | NDArray[np.float64]
 Scores: TypeAlias = Vector | Sequence[int] | Sequence[float] | Sequence[Fraction]

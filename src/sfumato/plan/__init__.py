@@ -22,7 +22,7 @@ from sfumato.plan.aggregate import (
 from sfumato.plan.cube import BoundedCube, Cube
 from sfumato.plan.relation import Filter, PerUnit, PublicJoin, Ranked, Relation, Scan, Semi, Union, UnitJoin
 from sfumato.plan.rows import BoundedRows, RowList
-from sfumato.plan.status import Bounded, Limits, Part, Raw, Tracked
+from sfumato.plan.stages import Bounded, Limits, Part, Raw, Tracked
 from sfumato.plan.value import GroupKey, Value
 
 __all__ = [

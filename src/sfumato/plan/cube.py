@@ -11,7 +11,7 @@ from sfumato.errors import MissingDeclaration, UnknownName, WrongUse, shown
 from sfumato.metadata.column import Text
 from sfumato.plan.aggregate import CountRows
 from sfumato.plan.relation import Relation, is_single
-from sfumato.plan.status import Raw
+from sfumato.plan.stages import Raw
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Distance, Norm
 

@@ -17,8 +17,8 @@ from sfumato.errors import unknown
 from sfumato.metadata.column import MAX_CODE, Column, Integer, Text
 from sfumato.plan.owner import Owner
 from sfumato.plan.scalar import Field, Member, Scalar
-from sfumato.plan.span import confine
 from sfumato.plan.value import Value
+from sfumato.plan.value_range import confine
 
 
 @dataclass(frozen=True, slots=True)

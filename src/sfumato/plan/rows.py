@@ -7,7 +7,7 @@ from sfumato.errors import MissingDeclaration, WrongUse, shown
 from sfumato.metadata.column import Text
 from sfumato.plan.aggregate import CountValues
 from sfumato.plan.relation import Relation
-from sfumato.plan.status import Raw
+from sfumato.plan.stages import Raw
 from sfumato.plan.value import Value
 from sfumato.privacy.unit import Relation as Neighbours
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from sfumato.metadata.column import Boolean, Column, ColumnType, Integer, Real, Text
 from sfumato.plan.scalar import Field, Scalar
-from sfumato.plan.span import is_text, span
+from sfumato.plan.value_range import is_text, span
 
 
 @dataclass(frozen=True, slots=True)

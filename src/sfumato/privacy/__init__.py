@@ -42,7 +42,7 @@ from sfumato.privacy.guarantee import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from sfumato.privacy.promise import Mechanism
+from sfumato.privacy.mechanism import Mechanism
 from sfumato.privacy.unit import AddRemove, Relation, ReplaceOne, Unit
 
 __all__ = [

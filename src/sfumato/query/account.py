@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sfumato.exact.rational import decimal_text
+from sfumato.ledger.account_status import Standing
 from sfumato.ledger.balance import Balance, units_text
-from sfumato.ledger.standing import Standing
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
 

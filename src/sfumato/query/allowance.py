@@ -11,7 +11,7 @@ from sfumato.exact.rational import Number, decimal_text
 from sfumato.mechanisms.additive import AdditiveMechanism, gaussian, laplace
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.guarantee import ZeroConcentratedDP
-from sfumato.query.request import price
+from sfumato.query.price import price
 
 # The ledger's unit of rho (RULES 3).
 _UNIT = 10**12

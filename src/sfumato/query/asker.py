@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from sfumato.ledger.account_path import UNSTATED, Scope
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.request import Request
-from sfumato.ledger.tree import UNSTATED, Scope
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.relation import Filter, Relation, Scan, Semi, UnitJoin
 from sfumato.plan.scope import nodes
 from sfumato.plan.show import form
-from sfumato.plan.status import Bounded
+from sfumato.plan.stages import Bounded
 from sfumato.privacy.event import Event, event_to_json
 from sfumato.query.choose import Planned
 from sfumato.query.passes import Context

@@ -7,11 +7,11 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from sfumato.engines.base import Codes
-from sfumato.engines.gather import Columns
+from sfumato.engines.result_rows import Columns
 from sfumato.errors import InvalidDeclaration
 from sfumato.noise import Integers
 from sfumato.plan.aggregate import CountUnits, width
-from sfumato.plan.status import Bounded, Part
+from sfumato.plan.stages import Bounded, Part
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.query.statistic import BoundedStatistic, Opened
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from sfumato.accounting.account import account
+from sfumato.accounting.budget_gates import NOTHING, Charge, charge_for
 from sfumato.accounting.calibrate import split
-from sfumato.accounting.filter import NOTHING, Charge, charge_for
 from sfumato.errors import MissingDeclaration, TargetUnreachable, UnsupportedSql, WrongUse
 from sfumato.exact.rational import decimal_text, two_digits
 from sfumato.ledger.balance import Balance
@@ -19,14 +19,14 @@ from sfumato.metadata.dataset import Dataset
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from sfumato.noise.search import smallest
 from sfumato.plan.aggregate import CountUnits, Quantiles, largest
-from sfumato.plan.status import Bounded, Part, Raw
+from sfumato.plan.stages import Bounded, Part, Raw
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import Composed, Event
 from sfumato.query.cost import Cost, cost_of
 from sfumato.query.estimate import Released
 from sfumato.query.passes.layout import layout_notes
 from sfumato.query.pipeline import UNPREPARED, compile_plan
-from sfumato.query.request import Price
+from sfumato.query.price import Price
 from sfumato.query.target import Wanted
 from sfumato.sql.lower import Question
 

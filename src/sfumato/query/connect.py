@@ -10,11 +10,11 @@ from sfumato.engines.prepared import Prepared
 from sfumato.engines.spark import Spark, SparkEngine
 from sfumato.engines.spark_frame import shared_session
 from sfumato.errors import InvalidDeclaration, LedgerIncomplete, WrongUse, shown
+from sfumato.ledger.account_path import UNSTATED
 from sfumato.ledger.head_sinks import ALLOWED, Sink, sink_at
 from sfumato.ledger.process import borrow, give_back
-from sfumato.ledger.seal import Key
+from sfumato.ledger.signed_heads import Key
 from sfumato.ledger.spend import Ledger
-from sfumato.ledger.tree import UNSTATED
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
 from sfumato.metadata.table import Table

@@ -7,14 +7,14 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from sfumato.accounting.account import account
-from sfumato.accounting.filter import DELTA_UNIT, Charge
+from sfumato.accounting.budget_gates import DELTA_UNIT, Charge
 from sfumato.exact.rational import decimal_text
 from sfumato.exact.rounding import float_up
 from sfumato.ledger.balance import units_text
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from sfumato.noise.truncated import Cut, Truncated
 from sfumato.plan.show import title
-from sfumato.plan.status import Part
+from sfumato.plan.stages import Part
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import (
     AdditiveNoise,

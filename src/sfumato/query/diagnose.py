@@ -40,11 +40,11 @@ from sfumato.plan.scalar import (
     leaves,
 )
 from sfumato.plan.scope import is_one_group
+from sfumato.plan.stages import Bounded, Raw
 from sfumato.plan.statistic import Statistic
-from sfumato.plan.status import Bounded, Raw
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Norm
-from sfumato.query.widen import Wide, through_bounds, wide, widened
+from sfumato.query.clipping_probe import Wide, through_bounds, wide, widened
 from sfumato.sql.lower import Question
 
 

@@ -43,7 +43,7 @@ from sfumato.plan.scalar import (
 )
 from sfumato.plan.statistic import Statistic
 from sfumato.query.interval import share_interval
-from sfumato.query.reach import reach
+from sfumato.query.tail_bounds import reach
 
 Range: TypeAlias = tuple[Fraction, Fraction]
 

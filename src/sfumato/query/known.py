@@ -13,8 +13,8 @@ from fractions import Fraction
 
 from sfumato.ledger.request import Request
 from sfumato.query.asker import Asker
+from sfumato.query.price import Price
 from sfumato.query.release import Asked
-from sfumato.query.request import Price
 from sfumato.sql.bind import Parameters
 
 # So many are remembered; beyond, all are forgotten and planned again.

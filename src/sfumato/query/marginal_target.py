@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from sfumato.accounting.account import account
-from sfumato.accounting.filter import charge_for
+from sfumato.accounting.budget_gates import charge_for
 from sfumato.errors import TargetUnreachable, WrongUse
 from sfumato.exact.rational import decimal_text
 from sfumato.ledger.balance import Balance
@@ -15,7 +15,7 @@ from sfumato.privacy.distance import Norm
 from sfumato.query.allowance import Allowance
 from sfumato.query.choose import GRIDS, closing, name_of, share_of_left
 from sfumato.query.marginals import MarginalsTask, marginals_task
-from sfumato.query.request import Price, Target
+from sfumato.query.price import Price, Target
 from sfumato.query.target import CONFIDENCE
 
 

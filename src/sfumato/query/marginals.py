@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from sfumato.accounting.account import account
-from sfumato.accounting.filter import charge_for
+from sfumato.accounting.budget_gates import charge_for
 from sfumato.errors import UnknownName, WrongUse, shown
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.request import LONGEST_LINE

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.cube import BoundedCube, Cube
 from sfumato.plan.rows import BoundedRows, RowList
-from sfumato.plan.status import Bounded, Raw
+from sfumato.plan.stages import Bounded, Raw
 from sfumato.privacy.distance import Norm
 from sfumato.query.passes import Context
 from sfumato.query.passes.bound import bound

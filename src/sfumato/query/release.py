@@ -12,16 +12,16 @@ from sfumato.ledger.spend import Ledger
 from sfumato.metadata.column import Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.show import form
-from sfumato.plan.status import Bounded
+from sfumato.plan.stages import Bounded
 from sfumato.plan.value import GroupKey
 from sfumato.privacy.event import Event, Json
+from sfumato.query.add_noise import cells_of, every_group, noisy
 from sfumato.query.asker import Asker, aggregate_forms
 from sfumato.query.charge import Terms, charged
 from sfumato.query.choose import Planned
 from sfumato.query.curator import Curator
 from sfumato.query.estimate import Released
 from sfumato.query.explain import bias, bounding, protection
-from sfumato.query.noisy import cells_of, every_group, noisy
 from sfumato.query.payer import Payer
 from sfumato.query.rounding import move_of
 from sfumato.query.table import answer_body, merged

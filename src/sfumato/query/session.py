@@ -17,9 +17,9 @@ from sfumato.engines.spark import SparkEngine
 from sfumato.engines.stop import ENDLESS, Patience, Stop
 from sfumato.errors import SfumatoError, UnknownName, WrongUse, shown
 from sfumato.exact.rational import Number
+from sfumato.ledger.account_path import UNSTATED, Scope
 from sfumato.ledger.request import Request
 from sfumato.ledger.spend import Ledger
-from sfumato.ledger.tree import UNSTATED, Scope
 from sfumato.ledger.verify import Report, verify
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
@@ -32,18 +32,18 @@ from sfumato.query.answer import Answer
 from sfumato.query.asker import Asker
 from sfumato.query.charge import persistently
 from sfumato.query.choose import Planned, cheapest, plan_for_price, plans_for_target
+from sfumato.query.dataframe import Frame, frame
 from sfumato.query.diagnose import checks
 from sfumato.query.diagnosis import Diagnosis, diagnosis
 from sfumato.query.door import Door
-from sfumato.query.frame import Frame, frame
 from sfumato.query.known import Known, name_of
 from sfumato.query.payer import Payer
 from sfumato.query.pipeline import UNPREPARED, compile_plan
 from sfumato.query.preview import Preview
+from sfumato.query.price import Price, Wish, price
 from sfumato.query.release import Asked, release
-from sfumato.query.request import Price, Wish, price
 from sfumato.query.reuse import Shelf, reuse
-from sfumato.query.steps import Alone, First, Foreseen, Paid, Rehearsed, Step, resolved
+from sfumato.query.subqueries import Alone, First, Foreseen, Paid, Rehearsed, Step, resolved
 from sfumato.query.table import parts_from_json
 from sfumato.query.target import Reference, typical_size, wanted
 from sfumato.query.tasks import Tasks

@@ -22,7 +22,7 @@ from sfumato.plan.aggregate import (
 from sfumato.plan.relation import Relation as Rows
 from sfumato.plan.relation import is_single
 from sfumato.plan.scope import is_one_group
-from sfumato.plan.status import Tracked
+from sfumato.plan.stages import Tracked
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.unit import Relation
 

@@ -16,7 +16,7 @@ from sfumato.mechanisms.sampling import chosen_units
 from sfumato.noise import Integers
 from sfumato.plan.cube import BoundedCube
 from sfumato.plan.rows import BoundedRows
-from sfumato.plan.status import Bounded
+from sfumato.plan.stages import Bounded
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import Design
 

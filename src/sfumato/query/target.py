@@ -29,9 +29,9 @@ from sfumato.plan.aggregate import (
 from sfumato.plan.relation import Scan
 from sfumato.plan.scalar import Estimate, Key, Scalar
 from sfumato.plan.show import title
+from sfumato.plan.stages import Part
 from sfumato.plan.statistic import Statistic
-from sfumato.plan.status import Part
-from sfumato.query.request import Target
+from sfumato.query.price import Target
 from sfumato.sql.lower import Question
 
 CONFIDENCE = Fraction(95, 100)

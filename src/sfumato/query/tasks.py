@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sfumato.accounting.account import account
-from sfumato.accounting.filter import charge_for
+from sfumato.accounting.budget_gates import charge_for
 from sfumato.engines.base import Engine
 from sfumato.engines.stop import ENDLESS, Patience, Stop
 from sfumato.errors import BudgetExceeded
@@ -19,7 +19,7 @@ from sfumato.query.door import Door
 from sfumato.query.marginal_table import Marginals
 from sfumato.query.marginal_target import least_of_left, tasks_for_error
 from sfumato.query.marginals import MarginalsTask, marginals_task
-from sfumato.query.request import Price, Wish, price
+from sfumato.query.price import Price, Wish, price
 from sfumato.query.series import OpenSeries, Series, Worker, opened_series
 from sfumato.query.task import Stored, Task, require_task
 

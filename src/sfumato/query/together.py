@@ -17,9 +17,9 @@ from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import AdditiveNoise, ApproxEvent, Composed, Event, PureEvent
 from sfumato.privacy.unit import Relation
 from sfumato.query.payer import abandon
+from sfumato.query.price import Price
 from sfumato.query.release import Asked
-from sfumato.query.request import Price
-from sfumato.query.steps import Name, Step
+from sfumato.query.subqueries import Name, Step
 
 
 class Held:

@@ -29,7 +29,7 @@ from sfumato.sql.literal import literal
 from sfumato.sql.names import Scope
 from sfumato.sql.per_unit import UNLIMITED
 from sfumato.sql.reject import called, refuse, reject, require_only
-from sfumato.sql.rows import Rows, as_number, bounds_needed, counted, kept
+from sfumato.sql.row_expressions import Rows, as_number, bounds_needed, counted, kept
 from sfumato.sql.typed import Day, Label, Null, Number, Truth, Typed, Words, code_of, number, value_of
 
 _SPREAD: Mapping[type[exp.Expr], Statistic] = {

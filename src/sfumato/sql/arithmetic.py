@@ -18,7 +18,7 @@ from sfumato.plan.scalar import (
     Quotient,
     Scalar,
 )
-from sfumato.plan.span import span
+from sfumato.plan.value_range import span
 from sfumato.sql.lattice import (
     LARGEST,
     aligned,

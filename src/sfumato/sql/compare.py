@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from sfumato.errors import UnknownName, UnsupportedSql
 from sfumato.plan.scalar import Compare, Comparison, Constant, Field, IsNull, Member, Not, Or, Scalar, compares
-from sfumato.plan.span import span
+from sfumato.plan.value_range import span
 from sfumato.sql import quotient
 from sfumato.sql.dates import as_day
 from sfumato.sql.lattice import LARGEST, common_step, largest, onto

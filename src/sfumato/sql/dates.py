@@ -19,7 +19,7 @@ from sfumato.plan.scalar import (
     Part,
     Scalar,
 )
-from sfumato.plan.span import span
+from sfumato.plan.value_range import span
 from sfumato.sql.arithmetic import truncated
 from sfumato.sql.lattice import clipped, plus, times
 from sfumato.sql.typed import Day, Interval, Number, Typed, known

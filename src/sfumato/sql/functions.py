@@ -11,7 +11,7 @@ from sfumato.plan.scalar import Like, Not
 from sfumato.sql import arithmetic, dates, labels
 from sfumato.sql.literal import is_answered, literal, whole
 from sfumato.sql.reject import reject, require_only
-from sfumato.sql.rows import (
+from sfumato.sql.row_expressions import (
     Functions,
     Rows,
     as_date,

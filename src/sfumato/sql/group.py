@@ -14,13 +14,13 @@ from sfumato.plan.aggregate import Aggregate, CountRows, CountValues, Mean, Sum,
 from sfumato.plan.relation import PerUnit, PublicJoin, Relation, Scan, Union, UnitJoin
 from sfumato.plan.value import GroupKey
 from sfumato.sql.calls import calls, placed
-from sfumato.sql.image import image, may_be_missing
+from sfumato.sql.key_domain import image, may_be_missing
 from sfumato.sql.names import Scope
 from sfumato.sql.reject import refuse, require_few, require_only
-from sfumato.sql.restrict import Tests, about, holding
-from sfumato.sql.rows import Rows
+from sfumato.sql.row_expressions import Rows
 from sfumato.sql.tables import fields
 from sfumato.sql.typed import Number, Typed, number, value_of
+from sfumato.sql.where_ranges import Tests, about, holding
 
 _LINEAR = (CountRows, CountValues, Sum, Mean, Variance)
 _MOST_SETS = 64

@@ -14,7 +14,7 @@ from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.lattice import times
 from sfumato.sql.names import Context, Scope, Source
 from sfumato.sql.reject import refuse, require_only
-from sfumato.sql.rows import Rows
+from sfumato.sql.row_expressions import Rows
 from sfumato.sql.tables import From
 from sfumato.sql.typed import Day, Label, Number, Person, Truth, Typed, Words, read, recoded
 from sfumato.sql.where import conjuncts, passing

@@ -11,7 +11,7 @@ from fractions import Fraction
 from sfumato.exact.rational import power_of_two_at_most
 from sfumato.metadata.column import MAX_CODE
 from sfumato.plan.scalar import Arithmetic, Constant, Extreme, FloorDivide, Operation, Scalar
-from sfumato.plan.span import span
+from sfumato.plan.value_range import span
 
 # What an engine computes with has fewer bits (plan.span).
 LARGEST = 2**62

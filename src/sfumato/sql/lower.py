@@ -38,7 +38,7 @@ from sfumato.plan.scalar import (
     Scalar,
     children,
 )
-from sfumato.plan.status import Raw
+from sfumato.plan.stages import Raw
 from sfumato.sql.aggregates import Aggregates, shared
 from sfumato.sql.bind import Answered, Parameters, Scalars, with_parameters, with_scalars, with_today
 from sfumato.sql.calls import calls
@@ -50,7 +50,7 @@ from sfumato.sql.output import Outputs
 from sfumato.sql.parse import built, parse
 from sfumato.sql.reject import RAW_ROWS, refuse, reject, require_few, require_only
 from sfumato.sql.relations import Relations
-from sfumato.sql.rows import Rows
+from sfumato.sql.row_expressions import Rows
 from sfumato.sql.tables import From, require_private, with_columns
 
 _CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "with_")

@@ -19,12 +19,12 @@ from sfumato.plan.scalar import (
     leaves,
 )
 from sfumato.sql.aggregates import Ask, Level
-from sfumato.sql.finish import Finished
 from sfumato.sql.group import Group
 from sfumato.sql.literal import literal
 from sfumato.sql.names import Scope
+from sfumato.sql.post_expressions import Finished
 from sfumato.sql.reject import RAW_ROWS, refuse, require_few, require_only, written
-from sfumato.sql.rows import Rows
+from sfumato.sql.row_expressions import Rows
 from sfumato.sql.typed import Day, Label, Number, Truth, Typed, Words
 
 _ONE = Fraction(1)

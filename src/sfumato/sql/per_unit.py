@@ -19,7 +19,7 @@ from sfumato.sql.lattice import finest_step
 from sfumato.sql.literal import literal
 from sfumato.sql.names import Context, Scope, Source
 from sfumato.sql.reject import called, refuse, reject, require_few, require_only
-from sfumato.sql.rows import Rows, as_number, counted, kept
+from sfumato.sql.row_expressions import Rows, as_number, counted, kept
 from sfumato.sql.tables import From
 from sfumato.sql.typed import Label, Null, Number, Person, Truth, Typed, Words, computed, number, number_type, value_of
 from sfumato.sql.where import conjuncts, passing

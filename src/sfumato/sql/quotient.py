@@ -17,7 +17,7 @@ from sfumato.plan.scalar import (
     Operation,
     Scalar,
 )
-from sfumato.plan.span import span
+from sfumato.plan.value_range import span
 from sfumato.sql.lattice import LARGEST, floored, largest, times
 from sfumato.sql.typed import Number, Ratio
 

@@ -10,7 +10,7 @@ from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.names import Context
 from sfumato.sql.per_unit import UNLIMITED, alphabetical
 from sfumato.sql.reject import refuse, reject, require_only
-from sfumato.sql.rows import Rows
+from sfumato.sql.row_expressions import Rows
 from sfumato.sql.tables import From, fields
 from sfumato.sql.typed import Label, Typed, code_of, read
 

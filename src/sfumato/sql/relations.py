@@ -15,7 +15,7 @@ from sfumato.sql.names import Context, Source
 from sfumato.sql.per_unit import items, per_unit
 from sfumato.sql.ranked import ranked
 from sfumato.sql.reject import refuse, reject, require_only
-from sfumato.sql.rows import Rows
+from sfumato.sql.row_expressions import Rows
 from sfumato.sql.tables import From, declared, require_plain, require_private
 from sfumato.sql.union import union
 from sfumato.sql.where import Inner, filtered

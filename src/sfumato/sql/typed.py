@@ -24,8 +24,8 @@ from sfumato.metadata.column import (
 )
 from sfumato.plan.evaluate import LAST_DAY, day
 from sfumato.plan.scalar import Case, Constant, Field, Lookup, Member, Not, Scalar, children
-from sfumato.plan.span import span
 from sfumato.plan.value import Value
+from sfumato.plan.value_range import span
 from sfumato.sql.lattice import fitted, moved
 
 

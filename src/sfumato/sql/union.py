@@ -10,7 +10,7 @@ from sfumato.plan.relation import Union
 from sfumato.plan.scalar import Coalesce, Scalar
 from sfumato.plan.value import Value
 from sfumato.sql.names import Context, Source
-from sfumato.sql.rows import unified
+from sfumato.sql.row_expressions import unified
 from sfumato.sql.tables import From
 from sfumato.sql.typed import Person, Typed, Words, code_of, computed, value_of
 

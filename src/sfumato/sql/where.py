@@ -12,7 +12,7 @@ from sfumato.plan.scalar import And, Field, Member, Scalar
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.names import Context, Scope
 from sfumato.sql.reject import refuse, reject
-from sfumato.sql.rows import Rows
+from sfumato.sql.row_expressions import Rows
 from sfumato.sql.tables import From, require_private
 
 _ON_THE_UNIT = "WHERE EXISTS (SELECT 1 FROM other WHERE other.{unit} = this.{unit} AND ...)"

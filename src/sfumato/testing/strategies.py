@@ -32,7 +32,7 @@ from sfumato.plan.owner import owner_of
 from sfumato.plan.relation import Filter, Scan
 from sfumato.plan.relation import Relation as Rows
 from sfumato.plan.scalar import And, Compare, Comparison, Constant, Field, IsNull, Member, Not, Or, Scalar
-from sfumato.plan.status import Raw
+from sfumato.plan.stages import Raw
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.unit import Relation, Unit
 

@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.accounting import curve
 from sfumato.accounting.curve import privacy_curve
-from sfumato.accounting.dominate import FixedPlan
+from sfumato.accounting.dominating_pairs import FixedPlan
 from sfumato.accounting.loss import Atoms, Gaussian, Ramp, Replaced, Sampled
 from sfumato.accounting.loss.replaced import Edges
 from sfumato.noise import DiscreteLaplace

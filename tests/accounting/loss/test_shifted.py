@@ -92,7 +92,7 @@ def test_ratios_of_other_probabilities_are_caught(monkeypatch: pytest.MonkeyPatc
     module = __import__(MODULE, fromlist=["_falls"])
     right = module._falls
     monkeypatch.setattr(module, "_falls", lambda noise, count: right(noise, count + 1)[1:])
-    monkeypatch.setattr("sfumato.accounting.dominate.shifted", shifted.__wrapped__)
+    monkeypatch.setattr("sfumato.accounting.dominating_pairs.shifted", shifted.__wrapped__)
     assert not is_exact(moved(Skellam(4), 1), skellam(4.0), 1, 0.5, 2)
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.accounting import dominate
+from sfumato.accounting import dominating_pairs
 from sfumato.accounting.account import account, relations_of
 from sfumato.accounting.amplify import after_sampling
 from sfumato.accounting.curve import privacy_curve
@@ -186,7 +186,7 @@ def test_a_wrong_pair_is_caught(slip: str, monkeypatch: pytest.MonkeyPatch) -> N
         pair = made(step, shift, rate * 0.9 if slip == "a rate of less" else rate)
         return Swapped(pair.masses, pair.gains, (0.0,) * len(pair.gains), rate) if "leaves" in slip else pair
 
-    monkeypatch.setattr(dominate.Swapped, "laplace", wrong)
+    monkeypatch.setattr(dominating_pairs.Swapped, "laplace", wrong)
     assert not is_exact(*NOISES[0], 0.15, 1)
 
 

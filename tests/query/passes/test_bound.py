@@ -10,7 +10,7 @@ from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import CountRows, CountUnits, Quantiles, Sum
 from sfumato.plan.relation import Scan
-from sfumato.plan.status import Limits, Part, Raw, Tracked
+from sfumato.plan.stages import Limits, Part, Raw, Tracked
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.query.passes import Context

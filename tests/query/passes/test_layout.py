@@ -14,7 +14,7 @@ from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, Mean, Q
 from sfumato.plan.owner import owner_of
 from sfumato.plan.relation import Computed, Filter, PerUnit, PublicJoin, Scan, Semi, Sort, Summary, UnitJoin, first
 from sfumato.plan.scalar import Constant, Field, IsNull
-from sfumato.plan.status import Limits, Raw, Tracked
+from sfumato.plan.stages import Limits, Raw, Tracked
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Norm
 from sfumato.query.passes import Context

@@ -13,7 +13,7 @@ from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits
 from sfumato.plan.owner import Owner
 from sfumato.plan.relation import Computed, PerUnit, Scan, Summary, UnitJoin
-from sfumato.plan.status import Bounded, Limits, Part, Raw, Tracked
+from sfumato.plan.stages import Bounded, Limits, Part, Raw, Tracked
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.query.passes import Context

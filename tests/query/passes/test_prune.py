@@ -28,7 +28,7 @@ from sfumato.plan.relation import (
 )
 from sfumato.plan.scalar import Field, IsNull
 from sfumato.plan.scope import nodes, provided
-from sfumato.plan.status import Raw
+from sfumato.plan.stages import Raw
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Norm
 from sfumato.query.passes import Context

@@ -24,7 +24,7 @@ from sfumato.plan.relation import (
     first,
 )
 from sfumato.plan.scalar import Constant, Member
-from sfumato.plan.status import Limits, Raw, Tracked
+from sfumato.plan.stages import Limits, Raw, Tracked
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Norm
 from sfumato.query.passes import Context

@@ -20,6 +20,7 @@ from sfumato.ledger.store import sqlite_schema
 from sfumato.ledger.store.base import AccountRow, Rows
 from sfumato.ledger.store.bodies import BodyFiles, Packed, pack
 from sfumato.ledger.store.format import FORMAT, too_new
+from sfumato.ledger.store.group_commit import Task, Writer
 from sfumato.ledger.store.open_mark import forgotten, incomplete
 from sfumato.ledger.store.sqlite_file import (
     busy,
@@ -38,7 +39,6 @@ from sfumato.ledger.store.sqlite_file import (
 )
 from sfumato.ledger.store.sqlite_opening import Opening
 from sfumato.ledger.store.sqlite_rows import SQLiteRows
-from sfumato.ledger.store.writer import Task, Writer
 
 T = TypeVar("T")
 

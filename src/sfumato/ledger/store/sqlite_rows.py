@@ -32,8 +32,8 @@ from sfumato.ledger.store.base import (
     KeyRow,
 )
 from sfumato.ledger.store.bodies import BodyFiles
-from sfumato.ledger.store.layers import Layers
 from sfumato.ledger.store.rows import CHANGEABLE, CHARGES, PUT_ACCOUNT, PUT_CHARGE, Cell, SqlRows
+from sfumato.ledger.store.staged_rows import Layers
 
 _OPEN = (RESERVED, EXECUTING)
 _SUSPENDED = f"{CHARGES} WHERE state = '{SUSPENDED}'"

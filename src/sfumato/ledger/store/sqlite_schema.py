@@ -12,7 +12,8 @@ from typing import Any
 
 import apsw
 
-from sfumato.accounting.filter import NOTHING, Charge
+from sfumato.accounting.budget_gates import NOTHING, Charge
+from sfumato.ledger.account_path import UNSTATED, Scope
 from sfumato.ledger.balance import Held, charge_from_json, charge_text, held_text
 from sfumato.ledger.binding import binding_entries
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, chained, genesis
@@ -20,7 +21,6 @@ from sfumato.ledger.names import folded
 from sfumato.ledger.store.base import COMMITTED, FORFEITED, VOIDED, AccountRow
 from sfumato.ledger.store.format import FORMAT
 from sfumato.ledger.store.rows import ACCOUNTS, FAILED_INDEX, PUT_ACCOUNT, WENT_ON_INDEX
-from sfumato.ledger.tree import UNSTATED, Scope
 from sfumato.noise.entropy import token
 from sfumato.privacy.event import Json
 

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was done to the data, as data: ``kinds`` and ``design`` say it, ``form`` writes and reads it as JSON."""
 
-from sfumato.privacy.event.design import Design, FixedSample, PoissonSample, WithReplacementSample
-from sfumato.privacy.event.form import VERSION, Json, event_from_json, event_to_json
-from sfumato.privacy.event.kinds import (
+from sfumato.privacy.event.events import (
     AdditiveNoise,
     ApproxEvent,
     BoundedRange,
@@ -26,6 +24,8 @@ from sfumato.privacy.event.kinds import (
     Stream,
     Thresholded,
 )
+from sfumato.privacy.event.sampling_designs import Design, FixedSample, PoissonSample, WithReplacementSample
+from sfumato.privacy.event.serialization import VERSION, Json, event_from_json, event_to_json
 
 __all__ = [
     "VERSION",

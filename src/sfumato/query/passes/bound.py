@@ -2,7 +2,7 @@
 """Tracked -> Bounded: the proved distance of every part, in the norm of the noise."""
 
 from sfumato.plan.aggregate import Aggregate
-from sfumato.plan.status import Bounded, Part, Tracked
+from sfumato.plan.stages import Bounded, Part, Tracked
 from sfumato.query.passes import Context
 from sfumato.query.stability import distance, occupied, refinement
 

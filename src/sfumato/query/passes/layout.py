@@ -9,7 +9,7 @@ from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import Aggregate, Quantiles
 from sfumato.plan.relation import Relation, Semi, row_by_row, scans
 from sfumato.plan.scope import nodes
-from sfumato.plan.status import Bounded, Tracked
+from sfumato.plan.stages import Bounded, Tracked
 from sfumato.privacy.distance import Norm
 from sfumato.query.passes import Context
 from sfumato.query.stability import distance, occupied, refinement

@@ -6,7 +6,7 @@ from dataclasses import replace
 from sfumato.errors import MissingDeclaration
 from sfumato.plan.aggregate import CountUnits
 from sfumato.plan.scope import is_one_group
-from sfumato.plan.status import Limits, Tracked
+from sfumato.plan.stages import Limits, Tracked
 from sfumato.query.passes import Context
 
 

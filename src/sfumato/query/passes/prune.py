@@ -9,7 +9,7 @@ from sfumato.plan.aggregate import read_value
 from sfumato.plan.relation import Filter, PerUnit, PublicJoin, Ranked, Relation, Scan, Semi, Union, UnitJoin
 from sfumato.plan.scalar import Field, Scalar, leaves
 from sfumato.plan.scope import expressions, introduced, nodes, provided, read_of
-from sfumato.plan.status import Raw
+from sfumato.plan.stages import Raw
 from sfumato.query.passes import Context
 
 

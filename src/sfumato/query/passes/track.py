@@ -10,7 +10,7 @@ from sfumato.plan.aggregate import Quantiles
 from sfumato.plan.owner import owner_of
 from sfumato.plan.relation import Filter, PublicJoin, Relation, Scan, Union, is_single
 from sfumato.plan.scope import nodes
-from sfumato.plan.status import Limits, Raw, Tracked
+from sfumato.plan.stages import Limits, Raw, Tracked
 from sfumato.privacy.unit import Auto, Bound
 from sfumato.query.passes import Context
 

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a promise says in the plainest form: P(A) <= odds Q(A) + delta for every set A of answers.
+
+Each guarantee and each privacy curve is a family of such statements, one for each place from
+0 to 1 along its trade-off curve. Floats choose the place; a statement is proved whatever they
+chose. Proof: approx_statement.proof.md.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.accounting.delta import delta_at
+from sfumato.accounting.renyi_to_approx import tangent
+from sfumato.errors import InvalidDeclaration
+from sfumato.exact.bracket import Bounds
+from sfumato.exact.rounding import exp_up, float_up, log_up, sqrt_up
+from sfumato.privacy.guarantee import (
+    ApproxDP,
+    BoundedRangeDP,
+    GaussianDP,
+    Guarantee,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
+
+# e^-2000 is zero in every float: such an epsilon says nothing that could be shown
+_HOPELESS = 2000
+# floats tell nothing apart below it: a smaller parameter is read as this one, to its disadvantage
+_LEAST = Fraction(1, 10**16)
+# false alarms at place 0; half of all at place 1
+_RAREST = 1e-40
+_GAPS = 2.0 ** np.arange(-24, 36, 0.25)
+_FINER = 2.0 ** np.linspace(-0.25, 0.25, 65)
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+@runtime_checkable
+class PrivacyCurve(Protocol):
+    """Whatever knows its delta at each epsilon: the larger one of both directions."""
+
+    def delta(self, epsilon: Fraction, /) -> Bounds:
+        """The least delta of (epsilon, delta)-DP lies within."""
+        ...
+
+
+Promise: TypeAlias = Guarantee | PrivacyCurve
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """P(A) <= odds Q(A) + delta and Q(A) <= odds P(A) + delta; ``odds`` None says nothing.
+
+    Guarantees:
+        a statement allows what randomised response attains
+
+    >>> Statement(Fraction(3), Fraction(0)).misses(Fraction(1, 10))
+    Fraction(7, 10)
+    """
+
+    odds: Fraction | None
+    delta: Fraction
+
+    @property
+    def corner(self) -> Fraction:
+        """Where false alarms and misses are equal."""
+        return Fraction(0) if self.odds is None else (1 - self.delta) / (1 + self.odds)
+
+    def misses(self, false_alarms: Fraction) -> Fraction:
+        """The least misses of a test with so many false alarms."""
+        if self.odds is None:
+            return Fraction(0)
+        rest = 1 - self.delta
+        return max(rest - self.odds * false_alarms, (rest - false_alarms) / self.odds, Fraction(0))
+
+    def excess(self, odds: Fraction) -> Fraction:
+        """The most that P(A) - odds Q(A) can be."""
+        if self.odds is None:
+            return Fraction(1)
+        if odds * self.odds <= 1:
+            return 1 - odds * (1 - self.delta)
+        return self.delta + (1 - self.delta) * max(self.odds - odds, Fraction(0)) / (1 + self.odds)
+
+
+NOTHING = Statement(None, Fraction(1))
+Family: TypeAlias = Callable[[float], Statement]
+
+
+def family(promise: Promise) -> Family:
+    """The statements of a promise, by a place from 0 (few false alarms) to 1 (many).
+
+    Guarantees:
+        each statement of a family holds
+
+    Raises:
+        InvalidDeclaration: it is no guarantee and has no ``delta``.
+
+    >>> family(PureDP(0))(0.5)
+    Statement(odds=Fraction(1, 1), delta=Fraction(0, 1))
+    """
+    match promise:
+        case PureDP():
+            return _single(promise.epsilon, Fraction(0))
+        case ApproxDP():
+            return _single(promise.epsilon, promise.delta)
+        case BoundedRangeDP(eta) if 0 < eta <= _HOPELESS:
+            return _curve(lambda epsilon: delta_at(promise, epsilon).delta, eta)
+        case GaussianDP(mu_squared) if 0 < mu_squared <= _HOPELESS:
+            return _curve(lambda epsilon: delta_at(promise, epsilon).delta, 13 * sqrt_up(mu_squared) + mu_squared / 2)
+        case ZeroConcentratedDP(rho) if 0 < rho <= _HOPELESS:
+            return lambda place: _concentrated(max(rho, _LEAST), place)
+        case RenyiDP(order, budget) if 0 < budget <= _HOPELESS:
+            return lambda place: _renyi(order, max(budget, _LEAST), place)
+        case ZeroConcentratedDP(number) | RenyiDP(_, number) | BoundedRangeDP(number) | GaussianDP(number):
+            return _single(number, Fraction(0))
+        case PrivacyCurve():
+            return _curve(lambda epsilon: Fraction(promise.delta(epsilon).upper), _reach(promise))
+    raise InvalidDeclaration(
+        f"A {type(promise).__name__} promises nothing that can be interpreted.",
+        allowed="a guarantee such as PureDP(1), or a privacy curve with delta(epsilon)",
+    )
+
+
+def _of(epsilon: Fraction, delta: Fraction) -> Statement:
+    """(epsilon, delta)-DP, its odds rounded up."""
+    return Statement(exp_up(epsilon), delta) if epsilon <= _HOPELESS and delta < 1 else NOTHING
+
+
+def _single(epsilon: Fraction, delta: Fraction) -> Family:
+    only = _of(epsilon, delta)
+    return lambda place: only
+
+
+def _concentrated(rho: Fraction, place: float) -> Statement:
+    """The tangent where the order that binds is sought on a grid, then beside the one found."""
+    gap, _, _ = _touching(place, _GAPS, (1 + _GAPS) * float(rho))
+    finer = gap * _FINER
+    gap, hits, false_alarms = _touching(place, finer, (1 + finer) * float(rho))
+    order = 1 + Fraction(gap)
+    return _tangent(order, order * rho, hits, false_alarms)
+
+
+def _renyi(order: Fraction, budget: Fraction, place: float) -> Statement:
+    gap = float(min(order - 1, Fraction(10**30)))
+    return _tangent(order, budget, *_touching(place, np.array([gap]), np.array([float(budget)]))[1:])
+
+
+def _tangent(order: Fraction, budget: Fraction, hits: Fraction, false_alarms: Fraction) -> Statement:
+    epsilon = max(log_up(hits / false_alarms), Fraction(0))
+    if order * (epsilon + budget) > _HOPELESS:
+        return _of(epsilon, Fraction(float_up(delta_at(RenyiDP(order, budget), epsilon).delta)))
+    line = tangent(order, budget, hits, false_alarms)
+    if line is None:
+        return NOTHING
+    return _of(max(line.epsilon, Fraction(0)), Fraction(max(float_up(line.delta), 0.0)))
+
+
+def _touching(place: float, gaps: Floats, budgets: Floats) -> tuple[float, Fraction, Fraction]:
+    """The order (less one) that binds a test with the false alarms of a place, its hits and its false alarms."""
+    rare = 0.5 * (2 * _RAREST) ** ((1 - place) ** 2)
+    start = math.log(rare) - math.log1p(-rare)
+
+    def slack(shift: float) -> Floats:
+        hit, miss = -np.logaddexp(0, -(start + shift)), -np.logaddexp(0, start + shift)
+        yes, no = gaps * (hit - math.log(rare)), gaps * (miss - math.log1p(-rare))
+        moment = np.exp(hit) * np.expm1(np.minimum(yes, 1)) + np.exp(miss) * np.expm1(no)
+        near = np.log1p(np.maximum(moment, -0.9))
+        result: Floats = np.where(yes < 1, near, np.logaddexp(hit + yes, miss + no)) / gaps - budgets
+        return result
+
+    low, high = 0.0, 1000.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if slack(middle).max() < 0 else (low, middle)
+    binding = float(gaps[int(np.argmax(slack(low)))])
+    odds = start + low
+    hits = Fraction(1 / (1 + math.exp(-odds))) if odds < 0 else 1 - Fraction(1 / (1 + math.exp(min(odds, 690.0))))
+    return binding, hits, Fraction(rare)
+
+
+def _curve(delta: Callable[[Fraction], Fraction], reach: Fraction) -> Family:
+    """Statements at epsilons from ``reach`` down to 0, denser near 0."""
+
+    def at(place: float) -> Statement:
+        epsilon = reach * Fraction((1 - place) ** 2)
+        return _of(epsilon, Fraction(float_up(delta(epsilon))))
+
+    return at
+
+
+def _reach(curve: PrivacyCurve) -> Fraction:
+    """An epsilon where delta is hardly above its limit."""
+    least = max(1.01 * curve.delta(Fraction(_HOPELESS)).upper, 1e-30)
+    powers = (Fraction(2) ** power for power in range(-20, 11))
+    return next((each for each in powers if curve.delta(each).upper <= least), Fraction(_HOPELESS))

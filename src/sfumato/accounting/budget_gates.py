@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two gates of an account: a privacy filter for adaptively chosen questions.
+
+A charge is admitted while at least one gate holds after it: (a) the pure losses add up to
+at most epsilon; (b) the zCDP costs add up to at most the rho whose conversion at one order,
+fixed at creation, gives (epsilon, delta_conversion). In both, the events' own deltas add
+up to at most delta_events. Proof: budget_gates.proof.md. Source: Rogers et al. (2016); Whitehouse
+et al. (ICML 2023); Feldman and Zrnic (2021).
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sfumato.accounting.convert import conversion_cost, order_for
+from sfumato.accounting.profile import Profile
+from sfumato.errors import InvalidNumber
+from sfumato.privacy.budget import Budget
+
+# The ledger's integers: 1e-12 of epsilon and of rho, 1e-24 of delta (RULES 3).
+UNIT = 10**12
+DELTA_UNIT = 10**24
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """A cost in the ledger's integers. ``epsilon`` None: no pure loss bounds it.
+
+    Guarantees:
+        no charge is below nothing
+
+    Raises:
+        InvalidNumber: a part that is no integer, or below 0.
+    """
+
+    epsilon: int | None
+    rho: int
+    delta: int
+
+    def __post_init__(self) -> None:
+        pure = 0 if self.epsilon is None else self.epsilon
+        # written out: a verification makes one for each charge
+        is_whole = type(pure) is int and type(self.rho) is int and type(self.delta) is int
+        if not is_whole or pure < 0 or self.rho < 0 or self.delta < 0:
+            raise InvalidNumber("A charge with a part that is none.", allowed="integers >= 0")
+
+    def __add__(self, other: "Charge") -> "Charge":
+        pure = None if self.epsilon is None or other.epsilon is None else self.epsilon + other.epsilon
+        return Charge(pure, self.rho + other.rho, self.delta + other.delta)
+
+
+NOTHING = Charge(0, 0, 0)
+
+
+def charge_for(profile: Profile) -> Charge:
+    """The cost in integers, each rounded up once.
+
+    Guarantees:
+        a charge is never below the cost
+
+    >>> charge_for(Profile(Fraction(1, 10), Fraction(1, 200)))
+    Charge(epsilon=100000000000, rho=5000000000, delta=0)
+    """
+    return Charge(
+        None if profile.epsilon is None else math.ceil(profile.epsilon * UNIT),
+        math.ceil(profile.rho * UNIT),
+        math.ceil(profile.delta * DELTA_UNIT),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """The caps of an account, fixed when it is created, in the ledger's integers.
+
+    ``rho`` is None on a pure account, which has gate (a) alone.
+
+    Guarantees:
+        a tenth ten times is exactly one
+        a gaussian closes the pure gate for good
+        the rho cap converts to at most epsilon
+    """
+
+    epsilon: int
+    rho: int | None
+    delta_events: int
+    order: Fraction | None
+
+    @classmethod
+    def of(cls, budget: Budget) -> "Gates":
+        """The gates of a budget: caps round down.
+
+        >>> Gates.of(Budget(1)).rho is None
+        True
+        """
+        epsilon = math.floor(budget.epsilon * UNIT)
+        if epsilon == 0:
+            raise InvalidNumber("A budget below 1e-12.", allowed="epsilon >= 1e-12")
+        if budget.delta == 0:
+            return cls(epsilon, None, 0, None)
+        conversion = budget.delta / 2
+        order = order_for(budget.epsilon, conversion)
+        rho = (budget.epsilon - conversion_cost(conversion, order)) / order
+        return cls(epsilon, max(math.floor(rho * UNIT), 0), math.floor(conversion * DELTA_UNIT), order)
+
+    def admits(self, total: Charge) -> bool:
+        """Whether ``total``, everything spent and reserved with the new charge, may stand."""
+        if total.delta > self.delta_events:
+            return False
+        pure = total.epsilon is not None and total.epsilon <= self.epsilon
+        concentrated = self.rho is not None and total.rho <= self.rho
+        return pure or concentrated
+
+    def left(self, spent: Charge) -> "Left":
+        """The largest next charge of each kind that would still be admitted."""
+        pure = max(self.epsilon - spent.epsilon, 0) if spent.epsilon is not None else 0
+        rho = max(self.rho - spent.rho, 0) if self.rho is not None else 0
+        # epsilon^2/2 must round up to at most rho: 1e-24 e^2 / 2 <= 1e-12 rho
+        through_rho = math.isqrt(2 * rho * UNIT)
+        return Left(Fraction(max(pure, through_rho), UNIT), Fraction(rho, UNIT), self.delta_events - spent.delta)
+
+    def share(self, charge: Charge, spent: Charge) -> Fraction | None:
+        """The part of what is left that a charge would take, at the gate where it takes least.
+
+        None where no gate would admit it.
+        """
+        if not self.admits(spent + charge):
+            return None
+        shares = []
+        if charge.epsilon is not None and spent.epsilon is not None and spent.epsilon + charge.epsilon <= self.epsilon:
+            shares.append(Fraction(charge.epsilon, self.epsilon - spent.epsilon))
+        if self.rho is not None and spent.rho + charge.rho <= self.rho:
+            shares.append(Fraction(charge.rho, self.rho - spent.rho))
+        return min(shares)
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What an account could still pay for in one charge: pure, or concentrated."""
+
+    epsilon: Fraction
+    rho: Fraction
+    delta: int

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How an account stands: what it may spend, has spent, and what all above it leave to it."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from sfumato.accounting.budget_gates import Charge, Left
+from sfumato.ledger.account_path import Scope, scope_of
+from sfumato.ledger.account_transaction import child
+from sfumato.ledger.balance import Balance, charge_from_json, charge_from_text, gates_from_text, held_from_text
+from sfumato.ledger.policy import SHARING
+from sfumato.ledger.store.base import AccountRow
+from sfumato.privacy.budget import Budget
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A closed period of an account: what it was allowed, and what it spent."""
+
+    limit: Budget | None
+    spent: Charge
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One account. ``limit`` is None where only the accounts above bound it.
+
+    ``left`` is the largest next charge that every account of the path admits; a frozen
+    account (``frozen`` says why) admits nothing whatever is left.
+    """
+
+    scope: Scope
+    limit: Budget | None
+    spent: Charge
+    reserved: Charge
+    left: Left
+    frozen: str
+    sharing: bool
+    earlier: tuple[Period, ...]
+
+    @property
+    def lifetime(self) -> tuple[Fraction, Fraction] | None:
+        """The sum of the limits of all periods: what the rows have been exposed to in the worst case."""
+        limits = [*(period.limit for period in self.earlier), self.limit]
+        known = [limit for limit in limits if limit is not None]
+        if len(known) < len(limits):
+            return None
+        return sum((each.epsilon for each in known), Fraction(0)), sum((each.delta for each in known), Fraction(0))
+
+
+def standing_of(lineage: Sequence[str], find: Callable[[str], AccountRow | None]) -> Standing:
+    """The standing of the last account of a path whose first exists."""
+    rows = [find(each) or child(each) for each in lineage]
+    own = rows[-1]
+    left = _left_by_all(tuple((row.gates, row.spent, row.held) for row in rows if row.gates))
+    return Standing(
+        scope_of(own.id),
+        limit_of(own.limit),
+        charge_from_text(own.spent),
+        _reserved(own.held),
+        left,
+        next((f"{row.id}: {row.frozen}" for row in rows if row.frozen), ""),
+        _shares(rows[0].policy),
+        _periods(own.earlier) if own.earlier != "[]" else (),
+    )
+
+
+# of many accounts, most have the same limits, and many have spent nothing yet
+@lru_cache(maxsize=4096)
+def _left_by_all(balances: tuple[tuple[str, str, str], ...]) -> Left:
+    """The largest charge that the gates of every account of a path leave."""
+    lefts = [_left(*each) for each in balances]
+    return Left(min(each.epsilon for each in lefts), min(each.rho for each in lefts), min(each.delta for each in lefts))
+
+
+@lru_cache(maxsize=4096)
+def _left(gates: str, spent: str, held: str) -> Left:
+    """What the gates of an account leave."""
+    return Balance(gates_from_text(gates), charge_from_text(spent), held_from_text(held).charge).left
+
+
+@lru_cache(maxsize=4096)
+def _reserved(held: str) -> Charge:
+    """What an account holds, as one charge."""
+    return held_from_text(held).charge
+
+
+@lru_cache(maxsize=64)
+def _shares(policy: str) -> bool:
+    return bool(json.loads(policy or "{}").get(SHARING))
+
+
+def _periods(earlier: str) -> tuple[Period, ...]:
+    return tuple(
+        Period(limit_of(json.dumps(each["limit"])), charge_from_json(each["spent"])) for each in json.loads(earlier)
+    )
+
+
+@lru_cache(maxsize=4096)
+def limit_of(text: str) -> Budget | None:
+    """The limit that was stored, if there is one."""
+    form = json.loads(text) if text else None
+    return Budget(form["epsilon"], form["delta"]) if form else None

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The accounts that one unit of work moves, locked, and the chain that tells of it.
+
+A charge debits every account from its dataset down to its analyst, and each of them that
+has a limit of its own must admit it; one without is bounded by those above. Proof:
+account_transaction.proof.md.
+"""
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+
+from sfumato.accounting.budget_gates import NOTHING, Charge
+from sfumato.errors import AccountFrozen, BudgetExceeded, ContractMismatch, LedgerUnavailable
+from sfumato.ledger.account_path import lineage_of
+from sfumato.ledger.balance import (
+    Balance,
+    Held,
+    charge_from_text,
+    charge_text,
+    gates_from_text,
+    held_from_text,
+    held_text,
+)
+from sfumato.ledger.binding import moved_to, require_bound
+from sfumato.ledger.journal import chained, genesis, iso_time
+from sfumato.ledger.names import folded, require_new
+from sfumato.ledger.policy import require_listed
+from sfumato.ledger.store.base import AccountRow, Rows
+from sfumato.privacy.event import Json
+
+
+class Books:
+    """The accounts of a path under lock. Changes are written by ``save``; ``ahead`` is for ``Rows.lock``.
+
+    Guarantees:
+        a charge debits every account of its path
+        a charge that one account of its path does not admit is refused
+        the accounts move by exactly the cost
+        a name that is not listed opens no account of a closed dataset
+    """
+
+    def __init__(self, rows: Rows, account_id: str, ahead: Callable[[], object] | None = None) -> None:
+        self._rows = rows
+        self.lineage = lineage_of(account_id)
+
+        def beforehand() -> None:
+            rows.movers(self.lineage)
+            if ahead is not None:
+                ahead()
+
+        found = rows.lock(self.lineage, beforehand)
+        if self.lineage[0] not in found:
+            raise unknown_account(self.lineage[0])
+        asked, entries = rows.movers(self.lineage)
+        require_bound([found[each] for each in asked if each in found], entries)
+        self._stored = found
+        self.accounts = {each: found.get(each) or child(each) for each in self.lineage}
+        self._changed: set[str] = set()
+        self._moved: set[str] = set()
+
+    @property
+    def root(self) -> AccountRow:
+        """The dataset's account."""
+        return self.accounts[self.lineage[0]]
+
+    @property
+    def own(self) -> AccountRow:
+        """The account at the end of the path."""
+        return self.accounts[self.lineage[-1]]
+
+    def take(self, ids: Sequence[str]) -> None:
+        """Locks more accounts of the dataset, which may be changed too."""
+        found = self._rows.lock(ids)
+        asked, entries = self._rows.movers([self.lineage[0], *ids])
+        require_bound([found[each] for each in asked if each in found], entries)
+        self._stored = {**self._stored, **found}
+        self.accounts = {each: found.get(each) or child(each) for each in ids} | self.accounts
+
+    def require_relation(self, relations: Collection[str]) -> None:
+        """Refuses what was proved for other neighbours than the dataset's (RULES 2)."""
+        relation = _relation(self.root.contract)
+        for other in sorted(set(relations) - {relation}):
+            raise ContractMismatch(
+                f"A cost for {other} neighbours cannot be charged to {self.root.id!r}.",
+                allowed=f"what is proved for {relation} neighbours",
+                remedy="Convert it first, by name: sf.privacy.Group.",
+            )
+
+    def require_open(self) -> None:
+        """Refuses where an account of the path is frozen."""
+        require_open(self.accounts.values())
+
+    def require_listed(self) -> None:
+        """Refuses a path to an account that nobody has opened, where the dataset is closed."""
+        require_listed(self.lineage, self._stored)
+
+    def require(self, cost: Charge, payers: Collection[str]) -> None:
+        """Refuses a cost that an account among the payers does not admit; of several, the one with the least left."""
+        limited = {each: balance_of(self.accounts[each]) for each in payers if self.accounts[each].gates}
+        refusing = [each for each, balance in limited.items() if not balance.gates.admits(balance.taken + cost)]
+        if not refusing:
+            return
+        tightest = min(refusing, key=lambda each: (limited[each].left.epsilon, limited[each].left.rho))
+        try:
+            limited[tightest].require(cost)
+        except BudgetExceeded as refused:
+            if tightest == self.lineage[0]:
+                raise
+            raise BudgetExceeded(
+                f"{refused.problem} (account {tightest!r})", allowed=refused.allowed, remedy=refused.remedy
+            ) from None
+
+    def hold(self, cost: Charge) -> None:
+        """Takes a cost from every account of the path."""
+        for row in list(self.accounts.values()):
+            self.put(row._replace(held=held_text(held_from_text(row.held).plus(cost))))
+
+    def let_go(self, cost: Charge) -> None:
+        """Gives a held cost back to every account of the path."""
+        for row in list(self.accounts.values()):
+            self.put(row._replace(held=held_text(held_from_text(row.held).minus(cost))))
+
+    def settle(self, cost: Charge) -> None:
+        """Turns a held cost into a spent one, on every account of the path."""
+        for row in list(self.accounts.values()):
+            held, spent = held_from_text(row.held).minus(cost), charge_from_text(row.spent) + cost
+            self.put(row._replace(held=held_text(held), spent=charge_text(spent)))
+
+    def spend(self, cost: Charge, payers: Collection[str]) -> None:
+        """Books a cost as spent, for ever."""
+        for each in payers:
+            row = self.accounts[each]
+            self.put(row._replace(spent=charge_text(charge_from_text(row.spent) + cost)))
+
+    def note(self, kind: str, body: Mapping[str, Json]) -> int:
+        """Tells the dataset's chain of an act; the number of its entry."""
+        moved = [self.accounts[each] for each in sorted(self._moved)]
+        after, said = moved_to(moved, self.root.seq + 1)
+        self.accounts |= {row.id: row for row in after}
+        root, self._moved = self.root, set()
+        bound: dict[str, Json] = {"moved": said} if said else {}
+        previous = root.head if root.seq else genesis(root.id)
+        entry = chained(root.id, root.seq + 1, iso_time(self._rows.now()), kind, {**body, **bound}, previous)
+        self._rows.append(entry)
+        self.accounts[root.id] = root._replace(seq=entry.seq, head=entry.hash)
+        self._changed.add(root.id)
+        return entry.seq
+
+    def put(self, row: AccountRow) -> None:
+        """Changes an account of the dataset; the next ``note`` says so. One that comes to be by this has a name
+        that it may have."""
+        if row.id not in self._stored and row.id not in self._changed:
+            require_new(self._rows, row.id)
+        self.accounts[row.id] = row
+        self._changed.add(row.id)
+        self._moved.add(row.id)
+
+    def save(self) -> None:
+        """Hands the changed accounts to the store, parents first."""
+        assert not self._moved, "an account moves with the entry that says so"
+        for each in sorted(self._changed):
+            self._rows.put_account(self.accounts[each])
+
+
+def require_open(path: Iterable[AccountRow]) -> None:
+    """Refuses where an account is frozen."""
+    for row in path:
+        if row.frozen:
+            raise AccountFrozen(
+                f"The account {row.id!r} is frozen: {row.frozen}.",
+                remedy="Only the owner can thaw it (sfumato ledger thaw).",
+            )
+
+
+def child(account_id: str) -> AccountRow:
+    """An account below a dataset that nobody has used or limited yet."""
+    parent = account_id.rpartition("/")[0]
+    nothing = charge_text(NOTHING), held_text(Held())
+    return AccountRow(account_id, parent, "", "", "", *nothing, "", "", "[]", 0, "", folded(account_id))
+
+
+def balance_of(row: AccountRow) -> Balance:
+    """The balance of an account that has gates of its own."""
+    return Balance(gates_from_text(row.gates), charge_from_text(row.spent), held_from_text(row.held).charge)
+
+
+@lru_cache(maxsize=64)
+def _relation(contract: str) -> str:
+    """The neighbours that a stored contract names."""
+    return str(json.loads(contract)["relation"])
+
+
+def unknown_account(account_id: str) -> LedgerUnavailable:
+    """No such account, and none is made for a question."""
+    return LedgerUnavailable(f"The ledger has no account of dataset {account_id!r}.")

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stored answers given again: under an idempotency key, to the account that paid, or to another one.
+
+An answer is given to open accounts only. What is given again was released already, so the
+dataset pays nothing; each account of the asker's path that has not paid for this answer pays
+its full cost, so that what an account was told is bounded by its limit. Between purposes of one
+analyst this is always so; between analysts only where the owner's policy shares answers.
+"""
+
+import hashlib
+
+from sfumato.errors import AccountFrozen, InProgress, KeyUsed, LedgerUnavailable, WrongUse
+from sfumato.ledger.account_path import lineage_of, scope_of
+from sfumato.ledger.account_transaction import Books
+from sfumato.ledger.balance import charge_to_json
+from sfumato.ledger.binding import require_answer, require_key
+from sfumato.ledger.journal import canonical_json
+from sfumato.ledger.policy import SHARING, decided
+from sfumato.ledger.request import Ready, Request
+from sfumato.ledger.store.base import (
+    COMMITTED,
+    COUNTED,
+    FORFEITED,
+    SUSPENDED,
+    VOIDED,
+    AnswerRow,
+    ChargeRow,
+    KeyRow,
+    Rows,
+)
+
+_FAILURES_BEFORE_FREEZE = 3
+# Of so many open charges of a dataset each is compared; of more, one question may be paid for twice.
+MANY_OPEN = 1024
+
+
+def bound_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
+    """The answer that the idempotency key of a request is bound to, if it has one.
+
+    Raises:
+        KeyUsed: it is bound to another request, or to one that ended without an answer.
+    """
+    key = ready.request.key
+    bound = rows.key(ready.account, key) if key else None
+    if bound is None:
+        return None
+    if bound.request not in ready.hashes:
+        raise KeyUsed(f"The key {key!r} belongs to another request.", remedy="One key for one request: make a new key.")
+    require_key(rows, bound)
+    charge = rows.charge(bound.charge)
+    if charge is None:
+        raise ValueError("a key without its charge")
+    if charge.state in (FORFEITED, VOIDED):
+        paid = "its cost stays spent" if charge.state == FORFEITED else "nothing was charged"
+        raise KeyUsed(f"The request under key {key!r} ended without an answer; {paid}.", remedy="Ask with a new key.")
+    # a request that was made of stored parts has no answer of its own: its key is bound to one of theirs
+    is_own = charge.question in {each.question for each in ready.request.named}
+    return rows.answer(charge.question) if is_own else None
+
+
+def bind(rows: Rows, ready: Ready, charge_id: str, seq: int) -> None:
+    """Binds the idempotency key of a request, if it has one, to a charge."""
+    request = ready.request
+    if request.key:
+        rows.put_key(KeyRow(ready.account, request.key, ready.hash, charge_id, ready.dataset, seq))
+
+
+def bind_stored(rows: Rows, ready: Ready, charge_id: str) -> None:
+    """Binds the idempotency key of a request, if it has one that is not bound, to a charge whose answer is stored.
+
+    Raises:
+        KeyUsed: as ``bound_answer``.
+        AccountFrozen: an account of the path is frozen.
+    """
+    books = Books(rows, ready.account)
+    books.require_open()
+    bound_answer(rows, ready)
+    account, key = ready.account, ready.request.key
+    if key and rows.key(account, key) is None:
+        seq = books.note("recall", {"account": account, "key": key, "request": ready.hash, "charge": charge_id})
+        bind(rows, ready, charge_id, seq)
+        books.save()
+
+
+def own_answer(rows: Rows, request: Request) -> AnswerRow | None:
+    """The answer that the asking account has paid for, under the keys of today or of an earlier format.
+
+    Raises:
+        WrongUse: the key of today is another account's.
+    """
+    account = request.scope.id
+    for keys in request.named:
+        found = rows.answer(keys.question)
+        if found is None:
+            continue
+        if _paid(rows, found).account == account:
+            return found
+        if keys.question == request.question:
+            raise WrongUse("One key of an answer for two accounts.", allowed="a key that names the account")
+    return None
+
+
+def require_unanswered(rows: Rows, ready: Ready) -> None:
+    """Refuses a question that the account has an answer to, or that is under way for it or for one it shares with."""
+    request = ready.request
+    under_way = rows.under_way(request.question)
+    if under_way is not None and under_way.state == SUSPENDED:
+        raise LedgerUnavailable(
+            f"The same question was begun under charge {under_way.id}, which is suspended; nothing was charged now.",
+            remedy="Resume that charge (Ledger.resume): it is paid for.",
+        )
+    if bound_answer(rows, ready) or own_answer(rows, request) or under_way or _is_shared_soon(rows, ready):
+        raise in_progress()
+
+
+def in_progress() -> InProgress:
+    """What a question is told that somebody else asks, or has just asked."""
+    return InProgress(
+        "The same question is being answered, or has just been.",
+        remedy="Ask again in a moment: once stored, its answer is free, or shared.",
+    )
+
+
+def shared_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
+    """The answer that another account paid for: of the same analyst, or of any where the owner shares them."""
+    request = ready.request
+    if not request.shared or rows.account(ready.dataset) is None:
+        return None
+    analyst = _shares_with(rows, ready)
+    found = (rows.shared_answer(keys.shared, analyst) for keys in request.named if keys.shared)
+    return next((row for row in found if row is not None), None)
+
+
+def _is_shared_soon(rows: Rows, ready: Ready) -> bool:
+    """Whether a charge is under way whose answer this account would share."""
+    shared, analyst = ready.request.shared, _shares_with(rows, ready)
+    return bool(shared) and any(
+        row.shared == shared and analyst in (None, row.analyst) for row in rows.overdue(None, MANY_OPEN, ready.dataset)
+    )
+
+
+def _shares_with(rows: Rows, ready: Ready) -> str | None:
+    """The analyst whose answers an account is given, whatever the purpose; None: everybody's."""
+    root = rows.account(ready.dataset)
+    return None if root is not None and decided(root).get(SHARING) else ready.request.analyst
+
+
+def sharers(account: str, source: str) -> tuple[str, ...]:
+    """The accounts of a path that have not paid for what another path paid for.
+
+    >>> sharers("d/research/ann", "d/research/bob")
+    ('d/research/ann',)
+    """
+    paid = lineage_of(source)
+    return tuple(each for each in lineage_of(account) if each not in paid)
+
+
+def give(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
+    """The stored answer to a request: bound to its key, or paid for under a new charge."""
+    books = Books(rows, ready.account)
+    bound = bound_answer(rows, ready)
+    own = require_answer(rows, bound or own_answer(rows, ready.request))
+    if own is None:
+        return share(rows, ready, charge_id)
+    books.require_open()
+    if bound is None:
+        bind_stored(rows, ready, own.charge)
+    return own.body
+
+
+def share(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
+    """The answer that another account paid for, paid for by the accounts that have not; None: there is none."""
+    books, found = Books(rows, ready.account), shared_answer(rows, ready)
+    if found is None:
+        return None
+    require_answer(rows, found)
+    source = _paid(rows, found)
+    if source.cost != canonical_json(charge_to_json(ready.cost)):
+        raise WrongUse("One shared question with two costs.", allowed="one key of sharing for one question and price")
+    books.require_open()
+    books.require_listed()
+    require_few_failures(rows, ready.dataset, ready.request.analyst)
+    payers = sharers(ready.account, source.account)
+    books.require(ready.cost, payers)
+    books.spend(ready.cost, payers)
+    digest = hashlib.sha256(found.body).hexdigest()
+    seq = books.note("share", ready.body(charge_id, source=source.id, answer=digest))
+    row = ready.row(charge_id, seq)._replace(state=COMMITTED, source=source.id)
+    rows.put_charge(row)
+    rows.put_answer(AnswerRow(row.question, row.statement, "", charge_id, found.body, seq))
+    bind(rows, ready, charge_id, seq)
+    books.save()
+    return found.body
+
+
+def require_few_failures(rows: Rows, root: str, analyst: str) -> None:
+    """Refuses an analyst whose charges have failed three times since the owner last looked."""
+    failed = rows.failed(root, analyst)
+    if (
+        sum(row.failures + (row.state == FORFEITED and row.reason in COUNTED) for row in failed)
+        >= _FAILURES_BEFORE_FREEZE
+    ):
+        raise AccountFrozen(
+            f"The account of {scope_of(root).dataset!r} is frozen for {analyst!r} after "
+            f"{_FAILURES_BEFORE_FREEZE} failures.",
+            remedy="The owner looks at the log 'sfumato.owner' and runs: sfumato ledger thaw",
+        )
+
+
+def _paid(rows: Rows, found: AnswerRow) -> ChargeRow:
+    charge = rows.charge(found.charge)
+    if charge is None:
+        raise ValueError("an answer without its charge")
+    return charge

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JSON form of an event, which is for ever.
+
+A kind is never removed, its meaning never changes, a new field is left out where it has the
+old meaning; so next year's accountant re-reads last year's ledger. An unknown kind, law,
+field or version raises.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from sfumato.errors import InvalidDeclaration, SfumatoError
+from sfumato.exact.rational import to_fraction
+from sfumato.noise import (
+    Binomial,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    DiscreteStaircase,
+    Geometric,
+    Noise,
+    Skellam,
+    Truncated,
+)
+from sfumato.privacy.distance import Distance, Norm
+from sfumato.privacy.event import events
+from sfumato.privacy.event.events import Event
+from sfumato.privacy.event.sampling_designs import Design, FixedSample, PoissonSample, WithReplacementSample
+from sfumato.privacy.unit import Relation
+
+VERSION = 1
+Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | int | float | bool | None"
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """How a field is written and read. ``absent``: the value that is not written at all."""
+
+    name: str
+    write: Callable[[Any], Json]
+    read: Callable[[Any], object]
+    absent: object = ...
+
+
+def event_to_json(event: Event) -> Json:
+    """The stable form of an event.
+
+    >>> event_to_json(kinds.AdditiveNoise(DiscreteLaplace(10), Distance(Norm.L1, Fraction(1))))["kind"]
+    'additive_noise'
+    """
+    kind = _NAMES.get(type(event))
+    if kind is None:
+        raise _unknown(event)
+    return {"kind": kind, "version": VERSION, **_written(event, _KINDS[kind][1])}
+
+
+def event_from_json(value: Json) -> Event:
+    """The event that was written; unknown means refuse.
+
+    Guarantees:
+        an event survives its json form
+        an unknown event raises
+
+    Raises:
+        InvalidDeclaration: an unknown kind, law, field or version, or a damaged form.
+    """
+    try:
+        if not isinstance(value, dict) or type(value["version"]) is not int or value["version"] != VERSION:
+            raise _unknown(value)
+        make, fields = _KINDS[value["kind"]]
+        rest = {name: part for name, part in value.items() if name not in ("kind", "version")}
+        event: Event = make(**_read(rest, fields))
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError, SfumatoError):
+        raise _unknown(value) from None
+    return event
+
+
+def _written(value: object, fields: Sequence[_Field]) -> dict[str, Json]:
+    """A distance spreads over ``norm``, ``sensitivity`` and ``relation``; all else is one entry."""
+    form: dict[str, Json] = {}
+    for field in fields:
+        part = getattr(value, field.name)
+        if field.name == "distance":
+            form |= _written(part, _DISTANCE) | {"sensitivity": str(part.value)}
+        elif part != field.absent:
+            form[field.name] = field.write(part)
+    return form
+
+
+def _read(form: Mapping[str, Json], fields: Sequence[_Field]) -> dict[str, object]:
+    known = {field.name for field in fields}
+    if _DISTANCE_FIELD in fields:
+        known = known - {"distance"} | {"norm", "sensitivity", "relation"}
+    if set(form) - known:
+        raise KeyError(str(set(form) - known))
+    values: dict[str, object] = {}
+    for field in fields:
+        if field is _DISTANCE_FIELD:
+            values["distance"] = Distance(
+                Norm(form["norm"]),
+                _number(form["sensitivity"]),
+                Relation(form.get("relation", Relation.ADD_REMOVE.value)),
+            )
+        elif field.name in form:
+            values[field.name] = field.read(form[field.name])
+        elif field.absent is ...:
+            raise KeyError(field.name)
+    return values
+
+
+def _noise_to_json(noise: Noise) -> Json:
+    name = _LAW_NAMES.get(type(noise))
+    if name is None:
+        raise _unknown(noise)
+    return {"law": name, **_written(noise, _LAWS[name][1])}
+
+
+def _noise_from_json(form: Mapping[str, Json]) -> Noise:
+    make, fields = _LAWS[str(form["law"])]
+    noise: Noise = make(**_read({name: part for name, part in form.items() if name != "law"}, fields))
+    return noise
+
+
+def _design_to_json(design: Design) -> Json:
+    name = _DESIGN_NAMES.get(type(design))
+    if name is None:
+        raise _unknown(design)
+    return {"design": name, **_written(design, _DESIGNS[name][1])}
+
+
+def _design_from_json(form: Mapping[str, Json]) -> Design:
+    make, fields = _DESIGNS[str(form["design"])]
+    design: Design = make(**_read({name: part for name, part in form.items() if name != "design"}, fields))
+    return design
+
+
+def _number(form: Json) -> Fraction:
+    if not isinstance(form, str):
+        raise TypeError(form)
+    return to_fraction("A number of an event", form)
+
+
+def _whole(form: Json) -> int:
+    if type(form) is not int:
+        raise TypeError(form)
+    return form
+
+
+def _truth(form: Json) -> bool:
+    if type(form) is not bool:
+        raise TypeError(form)
+    return form
+
+
+def _events(form: Json) -> tuple[Event, ...]:
+    if not isinstance(form, list):
+        raise TypeError(form)
+    return tuple(event_from_json(each) for each in form)
+
+
+def _fraction(name: str) -> _Field:
+    return _Field(name, str, _number)
+
+
+def _integer(name: str, absent: object = ...) -> _Field:
+    return _Field(name, int, _whole, absent)
+
+
+def _noise(name: str) -> _Field:
+    return _Field(name, _noise_to_json, _noise_from_json)
+
+
+def _flag(name: str) -> _Field:
+    return _Field(name, bool, _truth, absent=False)
+
+
+def _event(name: str) -> _Field:
+    return _Field(name, event_to_json, event_from_json)
+
+
+def _choice(name: str, kind: type[Enum], absent: object = ...) -> _Field:
+    return _Field(name, lambda member: str(member.value), kind, absent)
+
+
+_RELATION = _choice("relation", Relation, absent=Relation.ADD_REMOVE)
+_DISTANCE = (_choice("norm", Norm), _RELATION)
+_DISTANCE_FIELD = _Field("distance", str, str)
+_EVENTS = _Field("events", lambda events: [event_to_json(each) for each in events], _events)
+
+_LAWS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
+    "discrete_laplace": (DiscreteLaplace, (_fraction("scale"),)),
+    "discrete_gaussian": (DiscreteGaussian, (_fraction("sigma_squared"),)),
+    "discrete_staircase": (DiscreteStaircase, (_fraction("epsilon"), _integer("sensitivity"), _integer("step"))),
+    "binomial": (Binomial, (_integer("trials"), _fraction("probability"))),
+    "skellam": (Skellam, (_fraction("rate"),)),
+    "geometric": (Geometric, (_fraction("scale"),)),
+    "truncated": (Truncated, (_noise("whole"), _integer("lower"), _integer("upper"))),
+}
+_DESIGNS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
+    "poisson": (PoissonSample, (_fraction("rate"), _RELATION)),
+    "fixed": (FixedSample, (_integer("size"), _integer("population"))),
+    "with_replacement": (WithReplacementSample, (_integer("size"), _integer("population"))),
+}
+_KINDS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
+    "additive_noise": (events.AdditiveNoise, (_noise("noise"), _DISTANCE_FIELD, _integer("cells", absent=None))),
+    "continuous_noise": (
+        events.ContinuousNoise,
+        (_choice("law", events.ContinuousLaw), _fraction("scale"), _DISTANCE_FIELD),
+    ),
+    "selection": (
+        events.Selection,
+        (_choice("rule", events.Rule), _fraction("rate"), _DISTANCE_FIELD, _flag("monotone")),
+    ),
+    "noisy_max": (events.NoisyMax, (_noise("noise"), _DISTANCE_FIELD, _flag("monotone"), _flag("gap"))),
+    "sparse_vector": (
+        events.SparseVector,
+        (
+            _noise("threshold_noise"),
+            _noise("query_noise"),
+            _DISTANCE_FIELD,
+            _integer("positives"),
+            _flag("monotone"),
+            _flag("gap"),
+        ),
+    ),
+    "randomized_response": (events.RandomizedResponse, (_fraction("epsilon"), _integer("categories"))),
+    "bounded_range": (events.BoundedRange, (_fraction("eta"), _RELATION)),
+    "pure": (events.PureEvent, (_fraction("epsilon"), _RELATION)),
+    "approximate": (events.ApproxEvent, (_fraction("epsilon"), _fraction("delta"), _RELATION)),
+    "thresholded": (events.Thresholded, (_event("additive"), _integer("threshold"), _integer("keys"))),
+    "sampled": (events.Sampled, (_Field("design", _design_to_json, _design_from_json), _event("event"))),
+    "shuffled": (events.Shuffled, (_event("event"), _integer("reports"))),
+    "group": (events.Group, (_event("event"), _integer("size"))),
+    "stream": (
+        events.Stream,
+        (
+            _event("noise"),
+            _integer("steps"),
+            _fraction("column"),
+            _integer("participations", absent=1),
+            _integer("separation", absent=1),
+        ),
+    ),
+    "composed": (events.Composed, (_EVENTS,)),
+    "parallel": (events.Parallel, (_EVENTS,)),
+    "repeated": (events.Repeated, (_event("event"), _integer("times"))),
+    "nonadaptive": (events.Nonadaptive, (_event("event"),)),
+}
+_LAW_NAMES = {make: name for name, (make, _) in _LAWS.items()}
+_DESIGN_NAMES = {make: name for name, (make, _) in _DESIGNS.items()}
+_NAMES = {make: name for name, (make, _) in _KINDS.items()}
+
+
+def _unknown(value: object) -> InvalidDeclaration:
+    kind = value.get("kind") if isinstance(value, dict) else type(value).__name__
+    return InvalidDeclaration(
+        f"An event that this version does not know: {kind!r}.",
+        allowed=f"{', '.join(_KINDS)}, version {VERSION}",
+        remedy="Read this ledger with the version of sfumato that wrote it, or a newer one.",
+    )

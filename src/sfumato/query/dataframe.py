@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dataframe front: the same questions without SQL text, the same plans.
+
+``session.table("people")`` begins one; ``where``, ``join``, ``group_by`` and ``agg`` add to
+it; ``query`` and ``preview`` ask it. Nothing runs before.
+"""
+
+import datetime
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from enum import IntEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeAlias
+
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.tokenizer_core import TokenType
+
+from sfumato.errors import InvalidNumber, WrongUse, shown
+from sfumato.exact.rational import Number, decimal_text, to_fraction
+from sfumato.query.price import Wish
+
+if TYPE_CHECKING:
+    from sfumato.query.answer import Answer
+    from sfumato.query.preview import Preview
+
+Literal: TypeAlias = bool | int | float | Decimal | Fraction | str | datetime.date
+Operand: TypeAlias = "Expression | Literal"
+
+_DIALECT = Dialect.get_or_raise("duckdb")
+# These begin something else although they are no keywords.
+_NOT_NAMES = frozenset(_DIALECT.parser_class.NO_PAREN_FUNCTION_PARSERS)
+
+
+class Binding(IntEnum):
+    """How tightly the outermost operator of an expression binds; what binds less is bracketed."""
+
+    OR = 1
+    AND = 2
+    NOT = 3
+    TEST = 4
+    SUM = 5
+    PRODUCT = 6
+    SIGN = 7
+    ATOM = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Expression:
+    """A column, a constant, or what is computed of them; compare, calculate, aggregate.
+
+    It is its SQL: what ``repr`` shows is what is asked, stored and read back.
+
+    Guarantees:
+        the SQL of an expression means what Python computed it to be
+
+    >>> (col("age") >= 65) & col("sex").isin("F", "M")
+    age >= 65 AND sex IN ('F', 'M')
+    >>> 1 - col("income").mean() / Fraction(2, 3)
+    1 - AVG(income) / (2 / 3)
+    >>> col("income").mean().alias("m")
+    AVG(income) AS m
+    """
+
+    text: str
+    binding: Binding
+    name: str | None = None
+
+    def __eq__(self, other: Operand) -> "Expression":  # type: ignore[override]
+        return self._test("=", other)
+
+    def __ne__(self, other: Operand) -> "Expression":  # type: ignore[override]
+        return self._test("<>", other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __lt__(self, other: Operand) -> "Expression":
+        return self._test("<", other)
+
+    def __le__(self, other: Operand) -> "Expression":
+        return self._test("<=", other)
+
+    def __gt__(self, other: Operand) -> "Expression":
+        return self._test(">", other)
+
+    def __ge__(self, other: Operand) -> "Expression":
+        return self._test(">=", other)
+
+    def __add__(self, other: Operand) -> "Expression":
+        return _binary(self, "+", other, Binding.SUM)
+
+    def __radd__(self, other: Operand) -> "Expression":
+        return _binary(other, "+", self, Binding.SUM)
+
+    def __sub__(self, other: Operand) -> "Expression":
+        return _binary(self, "-", other, Binding.SUM)
+
+    def __rsub__(self, other: Operand) -> "Expression":
+        return _binary(other, "-", self, Binding.SUM)
+
+    def __mul__(self, other: Operand) -> "Expression":
+        return _binary(self, "*", other, Binding.PRODUCT)
+
+    def __rmul__(self, other: Operand) -> "Expression":
+        return _binary(other, "*", self, Binding.PRODUCT)
+
+    def __truediv__(self, other: Operand) -> "Expression":
+        return _binary(self, "/", other, Binding.PRODUCT)
+
+    def __rtruediv__(self, other: Operand) -> "Expression":
+        return _binary(other, "/", self, Binding.PRODUCT)
+
+    def __neg__(self) -> "Expression":
+        # never two signs in a row, which would begin a comment
+        return Expression(f"-{_operand(self, Binding.ATOM)}", Binding.SIGN)
+
+    def __and__(self, other: Operand) -> "Expression":
+        return _binary(self, "AND", other, Binding.AND)
+
+    def __rand__(self, other: Operand) -> "Expression":
+        return _binary(other, "AND", self, Binding.AND)
+
+    def __or__(self, other: Operand) -> "Expression":
+        return _binary(self, "OR", other, Binding.OR)
+
+    def __ror__(self, other: Operand) -> "Expression":
+        return _binary(other, "OR", self, Binding.OR)
+
+    def __invert__(self) -> "Expression":
+        return Expression(f"NOT {_operand(self, Binding.NOT)}", Binding.NOT)
+
+    def __bool__(self) -> bool:
+        raise WrongUse(
+            "An expression is not true or false by itself.",
+            remedy="Write & | ~ instead of and, or, not.",
+        )
+
+    def isin(self, *values: Literal) -> "Expression":
+        """Whether it is one of the values."""
+        if not values:
+            raise WrongUse("isin() without a value.", allowed='col("sex").isin("F", "M")')
+        listed = ", ".join(_operand(value, Binding.SUM) for value in values)
+        return Expression(f"{_operand(self, Binding.SUM)} IN ({listed})", Binding.TEST)
+
+    def between(self, low: Literal, high: Literal) -> "Expression":
+        """Whether it is from ``low`` to ``high``, both included."""
+        value, least, most = (_operand(each, Binding.SUM) for each in (self, low, high))
+        return Expression(f"{value} BETWEEN {least} AND {most}", Binding.TEST)
+
+    def is_null(self) -> "Expression":
+        """Whether it is missing."""
+        return Expression(f"{_operand(self, Binding.SUM)} IS NULL", Binding.TEST)
+
+    def like(self, pattern: str) -> "Expression":
+        """Whether a text has the form of a pattern: % any text, _ one character."""
+        if not isinstance(pattern, str):
+            raise WrongUse(f"like() of {type(pattern).__name__}.", allowed='a text such as "job%"')
+        return self._test("LIKE", pattern)
+
+    def alias(self, name: str) -> "Expression":
+        """The same under a name."""
+        if not isinstance(name, str) or not name:
+            raise WrongUse(f"alias({shown(name)}).", allowed="a name for the column")
+        return replace(self, name=name)
+
+    def count(self) -> "Expression":
+        """How many rows have a value."""
+        return self._call("COUNT")
+
+    def n_unique(self) -> "Expression":
+        """How many different values there are; of the unit: how many units."""
+        return Expression(f"COUNT(DISTINCT {_operand(self, Binding.OR)})", Binding.ATOM)
+
+    def sum(self) -> "Expression":
+        """The sum of its values."""
+        return self._call("SUM")
+
+    def mean(self) -> "Expression":
+        """The mean of its values."""
+        return self._call("AVG")
+
+    def var(self) -> "Expression":
+        """The variance of its values, over n - 1."""
+        return self._call("VARIANCE")
+
+    def std(self) -> "Expression":
+        """The root of ``var``."""
+        return self._call("STDDEV_SAMP")
+
+    def quantile(self, level: Number) -> "Expression":
+        """The value below which a share ``level`` of the rows lies."""
+        written = decimal_text(to_fraction("level", level))
+        if "/" in written:
+            raise InvalidNumber(f"level = {level}.", allowed="a decimal from 0 to 1, such as 0.9")
+        return Expression(f"QUANTILE_CONT({_operand(self, Binding.OR)}, {written})", Binding.ATOM)
+
+    def median(self) -> "Expression":
+        """The middle value."""
+        return self._call("MEDIAN")
+
+    def min(self) -> "Expression":
+        """A quantile close to the least value (the least itself is somebody's)."""
+        return self._call("MIN")
+
+    def max(self) -> "Expression":
+        """A quantile close to the greatest value (the greatest itself is somebody's)."""
+        return self._call("MAX")
+
+    def _call(self, function: str) -> "Expression":
+        return Expression(f"{function}({_operand(self, Binding.OR)})", Binding.ATOM)
+
+    def _test(self, operator: str, other: Operand) -> "Expression":
+        left, right = _operand(self, Binding.SUM), _operand(other, Binding.SUM)
+        return Expression(f"{left} {operator} {right}", Binding.TEST)
+
+    def __repr__(self) -> str:
+        return self.text if self.name is None else f"{self.text} AS {_name(self.name)}"
+
+
+def col(name: str) -> Expression:
+    """A declared column, ``"age"`` or ``"people.age"``."""
+    if not isinstance(name, str) or not name:
+        raise WrongUse(f"col({shown(name)}).", allowed="the name of a declared column")
+    table, _, column = name.rpartition(".")
+    return Expression(".".join(_name(each) for each in (table, column) if each), Binding.ATOM)
+
+
+def count() -> Expression:
+    """How many rows there are."""
+    return Expression("COUNT(*)", Binding.ATOM)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Frame:
+    """A question in the making. Each step gives a new one.
+
+    Guarantees:
+        a frame asks what its SQL says
+
+    >>> import sfumato as sf, pyarrow as pa, tempfile
+    >>> people = sf.Table(pa.table({"age": [30, 40]}), columns={"age": sf.Integer(0, 120)})
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with sf.connect({"people": people}, dataset="tiny", budget=sf.Budget(1),
+    ...                 ledger=folder.name + "/ledger.db") as session:
+    ...     frame = session.table("people").where(sf.col("age") >= 35).agg(n=sf.count())
+    ...     answer = frame.query(epsilon=0.5)
+    >>> frame
+    SELECT COUNT(*) AS n FROM people WHERE age >= 35
+    >>> folder.cleanup()
+    """
+
+    table: str
+    ask: "Callable[..., Answer]"
+    foresee: "Callable[..., Preview]"
+    joins: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+
+    def where(self, *tests: Expression) -> "Frame":
+        """The rows that pass every test."""
+        passed = tuple(_operand(_expression(test), Binding.AND) for test in tests)
+        return replace(self, tests=self.tests + passed)
+
+    def join(self, table: str, *, on: str, how: str = "inner") -> "Frame":
+        """Each row with the row of another table that agrees in the column ``on``: the unit, or a public key."""
+        if how not in ("inner", "left"):
+            raise WrongUse(f"how={shown(how)}.", allowed='"inner" or "left"')
+        if not isinstance(on, str) or not on:
+            raise WrongUse(f"on={shown(on)}.", allowed="the name of a column of both tables")
+        return replace(self, joins=(*self.joins, f"{how.upper()} JOIN {_table(table)} USING ({_name(on)})"))
+
+    def group_by(self, *keys: str | Expression) -> "Frame":
+        """A row of the answer for each value of the keys."""
+        found = [_expression(col(key) if isinstance(key, str) else key) for key in keys]
+        shown = tuple(repr(each) for each in found)
+        return replace(self, keys=self.keys + tuple(each.text for each in found), columns=self.columns + shown)
+
+    def agg(self, *aggregates: Expression, **named: Expression) -> "Frame":
+        """The columns of the answer."""
+        columns = [*aggregates, *(_expression(each).alias(name) for name, each in named.items())]
+        return replace(self, columns=self.columns + tuple(repr(_expression(each)) for each in columns))
+
+    @property
+    def sql(self) -> str:
+        """The same question as SQL."""
+        where = [f"WHERE {' AND '.join(self.tests)}"] if self.tests else []
+        group = [f"GROUP BY {', '.join(self.keys)}"] if self.keys else []
+        return " ".join([f"SELECT {', '.join(self.columns) or '*'} FROM {self.table}", *self.joins, *where, *group])
+
+    def query(self, **price: Wish) -> "Answer":
+        """The private answer, at a price as of ``Session.query``."""
+        return self.ask(self.sql, **price)
+
+    def preview(self, **price: Wish) -> "Preview":
+        """Cost and expected error, free."""
+        return self.foresee(self.sql, **price)
+
+    def __repr__(self) -> str:
+        return self.sql
+
+
+def frame(name: str, ask: "Callable[..., Answer]", foresee: "Callable[..., Preview]") -> Frame:
+    """A question about a declared table."""
+    return Frame(_table(name), ask, foresee)
+
+
+def _expression(given: object) -> Expression:
+    if not isinstance(given, Expression):
+        raise WrongUse(f"{type(given).__name__} is no expression.", allowed='sf.col("age") >= 65, sf.count()')
+    return given
+
+
+def _table(name: str) -> str:
+    if not isinstance(name, str) or not name:
+        raise WrongUse(f"A table {shown(name)}.", allowed="the name of a declared table")
+    return _name(name)
+
+
+def _name(name: str) -> str:
+    """A name as SQL writes it: quoted, unless it can mean nothing else."""
+    if name.isascii() and name.isidentifier() and name.upper() not in _NOT_NAMES:
+        (token,) = _DIALECT.tokenize(name)
+        if token.token_type is TokenType.VAR:
+            return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _binary(left: Operand, operator: str, right: Operand, binding: Binding) -> Expression:
+    """SQL is read from the left: an operand on the right has to bind more tightly."""
+    one, other = _operand(left, binding), _operand(right, Binding(binding + 1))
+    return Expression(f"{one} {operator} {other}", binding)
+
+
+def _operand(value: Operand, least: Binding) -> str:
+    """The SQL of an operand, in brackets if it binds less tightly than ``least``."""
+    found = value if isinstance(value, Expression) else _constant(value)
+    if found.name is not None:
+        raise WrongUse(
+            f"{found!r} is a column of the answer, and nothing is computed of it.",
+            remedy="Give the name last, around the whole.",
+        )
+    return found.text if found.binding >= least else f"({found.text})"
+
+
+def _constant(value: Literal) -> Expression:
+    """A constant as SQL writes it, exactly."""
+    if isinstance(value, bool):
+        return Expression("TRUE" if value else "FALSE", Binding.ATOM)
+    if isinstance(value, str):
+        return Expression("'" + value.replace("'", "''") + "'", Binding.ATOM)
+    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        return Expression(f"DATE '{value.isoformat()}'", Binding.ATOM)
+    if not isinstance(value, int | float | Decimal | Fraction):
+        raise WrongUse(f"A constant of type {type(value).__name__}.", allowed="a number, a text, a date, True or False")
+    number = to_fraction("A constant", value)
+    written = decimal_text(number).replace("/", " / ")
+    if "/" in written:
+        return Expression(written, Binding.PRODUCT)
+    return Expression(written, Binding.SIGN if number < 0 else Binding.ATOM)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Texts and codes of values against ones worked out by hand."""
+
+import datetime
+import math
+from decimal import Decimal
+
+import pytest
+
+import sfumato as sf
+from sfumato.engines.value_codes import code_of, text_of
+from sfumato.metadata.column import Column
+
+DAYS = {"1970-01-01": 0, "1900-01-01": -1, "2019-02-29": None, "1970-1-1": None, datetime.date.max: 1}
+CODES = {
+    sf.Integer(-5, 3): {
+        "-5": -5,
+        "3.5": 3,
+        "2.5": 2,
+        "1.5": 2,
+        " 1 ": 1,
+        "1e400": 3,
+        "-1e400": -5,
+        "x": None,
+        "": None,
+    },
+    sf.Real(0, 1, step="0.25"): {
+        "0.125": 0,
+        "0.375": 2,
+        ".5": 2,
+        math.inf: 4,
+        math.nan: None,
+        True: 4,
+        Decimal("0.5"): 2,
+    },
+    sf.Date("1969-12-31", "1970-01-02"): {**DAYS, datetime.datetime.fromisoformat("1969-12-31T23:59:59"): -1},
+    sf.Category("1", "b"): {"1": 0, 1: 0, "b": 1, "B": None, "1.0": None, 1.5: None},
+    sf.Category("1"): {1.0: 0, "01": None},
+    sf.Category("1", "2"): {Decimal("1.00"): 0, "1.00": None},
+    sf.Boolean(): {True: 1, "true": 1, "0": 0, 0.0: 0, "yes": None, 2: None},
+    sf.Integer(0, 9, missing=("1", "")): {"1": None, 1.0: None, "1.0": 1, "": None},
+    sf.Text(missing="N"): {"N": None, "n": "n", "": "", 5: "5"},
+}
+
+
+@pytest.mark.parametrize("kind", CODES, ids=repr)
+def test_the_code_of_a_value_is_the_one_worked_out_by_hand(kind):
+    for value, code in CODES[kind].items():
+        assert code_of(Column("x", kind), value) == code, value
+    assert code_of(Column("x", kind), None) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (True, "true"),
+        (False, "false"),
+        (1.0, "1"),
+        (-0.0, "0"),
+        (1.5, "1.5"),
+        (1e16, "10000000000000000"),
+        (1e20, "1e+20"),
+        (-(2.0**63), "-9223372036854775808"),
+        (2.0**63, "9.223372036854776e+18"),
+        (Decimal("1.50"), "1.50"),
+        (Decimal("99999999999999999999.00"), "99999999999999999999"),
+        (math.nan, "nan"),
+        (-math.inf, "-inf"),
+        (datetime.date(1970, 1, 2), "1970-01-02"),
+        (datetime.datetime.fromisoformat("1970-01-02T03:04:05.600"), "1970-01-02 03:04:05.6"),
+    ],
+)
+def test_a_value_is_compared_by_its_text(value, text):
+    assert text_of(value) == text

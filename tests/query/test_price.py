@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every price that can be stated, and every one that cannot."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.errors import InvalidNumber, SfumatoError, WrongUse
+from sfumato.query.price import OnAverage, Price, Target, price
+
+BAD = [
+    0, -1, -0.1, math.nan, math.inf, -math.inf, 1e-400, "1e-400", "0", "-0.1", "nan", "inf", "abc", "", "1/0", True, False,
+    [], {}, (), None, 5e-324, 1e300, "1e300", "1e-13", Decimal("NaN"), Decimal("Infinity"), b"1", 1 + 1j, "0x10", "1e999999999",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["epsilon", "rho"])
+@pytest.mark.parametrize("value", BAD, ids=repr)
+def test_a_bad_cost_is_refused_with_a_typed_error(name: str, value: object) -> None:
+    with pytest.raises(WrongUse) as refused:
+        price(**{name: value})
+    assert refused.value.allowed or refused.value.remedy
+    if value is not None:
+        assert isinstance(refused.value, InvalidNumber)
+        assert name in refused.value.problem
+
+
+@pytest.mark.parametrize("value", [each for each in BAD if each is not None], ids=repr)
+def test_a_bad_cap_is_refused(value: object) -> None:
+    with pytest.raises(InvalidNumber, match="max_epsilon"):
+        price(error=10, max_epsilon=value)
+
+
+@pytest.mark.parametrize(
+    "value", [0, -1, math.nan, math.inf, "abc", "0%", "-5%", "nan%", "%", "5%%", [], True, "1e-401", "% 5"], ids=repr
+)
+def test_a_bad_error_is_refused(value: object) -> None:
+    with pytest.raises(InvalidNumber, match="error"):
+        price(error=value, max_epsilon=1)
+
+
+@pytest.mark.parametrize("value", [0, -1, "abc", "0%", True, None], ids=repr)
+def test_a_bad_error_on_average_is_refused(value: object) -> None:
+    with pytest.raises(InvalidNumber, match="error"):
+        price(error=OnAverage(value), max_epsilon=1)
+
+
+def test_an_error_on_average_is_told_apart() -> None:
+    assert price(error=OnAverage("5%"), max_epsilon=1).target == Target(Fraction(1, 20), relative=True, average=True)
+    assert price(error="5%", max_epsilon=1).target == Target(Fraction(1, 20), relative=True)
+
+
+def test_a_float_that_is_zero_says_that_it_was_written_too_small() -> None:
+    with pytest.raises(InvalidNumber) as refused:
+        price(epsilon=1e-400)
+    assert "write it as a string" in refused.value.remedy
+
+
+@pytest.mark.parametrize(
+    "given_prices",
+    [{}, {"epsilon": 1, "rho": 1}, {"epsilon": 1, "error": 1}, {"epsilon": 1, "error": 1, "max_epsilon": 1}],
+)
+def test_exactly_one_price_is_needed(given_prices: dict[str, object]) -> None:
+    with pytest.raises(WrongUse, match="exactly one of epsilon=, rho= and error="):
+        price(**given_prices)
+
+
+@pytest.mark.parametrize("given_prices", [{"error": 1}, {"epsilon": 1, "max_epsilon": 1}, {"rho": 1, "max_epsilon": 1}])
+def test_an_error_and_its_cap_go_together(given_prices: dict[str, object]) -> None:
+    with pytest.raises(WrongUse, match="go together"):
+        price(**given_prices)
+
+
+@pytest.mark.parametrize("delta", [0, 1, -1, "0.6", "1e-25", "nan", True])
+def test_a_delta_that_is_none_is_refused(delta: object) -> None:
+    with pytest.raises(InvalidNumber, match="delta"):
+        price(epsilon=1, delta=delta)
+
+
+def test_a_delta_goes_with_epsilon_or_rho() -> None:
+    assert price(epsilon=1, delta="1e-6").delta == price(rho=1, delta="1e-6").delta == Fraction(1, 10**6)
+    with pytest.raises(WrongUse, match="delta="):
+        price(error=1, max_epsilon=1, delta="1e-6")
+
+
+def test_a_share_of_a_price_is_exact_and_an_error_has_none() -> None:
+    assert price(epsilon=1, delta="1e-6").scaled(Fraction(1, 3)) == Price(
+        epsilon=Fraction(1, 3), delta=Fraction(1, 10**6)
+    )
+    assert price(rho="0.3").scaled(Fraction(1, 3)).rho == Fraction(1, 10)
+    target = price(error=5, max_epsilon=1)
+    assert target.scaled(Fraction(1)) == target
+    with pytest.raises(WrongUse, match="answered first"):
+        target.scaled(Fraction(1, 2))
+
+
+@given(st.fractions(Fraction(1, 10**12), 10**6))
+def test_a_fraction_is_taken_as_it_is(cost: Fraction) -> None:
+    assert price(epsilon=cost).epsilon == cost
+    assert price(rho=cost).rho == cost
+
+
+@given(st.floats(1e-12, 1e6))
+def test_a_float_is_taken_as_the_decimal_that_it_prints(cost: float) -> None:
+    assert price(epsilon=cost).epsilon == Fraction(repr(cost))
+
+
+@pytest.mark.parametrize("edge", ["1e-12", 10**6])
+def test_the_edges_are_allowed(edge: object) -> None:
+    assert price(epsilon=edge).epsilon == Fraction(edge)
+
+
+@pytest.mark.parametrize(
+    ("error", "amount", "relative"), [(100, 100, False), ("0.5", "1/2", False), ("5%", "1/20", True)]
+)
+def test_an_error_is_absolute_or_a_percentage(error: object, amount: object, *, relative: bool) -> None:
+    asked = price(error=error, max_epsilon="0.5")
+    assert asked.target is not None
+    assert (asked.target.amount, asked.target.relative, asked.most) == (Fraction(amount), relative, Fraction(1, 2))
+
+
+@given(st.text(max_size=8) | st.floats() | st.integers() | st.booleans() | st.none() | st.binary(max_size=4))
+def test_no_value_gives_anything_but_a_price_or_a_typed_error(value: object) -> None:
+    for name in ("epsilon", "rho"):
+        try:
+            asked = price(**{name: value})
+        except SfumatoError:
+            continue
+        assert Fraction(1, 10**12) <= (asked.epsilon or asked.rho or 0) <= 10**6

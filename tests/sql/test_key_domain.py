@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The groups of a computed key: every code that some row can give, and none else where they can be tried."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.errors import MissingDeclaration
+from sfumato.metadata.column import Column, Date, Integer, Text
+from sfumato.plan.evaluate import date_trunc, evaluate
+from sfumato.plan.scalar import (
+    Arithmetic,
+    Case,
+    Coalesce,
+    Compare,
+    Comparison,
+    Constant,
+    DateTrunc,
+    Field,
+    Member,
+    Not,
+    Operation,
+    Part,
+)
+from sfumato.sql import key_domain as room
+from sfumato.sql.key_domain import MOST_GROUPS, image, may_be_missing
+
+X, Y = Field(Column("x", Integer(-3, 4))), Field(Column("y", Integer(0, 2, missing="N")))
+POSITIVE = Compare(Comparison.GT, X, Constant(0))
+EXPRESSIONS = st.recursive(
+    st.sampled_from([X, Y, Constant(2), Constant(None)]),
+    lambda inner: (
+        st.builds(Arithmetic, st.sampled_from([Operation.ADD, Operation.MULTIPLY]), inner, inner)
+        | st.builds(lambda one, other: Coalesce((one, other)), inner, inner)
+        | st.builds(lambda one, other: Case(((POSITIVE, one),), other), inner, inner)
+    ),
+    max_leaves=5,
+)
+
+
+@settings(deadline=None)
+@given(EXPRESSIONS)
+def test_an_image_is_what_some_row_gives(expression):
+    if isinstance(expression, Field):
+        return
+    reached = set()
+    for x in (*range(-3, 5), None):
+        for y in (0, 1, 2, None):
+            reached.add(evaluate(expression, lambda leaf, row={"x": x, "y": y}: row[leaf.column.name]))
+    assert image(expression) == tuple(sorted(reached - {None}))
+
+
+def test_a_column_is_its_declared_range():
+    assert image(X) == tuple(range(-3, 5))
+
+
+WIDE = Field(Column("d", Date("1900-01-01", "2199-12-31")))
+
+
+@pytest.mark.parametrize("part", [Part.YEAR, Part.QUARTER, Part.MONTH, Part.WEEK])
+def test_the_periods_of_long_times_are_found_without_trying_every_day(part):
+    kind = WIDE.column.type
+    wanted = sorted({date_trunc(part, code) for code in range(kind.lower_code, kind.upper_code + 1)})
+    assert image(DateTrunc(part, WIDE)) == tuple(wanted)
+
+
+def test_what_cannot_be_tried_is_the_whole_range():
+    product = Arithmetic(Operation.MULTIPLY, Field(Column("a", Integer(0, 200))), Field(Column("b", Integer(0, 200))))
+    assert image(product) == tuple(range(40_001))
+    text = Case(((Member(Field(Column("t", Text())), ("a",)), Constant(5)),), Constant(7))
+    assert image(text) == (5, 6, 7)
+
+
+def test_too_many_groups_are_refused_with_a_way_out():
+    for expression in (
+        Field(Column("a", Integer(1, MOST_GROUPS + 1))),
+        Arithmetic(Operation.MULTIPLY, WIDE, Constant(9)),
+    ):
+        with pytest.raises(MissingDeclaration, match="GROUP BY a key that may have") as refusal:
+            image(expression)
+        assert "WIDTH_BUCKET" in refusal.value.remedy
+    assert len(image(Field(Column("a", Integer(1, MOST_GROUPS))))) == MOST_GROUPS
+
+
+@pytest.mark.parametrize(
+    ("expression", "missing"),
+    [
+        (X, False), (Y, True), (Arithmetic(Operation.ADD, X, Y), True), (Coalesce((Y, X)), False), (Coalesce((Y, Y)), True),
+        (Case(((POSITIVE, Constant(1)),), Constant(None)), True), (Case(((POSITIVE, Constant(1)),), Constant(0)), False),
+        (Case(((POSITIVE, Constant(1)), (Not(POSITIVE), Constant(0))), Constant(None)), False),
+        (Case(((Member(Y, (1,)), Constant(1)), (Not(Member(Y, (1,))), Constant(0))), Constant(None)), True),
+    ],
+)  # fmt: skip
+def test_null_is_a_group_where_missing_is_declared_or_said(expression, missing):
+    assert may_be_missing(expression) is missing
+
+
+def test_an_absent_column_makes_a_group_of_null():
+    assert may_be_missing(X, frozenset({X.column})) and not may_be_missing(X, frozenset({Y.column}))
+
+
+def test_an_image_that_forgets_null_is_noticed(monkeypatch):
+    expression = Coalesce((X, Constant(9)))
+    assert 9 in image(expression)
+    monkeypatch.setattr(room, "_rows", lambda fields, tests: ({fields[0]: code} for code in range(-3, 5)))
+    assert 9 not in image.__wrapped__(expression)
