@@ -13,7 +13,13 @@ from benchmarks.driver import OURS, ROOT
 from benchmarks.report import bench
 
 RESULTS = ROOT / "benchmarks" / "results" / "accounting.json"
-GOOGLE, PRV, OPACUS, AUTODP, OPENDP = "dp-accounting", "prv-accountant", "opacus", "autodp", "opendp"
+GOOGLE, PRV, OPACUS, AUTODP, OPENDP = (
+    "dp-accounting",
+    "prv-accountant",
+    "opacus",
+    "autodp",
+    "opendp",
+)
 PEERS = (GOOGLE, PRV, AUTODP, OPACUS, OPENDP)
 
 MILLI = Unit("ms", 1e3)
@@ -53,21 +59,38 @@ def cases() -> Iterator[Case]:
     yield _first()
 
 
-def _sgd(problem: str, most: float, times: Bar | None, truth: float | None = None) -> Iterator[Case]:
+def _sgd(
+    problem: str, most: float, times: Bar | None, truth: float | None = None
+) -> Iterator[Case]:
     name = f"DP-SGD, {problem}"
     ours, google = Work(OURS, name, _TOLD), Work(GOOGLE, name, _TOLD)
     prv = Peer(PRV, Work(PRV, name, _PRV_ERROR))
     renyi = [Peer(f"{each}, Renyi", Work(each, name)) for each in (OPACUS, AUTODP)]
     if problem == "MNIST":
         renyi.append(Peer(f"{OPACUS}, PRV", Work(OPACUS, f"{name}, PRV")))
-    yield Case(name, MILLI, ours, (Peer(GOOGLE, google, times), prv, *renyi), at_most(most), repetitions=_FEW)
+    yield Case(
+        name,
+        MILLI,
+        ours,
+        (Peer(GOOGLE, google, times), prv, *renyi),
+        at_most(most),
+        repetitions=_FEW,
+    )
     yield Case(name, MEMORY, ours, (Peer(GOOGLE, google), prv), at_most(60))
     bar = at_least(truth) if truth else None
     yield Case(name, EPSILON, ours, (Peer(GOOGLE, google), prv, *renyi), bar, repetitions=_ONCE)
     if truth:
-        yield Case(name, LOWER, Work(OURS, f"{name}, lower", _TOLD), bar=at_most(truth * (1 + 1e-3)), repetitions=_ONCE)
+        yield Case(
+            name,
+            LOWER,
+            Work(OURS, f"{name}, lower", _TOLD),
+            bar=at_most(truth * (1 + 1e-3)),
+            repetitions=_ONCE,
+        )
     width = Peer(PRV, Work(PRV, f"{name}, width", _PRV_ERROR))
-    yield Case(name, WIDTH, Work(OURS, f"{name}, width", _TOLD), (width,), at_most(1e-4), repetitions=_ONCE)
+    yield Case(
+        name, WIDTH, Work(OURS, f"{name}, width", _TOLD), (width,), at_most(1e-4), repetitions=_ONCE
+    )
 
 
 def _accurate(work: str) -> Iterator[Case]:
@@ -76,7 +99,9 @@ def _accurate(work: str) -> Iterator[Case]:
     ours, google = Work(OURS, work, _FINE), Work(GOOGLE, work, _FINE)
     yield Case(name, MILLI, ours, (Peer(GOOGLE, google, faster(50)),), repetitions=_ONCE)
     yield Case(name, MEMORY, ours, (Peer(GOOGLE, google),))
-    yield Case(name, WIDTH, Work(OURS, f"{work}, width", _FINE), bar=at_most(1e-5), repetitions=_ONCE)
+    yield Case(
+        name, WIDTH, Work(OURS, f"{work}, width", _FINE), bar=at_most(1e-5), repetitions=_ONCE
+    )
 
 
 def _many(work: str) -> Iterator[Case]:
@@ -88,8 +113,12 @@ def _many(work: str) -> Iterator[Case]:
     if work == "laplaces":
         peers.append(Peer(PRV, Work(PRV, work, _PRV_ERROR)))
     yield Case(name, MILLI, ours, tuple(peers), repetitions=_ONCE)
-    yield Case(name, EPSILON, ours, tuple(Peer(each.name, each.work) for each in peers), repetitions=_ONCE)
-    yield Case(name, WIDTH, Work(OURS, f"{work}, width", _TOLD), bar=at_most(1e-4), repetitions=_ONCE)
+    yield Case(
+        name, EPSILON, ours, tuple(Peer(each.name, each.work) for each in peers), repetitions=_ONCE
+    )
+    yield Case(
+        name, WIDTH, Work(OURS, f"{work}, width", _TOLD), bar=at_most(1e-4), repetitions=_ONCE
+    )
 
 
 def _grid() -> Iterator[Case]:
@@ -102,13 +131,29 @@ def _grid() -> Iterator[Case]:
         "wide": (WIDER, at_most(0)),
     }
     for each, (unit, bar) in told.items():
-        yield Case(name, unit, Work(OURS, f"grid, {each}", _TOLD, _SETTINGS), bar=bar, repetitions=_ONCE)
+        yield Case(
+            name, unit, Work(OURS, f"grid, {each}", _TOLD, _SETTINGS), bar=bar, repetitions=_ONCE
+        )
 
 
 def _mixed() -> Iterator[Case]:
     ours, google = Work(OURS, "mix", _TOLD, 10**4), Work(GOOGLE, "mix", n=10**4)
-    yield Case("10,000 different events", SECONDS, ours, (Peer(GOOGLE, google),), at_most(1.2), repetitions=_ONCE)
-    yield Case("10,000 different events", EPSILON, ours, (Peer(GOOGLE, google),), at_most(4.48), repetitions=_ONCE)
+    yield Case(
+        "10,000 different events",
+        SECONDS,
+        ours,
+        (Peer(GOOGLE, google),),
+        at_most(1.2),
+        repetitions=_ONCE,
+    )
+    yield Case(
+        "10,000 different events",
+        EPSILON,
+        ours,
+        (Peer(GOOGLE, google),),
+        at_most(4.48),
+        repetitions=_ONCE,
+    )
 
 
 def _left() -> Iterator[Case]:
@@ -116,7 +161,11 @@ def _left() -> Iterator[Case]:
     yield Case("What is left, 10,000 times", SECONDS, asked, bar=at_most(1), repetitions=_FEW)
     peers = tuple(Peer(each, Work(each, "what is left", n=3000)) for each in (GOOGLE, OPENDP))
     yield Case(
-        "What is left, each of 3,000 times", QUESTION, Work(OURS, "what is left", n=3000), peers, repetitions=_ONCE
+        "What is left, each of 3,000 times",
+        QUESTION,
+        Work(OURS, "what is left", n=3000),
+        peers,
+        repetitions=_ONCE,
     )
     anytime = Work(OURS, "what is lost", n=10**4)
     yield Case("What is lost by an odometer, 10,000 times", SECONDS, anytime, repetitions=_ONCE)
@@ -129,7 +178,9 @@ def _calibrated() -> Iterator[Case]:
         Peer(PRV, Work(PRV, "sigma", _PRV_SIGMA_ERROR)),
         Peer(f"{OPACUS}, PRV", Work(OPACUS, "sigma", _PRV_SIGMA_ERROR)),
     )
-    yield Case("The sigma of 10,000 DP-SGD steps", MILLI, ours, peers, at_most(100), repetitions=_ONCE)
+    yield Case(
+        "The sigma of 10,000 DP-SGD steps", MILLI, ours, peers, at_most(100), repetitions=_ONCE
+    )
     yield Case("The sigma of 10,000 DP-SGD steps", SIGMA, ours, peers, repetitions=_ONCE)
 
 

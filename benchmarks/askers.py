@@ -41,11 +41,25 @@ def cases(*, small: bool = False) -> Iterator[Case]:
     raw = Peer("the ledger alone, and planning", Work(ASKERS, "raw ledger and planning", 1, _EACH))
     yield Case("a small question, alone", MILLI, Work(ASKERS, "fresh"), (raw,), None, _REPETITIONS)
     planned = Work(ASKERS, "planned", 1, _WIDE)
-    yield Case(f"a preview of {_WIDE} sums over {_WIDE} tests", MILLI, planned, (), at_most(100), _REPETITIONS)
+    yield Case(
+        f"a preview of {_WIDE} sums over {_WIDE} tests",
+        MILLI,
+        planned,
+        (),
+        at_most(100),
+        _REPETITIONS,
+    )
     yield Case("asking_as", OFTEN, Work(ASKERS, "asking as"), (), at_most(0.2))
     alone = Peer("no published head", Work(ASKERS, "flushes", 0, 51), at_most_times(Fraction(1)))
     flushes = Work(ASKERS, "flushes", 1, 51)
-    yield Case("one charge, with the open mark and a published head", FLUSHES, flushes, (alone,), at_most(3), 1)
+    yield Case(
+        "one charge, with the open mark and a published head",
+        FLUSHES,
+        flushes,
+        (alone,),
+        at_most(3),
+        1,
+    )
     part = _SMALL if small else 1
     yield from _accounts(_ACCOUNTS // part)
     yield from _charges(_CHARGES // part, _MORE // part, _FORFEITS // part)
@@ -57,12 +71,21 @@ def _together(n: int) -> Iterator[Case]:
     raw = Work(SLOWLY, "raw ledger and planning", _THREADS, n)
     parts = Peer("the ledger alone, and planning", raw, at_most_times(Fraction(13, 10)))
     ours = Work(SLOWLY, "threads", _THREADS, n)
-    yield Case(f"small questions of {_THREADS} threads, a 4 ms disk", EACH, ours, (alone, parts), None, _REPETITIONS)
+    yield Case(
+        f"small questions of {_THREADS} threads, a 4 ms disk",
+        EACH,
+        ours,
+        (alone, parts),
+        None,
+        _REPETITIONS,
+    )
 
 
 def _beside() -> Iterator[Case]:
     stored = Work(ASKERS, "stored beside")
-    yield Case("a stored answer beside a question that runs", MILLI, stored, (), at_most(20), _REPETITIONS)
+    yield Case(
+        "a stored answer beside a question that runs", MILLI, stored, (), at_most(20), _REPETITIONS
+    )
     alone = Peer("alone", Work(ASKERS, "fresh"), at_most_times(Fraction(3, 2)))
     fresh = Work(ASKERS, "fresh beside")
     yield Case("a small question beside one that runs", MILLI, fresh, (alone,), None, _REPETITIONS)
@@ -82,16 +105,27 @@ def _charges(n: int, more: int, forfeits: int) -> Iterator[Case]:
     yield Case(f"verify, {n:,} charges", SECONDS, Work(OURS, "verify", 1, n), (), at_most(56), 1)
     name = f"incremental verify, {more:,} charges after {n:,}"
     yield Case(name, SECONDS, Work(OURS, "verify more", more, n), (), at_most(1), _REPETITIONS)
-    before = Peer("no forfeits", Work(OURS, "after forfeits", 0, 200), at_most_times(Fraction(6, 5)))
+    before = Peer(
+        "no forfeits", Work(OURS, "after forfeits", 0, 200), at_most_times(Fraction(6, 5))
+    )
     after = Work(OURS, "after forfeits", forfeits, 200)
-    yield Case(f"one charge after {forfeits:,} forfeits", MILLI, after, (before,), None, _REPETITIONS)
+    yield Case(
+        f"one charge after {forfeits:,} forfeits", MILLI, after, (before,), None, _REPETITIONS
+    )
 
 
 def _in_pieces(n: int) -> Iterator[Case]:
     """Instalments of one charge: each is one durable write, and at most 1 ms besides."""
     name = f"{n:,} instalments of a charge"
     yield Case(name, INSTALMENT, Work(OURS, "instalments", 1, n), (), at_most(1000), 1)
-    yield Case(f"verify, {n:,} instalments", SECONDS, Work(OURS, "verify instalments", 1, n), (), at_most(2), 1)
+    yield Case(
+        f"verify, {n:,} instalments",
+        SECONDS,
+        Work(OURS, "verify instalments", 1, n),
+        (),
+        at_most(2),
+        1,
+    )
 
 
 def main(words: Sequence[str]) -> None:

@@ -132,11 +132,16 @@ class Row:
 
 def rows(case: Case, samples: Mapping[Work, Sequence[Sample]]) -> list[Row]:
     """The rows of a case, from the repetitions of each of its works; a peer without any stays empty."""
-    ours, taken = case.unit.tell(median(each.value for each in samples[case.ours]), case.ours), len(samples[case.ours])
+    ours, taken = (
+        case.unit.tell(median(each.value for each in samples[case.ours]), case.ours),
+        len(samples[case.ours]),
+    )
     named = case.name, case.unit.name, ours
     found = []
     if case.bar is not None:
-        found.append(Row(*named, None, None, None, None, case.bar.text, case.bar.holds(ours, ours), taken))
+        found.append(
+            Row(*named, None, None, None, None, case.bar.text, case.bar.holds(ours, ours), taken)
+        )
     for peer in case.peers:
         text = peer.bar.text if peer.bar else None
         theirs = samples.get(peer.work)
@@ -150,7 +155,9 @@ def rows(case: Case, samples: Mapping[Work, Sequence[Sample]]) -> list[Row]:
     return found
 
 
-def _cpu_ratio(case: Case, ours: Sequence[Sample], theirs: Sequence[Sample], work: Work) -> float | None:
+def _cpu_ratio(
+    case: Case, ours: Sequence[Sample], theirs: Sequence[Sample], work: Work
+) -> float | None:
     """The ratio of the processor's times, which other programs on the machine disturb less."""
     mine = [each.cpu for each in ours if each.cpu is not None]
     other = [each.cpu for each in theirs if each.cpu is not None]
@@ -171,7 +178,9 @@ def line(row: Row) -> str:
     """A row as text, under ``HEAD``."""
     numbers = f"{_short(row.ours):>9} {_short(row.peer):>9} {row.peer_name or '':<21}"
     ratios = f"{_short(row.ratio):>8} {_short(row.cpu_ratio):>8}"
-    verdict = {True: "holds", False: "FAILS", None: "not measured" if row.peer is None else ""}[row.holds]
+    verdict = {True: "holds", False: "FAILS", None: "not measured" if row.peer is None else ""}[
+        row.holds
+    ]
     return f"{row.case:<46} {row.metric:<19} {numbers} {ratios}  {row.bar or '':<13} {verdict}".rstrip()
 
 

@@ -15,7 +15,16 @@ from benchmarks.compare import Case, Kind, Sample, Work
 ROOT = Path(__file__).resolve().parent.parent
 OURS = "sfumato"
 # these live in the environment of sfumato itself
-_HOME = (OURS, "numpy", "questions", "askers", "workloads", "on-spark", "naive_sqlite", "ledger_server")
+_HOME = (
+    OURS,
+    "numpy",
+    "questions",
+    "askers",
+    "workloads",
+    "on-spark",
+    "naive_sqlite",
+    "ledger_server",
+)
 # after the name of a system: the same, where a flush takes 4 ms
 SLOW_DISK = " on a slow disk"
 Samples = dict[Work, list[Sample]]
@@ -41,7 +50,9 @@ class Worker:
         command = [_python(name), "-m", "benchmarks.worker", name.replace("-", "_")]
         slowly = slow_disk.slow_disk() if name != system else {}
         if slowly is None:
-            raise Unavailable("flushes cannot be slowed down here: no C compiler (cc), or not Linux")
+            raise Unavailable(
+                "flushes cannot be slowed down here: no C compiler (cc), or not Linux"
+            )
         self._process = subprocess.Popen(  # noqa: S603 - our own worker
             command,
             cwd=ROOT,

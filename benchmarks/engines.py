@@ -9,7 +9,17 @@ import sys
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from benchmarks.compare import Case, Kind, Peer, Unit, Work, at_most, at_most_more, at_most_times, faster
+from benchmarks.compare import (
+    Case,
+    Kind,
+    Peer,
+    Unit,
+    Work,
+    at_most,
+    at_most_more,
+    at_most_times,
+    faster,
+)
 from benchmarks.driver import ROOT
 from benchmarks.report import bench
 from benchmarks.systems import row
@@ -60,11 +70,24 @@ def cases(sizes: dict[str, int]) -> Iterator[Case]:
         for name, title in TITLES.items():
             yield from _cases(name, f"{size}: {name} {title}", n)
         error = Work(OURS, "W5 error", n=n)
-        yield Case(f"{size}: W5 error of p50", PERCENT, error, (), at_most(1.5), repetitions=15 if n == 10**6 else 5)
+        yield Case(
+            f"{size}: W5 error of p50",
+            PERCENT,
+            error,
+            (),
+            at_most(1.5),
+            repetitions=15 if n == 10**6 else 5,
+        )
         plain = Work(OURS, "W7 plain", n=n)
         each, long = Unit("ms", 1e3 / row(n)), 5 if n == 10**6 else 3
         ours = Work(OURS, "W7", n=n)
-        yield Case(f"{size}: W7 {FEW}", each, ours, (Peer(PLAIN, plain, at_most_more(10)),), repetitions=long)
+        yield Case(
+            f"{size}: W7 {FEW}",
+            each,
+            ours,
+            (Peer(PLAIN, plain, at_most_more(10)),),
+            repetitions=long,
+        )
         prepared = Work(OURS, "W7 prepared", n=n)
         peer = Peer(PLAIN, plain, at_most_more(6))
         yield Case(f"{size}: W7 {FEW}, prepared", each, prepared, (peer,), repetitions=long)
@@ -79,13 +102,28 @@ def _beside_peers(n: int) -> Iterator[Case]:
     """Of any table and of a prepared one, and how far both are off the raw data."""
     for system, (title, times, asked) in _THEIRS.items():
         for name in asked:
-            case, peer = f"1M: {name} {TITLES[name]}", Peer(title, Work(system, name, n=n), faster(times))
+            case, peer = (
+                f"1M: {name} {TITLES[name]}",
+                Peer(title, Work(system, name, n=n), faster(times)),
+            )
             yield Case(case, SECONDS, Work(OURS, name, n=n), (peer,), repetitions=2)
-            yield Case(f"{case}, prepared", SECONDS, Work(OURS, f"{name} prepared", n=n), (peer,), repetitions=2)
+            yield Case(
+                f"{case}, prepared",
+                SECONDS,
+                Work(OURS, f"{name} prepared", n=n),
+                (peer,),
+                repetitions=2,
+            )
             if name in _ERRORS:
                 error = f"{name} error"
                 peer = Peer(title, Work(system, error, n=n), _AS_EXACT)
-                yield Case(f"1M: {name} {_ERRORS[name]}", PERCENT, Work(OURS, error, n=n), (peer,), repetitions=2)
+                yield Case(
+                    f"1M: {name} {_ERRORS[name]}",
+                    PERCENT,
+                    Work(OURS, error, n=n),
+                    (peer,),
+                    repetitions=2,
+                )
 
 
 def _cases(name: str, title: str, n: int) -> Iterator[Case]:
@@ -97,7 +135,14 @@ def _cases(name: str, title: str, n: int) -> Iterator[Case]:
     yield Case(title, SECONDS, Work(OURS, name, n=n), tuple(peers), bar, repetitions=5)
     bar = at_most(2) if n == 10**8 and name == "W2" else None
     times = Peer(PLAIN, plain, at_most_times(Fraction(_PREPARED[name], 10)))
-    yield Case(f"{title}, prepared", SECONDS, Work(OURS, f"{name} prepared", n=n), (times,), bar, repetitions=5)
+    yield Case(
+        f"{title}, prepared",
+        SECONDS,
+        Work(OURS, f"{name} prepared", n=n),
+        (times,),
+        bar,
+        repetitions=5,
+    )
 
 
 def _on_spark(sizes: dict[str, int]) -> Iterator[Case]:
@@ -108,7 +153,13 @@ def _on_spark(sizes: dict[str, int]) -> Iterator[Case]:
     for name in ("W1", "W2", "W3", "W4"):
         bar = at_most_times(Fraction(3, 2)) if name == "W2" else None
         plain = Peer(BY_UNIT, Work(SPARK, f"{name} plain", n=n), bar)
-        yield Case(f"Spark, 10M: {name} {TITLES[name]}", SECONDS, Work(SPARK, name, n=n), (plain,), repetitions=3)
+        yield Case(
+            f"Spark, 10M: {name} {TITLES[name]}",
+            SECONDS,
+            Work(SPARK, name, n=n),
+            (plain,),
+            repetitions=3,
+        )
     plain = Peer("plain Spark", Work(SPARK, "W7 plain", n=n))
     yield Case(f"Spark, 10M: W7 {FEW}", SECONDS, Work(SPARK, "W7", n=n), (plain,), repetitions=3)
 
@@ -118,7 +169,14 @@ def _memory(size: str, n: int) -> Iterator[Case]:
     for name in ("W2", "W5"):
         bar = at_most(4000) if n == 10**8 and name == "W2" else None
         plain = Peer(PLAIN, Work(OURS, f"{name} plain", n=n))
-        yield Case(f"{size}: {name} {TITLES[name]}", MEGA, Work(OURS, name, n=n), (plain,), bar, repetitions=1)
+        yield Case(
+            f"{size}: {name} {TITLES[name]}",
+            MEGA,
+            Work(OURS, name, n=n),
+            (plain,),
+            bar,
+            repetitions=1,
+        )
 
 
 def _marginals(size: str, n: int) -> Iterator[Case]:
@@ -130,12 +188,20 @@ def _marginals(size: str, n: int) -> Iterator[Case]:
     yield Case(title, SECONDS, pairs, bar=at_most(bars[n]), repetitions=3)
     if n == 10**7:
         yield Case(title, MEGA, pairs, bar=at_most(1500), repetitions=1)
-        yield Case(f"{size}: 20 marginals more", SECONDS, Work(CUBES, "20 more", n=n), bar=at_most(2.5), repetitions=3)
+        yield Case(
+            f"{size}: 20 marginals more",
+            SECONDS,
+            Work(CUBES, "20 more", n=n),
+            bar=at_most(2.5),
+            repetitions=3,
+        )
     if n == 10**6:
         cells = f"{size}: a marginal of 10^6 cells"
         yield Case(cells, SECONDS, Work(CUBES, "10^6 cells", n=n), bar=at_most(0.3), repetitions=5)
         grown = Unit("MB more", 1.0, kind=Kind.VALUE)
-        yield Case(cells, grown, Work(CUBES, "10^6 cells, grown", n=n), bar=at_most(100), repetitions=1)
+        yield Case(
+            cells, grown, Work(CUBES, "10^6 cells, grown", n=n), bar=at_most(100), repetitions=1
+        )
 
 
 def main(words: Sequence[str]) -> None:

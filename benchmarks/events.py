@@ -9,7 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-REGIONS, DAYS, PRODUCTS, AGES = 50, 365, 10_000, ("18-24", "25-34", "35-44", "45-54", "55-64", "65+")
+REGIONS, DAYS, PRODUCTS, AGES = (
+    50,
+    365,
+    10_000,
+    ("18-24", "25-34", "35-44", "45-54", "55-64", "65+"),
+)
 _PIECE = 5_000_000
 
 
@@ -26,7 +31,10 @@ def events(folder: Path, rows: int) -> Path:
         generator.shuffle(owners)
         _write_events(place / "events.parquet", owners[:rows], generator)
         ages = pa.array(AGES).take(pa.array(generator.integers(0, len(AGES), users)))
-        pq.write_table(pa.table({"user_id": np.arange(users) + 1_000_000, "age_band": ages}), place / "users.parquet")
+        pq.write_table(
+            pa.table({"user_id": np.arange(users) + 1_000_000, "age_band": ages}),
+            place / "users.parquet",
+        )
     if not (place / "exact.json").exists():
         (place / "exact.json").write_text(json.dumps(_exact(place / "events.parquet")))
     return place
@@ -44,7 +52,9 @@ def _exact(path: Path) -> dict[str, dict[str, float]]:
     return {name: dict(rows.fetchall()) for name, rows in asked.items()}
 
 
-def _write_events(path: Path, owners: "np.typing.NDArray[np.int64]", generator: np.random.Generator) -> None:
+def _write_events(
+    path: Path, owners: "np.typing.NDArray[np.int64]", generator: np.random.Generator
+) -> None:
     writer = None
     for start in range(0, len(owners), _PIECE):
         piece = owners[start : start + _PIECE]
@@ -56,8 +66,12 @@ def _write_events(path: Path, owners: "np.typing.NDArray[np.int64]", generator: 
         table = pa.table(
             {
                 "user_id": piece + 1_000_000,
-                "region": _texts("R", 2, REGIONS).take(pa.array(generator.integers(0, REGIONS, size))),
-                "product": _texts("P", 5, PRODUCTS).take(pa.array(np.minimum(generator.zipf(1.3, size), PRODUCTS) - 1)),
+                "region": _texts("R", 2, REGIONS).take(
+                    pa.array(generator.integers(0, REGIONS, size))
+                ),
+                "product": _texts("P", 5, PRODUCTS).take(
+                    pa.array(np.minimum(generator.zipf(1.3, size), PRODUCTS) - 1)
+                ),
                 "day": day.astype("datetime64[D]"),
                 "amount": pa.array(amount, mask=missing),
             }

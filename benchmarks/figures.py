@@ -43,7 +43,9 @@ class Axis:
     log: bool = True
 
     def __call__(self, value: float) -> float:
-        low, high, at = (math.log(each) if self.log else each for each in (self.low, self.high, value))
+        low, high, at = (
+            math.log(each) if self.log else each for each in (self.low, self.high, value)
+        )
         return self.start + (at - low) / (high - low) * (self.end - self.start)
 
 
@@ -66,16 +68,22 @@ class Panel:
         ]
         for value, name in self.y_ticks:
             y = self.y(value)
-            parts.append(f'<line x1="{left:.1f}" x2="{right:.1f}" y1="{y:.1f}" y2="{y:.1f}" class="g"/>')
+            parts.append(
+                f'<line x1="{left:.1f}" x2="{right:.1f}" y1="{y:.1f}" y2="{y:.1f}" class="g"/>'
+            )
             parts.append(_text(left - 6, y + 4, name, "a", "end"))
-        parts += [_text(self.x(value), bottom + 18, name, "a", "middle") for value, name in self.x_ticks]
+        parts += [
+            _text(self.x(value), bottom + 18, name, "a", "middle") for value, name in self.x_ticks
+        ]
         return "".join(parts)
 
     def line(self, points: Sequence[Point], colour: str) -> str:
         """A line with a dot at each point."""
         places = [(self.x(x), self.y(y)) for x, y in points]
         path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
-        dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in places)
+        dots = "".join(
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in places
+        )
         return f'<path d="{path}" class="l" stroke="{colour}"/>{dots}'
 
 
@@ -89,7 +97,14 @@ def speed(rows: Sequence[dict[str, Any]]) -> str:
             Axis(SCALES[0], SCALES[-1], left, left + 310),
             Axis(1, 1e5, _HEIGHT - 62, 48),
             list(zip(SCALES, ("0.1", "1", "16", "", "1,000", "10⁶", "2⁴⁰"), strict=True)),
-            [(1, "1 ns"), (10, "10 ns"), (100, "100 ns"), (1e3, "1 µs"), (1e4, "10 µs"), (1e5, "100 µs")],
+            [
+                (1, "1 ns"),
+                (10, "10 ns"),
+                (100, "100 ns"),
+                (1e3, "1 µs"),
+                (1e4, "10 µs"),
+                (1e5, "100 µs"),
+            ],
         )
         name = "scale" if law == "laplace" else "sigma"
         parts.append(panel.frame(f"{name}; arrays of 1,000,000, OpenDP's of 100,000"))
@@ -147,7 +162,9 @@ def _raised(power: int) -> str:
     return str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
-def _text(x: float, y: float, words: str, kind: str, anchor: str = "start", colour: str = "") -> str:
+def _text(
+    x: float, y: float, words: str, kind: str, anchor: str = "start", colour: str = ""
+) -> str:
     fill = f' fill="{colour}"' if colour else ""
     return f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}" text-anchor="{anchor}"{fill}>{html.escape(words)}</text>'
 

@@ -30,7 +30,12 @@ DELTA = Fraction(1, 10**6)
 LAPLACE = ContinuousNoise(ContinuousLaw.LAPLACE, Fraction(20), Distance(Norm.L1, Fraction(1)))
 GAUSSIAN = ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction(100), Distance(Norm.L2, Fraction(1)))
 _COLOURS = {"basic": "#8a8a8a", "advanced": "#c8794a", "zCDP": "#5b9a68", "PLD": "#3b6ea5"}
-_NAMES = {"basic": "basic: k epsilon", "advanced": "advanced (2010)", "zCDP": "zCDP", "PLD": "privacy curve (PLD)"}
+_NAMES = {
+    "basic": "basic: k epsilon",
+    "advanced": "advanced (2010)",
+    "zCDP": "zCDP",
+    "PLD": "privacy curve (PLD)",
+}
 Way = Callable[[int], float]
 
 
@@ -51,7 +56,9 @@ def laplace_ways() -> Mapping[str, Way]:
     return {
         "basic": lambda count: float(count * each),
         "advanced": lambda count: advanced(float(each), count),
-        "zCDP": lambda count: float(approx_from_zcdp(ZeroConcentratedDP(count * each**2 / 2), DELTA).epsilon),
+        "zCDP": lambda count: float(
+            approx_from_zcdp(ZeroConcentratedDP(count * each**2 / 2), DELTA).epsilon
+        ),
         "PLD": lambda count: privacy_curve(Repeated(LAPLACE, count)).epsilon(DELTA).upper,
     }
 
@@ -64,8 +71,12 @@ def gaussian_ways() -> Mapping[str, Way]:
 
     return {
         "basic": lambda count: count * one(count, DELTA),
-        "advanced": lambda count: advanced(one(count, DELTA / 2), count, DELTA / 2) if count > 1 else one(1, DELTA),
-        "zCDP": lambda count: float(approx_from_zcdp(ZeroConcentratedDP(Fraction(count, 20_000)), DELTA).epsilon),
+        "advanced": lambda count: (
+            advanced(one(count, DELTA / 2), count, DELTA / 2) if count > 1 else one(1, DELTA)
+        ),
+        "zCDP": lambda count: float(
+            approx_from_zcdp(ZeroConcentratedDP(Fraction(count, 20_000)), DELTA).epsilon
+        ),
         "PLD": lambda count: privacy_curve(Repeated(GAUSSIAN, count)).epsilon(DELTA).upper,
     }
 
@@ -84,9 +95,13 @@ def composition() -> str:
         ("k Laplace queries, epsilon 0.05 each", laplace_ways(), 62),
         ("k Gaussian queries, sigma 100", gaussian_ways(), 434),
     ):
-        curves = {way: [(float(count), cost(count)) for count in COUNTS] for way, cost in ways.items()}
+        curves = {
+            way: [(float(count), cost(count)) for count in COUNTS] for way, cost in ways.items()
+        }
         parts.append(_panel(name, curves, left))
-    return _document("Epsilon of k queries at delta 1e-6, by four ways of adding up", "".join(parts))
+    return _document(
+        "Epsilon of k queries at delta 1e-6, by four ways of adding up", "".join(parts)
+    )
 
 
 def _panel(name: str, curves: Mapping[str, list[Point]], left: int) -> str:

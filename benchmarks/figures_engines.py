@@ -31,7 +31,9 @@ def seconds(rows: Sequence[Mapping[str, Any]]) -> Seconds:
         scale = {"s": 1.0, "ms": 1e-3}.get(row["metric"])
         if scale is None or size not in _SIZES or row["peer_name"] not in (PLAIN, BY_HAND):
             continue
-        found[size, question, "prepared" if title.endswith(", prepared") else OURS] = row["ours"] * scale
+        found[size, question, "prepared" if title.endswith(", prepared") else OURS] = (
+            row["ours"] * scale
+        )
         if row["peer"] is not None:
             found[size, question, row["peer_name"]] = row["peer"] * scale
     return found
@@ -45,7 +47,9 @@ def speed(taken: Seconds) -> str:
         parts.append(_text(left, 34, f"{size[:-1]},000,000 rows", "t"))
         for value, name in _TICKS.items():
             x = axis(value)
-            parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP - 18}" y2="{_BOTTOM - 16}" class="g"/>')
+            parts.append(
+                f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP - 18}" y2="{_BOTTOM - 16}" class="g"/>'
+            )
             parts.append(_text(x, _BOTTOM, name, "a", "middle"))
         for place, question in enumerate(QUESTIONS):
             y = _TOP + _LINE * place
@@ -57,7 +61,10 @@ def speed(taken: Seconds) -> str:
     for place, (name, colour) in enumerate(NAMES.values()):
         parts.append(f'<circle cx="{18 + 185 * place}" cy="54" r="5" fill="{colour}"/>')
         parts.append(_text(28 + 185 * place, 58, name, "a"))
-    return _document("Seconds of seven questions: plain, bounded by hand, sfumato, sfumato prepared", "".join(parts))
+    return _document(
+        "Seconds of seven questions: plain, bounded by hand, sfumato, sfumato prepared",
+        "".join(parts),
+    )
 
 
 def main() -> None:

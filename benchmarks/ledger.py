@@ -49,7 +49,14 @@ def cases(*, small: bool = False) -> Iterator[Case]:
         ("what is left", MILLI, "left", 1, _FEW),
         ("verify", SECONDS, "verify", 60, 1),
     ):
-        yield Case(f"{name}, {large:,} charges", unit, Work(OURS, work, 1, large), (_flush(),), at_most(bar), often)
+        yield Case(
+            f"{name}, {large:,} charges",
+            unit,
+            Work(OURS, work, 1, large),
+            (_flush(),),
+            at_most(bar),
+            often,
+        )
 
 
 def _in_a_file(disk: str, part: int) -> Iterator[Case]:
@@ -60,7 +67,9 @@ def _in_a_file(disk: str, part: int) -> Iterator[Case]:
         naive = Peer("naive SQLite", Work(theirs, "charges", callers, many), bar)
         alone: Bar | None = _RATE if bar and disk else None
         name = f"SQLite{on}, {callers} caller{'s' if callers > 1 else ''}"
-        yield Case(name, CHARGE, Work(ours, "charges", callers, many), (naive, flush), alone, _REPETITIONS)
+        yield Case(
+            name, CHARGE, Work(ours, "charges", callers, many), (naive, flush), alone, _REPETITIONS
+        )
     p99 = Work(ours, "charges p99", 32, max(640 // part, 128))
     yield Case(f"SQLite{on}, 32 callers", P99, p99, (_flush(disk),), at_most(150), _FEW)
     if not disk:
@@ -70,9 +79,14 @@ def _in_a_file(disk: str, part: int) -> Iterator[Case]:
 def _on_a_server(disk: str, part: int) -> Iterator[Case]:
     n = _SERVER_CHARGES // part
     for kind in ("processes", "threads"):
-        ours, naive = (Work(f"{SERVER}{disk}", f"{store}, {kind}", _SERVED, n) for store in ("ours", "one chain"))
+        ours, naive = (
+            Work(f"{SERVER}{disk}", f"{store}, {kind}", _SERVED, n)
+            for store in ("ours", "one chain")
+        )
         peers = (Peer("one global chain", naive, faster(3)), _flush(disk))
-        yield Case(f"PostgreSQL{_on(disk)}, {_SERVED} {kind}", ROUND, ours, peers, None, _REPETITIONS)
+        yield Case(
+            f"PostgreSQL{_on(disk)}, {_SERVED} {kind}", ROUND, ours, peers, None, _REPETITIONS
+        )
 
 
 def _flush(disk: str = "") -> Peer:

@@ -50,7 +50,11 @@ def title(law: str, scale: float, n: int) -> str:
 def _arrays(law: str) -> Iterator[Case]:
     for n, (far, near_times, far_times) in ((10**6, _MILLION[law]), (1000, _THOUSAND)):
         for scale in SCALES:
-            numpy = Peer("numpy", Work("numpy", law, scale, n), faster(near_times if scale <= far else far_times))
+            numpy = Peer(
+                "numpy",
+                Work("numpy", law, scale, n),
+                faster(near_times if scale <= far else far_times),
+            )
             yield Case(title(law, scale, n), SAMPLE, Work(OURS, law, scale, n), (numpy,))
     for scale in SCALES:
         opendp = Peer("opendp", Work("opendp", law, scale, 10**5), faster(_OPENDP[law]))
@@ -59,13 +63,19 @@ def _arrays(law: str) -> Iterator[Case]:
 
 def _single(law: str) -> Iterator[Case]:
     for scale in (1, 100, 10**6):
-        peers = [_one("opendp", law, scale, faster(12)), _one("numpy", law, scale), _one("python-dp", law, scale)]
+        peers = [
+            _one("opendp", law, scale, faster(12)),
+            _one("numpy", law, scale),
+            _one("python-dp", law, scale),
+        ]
         if law == "laplace":
             peers += [_one("diffprivlib", law, scale), _one("diffprivlib", "geometric", scale)]
         elif scale <= 100:
             # beyond, its search for a sigma gives up
             peers += [_one("diffprivlib", law, scale)]
-        yield Case(title(law, scale, 1), MICRO, Work(OURS, f"{law} one", scale), tuple(peers), at_most(5))
+        yield Case(
+            title(law, scale, 1), MICRO, Work(OURS, f"{law} one", scale), tuple(peers), at_most(5)
+        )
 
 
 def _one(system: str, law: str, scale: float, bar: Bar | None = None) -> Peer:
@@ -85,7 +95,9 @@ def _selection() -> Iterator[Case]:
     for rule, times in _OPENDP_SELECTS.items():
         for scores in ("normal", "votes"):
             unsafe = Work("numpy", f"argmax of gumbel, {scores}", n=10**6)
-            lists, arrays = (Work("opendp", f"{rule}, {scores}, {form}", n=10**5) for form in ("list", "array"))
+            lists, arrays = (
+                Work("opendp", f"{rule}, {scores}, {form}", n=10**5) for form in ("list", "array")
+            )
             peers = (
                 Peer("numpy argmax + gumbel", unsafe, faster(1)),
                 Peer("opendp, a list", lists, faster(times)),
@@ -96,8 +108,13 @@ def _selection() -> Iterator[Case]:
 
 
 def _bits() -> Case:
-    peers = (Peer("numpy", Work("numpy", "bits", n=10**6)), Peer("opendp", Work("opendp", "bits", n=10**5)))
-    return Case("Randomised response, 10,000,000 bits", BIT, Work(OURS, "bits", n=10**7), peers, at_most(1))
+    peers = (
+        Peer("numpy", Work("numpy", "bits", n=10**6)),
+        Peer("opendp", Work("opendp", "bits", n=10**5)),
+    )
+    return Case(
+        "Randomised response, 10,000,000 bits", BIT, Work(OURS, "bits", n=10**7), peers, at_most(1)
+    )
 
 
 def _memory() -> Iterator[Case]:

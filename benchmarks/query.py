@@ -20,10 +20,18 @@ MEASURED = Unit("ms", 1e3, kind=Kind.VALUE)
 def cases() -> Iterator[Case]:
     """All of them."""
     yield Case(
-        "text to emitted SQL, the median statement", MEASURED, Work(QUESTIONS, "compile, median"), (), at_most(3)
+        "text to emitted SQL, the median statement",
+        MEASURED,
+        Work(QUESTIONS, "compile, median"),
+        (),
+        at_most(3),
     )
     yield Case(
-        "text to emitted SQL, the widest statement", MEASURED, Work(QUESTIONS, "compile, widest"), (), at_most(10)
+        "text to emitted SQL, the widest statement",
+        MEASURED,
+        Work(QUESTIONS, "compile, widest"),
+        (),
+        at_most(10),
     )
     for source, of in (("a DuckDB file", " of a stored table"), ("Parquet", "")):
         plain = Peer("plain DuckDB", Work(QUESTIONS, f"plain{of}", n=10**6), at_most_more(10))

@@ -18,7 +18,9 @@ from benchmarks.compare import HEAD, Case, Kind, Row, Work, line, rows
 from benchmarks.driver import OURS, Samples, Unavailable, Worker, measure, start
 
 
-def run(chosen: Sequence[Case], workers: dict[str, Worker], skipped: dict[str, str]) -> Iterator[Row]:
+def run(
+    chosen: Sequence[Case], workers: dict[str, Worker], skipped: dict[str, str]
+) -> Iterator[Row]:
     """Measures case after case; adds what a peer could not do to ``skipped``."""
     for case in chosen:
         if case.ours.system in skipped:
@@ -26,7 +28,9 @@ def run(chosen: Sequence[Case], workers: dict[str, Worker], skipped: dict[str, s
             continue
         memory = case.unit.kind in (Kind.MEMORY, Kind.PROCESS)
         samples, failed = apart(case, workers) if memory else measure(case, workers)
-        skipped.update({f"{work.system}: {work.name}, {work.scale:g}": why for work, why in failed.items()})
+        skipped.update(
+            {f"{work.system}: {work.name}, {work.scale:g}": why for work, why in failed.items()}
+        )
         yield from rows(case, samples)
 
 
@@ -53,7 +57,11 @@ def apart(case: Case, workers: Mapping[str, Worker]) -> tuple[Samples, dict[Work
 def machine() -> dict[str, str | int | float]:
     """What it runs on, and how busy that is now, without what is to be measured."""
     told = Path("/proc/cpuinfo")
-    names = re.findall(r"^model name\s*: (.*)$", told.read_text("utf-8"), re.MULTILINE) if told.exists() else []
+    names = (
+        re.findall(r"^model name\s*: (.*)$", told.read_text("utf-8"), re.MULTILINE)
+        if told.exists()
+        else []
+    )
     return {
         "processor": names[0] if names else platform.processor(),
         "architecture": platform.machine(),
@@ -80,13 +88,19 @@ def document(
     return json.dumps(head, indent=2)[:-2] + f',\n  "rows": [\n{lines}\n  ]\n}}\n'
 
 
-def bench(words: Sequence[str], cases: Sequence[Case], peers: Sequence[str], results: Path | None) -> None:
+def bench(
+    words: Sequence[str], cases: Sequence[Case], peers: Sequence[str], results: Path | None
+) -> None:
     """Runs, prints and writes, where a whole run has a place."""
     before = machine()
     workers, skipped = start([OURS, *peers])
     print(*[f"skipped: {system} {why}" for system, why in skipped.items()], HEAD, sep="\n")
     found = []
-    for row in run([case for case in cases if not words or any(word in case.name for word in words)], workers, skipped):
+    for row in run(
+        [case for case in cases if not words or any(word in case.name for word in words)],
+        workers,
+        skipped,
+    ):
         print(line(row), flush=True)
         found.append(row)
     for worker in workers.values():

@@ -14,7 +14,13 @@ from benchmarks.page import cells, measured_on, rewritten
 
 PAGE = ROOT / "docs" / "accounting.md"
 BEGIN, END = "<!-- peers: written by make figures -->", "<!-- peers: end -->"
-LIBRARIES = {GOOGLE: "dp-accounting", PRV: "prv-accountant", OPACUS: "Opacus", AUTODP: "autodp", OPENDP: "OpenDP"}
+LIBRARIES = {
+    GOOGLE: "dp-accounting",
+    PRV: "prv-accountant",
+    OPACUS: "Opacus",
+    AUTODP: "autodp",
+    OPENDP: "OpenDP",
+}
 # a width that was rounded is not taken to be smaller than it is
 _WIDER = 1.001
 
@@ -24,8 +30,12 @@ Row: TypeAlias = Mapping[str, Any]
 def block(results: Mapping[str, Any]) -> str:
     """The table with its marks, and what it was measured on."""
     versions = results["versions"]
-    measured = ", ".join(f"{LIBRARIES[each]} {versions[each][each]}" for each in LIBRARIES if each in versions)
-    return "\n".join((BEGIN, *_table(results["rows"]), "", f"{measured_on(results)}; {measured}.", END))
+    measured = ", ".join(
+        f"{LIBRARIES[each]} {versions[each][each]}" for each in LIBRARIES if each in versions
+    )
+    return "\n".join(
+        (BEGIN, *_table(results["rows"]), "", f"{measured_on(results)}; {measured}.", END)
+    )
 
 
 def _table(rows: Sequence[Row]) -> Iterator[str]:
@@ -36,7 +46,10 @@ def _table(rows: Sequence[Row]) -> Iterator[str]:
         groups.setdefault((row["case"], row["metric"]), []).append(row)
     for (case, metric), group in groups.items():
         truth = _proved(case, groups) if metric == "epsilon" else 0.0
-        theirs = [", ".join(_peer(row, truth) for row in group if _library(row) == each) for each in LIBRARIES]
+        theirs = [
+            ", ".join(_peer(row, truth) for row in group if _library(row) == each)
+            for each in LIBRARIES
+        ]
         yield cells(case, metric, _short(group[0]["ours"]), *theirs, ", ".join(_asked(group)))
 
 
@@ -74,7 +87,9 @@ def _short(value: float) -> str:
 def main() -> None:
     """Rewrites the table in the page."""
     results = json.loads(RESULTS.read_text(encoding="utf-8"))
-    PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8"), BEGIN, block(results), END), encoding="utf-8")
+    PAGE.write_text(
+        rewritten(PAGE.read_text(encoding="utf-8"), BEGIN, block(results), END), encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

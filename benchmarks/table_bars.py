@@ -37,7 +37,11 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield cells("---", "---", "---:", "---", "---:", "---:", "---")
     for row in rows:
         asked = "" if not row["bar"] else f"{row['bar']}: {'holds' if row['holds'] else 'missed'}"
-        peer = ("", "", "") if row["peer"] is None else (row["peer_name"], _short(row["peer"]), _short(row["ratio"]))
+        peer = (
+            ("", "", "")
+            if row["peer"] is None
+            else (row["peer_name"], _short(row["peer"]), _short(row["ratio"]))
+        )
         yield cells(row["case"], row["metric"], _short(row["ours"]), *peer, asked)
 
 

@@ -24,13 +24,19 @@ Seconds = Mapping[tuple[str, str], Sequence[float | None]]
 def block(*runs: Mapping[str, Any]) -> str:
     """Wall seconds by question and size, and how they grow."""
     rows = [row for results in runs for row in results["rows"]]
-    found = {(name, size): _seconds(rows, f"{size}: {name} {TITLES[name]}") for name in TITLES for size in SIZES}
+    found = {
+        (name, size): _seconds(rows, f"{size}: {name} {TITLES[name]}")
+        for name in TITLES
+        for size in SIZES
+    }
     lines = [cells("question", "rows", *_COLUMNS), cells("---", "---:", *["---:"] * len(_COLUMNS))]
     for (name, size), seconds in found.items():
         shown = ("" if each is None else f"{each:#.2g}".rstrip(".") for each in seconds)
         lines.append(cells(f"{name} {TITLES[name]}", f"{SIZES[size]:,}", *shown))
     grown = "; ".join(_grown(less, more, found) for less, more in pairwise(SIZES))
-    return "\n".join((BEGIN, *lines, "", f"Ten times the rows take so many times as long: {grown}.", END))
+    return "\n".join(
+        (BEGIN, *lines, "", f"Ten times the rows take so many times as long: {grown}.", END)
+    )
 
 
 def _seconds(rows: Sequence[Mapping[str, Any]], case: str) -> tuple[float | None, ...]:
@@ -49,7 +55,9 @@ def _grown(less: str, more: str, found: Seconds) -> str:
     told = []
     for place, title in ((0, "ours"), (2, "by hand"), (3, "plain")):
         both = ((found[name, less][place], found[name, more][place]) for name in TITLES)
-        times = [after / before for before, after in both if before is not None and after is not None]
+        times = [
+            after / before for before, after in both if before is not None and after is not None
+        ]
         told.append(f"{title} {min(times):.0f} to {max(times):.0f}")
     return f"from {SIZES[less]:,} to {SIZES[more]:,} {', '.join(told)}"
 
@@ -57,7 +65,9 @@ def _grown(less: str, more: str, found: Seconds) -> str:
 def main() -> None:
     """Rewrites the table of the page."""
     runs = [json.loads(path.read_text(encoding="utf-8")) for path in RUNS]
-    PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8"), BEGIN, block(*runs), END), encoding="utf-8")
+    PAGE.write_text(
+        rewritten(PAGE.read_text(encoding="utf-8"), BEGIN, block(*runs), END), encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

@@ -33,7 +33,10 @@ def answers(system: str, requests: TextIO) -> Iterator[Reply]:
     except ImportError as failure:
         yield {"error": f"ImportError: {failure}"}
         return
-    yield {"versions": {name: metadata.version(name) for name in module.PACKAGES} | {"python": python_version()}}
+    yield {
+        "versions": {name: metadata.version(name) for name in module.PACKAGES}
+        | {"python": python_version()}
+    }
     # of what works in another process too, the system tells the processor's seconds
     clock = getattr(module, "clock", time.process_time)
     ready: dict[str, tuple[Call, int]] = {}
@@ -48,7 +51,9 @@ def answers(system: str, requests: TextIO) -> Iterator[Reply]:
             yield {"error": f"{type(failure).__name__}: {failure}"}
 
 
-def measured(call: Call, calls: int, kind: Kind, clock: Callable[[], float] = time.process_time) -> Reply:
+def measured(
+    call: Call, calls: int, kind: Kind, clock: Callable[[], float] = time.process_time
+) -> Reply:
     """One repetition."""
     if kind is Kind.VALUE:
         return {"value": float(call()), "cpu": None}  # type: ignore[arg-type]
@@ -69,7 +74,9 @@ def enough(call: Call) -> int:
     return calls
 
 
-def duration(call: Call, calls: int, clock: Callable[[], float] = time.process_time) -> tuple[float, float]:
+def duration(
+    call: Call, calls: int, clock: Callable[[], float] = time.process_time
+) -> tuple[float, float]:
     """Seconds a call, by the wall clock and by the processor's."""
     processor, wall = clock(), time.perf_counter()
     for _ in range(calls):

@@ -52,8 +52,13 @@ class Asker:
         for _ in range(EACH):
             number, stop = self._random.randrange(12), sf.Stop()
             sql = self._random.choice([COUNT, ABOVE, NESTED]).format(number, 11 - number)
-            moment, delay = self._random.choice(["any", "read", "never", "never"]), self._random.random()
-            self.stop_at_read = threading.Timer(delay * 0.01, stop.stop).start if moment == "read" else None
+            moment, delay = (
+                self._random.choice(["any", "read", "never", "never"]),
+                self._random.random(),
+            )
+            self.stop_at_read = (
+                threading.Timer(delay * 0.01, stop.stop).start if moment == "read" else None
+            )
             if moment == "any":
                 threading.Timer(delay * 0.05, stop.stop).start()
             self._ask(sql, stop)
@@ -98,11 +103,17 @@ def session(ledger: object, seed: int) -> Iterator[sf.Session]:
     ("store", "block"), BLOCKS, ids=lambda each: each if isinstance(each, str) else f"block-{each}"
 )
 def test_what_was_shown_is_paid_and_what_is_paid_is_kept(
-    request: pytest.FixtureRequest, tmp_path: Path, report: Callable[[str], None], store: str, block: int
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    report: Callable[[str], None],
+    store: str,
+    block: int,
 ) -> None:
     states: Counter[str] = Counter()
     for seed in range(block * BLOCK, (block + 1) * BLOCK):
-        place = tmp_path / f"{seed}.db" if store == "sqlite" else request.getfixturevalue("database")
+        place = (
+            tmp_path / f"{seed}.db" if store == "sqlite" else request.getfixturevalue("database")
+        )
         states += one_round(place, seed)
     # the cancels fall on both sides of the read
     assert states[VOIDED] + states["free"] and states[FORFEITED]
@@ -125,7 +136,9 @@ def one_round(place: object, seed: int) -> Counter[str]:
         rows = [row for row in charges(asking._ledger) if row.dataset == asking.dataset.name]
         _require_sound(asking, askers, rows)
     found = Counter(row.state for row in rows)
-    return found + Counter(refused=sum(each.refused for each in askers), free=sum(each.free for each in askers))
+    return found + Counter(
+        refused=sum(each.refused for each in askers), free=sum(each.free for each in askers)
+    )
 
 
 def _require_sound(asking: sf.Session, askers: list[Asker], rows: list[ChargeRow]) -> None:
@@ -149,6 +162,10 @@ def _require_sound(asking: sf.Session, askers: list[Asker], rows: list[ChargeRow
     assert len(answered) == len(set(answered))
     assert sum(row.state == FORFEITED for row in rows) <= sum(each.paid for each in askers)
     # what one purpose of an analyst paid for, the dataset does not pay for again
-    fresh = [(row.analyst, row.shared) for row in rows if row.state == COMMITTED and row.shared and not row.source]
+    fresh = [
+        (row.analyst, row.shared)
+        for row in rows
+        if row.state == COMMITTED and row.shared and not row.source
+    ]
     assert len(fresh) == len(set(fresh))
     assert asking._ledger.turns.names == []

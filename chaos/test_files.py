@@ -28,12 +28,16 @@ def test_whatever_is_done_to_the_files_after_a_kill_nothing_acknowledged_is_forg
     report(f"files, seed {seed}: {outcomes}")
 
 
-def test_an_export_that_is_cut_at_any_byte_is_refused(tmp_path: Path, report: Callable[[str], None]) -> None:
+def test_an_export_that_is_cut_at_any_byte_is_refused(
+    tmp_path: Path, report: Callable[[str], None]
+) -> None:
     ledger = opened(tmp_path / "l.db")
     for number in range(10):
         paid(ledger, pure("0.01", f"q{number}"))
     signer = Signer(tmp_path / "key")
-    text = ledger.store.read(lambda rows: "\n".join(lines(rows, signer.sign(ledger.store.identity, rows))))
+    text = ledger.store.read(
+        lambda rows: "\n".join(lines(rows, signer.sign(ledger.store.identity, rows)))
+    )
     store = SQLite(tmp_path / "copy.db")
     cuts = range(0, len(text), len(text) // 500)
     for cut in cuts:

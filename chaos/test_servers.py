@@ -30,14 +30,24 @@ def test_clients_that_stop_are_ended_within_the_real_limits_of_time(
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_locks_that_time_out_poison_no_connection(database: str, report: Callable[[str], None], seed: int) -> None:
-    found = crashed(place=database, rounds=20, seed=seed, lock_timeout="50ms", **(SEVERAL | {"longest_ms": 2000}))
+def test_locks_that_time_out_poison_no_connection(
+    database: str, report: Callable[[str], None], seed: int
+) -> None:
+    found = crashed(
+        place=database,
+        rounds=20,
+        seed=seed,
+        lock_timeout="50ms",
+        **(SEVERAL | {"longest_ms": 2000}),
+    )
     assert found.sound, found
     assert found.released > 0
     report(f"postgresql, waits for a lock of at most 50 ms, seed {seed}: {found}")
 
 
-def test_standbys_that_take_over_have_everything_or_do_not_charge(report: Callable[[str], None]) -> None:
+def test_standbys_that_take_over_have_everything_or_do_not_charge(
+    report: Callable[[str], None],
+) -> None:
     counted = fail_over(20)
     assert (counted.whole, counted.refused) == (10, 10)
     report(f"postgresql, 20 fail-overs: {counted}")

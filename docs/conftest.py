@@ -7,7 +7,9 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def own_temporary_files(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_temporary_files(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What other processes have spilled is not seen."""
     folder = str(tmp_path_factory.mktemp("rows"))
     monkeypatch.setattr(tempfile, "tempdir", folder)

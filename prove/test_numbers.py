@@ -12,4 +12,6 @@ def test_statements_without_noise_are_those_of_plain_duckdb(report: Callable[[st
     found = compare(seed=7, worlds=WORLDS, each=EACH)
     assert found.wrong == []
     assert found.counts["compared"] > 0.9 * WORLDS * EACH
-    report(f"{found.counts['compared']} statements agree with plain DuckDB to within what they tell of their steps")
+    report(
+        f"{found.counts['compared']} statements agree with plain DuckDB to within what they tell of their steps"
+    )

@@ -34,7 +34,9 @@ def test_every_column_of_many_laws(report: Callable[[str], None]) -> None:
         for table in (sampler._small(curve), sampler._large.__wrapped__(curve)):
             assert list(faults(table, f)) == []
             columns += len(table._starts_list)
-    report(f"{columns} columns of {4 * LAWS} tables cover their curves, and no easy cell is above them")
+    report(
+        f"{columns} columns of {4 * LAWS} tables cover their curves, and no easy cell is above them"
+    )
 
 
 def test_verdicts_of_many_laws(report: Callable[[str], None]) -> None:

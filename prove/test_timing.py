@@ -16,7 +16,15 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from sfumato.noise import SYSTEM, DiscreteGaussian, DiscreteLaplace, DiscreteStaircase, Geometric, Law, plain
+from sfumato.noise import (
+    SYSTEM,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    DiscreteStaircase,
+    Geometric,
+    Law,
+    plain,
+)
 
 DRAWS, VECTORS, CELLS = 30_000, 6000, 64
 LAWS = [
@@ -57,7 +65,9 @@ def test_what_the_time_tells_of_the_noise(noise: Law, report: Callable[[str], No
         noise.sample(CELLS)
     report(f"{noise}, one by one: {told(*timed(noise.sample_one, DRAWS))}")
     report(f"{noise}, vectors of {CELLS}: {told(*timed(lambda: noise.sample(CELLS), VECTORS))}")
-    report(f"{noise}, vectors of {CELLS**2}: {told(*timed(lambda: noise.sample(CELLS**2), VECTORS // 10))}")
+    report(
+        f"{noise}, vectors of {CELLS**2}: {told(*timed(lambda: noise.sample(CELLS**2), VECTORS // 10))}"
+    )
 
 
 @pytest.mark.parametrize(("name", "draw"), PLAIN)

@@ -7,7 +7,15 @@ from tests.contracts.places import place
 from tests.contracts.postgres import database, postgres
 from tests.contracts.spark import both, java_errors, spark
 
-__all__ = ["both", "database", "java_errors", "place", "postgres", "pytest_collection_modifyitems", "spark"]
+__all__ = [
+    "both",
+    "database",
+    "java_errors",
+    "place",
+    "postgres",
+    "pytest_collection_modifyitems",
+    "spark",
+]
 
 
 @pytest.hookimpl(tryfirst=True)

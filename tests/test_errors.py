@@ -12,9 +12,21 @@ import pytest
 
 import sfumato
 from sfumato import errors
-from sfumato.errors import EngineFailed, Failed, LedgerError, Refused, SfumatoError, SqlSyntaxError, WrongUse
+from sfumato.errors import (
+    EngineFailed,
+    Failed,
+    LedgerError,
+    Refused,
+    SfumatoError,
+    SqlSyntaxError,
+    WrongUse,
+)
 
-CLASSES = [each for _, each in inspect.getmembers(errors, inspect.isclass) if each.__module__ == errors.__name__]
+CLASSES = [
+    each
+    for _, each in inspect.getmembers(errors, inspect.isclass)
+    if each.__module__ == errors.__name__
+]
 NO_CONSTRUCTOR = [each for each in CLASSES if "__init__" not in vars(each)]
 
 
@@ -48,9 +60,15 @@ def test_every_error_has_the_exit_code_of_its_branch(kind):
 def test_an_error_says_what_was_given_what_is_allowed_and_what_to_do(kind):
     error = kind("epsilon is -1.", allowed="above 0", remedy="Give more.")
     assert str(error) == "epsilon is -1.\nAllowed: above 0\nWhat to do: Give more."
-    assert (error.problem, error.allowed, error.remedy) == ("epsilon is -1.", "above 0", "Give more.")
+    assert (error.problem, error.allowed, error.remedy) == (
+        "epsilon is -1.",
+        "above 0",
+        "Give more.",
+    )
     assert str(kind("epsilon is -1.")) == "epsilon is -1."
-    assert str(kind("epsilon is -1.", remedy="Give more.")) == "epsilon is -1.\nWhat to do: Give more."
+    assert (
+        str(kind("epsilon is -1.", remedy="Give more.")) == "epsilon is -1.\nWhat to do: Give more."
+    )
 
 
 def test_a_syntax_error_carries_its_position():

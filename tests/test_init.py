@@ -14,7 +14,9 @@ HEAVY = ("duckdb", "sqlglot", "pyarrow", "apsw", "click", "rich", "numpy", "pand
 def loaded_after(code: str) -> set[str]:
     """The heavy modules that a fresh interpreter holds after running code."""
     report = f"import sys; {code}; print(*[name for name in {HEAVY} if name in sys.modules])"
-    finished = subprocess.run([sys.executable, "-c", report], capture_output=True, text=True, timeout=60, check=True)
+    finished = subprocess.run(
+        [sys.executable, "-c", report], capture_output=True, text=True, timeout=60, check=True
+    )
     return set(finished.stdout.split())
 
 
@@ -35,7 +37,9 @@ def test_importing_the_root_loads_nothing_heavy() -> None:
 
 def test_declaring_and_the_help_of_the_command_load_no_engine() -> None:
     # numpy is what noise is made of, and a declaration names the unit of noise
-    assert loaded_after("import sfumato as sf; sf.Budget(1); sf.Unit('p'); sf.Integer(0, 9)") <= {"numpy"}
+    assert loaded_after("import sfumato as sf; sf.Budget(1); sf.Unit('p'); sf.Integer(0, 9)") <= {
+        "numpy"
+    }
     found = loaded_after("from sfumato.cli.main import run; run(['--version'])")
     assert found.isdisjoint({"duckdb", "sqlglot", "pyarrow", "apsw"})
 

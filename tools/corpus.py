@@ -53,11 +53,17 @@ def opened() -> DuckDB:
 
 
 def _lines(asked: Question, engine: DuckDB) -> Iterator[str]:
-    plans = {(relation, norm): _plan(asked, relation, norm) for relation in Relation for norm in (Norm.L1, Norm.L2)}
+    plans = {
+        (relation, norm): _plan(asked, relation, norm)
+        for relation in Relation
+        for norm in (Norm.L1, Norm.L2)
+    }
     for place, aggregate in enumerate(asked.raw.aggregates):
         yield f"-- {title(aggregate)}"
         for relation in Relation:
-            pure, concentrated = (_moved(plans[relation, norm], place) for norm in (Norm.L1, Norm.L2))
+            pure, concentrated = (
+                _moved(plans[relation, norm], place) for norm in (Norm.L1, Norm.L2)
+            )
             yield f"--   {relation.value}: {pure} under epsilon, {concentrated} under rho"
     for line in engine.statement(plans[Relation.ADD_REMOVE, Norm.L1]).splitlines():
         yield f"-- {line}".rstrip()
@@ -75,7 +81,11 @@ def _moved(plan: Bounded, place: int) -> str:
     if part.distance.norm is Norm.L2:
         return f"L2 sqrt({decimal_text(part.distance.value / fine**2)})"
     moved = f"{part.distance.norm.value} {decimal_text(part.distance.value / fine)}"
-    return f"{moved} in each of the {part.groups} groups of a unit" if part.distance.norm is Norm.LINF else moved
+    return (
+        f"{moved} in each of the {part.groups} groups of a unit"
+        if part.distance.norm is Norm.LINF
+        else moved
+    )
 
 
 def _empty(table: Table) -> Table:
@@ -101,9 +111,14 @@ def main(arguments: list[str]) -> int:
             path.write_text(text, encoding="utf-8")
         else:
             before = path.read_text(encoding="utf-8").splitlines(keepends=True)
-            sys.stderr.writelines(difflib.unified_diff(before, text.splitlines(keepends=True), path.name, "now"))
+            sys.stderr.writelines(
+                difflib.unified_diff(before, text.splitlines(keepends=True), path.name, "now")
+            )
     if found and arguments != ["update"]:
-        print("The corpus is stale. To write it: make corpus; then read: git diff tests/query/corpus", file=sys.stderr)
+        print(
+            "The corpus is stale. To write it: make corpus; then read: git diff tests/query/corpus",
+            file=sys.stderr,
+        )
         return 1
     return 0
 

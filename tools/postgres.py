@@ -81,7 +81,11 @@ class Cluster:
 
     def as_user(self) -> dict[str, Any]:
         """Options of ``subprocess`` for a program that runs as the server does."""
-        return {} if self._user is None else {"user": self._user, "group": self._group, "extra_groups": []}
+        return (
+            {}
+            if self._user is None
+            else {"user": self._user, "group": self._group, "extra_groups": []}
+        )
 
     def emptied(self) -> str:
         """The address of a database without a ledger and without anybody else in it."""
@@ -107,7 +111,13 @@ class Cluster:
         return self.folder / ".s.PGSQL.5432"
 
     def _make(self) -> None:
-        settings = ["--no-sync", "--auth=trust", "--username=sfumato", "--encoding=UTF8", "--no-locale"]
+        settings = [
+            "--no-sync",
+            "--auth=trust",
+            "--username=sfumato",
+            "--encoding=UTF8",
+            "--no-locale",
+        ]
         self._run("initdb", *settings)
 
     def _run(self, program: str, *options: str) -> None:
@@ -129,9 +139,18 @@ def programs() -> Path | None:
     """Where PostgreSQL's programs are, if it is installed; Debian keeps them out of PATH."""
     found = shutil.which("initdb")
     places = (
-        [Path(found).resolve().parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+        [Path(found).resolve().parent]
+        if found
+        else sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     )
-    return next((place for place in places if (place / "initdb").exists() and (place / "postgres").exists()), None)
+    return next(
+        (
+            place
+            for place in places
+            if (place / "initdb").exists() and (place / "postgres").exists()
+        ),
+        None,
+    )
 
 
 def _unprivileged() -> pwd.struct_passwd | None:

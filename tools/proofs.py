@@ -42,7 +42,11 @@ def _shape(node: object) -> object:
         return [_shape(each) for each in node]
     if not isinstance(node, ast.AST):
         return node
-    fields = [(name, _shape(value)) for name, value in ast.iter_fields(node) if value is not None and value != []]
+    fields = [
+        (name, _shape(value))
+        for name, value in ast.iter_fields(node)
+        if value is not None and value != []
+    ]
     return [type(node).__name__, *fields]
 
 
@@ -52,7 +56,11 @@ def stale(note: Path) -> list[str]:
     recorded = LINE.findall(note.read_text(encoding="utf-8"))
     if not recorded:
         return [f"{note.name} names no function"]
-    return [f"{source.name}:{name}" for name, seen in recorded if (hash_of(source, name) or "gone") != seen]
+    return [
+        f"{source.name}:{name}"
+        for name, seen in recorded
+        if (hash_of(source, name) or "gone") != seen
+    ]
 
 
 def update(note: Path) -> None:
@@ -60,7 +68,8 @@ def update(note: Path) -> None:
     source = note.with_name(note.name.replace(".proof.md", ".py"))
     text = note.read_text(encoding="utf-8")
     note.write_text(
-        LINE.sub(lambda found: f"- `{found['name']}`: `{hash_of(source, found['name'])}`", text), encoding="utf-8"
+        LINE.sub(lambda found: f"- `{found['name']}`: `{hash_of(source, found['name'])}`", text),
+        encoding="utf-8",
     )
 
 
@@ -72,7 +81,10 @@ def main(arguments: list[str]) -> int:
         return 0
     problems = [problem for note in notes() for problem in stale(note)]
     for problem in problems:
-        print(f"proof note is stale: {problem}; read the note again, then: make proofs", file=sys.stderr)
+        print(
+            f"proof note is stale: {problem}; read the note again, then: make proofs",
+            file=sys.stderr,
+        )
     return 1 if problems else 0
 
 

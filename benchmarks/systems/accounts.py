@@ -70,7 +70,9 @@ def _laplace(scale: Fraction, relation: Relation = Relation.ADD_REMOVE) -> Event
 
 
 def _steps(problem: Sgd) -> Event:
-    step = Sampled(PoissonSample(_exact(problem.rate)), _gaussian(_exact(problem.sigma) + next(_FRESH)))
+    step = Sampled(
+        PoissonSample(_exact(problem.rate)), _gaussian(_exact(problem.sigma) + next(_FRESH))
+    )
     return Repeated(step, problem.steps)
 
 
@@ -92,7 +94,11 @@ def _plans() -> dict[str, Make]:
     works: dict[str, Make] = {}
     for name, each in SGD.items():
         works |= _brackets(f"DP-SGD, {name}", partial(_fixed, partial(_steps, each), each.delta))
-    return works | _brackets("laplaces", partial(_fixed, _laplaces, DELTA)) | _brackets("gaussians", _gaussians)
+    return (
+        works
+        | _brackets("laplaces", partial(_fixed, _laplaces, DELTA))
+        | _brackets("gaussians", _gaussians)
+    )
 
 
 def _laplaces() -> Event:
@@ -118,9 +124,13 @@ _MIXED: dict[str, Callable[[Fraction], Event]] = {
     # a response hides a value, so all are about replacing one
     "laplace": lambda epsilon: _laplace(1 / epsilon, Relation.REPLACE_ONE),
     "gaussian": lambda epsilon: _gaussian(1 / epsilon, Relation.REPLACE_ONE),
-    "geometric": lambda epsilon: AdditiveNoise(DiscreteLaplace(1 / epsilon), _one(Norm.L1, Relation.REPLACE_ONE)),
+    "geometric": lambda epsilon: AdditiveNoise(
+        DiscreteLaplace(1 / epsilon), _one(Norm.L1, Relation.REPLACE_ONE)
+    ),
     "response": lambda epsilon: RandomizedResponse(epsilon, 2),
-    "exponential": lambda epsilon: Selection(Rule.EXPONENTIAL, epsilon / 2, _one(Norm.LINF, Relation.REPLACE_ONE)),
+    "exponential": lambda epsilon: Selection(
+        Rule.EXPONENTIAL, epsilon / 2, _one(Norm.LINF, Relation.REPLACE_ONE)
+    ),
 }
 
 

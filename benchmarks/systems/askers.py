@@ -38,7 +38,9 @@ def _session() -> sf.Session:
     frame = pa.table({"number": range(_ROWS)})
     people = sf.Table(frame, columns={"number": sf.Integer(0, 10**9)})
     budget, local = sf.Budget(10**6), sf.Local(threads=1, lanes=2)
-    return sf.connect({"people": people}, dataset="tiny", budget=budget, ledger=folder() / "l.db", engine=local)
+    return sf.connect(
+        {"people": people}, dataset="tiny", budget=budget, ledger=folder() / "l.db", engine=local
+    )
 
 
 def _question() -> str:
@@ -156,7 +158,10 @@ def _direct_flushes() -> Iterator[list[None]]:
 
         return call
 
-    with patch.object(os, "fsync", counted(os.fsync)), patch.object(os, "fdatasync", counted(os.fdatasync)):
+    with (
+        patch.object(os, "fsync", counted(os.fsync)),
+        patch.object(os, "fdatasync", counted(os.fdatasync)),
+    ):
         yield made
 
 

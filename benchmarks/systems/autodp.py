@@ -16,7 +16,9 @@ PACKAGES = ("autodp",)
 def _sgd(problem: Sgd) -> float:
     whole = GaussianMechanism(sigma=problem.sigma)
     whole.neighboring = "add_remove"
-    step = AmplificationBySampling(PoissonSampling=True)(whole, problem.rate, improved_bound_flag=True)
+    step = AmplificationBySampling(PoissonSampling=True)(
+        whole, problem.rate, improved_bound_flag=True
+    )
     return _composed(step, problem.steps, problem.delta)
 
 
@@ -30,8 +32,12 @@ def _composed(step: object, times: int, delta: float) -> float:
 
 WORKS: dict[str, Make] = {
     **{f"DP-SGD, {name}": _asked(problem) for name, problem in SGD.items()},
-    "gaussians": lambda scale, n: lambda: _composed(GaussianMechanism(sigma=GAUSSIAN_SIGMA), MANY, DELTA),
-    "laplaces": lambda scale, n: lambda: _composed(LaplaceMechanism(b=1 / LAPLACE_EPSILON), MANY, DELTA),
+    "gaussians": lambda scale, n: (
+        lambda: _composed(GaussianMechanism(sigma=GAUSSIAN_SIGMA), MANY, DELTA)
+    ),
+    "laplaces": lambda scale, n: (
+        lambda: _composed(LaplaceMechanism(b=1 / LAPLACE_EPSILON), MANY, DELTA)
+    ),
     "first answer": lambda scale, n: fresh(
         "from autodp.mechanism_zoo import LaplaceMechanism; LaplaceMechanism(b=10.0).get_approxDP(1e-6)"
     ),

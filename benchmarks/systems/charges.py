@@ -29,7 +29,9 @@ T = TypeVar("T")
 ROOT = Path(__file__).resolve().parents[2]
 BODY = b"x" * 500
 _BUDGET = Budget(1_000_000)
-_EVENTS = [AdditiveNoise(DiscreteLaplace(scale), Distance(Norm.L1, Fraction(1))) for scale in range(10, 60)]
+_EVENTS = [
+    AdditiveNoise(DiscreteLaplace(scale), Distance(Norm.L1, Fraction(1))) for scale in range(10, 60)
+]
 # a ledger with so many charges takes minutes to make
 _KEPT = 100_000
 # how many charges are made in one unit of work
@@ -101,7 +103,9 @@ def _charges(scale: float, n: int) -> Call:
 
 def _p99(scale: float, n: int) -> Call:
     ledger = _fresh()
-    return lambda: sorted(shared(int(scale), n, lambda caller: charge(ledger, caller)))[n * 99 // 100]
+    return lambda: sorted(shared(int(scale), n, lambda caller: charge(ledger, caller)))[
+        n * 99 // 100
+    ]
 
 
 class _Counting(apsw.VFS):
@@ -116,7 +120,9 @@ class _Counting(apsw.VFS):
 
 
 class _Counted(apsw.VFSFile):
-    def __init__(self, owner: _Counting, name: str | apsw.URIFilename | None, flags: list[int]) -> None:
+    def __init__(
+        self, owner: _Counting, name: str | apsw.URIFilename | None, flags: list[int]
+    ) -> None:
         self._owner = owner
         super().__init__("unix", name, flags)
 
@@ -237,7 +243,9 @@ def _verify(scale: float, n: int) -> Call:
 
 def _sound(ledger: Ledger, n: int, since: Verified | None = None) -> Verified:
     report = verify(ledger, since=since)
-    assert report.problems == () and report.charges == n and report.verified is not None, "a sound ledger"
+    assert report.problems == () and report.charges == n and report.verified is not None, (
+        "a sound ledger"
+    )
     return report.verified
 
 
@@ -284,7 +292,10 @@ def _piecewise(ledger: Ledger, n: int) -> list[float]:
     name = ledger.reserve(request(next(_FRESH), 0))
     fence = ledger.start(name, n)
     ledger.begin(name, n, fence=fence)
-    return [_timed(lambda place=place: ledger.append(name, place, BODY, fence=fence)) for place in range(1, n + 1)]  # type: ignore[misc]
+    return [
+        _timed(lambda place=place: ledger.append(name, place, BODY, fence=fence))
+        for place in range(1, n + 1)
+    ]  # type: ignore[misc]
 
 
 def _instalments(scale: float, n: int) -> Call:

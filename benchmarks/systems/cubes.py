@@ -41,7 +41,10 @@ def people(rows: int) -> Path:
     if not place.exists():
         FOLDER.mkdir(parents=True, exist_ok=True)
         generator = np.random.default_rng(2026)
-        codes = {name: generator.integers(0, size, rows).astype(np.int32) for name, size in (SMALL | LARGE).items()}
+        codes = {
+            name: generator.integers(0, size, rows).astype(np.int32)
+            for name, size in (SMALL | LARGE).items()
+        }
         pq.write_table(pa.table({"person": generator.integers(0, rows // 3, rows), **codes}), place)
     return place
 
@@ -49,8 +52,13 @@ def people(rows: int) -> Path:
 @contextmanager
 def _opened(rows: int, sizes: dict[str, int]) -> Iterator[Marginals]:
     columns = {name: sf.Integer(0, size - 1) for name, size in sizes.items()}
-    tables = {"people": sf.Table(people(rows), unit=sf.Unit("person", max_rows_total=3), columns=columns)}
-    dataset, listed = Dataset("bench", tables), tuple(Column(name, kind) for name, kind in columns.items())
+    tables = {
+        "people": sf.Table(people(rows), unit=sf.Unit("person", max_rows_total=3), columns=columns)
+    }
+    dataset, listed = (
+        Dataset("bench", tables),
+        tuple(Column(name, kind) for name, kind in columns.items()),
+    )
     scan = Scan("people", columns=listed, owner=owner_of(dataset, "people"))
     plan = compile_cube(Cube(scan, tuple(axis(Value.of(each)) for each in listed)), dataset)
     with closing(DuckDB(tables, limits=sf.Local(threads=1))) as engine, engine.cube(plan) as opened:

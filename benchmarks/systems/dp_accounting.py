@@ -28,8 +28,12 @@ _LOSS: dict[str, Callable[[float], object]] = {
     "laplace": lambda epsilon: pld.from_laplace_mechanism(1 / epsilon),
     "gaussian": lambda epsilon: pld.from_gaussian_mechanism(1 / epsilon),
     "geometric": lambda epsilon: pld.from_discrete_laplace_mechanism(epsilon),
-    "response": lambda epsilon: pld.from_privacy_parameters(common.DifferentialPrivacyParameters(epsilon, 0)),
-    "exponential": lambda epsilon: pld.from_privacy_parameters(common.DifferentialPrivacyParameters(epsilon, 0)),
+    "response": lambda epsilon: pld.from_privacy_parameters(
+        common.DifferentialPrivacyParameters(epsilon, 0)
+    ),
+    "exponential": lambda epsilon: pld.from_privacy_parameters(
+        common.DifferentialPrivacyParameters(epsilon, 0)
+    ),
 }
 
 
@@ -77,7 +81,9 @@ def _left(scale: float, n: int) -> Call:
 
 def _calibrated() -> float:
     return float(
-        dpa.calibrate_dp_mechanism(PLDAccountant, partial(_sgd, CALIBRATED), target_epsilon=1.0, target_delta=DELTA)
+        dpa.calibrate_dp_mechanism(
+            PLDAccountant, partial(_sgd, CALIBRATED), target_epsilon=1.0, target_delta=DELTA
+        )
     )
 
 
@@ -87,7 +93,9 @@ WORKS: dict[str, Make] = {
         partial(pld.from_gaussian_mechanism, GAUSSIAN_SIGMA, value_discretization_interval=scale)
     ),
     "laplaces": lambda scale, n: _many(
-        partial(pld.from_laplace_mechanism, 1 / LAPLACE_EPSILON, value_discretization_interval=scale)
+        partial(
+            pld.from_laplace_mechanism, 1 / LAPLACE_EPSILON, value_discretization_interval=scale
+        )
     ),
     "mix": _mixed,
     "what is left": _left,

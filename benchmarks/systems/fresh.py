@@ -15,7 +15,9 @@ def fresh(statements: str) -> Call:
     """
     program = f"import time; start = time.perf_counter(); {statements}; print(time.perf_counter() - start)"
     command = [sys.executable, "-c", program]
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment = {
+        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+    }
 
     def seconds() -> float:
         done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)  # noqa: S603

@@ -65,7 +65,9 @@ class OneChain(Postgres):
             connection.execute("SELECT pg_advisory_xact_lock(1)")
             return unit(
                 PlainRows(
-                    connection, lambda: None, lambda: self._later(connection.execute(f"SELECT {CLOCK}").fetchone())
+                    connection,
+                    lambda: None,
+                    lambda: self._later(connection.execute(f"SELECT {CLOCK}").fetchone()),
                 )
             )
 

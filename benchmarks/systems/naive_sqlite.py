@@ -47,18 +47,34 @@ class _Naive:
     def charge(self, _caller: int) -> None:
         number, cost = next(_FRESH), 10**11
         question = f"{number:064d}"
-        event = {"charge": number, "question": question, "cost": cost, "event": {"kind": "laplace", "scale": "10"}}
-        self._step("SELECT min(cap - held - spent) FROM account", "held = held + ?", (cost,), "reserved", event)
+        event = {
+            "charge": number,
+            "question": question,
+            "cost": cost,
+            "event": {"kind": "laplace", "scale": "10"},
+        }
+        self._step(
+            "SELECT min(cap - held - spent) FROM account",
+            "held = held + ?",
+            (cost,),
+            "reserved",
+            event,
+        )
         self._step("", "", (), "executing", event)
         self._step("", "held = held - ?, spent = spent + ?", (cost, cost), "committed", event)
 
-    def _step(self, check: str, move: str, amounts: tuple[int, ...], state: str, event: dict[str, object]) -> None:
+    def _step(
+        self, check: str, move: str, amounts: tuple[int, ...], state: str, event: dict[str, object]
+    ) -> None:
         run = self._connection().execute
         run("BEGIN IMMEDIATE")
         if check:
             left = run(check).fetchone()
             assert left is not None and left[0] >= 10**11, "the budget is not at stake here"
-            run("INSERT INTO charge VALUES (?, ?, ?, ?)", (event["charge"], event["question"], state, event["cost"]))
+            run(
+                "INSERT INTO charge VALUES (?, ?, ?, ?)",
+                (event["charge"], event["question"], state, event["cost"]),
+            )
         else:
             run("UPDATE charge SET state = ? WHERE id = ?", (state, event["charge"]))
         for each in _PATH if move else ():

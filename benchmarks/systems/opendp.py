@@ -19,7 +19,10 @@ PACKAGES = ("opendp",)
 dp.enable_features("contrib")
 
 # which rule its noisy max follows
-_MEASURES = {"exponential": dp.zero_concentrated_divergence(), "permute-and-flip": dp.max_divergence()}
+_MEASURES = {
+    "exponential": dp.zero_concentrated_divergence(),
+    "permute-and-flip": dp.max_divergence(),
+}
 
 
 def _many(make: Callable[..., Any], metric: Callable[..., Any], scale: float, n: int) -> Call:
@@ -31,17 +34,23 @@ def _one(make: Callable[..., Any], scale: float, n: int) -> Call:
     return partial(make(dp.atom_domain(T="i64"), dp.absolute_distance(T="i64"), float(scale)), 0)
 
 
-def _noisy_max(measure: object, scores: Callable[[int], NDArray[Any]], form: str, scale: float, n: int) -> Call:
+def _noisy_max(
+    measure: object, scores: Callable[[int], NDArray[Any]], form: str, scale: float, n: int
+) -> Call:
     given = scores(n)
     kind = {"int64": "i64", "float64": "f64"}[given.dtype.name]
     atom = dp.atom_domain(T=kind) if kind == "i64" else dp.atom_domain(T=kind, nan=False)
-    measurement = dp.m.make_noisy_max(dp.vector_domain(atom), dp.linf_distance(T=kind), measure, 1 / RATE)
+    measurement = dp.m.make_noisy_max(
+        dp.vector_domain(atom), dp.linf_distance(T=kind), measure, 1 / RATE
+    )
     return partial(measurement, given if form == "array" else given.tolist())
 
 
 def _bits(scale: float, n: int) -> Call:
     space = dp.bitvector_domain(max_weight=n), dp.discrete_distance()
-    return partial(dp.m.make_randomized_response_bitvec(*space, f=2 * 0.2689414213699951), bytes(n // 8))
+    return partial(
+        dp.m.make_randomized_response_bitvec(*space, f=2 * 0.2689414213699951), bytes(n // 8)
+    )
 
 
 def _left(scale: float, n: int) -> Call:

@@ -25,7 +25,9 @@ def _asked(keys: Sequence[str], n: int, delta: float | None) -> Any:
     context = dp.Context.compositor(
         data=pl.scan_parquet(_DATA / f"events-{n}" / "events.parquet"),
         privacy_unit=dp.unit_of(contributions=1, identifier=pl.col("user_id")),
-        privacy_loss=dp.loss_of(epsilon=1.0) if delta is None else dp.loss_of(epsilon=1.0, delta=delta),
+        privacy_loss=dp.loss_of(epsilon=1.0)
+        if delta is None
+        else dp.loss_of(epsilon=1.0, delta=delta),
         split_evenly_over=1,
         margins=[dp.polars.Margin(by=list(keys), max_length=n)],
     )
@@ -70,7 +72,9 @@ _WORKS: dict[str, Make] = {
         "W1": lambda n: _asked([], n, None).truncate_per_group(_ROWS).select(_sums()),
         "W2": lambda n: _grouped("region", n).agg(_sums()).with_keys(_regions()),
         "W3": lambda n: _grouped("product", n, delta=1e-6).agg(dp.len(signed=True).alias("n")),
-        "W4": lambda n: _grouped("day", n, rows=1).agg(dp.len(signed=True).alias("n")).with_keys(_days()),
+        "W4": lambda n: (
+            _grouped("day", n, rows=1).agg(dp.len(signed=True).alias("n")).with_keys(_days())
+        ),
         "W5": lambda n: _grouped("region", n).agg(_quantiles()).with_keys(_regions()),
     }.items()
 }

@@ -38,7 +38,9 @@ def _rows(n: int) -> list[tuple[Any, ...]]:
     """User, region, product, day and amount, where it is a number."""
     read = pq.read_table(_DATA / f"events-{n}" / "events.parquet").to_pydict()  # type: ignore[no-untyped-call, unused-ignore]
     amounts = [0.0 if each is None or each != each else each for each in read["amount"]]
-    return list(zip(read["user_id"], read["region"], read["product"], read["day"], amounts, strict=True))
+    return list(
+        zip(read["user_id"], read["region"], read["product"], read["day"], amounts, strict=True)
+    )
 
 
 def _work(name: str, scale: float, n: int) -> Call:
@@ -54,7 +56,9 @@ def _work(name: str, scale: float, n: int) -> Call:
         **limits,
     )
     reads = dp.DataExtractors(
-        privacy_id_extractor=lambda row: row[0], partition_extractor=_KEYS[name], value_extractor=lambda row: row[4]
+        privacy_id_extractor=lambda row: row[0],
+        partition_extractor=_KEYS[name],
+        value_extractor=lambda row: row[4],
     )
 
     def call() -> object:

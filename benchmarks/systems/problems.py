@@ -38,7 +38,8 @@ def grid(count: int) -> list[Sgd]:
     found = []
     for _ in range(count):
         rate, sigma, steps, delta = (
-            10 ** random.uniform(low, high) for low, high in ((-6, 0), (math.log10(0.3), 2), (0, 7), (-15, -3))
+            10 ** random.uniform(low, high)
+            for low, high in ((-6, 0), (math.log10(0.3), 2), (0, 7), (-15, -3))
         )
         # one in twenty without a sample
         rate = 1.0 if random.random() < 0.05 else rate

@@ -18,9 +18,14 @@ from benchmarks.systems.problems import CALIBRATED, DELTA, LAPLACE_EPSILON, MANY
 PACKAGES = ("prv-accountant",)
 
 
-def _bounds(make: Callable[[], object], times: int, delta: float, error: float) -> tuple[float, float, float]:
+def _bounds(
+    make: Callable[[], object], times: int, delta: float, error: float
+) -> tuple[float, float, float]:
     accountant = PRVAccountant(
-        prvs=[make()], max_self_compositions=[times], eps_error=error, delta_error=min(1e-10, delta / 1000)
+        prvs=[make()],
+        max_self_compositions=[times],
+        eps_error=error,
+        delta_error=min(1e-10, delta / 1000),
     )
     lower, estimate, upper = accountant.compute_epsilon(delta, [times])
     return lower, estimate, upper
@@ -42,7 +47,11 @@ def _asked(name: str, make: Callable[[], object], times: int, delta: float) -> d
 def _problems() -> dict[str, Make]:
     works: dict[str, Make] = {}
     for name, each in SGD.items():
-        step = partial(PoissonSubsampledGaussianMechanism, noise_multiplier=each.sigma, sampling_probability=each.rate)
+        step = partial(
+            PoissonSubsampledGaussianMechanism,
+            noise_multiplier=each.sigma,
+            sampling_probability=each.rate,
+        )
         works |= _asked(f"DP-SGD, {name}", step, each.steps, each.delta)
     return works | _asked("laplaces", partial(LaplaceMechanism, mu=LAPLACE_EPSILON), MANY, DELTA)
 
@@ -51,7 +60,11 @@ WORKS: dict[str, Make] = {
     **_problems(),
     "sigma": lambda scale, n: (
         lambda: find_noise_multiplier(
-            CALIBRATED.rate, CALIBRATED.steps, target_epsilon=1.0, target_delta=DELTA, eps_error=scale
+            CALIBRATED.rate,
+            CALIBRATED.steps,
+            target_epsilon=1.0,
+            target_delta=DELTA,
+            eps_error=scale,
         )
     ),
     "first answer": lambda scale, n: fresh(

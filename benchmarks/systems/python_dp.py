@@ -14,5 +14,7 @@ PACKAGES = ("python-dp",)
 
 WORKS: dict[str, Make] = {
     "laplace one": lambda scale, n: partial(LaplaceMechanism(1 / scale, 1.0).add_noise, 0),
-    "gaussian one": lambda scale, n: partial(GaussianMechanism.create_from_standard_deviation(scale).add_noise, 0),
+    "gaussian one": lambda scale, n: partial(
+        GaussianMechanism.create_from_standard_deviation(scale).add_noise, 0
+    ),
 }

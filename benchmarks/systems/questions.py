@@ -57,7 +57,9 @@ def tables(folder: Path) -> dict[str, sf.Table]:
     users: dict[str, ColumnType] = {"age_band": sf.Category(*AGES)}
     return {
         "events": sf.Table(folder / "events.parquet", unit=UNIT, columns=columns),
-        "users": sf.Table(folder / "users.parquet", unit=sf.Unit("user_id", max_rows=1), columns=users),
+        "users": sf.Table(
+            folder / "users.parquet", unit=sf.Unit("user_id", max_rows=1), columns=users
+        ),
     }
 
 
@@ -71,7 +73,12 @@ def dataset() -> Dataset:
 def _session(rows: int) -> sf.Session:
     ledger = tempfile.mkdtemp(prefix="sfumato-bench-")
     budget = sf.Budget(10**6, "0.1")
-    return sf.connect(tables(events(FOLDER, rows)), dataset=f"bench-{rows}", budget=budget, ledger=f"{ledger}/l.db")
+    return sf.connect(
+        tables(events(FOLDER, rows)),
+        dataset=f"bench-{rows}",
+        budget=budget,
+        ledger=f"{ledger}/l.db",
+    )
 
 
 def _stored(rows: int) -> str:
@@ -88,11 +95,17 @@ def _stored(rows: int) -> str:
 
 @cache
 def _session_of_tables(rows: int) -> sf.Session:
-    ledger, declared = tempfile.mkdtemp(prefix="sfumato-bench-"), tables(events(FOLDER, rows)).items()
+    ledger, declared = (
+        tempfile.mkdtemp(prefix="sfumato-bench-"),
+        tables(events(FOLDER, rows)).items(),
+    )
     stored = {
-        name: sf.Table(_stored(rows), table=name, unit=each.unit, columns=each.columns) for name, each in declared
+        name: sf.Table(_stored(rows), table=name, unit=each.unit, columns=each.columns)
+        for name, each in declared
     }
-    return sf.connect(stored, dataset="bench", budget=sf.Budget(10**6, "0.1"), ledger=f"{ledger}/l.db")
+    return sf.connect(
+        stored, dataset="bench", budget=sf.Budget(10**6, "0.1"), ledger=f"{ledger}/l.db"
+    )
 
 
 def _compiled(sql: str) -> float:
@@ -123,18 +136,24 @@ def _filter() -> str:
 def _small(scale: float, n: int, of: Callable[[int], sf.Session] = _session) -> Call:
     """Filtered counts, answered, the three syncs of the ledger of each included."""
     session = of(n)
-    return in_a_row(lambda: session.query(f"SELECT COUNT(*) AS n FROM events WHERE {_filter()}", rho="1e-9"), n)
+    return in_a_row(
+        lambda: session.query(f"SELECT COUNT(*) AS n FROM events WHERE {_filter()}", rho="1e-9"), n
+    )
 
 
 def _plain(scale: float, n: int) -> Call:
     """The same count, as anyone would ask it."""
     connection, path = duckdb.connect(), events(FOLDER, n) / "events.parquet"
-    return in_a_row(lambda: connection.execute(f"SELECT COUNT(*) FROM '{path}' WHERE {_filter()}").fetchall(), n)
+    return in_a_row(
+        lambda: connection.execute(f"SELECT COUNT(*) FROM '{path}' WHERE {_filter()}").fetchall(), n
+    )
 
 
 def _plain_stored(scale: float, n: int) -> Call:
     connection = duckdb.connect(_stored(n), read_only=True)
-    return in_a_row(lambda: connection.execute(f"SELECT COUNT(*) FROM events WHERE {_filter()}").fetchall(), n)
+    return in_a_row(
+        lambda: connection.execute(f"SELECT COUNT(*) FROM events WHERE {_filter()}").fetchall(), n
+    )
 
 
 def _preview(scale: float, n: int) -> Call:

@@ -41,7 +41,12 @@ def _first(law: Noise, scale: float, n: int) -> Call:
     return call
 
 
-def _select(rule: Callable[[Any, Fraction], int], scores: Callable[[int], NDArray[Any]], scale: float, n: int) -> Call:
+def _select(
+    rule: Callable[[Any, Fraction], int],
+    scores: Callable[[int], NDArray[Any]],
+    scale: float,
+    n: int,
+) -> Call:
     return partial(rule, scores(n), Fraction(RATE))
 
 

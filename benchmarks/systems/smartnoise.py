@@ -49,7 +49,9 @@ def _work(name: str, scale: float, n: int) -> Call:
 
     def call() -> object:
         privacy = Privacy(epsilon=1.0, delta=1e-6)
-        reader = from_connection(_connection(n), engine="sqlite", privacy=privacy, metadata=metadata)
+        reader = from_connection(
+            _connection(n), engine="sqlite", privacy=privacy, metadata=metadata
+        )
         return reader.execute(question)
 
     _connection(n)

@@ -34,7 +34,9 @@ def _session(n: int) -> Any:
     spark = SparkSession.builder.master("local[2]").getOrCreate()
     frame = spark.read.parquet(f"{_DATA}/events-{n}/events.parquet").drop("product")
     budget = PureDPBudget(float("inf"))
-    return Session.from_dataframe(budget, "events", frame, protected_change=AddRowsWithID("user_id"))
+    return Session.from_dataframe(
+        budget, "events", frame, protected_change=AddRowsWithID("user_id")
+    )
 
 
 def _work(name: str, scale: float, n: int) -> Call:
@@ -43,7 +45,11 @@ def _work(name: str, scale: float, n: int) -> Call:
         "region": [f"R{index:02}" for index in range(50)],
         "day": [each[0] for each in _days(n)],
     }[key]
-    limited = QueryBuilder("events").enforce(MaxGroupsPerID(key, 5)).enforce(MaxRowsPerGroupPerID(key, rows))
+    limited = (
+        QueryBuilder("events")
+        .enforce(MaxGroupsPerID(key, 5))
+        .enforce(MaxRowsPerGroupPerID(key, rows))
+    )
     grouped = limited.groupby(KeySet.from_dict({key: values}))
     asked = grouped.count() if name == "W4" else grouped.sum("amount", 0.0, 200.0)
     return lambda: session.evaluate(asked, PureDPBudget(1)).collect()

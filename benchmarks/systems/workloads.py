@@ -36,7 +36,9 @@ QUESTIONS = {
     "W6": "SELECT u.age_band, AVG(e.amount) AS m FROM events e JOIN users u ON e.user_id = u.user_id GROUP BY u.age_band",
 }
 # a few rows only, never the same
-_FEW = "SELECT COUNT(*) AS n FROM events WHERE region = 'R{region:02}' AND amount > {least}.{number}"
+_FEW = (
+    "SELECT COUNT(*) AS n FROM events WHERE region = 'R{region:02}' AND amount > {least}.{number}"
+)
 
 
 def _rows(keys: str) -> str:
@@ -87,7 +89,9 @@ def limits(rows: int) -> sf.Local:
 def _session(rows: int) -> sf.Session:
     ledger = tempfile.mkdtemp(prefix="sfumato-bench-")
     declared, budget, name = tables(events(FOLDER, rows)), sf.Budget(10**6, "0.1"), f"bench-{rows}"
-    return sf.connect(declared, dataset=name, budget=budget, ledger=f"{ledger}/l.db", engine=limits(rows))
+    return sf.connect(
+        declared, dataset=name, budget=budget, ledger=f"{ledger}/l.db", engine=limits(rows)
+    )
 
 
 @cache
@@ -98,7 +102,9 @@ def _prepared(rows: int) -> sf.Session:
 
     def opened() -> sf.Session:
         kept, file = place / "layouts", f"{ledger}/l.db"
-        return sf.connect(declared, dataset=name, budget=budget, ledger=file, prepared=kept, engine=limits(rows))
+        return sf.connect(
+            declared, dataset=name, budget=budget, ledger=file, prepared=kept, engine=limits(rows)
+        )
 
     try:
         return opened()

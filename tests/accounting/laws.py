@@ -100,7 +100,9 @@ def together(*laws: Law) -> Law:
     with ctx.workprec(PRECISION):
         joint: dict[Hashable, arb] = {(): arb(1)}
         for law in laws:
-            joint = {(*seen, x): mass * each for seen, mass in joint.items() for x, each in law.items()}
+            joint = {
+                (*seen, x): mass * each for seen, mass in joint.items() for x, each in law.items()
+            }
         return joint
 
 
@@ -136,7 +138,9 @@ def permute_and_flip(scores: Sequence[int], rate: Fraction) -> Law:
     return law
 
 
-def noisy_max(scores: Sequence[int], noise: Noise, gaps: range | None = None, *, naive: bool = False) -> Law:
+def noisy_max(
+    scores: Sequence[int], noise: Noise, gaps: range | None = None, *, naive: bool = False
+) -> Law:
     """The first of the largest noisy scores; with ``gaps`` also by how much it could be smaller and still win.
 
     ``naive``: by how much it is above the second largest, which is another number where there are ties.
@@ -178,7 +182,11 @@ def _level_with_a_later_one(scores: Sequence[int], index: int, noise: Noise, lev
 
 
 def sparse_vector(
-    answers: Sequence[int], threshold: Noise, each: Noise, positives: int, gaps: Sequence[int | None] = (None,)
+    answers: Sequence[int],
+    threshold: Noise,
+    each: Noise,
+    positives: int,
+    gaps: Sequence[int | None] = (None,),
 ) -> Law:
     """Each answer plus noise against one noisy threshold (0 plus noise), until ``positives`` are not below it.
 
@@ -200,7 +208,9 @@ def _is_whole(verdicts: Sequence[object], answers: int, positives: int) -> bool:
     return stopped or (len(verdicts) == answers and above < positives)
 
 
-def chance_of(verdicts: Sequence[int | str | None], answers: Sequence[int], threshold: Noise, each: Noise) -> arb:
+def chance_of(
+    verdicts: Sequence[int | str | None], answers: Sequence[int], threshold: Noise, each: Noise
+) -> arb:
     """The probability that a sparse vector says this."""
     total = NOTHING
     with ctx.workprec(PRECISION):
@@ -240,7 +250,9 @@ def _shown(count: int, noise: Noise, threshold: int) -> Law:
 def poisson(units: int, rate: Fraction, law: Callable[[int], Law]) -> Law:
     """``law`` of the number of units that are in a Poisson sample."""
     sizes = range(units + 1)
-    return mixed((comb(units, size) * rate**size * (1 - rate) ** (units - size), law(size)) for size in sizes)
+    return mixed(
+        (comb(units, size) * rate**size * (1 - rate) ** (units - size), law(size)) for size in sizes
+    )
 
 
 def fixed(values: Sequence[int], size: int, law: Callable[[int], Law]) -> Law:

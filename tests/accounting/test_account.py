@@ -21,7 +21,14 @@ from hypothesis import strategies as st
 from sfumato.accounting import Profile, account
 from sfumato.errors import InvalidDeclaration
 from sfumato.exact.rounding import exp_down, log_down
-from sfumato.noise import Binomial, DiscreteGaussian, DiscreteLaplace, DiscreteStaircase, Skellam, Truncated
+from sfumato.noise import (
+    Binomial,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    DiscreteStaircase,
+    Skellam,
+    Truncated,
+)
 from sfumato.privacy import (
     AdditiveNoise,
     ApproxEvent,
@@ -60,9 +67,13 @@ RULES = importlib.import_module("sfumato.accounting.account")._EVENTS
 AMOUNTS = st.fractions(min_value=Fraction(1, 10**9), max_value=10**9)
 RELATIONS = st.sampled_from(Relation)
 COUNTS = st.integers(1, 1000)
-LAPLACES = st.builds(lambda s, d: AdditiveNoise(DiscreteLaplace(s), Distance(Norm.L1, d)), AMOUNTS, AMOUNTS)
+LAPLACES = st.builds(
+    lambda s, d: AdditiveNoise(DiscreteLaplace(s), Distance(Norm.L1, d)), AMOUNTS, AMOUNTS
+)
 GAUSSIANS = st.builds(
-    lambda s, d: AdditiveNoise(DiscreteGaussian(sigma_squared=s), Distance(Norm.L2, d)), AMOUNTS, AMOUNTS
+    lambda s, d: AdditiveNoise(DiscreteGaussian(sigma_squared=s), Distance(Norm.L2, d)),
+    AMOUNTS,
+    AMOUNTS,
 )
 ONE, TWO, HALF = Fraction(1), Fraction(2), Fraction(1, 2)
 ORDERS = (fmpq(9, 8), fmpq(2), fmpq(8))
@@ -76,9 +87,12 @@ def holds(cost: Profile, one: Law, other: Law) -> bool:
     """Whether a pair of neighbours' laws is as close as a cost says, in each of its measures."""
     with ctx.workprec(laws.PRECISION):
         if cost.delta == 0:
-            pure = cost.epsilon is None or bool(loss(one, other) <= number(cost.epsilon) + laws.SLACK)
+            pure = cost.epsilon is None or bool(
+                loss(one, other) <= number(cost.epsilon) + laws.SLACK
+            )
             return pure and all(
-                bool(renyi(one, other, order) <= arb(order) * number(cost.rho) + laws.SLACK) for order in ORDERS
+                bool(renyi(one, other, order) <= arb(order) * number(cost.rho) + laws.SLACK)
+                for order in ORDERS
             )
         delta = number(cost.delta) + laws.SLACK
         pure = cost.epsilon is None or bool(hockey_stick(one, other, cost.epsilon) <= delta)
@@ -117,7 +131,9 @@ def test_laplace_costs_its_sensitivity_over_its_scale(scale, sensitivity):
 @given(AMOUNTS, AMOUNTS)
 @settings(deadline=None)
 def test_gaussian_costs_its_squared_sensitivity_over_twice_its_variance(variance, squared):
-    cost = account(AdditiveNoise(DiscreteGaussian(sigma_squared=variance), Distance(Norm.L2, squared)))
+    cost = account(
+        AdditiveNoise(DiscreteGaussian(sigma_squared=variance), Distance(Norm.L2, squared))
+    )
     assert cost == Profile(None, squared / (2 * variance), Fraction(0))
 
 
@@ -125,8 +141,12 @@ def test_gaussian_costs_its_squared_sensitivity_over_twice_its_variance(variance
 @settings(deadline=None)
 def test_noise_on_cells_costs_what_their_vector_costs(amount, value, cells):
     laplace, gaussian = DiscreteLaplace(amount), DiscreteGaussian(sigma_squared=amount)
-    assert account(AdditiveNoise(laplace, linf(value), cells)) == Profile.pure(cells * value / amount)
-    assert account(AdditiveNoise(gaussian, linf(value), cells)) == Profile(None, cells * value**2 / (2 * amount))
+    assert account(AdditiveNoise(laplace, linf(value), cells)) == Profile.pure(
+        cells * value / amount
+    )
+    assert account(AdditiveNoise(gaussian, linf(value), cells)) == Profile(
+        None, cells * value**2 / (2 * amount)
+    )
 
 
 @given(st.fractions(min_value=Fraction(1, 100), max_value=10), st.integers(1, 50), AMOUNTS, COUNTS)
@@ -139,7 +159,9 @@ def test_a_staircase_costs_epsilon_for_each_sensitivity_begun(epsilon, sensitivi
 def added(event: AdditiveNoise, noise: laws.Noise, *shifts: tuple[int, ...]) -> tuple[Event, Pairs]:
     """Cells of 0 against cells that are shifted."""
     none = laws.together(*(laws.shifted(noise, 0) for _ in shifts[0]))
-    return event, [(none, laws.together(*(laws.shifted(noise, each) for each in shift))) for shift in shifts]
+    return event, [
+        (none, laws.together(*(laws.shifted(noise, each) for each in shift))) for shift in shifts
+    ]
 
 
 CUT = Truncated(DiscreteLaplace(2), -4, 6)
@@ -151,9 +173,15 @@ ADDITIVE = {
         *((shift,) for shift in (-3, -2, -1, 1, 2, 3)),
     ),
     "laplace vector": added(
-        AdditiveNoise(DiscreteLaplace("1/2"), Distance(Norm.L1, TWO)), laws.laplace(HALF), (2, 0), (1, -1), (1, 1)
+        AdditiveNoise(DiscreteLaplace("1/2"), Distance(Norm.L1, TWO)),
+        laws.laplace(HALF),
+        (2, 0),
+        (1, -1),
+        (1, 1),
     ),
-    "laplace cells": added(AdditiveNoise(DiscreteLaplace("1/2"), linf(), 2), laws.laplace(HALF), (1, 1), (-1, 1)),
+    "laplace cells": added(
+        AdditiveNoise(DiscreteLaplace("1/2"), linf(), 2), laws.laplace(HALF), (1, 1), (-1, 1)
+    ),
     "gaussian": added(
         AdditiveNoise(DiscreteGaussian(sigma_squared="7/3"), Distance(Norm.L2, Fraction(4))),
         laws.gaussian(Fraction(7, 3)),
@@ -161,7 +189,11 @@ ADDITIVE = {
         (-1,),
     ),
     "gaussian cells": added(
-        AdditiveNoise(DiscreteGaussian(sigma_squared=2), linf(), 2), laws.gaussian(TWO), (1, 1), (-1, 1), (0, 1)
+        AdditiveNoise(DiscreteGaussian(sigma_squared=2), linf(), 2),
+        laws.gaussian(TWO),
+        (1, 1),
+        (-1, 1),
+        (0, 1),
     ),
     "staircase": added(
         AdditiveNoise(DiscreteStaircase(1, 3, 1), linf(3), 1),
@@ -169,13 +201,24 @@ ADDITIVE = {
         *((shift,) for shift in (-3, -2, -1, 1, 2, 3)),
     ),
     "staircase beyond": added(
-        AdditiveNoise(DiscreteStaircase(1, 3, 2), linf("9/2"), 1), laws.staircase(ONE, 3, 2), (4,), (3,), (-4,)
+        AdditiveNoise(DiscreteStaircase(1, 3, 2), linf("9/2"), 1),
+        laws.staircase(ONE, 3, 2),
+        (4,),
+        (3,),
+        (-4,),
     ),
     "staircase cells": added(
-        AdditiveNoise(DiscreteStaircase(2, 1, 1), linf(), 2), laws.staircase(TWO, 1, 1), (1, 1), (-1, 1)
+        AdditiveNoise(DiscreteStaircase(2, 1, 1), linf(), 2),
+        laws.staircase(TWO, 1, 1),
+        (1, 1),
+        (-1, 1),
     ),
-    "truncated": added(AdditiveNoise(CUT, Distance(Norm.L1, TWO)), CUT_LAW, (2,), (1,), (-1,), (-2,)),
-    "truncated vector": added(AdditiveNoise(CUT, Distance(Norm.L1, TWO)), CUT_LAW, (2, 0), (1, 1), (-1, 1), (-1, -1)),
+    "truncated": added(
+        AdditiveNoise(CUT, Distance(Norm.L1, TWO)), CUT_LAW, (2,), (1,), (-1,), (-2,)
+    ),
+    "truncated vector": added(
+        AdditiveNoise(CUT, Distance(Norm.L1, TWO)), CUT_LAW, (2, 0), (1, 1), (-1, 1), (-1, -1)
+    ),
     "truncated cells": added(AdditiveNoise(CUT, linf(), 2), CUT_LAW, (1, 1), (-1, 1), (-1, -1)),
 }
 
@@ -205,7 +248,9 @@ TIED = [(0, 0, 0), (3, 0, 1), (4, 4, 0), (0, 0, 6)]
 SMALL, UNIT_NOISE = Fraction(1, 4), laws.laplace(ONE)
 
 
-def chosen(rule: Rule, rate: Fraction, step: int = 1, *, monotone: bool = False) -> tuple[Event, Pairs]:
+def chosen(
+    rule: Rule, rate: Fraction, step: int = 1, *, monotone: bool = False
+) -> tuple[Event, Pairs]:
     draw = {Rule.EXPONENTIAL: laws.exponential, Rule.PERMUTE_AND_FLIP: laws.permute_and_flip}[rule]
     event = Selection(rule, rate, linf(step), monotone)
     return event, neighbours(lambda scores: draw(scores, rate), SCORES, step, monotone=monotone)
@@ -277,8 +322,12 @@ def test_alignments_cost_their_moves(threshold, scale, value, positives, gap):
     step = math.ceil(value)
     for monotone, each in ((True, 1), (False, 2)):
         noise = DiscreteLaplace(scale)
-        assert account(NoisyMax(noise, linf(value), monotone, gap)) == Profile.pure(each * step / scale)
-        stream = SparseVector(DiscreteLaplace(threshold), noise, linf(value), positives, monotone, gap)
+        assert account(NoisyMax(noise, linf(value), monotone, gap)) == Profile.pure(
+            each * step / scale
+        )
+        stream = SparseVector(
+            DiscreteLaplace(threshold), noise, linf(value), positives, monotone, gap
+        )
         assert account(stream) == Profile.pure(step / threshold + each * positives * step / scale)
 
 
@@ -311,27 +360,58 @@ def responded(categories: int) -> tuple[Event, Pairs]:
 # --- thresholds
 
 
-def keyed(noise, law: laws.Noise, threshold: int, keys: int, relation: Relation, changes) -> tuple[Event, Pairs]:
+def keyed(
+    noise, law: laws.Noise, threshold: int, keys: int, relation: Relation, changes
+) -> tuple[Event, Pairs]:
     """Numbers of units by key, before and after."""
     touched = keys * (1 if relation is Relation.ADD_REMOVE else 2)
     event = Thresholded(AdditiveNoise(noise, linf(1, relation), touched), threshold, keys)
-    return event, [tuple(laws.thresholded(counts, law, threshold) for counts in change) for change in changes]
+    return event, [
+        tuple(laws.thresholded(counts, law, threshold) for counts in change) for change in changes
+    ]
 
 
 # A unit comes to keys of its own, or to shared ones; or one goes and another comes, elsewhere or where it was.
-COMES = [((0, 0), (1, 1)), ((0, 1), (1, 2)), ((2, 3), (3, 4)), ((0, 2), (0, 3)), ((0, 4), (1, 4)), ((20, 20), (21, 21))]
-MOVES = [((1, 0), (0, 1)), ((1, 1), (0, 2)), ((3, 2), (2, 3)), ((1, 1), (1, 1)), ((20, 20), (21, 19))]
+COMES = [
+    ((0, 0), (1, 1)),
+    ((0, 1), (1, 2)),
+    ((2, 3), (3, 4)),
+    ((0, 2), (0, 3)),
+    ((0, 4), (1, 4)),
+    ((20, 20), (21, 21)),
+]
+MOVES = [
+    ((1, 0), (0, 1)),
+    ((1, 1), (0, 2)),
+    ((3, 2), (2, 3)),
+    ((1, 1), (1, 1)),
+    ((20, 20), (21, 19)),
+]
 NARROW, WIDE = Truncated(DiscreteLaplace(1), -3, 3), laws.laplace(ONE, (-3, 3))
 SHORT = laws.laplace(HALF)
 THRESHOLDS = {
     "threshold": lambda: keyed(DiscreteLaplace("1/2"), SHORT, 5, 2, Relation.ADD_REMOVE, COMES),
-    "threshold below all": lambda: keyed(DiscreteLaplace("1/2"), SHORT, 1, 2, Relation.ADD_REMOVE, COMES),
-    "threshold of one replaced": lambda: keyed(DiscreteLaplace("1/2"), SHORT, 4, 1, Relation.REPLACE_ONE, MOVES),
+    "threshold below all": lambda: keyed(
+        DiscreteLaplace("1/2"), SHORT, 1, 2, Relation.ADD_REMOVE, COMES
+    ),
+    "threshold of one replaced": lambda: keyed(
+        DiscreteLaplace("1/2"), SHORT, 4, 1, Relation.REPLACE_ONE, MOVES
+    ),
     "threshold with gaussian": lambda: keyed(
-        DiscreteGaussian(sigma_squared=3), laws.gaussian(Fraction(3)), 6, 2, Relation.ADD_REMOVE, COMES
+        DiscreteGaussian(sigma_squared=3),
+        laws.gaussian(Fraction(3)),
+        6,
+        2,
+        Relation.ADD_REMOVE,
+        COMES,
     ),
     "threshold with gaussian, replaced": lambda: keyed(
-        DiscreteGaussian(sigma_squared=3), laws.gaussian(Fraction(3)), 4, 1, Relation.REPLACE_ONE, MOVES
+        DiscreteGaussian(sigma_squared=3),
+        laws.gaussian(Fraction(3)),
+        4,
+        1,
+        Relation.REPLACE_ONE,
+        MOVES,
     ),
     "threshold where the noise ends": lambda: keyed(NARROW, WIDE, 4, 2, Relation.ADD_REMOVE, COMES),
     "threshold beyond the noise": lambda: keyed(NARROW, WIDE, 6, 2, Relation.ADD_REMOVE, COMES),
@@ -349,7 +429,9 @@ def test_a_threshold_costs_the_chance_that_a_lone_unit_passes(threshold, keys, r
     with ctx.workprec(laws.PRECISION):
         g = (-1 / number(scale)).exp()
         truth = (touched * g ** (threshold - 1) / (1 + g)).min(arb(1))
-        assert bool(truth <= number(cost.delta)) and bool(number(cost.delta) <= truth * (1 + number("1e-12")))
+        assert bool(truth <= number(cost.delta)) and bool(
+            number(cost.delta) <= truth * (1 + number("1e-12"))
+        )
     assert (cost.epsilon, cost.rho) == (touched / scale, (touched / scale) ** 2 / 2)
 
 
@@ -362,7 +444,13 @@ def test_a_threshold_costs_the_chance_that_a_lone_unit_passes(threshold, keys, r
         Thresholded(AdditiveNoise(DiscreteLaplace(2), linf()), 30, 2),
         Thresholded(AdditiveNoise(DiscreteLaplace(2), linf(1, Relation.REPLACE_ONE), 2), 30, 2),
     ],
-    ids=["norm", "two units of a key", "too few cells", "no cells", "one cell a key where one is replaced"],
+    ids=[
+        "norm",
+        "two units of a key",
+        "too few cells",
+        "no cells",
+        "one cell a key where one is replaced",
+    ],
 )
 def test_a_threshold_needs_each_key_to_count_a_unit_once(event):
     with pytest.raises(InvalidDeclaration, match="no rule"):
@@ -382,9 +470,15 @@ def sampled_counts(rate: Fraction, noise, law: laws.Noise) -> tuple[Event, Pairs
 def subset_sums(size: int, values: tuple[int, ...], noise, law: laws.Noise) -> tuple[Event, Pairs]:
     """The noisy sum of a fixed sample of yes-or-no values, of which one is replaced."""
     event = Sampled(
-        FixedSample(size, len(values) + 1), AdditiveNoise(noise, Distance(Norm.L1, ONE, Relation.REPLACE_ONE))
+        FixedSample(size, len(values) + 1),
+        AdditiveNoise(noise, Distance(Norm.L1, ONE, Relation.REPLACE_ONE)),
     )
-    return event, [tuple(laws.fixed((*values, last), size, lambda sum_: laws.shifted(law, sum_)) for last in (0, 1))]
+    return event, [
+        tuple(
+            laws.fixed((*values, last), size, lambda sum_: laws.shifted(law, sum_))
+            for last in (0, 1)
+        )
+    ]
 
 
 TWICE = Composed((AdditiveNoise(DiscreteLaplace(HALF), Distance(Norm.L1, ONE)),) * 2)
@@ -400,7 +494,9 @@ SAMPLES = {
         [
             tuple(
                 laws.poisson(
-                    units, Fraction(1, 4), lambda n: laws.together(*(laws.shifted(laws.laplace(HALF), n),) * 2)
+                    units,
+                    Fraction(1, 4),
+                    lambda n: laws.together(*(laws.shifted(laws.laplace(HALF), n),) * 2),
                 )
                 for units in (0, 1)
             )
@@ -440,15 +536,24 @@ def test_a_fixed_sample_costs_as_its_rate(size, others):
 def test_a_poisson_sample_does_not_hide_as_much_where_one_is_replaced():
     """The rule that relations never mix, seen at work: the very cost of add-remove, and replaced units."""
     event, _ = sampled_counts(HALF, DiscreteLaplace(1), UNIT_NOISE)
-    law = {value: laws.poisson(1, HALF, lambda n, v=value: laws.shifted(UNIT_NOISE, n * v)) for value in (-1, 0, 1)}
+    law = {
+        value: laws.poisson(1, HALF, lambda n, v=value: laws.shifted(UNIT_NOISE, n * v))
+        for value in (-1, 0, 1)
+    }
     assert holds(account(event), law[0], law[1])
     assert not holds(account(event), law[-1], law[1])
 
 
-@given(st.fractions(min_value=Fraction(1, 10**6), max_value=20), st.integers(1, 200), st.integers(1, 200))
+@given(
+    st.fractions(min_value=Fraction(1, 10**6), max_value=20),
+    st.integers(1, 200),
+    st.integers(1, 200),
+)
 @settings(deadline=None)
 def test_draws_with_replacement_cost_as_so_many_samples_of_one(epsilon, size, population):
-    whole = AdditiveNoise(DiscreteLaplace(1 / epsilon), Distance(Norm.L1, ONE, Relation.REPLACE_ONE))
+    whole = AdditiveNoise(
+        DiscreteLaplace(1 / epsilon), Distance(Norm.L1, ONE, Relation.REPLACE_ONE)
+    )
     cost = account(Sampled(WithReplacementSample(size, population), whole))
     with ctx.workprec(laws.PRECISION):
         truth = size * (1 + (number(epsilon).exp() - 1) / population).log()
@@ -464,7 +569,9 @@ def in_cells(event: ContinuousNoise, cdf, width: Fraction, shift: int) -> tuple[
     """The cells of the noise, and of the noise shifted by so many of them; the cells at the ends are endless."""
     with ctx.workprec(laws.PRECISION):
         ends = [number(k * width) for k in range(-100, 101)]
-        pair = [[NOTHING, *(cdf(end - by * number(width)) for end in ends), arb(1)] for by in (0, shift)]
+        pair = [
+            [NOTHING, *(cdf(end - by * number(width)) for end in ends), arb(1)] for by in (0, shift)
+        ]
         return event, [tuple(dict(enumerate(b - a for a, b in pairwise(each))) for each in pair)]
 
 
@@ -478,10 +585,16 @@ def laplace_cdf(x: arb) -> arb:
 
 REALS = {
     "real laplace": lambda: in_cells(
-        ContinuousNoise(ContinuousLaw.LAPLACE, TWO, Distance(Norm.L1, ONE)), laplace_cdf, Fraction(1, 4), 2
+        ContinuousNoise(ContinuousLaw.LAPLACE, TWO, Distance(Norm.L1, ONE)),
+        laplace_cdf,
+        Fraction(1, 4),
+        2,
     ),
     "real gaussian": lambda: in_cells(
-        ContinuousNoise(ContinuousLaw.GAUSSIAN, TWO, Distance(Norm.L2, Fraction(4))), gaussian_cdf, Fraction(1, 16), 16
+        ContinuousNoise(ContinuousLaw.GAUSSIAN, TWO, Distance(Norm.L2, Fraction(4))),
+        gaussian_cdf,
+        Fraction(1, 16),
+        16,
     ),
 }
 
@@ -492,7 +605,10 @@ REALS = {
 def leaky(truth: int) -> Law:
     """A response that tells all once in a hundred times."""
     return laws.mixed(
-        ((Fraction(99, 100), laws.response(truth, HALF, 2)), (Fraction(1, 100), {("all", truth): arb(1)}))
+        (
+            (Fraction(99, 100), laws.response(truth, HALF, 2)),
+            (Fraction(1, 100), {("all", truth): arb(1)}),
+        )
     )
 
 
@@ -508,20 +624,31 @@ def reported(truths: tuple[int, ...]) -> Law:
 
 def in_group(size: int, noise, law: laws.Noise, norm: Norm = Norm.L1) -> tuple[Event, Pairs]:
     event = Group(AdditiveNoise(noise, Distance(norm, ONE)), size)
-    return event, [(laws.shifted(law, 0), laws.shifted(law, shift)) for shift in range(-size, size + 1) if shift]
+    return event, [
+        (laws.shifted(law, 0), laws.shifted(law, shift))
+        for shift in range(-size, size + 1)
+        if shift
+    ]
 
 
 def drawn_again(size: int, values: tuple[int, ...], noise, law: laws.Noise) -> tuple[Event, Pairs]:
     """The noisy sum of draws with replacement from yes-or-no values, of which one is replaced."""
     event = Sampled(
-        WithReplacementSample(size, len(values) + 1), AdditiveNoise(noise, Distance(Norm.L1, ONE, Relation.REPLACE_ONE))
+        WithReplacementSample(size, len(values) + 1),
+        AdditiveNoise(noise, Distance(Norm.L1, ONE, Relation.REPLACE_ONE)),
     )
-    return event, [tuple(laws.redrawn((*values, last), size, lambda n: laws.shifted(law, n)) for last in (0, 1))]
+    return event, [
+        tuple(
+            laws.redrawn((*values, last), size, lambda n: laws.shifted(law, n)) for last in (0, 1)
+        )
+    ]
 
 
 VARIANCE = laws.gaussian(TWO)
 # The root of a tree over two steps, and its first leaf: whoever comes in the first step is in both.
-TREE = Stream(AdditiveNoise(DiscreteGaussian(sigma_squared=2), Distance(Norm.L2, TWO)), steps=2, column=TWO)
+TREE = Stream(
+    AdditiveNoise(DiscreteGaussian(sigma_squared=2), Distance(Norm.L2, TWO)), steps=2, column=TWO
+)
 OTHERS = {
     "bounded range": lambda: (BoundedRange(HALF), chosen(Rule.EXPONENTIAL, SMALL)[1]),
     "known to be pure": lambda: (PureEvent(HALF, Relation.REPLACE_ONE), responded(2)[1]),
@@ -536,7 +663,10 @@ OTHERS = {
     "group, laplace": lambda: in_group(3, DiscreteLaplace(2), laws.laplace(TWO)),
     "group, gaussian": lambda: in_group(3, DiscreteGaussian(sigma_squared=2), VARIANCE, Norm.L2),
     "group of a delta": lambda: in_group(2, CUT, CUT_LAW),
-    "stream": lambda: (TREE, [tuple(laws.together(*(laws.shifted(VARIANCE, x),) * 2) for x in (0, 1))]),
+    "stream": lambda: (
+        TREE,
+        [tuple(laws.together(*(laws.shifted(VARIANCE, x),) * 2) for x in (0, 1))],
+    ),
     "with replacement": lambda: drawn_again(3, (0, 0, 0), DiscreteLaplace(1), UNIT_NOISE),
     "with replacement, more than all": lambda: drawn_again(3, (1,), DiscreteLaplace(1), UNIT_NOISE),
     "with replacement, delta": lambda: drawn_again(2, (0, 0, 0), CUT, CUT_LAW),
@@ -556,7 +686,9 @@ def test_the_delta_of_a_group_is_a_geometric_series():
     with ctx.workprec(laws.PRECISION):
         e = arb(1).exp()
         truth = (1 + e + e * e) / 10**9
-        assert bool(truth <= number(cost.delta) + laws.SLACK) and bool(number(cost.delta) <= truth + laws.SLACK)
+        assert bool(truth <= number(cost.delta) + laws.SLACK) and bool(
+            number(cost.delta) <= truth + laws.SLACK
+        )
     assert cost.epsilon == 3
     assert account(Group(ApproxEvent(Fraction(0), Fraction(1, 100)), 3)).delta == Fraction(3, 100)
     tiny = account(Group(ApproxEvent(Fraction(1, 10**70), Fraction(1, 100)), 3))
@@ -568,7 +700,10 @@ def test_the_delta_of_a_group_is_a_geometric_series():
     [
         (Group(ApproxEvent(Fraction(10**15), Fraction(1, 10**9)), 3), (3 * 10**15, 1)),
         (Sampled(PoissonSample(HALF), PureEvent(Fraction(10**15))), (10**15, 0)),
-        (Sampled(WithReplacementSample(2, 9), PureEvent(Fraction(10**15), Relation.REPLACE_ONE)), (2 * 10**15, 0)),
+        (
+            Sampled(WithReplacementSample(2, 9), PureEvent(Fraction(10**15), Relation.REPLACE_ONE)),
+            (2 * 10**15, 0),
+        ),
     ],
     ids=["group", "sample", "with replacement"],
 )
@@ -589,7 +724,9 @@ def test_a_group_of_a_delta_without_epsilon_has_no_rule():
 CASES = {
     **{name: (lambda case=case: case) for name, case in ADDITIVE.items()},
     **CHOICES,
-    **{f"response of {categories}": (lambda k=categories: responded(k)) for categories in (2, 3, 7)},
+    **{
+        f"response of {categories}": (lambda k=categories: responded(k)) for categories in (2, 3, 7)
+    },
     **THRESHOLDS,
     **SAMPLES,
     **REALS,
@@ -607,11 +744,24 @@ LOOSE = (
 )
 TIGHT = [
     *((name, "epsilon") for name in CASES if "with gaussian" not in name and name not in LOOSE),
-    *((name, "rho") for name in ("laplace", "gaussian", "gaussian cells", "response of 2", "response of 3")),
-    *((name, "rho") for name in ("exponential", "exponential monotone", "permute and flip", "bounded range")),
-    *((name, "rho") for name in ("real laplace", "real gaussian", "group, laplace", "group, gaussian", "stream")),
+    *(
+        (name, "rho")
+        for name in ("laplace", "gaussian", "gaussian cells", "response of 2", "response of 3")
+    ),
+    *(
+        (name, "rho")
+        for name in ("exponential", "exponential monotone", "permute and flip", "bounded range")
+    ),
+    *(
+        (name, "rho")
+        for name in ("real laplace", "real gaussian", "group, laplace", "group, gaussian", "stream")
+    ),
     ("known to be pure", "rho"),
-    *((name, "delta") for name in CASES if name.startswith("truncated") or name.endswith("of a delta")),
+    *(
+        (name, "delta")
+        for name in CASES
+        if name.startswith("truncated") or name.endswith("of a delta")
+    ),
     ("known to be nearly pure", "delta"),
     *((name, "delta") for name in THRESHOLDS if "replaced" not in name and name not in LOOSE),
 ]
@@ -638,7 +788,11 @@ def test_half_a_cost_is_caught(name, measure):
 
 # Slips that were made, or are easily made, each with a case that shows it.
 BROKEN = {
-    "a choice moved once": ("exponential", Selection, lambda e: Profile.pure(e.rate * e.distance.value)),
+    "a choice moved once": (
+        "exponential",
+        Selection,
+        lambda e: Profile.pure(e.rate * e.distance.value),
+    ),
     "permute and flip as if of bounded range": (
         "permute and flip",
         Selection,
@@ -662,7 +816,11 @@ BROKEN = {
         SparseVector,
         lambda e: Profile.pure(1 / e.threshold_noise.scale + e.positives / e.query_noise.scale),
     ),
-    "cells not counted": ("laplace cells", AdditiveNoise, lambda e: Profile.pure(1 / e.noise.scale)),
+    "cells not counted": (
+        "laplace cells",
+        AdditiveNoise,
+        lambda e: Profile.pure(1 / e.noise.scale),
+    ),
     "stairs rounded down": (
         "staircase beyond",
         AdditiveNoise,
@@ -677,32 +835,48 @@ BROKEN = {
     "a threshold passed only when exceeded": (
         "threshold",
         Thresholded,
-        lambda e: Profile.pure(e.keys / HALF, 2 * Fraction(e.additive.noise.above(e.threshold - 1).upper)),
+        lambda e: Profile.pure(
+            e.keys / HALF, 2 * Fraction(e.additive.noise.above(e.threshold - 1).upper)
+        ),
     ),
     "one lone key of two": (
         "threshold",
         Thresholded,
-        lambda e: Profile.pure(e.keys / HALF, Fraction(e.additive.noise.above(e.threshold - 2).upper)),
+        lambda e: Profile.pure(
+            e.keys / HALF, Fraction(e.additive.noise.above(e.threshold - 2).upper)
+        ),
     ),
     "one key of a replaced unit": (
         "threshold of one replaced",
         Thresholded,
-        lambda e: Profile.pure(e.keys / HALF, 2 * Fraction(e.additive.noise.above(e.threshold - 2).upper)),
+        lambda e: Profile.pure(
+            e.keys / HALF, 2 * Fraction(e.additive.noise.above(e.threshold - 2).upper)
+        ),
     ),
     "a share of epsilon": ("poisson", Sampled, lambda e: Profile.pure(e.design.rate)),
     "a share of epsilon, fixed": ("fixed", Sampled, lambda e: Profile.pure(e.design.rate)),
     "repeats not counted": (
         "with replacement",
         Sampled,
-        lambda e: Profile.pure(log_down(1 + (1 - (1 - 1 / Fraction(4)) ** 3) * (exp_down(ONE) - 1))),
+        lambda e: Profile.pure(
+            log_down(1 + (1 - (1 - 1 / Fraction(4)) ** 3) * (exp_down(ONE) - 1))
+        ),
     ),
     "a continuous scale taken for its square": (
         "real gaussian",
         ContinuousNoise,
         lambda e: Profile(None, e.distance.value / (2 * e.scale**3)),
     ),
-    "a range taken for half of it": ("bounded range", BoundedRange, lambda e: Profile.pure(e.eta / 2)),
-    "a shuffle that hides some of every outcome": ("shuffled", Shuffled, lambda e: Profile.pure(e.event.epsilon / 2)),
+    "a range taken for half of it": (
+        "bounded range",
+        BoundedRange,
+        lambda e: Profile.pure(e.eta / 2),
+    ),
+    "a shuffle that hides some of every outcome": (
+        "shuffled",
+        Shuffled,
+        lambda e: Profile.pure(e.event.epsilon / 2),
+    ),
     "a group that grows as its root": (
         "group, gaussian",
         Group,
@@ -735,7 +909,10 @@ EVENTS = LAPLACES | GAUSSIANS | st.builds(lambda c: Selection(Rule.EXPONENTIAL, 
 def test_composition_adds(events):
     parts = [account(each) for each in events]
     whole = account(Composed(tuple(events)))
-    assert (whole.rho, whole.delta) == (sum(part.rho for part in parts), sum(part.delta for part in parts))
+    assert (whole.rho, whole.delta) == (
+        sum(part.rho for part in parts),
+        sum(part.delta for part in parts),
+    )
     if any(part.epsilon is None for part in parts):
         assert whole.epsilon is None
     else:
@@ -758,7 +935,10 @@ def test_to_repeat_is_to_compose_as_often(event, times):
 
 def test_answers_of_several_mechanisms_lose_at_most_the_sum():
     event = Composed(
-        (AdditiveNoise(DiscreteLaplace(1), Distance(Norm.L1, ONE)), Selection(Rule.EXPONENTIAL, HALF, linf()))
+        (
+            AdditiveNoise(DiscreteLaplace(1), Distance(Norm.L1, ONE)),
+            Selection(Rule.EXPONENTIAL, HALF, linf()),
+        )
     )
     before = laws.together(laws.shifted(UNIT_NOISE, 0), laws.exponential((0, 9), HALF))
     after = laws.together(laws.shifted(UNIT_NOISE, 1), laws.exponential((1, 8), HALF))
@@ -796,10 +976,20 @@ def counted(relation: Relation) -> AdditiveNoise:
         Composed((counted(ADD), Repeated(Selection(Rule.EXPONENTIAL, ONE, linf(1, REPLACE)), 2))),
         Composed((NoisyMax(DiscreteLaplace(1), linf(1, REPLACE)), Composed((counted(ADD),)))),
         Composed((Thresholded(counted(ADD), 9, 2), Thresholded(counted(REPLACE), 9, 1))),
-        Composed((SparseVector(DiscreteLaplace(1), DiscreteLaplace(1), linf(1, REPLACE), 1), counted(ADD))),
+        Composed(
+            (
+                SparseVector(DiscreteLaplace(1), DiscreteLaplace(1), linf(1, REPLACE), 1),
+                counted(ADD),
+            )
+        ),
         Sampled(PoissonSample(HALF), counted(REPLACE)),
         Sampled(FixedSample(1, 2), counted(ADD)),
-        Composed((Sampled(FixedSample(1, 2), counted(REPLACE)), Sampled(PoissonSample(HALF), counted(ADD)))),
+        Composed(
+            (
+                Sampled(FixedSample(1, 2), counted(REPLACE)),
+                Sampled(PoissonSample(HALF), counted(ADD)),
+            )
+        ),
         Sampled(PoissonSample(HALF), Sampled(FixedSample(1, 2), counted(REPLACE))),
         Composed((RandomizedResponse(ONE, 2), counted(ADD))),
         Sampled(PoissonSample(HALF), RandomizedResponse(ONE, 2)),
@@ -808,7 +998,12 @@ def counted(relation: Relation) -> AdditiveNoise:
         Composed((BoundedRange(ONE), Group(counted(REPLACE), 2))),
         Composed((ApproxEvent(ONE, HALF), Shuffled(PureEvent(ONE, REPLACE), 2))),
         Composed((TREE, RandomizedResponse(ONE, 2))),
-        Composed((ContinuousNoise(ContinuousLaw.LAPLACE, ONE, Distance(Norm.L1, ONE, REPLACE)), counted(ADD))),
+        Composed(
+            (
+                ContinuousNoise(ContinuousLaw.LAPLACE, ONE, Distance(Norm.L1, ONE, REPLACE)),
+                counted(ADD),
+            )
+        ),
     ],
     ids=repr,
 )
@@ -820,7 +1015,11 @@ def test_neighbour_relations_never_mix(event):
 @pytest.mark.parametrize("relation", Relation)
 def test_parts_of_one_relation_go_together(relation):
     design = PoissonSample(HALF) if relation is ADD else FixedSample(1, 2)
-    known = (BoundedRange(ONE, relation), PureEvent(ONE, relation), Group(ApproxEvent(ONE, HALF, relation), 2))
+    known = (
+        BoundedRange(ONE, relation),
+        PureEvent(ONE, relation),
+        Group(ApproxEvent(ONE, HALF, relation), 2),
+    )
     parts = (
         counted(relation),
         Sampled(design, counted(relation)),
@@ -862,7 +1061,10 @@ class Mystery(PureEvent):
         SparseVector(DiscreteLaplace(1), DiscreteGaussian(1), linf(), 1),
         SparseVector(DiscreteGaussian(1), DiscreteLaplace(1), linf(), 1),
         Sampled(PoissonSample(HALF), AdditiveNoise(DiscreteGaussian(1), Distance(Norm.L2, ONE))),
-        Sampled(WithReplacementSample(1, 2), AdditiveNoise(DiscreteGaussian(1), Distance(Norm.L2, ONE, REPLACE))),
+        Sampled(
+            WithReplacementSample(1, 2),
+            AdditiveNoise(DiscreteGaussian(1), Distance(Norm.L2, ONE, REPLACE)),
+        ),
         Group(Mystery(ONE), 1),
     ],
     ids=repr,
@@ -888,7 +1090,12 @@ def test_every_kind_of_event_has_its_rule_and_its_cases():
 def test_parallel_parts_cost_the_dearest_of_them():
     # a histogram, exactly: one cell differs under add-remove, two under replace-one
     def cells(relation: Relation) -> Parallel:
-        return Parallel(tuple(AdditiveNoise(DiscreteLaplace(s), Distance(Norm.L1, ONE, relation)) for s in (2, 4, 8)))
+        return Parallel(
+            tuple(
+                AdditiveNoise(DiscreteLaplace(s), Distance(Norm.L1, ONE, relation))
+                for s in (2, 4, 8)
+            )
+        )
 
     assert account(cells(ADD)) == Profile.pure(Fraction(1, 2))
     both = account(cells(REPLACE))
@@ -898,7 +1105,9 @@ def test_parallel_parts_cost_the_dearest_of_them():
 
 
 def test_parallel_parts_of_several_relations_or_of_none_have_no_rule():
-    mixed = tuple(AdditiveNoise(DiscreteLaplace(1), Distance(Norm.L1, ONE, each)) for each in (ADD, REPLACE))
+    mixed = tuple(
+        AdditiveNoise(DiscreteLaplace(1), Distance(Norm.L1, ONE, each)) for each in (ADD, REPLACE)
+    )
     for event in (Parallel(mixed), Parallel((Composed(()),))):
         with pytest.raises(InvalidDeclaration):
             account(event)

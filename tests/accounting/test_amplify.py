@@ -60,15 +60,23 @@ def pairs(design) -> list[tuple[Law, Law]]:
         return laws.shifted(NOISE, total)
 
     if isinstance(design, PoissonSample):
-        return [tuple(laws.poisson(units, design.rate, noisy) for units in (n, n + 1)) for n in range(3)]
+        return [
+            tuple(laws.poisson(units, design.rate, noisy) for units in (n, n + 1)) for n in range(3)
+        ]
     draw = laws.redrawn if isinstance(design, WithReplacementSample) else laws.fixed
-    return [tuple(draw((*rest, last), design.size, noisy) for last in (0, 1)) for rest in ((0, 0, 0), (0, 1, 1))]
+    return [
+        tuple(draw((*rest, last), design.size, noisy) for last in (0, 1))
+        for rest in ((0, 0, 0), (0, 1, 1))
+    ]
 
 
 def is_bound(design) -> bool:
     with ctx.workprec(laws.PRECISION):
         return all(
-            bool(hockey_stick(*pair, epsilon) <= number(sampled_delta(design, design.relation, epsilon, profile)))
+            bool(
+                hockey_stick(*pair, epsilon)
+                <= number(sampled_delta(design, design.relation, epsilon, profile))
+            )
             for pair in pairs(design)
             for epsilon in EPSILONS
         )
@@ -85,7 +93,9 @@ def test_a_sample_shows_about_as_much_somewhere(design):
     epsilon = EPSILONS[1]
     found = float(sampled_delta(design, design.relation, epsilon, profile))
     worst = max(float(hockey_stick(*pair, epsilon)) for pair in pairs(design))
-    assert worst <= found <= worst * (1.3 if isinstance(design, WithReplacementSample) else 1 + 1e-9)
+    assert (
+        worst <= found <= worst * (1.3 if isinstance(design, WithReplacementSample) else 1 + 1e-9)
+    )
 
 
 WRONG = {
@@ -111,13 +121,18 @@ def test_repeats_that_are_not_counted_are_caught():
         return profile(epsilon, 1)
 
     pair = pairs(design)[0]
-    assert not bool(hockey_stick(*pair, EPSILONS[3]) <= number(sampled_delta(design, REPLACE, EPSILONS[3], once)))
+    assert not bool(
+        hockey_stick(*pair, EPSILONS[3])
+        <= number(sampled_delta(design, REPLACE, EPSILONS[3], once))
+    )
 
 
 def test_many_draws_with_replacement_are_a_poisson_number_of_copies():
     """1000 draws out of 1000: copies are nearly Poisson(1); with a delta of k/100 for k copies, about 1/100."""
     design = WithReplacementSample(1000, 1000)
-    found = sampled_delta(design, REPLACE, ONE, lambda epsilon, copies: min(Fraction(copies, 100), ONE))
+    found = sampled_delta(
+        design, REPLACE, ONE, lambda epsilon, copies: min(Fraction(copies, 100), ONE)
+    )
     assert Fraction(1, 100) <= found <= Fraction(1, 100) + Fraction(1, 10**15)
     assert sampled_delta(
         WithReplacementSample(5, 1), REPLACE, ONE, lambda epsilon, copies: Fraction(copies, 7)
@@ -165,10 +180,14 @@ def test_a_sample_bought_too_dear_is_caught(monkeypatch):
     assert after_sampling(PoissonSample(THIRD), ADD, whole).epsilon > ONE + Fraction(1, 10**40)
 
 
-@pytest.mark.parametrize("design", [PoissonSample(ONE), FixedSample(7, 7), WithReplacementSample(1, 1)])
+@pytest.mark.parametrize(
+    "design", [PoissonSample(ONE), FixedSample(7, 7), WithReplacementSample(1, 1)]
+)
 def test_a_sample_of_everybody_is_the_whole(design):
     assert whole_epsilon(design, Fraction(3)) == 3
-    assert after_sampling(design, design.relation, ApproxDP(ONE, MILLIONTH)) == ApproxDP(ONE, MILLIONTH)
+    assert after_sampling(design, design.relation, ApproxDP(ONE, MILLIONTH)) == ApproxDP(
+        ONE, MILLIONTH
+    )
 
 
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda design: type(design).__name__)
@@ -196,7 +215,10 @@ def histogram(randomizer: dict[int, list[arb]], values: tuple[int, ...]) -> Law:
 
 
 def response(epsilon0: Fraction, categories: int) -> dict[int, list[arb]]:
-    return {truth: list(laws.response(truth, epsilon0, categories).values()) for truth in range(categories)}
+    return {
+        truth: list(laws.response(truth, epsilon0, categories).values())
+        for truth in range(categories)
+    }
 
 
 def chosen_subset(epsilon0: Fraction, size: int) -> dict[int, list[arb]]:
@@ -205,7 +227,10 @@ def chosen_subset(epsilon0: Fraction, size: int) -> dict[int, list[arb]]:
     with ctx.workprec(laws.PRECISION):
         odds = number(epsilon0).exp()
         made = {truth: [odds if each[truth] else arb(1) for each in sets] for truth in range(3)}
-        return {truth: [each / sum(weights, NOTHING) for each in weights] for truth, weights in made.items()}
+        return {
+            truth: [each / sum(weights, NOTHING) for each in weights]
+            for truth, weights in made.items()
+        }
 
 
 def worst(randomizer: dict[int, list[arb]], reports: int, epsilon: Fraction) -> arb:
@@ -221,7 +246,9 @@ def worst(randomizer: dict[int, list[arb]], reports: int, epsilon: Fraction) -> 
 
 def is_at_most(one: float | arb, other: float | arb) -> bool:
     with ctx.workprec(laws.PRECISION):
-        left, right = (each if isinstance(each, arb) else number(Fraction(each)) for each in (one, other))
+        left, right = (
+            each if isinstance(each, arb) else number(Fraction(each)) for each in (one, other)
+        )
         return bool(left <= right + laws.SLACK)
 
 
@@ -257,7 +284,9 @@ def test_a_shuffle_hides_no_better(epsilon0, categories, reports):
         assert categories > 2 or found >= 0.7 * float(truth)
 
 
-@pytest.mark.parametrize("randomizer", ["response of 2", "response of 3", "one of three", "two of three"])
+@pytest.mark.parametrize(
+    "randomizer", ["response of 2", "response of 3", "one of three", "two of three"]
+)
 @pytest.mark.parametrize("epsilon0", [Fraction(1, 2), Fraction(2)])
 def test_any_randomizer_hides_among_fewer_clones(randomizer, epsilon0):
     made = {
@@ -268,7 +297,9 @@ def test_any_randomizer_hides_among_fewer_clones(randomizer, epsilon0):
     }[randomizer]()
     event = Shuffled(PureEvent(epsilon0, REPLACE), 4)
     for part in PARTS:
-        assert is_at_most(worst(made, 4, part * epsilon0), shuffled_delta(event, part * epsilon0).upper)
+        assert is_at_most(
+            worst(made, 4, part * epsilon0), shuffled_delta(event, part * epsilon0).upper
+        )
 
 
 def test_not_every_randomizer_makes_as_many_clones_as_a_response():
@@ -296,7 +327,9 @@ SLIPS = {
     "all are clones": lambda odds, rate, *rest: HIDDEN(odds, Fraction(999, 1000), *rest),
     "twice the clones": lambda odds, rate, others, *rest: HIDDEN(odds, rate, 3 * others + 2, *rest),
     "a victim with the root of its odds": lambda odds, rate, others, factor, ignored: (
-        HIDDEN(Fraction(math.sqrt(odds)), rate, others, factor, ignored) if factor**2 < odds else Fraction(0)
+        HIDDEN(Fraction(math.sqrt(odds)), rate, others, factor, ignored)
+        if factor**2 < odds
+        else Fraction(0)
     ),
 }
 HIDDEN = amplify.hidden_delta
@@ -306,12 +339,19 @@ HIDDEN = amplify.hidden_delta
 def test_a_wrong_count_of_clones_is_caught(slip, monkeypatch):
     monkeypatch.setattr(amplify, "hidden_delta", SLIPS[slip])
     event = Shuffled(RandomizedResponse(ONE, 2), 5)
-    assert not all(is_at_most(worst(response(ONE, 2), 5, part), shuffled_delta(event, part).upper) for part in PARTS)
+    assert not all(
+        is_at_most(worst(response(ONE, 2), 5, part), shuffled_delta(event, part).upper)
+        for part in PARTS
+    )
 
 
 def test_a_lower_bound_of_too_few_others_is_caught(monkeypatch):
     lone = amplify.lone_delta
-    monkeypatch.setattr(amplify, "lone_delta", lambda high, low, others, factor: lone(high, low, others // 2, factor))
+    monkeypatch.setattr(
+        amplify,
+        "lone_delta",
+        lambda high, low, others, factor: lone(high, low, others // 2, factor),
+    )
     event = Shuffled(RandomizedResponse(ONE, 2), 5)
     assert not is_at_most(shuffled_delta(event, 0).lower, worst(response(ONE, 2), 5, Fraction(0)))
 
@@ -335,14 +375,19 @@ def test_the_closed_form_is_that_of_the_paper_and_looser():
     event = Shuffled(PureEvent(Fraction(4), REPLACE), 10**6)
     e = math.exp(4)
     paper = math.log(1 + (e - 1) / (e + 1) * (8 * math.sqrt(e * math.log(4e6) / 1e6) + 8 * e / 1e6))
-    assert float(clone_bound(event, "1e-6")) == pytest.approx(paper, rel=1e-12) == pytest.approx(0.20099, rel=1e-4)
+    assert (
+        float(clone_bound(event, "1e-6"))
+        == pytest.approx(paper, rel=1e-12)
+        == pytest.approx(0.20099, rel=1e-4)
+    )
     for epsilon0, reports in ((Fraction(1, 2), 10**3), (Fraction(1), 10**4), (Fraction(3), 10**5)):
         small = Shuffled(PureEvent(epsilon0, REPLACE), reports)
         assert clone_bound(small, "1e-4") > shuffled(small, "1e-4").upper
 
 
 @pytest.mark.parametrize(
-    ("epsilon0", "reports", "delta"), [(8, 10**4, "1e-6"), (1, 100, "1e-6"), (1, 10**6, 0), (10**9, 10**9, "1e-3")]
+    ("epsilon0", "reports", "delta"),
+    [(8, 10**4, "1e-6"), (1, 100, "1e-6"), (1, 10**6, 0), (10**9, 10**9, "1e-3")],
 )
 def test_the_closed_form_is_refused_where_it_is_not_proved(epsilon0, reports, delta):
     with pytest.raises(InvalidDeclaration, match="closed form"):
@@ -363,29 +408,43 @@ def test_both_ends_of_a_shuffle_agree_with_its_delta(epsilon0, reports, delta):
     assert found.lower == 0 or shuffled_delta(event, found.lower).lower >= float(delta) * (1 - 1e-6)
 
 
-@pytest.mark.parametrize("local", [None, lambda epsilon0: RandomizedResponse(epsilon0, 3)], ids=["any", "response"])
+@pytest.mark.parametrize(
+    "local", [None, lambda epsilon0: RandomizedResponse(epsilon0, 3)], ids=["any", "response"]
+)
 def test_what_is_bought_for_a_shuffle_costs_at_most_what_was_wanted(local):
     wanted = ApproxDP(Fraction(1, 5), MILLIONTH)
     epsilon0 = before_shuffling(10**4, wanted, local)
     make = local or (lambda epsilon: PureEvent(epsilon, REPLACE))
-    assert shuffled(Shuffled(make(epsilon0), 10**4), MILLIONTH).upper <= float(wanted.epsilon) * (1 + 1e-6)
-    assert shuffled(Shuffled(make(epsilon0 * Fraction(1001, 1000)), 10**4), MILLIONTH).upper > float(wanted.epsilon)
+    assert shuffled(Shuffled(make(epsilon0), 10**4), MILLIONTH).upper <= float(wanted.epsilon) * (
+        1 + 1e-6
+    )
+    assert shuffled(
+        Shuffled(make(epsilon0 * Fraction(1001, 1000)), 10**4), MILLIONTH
+    ).upper > float(wanted.epsilon)
 
 
 def test_a_shuffle_bought_too_dear_is_caught(monkeypatch):
     wanted = ApproxDP(Fraction(1, 5), MILLIONTH)
     monkeypatch.setattr(
-        amplify, "hidden_delta", lambda odds, rate, others, *rest: HIDDEN(odds, rate, 2 * others, *rest)
+        amplify,
+        "hidden_delta",
+        lambda odds, rate, others, *rest: HIDDEN(odds, rate, 2 * others, *rest),
     )
     epsilon0 = before_shuffling(10**4, wanted)
     monkeypatch.undo()
-    assert shuffled(Shuffled(PureEvent(epsilon0, REPLACE), 10**4), MILLIONTH).upper > 1.01 * float(wanted.epsilon)
+    assert shuffled(Shuffled(PureEvent(epsilon0, REPLACE), 10**4), MILLIONTH).upper > 1.01 * float(
+        wanted.epsilon
+    )
 
 
 def test_what_cannot_be_hidden_has_its_limit():
     alone = Shuffled(RandomizedResponse(Fraction(2), 2), 1)
     exact = (math.exp(2) - math.exp(1)) / (math.exp(2) + 1)
-    assert shuffled_delta(alone, 1).lower == pytest.approx(exact) == pytest.approx(shuffled_delta(alone, 1).upper)
+    assert (
+        shuffled_delta(alone, 1).lower
+        == pytest.approx(exact)
+        == pytest.approx(shuffled_delta(alone, 1).upper)
+    )
     many = Shuffled(RandomizedResponse(Fraction(2), 2), 1000)
     assert (shuffled(many, 0).lower, shuffled(many, 0).upper) == (2, 2)
     assert (shuffled_delta(many, 2).lower, shuffled_delta(many, 2).upper) == (0, 0)

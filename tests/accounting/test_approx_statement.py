@@ -35,7 +35,10 @@ def tail(x: arb) -> arb:
 
 def excess(p: Law, q: Law, odds: Fraction) -> Fraction:
     """The largest P(A) - odds Q(A), by going through the outcomes."""
-    return sum((max(here - odds * there, Fraction(0)) for here, there in zip(p, q, strict=True)), Fraction(0))
+    return sum(
+        (max(here - odds * there, Fraction(0)) for here, there in zip(p, q, strict=True)),
+        Fraction(0),
+    )
 
 
 def response(odds: Fraction, delta: Fraction) -> tuple[Law, Law]:
@@ -46,7 +49,10 @@ def response(odds: Fraction, delta: Fraction) -> tuple[Law, Law]:
 
 def least_misses(p: Law, q: Law, false_alarms: Fraction) -> Fraction:
     """The best randomised test: outcomes by falling ratio until the false alarms are used up."""
-    ranked = sorted(zip(p, q, strict=True), key=lambda pair: -(pair[0] / pair[1] if pair[1] else Fraction(10**30)))
+    ranked = sorted(
+        zip(p, q, strict=True),
+        key=lambda pair: -(pair[0] / pair[1] if pair[1] else Fraction(10**30)),
+    )
     found, left = Fraction(0), false_alarms
     for here, there in ranked:
         share = min(Fraction(1), left / there) if there else Fraction(1)
@@ -54,7 +60,9 @@ def least_misses(p: Law, q: Law, false_alarms: Fraction) -> Fraction:
     return 1 - found
 
 
-@given(st.fractions(1, 100, max_denominator=20), UNIT, UNIT, st.fractions(0, 200, max_denominator=20))
+@given(
+    st.fractions(1, 100, max_denominator=20), UNIT, UNIT, st.fractions(0, 200, max_denominator=20)
+)
 @settings(deadline=None, max_examples=100)
 def test_a_statement_allows_what_randomised_response_attains(odds, delta, false_alarms, at):
     stated, (p, q) = Statement(odds, delta), response(odds, delta)
@@ -103,7 +111,9 @@ EXACT = [
 def holds(at: Family, true: object) -> bool:
     """Whether every statement is at least the true excess at its odds."""
     assert callable(true)
-    return all(each is NOTHING or bool(true(each.odds) <= ball(each.delta)) for each in map(at, PLACES))
+    return all(
+        each is NOTHING or bool(true(each.odds) <= ball(each.delta)) for each in map(at, PLACES)
+    )
 
 
 @pytest.mark.parametrize(("promise", "true"), EXACT, ids=label)
@@ -119,14 +129,18 @@ def test_a_gaussian_statement_is_exact(promise, true):
 
 def test_half_a_divergence_is_noticed(monkeypatch):
     right = approx_statement.tangent
-    monkeypatch.setattr(approx_statement, "tangent", lambda order, budget, *odds: right(order, budget / 2, *odds))
+    monkeypatch.setattr(
+        approx_statement, "tangent", lambda order, budget, *odds: right(order, budget / 2, *odds)
+    )
     assert not holds(family(ZeroConcentratedDP("0.5")), EXACT[5][1])
 
 
 def test_a_part_of_delta_is_noticed(monkeypatch):
     right = approx_statement.delta_at
     monkeypatch.setattr(
-        approx_statement, "delta_at", lambda promise, at: ApproxDP(at, right(promise, at).delta * Fraction(99, 100))
+        approx_statement,
+        "delta_at",
+        lambda promise, at: ApproxDP(at, right(promise, at).delta * Fraction(99, 100)),
     )
     assert not holds(family(GaussianDP(1)), EXACT[0][1])
     assert not holds(family(BoundedRangeDP(1)), EXACT[3][1])
@@ -138,11 +152,16 @@ GAPS = 2.0 ** np.arange(-16, 20, 1 / 128)
 def beyond(found: float, alarms: float, rho: float) -> float:
     """By how much a law of two outcomes is above rho-zCDP: the Renyi divergences of many orders, and Kullback and Leibler's."""
     yes, no = math.log(found / alarms), math.log((1 - found) / (1 - alarms))
-    of_orders = np.logaddexp(math.log(found) + GAPS * yes, math.log1p(-found) + GAPS * no) / GAPS - (1 + GAPS) * rho
+    of_orders = (
+        np.logaddexp(math.log(found) + GAPS * yes, math.log1p(-found) + GAPS * no) / GAPS
+        - (1 + GAPS) * rho
+    )
     return max(float(of_orders.max()), found * yes + (1 - found) * no - rho)
 
 
-@pytest.mark.parametrize(("rho", "place"), [*product(["0.001", "0.1", "1"], [0.5, 0.8, 0.9]), ("4", 0.8)])
+@pytest.mark.parametrize(
+    ("rho", "place"), [*product(["0.001", "0.1", "1"], [0.5, 0.8, 0.9]), ("4", 0.8)]
+)
 def test_the_concentrated_family_is_tight(rho, place):
     # where it touches, a law of two outcomes has every divergence that it may have; along the line none has less
     stated, number = family(ZeroConcentratedDP(rho))(place), float(rho)
@@ -170,7 +189,10 @@ def test_an_order_near_one_and_a_huge_one_promise_little_but_no_nonsense():
 def test_a_large_order_is_nearly_pure(order):
     alarms = Fraction(1, 5)
     pure = family(PureDP(1))(0.5).misses(alarms)
-    found = max(each.misses(alarms) for each in map(family(RenyiDP(order, 1)), [step / 50 for step in range(51)]))
+    found = max(
+        each.misses(alarms)
+        for each in map(family(RenyiDP(order, 1)), [step / 50 for step in range(51)])
+    )
     assert pure * Fraction(98, 100) <= found <= pure
 
 
@@ -181,7 +203,14 @@ def test_a_large_mu_is_read_to_its_end(mu):
 
 def test_no_loss_is_no_loss():
     nothing_told = Statement(Fraction(1), Fraction(0))
-    for promise in (PureDP(0), ApproxDP(0, 0), BoundedRangeDP(0), GaussianDP(0), ZeroConcentratedDP(0), RenyiDP(2, 0)):
+    for promise in (
+        PureDP(0),
+        ApproxDP(0, 0),
+        BoundedRangeDP(0),
+        GaussianDP(0),
+        ZeroConcentratedDP(0),
+        RenyiDP(2, 0),
+    ):
         assert family(promise)(0.5) == nothing_told
 
 
@@ -206,7 +235,9 @@ def test_a_curve_is_read_over_all_epsilons_that_matter():
     assert float(ends[1].delta) <= 0.00102
     for curve in (Laplace(), Floor()):
         for each in map(family(curve), PLACES):
-            assert each.delta >= Fraction(curve.delta(Fraction(math.log(each.odds)) + Fraction(1, 10**9)).lower)
+            assert each.delta >= Fraction(
+                curve.delta(Fraction(math.log(each.odds)) + Fraction(1, 10**9)).lower
+            )
 
 
 @pytest.mark.parametrize("other", [None, 1, "epsilon"])

@@ -22,7 +22,10 @@ BUDGETS = st.builds(
     st.fractions(min_value=Fraction(1, 10**6), max_value=50),
     st.sampled_from([0, "1e-12", "1e-6", "1e-2"]),
 )
-PURE = st.builds(lambda e: charge_for(Profile(e, e * e / 2)), st.fractions(min_value=Fraction(1, 10**9), max_value=3))
+PURE = st.builds(
+    lambda e: charge_for(Profile(e, e * e / 2)),
+    st.fractions(min_value=Fraction(1, 10**9), max_value=3),
+)
 CONCENTRATED = st.builds(
     lambda r: charge_for(Profile(None, r)), st.fractions(min_value=Fraction(1, 10**9), max_value=2)
 )
@@ -74,10 +77,14 @@ def test_the_rho_cap_converts_to_at_most_epsilon(budget):
     assert gates.epsilon == budget.epsilon * UNIT // 1
     assert gates.delta_events == budget.delta / 2 * DELTA_UNIT // 1
     for rho in range(gates.rho, gates.rho + 1 if gates.rho else 0):
-        stated = approx_from_zcdp(ZeroConcentratedDP(Fraction(rho, UNIT)), budget.delta / 2, gates.order)
+        stated = approx_from_zcdp(
+            ZeroConcentratedDP(Fraction(rho, UNIT)), budget.delta / 2, gates.order
+        )
         assert stated.epsilon <= budget.epsilon
     # one unit more would not fit: the cap is the largest
-    more = approx_from_zcdp(ZeroConcentratedDP(Fraction(gates.rho + 1, UNIT)), budget.delta / 2, gates.order)
+    more = approx_from_zcdp(
+        ZeroConcentratedDP(Fraction(gates.rho + 1, UNIT)), budget.delta / 2, gates.order
+    )
     assert more.epsilon > budget.epsilon
 
 
@@ -186,7 +193,10 @@ def worst_delta(gates: Gates, step: Step, epsilon: Fraction, rounds: int) -> Fra
             after = step(gates, state, charge)
             if after is not None:
                 likely = RATIO**power / (1 + RATIO**power)
-                up, down = value(after, loss + power, left - 1), value(after, loss - power, left - 1)
+                up, down = (
+                    value(after, loss + power, left - 1),
+                    value(after, loss - power, left - 1),
+                )
                 best = max(best, likely * up + (1 - likely) * down)
         return best
 
@@ -221,7 +231,9 @@ def test_the_adversary_breaks_books_that_forget_the_other_gate():
 
 def test_the_adversary_breaks_a_gaussian_that_leaves_the_pure_gate_open(monkeypatch):
     def open_still(one: Charge, other: Charge) -> Charge:
-        return Charge((one.epsilon or 0) + (other.epsilon or 0), one.rho + other.rho, one.delta + other.delta)
+        return Charge(
+            (one.epsilon or 0) + (other.epsilon or 0), one.rho + other.rho, one.delta + other.delta
+        )
 
     monkeypatch.setattr(Charge, "__add__", open_still)
     assert worst_delta(Gates.of(BUDGET), real, BUDGET.epsilon, rounds=14) > BUDGET.delta
@@ -229,7 +241,9 @@ def test_the_adversary_breaks_a_gaussian_that_leaves_the_pure_gate_open(monkeypa
 
 def test_the_adversary_breaks_a_pure_charge_that_costs_no_rho(monkeypatch):
     def free(gates: Gates, spent: Charge, charge: Charge) -> Charge | None:
-        return real(gates, spent, Charge(charge.epsilon, charge.rho if charge.epsilon is None else 0, 0))
+        return real(
+            gates, spent, Charge(charge.epsilon, charge.rho if charge.epsilon is None else 0, 0)
+        )
 
     assert worst_delta(Gates.of(BUDGET), free, BUDGET.epsilon, rounds=14) > BUDGET.delta
 

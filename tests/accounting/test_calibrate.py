@@ -47,7 +47,9 @@ L1, L2 = Distance(Norm.L1, Fraction(1)), Distance(Norm.L2, Fraction(1))
 
 def gaussian_profile(mu, epsilon):
     """delta of mu-GDP (Balle and Wang 2018, Theorem 8)."""
-    return normal.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon + normal.logcdf(-mu / 2 - epsilon / mu))
+    return normal.cdf(mu / 2 - epsilon / mu) - math.exp(
+        epsilon + normal.logcdf(-mu / 2 - epsilon / mu)
+    )
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,11 @@ class Gaussians:
 
     @property
     def mu(self):
-        times, one = (self.event.times, self.event.event) if isinstance(self.event, Repeated) else (1, self.event)
+        times, one = (
+            (self.event.times, self.event.event)
+            if isinstance(self.event, Repeated)
+            else (1, self.event)
+        )
         return math.sqrt(times * one.distance.value) / float(one.scale)
 
     def epsilon(self, delta):
@@ -68,7 +74,11 @@ class Gaussians:
         if gaussian_profile(self.mu, 0) <= delta:
             return Bracket(0.0, 0.0)
         root = brentq(
-            lambda e: gaussian_profile(self.mu, e) - float(delta), 0, self.mu**2 + 40 * self.mu, xtol=1e-14, rtol=1e-14
+            lambda e: gaussian_profile(self.mu, e) - float(delta),
+            0,
+            self.mu**2 + 40 * self.mu,
+            xtol=1e-14,
+            rtol=1e-14,
         )
         return Bracket(root * (1 - self.width / 2), root * (1 + self.width / 2))
 
@@ -87,7 +97,9 @@ class OneDiscreteGaussian:
         low, high = Fraction(0), Fraction(100)
         while high - low > Fraction(1, 10**6):
             middle = (low + high) / 2
-            stated = gaussian_delta(self.event.noise, math.isqrt(int(self.event.distance.value)), middle)
+            stated = gaussian_delta(
+                self.event.noise, math.isqrt(int(self.event.distance.value)), middle
+            )
             low, high = (low, middle) if stated.upper <= delta else (middle, high)
         return Bracket(float(low - Fraction(1, 10**5)), float(high))
 
@@ -99,7 +111,9 @@ class ByZcdp:
     event: object
 
     def epsilon(self, delta):
-        return Bracket(0.0, float(approx_from_zcdp(ZeroConcentratedDP(account(self.event).rho), delta).epsilon))
+        return Bracket(
+            0.0, float(approx_from_zcdp(ZeroConcentratedDP(account(self.event).rho), delta).epsilon)
+        )
 
 
 def continuous(scale):
@@ -122,11 +136,17 @@ def test_the_least_noise_meets_its_target_and_a_little_less_does_not(epsilon, de
         return Gaussians(event, width)
 
     found = least_noise(target, continuous, curve=curve, start=start)
-    exact = brentq(lambda mu: gaussian_profile(mu, float(epsilon)) - float(delta), 1e-6, 1e4, xtol=1e-15)
+    exact = brentq(
+        lambda mu: gaussian_profile(mu, float(epsilon)) - float(delta), 1e-6, 1e4, xtol=1e-15
+    )
     assert found.fails < 1 / exact * (1 + 1e-7) and found.value > 1 / exact * (1 - 1e-7)
     # the brackets are so wide, and a step of five digits is up to 1e-4 at either end
     assert found.excess <= 1.2 * width + 2.1e-4 and len(asked) <= 16
-    assert Gaussians(continuous(found.value), width).epsilon(Fraction(delta)).upper == found.cost.upper <= epsilon
+    assert (
+        Gaussians(continuous(found.value), width).epsilon(Fraction(delta)).upper
+        == found.cost.upper
+        <= epsilon
+    )
     assert Gaussians(continuous(found.fails), width).epsilon(Fraction(delta)).lower > epsilon
 
 
@@ -174,11 +194,15 @@ def test_a_pure_laplace_is_exact(queries, epsilon, scale):
     for target in (PureDP(epsilon), ApproxDP(epsilon, 0)):
         found = laplace_scale(target, L1, queries, curve=ByZcdp)
         assert found.value == scale and found.fails is None and found.excess is None
-    assert account(Repeated(AdditiveNoise(DiscreteLaplace(scale), L1), queries)).epsilon == Fraction(epsilon)
+    assert account(
+        Repeated(AdditiveNoise(DiscreteLaplace(scale), L1), queries)
+    ).epsilon == Fraction(epsilon)
 
 
 def test_pure_and_concentrated_targets_are_met_by_exact_costs():
-    pure = least_noise(PureDP("0.1"), lambda scale: AdditiveNoise(DiscreteLaplace(scale), L1), curve=ByZcdp)
+    pure = least_noise(
+        PureDP("0.1"), lambda scale: AdditiveNoise(DiscreteLaplace(scale), L1), curve=ByZcdp
+    )
     assert pure.value == 10
     # rho = 1 / (2 sigma^2)
     zcdp = least_noise(ZeroConcentratedDP("0.02"), continuous, curve=ByZcdp)
@@ -205,7 +229,9 @@ def test_a_budget_may_buy_no_query_and_ten_tenths_fit_in_one():
     tenth = AdditiveNoise(DiscreteLaplace(10), L1)
     assert most_queries(PureDP(1), tenth, curve=ByZcdp).value == 10
     assert most_queries(PureDP("0.99"), tenth, curve=ByZcdp).value == 9
-    assert most_queries(PureDP("0.09"), tenth, curve=ByZcdp) == Calibrated(0, None, Bounds(0.0, 0.0))
+    assert most_queries(PureDP("0.09"), tenth, curve=ByZcdp) == Calibrated(
+        0, None, Bounds(0.0, 0.0)
+    )
     assert most_queries(PureDP(1), Composed((tenth, tenth)), curve=ByZcdp).value == 5
     assert most_queries(PureDP(1), tenth, curve=ByZcdp, most=7).value == 7
     # 10^12 questions of a millionth
@@ -222,10 +248,15 @@ def test_the_least_epsilon_keeps_the_error(error, confidence):
         def epsilon(self, delta):
             return Bracket(float(self.cost) * (1 - 1e-15), float(self.cost) * (1 + 1e-15))
 
-    found = least_epsilon(error, confidence, lambda b: AdditiveNoise(DiscreteLaplace(b), L1), curve=Pure, delta=0)
+    found = least_epsilon(
+        error, confidence, lambda b: AdditiveNoise(DiscreteLaplace(b), L1), curve=Pure, delta=0
+    )
     # 2 p^(h+1) / (1 + p) = 1 - confidence, p = e^-epsilon
     exact = brentq(
-        lambda e: 2 * math.exp(-e * (error + 1)) / (1 + math.exp(-e)) - (1 - float(confidence)), 1e-9, 50, xtol=1e-15
+        lambda e: 2 * math.exp(-e * (error + 1)) / (1 + math.exp(-e)) - (1 - float(confidence)),
+        1e-9,
+        50,
+        xtol=1e-15,
     )
     assert found.epsilon.lower * (1 - 1e-9) <= exact <= found.epsilon.upper * (1 + 1e-9)
     assert found.epsilon.upper <= exact * (1 + 2e-4)
@@ -247,8 +278,12 @@ def test_the_least_epsilon_keeps_the_error(error, confidence):
         lambda: noise_multiplier(ApproxDP(1, "1e-6"), "1.5", 10, curve=Gaussians),
         lambda: noise_multiplier(ApproxDP(1, "1e-6"), "0.5", 0, curve=Gaussians),
         lambda: most_queries(ApproxDP(1, "1e-6"), continuous(Fraction(1)), curve=Gaussians, most=0),
-        lambda: least_epsilon(0, "0.9", lambda b: AdditiveNoise(DiscreteLaplace(b), L1), curve=ByZcdp, delta=0),
-        lambda: least_epsilon(5, 1, lambda b: AdditiveNoise(DiscreteLaplace(b), L1), curve=ByZcdp, delta=0),
+        lambda: least_epsilon(
+            0, "0.9", lambda b: AdditiveNoise(DiscreteLaplace(b), L1), curve=ByZcdp, delta=0
+        ),
+        lambda: least_epsilon(
+            5, 1, lambda b: AdditiveNoise(DiscreteLaplace(b), L1), curve=ByZcdp, delta=0
+        ),
     ],
 )
 def test_bad_numbers_are_refused(call):
@@ -348,7 +383,10 @@ GUESSES = {
 @pytest.mark.parametrize("start", ["1e-3", 700])
 def test_a_rough_guess_decides_nothing(guess, start):
     found = least_noise(
-        ApproxDP("0.7", "1e-9"), continuous, curve=lambda event: Quickly(event, 1e-6, GUESSES[guess]), start=start
+        ApproxDP("0.7", "1e-9"),
+        continuous,
+        curve=lambda event: Quickly(event, 1e-6, GUESSES[guess]),
+        start=start,
     )
     exact = brentq(lambda mu: gaussian_profile(mu, 0.7) - 1e-9, 1e-6, 1e4, xtol=1e-15)
     assert 1 - 1e-7 < exact * found.value < 1 + 2e-4 and exact * found.fails < 1 + 1e-7

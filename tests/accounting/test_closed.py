@@ -23,7 +23,9 @@ def test_gaussians_beside_a_delta_of_their_own(own: str) -> None:
     lost = Fraction(own)
     found = Normal(Fraction(1, 4), OwnDelta.of(lost)).epsilon("1e-6")
     for end, sign in ((found.lower, 1), (found.upper, -1)):
-        delta = lost + (1 - lost) * Fraction(float(oracle.gaussian_delta(Fraction(1, 4), end).mid()))
+        delta = lost + (1 - lost) * Fraction(
+            float(oracle.gaussian_delta(Fraction(1, 4), end).mid())
+        )
         assert sign * (delta - Fraction(1, 10**6)) >= -Fraction(1, 10**18)
     with pytest.raises(InvalidNumber, match="of their own"):
         Normal(Fraction(1), OwnDelta.of(Fraction(1, 10))).epsilon("1e-6")
@@ -55,7 +57,9 @@ def test_a_fixed_sample_of_a_sum_has_both_ends() -> None:
     # all other units are like the one that replaces: a share q of the Gaussian curve, exactly
     found = FixedSize(Normal(Fraction(1)), Fraction(1, 100), reached=True)
     for at in (0.0, 0.1, 0.3):
-        truth = float(oracle.gaussian_delta(Fraction(1), math.log1p(math.expm1(at) * 100)).mid()) / 100
+        truth = (
+            float(oracle.gaussian_delta(Fraction(1), math.log1p(math.expm1(at) * 100)).mid()) / 100
+        )
         shown = found.delta(str(at))
         assert shown.lower <= truth * (1 + 1e-12) and truth <= shown.upper * (1 + 1e-12)
         assert shown.upper - shown.lower <= 1e-9 * truth
@@ -78,8 +82,12 @@ def test_one_integer_is_worst_at_one_of_its_shifts() -> None:
     assert found.upper == pytest.approx(truth, rel=0.1) and found.lower <= found.upper
 
 
-def test_a_normal_curve_with_too_small_a_mu_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(closed, "sqrt_up", lambda number: Fraction(99, 100) * Fraction(float(number) ** 0.5))
+def test_a_normal_curve_with_too_small_a_mu_would_be_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        closed, "sqrt_up", lambda number: Fraction(99, 100) * Fraction(float(number) ** 0.5)
+    )
     found = Normal(Fraction(1, 4)).epsilon("1e-6")
     assert float(oracle.gaussian_delta(Fraction(1, 4), found.upper).mid()) > 1e-6
 
@@ -97,25 +105,40 @@ def test_any_randomizer_is_bounded_from_below_by_one_that_exists() -> None:
 def test_one_sample_of_gaussian_noise_has_its_closed_form(rate: str, epsilon: str) -> None:
     found = Once(Normal(Fraction(1)), Fraction(rate)).delta(epsilon)
     both = [
-        float(oracle.sampled_gaussian_delta(Fraction(1), Fraction(rate), float(Fraction(epsilon)), added=way).mid())
+        float(
+            oracle.sampled_gaussian_delta(
+                Fraction(1), Fraction(rate), float(Fraction(epsilon)), added=way
+            ).mid()
+        )
         for way in (False, True)
     ]
-    assert found.lower <= max(both) * (1 + 1e-9) + 1e-300 and max(both) * (1 - 1e-9) <= found.upper + 1e-300
+    assert (
+        found.lower <= max(both) * (1 + 1e-9) + 1e-300
+        and max(both) * (1 - 1e-9) <= found.upper + 1e-300
+    )
     assert found.upper - found.lower <= 1e-12 * found.upper
 
 
 def test_one_sample_is_read_backwards_too() -> None:
     of = Once(Normal(Fraction(1)), Fraction(1, 1000))
     found = of.epsilon("1e-6")
-    assert of.delta(Fraction(found.upper)).upper <= 1e-6 <= of.delta(Fraction(found.lower)).upper * (1 + 1e-9)
+    assert (
+        of.delta(Fraction(found.upper)).upper
+        <= 1e-6
+        <= of.delta(Fraction(found.lower)).upper * (1 + 1e-9)
+    )
     assert of.epsilon("0.5") == Bracket(0.0, 0.0)
     with pytest.raises(InvalidNumber):
         of.epsilon(0)
 
 
-def test_a_sample_of_which_only_removal_is_looked_at_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sample_of_which_only_removal_is_looked_at_would_be_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     right = Once._ways
     monkeypatch.setattr(Once, "_ways", lambda self, odds: right(self, odds)[1:])
     found = Once(Normal(Fraction(1)), Fraction(1, 3)).delta("0.3")
-    truth = float(oracle.sampled_gaussian_delta(Fraction(1), Fraction(1, 3), 0.3, added=False).mid())
+    truth = float(
+        oracle.sampled_gaussian_delta(Fraction(1), Fraction(1, 3), 0.3, added=False).mid()
+    )
     assert found.upper < truth

@@ -35,7 +35,14 @@ from sfumato.accounting.convert import (
     zcdp_within,
 )
 from sfumato.errors import InvalidNumber
-from sfumato.privacy.guarantee import ApproxDP, BoundedRangeDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from sfumato.privacy.guarantee import (
+    ApproxDP,
+    BoundedRangeDP,
+    GaussianDP,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
 from tests.accounting.laws import hockey_stick, number, renyi, response
 from tests.noise.truth import PRECISION, GaussianTruth, ball
 
@@ -73,9 +80,9 @@ def test_the_conversion_is_the_minimum_over_orders(rho, delta):
 @settings(deadline=None, max_examples=60)
 def test_no_given_order_beats_the_chosen_one_by_much(rho, delta, order):
     guarantee = ZeroConcentratedDP(rho)
-    assert approx_from_zcdp(guarantee, delta).epsilon <= approx_from_zcdp(guarantee, delta, order).epsilon * Fraction(
-        1002, 1000
-    ) + Fraction(1, 10**9)
+    assert approx_from_zcdp(guarantee, delta).epsilon <= approx_from_zcdp(
+        guarantee, delta, order
+    ).epsilon * Fraction(1002, 1000) + Fraction(1, 10**9)
 
 
 @given(DELTAS, st.fractions(min_value=Fraction(1001, 1000), max_value=10**6))
@@ -95,7 +102,10 @@ def test_the_order_for_a_budget_buys_the_most_rho(epsilon, delta):
         return (epsilon - conversion_cost(delta, order)) / order
 
     chosen = order_for(epsilon, delta)
-    others = [1 + (chosen - 1) * factor for factor in (Fraction(1, 2), Fraction(9, 10), Fraction(11, 10), Fraction(2))]
+    others = [
+        1 + (chosen - 1) * factor
+        for factor in (Fraction(1, 2), Fraction(9, 10), Fraction(11, 10), Fraction(2))
+    ]
     assert all(bought(other) <= bought(chosen) * Fraction(1001, 1000) for other in others)
 
 
@@ -114,7 +124,9 @@ def keeps_its_delta(variance: Fraction, delta: Fraction) -> bool:
     return bool(true_delta(variance, stated.epsilon) <= ball(delta))
 
 
-@pytest.mark.parametrize("delta", [Fraction(1, 100), Fraction(1, 10**6), Fraction(1, 10**10)], ids=str)
+@pytest.mark.parametrize(
+    "delta", [Fraction(1, 100), Fraction(1, 10**6), Fraction(1, 10**10)], ids=str
+)
 @pytest.mark.parametrize("variance", ["1/4", "1", "7/3", "25", "400", "10000"])
 def test_the_stated_delta_is_above_the_true_one(variance, delta):
     assert keeps_its_delta(Fraction(variance), delta)
@@ -123,7 +135,9 @@ def test_the_stated_delta_is_above_the_true_one(variance, delta):
 @pytest.mark.parametrize("variance", ["1", "25", "400"])
 def test_the_profile_notices_a_conversion_that_promises_too_much(monkeypatch, variance):
     real = convert.conversion_cost
-    monkeypatch.setattr(convert, "conversion_cost", lambda delta, order: real(delta, order) * Fraction(1, 2))
+    monkeypatch.setattr(
+        convert, "conversion_cost", lambda delta, order: real(delta, order) * Fraction(1, 2)
+    )
     assert not keeps_its_delta(Fraction(variance), Fraction(1, 10**6))
 
 
@@ -160,11 +174,19 @@ def test_every_ordered_pair_has_its_conversion_or_is_refused():
     assert {rule.__name__ for rule in CONVERSIONS.values()} | {"zcdp_from_pure"} == made
 
 
-@pytest.mark.parametrize("pair", list(CONVERSIONS), ids=lambda pair: f"{pair[0].__name__}-{pair[1].__name__}")
+@pytest.mark.parametrize(
+    "pair", list(CONVERSIONS), ids=lambda pair: f"{pair[0].__name__}-{pair[1].__name__}"
+)
 def test_a_conversion_gives_the_kind_it_is_listed_under(pair):
     source, target = pair
     given = source(4, "0.5") if source in (RenyiDP, ApproxDP) else source(1)
-    more = [] if (source, target) == (PureDP, ApproxDP) else [Fraction("0.7")] if target is ApproxDP else []
+    more = (
+        []
+        if (source, target) == (PureDP, ApproxDP)
+        else [Fraction("0.7")]
+        if target is ApproxDP
+        else []
+    )
     result = CONVERSIONS[pair](given, *([3] if target is RenyiDP else more))
     assert type(result) is target
 
@@ -184,7 +206,9 @@ def tops(eta: Fraction) -> list[Fraction]:
 @given(LOSSES, ORDERS)
 @settings(deadline=None, max_examples=40)
 def test_randomised_response_has_the_largest_renyi_divergence(epsilon, order):
-    true = renyi(response(0, epsilon, 2), response(1, epsilon, 2), fmpq(order.numerator, order.denominator))
+    true = renyi(
+        response(0, epsilon, 2), response(1, epsilon, 2), fmpq(order.numerator, order.denominator)
+    )
     stated = number(renyi_from_pure(PureDP(epsilon), order).epsilon)
     with ctx.workprec(PRECISION):
         assert bool(stated > true - SLACK) and bool(stated - true < SLACK)
@@ -192,7 +216,9 @@ def test_randomised_response_has_the_largest_renyi_divergence(epsilon, order):
         for top in tops(2 * epsilon)[::4]:
             if abs(top) <= epsilon and abs(top - 2 * epsilon) <= epsilon:
                 pair = two_losses(2 * epsilon, top)
-                assert bool(renyi(*pair, fmpq(order.numerator, order.denominator)) <= stated + SLACK)
+                assert bool(
+                    renyi(*pair, fmpq(order.numerator, order.denominator)) <= stated + SLACK
+                )
 
 
 @given(LOSSES, ORDERS)
@@ -218,7 +244,9 @@ def test_half_the_range_would_be_noticed():
 def test_the_tightest_zcdp_is_above_every_order_of_randomised_response(epsilon, order):
     tightest = tightest_zcdp_from_pure(PureDP(epsilon))
     assert tightest.implies(zcdp_from_pure(PureDP(epsilon)))
-    true = renyi(response(0, epsilon, 2), response(1, epsilon, 2), fmpq(order.numerator, order.denominator))
+    true = renyi(
+        response(0, epsilon, 2), response(1, epsilon, 2), fmpq(order.numerator, order.denominator)
+    )
     near_one = renyi(response(0, epsilon, 2), response(1, epsilon, 2), fmpq(2**20 + 1, 2**20))
     with ctx.workprec(PRECISION):
         assert bool(true <= number(order * tightest.rho) + SLACK)
@@ -244,7 +272,10 @@ def test_a_pure_loss_is_no_easier_to_see_than_its_gaussian(epsilon):
         assert bool(trade_off(mu_squared * (1 - Fraction(1, 10**9)), corner) > corner)
 
 
-@given(st.fractions(min_value=Fraction(1, 100), max_value=12), st.fractions(min_value="1/1000", max_value="999/1000"))
+@given(
+    st.fractions(min_value=Fraction(1, 100), max_value=12),
+    st.fractions(min_value="1/1000", max_value="999/1000"),
+)
 @settings(deadline=None, max_examples=40)
 def test_a_bounded_range_is_no_easier_to_see_than_its_gaussian(eta, place):
     mu_squared = gaussian_from_range(BoundedRangeDP(eta)).mu_squared
@@ -258,7 +289,9 @@ def test_a_smaller_mu_of_a_range_would_be_noticed():
     mu_squared = gaussian_from_range(BoundedRangeDP(2)).mu_squared * Fraction(99, 100)
     with ctx.workprec(400):
         alpha = 1 / (1 + arb(1).exp())
-        assert not bool(trade_off(mu_squared, alpha) <= (1 - alpha) / (1 + (arb(2).exp() - 1) * alpha))
+        assert not bool(
+            trade_off(mu_squared, alpha) <= (1 - alpha) / (1 + (arb(2).exp() - 1) * alpha)
+        )
 
 
 def test_a_huge_loss_has_a_simple_mu():
@@ -266,19 +299,29 @@ def test_a_huge_loss_has_a_simple_mu():
     assert gaussian_from_pure(PureDP(10_000)).mu_squared < 80_000
 
 
-@given(LOSSES, st.fractions(min_value=0, max_value=Fraction(1, 2)), st.fractions(min_value=0, max_value=1))
+@given(
+    LOSSES,
+    st.fractions(min_value=0, max_value=Fraction(1, 2)),
+    st.fractions(min_value=0, max_value=1),
+)
 @settings(deadline=None, max_examples=60)
 def test_an_approximate_guarantee_holds_at_every_larger_delta(epsilon, own, part):
     delta = own + (1 - own) * part
     stated = approx_from_approx(ApproxDP(epsilon, own), delta)
     with ctx.workprec(PRECISION):
-        leaky = {outcome: (1 - number(own)) * mass for outcome, mass in response(0, epsilon, 2).items()}
-        other = {outcome: (1 - number(own)) * mass for outcome, mass in response(1, epsilon, 2).items()}
+        leaky = {
+            outcome: (1 - number(own)) * mass for outcome, mass in response(0, epsilon, 2).items()
+        }
+        other = {
+            outcome: (1 - number(own)) * mass for outcome, mass in response(1, epsilon, 2).items()
+        }
         pair = (leaky | {"first": number(own)}, other | {"second": number(own)})
         assert bool(hockey_stick(*pair, stated.epsilon) <= number(delta) + SLACK)
         if stated.epsilon > Fraction(1, 10**6):
             # tight: a little less loses more
-            assert bool(hockey_stick(*pair, stated.epsilon * (1 - Fraction(1, 10**9))) > number(delta))
+            assert bool(
+                hockey_stick(*pair, stated.epsilon * (1 - Fraction(1, 10**9))) > number(delta)
+            )
 
 
 def test_a_smaller_delta_does_not_follow():
@@ -293,7 +336,9 @@ def test_a_bounded_range_keeps_its_delta(eta, delta):
     stated = approx_from_range(BoundedRangeDP(eta), delta)
     with ctx.workprec(PRECISION):
         for top in tops(eta):
-            assert bool(hockey_stick(*two_losses(eta, top), stated.epsilon) <= number(delta) + SLACK)
+            assert bool(
+                hockey_stick(*two_losses(eta, top), stated.epsilon) <= number(delta) + SLACK
+            )
     assert stated.implies(approx_from_pure(pure_from_range(BoundedRangeDP(eta)), delta))
 
 
@@ -301,7 +346,9 @@ def test_the_delta_of_a_range_is_reached():
     eta = Fraction(2)
     stated = approx_from_range(BoundedRangeDP(eta), Fraction(1, 100))
     less = stated.epsilon * Fraction(999, 1000)
-    reached = [hockey_stick(*two_losses(eta, eta * Fraction(step, 400)), less) for step in range(1, 400)]
+    reached = [
+        hockey_stick(*two_losses(eta, eta * Fraction(step, 400)), less) for step in range(1, 400)
+    ]
     assert any(bool(each > number(Fraction(1, 100))) for each in reached)
 
 
@@ -313,7 +360,10 @@ def test_pure_and_range_go_through_each_other_at_twice_the_loss():
 def test_a_thousand_thousandths_are_one_and_no_delta_is_no_infinity():
     assert approx_from_pure(PureDP(1000 * Fraction(1, 1000))) == ApproxDP(1, 0)
     assert approx_from_range(BoundedRangeDP(3)) == ApproxDP(3, 0)
-    for rule, nothing in [(approx_from_zcdp, ZeroConcentratedDP(0)), (approx_from_gaussian, GaussianDP(0))]:
+    for rule, nothing in [
+        (approx_from_zcdp, ZeroConcentratedDP(0)),
+        (approx_from_gaussian, GaussianDP(0)),
+    ]:
         assert rule(nothing, Fraction(0)) == ApproxDP(0, 0)
     assert approx_from_renyi(RenyiDP(2, 0), 0) == ApproxDP(0, 0)
 
@@ -342,7 +392,10 @@ def gaussian_delta(mu_squared: Fraction, epsilon: Fraction) -> arb:
     """Balle and Wang (2018), Theorem 8, in 2000 bits."""
     with ctx.workprec(2000):
         mu, loss, root = number_of(mu_squared).sqrt(), number_of(epsilon), arb(2).sqrt()
-        near, far = ((loss / mu - mu / 2) / root).erfc() / 2, ((loss / mu + mu / 2) / root).erfc() / 2
+        near, far = (
+            ((loss / mu - mu / 2) / root).erfc() / 2,
+            ((loss / mu + mu / 2) / root).erfc() / 2,
+        )
         return near - loss.exp() * far
 
 
@@ -357,12 +410,16 @@ def test_the_gaussian_curve_is_never_exceeded(mu_squared, delta):
     with ctx.workprec(2000):
         assert bool(gaussian_delta(mu_squared, stated) <= number_of(delta))
         if stated > 0:
-            assert bool(gaussian_delta(mu_squared, stated * (1 - Fraction(1, 10**12))) > number_of(delta))
+            assert bool(
+                gaussian_delta(mu_squared, stated * (1 - Fraction(1, 10**12))) > number_of(delta)
+            )
 
 
 def test_a_wrong_normal_tail_would_be_noticed(monkeypatch):
     real = convert.normal_tail
-    monkeypatch.setattr(convert, "normal_tail", lambda x: tuple(each * Fraction(99, 100) for each in real(x)))
+    monkeypatch.setattr(
+        convert, "normal_tail", lambda x: tuple(each * Fraction(99, 100) for each in real(x))
+    )
     stated = approx_from_gaussian(GaussianDP(1), "1e-6").epsilon
     assert not bool(gaussian_delta(Fraction(1), stated) <= number_of(Fraction(1, 10**6)))
 
@@ -379,7 +436,12 @@ def test_the_gaussian_curve_has_the_published_noise(epsilon, sigma):
 
 def test_a_million_gaussians_of_sigma_hundred():
     # 96.7173: the notes' truth, which two other libraries bracket
-    assert round(float(approx_from_gaussian(GaussianDP(10**6 * Fraction(1, 10**4)), "1e-6").epsilon), 4) == 96.7173
+    assert (
+        round(
+            float(approx_from_gaussian(GaussianDP(10**6 * Fraction(1, 10**4)), "1e-6").epsilon), 4
+        )
+        == 96.7173
+    )
 
 
 def test_what_is_gaussian_is_concentrated_by_half():
@@ -434,7 +496,15 @@ def test_the_zcdp_within_an_approximate_guarantee_converts_to_at_most_its_epsilo
         assert epsilon < Fraction(1, 10)
         return
     # no order of a grid buys more
-    orders = [1 + Fraction(times, 4) * Fraction(2) ** power for power in range(-12, 16) for times in (4, 5, 6, 7)]
-    assert max((epsilon - conversion_cost(delta, order)) / order for order in orders) <= rho * Fraction(10001, 10000)
-    assert approx_from_zcdp(ZeroConcentratedDP(rho), delta).epsilon <= epsilon * (1 + Fraction(1, 10**9))
+    orders = [
+        1 + Fraction(times, 4) * Fraction(2) ** power
+        for power in range(-12, 16)
+        for times in (4, 5, 6, 7)
+    ]
+    assert max(
+        (epsilon - conversion_cost(delta, order)) / order for order in orders
+    ) <= rho * Fraction(10001, 10000)
+    assert approx_from_zcdp(ZeroConcentratedDP(rho), delta).epsilon <= epsilon * (
+        1 + Fraction(1, 10**9)
+    )
     assert approx_from_zcdp(ZeroConcentratedDP(rho * Fraction(11, 10)), delta).epsilon > epsilon

@@ -107,7 +107,9 @@ def test_a_curve_lies_between_its_bounds(event: Event, delta: str, truth: float)
     assert bounds.width <= 1e-4 * bounds.upper
 
 
-@pytest.mark.parametrize(("delta", "least"), [("1e-10", 32.3887), ("1e-12", 35.3441), ("1e-14", 38.09)])
+@pytest.mark.parametrize(
+    ("delta", "least"), [("1e-10", 32.3887), ("1e-12", 35.3441), ("1e-14", 38.09)]
+)
 def test_a_million_steps_at_tiny_deltas_are_not_under_reported(delta: str, least: float) -> None:
     # dp-accounting 0.6.0 says 32.195, 33.460 and 36.87
     bounds = privacy_curve(sgd("1/1000", "0.6", 10**6)).epsilon(delta)
@@ -119,25 +121,48 @@ def test_a_million_steps_at_tiny_deltas_are_not_under_reported(delta: str, least
 def test_one_step_of_sgd_is_its_closed_form(epsilon: float, rate: str) -> None:
     mu = Fraction(10, 11)
     truth = max(
-        float(oracle.sampled_gaussian_delta(mu, Fraction(rate), epsilon, added=added).mid()) for added in (False, True)
+        float(oracle.sampled_gaussian_delta(mu, Fraction(rate), epsilon, added=added).mid())
+        for added in (False, True)
     )
-    bounds = privacy_curve(SampledEvent(PoissonSample(Fraction(rate)), gaussian("1.1"))).delta(epsilon)
-    assert bounds.lower <= truth * (1 + 1e-13) and truth * (1 - 1e-13) <= bounds.upper and bounds.width <= 1e-12
+    bounds = privacy_curve(SampledEvent(PoissonSample(Fraction(rate)), gaussian("1.1"))).delta(
+        epsilon
+    )
+    assert (
+        bounds.lower <= truth * (1 + 1e-13)
+        and truth * (1 - 1e-13) <= bounds.upper
+        and bounds.width <= 1e-12
+    )
 
 
-@given(st.fractions(Fraction(1, 20), 2, max_denominator=40), st.integers(2, 6), st.integers(1, 12), st.floats(0, 3))
+@given(
+    st.fractions(Fraction(1, 20), 2, max_denominator=40),
+    st.integers(2, 6),
+    st.integers(1, 12),
+    st.floats(0, 3),
+)
 @settings(deadline=None, max_examples=25)
-def test_responses_agree_with_enumeration(epsilon: Fraction, categories: int, times: int, at: float) -> None:
+def test_responses_agree_with_enumeration(
+    epsilon: Fraction, categories: int, times: int, at: float
+) -> None:
     law = oracle.composed(oracle.response_law(epsilon, categories), times)
     truth = float(oracle.delta_of(law, oracle.number(epsilon), at).mid())
-    bounds = privacy_curve(Repeated(RandomizedResponse(epsilon, categories), times)).delta(Fraction(at))
+    bounds = privacy_curve(Repeated(RandomizedResponse(epsilon, categories), times)).delta(
+        Fraction(at)
+    )
     assert bounds.lower <= truth * (1 + 1e-14) and truth <= bounds.upper * (1 + 1e-14)
     assert bounds.width <= 1e-5 * bounds.upper
 
 
-@given(st.fractions(Fraction(1, 2), 12, max_denominator=9), st.integers(1, 4), st.integers(1, 8), st.floats(0.001, 3))
+@given(
+    st.fractions(Fraction(1, 2), 12, max_denominator=9),
+    st.integers(1, 4),
+    st.integers(1, 8),
+    st.floats(0.001, 3),
+)
 @settings(deadline=None, max_examples=25)
-def test_integer_laplace_agrees_with_enumeration(scale: Fraction, shift: int, times: int, at: float) -> None:
+def test_integer_laplace_agrees_with_enumeration(
+    scale: Fraction, shift: int, times: int, at: float
+) -> None:
     law = oracle.composed(oracle.discrete_laplace_law(scale, shift), times)
     truth = float(oracle.delta_of(law, 1 / oracle.number(scale), at).mid())
     noise = AdditiveNoise(DiscreteLaplace(scale), Distance(Norm.L1, Fraction(shift)))
@@ -146,7 +171,14 @@ def test_integer_laplace_agrees_with_enumeration(scale: Fraction, shift: int, ti
     assert bounds.width <= 1e-5 * bounds.upper + 1e-10
 
 
-MIX = Composed((Repeated(laplace("30"), 40), gaussian("9"), PureEvent(Fraction(1, 5)), Repeated(gaussian("25"), 7)))
+MIX = Composed(
+    (
+        Repeated(laplace("30"), 40),
+        gaussian("9"),
+        PureEvent(Fraction(1, 5)),
+        Repeated(gaussian("25"), 7),
+    )
+)
 
 
 def curves() -> list[Curve]:
@@ -175,13 +207,18 @@ def test_epsilon_and_delta_are_each_others_inverse(each: int) -> None:
 def test_less_delta_costs_more_epsilon(each: int) -> None:
     of = curves()[each]
     found = [of.epsilon(f"1e-{power}") for power in (2, 4, 6, 9, 12)]
-    assert all(one.lower <= other.upper and one.upper <= other.upper for one, other in pairwise(found))
+    assert all(
+        one.lower <= other.upper and one.upper <= other.upper for one, other in pairwise(found)
+    )
     spent = [of.delta(Fraction(step, 2)).upper for step in range(6)]
     assert spent == sorted(spent, reverse=True)
 
 
 def test_more_steps_cost_more() -> None:
-    found = [privacy_curve(sgd("1/100", "1", steps)).epsilon("1e-6").upper for steps in (1, 10, 100, 1000, 1009)]
+    found = [
+        privacy_curve(sgd("1/100", "1", steps)).epsilon("1e-6").upper
+        for steps in (1, 10, 100, 1000, 1009)
+    ]
     assert found == sorted(found)
 
 
@@ -195,7 +232,9 @@ def test_pure_epsilon_never_exceeds_the_exact_sum(times: int, delta: str) -> Non
 
 
 def test_gaussians_of_all_sigmas_merge_into_one() -> None:
-    several = privacy_curve(Composed((gaussian("3"), gaussian("4"), Repeated(gaussian("12"), 2)))).epsilon("1e-9")
+    several = privacy_curve(
+        Composed((gaussian("3"), gaussian("4"), Repeated(gaussian("12"), 2)))
+    ).epsilon("1e-9")
     squared = Fraction(1, 9) + Fraction(1, 16) + Fraction(2, 144)
     assert oracle.gaussian_delta(squared, several.upper) <= oracle.number("1e-9")
     assert oracle.gaussian_delta(squared, several.lower) >= oracle.number("1e-9")
@@ -209,7 +248,9 @@ def test_own_deltas_of_events_are_added() -> None:
     alone = privacy_curve(Repeated(noise, 5))
     own = shown.delta(100).upper
     assert 0 < own < 1e-7
-    assert own == pytest.approx(-math.expm1(5 * math.log1p(-float(account(shown_once).delta))), rel=1e-12)
+    assert own == pytest.approx(
+        -math.expm1(5 * math.log1p(-float(account(shown_once).delta))), rel=1e-12
+    )
     assert shown.delta(1).upper == pytest.approx(own + (1 - own) * alone.delta(1).upper, rel=1e-12)
     assert shown.epsilon("1e-5").upper >= alone.epsilon("1e-5").upper
     with pytest.raises(InvalidNumber, match="of their own"):
@@ -236,7 +277,9 @@ def test_mixed_relations_have_no_curve() -> None:
         privacy_curve(Composed((laplace("1"), RandomizedResponse(Fraction(1), 2))))
     with pytest.raises(InvalidDeclaration):
         replaced = ContinuousNoise(
-            ContinuousLaw.GAUSSIAN, Fraction(1), Distance(Norm.L2, Fraction(1), Relation.REPLACE_ONE)
+            ContinuousLaw.GAUSSIAN,
+            Fraction(1),
+            Distance(Norm.L2, Fraction(1), Relation.REPLACE_ONE),
         )
         privacy_curve(SampledEvent(PoissonSample(Fraction(1, 2)), replaced))
 
@@ -251,7 +294,9 @@ def test_two_known_deltas_fail_independently() -> None:
     found = privacy_curve(Composed((tenth, tenth))).delta(Fraction(1, 5))
     # 1 - (9/10)^2, where the sum of the losses is reached
     assert found.lower <= 0.19 <= found.upper and found.upper - 0.19 < 1e-12
-    assert privacy_curve(Composed((tenth, tenth))).epsilon(Fraction(19, 100)).upper == pytest.approx(0.2)
+    assert privacy_curve(Composed((tenth, tenth))).epsilon(
+        Fraction(19, 100)
+    ).upper == pytest.approx(0.2)
 
 
 def test_a_noisy_max_claims_no_lower_end() -> None:
@@ -259,7 +304,11 @@ def test_a_noisy_max_claims_no_lower_end() -> None:
     found = privacy_curve(event).delta(Fraction(1, 4))
     noise = laws.laplace(Fraction(4))
     worst = max(
-        float(laws.hockey_stick(laws.noisy_max(one, noise), laws.noisy_max(other, noise), Fraction(1, 4)).mid())
+        float(
+            laws.hockey_stick(
+                laws.noisy_max(one, noise), laws.noisy_max(other, noise), Fraction(1, 4)
+            ).mid()
+        )
         for one, other in product([(0, 0), (2, 0), (1, 0, 0)], [(1, -1), (1, 1), (0, 1, 1)])
         if len(one) == len(other)
     )
@@ -280,7 +329,9 @@ def test_a_noisy_max_claims_no_lower_end() -> None:
         AdditiveNoise(DiscreteStaircase(Fraction(1, 2), 1, 1), LINF, cells=2),
         Stream(gaussian("3"), 4, Fraction(1, 2)),
         SampledEvent(PoissonSample(Fraction(1, 8)), ApproxEvent(Fraction(1), Fraction(1, 10**9))),
-        SampledEvent(PoissonSample(Fraction(1, 8)), AdditiveNoise(DiscreteLaplace(2), LINF, cells=2)),
+        SampledEvent(
+            PoissonSample(Fraction(1, 8)), AdditiveNoise(DiscreteLaplace(2), LINF, cells=2)
+        ),
         Composed((gaussian("3"), NoisyMax(DiscreteLaplace(4), SCORES))),
     ],
     ids=lambda event: type(event).__name__,
@@ -297,9 +348,16 @@ def test_entries_that_do_not_exist_do_not_move() -> None:
     assert privacy_curve(two).epsilon("1e-6") == privacy_curve(alike).epsilon("1e-6")
 
 
-@given(st.integers(1, 4), st.integers(1, 3), st.fractions(Fraction(1, 2), 6, max_denominator=9), st.floats(0.001, 3))
+@given(
+    st.integers(1, 4),
+    st.integers(1, 3),
+    st.fractions(Fraction(1, 2), 6, max_denominator=9),
+    st.floats(0.001, 3),
+)
 @settings(deadline=None, max_examples=15)
-def test_cells_that_move_together_agree_with_enumeration(cells: int, shift: int, scale: Fraction, at: float) -> None:
+def test_cells_that_move_together_agree_with_enumeration(
+    cells: int, shift: int, scale: Fraction, at: float
+) -> None:
     law = oracle.composed(oracle.discrete_laplace_law(scale, shift), cells)
     truth = float(oracle.delta_of(law, 1 / oracle.number(scale), at).mid())
     noise = AdditiveNoise(DiscreteLaplace(scale), Distance(Norm.LINF, Fraction(shift)), cells)
@@ -311,7 +369,9 @@ def test_a_lower_end_of_the_ramp_would_be_noticed(monkeypatch: pytest.MonkeyPatc
     # no fixed choices of fifty bounded ranges lose what fifty ramps lose (Dong, Durfee, Rogers 2020)
     event = Repeated(BoundedRange(Fraction(1, 5)), 50)
     most = max(_ranged_delta(0.2, 50, 1.0, place / 200) for place in range(1, 200))
-    assert privacy_curve(event).delta(1).lower is None and most < privacy_curve(event).delta(1).upper
+    assert (
+        privacy_curve(event).delta(1).lower is None and most < privacy_curve(event).delta(1).upper
+    )
     monkeypatch.setattr(curve.FixedPlan, "reached", True)
     assert privacy_curve(event).delta(1).lower > most
 
@@ -329,7 +389,9 @@ def _ranged_delta(eta: float, times: int, at: float, place: float) -> float:
     )
 
 
-@pytest.mark.parametrize("event", [AdditiveNoise(DiscreteGaussian(3), LINF), AdditiveNoise(DiscreteGaussian(3), L1)])
+@pytest.mark.parametrize(
+    "event", [AdditiveNoise(DiscreteGaussian(3), LINF), AdditiveNoise(DiscreteGaussian(3), L1)]
+)
 def test_an_event_without_a_rule_raises(event: Event) -> None:
     with pytest.raises(InvalidDeclaration):
         privacy_curve(event)
@@ -337,7 +399,9 @@ def test_an_event_without_a_rule_raises(event: Event) -> None:
         privacy_curve("dp-sgd")
 
 
-@pytest.mark.parametrize("delta", [1, "1.5", -1, "-1e-9", math.nan, "nan", math.inf, None, True, "1e-350"])
+@pytest.mark.parametrize(
+    "delta", [1, "1.5", -1, "-1e-9", math.nan, "nan", math.inf, None, True, "1e-350"]
+)
 def test_a_delta_that_is_none_is_refused(delta: object) -> None:
     with pytest.raises(InvalidNumber):
         privacy_curve(MIX).epsilon(delta)
@@ -369,25 +433,38 @@ def test_tiny_losses_have_tiny_curves(scale: str) -> None:
 
 
 def test_noise_that_hides_nothing_is_refused() -> None:
-    for event in (laplace("1/1000"), Repeated(SampledEvent(PoissonSample(Fraction(1, 10)), gaussian("1/1000")), 2)):
+    for event in (
+        laplace("1/1000"),
+        Repeated(SampledEvent(PoissonSample(Fraction(1, 10)), gaussian("1/1000")), 2),
+    ):
         with pytest.raises((InvalidNumber, InvalidDeclaration)):
             privacy_curve(event).epsilon("1e-6")
 
 
 def test_where_there_is_no_pair_the_exact_costs_speak() -> None:
     # shifts up to 5 in several cells: no one pair is known; what zCDP implies holds
-    of = privacy_curve(Repeated(AdditiveNoise(DiscreteGaussian(100), Distance(Norm.L2, Fraction(25))), 10))
+    of = privacy_curve(
+        Repeated(AdditiveNoise(DiscreteGaussian(100), Distance(Norm.L2, Fraction(25))), 10)
+    )
     close = privacy_curve(
-        Repeated(ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction(100), Distance(Norm.L2, Fraction(25))), 10)
+        Repeated(
+            ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction(100), Distance(Norm.L2, Fraction(25))),
+            10,
+        )
     )
     bounds = of.epsilon("1e-6")
-    assert bounds.lower is None and close.epsilon("1e-6").lower < bounds.upper < 1.2 * close.epsilon("1e-6").upper
+    assert (
+        bounds.lower is None
+        and close.epsilon("1e-6").lower < bounds.upper < 1.2 * close.epsilon("1e-6").upper
+    )
     assert of.delta(Fraction(bounds.upper)).upper <= 1.01e-6
     assert close.delta(0).lower < of.delta(0).upper < 2 * close.delta(0).upper
 
 
 def test_one_integer_has_the_curve_of_all_its_shifts() -> None:
-    of = privacy_curve(AdditiveNoise(DiscreteGaussian(20), Distance(Norm.LINF, Fraction(4)), cells=1))
+    of = privacy_curve(
+        AdditiveNoise(DiscreteGaussian(20), Distance(Norm.LINF, Fraction(4)), cells=1)
+    )
     like = float(oracle.gaussian_delta(Fraction(16, 400), 0.5).mid())
     assert of.delta("0.5").upper == pytest.approx(like, rel=0.1)
     assert of.delta(0).lower <= of.delta(0).upper <= of.delta(0).lower + 1e-9
@@ -401,7 +478,10 @@ def many() -> Event:
     events: list[Event] = []
     for place in range(300):
         loss = Fraction(str(round(math.exp(random.uniform(math.log(2e-3), math.log(2e-2))), 9)))
-        one, two = Distance(Norm.L1, Fraction(1), replaced), Distance(Norm.L2, Fraction(1), replaced)
+        one, two = (
+            Distance(Norm.L1, Fraction(1), replaced),
+            Distance(Norm.L2, Fraction(1), replaced),
+        )
         events.append(
             (
                 ContinuousNoise(ContinuousLaw.LAPLACE, 1 / loss, one),
@@ -427,8 +507,16 @@ def test_hundreds_of_different_events_merge() -> None:
         elif isinstance(event, BoundedRange):
             squares += float(event.eta) ** 2 / 3
         else:
-            squares += float(1 / getattr(event, "scale", getattr(getattr(event, "noise", None), "scale", None))) ** 2
-    like = privacy_curve(ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction(1), Distance(Norm.L2, Fraction(squares))))
+            squares += (
+                float(
+                    1
+                    / getattr(event, "scale", getattr(getattr(event, "noise", None), "scale", None))
+                )
+                ** 2
+            )
+    like = privacy_curve(
+        ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction(1), Distance(Norm.L2, Fraction(squares)))
+    )
     assert bounds.upper == pytest.approx(like.epsilon("1e-6").upper, rel=3e-2)
 
 
@@ -440,7 +528,10 @@ def test_a_million_uses_of_the_generic_path_are_narrow(pair: Pair) -> None:
 
 def test_the_worse_direction_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     mu, rate, epsilon = Fraction(10, 11), Fraction(1, 3), 0.3
-    removed, added = (float(oracle.sampled_gaussian_delta(mu, rate, epsilon, added=way).mid()) for way in (False, True))
+    removed, added = (
+        float(oracle.sampled_gaussian_delta(mu, rate, epsilon, added=way).mid())
+        for way in (False, True)
+    )
     event = SampledEvent(PoissonSample(rate), gaussian("1.1"))
     assert removed > 1.01 * added
     monkeypatch.setattr(curve, "_closed", lambda event, width: None)
@@ -448,7 +539,9 @@ def test_the_worse_direction_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> N
     # a curve that looks at one direction only is noticed where the other is worse
     monkeypatch.setattr(Sampled, "symmetric", True)
     swapped = curve._sum
-    monkeypatch.setattr(curve, "_sum", lambda parts, goal, exchanged: swapped(parts, goal, exchanged=True))
+    monkeypatch.setattr(
+        curve, "_sum", lambda parts, goal, exchanged: swapped(parts, goal, exchanged=True)
+    )
     assert privacy_curve(event).delta(epsilon).upper < removed
 
 
@@ -461,7 +554,9 @@ def test_the_gaussian_sweep_notices_a_lost_tail(monkeypatch: pytest.MonkeyPatch)
     right = curve.discretise
 
     def blind(pair, step, tilt, *, outside, exchanged=False, span=None):
-        return replace(right(pair, step, tilt, outside=0.2, exchanged=exchanged, span=span), hidden=0.0)
+        return replace(
+            right(pair, step, tilt, outside=0.2, exchanged=exchanged, span=span), hidden=0.0
+        )
 
     monkeypatch.setattr(curve, "discretise", blind)
     bounds = generic(Gaussian(0.3), 4, 1e-6)
@@ -483,7 +578,9 @@ ONE_REPLACED = Relation.REPLACE_ONE
 @pytest.mark.parametrize("delta", ["1e-3", "1e-6", "1e-12"])
 def test_a_fixed_sample_keeps_its_amplified_curve(delta: str) -> None:
     # against the formula in balls, of the exact curve of the Gaussian
-    whole = ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction(2), Distance(Norm.L2, Fraction(1), ONE_REPLACED))
+    whole = ContinuousNoise(
+        ContinuousLaw.GAUSSIAN, Fraction(2), Distance(Norm.L2, Fraction(1), ONE_REPLACED)
+    )
     found = privacy_curve(fixed(whole, 1, 100))
     epsilon = found.epsilon(delta).upper
     inner = math.log1p(math.expm1(epsilon) * 100)
@@ -517,7 +614,9 @@ def test_a_fixed_sample_of_laplace_noise_is_below_its_amplified_pure_loss() -> N
 
 
 def test_a_fixed_sample_that_multiplied_epsilon_instead_is_noticed() -> None:
-    whole = ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction(2), Distance(Norm.L2, Fraction(1), ONE_REPLACED))
+    whole = ContinuousNoise(
+        ContinuousLaw.GAUSSIAN, Fraction(2), Distance(Norm.L2, Fraction(1), ONE_REPLACED)
+    )
     claimed = privacy_curve(whole).epsilon("1e-6").upper / 100
     inner = math.log1p(math.expm1(claimed) * 100)
     assert float(oracle.gaussian_delta(Fraction(1, 4), inner).mid()) / 100 > 1e-6
@@ -526,7 +625,11 @@ def test_a_fixed_sample_that_multiplied_epsilon_instead_is_noticed() -> None:
 @pytest.mark.parametrize("power", [20, 30, 100, 250])
 def test_every_delta_has_an_epsilon(power: int) -> None:
     delta = Fraction(1, 10**power)
-    for event in (sgd("0.01", "0.5", 10), Composed((gaussian("1"), laplace("3"))), sgd("0.1", "1.1", 1000)):
+    for event in (
+        sgd("0.01", "0.5", 10),
+        Composed((gaussian("1"), laplace("3"))),
+        sgd("0.1", "1.1", 1000),
+    ):
         found = privacy_curve(event).epsilon(delta)
         assert 0 <= found.lower <= found.upper < 1e6
     # one Gaussian is exact, and with bounded losses at most their sum above it
@@ -559,7 +662,9 @@ def test_a_width_that_cannot_be_is_refused(width: str) -> None:
         ("0.01", "1.1", 10, "1e-6"),
     ],
 )
-def test_few_steps_of_seldom_samples_are_narrow(rate: str, sigma: str, steps: int, delta: str) -> None:
+def test_few_steps_of_seldom_samples_are_narrow(
+    rate: str, sigma: str, steps: int, delta: str
+) -> None:
     # one step in a thousand loses most: the first lattice is aimed at a loss that is far too large
     found = privacy_curve(sgd(rate, sigma, steps)).epsilon(delta)
     assert 0 < found.lower <= found.upper <= found.lower * (1 + 1.1e-4)
@@ -573,10 +678,15 @@ def test_one_step_by_bisection_of_its_closed_form_lies_in_a_narrow_bracket() -> 
 
 def _delta_of_one_step(epsilon: float) -> float:
     mu, rate = 1 / Fraction("0.7"), Fraction("0.001")
-    return max(float(oracle.sampled_gaussian_delta(mu, rate, epsilon, added=way).mid()) for way in (False, True))
+    return max(
+        float(oracle.sampled_gaussian_delta(mu, rate, epsilon, added=way).mid())
+        for way in (False, True)
+    )
 
 
-def test_a_second_look_at_another_question_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_look_at_another_question_would_be_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     right, seen = curve._sum, []
 
     def forgetful(parts, goal, *, exchanged):
@@ -603,24 +713,34 @@ def test_samples_of_pure_events_agree_with_their_binomial_law(
     epsilon: Fraction, rate: Fraction, times: int, part: float
 ) -> None:
     at = part * times * float(epsilon)
-    found = privacy_curve(Repeated(SampledEvent(PoissonSample(rate), PureEvent(epsilon)), times)).delta(Fraction(at))
-    truth = max(_sampled_response_delta(epsilon, rate, times, at, added=way) for way in (False, True))
+    found = privacy_curve(
+        Repeated(SampledEvent(PoissonSample(rate), PureEvent(epsilon)), times)
+    ).delta(Fraction(at))
+    truth = max(
+        _sampled_response_delta(epsilon, rate, times, at, added=way) for way in (False, True)
+    )
     assert found.lower <= truth * (1 + 1e-12) and truth * (1 - 1e-12) <= found.upper
 
 
-def _sampled_response_delta(epsilon: Fraction, rate: Fraction, times: int, at: float, *, added: bool) -> float:
+def _sampled_response_delta(
+    epsilon: Fraction, rate: Fraction, times: int, at: float, *, added: bool
+) -> float:
     """Two losses a step: a sum over how often the larger one came, in balls."""
     with ctx.workprec(300):
         e, q = oracle.number(epsilon).exp(), oracle.number(rate)
         ratios, masses = (1 - q + q * e, 1 - q + q / e), (1 / (1 + e), e / (1 + e))
         sign = -1 if added else 1
         losses = [sign * ratio.log() for ratio in ratios]
-        chances = masses if added else [ratio * mass for ratio, mass in zip(ratios, masses, strict=True)]
+        chances = (
+            masses if added else [ratio * mass for ratio, mass in zip(ratios, masses, strict=True)]
+        )
         total, here = arb(0), oracle.number(at)
         for often in range(times + 1):
             loss = often * losses[0] + (times - often) * losses[1]
             if bool(loss > here):
-                seldom = math.comb(times, often) * chances[0] ** often * chances[1] ** (times - often)
+                seldom = (
+                    math.comb(times, often) * chances[0] ** often * chances[1] ** (times - often)
+                )
                 total += seldom * (1 - (here - loss).exp())
         return float(total.mid())
 
@@ -645,7 +765,9 @@ SMALL = [
 
 
 @pytest.mark.parametrize(("rate", "sigma", "steps", "delta"), SMALL)
-def test_small_rates_and_tiny_deltas_are_narrow(rate: str, sigma: str, steps: int, delta: str) -> None:
+def test_small_rates_and_tiny_deltas_are_narrow(
+    rate: str, sigma: str, steps: int, delta: str
+) -> None:
     found = privacy_curve(sgd(rate, sigma, steps)).epsilon(delta)
     assert found.width <= max(1e-4 * found.upper, 1e-9)
 

@@ -56,4 +56,7 @@ def test_rounding_to_the_nearest_is_noticed(monkeypatch, name):
     nearest = decimals.UP.copy()
     nearest.rounding = "ROUND_HALF_EVEN"
     monkeypatch.setattr(decimals, name, nearest)
-    assert not all(outward(Fraction(1, each)) and outward(Fraction(-2, each)) for each in (3, 7, 11, 13, 17, 19))
+    assert not all(
+        outward(Fraction(1, each)) and outward(Fraction(-2, each))
+        for each in (3, 7, 11, 13, 17, 19)
+    )

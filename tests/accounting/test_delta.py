@@ -12,8 +12,23 @@ from sfumato.accounting import delta as module
 from sfumato.accounting.convert import CONVERSIONS
 from sfumato.accounting.delta import delta_at
 from sfumato.errors import InvalidDeclaration, InvalidNumber
-from sfumato.privacy.guarantee import ApproxDP, BoundedRangeDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
-from tests.accounting.laws import PRECISION, exponential, gaussian, hockey_stick, number, response, shifted
+from sfumato.privacy.guarantee import (
+    ApproxDP,
+    BoundedRangeDP,
+    GaussianDP,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
+from tests.accounting.laws import (
+    PRECISION,
+    exponential,
+    gaussian,
+    hockey_stick,
+    number,
+    response,
+    shifted,
+)
 
 LOSSES = st.fractions(min_value=Fraction(1, 100), max_value=6)
 EPSILONS = st.fractions(min_value=0, max_value=7)
@@ -43,21 +58,34 @@ def test_no_mechanism_of_a_guarantee_exceeds_its_delta(own, epsilon):
 
 
 def test_a_delta_of_half_the_loss_would_be_noticed(monkeypatch):
-    monkeypatch.setitem(module._RULES, PureDP, lambda one, epsilon: module._of_pure(PureDP(one.epsilon / 2), epsilon))
+    monkeypatch.setitem(
+        module._RULES,
+        PureDP,
+        lambda one, epsilon: module._of_pure(PureDP(one.epsilon / 2), epsilon),
+    )
     true = hockey_stick(response(0, Fraction(1), 2), response(1, Fraction(1), 2), Fraction(1, 4))
     assert not bool(true <= number(delta_at(PureDP(1), "0.25").delta))
 
 
 @pytest.mark.parametrize(
     "guarantee",
-    [PureDP(2), BoundedRangeDP(2), ApproxDP(2, "1e-9"), ZeroConcentratedDP(1), RenyiDP(8, 1), GaussianDP(2)],
+    [
+        PureDP(2),
+        BoundedRangeDP(2),
+        ApproxDP(2, "1e-9"),
+        ZeroConcentratedDP(1),
+        RenyiDP(8, 1),
+        GaussianDP(2),
+    ],
 )
 @pytest.mark.parametrize("delta", ["0.2", "1e-3", "1e-8"])
 def test_the_two_ways_to_ask_are_inverse(guarantee, delta):
     stated = CONVERSIONS[type(guarantee), ApproxDP](guarantee, Fraction(delta))
     back = delta_at(guarantee, stated.epsilon).delta
     # zCDP is asked on a grid of orders, so only nearly
-    allowed = Fraction(102, 100) if isinstance(guarantee, ZeroConcentratedDP) else 1 + Fraction(1, 10**6)
+    allowed = (
+        Fraction(102, 100) if isinstance(guarantee, ZeroConcentratedDP) else 1 + Fraction(1, 10**6)
+    )
     assert back <= Fraction(delta) * allowed
     assert stated.epsilon == 0 or back >= Fraction(delta) / allowed
 

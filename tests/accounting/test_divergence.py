@@ -28,7 +28,9 @@ def number(value: Fraction) -> arb:
 def of_masses(one: list[arb], other: list[arb], order: Fraction) -> arb:
     """ln of the sum of p^a q^(1-a), over a - 1."""
     a = number(order)
-    return sum((p**a * q ** (1 - a) for p, q in zip(one, other, strict=True)), arb(0)).log() / (a - 1)
+    return sum((p**a * q ** (1 - a) for p, q in zip(one, other, strict=True)), arb(0)).log() / (
+        a - 1
+    )
 
 
 def responses(epsilon: Fraction, categories: int) -> list[arb]:
@@ -37,7 +39,9 @@ def responses(epsilon: Fraction, categories: int) -> list[arb]:
 
 
 def tight(stated: Fraction, truth: arb) -> bool:
-    return bool(truth <= number(stated)) and bool(number(stated) <= truth * (1 + arb("1e-15")) + arb("1e-25"))
+    return bool(truth <= number(stated)) and bool(
+        number(stated) <= truth * (1 + arb("1e-15")) + arb("1e-25")
+    )
 
 
 @given(LOSSES, ORDERS)
@@ -93,7 +97,9 @@ def test_laplace_noise_diverges_no_more(scale, shift, order):
         other = [masses[y - shift] / total for y in points]
         truth = of_masses(one, other, order)
         stated = number(laplace_divergence(Fraction(shift, scale), order, Fraction(scale)))
-        assert bool(truth <= stated + arb("1e-20")) and bool(stated <= truth * (1 + arb("1e-12")) + arb("1e-12"))
+        assert bool(truth <= stated + arb("1e-20")) and bool(
+            stated <= truth * (1 + arb("1e-12")) + arb("1e-12")
+        )
 
 
 def test_continuous_laplace_noise_is_the_limit_of_fine_lattices():
@@ -104,13 +110,19 @@ def test_continuous_laplace_noise_is_the_limit_of_fine_lattices():
 
 def test_a_logarithm_a_little_too_small_is_noticed(monkeypatch):
     right = divergence.log_above
-    monkeypatch.setattr(divergence, "log_above", lambda number: right(number) * (1 - Decimal("1e-20")))
+    monkeypatch.setattr(
+        divergence, "log_above", lambda number: right(number) * (1 - Decimal("1e-20"))
+    )
     with ctx.workprec(400):
         one = responses(Fraction(1, 3), 2)
-        assert not tight(pure_divergence(Fraction(1, 3), Fraction(2)), of_masses(one, one[::-1], Fraction(2)))
+        assert not tight(
+            pure_divergence(Fraction(1, 3), Fraction(2)), of_masses(one, one[::-1], Fraction(2))
+        )
 
 
 @pytest.mark.parametrize("huge", [Fraction(10**5), Fraction(10**30)])
 def test_huge_losses_are_not_exponentiated(huge):
     assert pure_divergence(huge, Fraction(2)) == range_divergence(huge, Fraction(2)) == huge
-    assert laplace_divergence(huge, Fraction(2)) == response_divergence(huge, 3, Fraction(2)) == huge
+    assert (
+        laplace_divergence(huge, Fraction(2)) == response_divergence(huge, 3, Fraction(2)) == huge
+    )

@@ -47,10 +47,18 @@ def plan(event) -> FixedPlan:
     ("event", "pair", "times"),
     [
         (LAPLACE, Ramp(0.25, tips=True), 1),
-        (AdditiveNoise(DiscreteLaplace(10), Distance(Norm.L1, Fraction(5, 2))), Atoms.discrete_laplace(0.1, 2), 1),
+        (
+            AdditiveNoise(DiscreteLaplace(10), Distance(Norm.L1, Fraction(5, 2))),
+            Atoms.discrete_laplace(0.1, 2),
+            1,
+        ),
         (AdditiveNoise(DiscreteLaplace(10), LINF, cells=3), Atoms.discrete_laplace(0.1, 1), 3),
         (AdditiveNoise(DiscreteGaussian(3), L2), Atoms.discrete_gaussian(9.0, 1), 1),
-        (AdditiveNoise(DiscreteGaussian(3), Distance(Norm.L2, Fraction(7, 2))), Atoms.discrete_gaussian(9.0, 1), 3),
+        (
+            AdditiveNoise(DiscreteGaussian(3), Distance(Norm.L2, Fraction(7, 2))),
+            Atoms.discrete_gaussian(9.0, 1),
+            3,
+        ),
         (AdditiveNoise(DiscreteGaussian(3), LINF, cells=20), Atoms.discrete_gaussian(9.0, 1), 20),
         (Selection(Rule.EXPONENTIAL, Fraction(1, 4), LINF), Ramp(0.5, tips=False), 1),
         (Selection(Rule.PERMUTE_AND_FLIP, Fraction(1, 4), LINF), Atoms.pure(0.5), 1),
@@ -61,7 +69,11 @@ def plan(event) -> FixedPlan:
         (Group(PureEvent(Fraction(1, 2)), 3), Atoms.pure(1.5), 1),
         (Repeated(Composed((LAPLACE, LAPLACE)), 50), Ramp(0.25, tips=True), 100),
         (SampledEvent(PoissonSample(Fraction(1, 8)), GAUSSIAN), Sampled(Gaussian(0.5), 0.125), 1),
-        (SampledEvent(PoissonSample(Fraction(1, 8)), LAPLACE), Sampled(Ramp(0.25, tips=True), 0.125), 1),
+        (
+            SampledEvent(PoissonSample(Fraction(1, 8)), LAPLACE),
+            Sampled(Ramp(0.25, tips=True), 0.125),
+            1,
+        ),
         (SampledEvent(PoissonSample(Fraction(1)), LAPLACE), Ramp(0.25, tips=True), 1),
     ],
     ids=str,
@@ -84,11 +96,15 @@ def test_deltas_of_events_are_kept_beside() -> None:
     assert plan(Repeated(shown, 5)).own.upper == 1 - (1 - one) ** 5 > 0
     approx = ApproxEvent(Fraction(1, 2), Fraction(1, 10**6))
     assert plan(approx).own.upper == Fraction(1, 10**6)
-    assert plan(SampledEvent(PoissonSample(Fraction(1, 10)), approx)).own.upper == Fraction(1, 10**7)
+    assert plan(SampledEvent(PoissonSample(Fraction(1, 10)), approx)).own.upper == Fraction(
+        1, 10**7
+    )
 
 
 def test_samples_of_fixed_size_have_a_pair_of_both_directions_and_a_lower_end_of_one() -> None:
-    replaced = AdditiveNoise(DiscreteLaplace(2), Distance(Norm.L1, Fraction(1), Relation.REPLACE_ONE))
+    replaced = AdditiveNoise(
+        DiscreteLaplace(2), Distance(Norm.L1, Fraction(1), Relation.REPLACE_ONE)
+    )
     found = plan(SampledEvent(FixedSample(1, 10), replaced))
     inner = Atoms.discrete_laplace(0.5, 1)
     assert found.pairs == ((Replaced(inner, 0.1), 1),) and not found.reached

@@ -101,14 +101,20 @@ class Unheard(PureEvent):
 )
 @pytest.mark.parametrize("event", [Unheard(Fraction(1)), "dp-sgd", None], ids=str)
 def test_the_relation_of_an_unknown_event_is_refused(read, event):
-    for each in (event, Composed((event,)), Repeated(event, 2)) if isinstance(event, PureEvent) else (event,):
+    for each in (
+        (event, Composed((event,)), Repeated(event, 2))
+        if isinstance(event, PureEvent)
+        else (event,)
+    ):
         with pytest.raises(InvalidDeclaration):
             read(each)
 
 
 def test_a_relation_that_is_silent_would_be_noticed(monkeypatch):
     monkeypatch.setattr("sfumato.accounting.odometer.relations_of", lambda event: set())
-    assert ConcentratedFilter(cap=Fraction(100), relation=Relation.REPLACE_ONE).admits(PureEvent(Fraction(1)))
+    assert ConcentratedFilter(cap=Fraction(100), relation=Relation.REPLACE_ONE).admits(
+        PureEvent(Fraction(1))
+    )
 
 
 @pytest.mark.parametrize("written", ["0.1", 0.1, Fraction(1, 10)])
@@ -120,7 +126,10 @@ def test_a_known_loss_costs_exactly_itself(written):
     ("event", "remedy"),
     [
         (AdditiveNoise(DiscreteLaplace(2), L2), "Laplace noise takes L1"),
-        (Sampled(PoissonSample(Fraction(1, 2)), AdditiveNoise(DiscreteGaussian(2), L2)), "privacy_curve"),
+        (
+            Sampled(PoissonSample(Fraction(1, 2)), AdditiveNoise(DiscreteGaussian(2), L2)),
+            "privacy_curve",
+        ),
         (Thresholded(AdditiveNoise(DiscreteLaplace(2), LINF, cells=2), 40, 1), "cells=1"),
         (NoisyMax(DiscreteGaussian(2), LINF), "DiscreteLaplace"),
     ],

@@ -60,7 +60,8 @@ def is_bound(times: int, eta: str, epsilon: float) -> bool:
     """Whether no choice of shares, equal or not, loses more than the curve says, and one loses nearly that."""
     size = float(Fraction(eta))
     worst = max(
-        lost([size] * times, tuple(size * each for each in tops), epsilon) for tops in product(GRID, repeat=times)
+        lost([size] * times, tuple(size * each for each in tops), epsilon)
+        for tops in product(GRID, repeat=times)
     )
     found = privacy_curve(fixed(eta, times)).delta(epsilon)
     return worst <= found.upper + SLACK and found.lower <= worst * 1.05 + SLACK
@@ -68,13 +69,17 @@ def is_bound(times: int, eta: str, epsilon: float) -> bool:
 
 @pytest.mark.parametrize(("times", "eta"), [(1, "1/2"), (2, "1/10"), (2, "3"), (3, "1")])
 @pytest.mark.parametrize("part", [0.0, 0.3, 0.7])
-def test_fixed_scores_lose_what_the_worst_shares_of_candidates_lose(times: int, eta: str, part: float) -> None:
+def test_fixed_scores_lose_what_the_worst_shares_of_candidates_lose(
+    times: int, eta: str, part: float
+) -> None:
     assert is_bound(times, eta, part * times * float(Fraction(eta)))
 
 
 SLIPS = {
     "one count less": lambda worst, eta, times, loss, count: worst(eta, times, loss, count - 1),
-    "shares of another number": lambda worst, eta, times, loss, count: worst(eta, times + 1, loss, count),
+    "shares of another number": lambda worst, eta, times, loss, count: worst(
+        eta, times + 1, loss, count
+    ),
     "always half": lambda worst, eta, times, loss, count: eta / 2,
 }
 
@@ -83,12 +88,18 @@ SLIPS = {
 def test_a_wrong_share_of_candidates_is_caught(slip: str, monkeypatch: pytest.MonkeyPatch) -> None:
     worst = fixed_scores._worst_top
     monkeypatch.setattr(fixed_scores, "_worst_top", lambda *given: SLIPS[slip](worst, *given))
-    assert not all(is_bound(times, "3", part * 3.0 * times) for times in (1, 2) for part in (0.0, 0.1, 0.3, 0.7))
+    assert not all(
+        is_bound(times, "3", part * 3.0 * times)
+        for times in (1, 2)
+        for part in (0.0, 0.1, 0.3, 0.7)
+    )
 
 
 def mechanisms(raised: int, candidates: int, rate: Fraction) -> tuple[laws.Law, laws.Law]:
     """The exponential mechanism on scores that rise by 1 for some candidates and fall by 1 for the others, and before."""
-    return laws.exponential([1] * raised + [-1] * (candidates - raised), rate), laws.exponential([0] * candidates, rate)
+    return laws.exponential([1] * raised + [-1] * (candidates - raised), rate), laws.exponential(
+        [0] * candidates, rate
+    )
 
 
 def test_exponential_mechanisms_with_fixed_scores_lose_no_more() -> None:
@@ -114,7 +125,9 @@ def merged(law: laws.Law, raised: int) -> dict[bool, arb]:
 def test_many_candidates_of_the_worst_share_lose_nearly_all_of_it() -> None:
     # the lower end is a loss that neighbours come near
     eta, times, epsilon = Fraction(1), 3, Fraction(1)
-    found = privacy_curve(Nonadaptive(Repeated(Selection(Rule.EXPONENTIAL, eta / 2, EACH), times))).delta(epsilon)
+    found = privacy_curve(
+        Nonadaptive(Repeated(Selection(Rule.EXPONENTIAL, eta / 2, EACH), times))
+    ).delta(epsilon)
     reached = 0.0
     for raised in range(20, 50):
         pair = [merged(law, raised) for law in mechanisms(raised, 100, eta / 2)]
@@ -144,12 +157,15 @@ def published(eta: Fraction, times: int, epsilon: Fraction) -> float:
 
 
 @pytest.mark.parametrize(
-    ("eta", "times", "epsilon"), [("1/10", 20, "0.7"), ("1/10", 40, "1.5"), ("2", 12, "9"), ("1/2", 1, "0.3")]
+    ("eta", "times", "epsilon"),
+    [("1/10", 20, "0.7"), ("1/10", 40, "1.5"), ("2", 12, "9"), ("1/2", 1, "0.3")],
 )
 def test_the_published_formula_lies_between_the_ends(eta: str, times: int, epsilon: str) -> None:
     truth = published(Fraction(eta), times, Fraction(epsilon))
     found = privacy_curve(fixed(eta, times)).delta(epsilon)
-    assert found.lower <= truth * (1 + 1e-12) and truth * (1 - 1e-12) <= found.upper <= truth * (1 + 1e-5)
+    assert found.lower <= truth * (1 + 1e-12) and truth * (1 - 1e-12) <= found.upper <= truth * (
+        1 + 1e-5
+    )
 
 
 def test_a_hundred_selections_cost_what_was_worked_out_beforehand() -> None:
@@ -169,7 +185,11 @@ def adaptive(eta: float, epsilon: float) -> float:
         for mass, ratio in two_points(eta, top):
             left = epsilon - math.log(ratio)
             total += mass * max(
-                sum(part * max(1 - math.exp(left) / x, 0.0) for part, x in two_points(eta, eta * each)) for each in GRID
+                sum(
+                    part * max(1 - math.exp(left) / x, 0.0)
+                    for part, x in two_points(eta, eta * each)
+                )
+                for each in GRID
             )
         worst = max(worst, total)
     return worst
@@ -184,11 +204,16 @@ def test_scores_that_follow_from_answers_lose_more_than_the_bound_of_fixed_ones(
 def test_several_ranges_cost_at_most_what_the_widest_costs_and_no_more_than_before() -> None:
     mixed = Composed((Repeated(BoundedRange(Fraction(1, 10)), 2), BoundedRange(Fraction(9, 100))))
     curve, epsilon = privacy_curve(Nonadaptive(mixed)), 0.05
-    worst = max(lost([0.1, 0.1, 0.09], (0.1 * a, 0.1 * b, 0.09 * c), epsilon) for a, b, c in product(GRID, repeat=3))
+    worst = max(
+        lost([0.1, 0.1, 0.09], (0.1 * a, 0.1 * b, 0.09 * c), epsilon)
+        for a, b, c in product(GRID, repeat=3)
+    )
     found = curve.delta(epsilon)
     assert found.lower is None and worst <= found.upper < privacy_curve(mixed).delta(epsilon).upper
     one_small = Composed((BoundedRange(Fraction(1)), Repeated(BoundedRange(Fraction(1, 100)), 50)))
-    assert privacy_curve(Nonadaptive(one_small)).epsilon("1e-3") == privacy_curve(one_small).epsilon("1e-3")
+    assert privacy_curve(Nonadaptive(one_small)).epsilon("1e-3") == privacy_curve(
+        one_small
+    ).epsilon("1e-3")
 
 
 def test_everything_else_costs_the_same_with_fixed_scores_and_without() -> None:
@@ -200,7 +225,9 @@ def test_everything_else_costs_the_same_with_fixed_scores_and_without() -> None:
     assert books.spend(event) == books.spend(inner)
     # inside a plan that may be chosen step by step nothing is gained
     outer = Repeated(fixed("1/10", 50), 2)
-    assert privacy_curve(outer).epsilon("1e-6") == privacy_curve(fixed("1/10", 100).event).epsilon("1e-6")
+    assert privacy_curve(outer).epsilon("1e-6") == privacy_curve(fixed("1/10", 100).event).epsilon(
+        "1e-6"
+    )
 
 
 @given(
@@ -209,7 +236,9 @@ def test_everything_else_costs_the_same_with_fixed_scores_and_without() -> None:
     st.sampled_from(["1e-2", "1e-6", "1e-15"]),
 )
 @settings(deadline=None, max_examples=12)
-def test_both_ends_agree_with_delta_and_never_exceed_the_sum(eta: Fraction, times: int, delta: str) -> None:
+def test_both_ends_agree_with_delta_and_never_exceed_the_sum(
+    eta: Fraction, times: int, delta: str
+) -> None:
     curve = privacy_curve(Nonadaptive(Repeated(BoundedRange(eta), times)))
     found = curve.epsilon(delta)
     assert 0 <= found.lower <= found.upper <= math.nextafter(float(times * eta), math.inf)

@@ -48,17 +48,29 @@ CASES = [
 
 
 @pytest.mark.parametrize(("variance", "sensitivity", "epsilon"), CASES, ids=str)
-def test_the_discrete_curve_lies_between_its_bounds(variance: Fraction, sensitivity: int, epsilon: str) -> None:
+def test_the_discrete_curve_lies_between_its_bounds(
+    variance: Fraction, sensitivity: int, epsilon: str
+) -> None:
     stated = gaussian_delta(DiscreteGaussian(sigma_squared=variance), sensitivity, epsilon)
-    shifts = range(1, sensitivity + 1) if sensitivity <= 64 else (1, sensitivity // 2, sensitivity - 64, sensitivity)
+    shifts = (
+        range(1, sensitivity + 1)
+        if sensitivity <= 64
+        else (1, sensitivity // 2, sensitivity - 64, sensitivity)
+    )
     truth = max(float(hockey_stick(variance, shift, Fraction(epsilon)).mid()) for shift in shifts)
     assert stated.lower <= truth * (1 + 1e-12) and truth <= stated.upper * (1 + 1e-12)
     assert stated.width <= 1e-3 * stated.upper
 
 
-@given(st.fractions(Fraction(1, 4), 100), st.integers(1, 6), st.fractions(Fraction(1, 20), 3, max_denominator=50))
+@given(
+    st.fractions(Fraction(1, 4), 100),
+    st.integers(1, 6),
+    st.fractions(Fraction(1, 20), 3, max_denominator=50),
+)
 @settings(deadline=None, max_examples=30)
-def test_the_curve_holds_for_any_variance(variance: Fraction, shift: int, epsilon: Fraction) -> None:
+def test_the_curve_holds_for_any_variance(
+    variance: Fraction, shift: int, epsilon: Fraction
+) -> None:
     stated = gaussian_delta(DiscreteGaussian(sigma_squared=variance), shift, epsilon)
     assert float(hockey_stick(variance, shift, epsilon).mid()) <= stated.upper * (1 + 1e-12)
 
@@ -86,7 +98,9 @@ def gaussian_delta_of(noise: DiscreteGaussian, shift: int, epsilon: float) -> fl
         ("0.5", "1e-12", 2, None),
     ],
 )
-def test_the_calibrated_gaussian_keeps_its_delta(epsilon: str, delta: str, squared: int, entries: int | None) -> None:
+def test_the_calibrated_gaussian_keeps_its_delta(
+    epsilon: str, delta: str, squared: int, entries: int | None
+) -> None:
     noise = gaussian_for(epsilon, delta, sensitivity_squared=Fraction(squared), entries=entries)
     worst = gaussian_delta(noise, math.isqrt(squared), epsilon).upper
     assert worst <= float(delta)
@@ -109,7 +123,9 @@ def test_the_classic_formula_wastes_and_then_fails() -> None:
     def classic(epsilon: float) -> Fraction:
         return Fraction(str(round(1000 * math.sqrt(2 * math.log(1.25 / 1e-5)) / epsilon, 6)))
 
-    needed = gaussian_for("0.1", "1e-5", sensitivity_squared=Fraction(10**6), entries=1).sigma_squared
+    needed = gaussian_for(
+        "0.1", "1e-5", sensitivity_squared=Fraction(10**6), entries=1
+    ).sigma_squared
     assert round(float(classic(0.1) ** 2 / needed - 1), 2) == 1.48
     assert gaussian_delta(DiscreteGaussian(classic(8.41)), 1000, "8.41").upper < 1e-5
     assert gaussian_delta(DiscreteGaussian(classic(8.43)), 1000, "8.43").lower > 1e-5
@@ -133,7 +149,9 @@ def test_the_curve_notices_half_the_noise(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(
         curve,
         "_one_shift",
-        lambda noise, shift, loss: right(DiscreteGaussian(sigma_squared=noise.sigma_squared * 2), shift, loss),
+        lambda noise, shift, loss: right(
+            DiscreteGaussian(sigma_squared=noise.sigma_squared * 2), shift, loss
+        ),
     )
     stated = gaussian_delta(DiscreteGaussian(3), 1, 1)
     assert float(hockey_stick(Fraction(9), 1, Fraction(1)).mid()) > stated.upper

@@ -45,7 +45,8 @@ def corners(one: laws.Law, other: laws.Law) -> list[tuple[arb, arb]]:
     """False positives and false negatives of the best tests (Neyman and Pearson)."""
     pairs = [(one.get(x, laws.NOTHING), other.get(x, laws.NOTHING)) for x in {*one, *other}]
     pairs = sorted(
-        ((p, q) for p, q in pairs if float(p + q) > 1e-25), key=lambda each: float(each[1] / (each[0] + each[1]))
+        ((p, q) for p, q in pairs if float(p + q) > 1e-25),
+        key=lambda each: float(each[1] / (each[0] + each[1])),
     )
     found, alpha, missed = [], arb(0), arb(1)
     for p, q in reversed(pairs):
@@ -71,19 +72,29 @@ def dominated(event: object, one: laws.Law, other: laws.Law) -> bool:
 @settings(deadline=None, max_examples=20)
 def test_no_event_is_easier_to_see_than_its_mu_says(epsilon, categories, scale):
     report = RandomizedResponse(epsilon, categories)
-    assert dominated(report, laws.response(0, epsilon, categories), laws.response(1, epsilon, categories))
+    assert dominated(
+        report, laws.response(0, epsilon, categories), laws.response(1, epsilon, categories)
+    )
     choice = Selection(Rule.EXPONENTIAL, epsilon / 2, Distance(Norm.LINF, Fraction(1)))
-    assert dominated(choice, laws.exponential((0, 0, 0), epsilon / 2), laws.exponential((1, -1, 0), epsilon / 2))
+    assert dominated(
+        choice, laws.exponential((0, 0, 0), epsilon / 2), laws.exponential((1, -1, 0), epsilon / 2)
+    )
     noise = AdditiveNoise(DiscreteLaplace(scale), Distance(Norm.L1, Fraction(2)))
-    assert dominated(noise, laws.shifted(laws.laplace(scale), 0), laws.shifted(laws.laplace(scale), 2))
+    assert dominated(
+        noise, laws.shifted(laws.laplace(scale), 0), laws.shifted(laws.laplace(scale), 2)
+    )
 
 
 def test_a_mu_of_epsilon_would_be_noticed(monkeypatch):
     monkeypatch.setattr(
-        gaussian_dp, "gaussian_from_pure", lambda one: gaussian_from_pure(PureDP(one.epsilon * Fraction(8, 10)))
+        gaussian_dp,
+        "gaussian_from_pure",
+        lambda one: gaussian_from_pure(PureDP(one.epsilon * Fraction(8, 10))),
     )
     assert not dominated(
-        RandomizedResponse(Fraction(1), 2), laws.response(0, Fraction(1), 2), laws.response(1, Fraction(1), 2)
+        RandomizedResponse(Fraction(1), 2),
+        laws.response(0, Fraction(1), 2),
+        laws.response(1, Fraction(1), 2),
     )
 
 
@@ -93,7 +104,9 @@ def test_discrete_gaussian_noise_is_easier_to_see_than_sensitivity_over_sigma(mo
         mu_squared(noise)
     # what a rule that takes it for the continuous law would promise
     monkeypatch.setitem(
-        gaussian_dp._RULES, AdditiveNoise, lambda event: event.distance.value / event.noise.sigma_squared
+        gaussian_dp._RULES,
+        AdditiveNoise,
+        lambda event: event.distance.value / event.noise.sigma_squared,
     )
     law = laws.gaussian(Fraction(1))
     assert not dominated(noise, laws.shifted(law, 0), laws.shifted(law, 1))

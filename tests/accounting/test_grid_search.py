@@ -41,7 +41,9 @@ STEEP, WIDE = st.floats(0.3, 5), st.floats(0, 1e-2)
 
 @given(TARGETS, STEEP, WIDE, st.integers(-200, 200), st.sampled_from((0.0, 1e-3)))
 @settings(deadline=None, max_examples=200)
-def test_a_search_ends_within_its_precision_or_where_neighbours_tell_no_more(target, exponent, width, start, precision):
+def test_a_search_ends_within_its_precision_or_where_neighbours_tell_no_more(
+    target, exponent, width, start, precision
+):
     grid = Decimals(4)
     readings = around(power(grid, exponent), width)
     found = frontier(readings, target, grid, start=start * 100, precision=precision)
@@ -75,7 +77,9 @@ def test_what_fails_is_proved_by_its_lower_end(target, exponent, width):
 
 
 # values of no order at all, with none, nothing known, and what is no number among them
-UGLY = st.sampled_from((0.0, 0.5, 1.0, 1.5, 3.0, math.inf, math.nan, -math.inf, Fraction(1), Fraction(10**400)))
+UGLY = st.sampled_from(
+    (0.0, 0.5, 1.0, 1.5, 3.0, math.inf, math.nan, -math.inf, Fraction(1), Fraction(10**400))
+)
 
 
 @given(st.lists(st.tuples(UGLY, UGLY), min_size=8, max_size=8), st.integers(-20, 20))
@@ -88,7 +92,9 @@ def test_what_was_read_is_what_is_proved_even_if_no_reading_makes_sense(ends, st
         assert not any(readings.brackets(index)[1] <= 1 for index in readings.asked)
         return
     assert readings.brackets(found.meets)[1] <= 1 and found.meets in readings.asked
-    assert found.fails is None or (readings.brackets(found.fails)[0] > 1 and found.fails in readings.asked)
+    assert found.fails is None or (
+        readings.brackets(found.fails)[0] > 1 and found.fails in readings.asked
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,7 +105,9 @@ def test_a_search_that_takes_the_other_end_is_noticed(monkeypatch, end, caught_b
     grid = Decimals(4)
     readings = around(power(grid, 1.0), 0.01)
     assert caught_by(frontier(readings, Fraction(1), grid, start=0), readings.brackets)
-    monkeypatch.setattr(module, "_UPPER" if end == "meets" else "_LOWER", 0 if end == "meets" else 1)
+    monkeypatch.setattr(
+        module, "_UPPER" if end == "meets" else "_LOWER", 0 if end == "meets" else 1
+    )
     assert not caught_by(frontier(readings, Fraction(1), grid, start=0), readings.brackets)
 
 
@@ -114,7 +122,9 @@ def test_a_power_law_needs_few_readings(exponent, far):
 
 def test_a_cost_that_is_infinite_at_first_is_walked_out_of():
     grid = Decimals(5)
-    readings = around(lambda index: math.exp(20 / grid.value(index)) if grid.value(index) > 0.1 else math.inf)
+    readings = around(
+        lambda index: math.exp(20 / grid.value(index)) if grid.value(index) > 0.1 else math.inf
+    )
     found = frontier(readings, Fraction(2), grid, start=grid.near(-9))
     assert float(grid.value(found.meets)) == pytest.approx(20 / math.log(2), rel=1e-4)
     assert found.meets - found.fails == 1 and len(readings.asked) <= 30
@@ -144,7 +154,9 @@ def test_the_numbers_of_a_grid_rise_by_one_last_digit(digits, share, falling):
     index = round(share * grid.highest)
     here, there = sorted((grid.value(index), grid.value(index + 1)))
     assert falling == (grid.value(index) > grid.value(index + 1))
-    exponent = next(e for e in range(-31, 32) if Fraction(10) ** e <= here < Fraction(10) ** (e + 1))
+    exponent = next(
+        e for e in range(-31, 32) if Fraction(10) ** e <= here < Fraction(10) ** (e + 1)
+    )
     assert there - here == Fraction(10) ** (exponent - digits + 1)
     assert here / Fraction(10) ** exponent * 10 ** (digits - 1) % 1 == 0
 

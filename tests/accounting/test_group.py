@@ -11,14 +11,36 @@ from hypothesis import strategies as st
 from sfumato.accounting import group
 from sfumato.accounting.group import for_group, replace_one_from_add_remove
 from sfumato.errors import InvalidDeclaration, InvalidNumber
-from sfumato.privacy.guarantee import ApproxDP, BoundedRangeDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
-from tests.accounting.laws import PRECISION, SLACK, gaussian, hockey_stick, laplace, loss, number, renyi, shifted
+from sfumato.privacy.guarantee import (
+    ApproxDP,
+    BoundedRangeDP,
+    GaussianDP,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
+from tests.accounting.laws import (
+    PRECISION,
+    SLACK,
+    gaussian,
+    hockey_stick,
+    laplace,
+    loss,
+    number,
+    renyi,
+    shifted,
+)
 
 SIZES = st.integers(1, 4)
 VARIANCES = st.sampled_from([Fraction(1), Fraction(5, 2), Fraction(9)])
 
 
-@given(SIZES, VARIANCES, st.sampled_from([Fraction(1, 2), Fraction(1), Fraction(2)]), st.sampled_from([2, 3, 8]))
+@given(
+    SIZES,
+    VARIANCES,
+    st.sampled_from([Fraction(1, 2), Fraction(1), Fraction(2)]),
+    st.sampled_from([2, 3, 8]),
+)
 @settings(deadline=None, max_examples=30)
 def test_a_group_loses_at_most_what_its_guarantee_says(size, variance, epsilon, order):
     # a count of the group in noise: each unit moves it by 1
@@ -39,13 +61,17 @@ def test_a_group_loses_at_most_what_its_guarantee_says(size, variance, epsilon, 
 
 
 def test_a_group_that_costs_as_one_would_be_noticed(monkeypatch):
-    monkeypatch.setitem(group._RULES, RenyiDP, lambda one, size: RenyiDP(Fraction(16, 7), one.epsilon))
+    monkeypatch.setitem(
+        group._RULES, RenyiDP, lambda one, size: RenyiDP(Fraction(16, 7), one.epsilon)
+    )
     grown = for_group(RenyiDP(4, 2), 2)
     moved = renyi(shifted(gaussian(Fraction(1)), 0), shifted(gaussian(Fraction(1)), 2), fmpq(16, 7))
     assert not bool(moved <= number(grown.epsilon))
 
 
-@pytest.mark.parametrize("guarantee", [PureDP(1), BoundedRangeDP(1), ApproxDP(1, "0.1"), RenyiDP(3, 1), GaussianDP(1)])
+@pytest.mark.parametrize(
+    "guarantee", [PureDP(1), BoundedRangeDP(1), ApproxDP(1, "0.1"), RenyiDP(3, 1), GaussianDP(1)]
+)
 def test_a_group_of_one_is_a_unit(guarantee):
     assert for_group(guarantee, 1) == guarantee
 

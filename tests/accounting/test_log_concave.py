@@ -31,7 +31,8 @@ def probabilities(noise: Skellam | Binomial) -> dict[int, arb]:
     if isinstance(noise, Binomial):
         bias = noise.probability
         exact = [
-            math.comb(noise.trials, k) * bias**k * (1 - bias) ** (noise.trials - k) for k in range(noise.trials + 1)
+            math.comb(noise.trials, k) * bias**k * (1 - bias) ** (noise.trials - k)
+            for k in range(noise.trials + 1)
         ]
         return {k: arb(each.numerator) / arb(each.denominator) for k, each in enumerate(exact)}
     twice = arb((2 * noise.rate).numerator) / arb((2 * noise.rate).denominator)

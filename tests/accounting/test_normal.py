@@ -16,9 +16,9 @@ from sfumato.accounting.normal import normal_excess, normal_point, normal_tail
 BITS = 20_000
 
 POINTS = st.fractions(min_value=-45, max_value=45) | st.fractions(min_value=-2, max_value=2)
-CHANCES = st.fractions(min_value=Fraction(1, 10**9), max_value=Fraction(1, 2)) | st.integers(1, 2000).map(
-    lambda power: Fraction(1, 10**power)
-)
+CHANCES = st.fractions(min_value=Fraction(1, 10**9), max_value=Fraction(1, 2)) | st.integers(
+    1, 2000
+).map(lambda power: Fraction(1, 10**power))
 
 
 def number(value: Fraction) -> arb:
@@ -76,7 +76,9 @@ def test_a_wrong_series_is_noticed(monkeypatch, name, wrong):
 def test_a_root_of_two_pi_is_between_its_bounds():
     with ctx.workprec(BITS):
         root = (2 * arb.pi()).sqrt()
-        assert bool(number(Fraction(normal._ROOT_DOWN)) < root) and bool(root < number(Fraction(normal._ROOT_UP)))
+        assert bool(number(Fraction(normal._ROOT_DOWN)) < root) and bool(
+            root < number(Fraction(normal._ROOT_UP))
+        )
 
 
 @given(CHANCES)
@@ -98,7 +100,10 @@ def test_a_chance_beyond_all_decimals_still_has_a_point():
     assert normal_point(Fraction(1, 2)) == 0
 
 
-@given(st.fractions(-30, 60, max_denominator=1000), st.fractions(Fraction(1, 100), 40, max_denominator=1000))
+@given(
+    st.fractions(-30, 60, max_denominator=1000),
+    st.fractions(Fraction(1, 100), 40, max_denominator=1000),
+)
 @settings(deadline=None, max_examples=60)
 def test_the_excess_lies_between_its_bounds(near, more):
     far = max(near + more, Fraction(1, 1000))

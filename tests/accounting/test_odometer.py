@@ -17,7 +17,14 @@ from hypothesis import strategies as st
 from sfumato.accounting import odometer
 from sfumato.accounting.curve import privacy_curve
 from sfumato.accounting.delta import delta_at
-from sfumato.accounting.odometer import ConcentratedFilter, Filter, GaussianFilter, Odometer, PureFilter, RenyiFilter
+from sfumato.accounting.odometer import (
+    ConcentratedFilter,
+    Filter,
+    GaussianFilter,
+    Odometer,
+    PureFilter,
+    RenyiFilter,
+)
 from sfumato.errors import BudgetExceeded, InvalidDeclaration, InvalidNumber
 from sfumato.exact.rounding import exp_down, exp_up, log_down, log_up
 from sfumato.noise import DiscreteGaussian
@@ -83,7 +90,12 @@ def test_a_cost_that_fits_exactly_is_admitted():
 
 
 def test_the_guarantee_is_of_the_cap():
-    assert [each.guarantee for each in FILTERS] == [PureDP(1), ZeroConcentratedDP(1), RenyiDP(8, 1), GaussianDP(1)]
+    assert [each.guarantee for each in FILTERS] == [
+        PureDP(1),
+        ZeroConcentratedDP(1),
+        RenyiDP(8, 1),
+        GaussianDP(1),
+    ]
 
 
 class LikeACurve:
@@ -103,7 +115,10 @@ def test_a_filter_takes_no_curve(books):
         method = getattr(type(books), name, None)
         if method is not None:
             taken = get_type_hints(method, vars(odometer))
-            assert taken["event"] == Event and list(inspect.signature(method).parameters) == ["self", "event"]
+            assert taken["event"] == Event and list(inspect.signature(method).parameters) == [
+                "self",
+                "event",
+            ]
     assert not any(hasattr(kind, "delta") and callable(kind.delta) for kind in kinds)
     for curve in (LikeACurve(), privacy_curve(PureEvent(ONE))):
         with pytest.raises(InvalidDeclaration):
@@ -127,7 +142,8 @@ def test_what_spends_delta_is_refused(books):
 
 
 @pytest.mark.parametrize(
-    ("kind", "more"), [(PureFilter, {}), (GaussianFilter, {}), (RenyiFilter, {"order": Fraction(2)})]
+    ("kind", "more"),
+    [(PureFilter, {}), (GaussianFilter, {}), (RenyiFilter, {"order": Fraction(2)})],
 )
 @pytest.mark.parametrize("cap", [0, -1, float("nan")])
 def test_a_cap_must_be_above_zero(kind, more, cap):
@@ -147,7 +163,9 @@ def test_gaussian_noise_enters_the_filters_in_which_it_is_proved():
     with pytest.raises(InvalidDeclaration):
         GaussianFilter(cap=ONE).admits(discrete)
     assert ConcentratedFilter(cap=ONE).admits(discrete)
-    assert RenyiFilter(order=Fraction(2), cap=ONE).admits(Sampled(PoissonSample(Fraction(1, 100)), discrete))
+    assert RenyiFilter(order=Fraction(2), cap=ONE).admits(
+        Sampled(PoissonSample(Fraction(1, 100)), discrete)
+    )
 
 
 # An adversary, exactly: randomised responses whose likelihood ratio is a power of 11/10, chosen
@@ -183,7 +201,10 @@ def worst(start: State, step: Step, worth: Worth, rounds: int) -> Fraction:
             after = step(state, power)
             if after is not None:
                 likely = RATIO**power / (1 + RATIO**power)
-                up, down = value(after, loss + power, left - 1), value(after, loss - power, left - 1)
+                up, down = (
+                    value(after, loss + power, left - 1),
+                    value(after, loss - power, left - 1),
+                )
                 best = max(best, likely * up + (1 - likely) * down)
         return best
 
@@ -222,7 +243,10 @@ def test_no_adaptive_strategy_exceeds_the_moment_of_a_renyi_filter():
 def test_the_adversary_breaks_a_gaussian_filter_that_takes_epsilon_for_mu(monkeypatch):
     monkeypatch.setattr(odometer, "_mu_squared", lambda event: event.epsilon**2 / 2)
     opened = GaussianFilter(cap=Fraction(1, 3))
-    assert worst(opened, spend, hockey_stick(Fraction(0)), rounds=14) > delta_at(opened.guarantee, 0).delta
+    assert (
+        worst(opened, spend, hockey_stick(Fraction(0)), rounds=14)
+        > delta_at(opened.guarantee, 0).delta
+    )
 
 
 def passed(reading: Callable[[Odometer], Fraction]) -> Worth:
@@ -269,7 +293,9 @@ def test_an_odometer_of_pure_answers_is_never_above_their_sum():
     books = Odometer()
     for count in range(1, 21):
         books = books.spend(PureEvent(Fraction(1, 100)))
-        assert books.epsilon_spent("1e-6") == books.epsilon_if_planned("1e-9") == Fraction(count, 100)
+        assert (
+            books.epsilon_spent("1e-6") == books.epsilon_if_planned("1e-9") == Fraction(count, 100)
+        )
     after = books.spend(noise(20))
     assert after.pure is None and after.epsilon_spent("1e-6") > Fraction(1, 5)
 

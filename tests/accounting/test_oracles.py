@@ -77,7 +77,12 @@ class Theirs:
 
     def agrees(self, found, more=1e-9):
         near = found.upper <= self.upper * (1 + TIGHT) + more
-        return found.lower <= found.upper and self.never_below(found) and self.never_above(found) and near
+        return (
+            found.lower <= found.upper
+            and self.never_below(found)
+            and self.never_above(found)
+            and near
+        )
 
 
 def grid(scale):
@@ -98,7 +103,9 @@ def continuous(law, scale, relation=Relation.ADD_REMOVE):
 @FEW
 def test_gaussians_agree(sigma, times, delta):
     sigma *= math.isqrt(times)
-    theirs = Theirs.of(lambda **how: pld.from_gaussian_mechanism(float(sigma), **how), times, delta, grid(sigma))
+    theirs = Theirs.of(
+        lambda **how: pld.from_gaussian_mechanism(float(sigma), **how), times, delta, grid(sigma)
+    )
     assert theirs.agrees(ours(continuous(ContinuousLaw.GAUSSIAN, sigma), times, delta))
 
 
@@ -106,7 +113,9 @@ def test_gaussians_agree(sigma, times, delta):
 @FEW
 def test_laplaces_agree(scale, times, delta):
     scale *= math.isqrt(times)
-    theirs = Theirs.of(lambda **how: pld.from_laplace_mechanism(float(scale), **how), times, delta, grid(scale))
+    theirs = Theirs.of(
+        lambda **how: pld.from_laplace_mechanism(float(scale), **how), times, delta, grid(scale)
+    )
     assert theirs.agrees(ours(continuous(ContinuousLaw.LAPLACE, scale), times, delta))
 
 
@@ -115,7 +124,10 @@ def test_laplaces_agree(scale, times, delta):
 def test_discrete_laplaces_agree(exponent, times, delta):
     scale = Fraction(2 ** (exponent + math.isqrt(times).bit_length() - 1))
     theirs = Theirs.of(
-        lambda **how: pld.from_discrete_laplace_mechanism(float(1 / scale), **how), times, delta, grid(scale)
+        lambda **how: pld.from_discrete_laplace_mechanism(float(1 / scale), **how),
+        times,
+        delta,
+        grid(scale),
     )
     assert theirs.agrees(ours(AdditiveNoise(DiscreteLaplace(scale), L1), times, delta))
 
@@ -124,7 +136,10 @@ def test_discrete_laplaces_agree(exponent, times, delta):
 @FEW
 def test_discrete_gaussians_agree(sigma, times, delta):
     theirs = Theirs.of(
-        lambda **how: pld.from_discrete_gaussian_mechanism(float(sigma), **how), times, delta, grid(sigma)
+        lambda **how: pld.from_discrete_gaussian_mechanism(float(sigma), **how),
+        times,
+        delta,
+        grid(sigma),
     )
     assert theirs.agrees(ours(AdditiveNoise(DiscreteGaussian(sigma), L2), times, delta))
 
@@ -136,7 +151,11 @@ def test_randomised_responses_agree(sixteenths, categories, times, delta):
     # theirs answers at random with this probability, ours lies with another
     random = categories / (math.exp(epsilon) + categories - 1)
     theirs = Theirs.of(
-        lambda **how: pld.from_randomized_response(random, categories, **how), times, delta, 2.0**-12, dots=False
+        lambda **how: pld.from_randomized_response(random, categories, **how),
+        times,
+        delta,
+        2.0**-12,
+        dots=False,
     )
     assert theirs.agrees(ours(RandomizedResponse(epsilon, categories), times, delta))
 
@@ -151,7 +170,9 @@ def test_poisson_sampled_gaussians_agree(tenths, in_so_many, times, delta):
         delta,
         2.0**-11,
     )
-    found = ours(Sampled(PoissonSample(rate), continuous(ContinuousLaw.GAUSSIAN, sigma)), times, delta)
+    found = ours(
+        Sampled(PoissonSample(rate), continuous(ContinuousLaw.GAUSSIAN, sigma)), times, delta
+    )
     assert theirs.agrees(found, FEW_STEPS)
 
 
@@ -184,7 +205,9 @@ def test_a_curve_of_one_use_less_or_more_is_noticed(monkeypatch, error):
     event = continuous(ContinuousLaw.GAUSSIAN, Fraction(20))
     assert theirs.agrees(ours(event, 100, 1e-5))
     right = module.privacy_curve
-    monkeypatch.setitem(globals(), "privacy_curve", lambda plan: right(Repeated(plan.event, plan.times + error)))
+    monkeypatch.setitem(
+        globals(), "privacy_curve", lambda plan: right(Repeated(plan.event, plan.times + error))
+    )
     wrong = ours(event, 100, 1e-5)
     assert theirs.never_below(wrong) is (error > 0) and theirs.never_above(wrong) is (error < 0)
 
@@ -199,14 +222,19 @@ RENYI = {
         Sampled(PoissonSample(Fraction(1, 50)), GAUSSIAN),
         google.PoissonSampledDpEvent(0.02, google.GaussianDpEvent(1.5)),
     ),
-    "response": (RandomizedResponse(Fraction(1), 3), google.RandomizedResponseDpEvent(3 / (math.e + 2), 3)),
+    "response": (
+        RandomizedResponse(Fraction(1), 3),
+        google.RandomizedResponseDpEvent(3 / (math.e + 2), 3),
+    ),
 }
 REPLACED = {"response"}
 
 
 def accountant(name, times, orders=None):
     relation = google.NeighboringRelation
-    books = RdpAccountant(orders, relation.REPLACE_ONE if name in REPLACED else relation.ADD_OR_REMOVE_ONE)
+    books = RdpAccountant(
+        orders, relation.REPLACE_ONE if name in REPLACED else relation.ADD_OR_REMOVE_ONE
+    )
     return books.compose(RENYI[name][1], times)
 
 

@@ -41,7 +41,9 @@ def test_long_numbers_are_rounded_outward_by_next_to_nothing(power: int) -> None
     found = OwnDelta.of(one).times(10**5)
     assert found.lower < found.upper <= found.lower * (1 + Fraction(1, 2**280))
     # 1 - (1 - d)^n is between n d - (n d)^2 / 2 and n d
-    assert found.lower <= 10**5 * one and found.upper >= min(10**5 * one - (10**5 * one) ** 2 / 2, Fraction(1, 2))
+    assert found.lower <= 10**5 * one and found.upper >= min(
+        10**5 * one - (10**5 * one) ** 2 / 2, Fraction(1, 2)
+    )
 
 
 def test_what_is_left_is_what_the_losses_may_spend() -> None:
@@ -53,7 +55,11 @@ def test_what_is_left_is_what_the_losses_may_spend() -> None:
 
 def test_deltas_that_were_taken_as_sums_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        own_delta.OwnDelta, "either", lambda self, other: OwnDelta(self.lower + other.lower, self.upper + other.upper)
+        own_delta.OwnDelta,
+        "either",
+        lambda self, other: OwnDelta(self.lower + other.lower, self.upper + other.upper),
     )
     with pytest.raises(AssertionError):
-        test_own_deltas_are_those_of_independent_failures.hypothesis.inner_test([Fraction(1, 2), Fraction(1, 2)])
+        test_own_deltas_are_those_of_independent_failures.hypothesis.inner_test(
+            [Fraction(1, 2), Fraction(1, 2)]
+        )

@@ -39,7 +39,9 @@ def test_half_of_that_zcdp_would_be_exceeded(monkeypatch):
     def half(guarantee):
         return ZeroConcentratedDP(guarantee.epsilon**2 / 4)
 
-    monkeypatch.setattr(importlib.import_module("sfumato.accounting.profile"), "zcdp_from_pure", half)
+    monkeypatch.setattr(
+        importlib.import_module("sfumato.accounting.profile"), "zcdp_from_pure", half
+    )
     worst, epsilon = [laws.response(truth, Fraction(1), 2) for truth in (0, 1)], Fraction(1)
     assert not bool(laws.renyi(*worst, fmpq(2)) <= 2 * laws.number(Profile.pure(epsilon).rho))
 
@@ -50,7 +52,10 @@ def test_a_total_is_the_sum_in_each_measure(parts):
     total = Profile.total(parts)
     pure = [part.epsilon for part in parts]
     assert total.epsilon == (None if None in pure else sum(pure))
-    assert (total.rho, total.delta) == (sum(part.rho for part in parts), sum(part.delta for part in parts))
+    assert (total.rho, total.delta) == (
+        sum(part.rho for part in parts),
+        sum(part.delta for part in parts),
+    )
 
 
 @given(st.lists(PROFILES, max_size=5), st.randoms(use_true_random=False), st.integers(0, 5))
@@ -58,7 +63,9 @@ def test_a_total_is_the_sum_in_each_measure(parts):
 def test_a_total_does_not_depend_on_order_or_grouping(parts, shuffler, cut):
     mixed = shuffler.sample(parts, len(parts))
     assert Profile.total(mixed) == Profile.total(parts)
-    assert Profile.total([Profile.total(parts[:cut]), Profile.total(parts[cut:])]) == Profile.total(parts)
+    assert Profile.total([Profile.total(parts[:cut]), Profile.total(parts[cut:])]) == Profile.total(
+        parts
+    )
 
 
 def test_the_total_of_nothing_is_nothing():
@@ -112,4 +119,6 @@ def test_what_is_approximately_private_is_mostly_purely_private(epsilon, upper):
         for side in (0, 1):
             assert abs(float(sum((pair[side] for pair in parts), arb(0)) - (1 - delta))) < 1e-30
         assert all(bool(p == 0) == bool(q == 0) for p, q in parts)
-        assert all(abs(float((p / q).log())) <= float(epsilon) + 1e-15 for p, q in parts if bool(p > 0))
+        assert all(
+            abs(float((p / q).log())) <= float(epsilon) + 1e-15 for p, q in parts if bool(p > 0)
+        )

@@ -68,7 +68,12 @@ GOOGLE = {
         2.1433558,
     ),
     "discrete laplaces": (Repeated(discrete_laplace("0.1"), 1000), "1e-6", 19.344671, 19.3446715),
-    "discrete laplaces, three steps apart": (Repeated(discrete_laplace("0.5", 3), 10), "1e-6", 14.999885, 14.9998855),
+    "discrete laplaces, three steps apart": (
+        Repeated(discrete_laplace("0.5", 3), 10),
+        "1e-6",
+        14.999885,
+        14.9998855,
+    ),
     "discrete gaussian": (discrete_gaussian(1), "1e-6", 4.499581, 4.4995911),
     "discrete gaussians": (Repeated(discrete_gaussian(10), 1000), "1e-6", 19.420933, 19.4256724),
     "responses": (Repeated(RESPONSE, 20), "1e-6", 32.176437, 32.1766371),

@@ -64,7 +64,9 @@ def laplace(scale: Fraction, value: int, relation: Relation = Relation.ADD_REMOV
     return AdditiveNoise(DiscreteLaplace(scale), l1(value, relation))
 
 
-def gaussian(variance: Fraction, value: int = 1, relation: Relation = Relation.ADD_REMOVE) -> AdditiveNoise:
+def gaussian(
+    variance: Fraction, value: int = 1, relation: Relation = Relation.ADD_REMOVE
+) -> AdditiveNoise:
     return AdditiveNoise(DiscreteGaussian(sigma_squared=variance), l2(value, relation))
 
 
@@ -95,7 +97,9 @@ def test_several_cells_lose_no_more_than_one_that_takes_all():
     law = laws.laplace(Fraction(5, 2))
     for shifts in [(1, 2), (3, 0), (-1, 2)]:
         with ctx.workprec(PRECISION):
-            parts = [true(laws.shifted(law, 0), laws.shifted(law, each), Fraction(3)) for each in shifts]
+            parts = [
+                true(laws.shifted(law, 0), laws.shifted(law, each), Fraction(3)) for each in shifts
+            ]
             assert bool(parts[0] + parts[1] <= number(renyi(laplace(Fraction(5, 2), 3), 3)) + SLACK)
     each_moves = AdditiveNoise(DiscreteLaplace("2.5"), Distance(Norm.LINF, Fraction(3)), cells=2)
     assert renyi(each_moves, 3) == 2 * renyi(laplace(Fraction(5, 2), 3), 3)
@@ -112,8 +116,12 @@ def test_continuous_laplace_is_the_integral(order, epsilon):
     def density(y: float) -> float:
         return 0.5 * 2.718281828459045 ** (-a * abs(y) + (a - 1) * abs(y - epsilon))
 
-    moment = sum(quad(density, *ends, epsabs=1e-13)[0] for ends in [(-60, 0), (0, epsilon), (epsilon, 60)])
-    assert float((a - 1) * renyi(event, order)) == pytest.approx(arb(moment).log().__float__(), abs=1e-9)
+    moment = sum(
+        quad(density, *ends, epsabs=1e-13)[0] for ends in [(-60, 0), (0, epsilon), (epsilon, 60)]
+    )
+    assert float((a - 1) * renyi(event, order)) == pytest.approx(
+        arb(moment).log().__float__(), abs=1e-9
+    )
 
 
 @given(EPSILONS, st.integers(2, 6), ORDERS)
@@ -131,12 +139,19 @@ def test_selection_is_bounded_by_its_range(rate, order, monotone):
     assert holds(event, (laws.exponential((0, 0, 0), rate), laws.exponential(after, rate)), order)
     assert renyi(event, order) == renyi(BoundedRange(rate * (1 if monotone else 2)), order)
     flip = Selection(Rule.PERMUTE_AND_FLIP, rate, Distance(Norm.LINF, Fraction(1)), monotone)
-    assert holds(flip, (laws.permute_and_flip((0, 0, 0), rate), laws.permute_and_flip(after, rate)), order)
+    assert holds(
+        flip, (laws.permute_and_flip((0, 0, 0), rate), laws.permute_and_flip(after, rate)), order
+    )
 
 
-def poisson_pair(units: int, rate: Fraction, law: laws.Noise, step: int = 1) -> tuple[laws.Law, laws.Law]:
+def poisson_pair(
+    units: int, rate: Fraction, law: laws.Noise, step: int = 1
+) -> tuple[laws.Law, laws.Law]:
     """A noisy sum over a Poisson sample, with a unit more and without; each unit adds ``step``."""
-    return tuple(laws.poisson(each, rate, lambda size: laws.shifted(law, step * size)) for each in (units + 1, units))
+    return tuple(
+        laws.poisson(each, rate, lambda size: laws.shifted(law, step * size))
+        for each in (units + 1, units)
+    )
 
 
 @given(st.sampled_from([Fraction(1), Fraction(3), Fraction(10)]), RATES, ORDERS, st.integers(0, 2))
@@ -163,22 +178,34 @@ def test_a_wrong_binomial_sum_would_be_noticed(monkeypatch, wrong):
         monkeypatch.setattr(module, "_poisson", lambda rate, each: real(rate * rate, each))
     else:
         monkeypatch.setattr(
-            module, "_moments", lambda event, order: moments(event, order)[:3] + [moments(event, 2)[2]] * (order - 2)
+            module,
+            "_moments",
+            lambda event, order: moments(event, order)[:3] + [moments(event, 2)[2]] * (order - 2),
         )
     event = Sampled(PoissonSample(Fraction(1, 5)), gaussian(Fraction(1)))
-    assert not holds(event, poisson_pair(0, Fraction(1, 5), laws.gaussian(Fraction(1))), Fraction(6))
+    assert not holds(
+        event, poisson_pair(0, Fraction(1, 5), laws.gaussian(Fraction(1))), Fraction(6)
+    )
 
 
 @given(st.sampled_from([Fraction(1), Fraction(3)]), st.integers(1, 3), ORDERS)
 @settings(deadline=None, max_examples=30)
 def test_a_fixed_sample_costs_at_most_its_binomial_sum(variance, size, order):
     noisy = laws.gaussian(variance)
-    pair = tuple(laws.fixed((0, 1, 0, 1, last), size, lambda total: laws.shifted(noisy, total)) for last in (0, 1))
+    pair = tuple(
+        laws.fixed((0, 1, 0, 1, last), size, lambda total: laws.shifted(noisy, total))
+        for last in (0, 1)
+    )
     event = Sampled(FixedSample(size, 5), gaussian(variance, 1, Relation.REPLACE_ONE))
     assert holds(event, pair, order)
     noisy = laws.laplace(variance)
-    pair = tuple(laws.fixed((0, 1, 0, 1, last), size, lambda total: laws.shifted(noisy, total)) for last in (0, 1))
-    assert holds(Sampled(FixedSample(size, 5), laplace(variance, 1, Relation.REPLACE_ONE)), pair, order)
+    pair = tuple(
+        laws.fixed((0, 1, 0, 1, last), size, lambda total: laws.shifted(noisy, total))
+        for last in (0, 1)
+    )
+    assert holds(
+        Sampled(FixedSample(size, 5), laplace(variance, 1, Relation.REPLACE_ONE)), pair, order
+    )
 
 
 def test_a_fixed_sample_at_half_its_rate_would_be_noticed(monkeypatch):
@@ -186,7 +213,10 @@ def test_a_fixed_sample_at_half_its_rate_would_be_noticed(monkeypatch):
     lighter = Sampled(FixedSample(1, 50), gaussian(Fraction(1), 1, Relation.REPLACE_ONE))
     monkeypatch.setattr(module, "_fixed", lambda event, moments: real(lighter, moments))
     noisy = laws.gaussian(Fraction(1))
-    pair = tuple(laws.fixed((0, 0, 0, 0, last), 2, lambda total: laws.shifted(noisy, total)) for last in (0, 1))
+    pair = tuple(
+        laws.fixed((0, 0, 0, 0, last), 2, lambda total: laws.shifted(noisy, total))
+        for last in (0, 1)
+    )
     event = Sampled(FixedSample(2, 5), gaussian(Fraction(1), 1, Relation.REPLACE_ONE))
     assert not holds(event, pair, Fraction(2))
 
@@ -213,7 +243,9 @@ def test_renyi_divergences_of_a_composition_add(epsilon, order, times):
 def test_gaussian_noise_costs_its_order_times_its_rho_exactly():
     assert renyi(gaussian(Fraction(50)), 8) == Fraction(8, 100)
     assert renyi(ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction(5), l2(1)), 8) == Fraction(8, 50)
-    assert renyi(Stream(gaussian(Fraction(50), 4), steps=8, column=Fraction(4)), 8) == Fraction(32, 100)
+    assert renyi(Stream(gaussian(Fraction(50), 4), steps=8, column=Fraction(4)), 8) == Fraction(
+        32, 100
+    )
     assert renyi(Repeated(gaussian(Fraction(50)), 10**12), 2) == 2 * 10**10
 
 
@@ -233,7 +265,9 @@ def test_a_group_is_bounded_by_the_better_of_two_ways(size):
     assert holds(Group(gaussian(Fraction(9)), size), pair, Fraction(4))
     sampled = Group(Sampled(PoissonSample(Fraction(1, 10)), gaussian(Fraction(9))), size)
     rate = Fraction(1, 10)
-    pair = tuple(laws.poisson(each, rate, lambda inside: laws.shifted(law, inside)) for each in (size, 0))
+    pair = tuple(
+        laws.poisson(each, rate, lambda inside: laws.shifted(law, inside)) for each in (size, 0)
+    )
     assert holds(sampled, pair, Fraction(4))
     assert renyi(sampled, 4) <= renyi(Group(gaussian(Fraction(9)), 4), 4)
 
@@ -300,12 +334,23 @@ def _in_the_plane(sigma, rate, order):
 
 @pytest.mark.parametrize(
     ("sigma", "rate", "order"),
-    [(2, "1/20", 8), (2, "1/20", 3), (1, "1/10", 2), (1, "1/2", 5), (4, "1/10", 17), (5, "1/100", 40)],
+    [
+        (2, "1/20", 8),
+        (2, "1/20", 3),
+        (1, "1/10", 2),
+        (1, "1/2", 5),
+        (4, "1/10", 17),
+        (5, "1/100", 40),
+    ],
 )
 def test_a_fixed_sample_in_the_plane_costs_at_most_its_binomial_sum(sigma, rate, order):
     # a trapezoidal sum of entire, quickly falling functions is right to all digits of a float
     rate = Fraction(rate)
-    bound = float(renyi(Sampled(FixedSample(rate.numerator, rate.denominator), _whole(Fraction(sigma))), order))
+    bound = float(
+        renyi(
+            Sampled(FixedSample(rate.numerator, rate.denominator), _whole(Fraction(sigma))), order
+        )
+    )
     truth = _in_the_plane(sigma, float(rate), order)
     assert truth * (1 - 1e-9) <= bound <= 3 * truth
 
@@ -313,7 +358,9 @@ def test_a_fixed_sample_in_the_plane_costs_at_most_its_binomial_sum(sigma, rate,
 def test_a_triangle_taken_for_a_pair_is_noticed(monkeypatch):
     real = module._triples
     monkeypatch.setattr(
-        module, "_triples", lambda event, order: {k: each / 2 for k, each in real(event, order).items()}
+        module,
+        "_triples",
+        lambda event, order: {k: each / 2 for k, each in real(event, order).items()},
     )
     bound = float(renyi(Sampled(FixedSample(1, 10), _whole(Fraction(1))), 2))
     assert bound < _in_the_plane(1, 0.1, 2) * (1 - 1e-9)
@@ -326,7 +373,11 @@ def test_differences_are_the_means_of_powers_of_the_distance(order, rho):
     mu = (2 * float(rho)) ** 0.5
     for k in range(2, order + 1, 2):
         z = np.arange(-12 - 2 * mu, 12 + (k + 2) * mu, 0.01)
-        log = -z * z / 2 - 0.5 * np.log(2 * np.pi) + k * np.log(np.abs(np.expm1(mu * z - mu * mu / 2)) + 1e-300)
+        log = (
+            -z * z / 2
+            - 0.5 * np.log(2 * np.pi)
+            + k * np.log(np.abs(np.expm1(mu * z - mu * mu / 2)) + 1e-300)
+        )
         assert float(found[k]) == pytest.approx(float(np.exp(log).sum() * 0.01), rel=1e-4)
     for k in range(3, order, 2):
         assert found[k] ** 2 >= found[k - 1] * found[k + 1] * Decimal("0.999999")
@@ -388,14 +439,20 @@ def test_extreme_numbers_give_a_number(cost):
 
 
 # two laws that no reflection exchanges: losses of the one are not those of the other
-LOPSIDED = [(Fraction(1, 5), Fraction(2, 5)), (Fraction(1, 100), Fraction(1, 40)), (Fraction(9, 10), Fraction(19, 20))]
+LOPSIDED = [
+    (Fraction(1, 5), Fraction(2, 5)),
+    (Fraction(1, 100), Fraction(1, 40)),
+    (Fraction(9, 10), Fraction(19, 20)),
+]
 
 
 def chance(of: Fraction) -> laws.Law:
     return {0: laws.number(of), 1: laws.number(1 - of)}
 
 
-def sampled_pair(rate: Fraction, without: laws.Law, with_unit: laws.Law) -> tuple[laws.Law, laws.Law]:
+def sampled_pair(
+    rate: Fraction, without: laws.Law, with_unit: laws.Law
+) -> tuple[laws.Law, laws.Law]:
     return laws.mixed([(rate, with_unit), (1 - rate, without)]), without
 
 
@@ -410,14 +467,18 @@ def test_a_poisson_sample_of_any_event_is_amplified(low, high, rate, order):
         ) + Fraction(1, 10**12)
         without, with_unit = laws.together(*[chance(one)] * 3), laws.together(*[chance(other)] * 3)
         event = Repeated(BoundedRange(eta), 3)
-        assert holds(Sampled(PoissonSample(rate), event), sampled_pair(rate, without, with_unit), order)
+        assert holds(
+            Sampled(PoissonSample(rate), event), sampled_pair(rate, without, with_unit), order
+        )
         if rate < Fraction(1, 10) and order == 2:
             assert renyi(Sampled(PoissonSample(rate), event), order) < rate * renyi(event, order)
 
 
 def added_is_bound(added, order) -> bool:
     """Whether it bounds the mean of (1 - q + q r)^(1 - a) for ratios r of two values."""
-    for low, rate, ratio in itertools.product((0.2, 0.9), (Fraction(1, 20), Fraction(1, 100)), (2.0, 0.5, 1.1, 3.0)):
+    for low, rate, ratio in itertools.product(
+        (0.2, 0.9), (Fraction(1, 20), Fraction(1, 100)), (2.0, 0.5, 1.1, 3.0)
+    ):
         # with chance ``low`` the ratio is this, else what makes its mean 1
         other = (1 - low * ratio) / (1 - low)
         if other <= 0:

@@ -39,8 +39,15 @@ def most_seen(order: Fraction, divergence: Fraction, epsilon: Fraction) -> arb:
                 middle = (low + high) / 2
                 one = middle**1
                 moment = number(one) * (number(one) / number(q)).log().__mul__(arb(power) - 1).exp()
-                moment += number(1 - one) * (((number(1 - one) / number(1 - q)).log()) * (arb(power) - 1)).exp()
-                low, high = (middle, high) if bool(moment.log() / (arb(power) - 1) <= limit) else (low, middle)
+                moment += (
+                    number(1 - one)
+                    * (((number(1 - one) / number(1 - q)).log()) * (arb(power) - 1)).exp()
+                )
+                low, high = (
+                    (middle, high)
+                    if bool(moment.log() / (arb(power) - 1) <= limit)
+                    else (low, middle)
+                )
             best = best.max(number(low) - factor * number(q))
     return best
 
@@ -57,7 +64,13 @@ def test_every_tangent_is_a_true_statement(order, divergence, one, other, p, q):
         assert bool(number(p) <= number(line.epsilon).exp() * number(q) + number(line.delta))
 
 
-CASES = [("2", "1", "1e-6"), ("8", "0.01", "1e-6"), ("40", "2", "1e-10"), ("3/2", "0.3", "1e-5"), ("5", "0.5", "0.1")]
+CASES = [
+    ("2", "1", "1e-6"),
+    ("8", "0.01", "1e-6"),
+    ("40", "2", "1e-10"),
+    ("3/2", "0.3", "1e-5"),
+    ("5", "0.5", "0.1"),
+]
 
 
 @pytest.mark.parametrize(("order", "divergence", "delta"), CASES)
@@ -73,7 +86,9 @@ def test_the_two_point_optimum_is_never_exceeded(order, divergence, delta):
 def test_a_tangent_of_a_smaller_set_would_be_noticed(monkeypatch):
     real = renyi_to_approx.tangent
     monkeypatch.setattr(
-        renyi_to_approx, "tangent", lambda order, divergence, *point: real(order, divergence * Fraction(9, 10), *point)
+        renyi_to_approx,
+        "tangent",
+        lambda order, divergence, *point: real(order, divergence * Fraction(9, 10), *point),
     )
     stated = delta_of_renyi(Fraction(2), Fraction(1), Fraction(5))
     assert not bool(most_seen(Fraction(2), Fraction(1), Fraction(5)) <= number(stated))

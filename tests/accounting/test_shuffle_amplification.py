@@ -37,7 +37,11 @@ def among_clones(odds: Fraction, rate: Fraction, others: int, factor: Fraction) 
         for zeros in range(number + 2):
             with_victim, without = binomial(number, zeros - 1, HALF), binomial(number, zeros, HALF)
             here, there = odds * with_victim + without, with_victim + odds * without
-            total += binomial(others, number, rate) * max(here - factor * there, Fraction(0)) / (odds + 1)
+            total += (
+                binomial(others, number, rate)
+                * max(here - factor * there, Fraction(0))
+                / (odds + 1)
+            )
     return total
 
 
@@ -64,7 +68,9 @@ def is_close_above(found: Fraction, truth: Fraction) -> bool:
 @settings(deadline=None)
 def test_a_victim_among_clones_hides_at_least_so_well(odds, rate, others, part):
     factor = 1 + part * (odds - 1)
-    assert is_close_above(hidden_delta(odds, rate, others, factor, TINY), among_clones(odds, rate, others, factor))
+    assert is_close_above(
+        hidden_delta(odds, rate, others, factor, TINY), among_clones(odds, rate, others, factor)
+    )
 
 
 def test_many_clones_are_summed_as_few_are():
@@ -89,7 +95,12 @@ _verdicts, _run = shuffle_amplification._verdicts, shuffle_amplification._run
     [
         ("_verdicts", wrong_verdicts),
         ("_verdicts", lambda number, *rest: _verdicts(number + 1, *rest)),
-        ("_verdicts", lambda number, odds, factor, bits: _verdicts(number, odds, factor * Fraction(3, 2), bits)),
+        (
+            "_verdicts",
+            lambda number, odds, factor, bits: _verdicts(
+                number, odds, factor * Fraction(3, 2), bits
+            ),
+        ),
         ("_run", lambda weight, *rest: (_run(weight, *rest)[0][:1], Fraction(0))),
     ],
     ids=["half a point", "a clone too many", "another epsilon", "clones left out"],
@@ -126,10 +137,14 @@ def test_the_chance_of_a_number_of_successes_lies_between_its_bounds(one, other,
     assert low <= exact <= high <= low * (1 + Fraction(1, 10**16))
 
 
-@pytest.mark.parametrize(("trials", "successes"), [(1000, 0), (2500, 1200), (5000, 1001), (3001, 3001), (4000, 7)])
+@pytest.mark.parametrize(
+    ("trials", "successes"), [(1000, 0), (2500, 1200), (5000, 1001), (3001, 3001), (4000, 7)]
+)
 def test_chances_of_many_trials_lie_between_their_bounds(trials, successes):
     exact = binomial(trials, successes, Fraction(2, 5))
-    low, high = (chance_of(trials, successes, Fraction(2, 5), upper=upper) for upper in (False, True))
+    low, high = (
+        chance_of(trials, successes, Fraction(2, 5), upper=upper) for upper in (False, True)
+    )
     assert low <= exact <= high <= low * (1 + Fraction(1, 10**16))
 
 
@@ -138,7 +153,9 @@ def test_the_logarithm_of_a_factorial_lies_between_its_bounds(number):
     low, high = log_factorial(number)
     with ctx.workprec(300):
         truth = arb(number + 1).lgamma()
-        assert bool(exactly(low) <= truth + arb(2) ** -200) and bool(truth - arb(2) ** -200 <= exactly(high))
+        assert bool(exactly(low) <= truth + arb(2) ** -200) and bool(
+            truth - arb(2) ** -200 <= exactly(high)
+        )
     assert high - low <= Fraction(1, 10**17)
 
 
@@ -152,7 +169,11 @@ def test_a_series_cut_short_is_caught():
         assert bool(exactly(log_factorial(1000)[1] - Fraction(1, 12000)) < arb(1001).lgamma())
 
 
-@given(st.integers(0, 40), CHANCES, st.fractions(min_value=Fraction(1, 10**6), max_value=Fraction(1, 10)))
+@given(
+    st.integers(0, 40),
+    CHANCES,
+    st.fractions(min_value=Fraction(1, 10**6), max_value=Fraction(1, 10)),
+)
 @settings(deadline=None)
 def test_weights_and_what_is_left_out_are_not_below_the_truth(trials, chance, ignored):
     bits = 120

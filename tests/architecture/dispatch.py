@@ -11,7 +11,9 @@ from sfumato.plan.aggregate import Aggregate
 from sfumato.plan.relation import Relation
 
 # Statistic.SUM is no aggregate: only patterns of classes count.
-UNIONS = [{kind.__name__ for kind in get_args(union)} for union in (Relation, Aggregate, ColumnType)]
+UNIONS = [
+    {kind.__name__ for kind in get_args(union)} for union in (Relation, Aggregate, ColumnType)
+]
 
 
 def matched(pattern: ast.pattern) -> Iterator[str]:
@@ -37,7 +39,11 @@ def is_dispatch(node: ast.Match) -> bool:
 def refuses(node: ast.Match) -> bool:
     """Whether a match raises on what none of its cases knows."""
     last = node.cases[-1]
-    anything = isinstance(last.pattern, ast.MatchAs) and last.pattern.name is None and last.pattern.pattern is None
+    anything = (
+        isinstance(last.pattern, ast.MatchAs)
+        and last.pattern.name is None
+        and last.pattern.pattern is None
+    )
     return anything and last.guard is None and isinstance(last.body[0], ast.Raise)
 
 

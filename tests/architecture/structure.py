@@ -9,7 +9,17 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "sfumato"
 FILES = sorted(SOURCE.rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
-TRUSTED = ("exact", "noise", "privacy", "accounting", "mechanisms", "plan", "ledger", "query", "engines")
+TRUSTED = (
+    "exact",
+    "noise",
+    "privacy",
+    "accounting",
+    "mechanisms",
+    "plan",
+    "ledger",
+    "query",
+    "engines",
+)
 
 
 def module_name(path: Path) -> str:
@@ -43,4 +53,6 @@ def imports(path: Path) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
 
 def functions_of(tree: ast.AST) -> list[ast.AST]:
     """The functions of a tree."""
-    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [
+        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]

@@ -92,11 +92,21 @@ def test_a_silent_default_is_noticed(monkeypatch):
 def test_every_match_over_a_closed_union_ends_in_a_refusal():
     found = {path: dispatches(path) for path in sorted(SOURCE.rglob("*.py"))}
     assert sum(map(len, found.values())) >= 40
-    assert [f"{path}:{each.lineno}" for path, many in found.items() for each in many if not refuses(each)] == []
+    assert [
+        f"{path}:{each.lineno}"
+        for path, many in found.items()
+        for each in many
+        if not refuses(each)
+    ] == []
 
 
 @pytest.mark.parametrize(
-    "ending", ["", "        case _:\n            return ()\n", "        case _ if node:\n            raise TypeError\n"]
+    "ending",
+    [
+        "",
+        "        case _:\n            return ()\n",
+        "        case _ if node:\n            raise TypeError\n",
+    ],
 )
 def test_a_match_that_answers_for_what_it_does_not_know_is_noticed(tmp_path, ending):
     text = f"def f(node):\n    match node:\n        case Scan():\n            return node\n{ending}"

@@ -17,7 +17,9 @@ def misused(text: str) -> list[str]:
     """The conditions of a module that make their own lock or are entered, and its semaphores."""
     found = [(name, lock, rf"with (self\.)?{name}\b") for name, lock in _CONDITION.findall(text)]
     semaphores = re.findall(r"threading\.(?:Bounded)?Semaphore\b", text)
-    return [name for name, lock, entered in found if not lock or re.search(entered, text)] + semaphores
+    return [
+        name for name, lock, entered in found if not lock or re.search(entered, text)
+    ] + semaphores
 
 
 def test_no_condition_is_entered_and_there_is_no_semaphore() -> None:

@@ -63,7 +63,9 @@ def _inside(thing: object) -> Iterable[tuple[str, object]]:
         yield from ((f" key {key!r}", key) for key in thing)
     elif isinstance(thing, list | tuple | set | frozenset):
         yield from ((f"[{place}]", value) for place, value in enumerate(thing))
-    elif type(thing).__module__.startswith(("sfumato", "builtins", "pandas", "polars", "pyarrow", "duckdb")):
+    elif type(thing).__module__.startswith(
+        ("sfumato", "builtins", "pandas", "polars", "pyarrow", "duckdb")
+    ):
         for name in dir(thing):
             if not name.startswith("_"):
                 found = _read(thing, name)
@@ -104,7 +106,11 @@ def told(error: BaseException) -> list[str]:
     found += [
         f"{type(each).__name__} holds {name}"
         for each in errors_of(error)
-        for name, value in [*vars(each).items(), ("args", each.args), ("object", getattr(each, "object", ""))]
+        for name, value in [
+            *vars(each).items(),
+            ("args", each.args),
+            ("object", getattr(each, "object", "")),
+        ]
         if CANARY in repr(value).lower()
     ]
     lines = "".join(traceback.format_exception(error))
@@ -132,7 +138,9 @@ def watched() -> Iterator[Callable[[], list[str]]]:
     root.setLevel(logging.DEBUG)
     try:
         with redirect_stdout(printed), redirect_stderr(printed):
-            yield lambda: [each for each in [*handler.lines, printed.getvalue()] if CANARY in each.lower()]
+            yield lambda: [
+                each for each in [*handler.lines, printed.getvalue()] if CANARY in each.lower()
+            ]
     finally:
         root.removeHandler(handler)
         root.setLevel(level)

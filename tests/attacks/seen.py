@@ -90,7 +90,13 @@ def _previewed(session: sf.Session, text: str, price: Mapping[str, object]) -> o
         preview = session.preview(text, **price)
     except sf.SfumatoError as refused:
         return [type(refused).__name__, str(refused)]
-    return [preview.cost.to_json(), preview.error(), preview.explain(), preview.statement, repr(preview)]
+    return [
+        preview.cost.to_json(),
+        preview.error(),
+        preview.explain(),
+        preview.statement,
+        repr(preview),
+    ]
 
 
 def _answered(session: sf.Session, text: str, price: Mapping[str, object]) -> object:
@@ -111,11 +117,17 @@ def blanked(answer: Answer, *, open_keys: bool) -> dict[str, Any]:
     chosen = open_keys or released["output"]["having"] or released["output"]["limit"] is not None
     if not open_keys:
         for part, honest in zip(parts, released["parts"], strict=True):
-            part["values"], part["copies"] = [len(row) for row in honest["values"]], honest["copies"]
+            part["values"], part["copies"] = (
+                [len(row) for row in honest["values"]],
+                honest["copies"],
+            )
     rows, errors = form.pop("rows"), form.pop("errors")
     if not chosen:
         cells = [
-            [_BLANK if column["released"] else cell for column, cell in zip(form["columns"], row, strict=True)]
+            [
+                _BLANK if column["released"] else cell
+                for column, cell in zip(form["columns"], row, strict=True)
+            ]
             for row in rows
         ]
         # ORDER BY a released number orders the rows by it

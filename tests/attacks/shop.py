@@ -34,7 +34,9 @@ _COLUMNS = {
 }
 
 
-def event(user: object, region: object, product: object, amount: object, day: object) -> dict[str, object]:
+def event(
+    user: object, region: object, product: object, amount: object, day: object
+) -> dict[str, object]:
     """A row of ``events``."""
     return {"user_id": user, "region": region, "product": product, "amount": amount, "day": day}
 
@@ -64,25 +66,34 @@ def data() -> dict[str, Rows]:
             {"product": "cup", "category": "toys"},
             {"product": "map", "category": "books"},
         ],
-        "orders": [{"user_id": user, "price": str(place * 8), "quantity": "1"} for place, user in enumerate(USERS)],
+        "orders": [
+            {"user_id": user, "price": str(place * 8), "quantity": "1"}
+            for place, user in enumerate(USERS)
+        ],
         "events_unbounded": [{"user_id": user, "amount": 1.0, "product": "tea"} for user in USERS],
     }
 
 
 def arrow(table: str, rows: Rows) -> pa.Table:
     """The rows as an engine reads them."""
-    return pa.table({name: pa.array([row[name] for row in rows], _TYPES[name]) for name in _COLUMNS[table]})
+    return pa.table(
+        {name: pa.array([row[name] for row in rows], _TYPES[name]) for name in _COLUMNS[table]}
+    )
 
 
 def tables(content: Data) -> dict[str, sf.Table]:
     """The declared tables over these rows."""
     return {
-        name: sf.Table(arrow(name, content[name]), unit=each.unit, columns=each.columns, public=each.public)
+        name: sf.Table(
+            arrow(name, content[name]), unit=each.unit, columns=each.columns, public=each.public
+        )
         for name, each in DATASET.tables.items()
     }
 
 
-def connected(folder: Path, content: Data, *, name: str = "ledger", relation: object = sf.AddRemove) -> sf.Session:
+def connected(
+    folder: Path, content: Data, *, name: str = "ledger", relation: object = sf.AddRemove
+) -> sf.Session:
     """A session over these rows; the same dataset, whatever they are."""
     return sf.connect(
         tables(content),

@@ -73,15 +73,24 @@ OTHERWISE = [
     # SUM over no row is 0
     ("SELECT SUM(amount) FROM events WHERE amount > 499", "SELECT 0"),
     # a constant is rounded to the lattice of the column that it is compared with
-    ("SELECT COUNT(*) FROM events WHERE amount < 0.50001", "SELECT COUNT(*) FROM events WHERE amount < 0.5"),
+    (
+        "SELECT COUNT(*) FROM events WHERE amount < 0.50001",
+        "SELECT COUNT(*) FROM events WHERE amount < 0.5",
+    ),
     # where a key has no row in a public table the row has no group, unless NULL is one
     (
         "SELECT p.category, COUNT(*) FROM events e LEFT JOIN products p ON e.product = p.product GROUP BY p.category",
         "SELECT p.category, COUNT(*) FROM events e LEFT JOIN products p ON e.product = p.product GROUP BY p.category",
     ),
     # a group of a text that one unit alone is in is not shown
-    ("SELECT product, COUNT(*) FROM events WHERE user_id = 'u01' GROUP BY product", "SELECT 1 WHERE FALSE"),
-    ("SELECT product, COUNT(DISTINCT user_id) FROM events WHERE product = 'tea' GROUP BY product", "SELECT 'tea', 12"),
+    (
+        "SELECT product, COUNT(*) FROM events WHERE user_id = 'u01' GROUP BY product",
+        "SELECT 1 WHERE FALSE",
+    ),
+    (
+        "SELECT product, COUNT(DISTINCT user_id) FROM events WHERE product = 'tea' GROUP BY product",
+        "SELECT 'tea', 12",
+    ),
     # OFFSET and LIMIT after ORDER BY a number that is the same twice keep the order of the groups
     (
         "SELECT region, COUNT(*) AS n FROM events WHERE FALSE GROUP BY region ORDER BY n LIMIT 2",
@@ -99,7 +108,9 @@ def plain():
         columns = ", ".join(f"{column} {_TYPES.get(column, 'VARCHAR')}" for column in rows[0])
         connection.execute(f"CREATE TABLE {name} ({columns})")
         marks = ", ".join("?" for _ in rows[0])
-        connection.executemany(f"INSERT INTO {name} VALUES ({marks})", [list(row.values()) for row in rows])
+        connection.executemany(
+            f"INSERT INTO {name} VALUES ({marks})", [list(row.values()) for row in rows]
+        )
     yield connection
     connection.close()
 
@@ -108,9 +119,15 @@ def plain():
 def session(tmp_path_factory):
     """A session whose noise is zero."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(AdditiveMechanism, "draw", lambda mechanism, cells, entropy=None: (0,) * cells)
-        patch.setattr(charge, "drawn", lambda event, cells: [np.zeros(size, np.int64) for size in cells])
-        patch.setattr(Truncated, "sample", lambda noise, shape, entropy=None: np.zeros(shape, np.int64))
+        patch.setattr(
+            AdditiveMechanism, "draw", lambda mechanism, cells, entropy=None: (0,) * cells
+        )
+        patch.setattr(
+            charge, "drawn", lambda event, cells: [np.zeros(size, np.int64) for size in cells]
+        )
+        patch.setattr(
+            Truncated, "sample", lambda noise, shape, entropy=None: np.zeros(shape, np.int64)
+        )
         with shop.connected(tmp_path_factory.mktemp("shop"), shop.data()) as opened:
             yield opened
 

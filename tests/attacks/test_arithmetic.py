@@ -42,12 +42,16 @@ def integers(values: pa.Array, kind: object, ask: str) -> list[tuple[int, ...]]:
     """What an engine gives of each part of a question, each row its own unit."""
     data = Dataset("d", {"t": sf.Table(pa.table({"v": values}), columns={"v": kind})})
     engine = DuckDB(data.tables)
-    found = engine.run(compile_plan(understand(f"SELECT {ask} FROM t", data).raw, data, Norm.L1), "key")
+    found = engine.run(
+        compile_plan(understand(f"SELECT {ask} FROM t", data).raw, data, Norm.L1), "key"
+    )
     engine.close()
     return [part.get((), (0,)) for part in found]
 
 
-def exact(folder: Path, values: pa.Array, kind: object, ask: str, *, name: str = "l") -> list[object]:
+def exact(
+    folder: Path, values: pa.Array, kind: object, ask: str, *, name: str = "l"
+) -> list[object]:
     """An answer without noise, each row its own unit."""
     with session(folder, values, kind, unit=None, name=name) as opened:
         return opened.query(f"SELECT {ask} FROM t", epsilon=10**6).rows[0]
@@ -56,7 +60,9 @@ def exact(folder: Path, values: pa.Array, kind: object, ask: str, *, name: str =
 # --- sums ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("stored", [pa.int32(), pa.int64(), pa.uint32(), pa.float64(), pa.string()], ids=str)
+@pytest.mark.parametrize(
+    "stored", [pa.int32(), pa.int64(), pa.uint32(), pa.float64(), pa.string()], ids=str
+)
 def test_a_sum_does_not_wrap(stored):
     values = pa.array([2**30] * 100).cast(stored)
     assert integers(values, sf.Integer(0, 2**31), "SUM(v), COUNT(v)") == [(2**30 * 100,), (100,)]
@@ -85,7 +91,8 @@ def test_the_order_of_a_sum_does_not_matter(monkeypatch):
         linear_aggregates,
         "_sum",
         lambda name, *, narrow: dict.fromkeys(
-            honest(name, narrow=narrow), f"TRY_CAST(coalesce(sum(CAST({name} AS FLOAT)), 0) AS HUGEINT)"
+            honest(name, narrow=narrow),
+            f"TRY_CAST(coalesce(sum(CAST({name} AS FLOAT)), 0) AS HUGEINT)",
         ),
     )
     assert apart() != [0, 0]
@@ -107,7 +114,9 @@ def test_moments_of_large_numbers_are_exact():
     )
 
 
-CLIPPED = "SUM(v), AVG(v), VARIANCE(v * 2), MEDIAN(v), COUNT(DISTINCT v), COUNT_IF(v > 499), SUM(v * v)"
+CLIPPED = (
+    "SUM(v), AVG(v), VARIANCE(v * 2), MEDIAN(v), COUNT(DISTINCT v), COUNT_IF(v > 499), SUM(v * v)"
+)
 
 
 def test_what_is_beyond_the_bounds_is_the_bound_in_every_aggregate(monkeypatch):
@@ -118,7 +127,9 @@ def test_what_is_beyond_the_bounds_is_the_bound_in_every_aggregate(monkeypatch):
     one = integers(inside, kind, CLIPPED)
     assert one[0] == (30_001, 61 * 500 - 30_001) and one[-1] == (60 * 500**2 + 1,)
     assert integers(beyond, kind, CLIPPED) == one
-    monkeypatch.setattr(value_sql, "_clipped", lambda value, low, high, kind, inside: f"TRY_CAST({value} AS BIGINT)")
+    monkeypatch.setattr(
+        value_sql, "_clipped", lambda value, low, high, kind, inside: f"TRY_CAST({value} AS BIGINT)"
+    )
     assert integers(pa.array([600.0] * 60 + [1.0]), kind, "SUM(v)") != one[:1]
 
 
@@ -149,8 +160,14 @@ def test_bounds_that_bound_nothing_are_refused_when_declared(declare):
 
 def claimed(kind: object, ask: str, rows: int = 3) -> Fraction:
     """The claimed distance of the first part of a question."""
-    data = Dataset("d", {"t": sf.Table("t.csv", unit=sf.Unit("who", max_rows=rows), columns={"v": kind})})
-    return compile_plan(understand(f"SELECT {ask} FROM t", data).raw, data, Norm.L1).parts[0].distance.value
+    data = Dataset(
+        "d", {"t": sf.Table("t.csv", unit=sf.Unit("who", max_rows=rows), columns={"v": kind})}
+    )
+    return (
+        compile_plan(understand(f"SELECT {ask} FROM t", data).raw, data, Norm.L1)
+        .parts[0]
+        .distance.value
+    )
 
 
 BOUNDS = [
@@ -175,7 +192,9 @@ def test_a_claim_is_of_the_bound_that_is_farther_from_zero_and_never_nothing(kin
 
 
 def test_a_claim_of_the_upper_bound_alone_is_noticed(monkeypatch):
-    monkeypatch.setattr("sfumato.query.stability.largest", lambda part: max(part.value.numeric.upper_code, 1))
+    monkeypatch.setattr(
+        "sfumato.query.stability.largest", lambda part: max(part.value.numeric.upper_code, 1)
+    )
     found = [claimed(kind, ask) for kind, ask, _ in BOUNDS if ask.startswith("SUM")]
     assert found != [value for _, ask, value in BOUNDS if ask.startswith("SUM")]
 
@@ -184,7 +203,9 @@ def test_the_noise_of_a_mean_does_not_know_how_many_there_are(tmp_path):
     """(smartnoise-core#356) Of neighbours of any size the same noise is charged and the same error is shown."""
     costs = []
     for size in (0, 1, 5000):
-        with session(tmp_path, pa.array([5] * size, pa.int64()), sf.Integer(0, 9), name=str(size)) as opened:
+        with session(
+            tmp_path, pa.array([5] * size, pa.int64()), sf.Integer(0, 9), name=str(size)
+        ) as opened:
             costs.append(opened.query("SELECT AVG(v), STDDEV(v) FROM t", epsilon=1).cost)
     assert costs[0] == costs[1] == costs[2]
 
@@ -229,9 +250,15 @@ def test_quantiles_of_wide_scores_with_ties_are_those_of_the_data(tmp_path, monk
     low, quarter, median, high, top = quantiles(tmp_path, values)
     assert (quarter, median) == (700, 700)
     ordered = sorted(values.to_pylist())
-    assert abs(low - ordered[500]) <= 2 and abs(high - ordered[90_000]) <= 2 and abs(top - ordered[99_500]) <= 2
+    assert (
+        abs(low - ordered[500]) <= 2
+        and abs(high - ordered[90_000]) <= 2
+        and abs(top - ordered[99_500]) <= 2
+    )
     honest = GridQuantiles.release
-    monkeypatch.setattr(GridQuantiles, "release", lambda grid, weights: tuple(reversed(honest(grid, weights))))
+    monkeypatch.setattr(
+        GridQuantiles, "release", lambda grid, weights: tuple(reversed(honest(grid, weights)))
+    )
     low, *_, top = quantiles(tmp_path, values, "broken")
     assert low > top
 
@@ -242,7 +269,11 @@ def test_a_quantile_with_little_epsilon_is_anywhere_on_the_public_grid(tmp_path)
     with session(tmp_path, pa.array([500] * 3), sf.Integer(0, 1000)) as opened:
         # each costs a little more, or the one before would do
         for place in range(25):
-            found.add(opened.query("SELECT MEDIAN(v) FROM t", epsilon=Fraction(1, 10**9 - place)).rows[0][0])
+            found.add(
+                opened.query("SELECT MEDIAN(v) FROM t", epsilon=Fraction(1, 10**9 - place)).rows[0][
+                    0
+                ]
+            )
     # a thousand leaves, nearly uniform: at most five different ones in 25 draws, below (5 / 1000)^20 C(1000, 5) < 1e-30
     assert len(found) > 5
 

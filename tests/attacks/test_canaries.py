@@ -83,7 +83,9 @@ SOURCES: Mapping[str, Callable[[Path], object]] = {
 
 def connected(folder: Path, source: object, **options: Any) -> sf.Session:
     budget = sf.Budget(1000, "1e-6")
-    return sf.connect({"t": table(source)}, dataset="d", budget=budget, ledger=folder / "l.db", **options)
+    return sf.connect(
+        {"t": table(source)}, dataset="d", budget=budget, ledger=folder / "l.db", **options
+    )
 
 
 def objects(session: sf.Session) -> dict[str, object]:
@@ -166,12 +168,18 @@ def test_no_password_of_an_address_is_echoed(tmp_path, address, monkeypatch):
         if made is not None:
             found += shown_by(made)
             found += attempt(lambda made=made: DuckDB({"t": made}))[1]
-            found += attempt(lambda made=made: sf.connect({"t": made}, dataset="d", ledger="l.db"))[1]
+            found += attempt(lambda made=made: sf.connect({"t": made}, dataset="d", ledger="l.db"))[
+                1
+            ]
     people = table(pa.table(ROWS))
     for place in (address, Path(address)):
-        found += attempt(lambda place=place: sf.connect({"t": people}, dataset="d", ledger=place))[1]
+        found += attempt(lambda place=place: sf.connect({"t": people}, dataset="d", ledger=place))[
+            1
+        ]
         found += attempt(lambda place=place: Ledger.open(place, create=False))[1]
-    found += attempt(lambda: sf.connect({"t": people}, dataset="d", ledger="l.db", prepared=address))[1]
+    found += attempt(
+        lambda: sf.connect({"t": people}, dataset="d", ledger="l.db", prepared=address)
+    )[1]
     found += attempt(lambda: sf.load(address))[1]
     text = f'dataset = "d"\nledger = "{address}"\n[budget]\nepsilon = 1\n[tables.t]\nsource = "{address}"\n'
     (tmp_path / "sfumato.toml").write_text(text, encoding="utf-8")
@@ -181,11 +189,15 @@ def test_no_password_of_an_address_is_echoed(tmp_path, address, monkeypatch):
 
 
 def test_settings_of_spark_and_addresses_are_not_shown():
-    spark = sf.Spark(f"k8s://https://ada:{CANARY}@host", options={"spark.hadoop.fs.s3a.secret.key": CANARY})
+    spark = sf.Spark(
+        f"k8s://https://ada:{CANARY}@host", options={"spark.hadoop.fs.s3a.secret.key": CANARY}
+    )
     server = Server(f"postgresql://ada:{CANARY}@db/clinic")
     for thing in (spark, server, table(f"postgresql://ada:{CANARY}@db/clinic", table="people")):
         assert [
-            each for each in sightings(thing, "it") if ".url" not in each and "." not in each.split(" by ")[0]
+            each
+            for each in sightings(thing, "it")
+            if ".url" not in each and "." not in each.split(" by ")[0]
         ] == []
 
 
@@ -203,7 +215,9 @@ def database(folder: Path) -> Path:
     with duckdb.connect(str(place)) as connection:
         connection.execute(f"CREATE TYPE mood AS ENUM ('{CANARY}')")
         connection.execute(f"CREATE TABLE {CANARY} (a int)")
-        connection.execute(f"CREATE TABLE odd (age STRUCT({CANARY} int), sex mood[], job MAP(mood, int))")
+        connection.execute(
+            f"CREATE TABLE odd (age STRUCT({CANARY} int), sex mood[], job MAP(mood, int))"
+        )
         connection.execute(f'CREATE TABLE one (age int, sex varchar, "{CANARY}" int)')
     return place
 
@@ -254,7 +268,9 @@ def test_no_error_of_a_source_shows_what_is_in_it(tmp_path, kind):
     declared = table(place, table=name)
 
     def opened() -> None:
-        with sf.connect({"t": declared}, dataset="d", budget=sf.Budget(1), ledger=tmp_path / "l.db"):
+        with sf.connect(
+            {"t": declared}, dataset="d", budget=sf.Budget(1), ledger=tmp_path / "l.db"
+        ):
             raise AssertionError("it is refused")
 
     with pytest.raises(sf.SfumatoError):
@@ -282,7 +298,9 @@ def test_an_error_while_a_session_is_open_shows_nothing(tmp_path, kind):
 FRAME = Frame("t", lambda *_, **__: None, lambda *_, **__: None)  # type: ignore[arg-type, return-value]
 
 
-def session_calls(session: sf.Session) -> dict[str, tuple[Callable[..., object], dict[str, object]]]:
+def session_calls(
+    session: sf.Session,
+) -> dict[str, tuple[Callable[..., object], dict[str, object]]]:
     """Each method of a session, with arguments that are right."""
     cost = {"epsilon": 1, "rho": None, "delta": None}
     price = {**cost, "error": None, "max_epsilon": None}
@@ -295,7 +313,10 @@ def session_calls(session: sf.Session) -> dict[str, tuple[Callable[..., object],
         ),
         "asking_as": (session.asking_as, {"analyst": "a", "purpose": "p"}),
         "preview": (session.preview, {"sql": QUESTION, "parameters": None, **price}),
-        "diagnose": (session.diagnose, {"sql": QUESTION, "parameters": None, "epsilon": 1, "rho": None}),
+        "diagnose": (
+            session.diagnose,
+            {"sql": QUESTION, "parameters": None, "epsilon": 1, "rho": None},
+        ),
         "table": (session.table, {"name": "t"}),
         "marginals": (session.marginals, {"table": "t", "cliques": [("age",)], **cost, **ways}),
         "ask": (session.ask, {"task": task, **ways}),
@@ -309,7 +330,12 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., object], dict[str, obje
     declared = {"t": table(pa.table(ROWS))}
     options = dict.fromkeys(("unit", "size", "table"), None)
     limits = dict.fromkeys(("max_rows", "max_groups", "max_rows_total", "via", "key", "name"), None)
-    where = {"ledger": folder / "m.db", "budget": sf.Budget(1), "relation": sf.AddRemove, "version": "1"}
+    where = {
+        "ledger": folder / "m.db",
+        "budget": sf.Budget(1),
+        "relation": sf.AddRemove,
+        "version": "1",
+    }
     who = {"analyst": "a", "purpose": "p", "prepared": None, "engine": None}
     return {
         "Table": (sf.Table, {"source": "x.csv", "columns": COLUMNS, "public": False, **options}),
@@ -323,14 +349,20 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., object], dict[str, obje
         "Category": (partial(sf.Category, "a"), {"missing": None}),
         "Category's values": (lambda value: sf.Category(value), {"value": "a"}),
         "Text": (sf.Text, {"missing": None}),
-        "Local": (sf.Local, {"memory_limit": None, "threads": None, "time_limit": 1, "lanes": 1, "progress": None}),
+        "Local": (
+            sf.Local,
+            {"memory_limit": None, "threads": None, "time_limit": 1, "lanes": 1, "progress": None},
+        ),
         "Spark": (sf.Spark, {"master": "local[1]", "options": {}, "time_limit": 1}),
         "OnAverage": (sf.OnAverage, {"error": 1}),
         "col": (sf.col, {"name": "age"}),
         "connect": (sf.connect, {"tables": declared, "dataset": "d", **where, **who}),
         "load": (sf.load, {"path": str(folder / "none.toml"), "analyst": "a", "engine": None}),
         "prepare": (sf.prepare, {"tables": declared, "dataset": "d", "folder": folder / "layouts"}),
-        "Dataset": (Dataset, {"name": "d", "tables": declared, "relation": sf.AddRemove, "version": "1"}),
+        "Dataset": (
+            Dataset,
+            {"name": "d", "tables": declared, "relation": sf.AddRemove, "version": "1"},
+        ),
         "where": (FRAME.where, {}),
         "a test": (lambda test: FRAME.where(test), {"test": sf.col("age") > 3}),
         "a key": (lambda key: FRAME.group_by(key), {"key": "sex"}),
@@ -342,7 +374,14 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., object], dict[str, obje
 
 
 # a frame of each kind, and what prints itself
-BIRDS: list[object] = [pd.DataFrame(ROWS), pa.table(ROWS), pl.DataFrame(ROWS), Bird(), [CANARY] * 3, {CANARY: CANARY}]
+BIRDS: list[object] = [
+    pd.DataFrame(ROWS),
+    pa.table(ROWS),
+    pl.DataFrame(ROWS),
+    Bird(),
+    [CANARY] * 3,
+    {CANARY: CANARY},
+]
 
 
 def handed(name: str, call: Callable[..., object], right: Mapping[str, object]) -> list[str]:
@@ -350,7 +389,9 @@ def handed(name: str, call: Callable[..., object], right: Mapping[str, object]) 
     found = []
     for argument in right:
         for bird in BIRDS[:4] if argument in DECLARED else BIRDS:
-            result, seen = attempt(lambda argument=argument, bird=bird: call(**{**right, argument: bird}))
+            result, seen = attempt(
+                lambda argument=argument, bird=bird: call(**{**right, argument: bird})
+            )
             found += [f"{name}({argument}={type(bird).__name__}): {each}" for each in seen]
             if isinstance(result, sf.Session):
                 result.close()
@@ -358,22 +399,48 @@ def handed(name: str, call: Callable[..., object], right: Mapping[str, object]) 
 
 
 # where any text or mapping is right, it is a declaration of the caller's
-DECLARED = ("missing", "true", "false", "value", "column", "options", "columns", "parameters", "tables")
+DECLARED = (
+    "missing",
+    "true",
+    "false",
+    "value",
+    "column",
+    "options",
+    "columns",
+    "parameters",
+    "tables",
+)
 
 
 def test_nothing_that_is_handed_in_by_mistake_is_echoed(tmp_path):
-    found = [line for name, (call, right) in calls(tmp_path).items() for line in handed(name, call, right)]
+    found = [
+        line
+        for name, (call, right) in calls(tmp_path).items()
+        for line in handed(name, call, right)
+    ]
     with connected(tmp_path, pa.table(ROWS)) as session:
-        found += [line for name, (call, right) in session_calls(session).items() for line in handed(name, call, right)]
+        found += [
+            line
+            for name, (call, right) in session_calls(session).items()
+            for line in handed(name, call, right)
+        ]
     assert found == []
 
 
 def test_every_public_name_is_tried(tmp_path):
     classes = (sf.Answer, sf.Preview, sf.Session, sf.SfumatoError)
-    public = {name for name in sf.__all__ if callable(getattr(sf, name)) and getattr(sf, name) not in classes}
+    public = {
+        name
+        for name in sf.__all__
+        if callable(getattr(sf, name)) and getattr(sf, name) not in classes
+    }
     arguments = {name for name in public if inspect.signature(getattr(sf, name)).parameters}
     assert arguments <= set(calls(tmp_path))
-    methods = {name for name, _ in inspect.getmembers(sf.Session, inspect.isfunction) if not name.startswith("_")}
+    methods = {
+        name
+        for name, _ in inspect.getmembers(sf.Session, inspect.isfunction)
+        if not name.startswith("_")
+    }
     with connected(tmp_path, pa.table(ROWS)) as session:
         assert methods - {"verify", "close"} <= set(session_calls(session))
 
@@ -394,7 +461,9 @@ def test_a_session_that_holds_the_frame_is_seen(tmp_path, monkeypatch):
 
 def test_an_error_that_lists_the_columns_is_seen(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        declared, "no_column", lambda table, column, columns: errors.InvalidDeclaration("", allowed=", ".join(columns))
+        declared,
+        "no_column",
+        lambda table, column, columns: errors.InvalidDeclaration("", allowed=", ".join(columns)),
     )
     assert attempt(lambda: connected(tmp_path, UGLY["no header"](tmp_path)))[1]
 

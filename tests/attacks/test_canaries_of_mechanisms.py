@@ -24,7 +24,14 @@ Call = tuple[Callable[..., object], dict[str, object]]
 
 ROWS = {"who": [f"{CANARY} {place}" for place in range(3)]}
 # what prints itself: a frame of each kind, and a list of texts
-BIRDS = [pd.DataFrame(ROWS), pa.table(ROWS), pl.DataFrame(ROWS), Bird(), [CANARY] * 3, {CANARY: CANARY}]
+BIRDS = [
+    pd.DataFrame(ROWS),
+    pa.table(ROWS),
+    pl.DataFrame(ROWS),
+    Bird(),
+    [CANARY] * 3,
+    {CANARY: CANARY},
+]
 ROW = Distance(Norm.L1, Fraction(1))
 CELL = Distance(Norm.LINF, Fraction(1))
 # What a law is asked.
@@ -91,8 +98,11 @@ def handed(name: str, call: Callable[..., object], right: Mapping[str, object]) 
         f"{name}({argument}={type(bird).__name__}): {each}"
         for argument in right
         for bird in BIRDS
-        for each in attempt(lambda argument=argument, bird=bird: call(**{**right, argument: bird}))[1]
-        if argument not in ("distance", "within") or not each.startswith(("AttributeError.obj", "AttributeError holds"))
+        for each in attempt(lambda argument=argument, bird=bird: call(**{**right, argument: bird}))[
+            1
+        ]
+        if argument not in ("distance", "within")
+        or not each.startswith(("AttributeError.obj", "AttributeError holds"))
     ]
 
 
@@ -123,7 +133,15 @@ def test_rows_that_a_sparse_vector_is_asked_are_not_quoted():
 def test_rows_that_a_mechanism_is_asked_about_are_not_quoted(name):
     call, right = makers()[name]
     made = call(**right)
-    right = {"confidence": "0.9", "candidates": 4, "queries": 4, "distance": ROW, "units": 4, "low": 0, "high": 1}
+    right = {
+        "confidence": "0.9",
+        "candidates": 4,
+        "queries": 4,
+        "distance": ROW,
+        "units": 4,
+        "low": 0,
+        "high": 1,
+    }
     for asked in ("error", "event", "shown", "smallest_shown", "draw"):
         method = getattr(made, asked, None)
         if callable(method):
@@ -143,7 +161,10 @@ def laws() -> dict[str, Call]:
         "DiscreteStaircase": (noise.DiscreteStaircase, {"epsilon": 1, "sensitivity": 4, "step": 2}),
         "Geometric": (noise.Geometric, {"scale": 2}),
         "Skellam": (noise.Skellam, {"rate": 2}),
-        "Truncated": (noise.Truncated, {"whole": noise.DiscreteLaplace(2), "lower": -4, "upper": 4}),
+        "Truncated": (
+            noise.Truncated,
+            {"whole": noise.DiscreteLaplace(2), "lower": -4, "upper": 4},
+        ),
         "below_many": (noise.below_many, {"bound": 4, "shape": 3}),
         "permutation": (noise.permutation, {"n": 4}),
         "subset": (noise.subset, {"n": 4, "k": 2}),
@@ -152,7 +173,14 @@ def laws() -> dict[str, Call]:
 
 
 def test_every_function_of_noise_is_handed_rows():
-    assert {*laws()} == {*noise.__all__} - {"SYSTEM", "Entropy", "Integers", "Law", "Noise", "Shape"}
+    assert {*laws()} == {*noise.__all__} - {
+        "SYSTEM",
+        "Entropy",
+        "Integers",
+        "Law",
+        "Noise",
+        "Shape",
+    }
 
 
 @pytest.mark.parametrize("name", laws())
@@ -191,17 +219,23 @@ def test_every_function_of_accounting_is_handed_rows():
 
 @pytest.mark.parametrize("name", accountants())
 def test_rows_in_the_place_of_an_event_or_a_number_are_not_quoted(name):
-    assert [each for each in handed(name, *accountants()[name]) if "AttributeError" not in each] == []
+    assert [
+        each for each in handed(name, *accountants()[name]) if "AttributeError" not in each
+    ] == []
 
 
 def test_a_law_that_quotes_its_argument_is_seen(monkeypatch):
-    monkeypatch.setattr(rational, "_not_a_number", lambda name, given: ValueError(f"{name}: {BIRDS[0]}"))
+    monkeypatch.setattr(
+        rational, "_not_a_number", lambda name, given: ValueError(f"{name}: {BIRDS[0]}")
+    )
     assert handed("DiscreteLaplace", *laws()["DiscreteLaplace"])
 
 
 def test_arguments_of_answers_and_previews_are_not_quoted(tmp_path):
     people = sf.Table(pa.table({"age": [1, 2, 3]}), columns={"age": sf.Integer(0, 9)})
-    with sf.connect({"t": people}, dataset="d", budget=sf.Budget(9), ledger=tmp_path / "l.db") as session:
+    with sf.connect(
+        {"t": people}, dataset="d", budget=sf.Budget(9), ledger=tmp_path / "l.db"
+    ) as session:
         answer = session.query("SELECT COUNT(*) FROM t", epsilon=1)
         preview = session.preview("SELECT COUNT(*) FROM t", epsilon=1)
     found = handed("answer.error", answer.error, {"confidence": "0.9"})

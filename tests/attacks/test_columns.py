@@ -13,7 +13,11 @@ from sfumato.noise import SYSTEM, DiscreteLaplace, Entropy, Integers
 KEYS = 60
 # the two columns hold the same: their difference is the difference of the noise
 FRAME = pa.table(
-    {"key": [i % KEYS for i in range(6000)], "a": [i % 7 for i in range(6000)], "b": [i % 7 for i in range(6000)]}
+    {
+        "key": [i % KEYS for i in range(6000)],
+        "a": [i % 7 for i in range(6000)],
+        "b": [i % 7 for i in range(6000)],
+    }
 )
 COLUMNS = {"key": sf.Integer(0, KEYS - 1), "a": sf.Integer(0, 10), "b": sf.Integer(0, 10)}
 
@@ -22,7 +26,9 @@ COLUMNS = {"key": sf.Integer(0, KEYS - 1), "a": sf.Integer(0, 10), "b": sf.Integ
 def session(tmp_path: Path) -> Iterator[sf.Session]:
     """A table of which every group has the same sums in both columns."""
     tables = {"t": sf.Table(FRAME, columns=COLUMNS)}
-    with sf.connect(tables, dataset="twins", budget=sf.Budget(100), ledger=tmp_path / "l.db") as opened:
+    with sf.connect(
+        tables, dataset="twins", budget=sf.Budget(100), ledger=tmp_path / "l.db"
+    ) as opened:
         yield opened
 
 
@@ -30,7 +36,8 @@ def equal_noise(session: sf.Session, *, apart: bool) -> int:
     """In how many groups the two columns have the same noise, asked for together or apart."""
     if apart:
         one, other = (
-            session.query(f"SELECT key, SUM({name}) AS s FROM t GROUP BY key", epsilon="0.25") for name in "ab"
+            session.query(f"SELECT key, SUM({name}) AS s FROM t GROUP BY key", epsilon="0.25")
+            for name in "ab"
         )
         return sum(left[1] == right[1] for left, right in zip(one.rows, other.rows, strict=True))
     both = session.query("SELECT key, SUM(a) AS a, SUM(b) AS b FROM t GROUP BY key", epsilon="0.5")

@@ -46,14 +46,24 @@ def answered() -> list[Statement]:
 def units() -> Mapping[str, shop.Rows]:
     """What one unit may have in ``events``: full, extreme, spread out, broken."""
     event = shop.event
-    full = [event(WHO, region, f"own {n % 5}", 500.0, f"2024-06-0{1 + n % 5}") for region in REGIONS for n in range(10)]
+    full = [
+        event(WHO, region, f"own {n % 5}", 500.0, f"2024-06-0{1 + n % 5}")
+        for region in REGIONS
+        for n in range(10)
+    ]
     low = [event(WHO, "R01", "tea", 0.0, MONTHS[5]) for _ in range(10)]
     high = [event(WHO, "R01", "tea", 500.0, MONTHS[5]) for _ in range(10)]
     early = [event(WHO, "R01", "tea", 400.0, MONTHS[0]) for _ in range(12)]
     months = [event(WHO, "R02", "map", 499.0, month) for month in MONTHS for _ in range(10)]
     days = [event(WHO, "R02", "tea", 100.0 + n, f"2024-06-{1 + n % 30:02}") for n in range(60)]
-    spread = [event(WHO, REGIONS[n % 4], f"own {n % 9}", (n * 97) % 501, MONTHS[n % 12]) for n in range(130)]
-    broken = [event(WHO, None, None, float("nan"), "x"), event(WHO, "?", "tea", float("inf"), "2999-01-01")]
+    spread = [
+        event(WHO, REGIONS[n % 4], f"own {n % 9}", (n * 97) % 501, MONTHS[n % 12])
+        for n in range(130)
+    ]
+    broken = [
+        event(WHO, None, None, float("nan"), "x"),
+        event(WHO, "?", "tea", float("inf"), "2999-01-01"),
+    ]
     return {
         "full": full,
         "low": low,
@@ -81,7 +91,9 @@ def datasets() -> dict[str, shop.Data]:
 @pytest.fixture(scope="module")
 def worlds() -> Iterator[dict[str, tuple[DuckDB, Reference]]]:
     """Each dataset in both engines."""
-    opened = {name: (DuckDB(shop.tables(each)), Reference(each)) for name, each in datasets().items()}
+    opened = {
+        name: (DuckDB(shop.tables(each)), Reference(each)) for name, each in datasets().items()
+    }
     yield opened
     for engine, _ in opened.values():
         engine.close()
@@ -115,12 +127,15 @@ def moves(plan: Bounded, one: Exact, other: Exact) -> list[Move]:
 def _shares(plan: Bounded, part: Part, one: Mapping, other: Mapping) -> Iterator[Fraction]:
     zeros = (0,) * width(part.aggregate)
     apart = [
-        [a - b for a, b in zip(one.get(group, zeros), other.get(group, zeros), strict=True)] for group in {*one, *other}
+        [a - b for a, b in zip(one.get(group, zeros), other.get(group, zeros), strict=True)]
+        for group in {*one, *other}
     ]
     claimed = part.distance.value
     steps = 1 if part.distance.relation is sf.AddRemove else 2
     if isinstance(part.aggregate, Quantiles):
-        heavy = [max(sum(d for d in group if d > 0), -sum(d for d in group if d < 0)) for group in apart]
+        heavy = [
+            max(sum(d for d in group if d > 0), -sum(d for d in group if d < 0)) for group in apart
+        ]
         yield max((Fraction(each) / claimed for each in heavy), default=Fraction(0))
         yield sum(heavy) / (claimed * part.groups * steps)
         yield sum(each * each for each in heavy) / (claimed**2 * part.groups * steps)
@@ -134,7 +149,9 @@ def _shares(plan: Bounded, part: Part, one: Mapping, other: Mapping) -> Iterator
         yield Fraction(sum(cell != 0 for cell in cells), part.groups * steps)
 
 
-def farthest(worlds: Mapping[str, tuple[DuckDB, Reference]], text: str, norm: Norm) -> dict[str, list[Move]]:
+def farthest(
+    worlds: Mapping[str, tuple[DuckDB, Reference]], text: str, norm: Norm
+) -> dict[str, list[Move]]:
     """For each relation, the farthest that any neighbours moved each part."""
     raw = understand(text, DATASET, scalars=SCALARS, today=TODAY).raw
     if raw.is_open:
@@ -144,7 +161,10 @@ def farthest(worlds: Mapping[str, tuple[DuckDB, Reference]], text: str, norm: No
     assert replace(added, parts=()) == replace(replaced, parts=())
     exact = integers(worlds, added)
     names = [name for name in exact if name]
-    pairs = {added: [("", name) for name in names], replaced: list(itertools.combinations(names, 2))}
+    pairs = {
+        added: [("", name) for name in names],
+        replaced: list(itertools.combinations(names, 2)),
+    }
     found = {}
     for plan, compared in pairs.items():
         each = [moves(plan, exact[one], exact[other]) for one, other in compared]
@@ -173,7 +193,9 @@ def one_row_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine that clips each group to one row more than the plan says."""
     honest = emit.clipped
     monkeypatch.setattr(
-        emit, "clipped", lambda *given, narrow: honest(*given[:2], given[2] and given[2] + 1, narrow=narrow)
+        emit,
+        "clipped",
+        lambda *given, narrow: honest(*given[:2], given[2] and given[2] + 1, narrow=narrow),
     )
 
 
@@ -185,7 +207,9 @@ def no_weight(monkeypatch: pytest.MonkeyPatch) -> None:
 def one_group_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine that keeps one group of a unit too many."""
     honest = emit._kept
-    monkeypatch.setattr(emit, "_kept", lambda plan: None if honest(plan) is None else honest(plan) + 1)
+    monkeypatch.setattr(
+        emit, "_kept", lambda plan: None if honest(plan) is None else honest(plan) + 1
+    )
 
 
 MUTANTS = [

@@ -27,7 +27,10 @@ VICTIM = event("victim", "R01", "error", 42.0, "2024-05-05")
 
 def with_victim() -> shop.Data:
     base = shop.data()
-    return {**base, "events": [*base["events"], VICTIM, event("victim", "R02", "\x00[(", 0.0, "2024-12-31")]}
+    return {
+        **base,
+        "events": [*base["events"], VICTIM, event("victim", "R02", "\x00[(", 0.0, "2024-12-31")],
+    }
 
 
 RAISING = [
@@ -124,7 +127,9 @@ def test_a_function_that_is_let_through_as_it_is_written_is_noticed(tmp_path, mo
             return rows.number(node.this)
 
     monkeypatch.setitem(functions.FUNCTIONS, functions.exp.Div, divide)
-    assert "SELECT COUNT(*) FROM events WHERE 1 / (amount - 42) > 0" in answered(tmp_path, RAISING, with_victim())
+    assert "SELECT COUNT(*) FROM events WHERE 1 / (amount - 42) > 0" in answered(
+        tmp_path, RAISING, with_victim()
+    )
 
 
 def test_a_division_that_does_not_look_for_zero_is_noticed(tmp_path, monkeypatch):
@@ -146,7 +151,9 @@ def failed(folder: Path, content: shop.Data, monkeypatch) -> tuple[str, str, dic
     honest = duckdb._rows
 
     def rows(connection, text):
-        if connection.execute("SELECT count(*) FROM source_events WHERE product = 'error'").fetchone()[0]:
+        if connection.execute(
+            "SELECT count(*) FROM source_events WHERE product = 'error'"
+        ).fetchone()[0]:
             text = "SELECT error('victim is here: ' || product) FROM source_events WHERE product = 'error'"
         else:
             text = "SELECT CAST(region AS INTEGER) FROM source_events"
@@ -244,14 +251,18 @@ def test_the_same_question_is_answered_once_and_another_one_anew(tmp_path, monke
         found = charges(session, OTHER)
         # what differs after the noise alone is made of the same release, paid for above at a higher price
         assert len(set(found)) == len(OTHER) - len(AFTER) + 1
-        assert len({charge for text, charge in zip(OTHER, found, strict=True) if text in AFTER}) == 1
+        assert (
+            len({charge for text, charge in zip(OTHER, found, strict=True) if text in AFTER}) == 1
+        )
         assert charges(session, OTHER) == found
         # a higher price is another answer
         assert session.query(OTHER[0], epsilon="0.75").charge_id not in found
     with shop.connected(tmp_path, shop.data(), name="other") as session:
         # a key that forgets what is done with the released numbers
         monkeypatch.setattr(
-            release.Asker, "question_keys", lambda asker, planned, _: (str(planned.question.raw.aggregates),) * 2
+            release.Asker,
+            "question_keys",
+            lambda asker, planned, _: (str(planned.question.raw.aggregates),) * 2,
         )
         assert len(set(charges(session, OTHER))) < len(OTHER) - len(AFTER)
 
@@ -260,7 +271,11 @@ def test_an_answer_is_not_shared_with_another_analyst(tmp_path):
     spent = []
     for analyst in ("one", "other", "one"):
         with sf.connect(
-            shop.tables(shop.data()), dataset="shop", budget=sf.Budget(10), ledger=tmp_path / "l.db", analyst=analyst
+            shop.tables(shop.data()),
+            dataset="shop",
+            budget=sf.Budget(10),
+            ledger=tmp_path / "l.db",
+            analyst=analyst,
         ) as session:
             session.query(COUNT, epsilon=1)
             spent.append(session.budget.spent)

@@ -67,7 +67,9 @@ def test_holes_in_textbook_noise_give_the_answer_away(exact: float) -> None:
     assert identified(exact + textbook(fair(TRIALS), signs(TRIALS)), exact, is_no_hole) > 0.5
 
 
-@pytest.mark.parametrize("noise", [DiscreteLaplace(1), DiscreteLaplace(10), DiscreteGaussian(3)], ids=str)
+@pytest.mark.parametrize(
+    "noise", [DiscreteLaplace(1), DiscreteLaplace(10), DiscreteGaussian(3)], ids=str
+)
 def test_ours_has_no_holes(noise: Law) -> None:
     """Every output near the answers is given by both of them."""
     reach = noise.half_width("0.99") - 1
@@ -105,7 +107,9 @@ def test_holes_in_the_low_bits_of_wide_noise_are_found_in_rounded_doubles_and_no
 def seamless(count: int) -> Outputs:
     """Laplace noise without holes near zero: an exponential whose last places go on below 2^-53."""
     leading = np.maximum(words(count, SYSTEM).astype(np.float64), 1.0) * 2.0**-64
-    exponential = np.where(leading < 0.5, -np.log1p(-leading), -np.log(np.maximum(1 - leading, FINEST)))
+    exponential = np.where(
+        leading < 0.5, -np.log1p(-leading), -np.log(np.maximum(1 - leading, FINEST))
+    )
     return exponential * signs(count)
 
 
@@ -125,7 +129,8 @@ def test_the_precision_of_a_sum_gives_the_answer_away() -> None:
 
 
 @pytest.mark.parametrize(
-    "possible", [is_as_coarse_as_the_sum, lambda outputs, exact: np.rint(outputs / STEP) * STEP == outputs]
+    "possible",
+    [is_as_coarse_as_the_sum, lambda outputs, exact: np.rint(outputs / STEP) * STEP == outputs],
 )
 @pytest.mark.parametrize("exact", [0.0, 1.0])
 def test_ours_is_as_coarse_whatever_the_answer(exact: float, possible: Possible) -> None:

@@ -47,7 +47,11 @@ print(*answers(source, int(sys.argv[2])))
 def answers_of_two_children(source: str, shape: int) -> list[int]:
     """What two processes forked after the first draws answer about 1000 and about 2000."""
     run = subprocess.run(
-        [sys.executable, "-c", FORK, source, str(shape)], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-c", FORK, source, str(shape)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return [int(word) for word in run.stdout.split()]
 

@@ -54,7 +54,10 @@ def alone(keys: int) -> shop.Data:
     base = shop.data()
     return {
         **base,
-        "events": [*base["events"], *(event("x", "R01", f"own {n}", 1.0, "2024-06-06") for n in range(keys))],
+        "events": [
+            *base["events"],
+            *(event("x", "R01", f"own {n}", 1.0, "2024-06-06") for n in range(keys)),
+        ],
     }
 
 
@@ -63,7 +66,9 @@ def gives_away(session: sf.Session, found: choose.Planned, trials: int = TRIALS)
     exact = session._engine.run(found.bounded, "key")
     times = 0
     for _ in range(trials):
-        groups, _ = noisy(found, Curator("attack", Reserved(found.event), Opened(found.bounded, lambda: exact)))
+        groups, _ = noisy(
+            found, Curator("attack", Reserved(found.event), Opened(found.bounded, lambda: exact))
+        )
         times += any(str(group[-1]).startswith("own") for group in groups)
     return times
 
@@ -85,7 +90,10 @@ def test_keys_of_one_unit_alone_are_shown_with_at_most_delta(tmp_path, text, pri
         found = planned(session, text, price)
     assert lone(found, relation) <= DELTA
     assert Fraction(found.cost.delta) <= DELTA
-    assert lone(lower_by_one(found), relation) > DELTA or lone(lower_by_one(lower_by_one(found)), relation) > DELTA
+    assert (
+        lone(lower_by_one(found), relation) > DELTA
+        or lone(lower_by_one(lower_by_one(found)), relation) > DELTA
+    )
     assert lone(for_one_key(found, price), relation) > DELTA
 
 
@@ -93,7 +101,9 @@ def released(folder, monkeypatch, mutant) -> tuple[int, int]:
     """Releases of data with a unit in thirty keys of its own, and how many gave one away."""
     honest = ThresholdMechanism.release
     entropy = Replay(5)
-    monkeypatch.setattr(ThresholdMechanism, "release", lambda mechanism, counts: honest(mechanism, counts, entropy))
+    monkeypatch.setattr(
+        ThresholdMechanism, "release", lambda mechanism, counts: honest(mechanism, counts, entropy)
+    )
     price = {"epsilon": "2.5"}
     with shop.connected(folder, alone(30)) as session:
         text = "SELECT product, COUNT(DISTINCT user_id) FROM events GROUP BY product"
@@ -111,7 +121,9 @@ def lower_by_one(found: choose.Planned) -> choose.Planned:
     return replace(
         found,
         mechanisms=tuple(
-            replace(each, threshold=each.threshold - 1) if isinstance(each, ThresholdMechanism) else each
+            replace(each, threshold=each.threshold - 1)
+            if isinstance(each, ThresholdMechanism)
+            else each
             for each in found.mechanisms
         ),
     )
@@ -124,13 +136,17 @@ def for_one_key(found: choose.Planned, price: Mapping[str, object]) -> choose.Pl
     # the noise of five keys, which is wider, with the delta of one
     wide = make(5, *price.values(), DELTA * 5, sf.AddRemove)
     lower = replace(honest, noise=wide.noise, threshold=wide.threshold)
-    return replace(found, mechanisms=tuple(lower if each is honest else each for each in found.mechanisms))
+    return replace(
+        found, mechanisms=tuple(lower if each is honest else each for each in found.mechanisms)
+    )
 
 
 def without_bound(found: choose.Planned, price: Mapping[str, object]) -> choose.Planned:
     """All thirty keys of the unit, where five are paid for."""
     limits = replace(found.bounded.tracked.limits, groups=99)
-    return replace(found, bounded=replace(found.bounded, tracked=replace(found.bounded.tracked, limits=limits)))
+    return replace(
+        found, bounded=replace(found.bounded, tracked=replace(found.bounded.tracked, limits=limits))
+    )
 
 
 @pytest.mark.parametrize("mutant", [for_one_key, without_bound])
@@ -182,11 +198,15 @@ def test_groups_that_are_taken_from_what_occurs_are_noticed(tmp_path, monkeypatc
     monkeypatch.setattr(choose, "_require_delta", lambda raw, price: None)
     monkeypatch.setattr(choose, "_counted", lambda raw: raw)
     everything = ThresholdMechanism(choose.DiscreteLaplace(1), 1, 1)
-    monkeypatch.setattr("sfumato.query.add_noise.next", lambda found: (everything, 0), raising=False)
+    monkeypatch.setattr(
+        "sfumato.query.add_noise.next", lambda found: (everything, 0), raising=False
+    )
     with pytest.raises(EngineFailed):  # the curator knows of no units in what is counted here
         free(tmp_path, COMPUTED[:1])
     monkeypatch.setattr("sfumato.query.add_noise.Units", lambda plan, place: plan)
-    monkeypatch.setattr(Curator, "threshold", lambda self, plan, _: dict.fromkeys(self._opened.integers(plan)[0], 1))
+    monkeypatch.setattr(
+        Curator, "threshold", lambda self, plan, _: dict.fromkeys(self._opened.integers(plan)[0], 1)
+    )
     (tmp_path / "again").mkdir()
     assert COMPUTED[0] in free(tmp_path / "again", COMPUTED[:1])
 

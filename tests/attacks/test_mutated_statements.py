@@ -47,7 +47,11 @@ def pieces(text: str) -> list[str]:
 
 TOKENS = [pieces(text) for text in TEXTS]
 POOL = [*ODD, *(token for tokens in TOKENS for token in tokens)]
-TREES = [sqlglot.parse_one(text, read="duckdb") for text in TEXTS if ";" not in text and not text.startswith("COPY")]
+TREES = [
+    sqlglot.parse_one(text, read="duckdb")
+    for text in TEXTS
+    if ";" not in text and not text.startswith("COPY")
+]
 # what has a value: columns, constants, tests, calls
 NODES = [node for tree in TREES for node in tree.walk() if isinstance(node, exp.Condition)]
 
@@ -75,7 +79,11 @@ def by_nodes(chance: random.Random) -> str:
     """A statement in whose syntax tree parts of other statements stand."""
     tree = chance.choice(TREES).copy()
     for _ in range(chance.choice([1, 1, 2, 3])):
-        inside = [node for node in tree.walk() if node.parent is not None and isinstance(node, exp.Condition)]
+        inside = [
+            node
+            for node in tree.walk()
+            if node.parent is not None and isinstance(node, exp.Condition)
+        ]
         if inside:
             chance.choice(inside).replace(chance.choice(NODES).copy())
     return tree.sql(dialect="duckdb")
@@ -98,7 +106,9 @@ def outcome(session: sf.Session, text: str, price: dict[str, object]) -> str:
     return "answered"
 
 
-def outcomes(folder: Path, seed: int, mutate: Callable[[random.Random], str], count: int) -> Counter[str]:
+def outcomes(
+    folder: Path, seed: int, mutate: Callable[[random.Random], str], count: int
+) -> Counter[str]:
     """How many of the mutated statements end how."""
     chance = random.Random(seed)
     prices: Sequence[dict[str, object]] = ({"epsilon": "0.01"}, {"rho": "0.0001"})

@@ -56,7 +56,9 @@ def is_on_the_grid(number: float) -> bool:
 def is_box_muller(noise: Pair) -> bool:
     """Whether a pair comes from two uniform numbers of 32 bits."""
     angle = math.atan2(noise[1], noise[0]) / (2 * math.pi)
-    return is_on_the_grid(math.exp(-(noise[0] ** 2 + noise[1] ** 2) / 2)) and is_on_the_grid(angle % 1)
+    return is_on_the_grid(math.exp(-(noise[0] ** 2 + noise[1] ** 2) / 2)) and is_on_the_grid(
+        angle % 1
+    )
 
 
 def is_polar(noise: Pair) -> bool:
@@ -71,12 +73,16 @@ def recovered(draw: Callable[[], Pair], looks_right: Callable[[Pair], bool]) -> 
     answers = ANSWERS[below(len(ANSWERS), SYSTEM)]
     noise = draw()
     noisy = (answers[0] + noise[0], answers[1] + noise[1])
-    fitting = [each for each in ANSWERS if looks_right((noisy[0] - each[0] or 1e-9, noisy[1] - each[1]))]
+    fitting = [
+        each for each in ANSWERS if looks_right((noisy[0] - each[0] or 1e-9, noisy[1] - each[1]))
+    ]
     return fitting == [answers]
 
 
 @pytest.mark.parametrize(("draw", "looks_right"), [(box_muller, is_box_muller), (polar, is_polar)])
-def test_pairs_give_both_answers_away(draw: Callable[[], Pair], looks_right: Callable[[Pair], bool]) -> None:
+def test_pairs_give_both_answers_away(
+    draw: Callable[[], Pair], looks_right: Callable[[Pair], bool]
+) -> None:
     assert sum(recovered(draw, looks_right) for _ in range(200)) > 150
 
 
@@ -115,7 +121,13 @@ def assert_neighbours_are_independent(noise: Law, draws: np.ndarray, distance: i
     assert_counts_follow(counts, both.ravel(), notices=clinging.ravel())
 
 
-LAWS = [DiscreteLaplace(5), DiscreteLaplace(10**6), DiscreteGaussian(3), DiscreteGaussian(2**40), Geometric(50)]
+LAWS = [
+    DiscreteLaplace(5),
+    DiscreteLaplace(10**6),
+    DiscreteGaussian(3),
+    DiscreteGaussian(2**40),
+    Geometric(50),
+]
 
 
 @pytest.mark.parametrize("distance", [1, 2, 31, 1 << 14])

@@ -25,7 +25,9 @@ REGIONS = ("R01", "R02", "R03", "N")
 def many() -> shop.Rows:
     """A thousand rows of one unit, everywhere at once."""
     return [
-        event("x", REGIONS[n % 4], f"own {n % 77}", n % 501, f"2024-{1 + n % 12:02}-{1 + n % 28:02}")
+        event(
+            "x", REGIONS[n % 4], f"own {n % 77}", n % 501, f"2024-{1 + n % 12:02}-{1 + n % 28:02}"
+        )
         for n in range(1000)
     ]
 
@@ -50,7 +52,10 @@ def thousand() -> shop.Data:
 def removed() -> shop.Data:
     """Without one of the twelve, in any table."""
     gone = shop.USERS[7]
-    return {name: [row for row in rows if row.get("user_id") != gone] for name, rows in shop.data().items()}
+    return {
+        name: [row for row in rows if row.get("user_id") != gone]
+        for name, rows in shop.data().items()
+    }
 
 
 def nobody() -> shop.Data:
@@ -86,7 +91,9 @@ def test_no_unit_shows_in_anything_but_the_numbers(base, tmp_path, name):
 def test_a_note_about_who_was_bounded_is_seen(tmp_path, monkeypatch):
     counts = []
     honest = release.bounding
-    monkeypatch.setattr(release, "bounding", lambda plan: [*honest(plan), f"{max(counts)} rows at most"])
+    monkeypatch.setattr(
+        release, "bounding", lambda plan: [*honest(plan), f"{max(counts)} rows at most"]
+    )
     for content in (shop.data(), thousand()):
         users = [row["user_id"] for row in content["events"]]
         counts.append(max(map(users.count, users)))
@@ -120,7 +127,11 @@ def test_a_public_key_that_is_there_five_times_multiplies_nobody(tmp_path, monke
     assert once > 10
     assert number(tmp_path, doubled(), PUBLIC, "again") == once
     honest = relation._public_join
-    monkeypatch.setattr(relation, "_public_join", lambda *asked: honest(*asked).replace(") = 1) AS r", ") <= 5) AS r"))
+    monkeypatch.setattr(
+        relation,
+        "_public_join",
+        lambda *asked: honest(*asked).replace(") = 1) AS r", ") <= 5) AS r"),
+    )
     assert number(tmp_path, doubled(), PUBLIC, "broken") > once
 
 
@@ -182,24 +193,37 @@ def test_a_join_that_lets_one_unit_meet_others_or_makes_rows_is_refused(tmp_path
 
 def test_an_outer_join_makes_no_row_of_somebody_who_has_none(tmp_path, monkeypatch):
     base = shop.data()
-    more = {**base, "users": [*base["users"], {"user_id": "x", "age_band": "65+", "joined": "2022-02-02"}]}
+    more = {
+        **base,
+        "users": [*base["users"], {"user_id": "x", "age_band": "65+", "joined": "2022-02-02"}],
+    }
     # a test of both sides, so that the rows are added up after the join
     text = (
         "SELECT COUNT(*) FROM events e LEFT JOIN users u ON e.user_id = u.user_id "
         "WHERE e.amount IS NULL OR e.amount >= 0 OR u.age_band = '65+'"
     )
-    assert number(tmp_path, base, text) == number(tmp_path, more, text, "more") == len(base["events"])
+    assert (
+        number(tmp_path, base, text) == number(tmp_path, more, text, "more") == len(base["events"])
+    )
     monkeypatch.setattr(relation, "_join", lambda *, outer: "FULL JOIN")
     assert number(tmp_path, more, text, "broken") == len(base["events"]) + 1
 
 
 def test_rows_without_a_unit_are_nobodys(tmp_path, monkeypatch):
     base = shop.data()
-    more = {**base, "events": [*base["events"], *(event(None, "R01", "tea", 1.0, "2024-06-06") for _ in range(50))]}
+    more = {
+        **base,
+        "events": [
+            *base["events"],
+            *(event(None, "R01", "tea", 1.0, "2024-06-06") for _ in range(50)),
+        ],
+    }
     text = "SELECT COUNT(*) FROM events"
     assert number(tmp_path, more, text) == len(base["events"])
     honest = relation.named
-    monkeypatch.setattr(relation, "named", lambda columns, source: f"coalesce({honest(columns, source)}, 'nobody')")
+    monkeypatch.setattr(
+        relation, "named", lambda columns, source: f"coalesce({honest(columns, source)}, 'nobody')"
+    )
     assert number(tmp_path, more, text, "broken") > len(base["events"])
 
 
@@ -283,11 +307,20 @@ def hospital(folder: Path, name: str, **more: list[dict[str, object]]) -> sf.Ses
         tables[table] = sf.Table(
             pa.table(columns), unit=declared.unit, columns=declared.columns, public=declared.public
         )
-    return sf.connect(tables, dataset="clinic", budget=sf.Budget(10**6, "1e-3"), ledger=folder / f"{name}.db")
+    return sf.connect(
+        tables, dataset="clinic", budget=sf.Budget(10**6, "1e-3"), ledger=folder / f"{name}.db"
+    )
 
 
 def visit(number: object, who: object) -> dict[str, object]:
-    return {"visit_id": number, "patient_id": who, "ward": "eye", "cost": 9.0, "day": "2024-02-02", "urgent": True}
+    return {
+        "visit_id": number,
+        "patient_id": who,
+        "ward": "eye",
+        "cost": 9.0,
+        "day": "2024-02-02",
+        "urgent": True,
+    }
 
 
 # a visit that others have too (a smaller name, a larger one), one of nobody, prescriptions of visits of nobody
@@ -302,7 +335,13 @@ CLAIMS = {
     ],
     "prescriptions": [
         {"visit_id": number, "drug": drug, "dose": 3}
-        for number, drug in [("v1", "aspirin"), ("nowhere", "statin"), (None, None), ("", ""), ("v", "x")]
+        for number, drug in [
+            ("v1", "aspirin"),
+            ("nowhere", "statin"),
+            (None, None),
+            ("", ""),
+            ("v", "x"),
+        ]
     ],
 }
 
@@ -329,6 +368,8 @@ def test_a_claimed_key_does_not_multiply_the_rows_that_lead_to_it(tmp_path, monk
     monkeypatch.setattr(
         relation,
         "_owned",
-        lambda *asked: honest(*asked).replace("min(unit) AS unit", "unit").replace(" GROUP BY key", ""),
+        lambda *asked: (
+            honest(*asked).replace("min(unit) AS unit", "unit").replace(" GROUP BY key", "")
+        ),
     )
     assert found("broken") == [13, 13]

@@ -26,7 +26,8 @@ def also(**rows: shop.Rows) -> shop.Data:
     """The shop with rows of one more unit, called ``x`` where they do not say it."""
     base = shop.data()
     return {
-        name: [*content, *({"user_id": "x", **row} for row in rows.get(name, []))] for name, content in base.items()
+        name: [*content, *({"user_id": "x", **row} for row in rows.get(name, []))]
+        for name, content in base.items()
     }
 
 
@@ -53,7 +54,18 @@ MISSING = also(
     orders=[{"price": None, "quantity": None}, {"user_id": None, "price": "5", "quantity": "5"}],
     events_unbounded=[{"amount": None, "product": None}],
 )  # fmt: skip
-ODD = ("e\u0301", "é", "\u202eaet", "\U0001f375", "a\x00b", "'; DROP TABLE events; --", "%", "\\", "\n", "x" * 10_000)
+ODD = (
+    "e\u0301",
+    "é",
+    "\u202eaet",
+    "\U0001f375",
+    "a\x00b",
+    "'; DROP TABLE events; --",
+    "%",
+    "\\",
+    "\n",
+    "x" * 10_000,
+)
 TEXTS = also(
     events=[event("x", "R03", product, 1.0, "2024-06-06") for product in ODD],
     users=[user(band, "2022-02-02") for band in ODD],
@@ -90,7 +102,10 @@ def test_a_preview_is_the_same_on_any_data(tmp_path):
 # --- each check notices what it is for -----------------------------------------------------------
 
 # no one of the twelve paid as much
-COUNTED = ["SELECT region, COUNT(*) FROM events WHERE amount > 495 GROUP BY region", "SELECT SUM(price) FROM orders"]
+COUNTED = [
+    "SELECT region, COUNT(*) FROM events WHERE amount > 495 GROUP BY region",
+    "SELECT SUM(price) FROM orders",
+]
 
 
 def different(folder: Path, content: shop.Data) -> list[str]:
@@ -104,7 +119,9 @@ def different(folder: Path, content: shop.Data) -> list[str]:
 
 def test_a_cast_that_fails_on_a_value_is_seen(tmp_path, monkeypatch):
     assert different(tmp_path, NUMBERS) == []
-    monkeypatch.setattr(value_sql, "_guarded", lambda cast, raw, family, pattern: cast.replace("TRY_CAST", "CAST"))
+    monkeypatch.setattr(
+        value_sql, "_guarded", lambda cast, raw, family, pattern: cast.replace("TRY_CAST", "CAST")
+    )
     (tmp_path / "again").mkdir()
     assert different(tmp_path / "again", NUMBERS) == ["SELECT SUM(price) FROM orders"]
 
@@ -154,19 +171,29 @@ def frame(ages: list[object]) -> pd.DataFrame:
     return pd.DataFrame({"age": ages, "sex": ["F", "M", "F"]})
 
 
-@pytest.mark.parametrize("ages", [[30, 40, None], ["30", "40", "x"], [30.0, 40.0, 1e300], [True, False, None]])
+@pytest.mark.parametrize(
+    "ages", [[30, 40, None], ["30", "40", "x"], [30.0, 40.0, 1e300], [True, False, None]]
+)
 def test_the_type_in_which_values_are_stored_does_not_show(tmp_path, ages, monkeypatch):
-    questions = ["SELECT sex, COUNT(age), AVG(age) FROM t GROUP BY sex", "SELECT MEDIAN(age) FROM t WHERE age > 30"]
+    questions = [
+        "SELECT sex, COUNT(age), AVG(age) FROM t GROUP BY sex",
+        "SELECT MEDIAN(age) FROM t WHERE age > 30",
+    ]
 
     def looks(values: list[object], name: str) -> list[object]:
         columns = {"age": sf.Integer(0, 120), "sex": sf.Category("F", "M")}
         tables = {"t": sf.Table(frame(values), columns=columns)}
-        with sf.connect(tables, dataset="d", budget=sf.Budget(100), ledger=tmp_path / f"{name}.db") as session:
+        with sf.connect(
+            tables, dataset="d", budget=sf.Budget(100), ledger=tmp_path / f"{name}.db"
+        ) as session:
             return [previewed(session, questions), all_seen(session, questions)]
 
     assert looks([30, 40, 50], "one") == looks(ages, "other")
     if frame(ages).dtypes["age"] != frame([30, 40, 50]).dtypes["age"]:
         monkeypatch.setattr(
-            DuckDB, "_declared", property(lambda engine: engine._sources, lambda *_: None), raising=False
+            DuckDB,
+            "_declared",
+            property(lambda engine: engine._sources, lambda *_: None),
+            raising=False,
         )
         assert looks([30, 40, 50], "third")[0] != looks(ages, "fourth")[0]

@@ -15,7 +15,14 @@ import pytest
 from sfumato.accounting import Profile, account
 from sfumato.audit import Audit, Verdict, audit
 from sfumato.errors import InvalidDeclaration, InvalidNumber, WrongUse
-from sfumato.mechanisms import exponential, gaussian, laplace, permute_and_flip, report_noisy_max, vector
+from sfumato.mechanisms import (
+    exponential,
+    gaussian,
+    laplace,
+    permute_and_flip,
+    report_noisy_max,
+    vector,
+)
 from sfumato.mechanisms.response import randomized_response
 from sfumato.mechanisms.sparse import sparse_vector
 from sfumato.mechanisms.threshold import ThresholdMechanism, threshold_laplace
@@ -64,7 +71,9 @@ def test_halved_sensitivity_is_noticed():
 @pytest.mark.parametrize(("scale", "verdict"), [(1, Verdict.UNDECIDED), (0.5, Verdict.VIOLATED)])
 def test_another_library_is_audited(scale, verdict):
     result = audit(numpy_laplace(scale), (0.0, 1.0), 10_000, claim=ONE)
-    assert result.verdict is verdict and result.epsilon <= 1 / scale and result.mechanism == "<lambda>"
+    assert (
+        result.verdict is verdict and result.epsilon <= 1 / scale and result.mechanism == "<lambda>"
+    )
 
 
 def lone(keys):
@@ -156,7 +165,10 @@ def test_the_tested_sets_are_chosen_on_other_runs(monkeypatch):
     """A mutant that tests where it chose is wrong too often."""
 
     def on_the_same(sampler, runs, regions):
-        return [[sum(each in region for each in sample) for sample in kept[id(sampler)]] for region in regions]
+        return [
+            [sum(each in region for each in sample) for sample in kept[id(sampler)]]
+            for region in regions
+        ]
 
     def keep(sampler, runs):
         kept[id(sampler)] = honest(sampler, runs)
@@ -168,7 +180,8 @@ def test_the_tested_sets_are_chosen_on_other_runs(monkeypatch):
     # dice, all alike under both inputs
     dice = itertools.cycle((DiscreteLaplace(20).sample((80_000,), Replay(5)) % 10).tolist())
     mutant = [
-        audit(lambda _: tuple(next(dice) for _ in range(4)), (0, 1), 80, confidence="0.7").epsilon > 0
+        audit(lambda _: tuple(next(dice) for _ in range(4)), (0, 1), 80, confidence="0.7").epsilon
+        > 0
         for _ in range(120)
     ]
     with pytest.raises(AssertionError, match="failed"):
@@ -188,7 +201,9 @@ def test_an_audit_states_what_it_would_have_noticed():
 
 
 def test_the_bound_falls_with_delta_and_with_confidence():
-    bounds = [audit(Drawn(1, 4000, 8), (0, 1), 4000, delta=delta).epsilon for delta in (0, "0.05", "0.3")]
+    bounds = [
+        audit(Drawn(1, 4000, 8), (0, 1), 4000, delta=delta).epsilon for delta in (0, "0.05", "0.3")
+    ]
     assert bounds[0] > bounds[1] > bounds[2]
     doubtful = audit(Drawn(1, 4000, 8), (0, 1), 4000, confidence="0.9")
     assert doubtful.epsilon > bounds[0] and doubtful.claim is None
@@ -199,9 +214,13 @@ def test_the_bound_falls_with_delta_and_with_confidence():
 
 def test_claims_of_every_kind():
     release = Drawn(1, 1000, 1)
-    assert audit(release, (0, 1), 100, claim=ApproxDP(Fraction(1), Fraction(1, 10))).delta == Fraction(1, 10)
+    assert audit(
+        release, (0, 1), 100, claim=ApproxDP(Fraction(1), Fraction(1, 10))
+    ).delta == Fraction(1, 10)
     assert audit(release, (0, 1), 100, claim=Profile.pure(Fraction(3))).claim == 3
-    rho = audit(release, (0, 1), 100, claim=Profile(None, Fraction(1, 2), Fraction(1, 100)), delta="0.02")
+    rho = audit(
+        release, (0, 1), 100, claim=Profile(None, Fraction(1, 2), Fraction(1, 100)), delta="0.02"
+    )
     assert rho.delta == Fraction(1, 50) and 2 < rho.claim < 4
     assert audit(release, (0, 1), 100, claim=ONE, delta="0.1").delta == Fraction(1, 10)
 
@@ -232,7 +251,11 @@ def test_progress_is_reported_about_a_hundred_times():
 def test_an_audit_is_a_sentence_and_a_table():
     result = audit(Drawn("0.5", 4000, 2), (0, 1), 4000, claim=ONE)
     sentence, empty, *rows, last = str(result).split("\n")
-    assert sentence.startswith("Drawn: VIOLATED: epsilon >= 1.") and "at most 1e-09" in sentence and empty == ""
+    assert (
+        sentence.startswith("Drawn: VIOLATED: epsilon >= 1.")
+        and "at most 1e-09" in sentence
+        and empty == ""
+    )
     assert "would have noticed epsilon = " in sentence
     assert len(rows) == 4 and last == f"{result.considered} sets were considered on other runs."
     assert isinstance(result, Audit) and len(result.trials) == 2

@@ -17,14 +17,19 @@ BINOMIAL = importlib.import_module("sfumato.audit.binomial")
 
 def tail(count: int, runs: int, p: Fraction) -> Fraction:
     """P(X >= count), exactly."""
-    return sum((math.comb(runs, k) * p**k * (1 - p) ** (runs - k) for k in range(count, runs + 1)), Fraction(0))
+    return sum(
+        (math.comb(runs, k) * p**k * (1 - p) ** (runs - k) for k in range(count, runs + 1)),
+        Fraction(0),
+    )
 
 
 def misses(runs: int, p: Fraction, miss: float) -> tuple[Fraction, Fraction]:
     """How likely the lower bound is above p, and the upper one below it."""
     masses = [math.comb(runs, k) * p**k * (1 - p) ** (runs - k) for k in range(runs + 1)]
     return (
-        sum((m for k, m in enumerate(masses) if Fraction(at_least(k, runs, miss)) > p), Fraction(0)),
+        sum(
+            (m for k, m in enumerate(masses) if Fraction(at_least(k, runs, miss)) > p), Fraction(0)
+        ),
         sum((m for k, m in enumerate(masses) if Fraction(at_most(k, runs, miss)) < p), Fraction(0)),
     )
 
@@ -40,7 +45,9 @@ def test_the_bounds_of_a_probability_miss_it_as_rarely_as_stated(p, miss):
 
 def test_bounds_by_the_normal_approximation_are_noticed(monkeypatch):
     monkeypatch.setattr(
-        BINOMIAL, "_log_tail", lambda k, n, p: -((k - n * p) ** 2) / (2 * n * p * (1 - p)) if 0 < p < 1 else -math.inf
+        BINOMIAL,
+        "_log_tail",
+        lambda k, n, p: -((k - n * p) ** 2) / (2 * n * p * (1 - p)) if 0 < p < 1 else -math.inf,
     )
     assert max(max(misses(60, p, 1e-4)) for p in PROBABILITIES) > 1e-4
 

@@ -22,7 +22,9 @@ CELL = ((0,), (1,))
 
 def test_every_mechanism_is_in_it_once():
     kinds = [getattr(mechanisms, name) for name in mechanisms.__all__]
-    all_of_them = {kind for kind in kinds if inspect.isclass(kind) and {"event", "release"} <= set(dir(kind))}
+    all_of_them = {
+        kind for kind in kinds if inspect.isclass(kind) and {"event", "release"} <= set(dir(kind))
+    }
     assert {type(each.mechanism) for each in ALL.values()} == all_of_them
     assert len(ALL) == len(list(catalogue()))
 

@@ -24,7 +24,11 @@ def laws(draw):
     share = draw(st.sampled_from([Fraction(1), Fraction(999, 1000), Fraction(1, 2)]))
     lost = draw(st.integers(0, 3))
     reached = [mass * (share if index == lost else 1) for index, mass in enumerate(whole)]
-    bounds = {key: (math.floor(m * ONE), math.ceil(m * ONE)) for key, m in zip(KEYS, reached, strict=True) if m}
+    bounds = {
+        key: (math.floor(m * ONE), math.ceil(m * ONE))
+        for key, m in zip(KEYS, reached, strict=True)
+        if m
+    }
     return whole, Explored(bounds)
 
 
@@ -34,7 +38,10 @@ def sets():
 
 def true_delta(p, q, factor: arb) -> arb:
     with ctx.workprec(200):
-        values = (number(sum(p[i] for i in each)) - factor * number(sum(q[i] for i in each)) for each in sets())
+        values = (
+            number(sum(p[i] for i in each)) - factor * number(sum(q[i] for i in each))
+            for each in sets()
+        )
         return max(values, key=float)
 
 
@@ -65,7 +72,9 @@ def holds(bracket, truth: arb) -> bool:
 def delta_is_held(one, other, epsilon) -> bool:
     (p, seen), (q, against) = one, other
     with ctx.workprec(200):
-        return holds(Compared(seen, against).delta(epsilon), true_delta(p, q, number(epsilon).exp()))
+        return holds(
+            Compared(seen, against).delta(epsilon), true_delta(p, q, number(epsilon).exp())
+        )
 
 
 def epsilon_is_held(one, other, delta) -> bool:
@@ -93,7 +102,9 @@ def renyi_is_held(one, other, order) -> bool:
 
 
 EPSILONS = st.fractions(0, 4, max_denominator=100)
-DELTAS = st.sampled_from([Fraction(0), Fraction(1, 1000), Fraction(1, 10), Fraction(1, 2), Fraction(1)])
+DELTAS = st.sampled_from(
+    [Fraction(0), Fraction(1, 1000), Fraction(1, 10), Fraction(1, 2), Fraction(1)]
+)
 
 
 @given(laws(), laws(), EPSILONS)
@@ -116,7 +127,9 @@ def test_the_true_order_of_divergence_lies_between_its_bounds(one, other, order)
 
 def reached(whole, share):
     """A law of which this share of every outcome was reached."""
-    return whole, Explored({key: (int(share * m * ONE),) * 2 for key, m in zip(KEYS, whole, strict=True)})
+    return whole, Explored(
+        {key: (int(share * m * ONE),) * 2 for key, m in zip(KEYS, whole, strict=True)}
+    )
 
 
 def test_bounds_that_forget_what_was_not_reached_are_noticed():
@@ -136,7 +149,9 @@ def test_bounds_that_forget_what_was_not_reached_are_noticed():
 
 def test_the_bounds_are_tight_where_all_was_reached():
     p, q = [Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]
-    one, other = (Explored({i: (int(m * ONE), int(m * ONE)) for i, m in enumerate(law)}) for law in (p, q))
+    one, other = (
+        Explored({i: (int(m * ONE), int(m * ONE)) for i, m in enumerate(law)}) for law in (p, q)
+    )
     compared = Compared(one, other)
     assert (
         compared.epsilon(Fraction(0)).lower == math.nextafter(math.log(3), 0)
@@ -151,6 +166,9 @@ def test_the_bounds_are_tight_where_all_was_reached():
 def test_outcomes_of_one_law_alone_are_infinitely_telling():
     one, other = Explored({"a": (ONE, ONE)}), Explored({"b": (ONE, ONE)})
     compared = Compared(one, other)
-    assert compared.epsilon(Fraction(1, 2)).lower == math.inf and compared.epsilon(Fraction(1)).upper == 0
+    assert (
+        compared.epsilon(Fraction(1, 2)).lower == math.inf
+        and compared.epsilon(Fraction(1)).upper == 0
+    )
     assert compared.delta(Fraction(5)).lower == 1
     assert compared.renyi(2, Fraction(0)).upper == math.inf

@@ -10,7 +10,18 @@ from fractions import Fraction
 import pytest
 from flint import arb, ctx, fmpq
 
-from sfumato.audit.explore import BITS, ONE, Explored, NoEntropy, Table, Tape, Watched, explore, paths_to, watched
+from sfumato.audit.explore import (
+    BITS,
+    ONE,
+    Explored,
+    NoEntropy,
+    Table,
+    Tape,
+    Watched,
+    explore,
+    paths_to,
+    watched,
+)
 from sfumato.errors import InvalidDeclaration, WrongUse
 from sfumato.mechanisms import laplace, vector
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Truncated
@@ -50,7 +61,8 @@ def agrees(explored: Explored, law) -> bool:
     masses = {key if key is None else key[1]: bounds for key, bounds in explored.masses.items()}
     with ctx.workprec(200):
         return all(
-            bool(units(low) <= law[key] + laws.SLACK) and bool(law[key] <= units(high + explored.rest) + laws.SLACK)
+            bool(units(low) <= law[key] + laws.SLACK)
+            and bool(law[key] <= units(high + explored.rest) + laws.SLACK)
             for key, (low, high) in masses.items()
         ) and bool(units(sum(high for _, high in masses.values())) >= 1 - units(explored.rest))
 

@@ -43,7 +43,11 @@ def test_bits_are_those_of_the_hexadecimal_form(value):
     whole = (1 << 52) | digits
     zeros = (whole & -whole).bit_length() - 1
     assert (exponent(value), lowest_bit(value)) == (power, power - 52 + zeros)
-    assert (grid(value), spare_bits(value), last_bits(value)) == ((power, power - 52 + zeros), zeros, whole % 256)
+    assert (grid(value), spare_bits(value), last_bits(value)) == (
+        (power, power - 52 + zeros),
+        zeros,
+        whole % 256,
+    )
 
 
 @given(FINITE)
@@ -52,7 +56,9 @@ def test_the_lowest_bit_divides_the_value(value):
     assert steps.denominator == 1 and steps.numerator % 2 == 1
 
 
-@pytest.mark.parametrize(("value", "digits"), [(1.0, 0), (0.25, 2), (-3.125, 3), (1e-7, 7), (1.5e-7, 8), (1e22, 0)])
+@pytest.mark.parametrize(
+    ("value", "digits"), [(1.0, 0), (0.25, 2), (-3.125, 3), (1e-7, 7), (1.5e-7, 8), (1e22, 0)]
+)
 def test_decimals_are_those_written(value, digits):
     assert decimals(value) == digits
 
@@ -83,7 +89,9 @@ def numpy_laplace(count):
 def four_uniforms(count):
     """The Laplace noise of diffprivlib 0.6 (Holohan and Braghin, 2021), as a double added to a double."""
     one, two, three, four = (SYSTEM.random() for _ in range(4))
-    noise = math.log(1 - one) * math.cos(math.pi * two) + math.log(1 - three) * math.cos(math.pi * four)
+    noise = math.log(1 - one) * math.cos(math.pi * two) + math.log(1 - three) * math.cos(
+        math.pi * four
+    )
     return count + noise
 
 
@@ -99,12 +107,16 @@ FLOATING = [numpy_laplace, four_uniforms]
 def test_floating_laplace_noise_is_violated(mechanism):
     result = audit(mechanism, (0, 1), 6000, claim=CLAIM)
     assert result.verdict is Verdict.VIOLATED and result.epsilon > 2
-    assert any("lowest set bit" in trial.region or "spare bits" in trial.region for trial in result.trials)
+    assert any(
+        "lowest set bit" in trial.region or "spare bits" in trial.region for trial in result.trials
+    )
 
 
 @pytest.mark.parametrize("mechanism", FLOATING)
 def test_without_these_features_it_is_not_noticed(mechanism, monkeypatch):
-    monkeypatch.setattr(region, "VIEWS", tuple(each for each in region.VIEWS if each not in FEATURES))
+    monkeypatch.setattr(
+        region, "VIEWS", tuple(each for each in region.VIEWS if each not in FEATURES)
+    )
     assert audit(mechanism, (0, 1), 6000, claim=CLAIM).verdict is Verdict.UNDECIDED
 
 

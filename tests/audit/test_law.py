@@ -23,7 +23,12 @@ from sfumato.mechanisms import (
 )
 from sfumato.mechanisms.response import randomized_response
 from sfumato.mechanisms.sparse import sparse_vector
-from sfumato.mechanisms.threshold import ThresholdMechanism, threshold_gaussian, threshold_geometric, threshold_laplace
+from sfumato.mechanisms.threshold import (
+    ThresholdMechanism,
+    threshold_gaussian,
+    threshold_geometric,
+    threshold_laplace,
+)
 from sfumato.noise import DiscreteLaplace
 from sfumato.privacy import Distance, Norm, Relation, Repeated, Rule
 from tests.accounting import laws
@@ -40,20 +45,31 @@ def noise(mechanism):
 
 
 def added(law, *exact):
-    return {(tuple, key): mass for key, mass in laws.together(*(laws.shifted(law, each) for each in exact)).items()}
+    return {
+        (tuple, key): mass
+        for key, mass in laws.together(*(laws.shifted(law, each) for each in exact)).items()
+    }
 
 
 def keys(law, *names):
     """Thresholded keys as the mappings that a release gives."""
     return {
-        (dict, tuple((name, value) for name, value in zip(names, each, strict=True) if value is not None)): mass
+        (
+            dict,
+            tuple(
+                (name, value) for name, value in zip(names, each, strict=True) if value is not None
+            ),
+        ): mass
         for each, mass in law.items()
     }
 
 
 def winners(law, *, gap):
     names = ((key if gap else (key, None)) for key in law)
-    return {f"Winner(index={i}, gap={g})": mass for (i, g), mass in zip(names, law.values(), strict=True)}
+    return {
+        f"Winner(index={i}, gap={g})": mass
+        for (i, g), mass in zip(names, law.values(), strict=True)
+    }
 
 
 def verdicts(law):
@@ -119,16 +135,29 @@ CASES = {
         (("a", 3),),
         keys(laws.thresholded((3,), laws.gaussian(BELL.noise.sigma_squared), BELL.threshold), "a"),
     ),
-    "truncated": (CUT, ONE_STEP, SHOW, keys(laws.thresholded((3, 0, 1), CUT_LAW, CUT.threshold), "a", "b", "c")),
+    "truncated": (
+        CUT,
+        ONE_STEP,
+        SHOW,
+        keys(laws.thresholded((3, 0, 1), CUT_LAW, CUT.threshold), "a", "b", "c"),
+    ),
     "max": (MAX, ONE_STEP, (0, 1, 0), winners(laws.noisy_max((0, 1, 0), noise(MAX)), gap=False)),
-    "max with gap": (GAP, ONE_STEP, (0, 1, 0), winners(laws.noisy_max((0, 1, 0), noise(GAP), range(30)), gap=True)),
+    "max with gap": (
+        GAP,
+        ONE_STEP,
+        (0, 1, 0),
+        winners(laws.noisy_max((0, 1, 0), noise(GAP), range(30)), gap=True),
+    ),
     "stream": (
         STREAM,
         ONE_STEP,
         (9, 11),
         verdicts(
             laws.sparse_vector(
-                (-1, 1), laws.laplace(STREAM.threshold_noise.scale), laws.laplace(STREAM.query_noise.scale), 1
+                (-1, 1),
+                laws.laplace(STREAM.threshold_noise.scale),
+                laws.laplace(STREAM.query_noise.scale),
+                1,
             )
         ),
     ),
@@ -138,7 +167,11 @@ CASES = {
         (9, 11),
         verdicts(
             laws.sparse_vector(
-                (-1, 1), laws.laplace(TOLD.threshold_noise.scale), laws.laplace(TOLD.query_noise.scale), 1, range(40)
+                (-1, 1),
+                laws.laplace(TOLD.threshold_noise.scale),
+                laws.laplace(TOLD.query_noise.scale),
+                1,
+                range(40),
             )
         ),
     ),
@@ -149,11 +182,19 @@ CASES = {
         {
             tuple(each != "below" for each in key): mass
             for key, mass in laws.sparse_vector(
-                (-1, 1, 0, -1), laws.laplace(SOME.threshold_noise.scale), laws.laplace(SOME.query_noise.scale), 2
+                (-1, 1, 0, -1),
+                laws.laplace(SOME.threshold_noise.scale),
+                laws.laplace(SOME.query_noise.scale),
+                2,
             ).items()
         },
     ),
-    "exponential": (exponential(ONE_STEP, 1), ONE_STEP, THIRDS, laws.exponential(THIRDS, Fraction(1, 2))),
+    "exponential": (
+        exponential(ONE_STEP, 1),
+        ONE_STEP,
+        THIRDS,
+        laws.exponential(THIRDS, Fraction(1, 2)),
+    ),
     "permute and flip": (
         permute_and_flip(ONE_STEP, 1),
         ONE_STEP,
@@ -167,7 +208,9 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_the_law_is_that_of_the_code_that_releases(name):
     mechanism, distance, given, law = CASES[name]
-    assert agrees(law_of(mechanism, mechanism.event(distance), given, EFFORT), law, said(name.split()[0]))
+    assert agrees(
+        law_of(mechanism, mechanism.event(distance), given, EFFORT), law, said(name.split()[0])
+    )
 
 
 class Strict(ThresholdMechanism):
@@ -190,7 +233,9 @@ def test_a_wrong_formula_is_noticed(name, monkeypatch):
     mechanism, distance, given, law = CASES[name]
     honest = LAW.exp_scaled
     monkeypatch.setattr(
-        LAW, "exp_scaled", lambda numerator, denominator, bits: honest(2 * numerator, denominator, bits)
+        LAW,
+        "exp_scaled",
+        lambda numerator, denominator, bits: honest(2 * numerator, denominator, bits),
     )
     assert not agrees(law_of(mechanism, mechanism.event(distance), given, EFFORT), law, said(name))
 
@@ -198,7 +243,9 @@ def test_a_wrong_formula_is_noticed(name, monkeypatch):
 def test_choices_by_weight_are_bounded_to_the_last_places():
     for rule in Rule:
         mechanism = SelectionMechanism(rule, Fraction(1, 3))
-        explored = law_of(mechanism, mechanism.event(ONE_STEP), [0, 5, Fraction(1, 2), -100], EFFORT)
+        explored = law_of(
+            mechanism, mechanism.event(ONE_STEP), [0, 5, Fraction(1, 2), -100], EFFORT
+        )
         assert explored.rest < ONE >> 150
         assert all(high - low < ONE >> 150 for low, high in explored.masses.values())
 
@@ -237,7 +284,9 @@ def test_a_formula_needs_no_paths():
 
 
 def test_the_formula_of_a_stream_is_the_law_of_its_verdicts_alone():
-    plain, gap = (sparse_vector(ONE_STEP, 12, threshold=5, positives=1, gap=each) for each in (False, True))
+    plain, gap = (
+        sparse_vector(ONE_STEP, 12, threshold=5, positives=1, gap=each) for each in (False, True)
+    )
     given, longer = (6, 4), (6, 6, 4)
     by_formula = law_by_formula(plain, plain.event(ONE_STEP), given)
     explored = law_of(plain, plain.event(ONE_STEP), given, Effort(60_000, ONE >> 40))

@@ -18,7 +18,11 @@ from sfumato.noise import DiscreteGaussian, DiscreteLaplace, DiscreteStaircase
 from sfumato.privacy import Distance, Norm, Relation, Repeated
 
 NEIGHBOURS = importlib.import_module("sfumato.audit.neighbours")
-NOISE = {Norm.L1: DiscreteLaplace(1), Norm.L2: DiscreteGaussian(1), Norm.LINF: DiscreteStaircase(1, 3)}
+NOISE = {
+    Norm.L1: DiscreteLaplace(1),
+    Norm.L2: DiscreteGaussian(1),
+    Norm.LINF: DiscreteStaircase(1, 3),
+}
 VALUES = st.fractions(1, 40, max_denominator=6)
 
 
@@ -28,7 +32,9 @@ def pairs(mechanism, distance):
 
 def apart(pair: Neighbours, norm: Norm) -> int:
     moves = [abs(a - b) for a, b in zip(pair.one, pair.other, strict=True)]
-    return {Norm.L1: sum(moves), Norm.L2: sum(move**2 for move in moves), Norm.LINF: max(moves)}[norm]
+    return {Norm.L1: sum(moves), Norm.L2: sum(move**2 for move in moves), Norm.LINF: max(moves)}[
+        norm
+    ]
 
 
 def farthest(norm, value, cells=None):

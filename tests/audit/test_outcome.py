@@ -13,7 +13,15 @@ from sfumato.audit.outcome import Raised, key_of
 from sfumato.errors import InvalidDeclaration
 from sfumato.mechanisms import Winner
 
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.fractions()
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.binary()
+    | st.fractions()
+)
 OUTPUTS = st.recursive(
     SCALARS,
     lambda parts: st.lists(parts) | st.tuples(parts, parts) | st.dictionaries(st.text(), parts),
@@ -68,10 +76,14 @@ def test_equal_outputs_are_one_outcome():
     assert key_of(float("nan")) == key_of(float("nan"))
     assert key_of(np.array([np.nan, 1])) == key_of(np.array([np.nan, 1]))
     assert key_of({1, 2}) == key_of({2, 1}) and key_of(range(3)) == key_of(range(3))
-    assert key_of(Winner(0, 1)) == key_of(Winner(0, 1)) and key_of(Fraction(1, 2)) == key_of(Fraction(1, 2))
+    assert key_of(Winner(0, 1)) == key_of(Winner(0, 1)) and key_of(Fraction(1, 2)) == key_of(
+        Fraction(1, 2)
+    )
 
 
-@pytest.mark.parametrize("output", [Opaque(), Unhashable(), [Opaque()], {"a": Unhashable()}, Frozen([1])])
+@pytest.mark.parametrize(
+    "output", [Opaque(), Unhashable(), [Opaque()], {"a": Unhashable()}, Frozen([1])]
+)
 def test_what_cannot_be_counted_is_refused(output):
     with pytest.raises(InvalidDeclaration, match="cannot be counted") as error:
         key_of(output)

@@ -93,9 +93,14 @@ def test_a_delta_is_looked_beyond():
 def test_the_choice_reads_as_words():
     looks = dict(VIEWS)
     region = Within("the output", looks["the output"], 2.5, above=True)
-    assert str(region) == "the output >= 2.5" and 3 in region and 2 not in region and "x" not in region
+    assert (
+        str(region) == "the output >= 2.5" and 3 in region and 2 not in region and "x" not in region
+    )
     assert np.float32(3) in region and math.nan not in region and True not in region
-    assert str(Among("the keys", looks["the keys"], frozenset({None}))) == "the keys is one of 1 values"
+    assert (
+        str(Among("the keys", looks["the keys"], frozenset({None})))
+        == "the keys is one of 1 values"
+    )
 
 
 ANY = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3)

@@ -31,7 +31,12 @@ from sfumato.mechanisms import (
 )
 from sfumato.mechanisms.response import ResponseMechanism, randomized_response
 from sfumato.mechanisms.sparse import SparseVectorMechanism, sparse_vector
-from sfumato.mechanisms.threshold import ThresholdMechanism, threshold_gaussian, threshold_geometric, threshold_laplace
+from sfumato.mechanisms.threshold import (
+    ThresholdMechanism,
+    threshold_gaussian,
+    threshold_geometric,
+    threshold_laplace,
+)
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, DiscreteStaircase, Truncated
 from sfumato.privacy import (
     AdditiveNoise,
@@ -125,7 +130,10 @@ def test_a_right_mechanism_is_never_called_violated(epsilon, sensitivity, monoto
         (randomized_response(epsilon, 4), REPLACED),
         (threshold_laplace(1, epsilon, "1e-3", ADD), LINF),
     ):
-        assert verify(mechanism, distance, tolerance="1e-5", paths=3000).verdict is not Verdict.VIOLATED
+        assert (
+            verify(mechanism, distance, tolerance="1e-5", paths=3000).verdict
+            is not Verdict.VIOLATED
+        )
 
 
 def test_a_long_stream_loses_nearly_what_is_claimed():
@@ -148,7 +156,9 @@ def halved_noise(distance, make, *more, **options):
             return replace(mechanism, noise=DiscreteGaussian(sigma_squared=s / 4))
         case AdditiveMechanism(DiscreteStaircase() as noise):
             return replace(mechanism, noise=DiscreteStaircase(2 * noise.epsilon, noise.sensitivity))
-        case AdditiveMechanism(DiscreteLaplace(scale=s)) | NoisyMaxMechanism(DiscreteLaplace(scale=s)):
+        case AdditiveMechanism(DiscreteLaplace(scale=s)) | NoisyMaxMechanism(
+            DiscreteLaplace(scale=s)
+        ):
             return replace(mechanism, noise=DiscreteLaplace(s / 2))
         case SparseVectorMechanism(ours, others):
             halves = {
@@ -159,14 +169,22 @@ def halved_noise(distance, make, *more, **options):
         case SelectionMechanism(rate=rate):
             return replace(mechanism, rate=2 * rate)
         case VectorMechanism(additive, cells):
-            return VectorMechanism(AdditiveMechanism(DiscreteLaplace(additive.noise.scale / 2)), cells)
+            return VectorMechanism(
+                AdditiveMechanism(DiscreteLaplace(additive.noise.scale / 2)), cells
+            )
     raise AssertionError
 
 
 HALVED = {
     "laplace": (L1, laplace, (2,), {}, PURE),
     "gaussian": (L2, gaussian, ("0.5",), {}, ZeroConcentratedDP(Fraction(1, 2))),
-    "calibrated gaussian": (L2, calibrated_gaussian, (1, "1e-3", 1), {}, ApproxDP(Fraction(1), Fraction(1, 1000))),
+    "calibrated gaussian": (
+        L2,
+        calibrated_gaussian,
+        (1, "1e-3", 1),
+        {},
+        ApproxDP(Fraction(1), Fraction(1, 1000)),
+    ),
     "staircase": (LINF_2, staircase, (2,), {}, PURE),
     "vector": (L1, vector, (2,), {"epsilon": 2}, PURE),
     "exponential": (LINF, exponential, (2,), {}, PURE),
@@ -193,7 +211,10 @@ def test_halved_noise_is_violated(name):
 def test_halved_sensitivity_is_violated(name):
     halved, make, more, options, claim = HALVED[name]
     true = replace(halved, value=halved.value * (4 if halved.norm is Norm.L2 else 2))
-    assert verify(make(halved, *more, **options), true, claim=claim, **EFFORT).verdict is Verdict.VIOLATED
+    assert (
+        verify(make(halved, *more, **options), true, claim=claim, **EFFORT).verdict
+        is Verdict.VIOLATED
+    )
 
 
 class HalvedInRelease(AdditiveMechanism):
@@ -240,7 +261,9 @@ class TwiceZero:
         low, high = exp_down(-1 / self.scale), exp_up(-1 / self.scale)
         weights = [2 if x == 0 else g ** abs(x) for g in (low, high)]
         totals = [(1 + g) / (1 - g) + 1 for g in (low, high)]
-        return Bracket(float_down(Fraction(weights[0]) / totals[1]), float_up(Fraction(weights[1]) / totals[0]))
+        return Bracket(
+            float_down(Fraction(weights[0]) / totals[1]), float_up(Fraction(weights[1]) / totals[0])
+        )
 
     def sample(self, shape, entropy):
         raise AssertionError
@@ -306,7 +329,10 @@ def test_the_delta_of_one_key_instead_of_all_is_violated(name):
     mechanism, distance = THRESHOLDS[name]
     honest = account(mechanism.event(distance))
     assert verify(mechanism, distance, claim=honest).verdict is Verdict.HOLDS
-    assert verify(mechanism, distance, claim=replace(honest, delta=honest.delta / 2)).verdict is Verdict.VIOLATED
+    assert (
+        verify(mechanism, distance, claim=replace(honest, delta=honest.delta / 2)).verdict
+        is Verdict.VIOLATED
+    )
 
 
 def test_an_accountant_that_is_wrong_is_noticed(monkeypatch):
@@ -314,7 +340,9 @@ def test_an_accountant_that_is_wrong_is_noticed(monkeypatch):
     assert verify(mechanism, distance).verdict is Verdict.HOLDS
 
     def strict(event):
-        return _with_delta(event, event.keys * Fraction(event.additive.noise.above(event.threshold - 1).upper))
+        return _with_delta(
+            event, event.keys * Fraction(event.additive.noise.above(event.threshold - 1).upper)
+        )
 
     def one_key(event):
         return _with_delta(event, Fraction(event.additive.noise.above(event.threshold - 2).upper))
@@ -331,7 +359,9 @@ def _with_delta(event, delta):
 def test_permute_and_flip_charged_an_eighth_is_violated(monkeypatch):
     mechanism = permute_and_flip(LINF, 1)
     assert verify(mechanism, LINF).verdict is Verdict.HOLDS
-    monkeypatch.setitem(ACCOUNT._EVENTS, Selection, lambda event: Profile(2 * event.rate, (2 * event.rate) ** 2 / 8))
+    monkeypatch.setitem(
+        ACCOUNT._EVENTS, Selection, lambda event: Profile(2 * event.rate, (2 * event.rate) ** 2 / 8)
+    )
     result = verify(mechanism, LINF)
     assert result.verdict is Verdict.VIOLATED and result.worst.measure is Measure.RHO
     # for the exponential mechanism the same eighth holds
@@ -351,7 +381,10 @@ def test_a_violation_that_is_reported_is_there():
 
 def test_the_gaussian_curve_is_verified_at_any_delta():
     mechanism = calibrated_gaussian(L2, 1, "1e-5", cells=1)
-    assert verify(mechanism, L2, claim=ApproxDP(Fraction(1), Fraction(1, 10**5))).verdict is Verdict.HOLDS
+    assert (
+        verify(mechanism, L2, claim=ApproxDP(Fraction(1), Fraction(1, 10**5))).verdict
+        is Verdict.HOLDS
+    )
     below = ApproxDP(Fraction(1), Fraction(98, 10**7))
     assert verify(mechanism, L2, claim=below).verdict is Verdict.VIOLATED
 
@@ -368,7 +401,10 @@ def test_too_few_paths_decide_nothing():
     assert result.verdict is Verdict.UNDECIDED and result.unreached > 0.1
     assert "was not gone through" in result.sentence
     # but may be enough to refute
-    assert verify(laplace(L1, 1), L1, claim=PureDP(Fraction(1, 100)), paths=20).verdict is Verdict.VIOLATED
+    assert (
+        verify(laplace(L1, 1), L1, claim=PureDP(Fraction(1, 100)), paths=20).verdict
+        is Verdict.VIOLATED
+    )
 
 
 ORDINARY = {
@@ -425,7 +461,9 @@ def test_named_neighbours_are_compared():
 def test_a_verification_is_a_sentence_and_a_table():
     text = str(verify(permute_and_flip(LINF, 1), LINF, claim=Profile(Fraction(1), Fraction(1, 8))))
     sentence, empty, heading, rule, *rows = text.split("\n")
-    assert sentence.startswith("SelectionMechanism: VIOLATED: the rho of zCDP is proved to be above 0.125.")
+    assert sentence.startswith(
+        "SelectionMechanism: VIOLATED: the rho of zCDP is proved to be above 0.125."
+    )
     assert heading.split()[0] == "measure" and set(rule) == {"-", " "} and empty == ""
     assert sorted(row.split()[0] for row in rows) == ["delta", "rho"]
 
@@ -470,5 +508,8 @@ def test_an_error_of_the_mechanism_is_its_own():
 
 
 def test_a_response_that_lies_too_rarely_is_violated():
-    assert verify(ResponseMechanism(Fraction(2), 3), REPLACED, claim=PureDP(Fraction(1))).verdict is Verdict.VIOLATED
+    assert (
+        verify(ResponseMechanism(Fraction(2), 3), REPLACED, claim=PureDP(Fraction(1))).verdict
+        is Verdict.VIOLATED
+    )
     assert isinstance(verify(ResponseMechanism(Fraction(2), 3), REPLACED, claim=PURE), Verification)

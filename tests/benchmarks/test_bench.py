@@ -72,7 +72,10 @@ def test_a_row_holds_the_medians_their_ratio_and_the_verdict():
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=9), st.randoms(use_true_random=False))
 def test_the_order_of_the_repetitions_does_not_matter(times, random):
     shuffled = random.sample(times, len(times))
-    told = [rows(CASE, {OURS: taken(*given_times), THEIRS: taken(5.0)}) for given_times in (times, shuffled)]
+    told = [
+        rows(CASE, {OURS: taken(*given_times), THEIRS: taken(5.0)})
+        for given_times in (times, shuffled)
+    ]
     assert told[0] == told[1]
 
 
@@ -127,7 +130,11 @@ def test_systems_are_asked_in_turn():
 def test_a_peer_that_cannot_is_named_and_left_out_but_we_never_are():
     asked = []
     samples, failed = measure(CASE, {"sfumato": Fake(asked), "numpy": Fake(asked, [THEIRS])})
-    assert failed == {THEIRS: "cannot"} and list(samples) == [OURS] and asked.count(("numpy", Kind.TIME)) == 1
+    assert (
+        failed == {THEIRS: "cannot"}
+        and list(samples) == [OURS]
+        and asked.count(("numpy", Kind.TIME)) == 1
+    )
     assert list(measure(CASE, {"sfumato": Fake(asked)})[0]) == [OURS]
     with pytest.raises(Unavailable):
         measure(CASE, {"sfumato": Fake(asked, [OURS])})
@@ -150,7 +157,9 @@ def test_a_process_answers_and_says_what_it_cannot():
             numpy.ask(Work("numpy", "nothing"), Kind.TIME)
     finally:
         numpy.close()
-    assert list(worker.answers("nobody", [])) == [{"error": "ImportError: No module named 'benchmarks.systems.nobody'"}]
+    assert list(worker.answers("nobody", [])) == [
+        {"error": "ImportError: No module named 'benchmarks.systems.nobody'"}
+    ]
 
 
 def test_every_work_of_ours_and_numpy_is_there():
@@ -166,7 +175,9 @@ def test_every_work_of_ours_and_numpy_is_there():
 
 
 def test_every_work_of_a_ledger_on_a_server_is_there_and_takes_its_time():
-    asked = {work.name for case in ledger.cases() for work in case.works if work.system == ledger.SERVER}
+    asked = {
+        work.name for case in ledger.cases() for work in case.works if work.system == ledger.SERVER
+    }
     if programs() is None:
         missing("postgres", "PostgreSQL (initdb, postgres) is not installed")
     server = driver.Worker(ledger.SERVER)
@@ -183,7 +194,12 @@ def test_the_bars_of_the_ledger_are_those_of_the_issue():
     names = [(case.name, case.unit.name) for case in cases]
     assert len(set(names)) == len(names)
     alone = {(case.name, case.unit.name): case.bar.text for case in cases if case.bar is not None}
-    beside = {(case.name, peer.name): peer.bar.text for case in cases for peer in case.peers if peer.bar is not None}
+    beside = {
+        (case.name, peer.name): peer.bar.text
+        for case in cases
+        for peer in case.peers
+        if peer.bar is not None
+    }
     for disk in ("", ", a 4 ms disk"):
         assert beside[f"SQLite{disk}, 32 callers", "naive SQLite"] == ">= 15x"
         assert alone[f"SQLite{disk}, 32 callers", "ms, p99"] == "<= 150"
@@ -192,42 +208,66 @@ def test_the_bars_of_the_ledger_are_those_of_the_issue():
     # 500 charges a second are one in 2,000 microseconds
     assert alone["SQLite, a 4 ms disk, 32 callers", "us a charge"] == "<= 2000"
     assert alone["SQLite, 1 caller", "flushes a charge"] == "<= 3"
-    assert alone["opening, 1,000,000 charges", "s"] == alone["what is left, 1,000,000 charges", "ms"] == "<= 1"
+    assert (
+        alone["opening, 1,000,000 charges", "s"]
+        == alone["what is left, 1,000,000 charges", "ms"]
+        == "<= 1"
+    )
     assert alone["verify, 1,000,000 charges", "s"] == "<= 60"
     # a bare flush of the same disk stands beside each time
-    assert [case.name for case in cases if "one fdatasync" not in [peer.name for peer in case.peers]] == [
-        "SQLite, 1 caller"
-    ]
+    assert [
+        case.name for case in cases if "one fdatasync" not in [peer.name for peer in case.peers]
+    ] == ["SQLite, 1 caller"]
     assert all(
-        peer.work.system.endswith("disk") == case.ours.system.endswith("disk") for case in cases for peer in case.peers
+        peer.work.system.endswith("disk") == case.ours.system.endswith("disk")
+        for case in cases
+        for peer in case.peers
     )
 
 
 def test_small_cases_are_the_same_with_fewer_charges():
     whole, small = list(ledger.cases()), list(ledger.cases(small=True))
     assert [case.unit for case in whole] == [case.unit for case in small]
-    assert all(less.ours.n < case.ours.n for case, less in zip(whole, small, strict=True) if case.ours.n >= 1000)
+    assert all(
+        less.ours.n < case.ours.n
+        for case, less in zip(whole, small, strict=True)
+        if case.ours.n >= 1000
+    )
 
 
 def test_the_bars_of_many_askers_are_those_of_the_issue():
     cases = list(askers.cases())
     alone = {(case.name, case.unit.name): case.bar.text for case in cases if case.bar is not None}
-    beside = {(case.name, peer.name): peer.bar.text for case in cases for peer in case.peers if peer.bar is not None}
+    beside = {
+        (case.name, peer.name): peer.bar.text
+        for case in cases
+        for peer in case.peers
+        if peer.bar is not None
+    }
     together = "small questions of 32 threads, a 4 ms disk"
     assert beside[together, "one thread"] == ">= 4x"
     assert beside[together, "the ledger alone, and planning"] == "<= 1.3x"
     assert beside["a small question beside one that runs", "alone"] == "<= 1.5x"
     assert alone["a stored answer beside a question that runs", "ms"] == "<= 20"
-    assert alone["a stored answer, by its text", "ms"] == "<= 0.3" and alone["asking_as", "ms"] == "<= 0.2"
+    assert (
+        alone["a stored answer, by its text", "ms"] == "<= 0.3"
+        and alone["asking_as", "ms"] == "<= 0.2"
+    )
     assert alone["verify, 1,000,000 charges", "s"] == "<= 56"
     assert alone["incremental verify, 1,000 charges after 1,000,000", "s"] == "<= 1"
     assert beside["one charge after 10,000 forfeits", "no forfeits"] == "<= 1.2x"
     assert alone["a preview of 200 sums over 200 tests", "ms"] == "<= 100"
     assert alone["100,000 accounts, created together", "s"] == "<= 15"
-    assert alone["100,000 accounts, listed", "s"] == alone["100,000 accounts, the report", "MB"] == "<= 1"
+    assert (
+        alone["100,000 accounts, listed", "s"]
+        == alone["100,000 accounts, the report", "MB"]
+        == "<= 1"
+    )
     assert alone["100,000 accounts, the report", "s"] == "<= 5"
     works = import_module("benchmarks.systems.askers").WORKS
-    assert {work.name for case in cases for work in case.works if work.system.startswith(askers.ASKERS)} == set(works)
+    assert {
+        work.name for case in cases for work in case.works if work.system.startswith(askers.ASKERS)
+    } == set(works)
 
 
 def test_more_charges_are_verified_after_what_was_verified_before():
@@ -287,7 +327,14 @@ def test_a_fresh_program_tells_its_own_seconds():
 
 def test_the_mix_is_the_same_everywhere():
     # the prototype's 1,000 queries
-    assert [kind for kind, _ in mix(6)] == ["laplace", "gaussian", "geometric", "response", "exponential", "laplace"]
+    assert [kind for kind, _ in mix(6)] == [
+        "laplace",
+        "gaussian",
+        "geometric",
+        "response",
+        "exponential",
+        "laplace",
+    ]
     assert mix(10**4)[:10] == mix(10) and all(2e-3 <= epsilon <= 2e-2 for _, epsilon in mix(1000))
     assert mix(1)[0][1] == pytest.approx(0.00421563, abs=1e-8)
 
@@ -313,7 +360,10 @@ def test_cases_and_peers_are_told_apart():
 
 def test_the_bars_are_those_of_the_issue():
     asked = {
-        (case.name, peer.name): peer.bar.text for case in noise.cases() for peer in case.peers if peer.bar is not None
+        (case.name, peer.name): peer.bar.text
+        for case in noise.cases()
+        for peer in case.peers
+        if peer.bar is not None
     }
     assert asked["Laplace 16, n = 1,000,000", "numpy"] == ">= 4x"
     assert asked["Laplace 2^40, n = 1,000,000", "numpy"] == ">= 3/2x"
@@ -329,17 +379,34 @@ def test_the_bars_are_those_of_the_issue():
 
 
 def test_the_bars_of_the_accountant_are_those_of_the_issue():
-    alone = {(case.name, case.unit.name): case.bar.text for case in accounting.cases() if case.bar is not None}
-    beside = {(case.name, peer.name): peer.bar.text for case in accounting.cases() for peer in case.peers if peer.bar}
-    assert alone["DP-SGD, a million steps", "ms"] == "<= 70" and alone["DP-SGD, a million steps", "MB"] == "<= 60"
+    alone = {
+        (case.name, case.unit.name): case.bar.text
+        for case in accounting.cases()
+        if case.bar is not None
+    }
+    beside = {
+        (case.name, peer.name): peer.bar.text
+        for case in accounting.cases()
+        for peer in case.peers
+        if peer.bar
+    }
+    assert (
+        alone["DP-SGD, a million steps", "ms"] == "<= 70"
+        and alone["DP-SGD, a million steps", "MB"] == "<= 60"
+    )
     assert alone["DP-SGD, a million steps", "relative width"] == "<= 0.0001"
     assert beside["DP-SGD, a million steps", "dp-accounting"] == ">= 10x"
     assert beside["DP-SGD, a million steps, to 1e-5", "dp-accounting"] == ">= 50x"
     assert alone["DP-SGD, a million steps, delta 1e-12", "epsilon"] == ">= 35.344"
     assert alone["DP-SGD, MNIST", "ms"] == "<= 30"
-    assert beside["A million gaussians", "dp-accounting"] == beside["A million laplaces", "dp-accounting"] == ">= 50x"
     assert (
-        alone["10,000 different events", "s"] == "<= 1.2" and alone["10,000 different events", "epsilon"] == "<= 4.48"
+        beside["A million gaussians", "dp-accounting"]
+        == beside["A million laplaces", "dp-accounting"]
+        == ">= 50x"
+    )
+    assert (
+        alone["10,000 different events", "s"] == "<= 1.2"
+        and alone["10,000 different events", "epsilon"] == "<= 4.48"
     )
     assert alone["What is left, 10,000 times", "s"] == "<= 1"
     assert alone["The sigma of 10,000 DP-SGD steps", "ms"] == "<= 100"
@@ -348,18 +415,32 @@ def test_the_bars_of_the_accountant_are_those_of_the_issue():
 
 def test_the_bars_of_the_engines_are_those_of_the_issue():
     cases = list(engines.cases({"1M": 10**6, "10M": 10**7}))
-    asked = {(case.name, peer.name): peer.bar.text for case in cases for peer in case.peers if peer.bar is not None}
+    asked = {
+        (case.name, peer.name): peer.bar.text
+        for case in cases
+        for peer in case.peers
+        if peer.bar is not None
+    }
     for size in ("1M", "10M"):
         assert asked[f"{size}: W2 by 50 regions", "SQL by hand, no noise"] == "<= 1.1x"
         assert asked[f"{size}: W7 a small filtered count", "plain DuckDB"] == "<= 10 more"
         assert asked[f"{size}: W7 a small filtered count, prepared", "plain DuckDB"] == "<= 6 more"
         prepared = [
-            asked[f"{size}: {name} {title}, prepared", "plain DuckDB"] for name, title in engines.TITLES.items()
+            asked[f"{size}: {name} {title}, prepared", "plain DuckDB"]
+            for name, title in engines.TITLES.items()
         ]
         assert prepared == ["<= 1.2x", "<= 1.2x", "<= 4x", "<= 1.2x", "<= 4x", "<= 2x"]
     assert asked["Spark, 10M: W2 by 50 regions", "plain Spark by (unit, key)"] == "<= 1.5x"
-    assert asked["1M: W2 by 50 regions", "OpenDP"] == ">= 15x" and ("10M: W2 by 50 regions", "OpenDP") not in asked
-    for name in ("W1 error of the count", "W2 error of a count", "W4 error of a number of users", "W5 error of p50"):
+    assert (
+        asked["1M: W2 by 50 regions", "OpenDP"] == ">= 15x"
+        and ("10M: W2 by 50 regions", "OpenDP") not in asked
+    )
+    for name in (
+        "W1 error of the count",
+        "W2 error of a count",
+        "W4 error of a number of users",
+        "W5 error of p50",
+    ):
         assert asked[f"1M: {name}", "OpenDP"] == "<= 1.02x"
     assert {peer: bar for (_, peer), bar in asked.items() if bar.startswith(">=")} == {
         "OpenDP": ">= 15x",
@@ -402,7 +483,10 @@ def test_the_chart_of_the_engines_has_a_dot_for_each_time():
     taken_times = {case: 0.01 * place for place, case in enumerate(("ours", "plain", "hand"), 1)}
     made = []
     for case in engines.cases(engines.SIZES):
-        made += [asdict(row) for row in rows(case, {work: taken(taken_times["ours"]) for work in case.works})]
+        made += [
+            asdict(row)
+            for row in rows(case, {work: taken(taken_times["ours"]) for work in case.works})
+        ]
     found = figures_engines.seconds(made)
     # W5 was written by nobody by hand, W7 needs none
     assert len(found) == 2 * (4 * 7 - 2)
@@ -424,7 +508,9 @@ def test_a_process_of_its_own_is_asked_for_memory(monkeypatch):
         def close(self):
             started.append("closed")
 
-    monkeypatch.setattr(report, "start", lambda names: ({name: Counting(names) for name in names}, {}))
+    monkeypatch.setattr(
+        report, "start", lambda names: ({name: Counting(names) for name in names}, {})
+    )
     case = Case("memory", Unit("MB", 1.0, kind=Kind.PROCESS), OURS, (Peer("numpy", THEIRS),))
     (row,) = report.run([case], dict.fromkeys(["sfumato", "numpy"]), {})
     assert started == [["sfumato"], "closed", ["numpy"], "closed"]
@@ -447,12 +533,19 @@ def test_every_work_of_the_engines_is_there_and_gives_an_answer(few_events):
 def test_every_work_on_spark_is_there_and_gives_an_answer(few_events, spark, tmp_path, monkeypatch):
     from benchmarks.systems import on_spark
 
-    asked = {work.name for case in engines.cases({"10M": 10**7}) for work in case.works if work.system == engines.SPARK}
+    asked = {
+        work.name
+        for case in engines.cases({"10M": 10**7})
+        for work in case.works
+        if work.system == engines.SPARK
+    }
     assert asked == set(on_spark.WORKS)
     frame = spark.read.parquet(str(events(tmp_path, few_events) / "events.parquet"))
     frame.createOrReplaceTempView(f"events_{few_events}")
     declared = {"events": replace(tables(tmp_path)["events"], source=frame)}
-    with sf.connect(declared, dataset="few", budget=sf.Budget(10**6, "0.1"), ledger=tmp_path / "l.db") as session:
+    with sf.connect(
+        declared, dataset="few", budget=sf.Budget(10**6, "0.1"), ledger=tmp_path / "l.db"
+    ) as session:
         monkeypatch.setattr(on_spark, "_session", lambda rows: session)
         for name, make in on_spark.WORKS.items():
             assert make(1, few_events)() is not None, name
@@ -476,10 +569,14 @@ def test_the_sql_by_hand_is_bounded(few_events, name, column):
 def test_the_document_is_json_with_a_row_a_line():
     found = rows(CASE, {OURS: taken(2e-6), THEIRS: taken(6e-6)})
     before = {"processor": "P", "cores": 2, "load": 0.5}
-    text = report.document(found, before, {"numpy": {"numpy": "2.4.6"}}, {"opendp": "does not install here"})
+    text = report.document(
+        found, before, {"numpy": {"numpy": "2.4.6"}}, {"opendp": "does not install here"}
+    )
     read = json.loads(text)
     assert read["machine"] == before
-    assert read["rows"] == [asdict(row) for row in found] and read["skipped"] == {"opendp": "does not install here"}
+    assert read["rows"] == [asdict(row) for row in found] and read["skipped"] == {
+        "opendp": "does not install here"
+    }
     assert len([each for each in text.splitlines() if '"case"' in each]) == len(found)
 
 
@@ -500,12 +597,22 @@ def test_the_load_is_that_of_the_machine_before_anything_is_measured(monkeypatch
     assert "of 2 bars hold" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("benchmark", [noise, accounting, ledger], ids=["noise", "accounting", "ledger"])
+@pytest.mark.parametrize(
+    "benchmark", [noise, accounting, ledger], ids=["noise", "accounting", "ledger"]
+)
 def test_the_results_are_of_these_cases_and_judged_by_these_bars(benchmark):
     read = json.loads(benchmark.RESULTS.read_text())
     assert {"date", "machine", "versions", "skipped", "rows"} == set(read)
-    bars = {(case.name, case.unit.name, peer.name): peer.bar for case in benchmark.cases() for peer in case.peers}
-    bars |= {(case.name, case.unit.name, None): case.bar for case in benchmark.cases() if case.bar is not None}
+    bars = {
+        (case.name, case.unit.name, peer.name): peer.bar
+        for case in benchmark.cases()
+        for peer in case.peers
+    }
+    bars |= {
+        (case.name, case.unit.name, None): case.bar
+        for case in benchmark.cases()
+        if case.bar is not None
+    }
     assert {(row["case"], row["metric"], row["peer_name"]) for row in read["rows"]} == set(bars)
     often = {
         (case.name, case.unit.name): 1 if case.unit.kind is Kind.MEMORY else case.repetitions
@@ -526,7 +633,10 @@ def test_the_speed_chart_has_a_line_a_system_within_the_picture():
     made = []
     for case in noise.cases():
         made += [
-            asdict(row) for row in rows(case, {work: taken(1e-3) for work in case.works if work.system != "opendp"})
+            asdict(row)
+            for row in rows(
+                case, {work: taken(1e-3) for work in case.works if work.system != "opendp"}
+            )
         ]
     without = ElementTree.fromstring(figures.speed(made))
     assert len(without.findall(".//{*}path")) == 4
@@ -545,7 +655,14 @@ def test_the_chart_of_the_laws_shows_each_draw_within_the_picture(monkeypatch):
 def inside(picture):
     _, _, width, height = map(float, picture.get("viewBox").split())
     for each in picture.iter():
-        for name, most in (("x", width), ("x1", width), ("cx", width), ("y", height), ("y1", height), ("cy", height)):
+        for name, most in (
+            ("x", width),
+            ("x1", width),
+            ("cx", width),
+            ("y", height),
+            ("y1", height),
+            ("cy", height),
+        ):
             assert 0 <= float(each.get(name, 0)) <= most
         assert float(each.get("height", 0)) >= 0
 

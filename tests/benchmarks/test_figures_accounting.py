@@ -9,7 +9,9 @@ import pytest
 from benchmarks import figures_accounting as pictures
 
 
-@pytest.mark.parametrize("ways", [pictures.laplace_ways(), pictures.gaussian_ways()], ids=["laplace", "gaussian"])
+@pytest.mark.parametrize(
+    "ways", [pictures.laplace_ways(), pictures.gaussian_ways()], ids=["laplace", "gaussian"]
+)
 def test_no_way_is_below_the_privacy_curve(ways):
     for count in (1, 10, 200):
         truth = ways["PLD"](count)

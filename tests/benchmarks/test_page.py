@@ -21,4 +21,7 @@ def test_a_page_without_its_marks_is_refused(page):
 def test_a_line_and_a_machine():
     assert cells("one", "two") == "| one | two |"
     machine = {"processor": "P", "cores": 2, "load": 0.5}
-    assert measured_on({"machine": machine, "date": "2026-01-02"}) == "P, 2 cores, load 0.5; 2026-01-02"
+    assert (
+        measured_on({"machine": machine, "date": "2026-01-02"})
+        == "P, 2 cores, load 0.5; 2026-01-02"
+    )

@@ -34,7 +34,9 @@ def results(*rows):
 def cells(text, metric):
     """The cells of the line with this measure, by library."""
     heading, _, *lines = [line for line in text.split("\n") if line.startswith("|")]
-    names, *found = [[cell.strip() for cell in line.strip("|").split("|")] for line in (heading, *lines)]
+    names, *found = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in (heading, *lines)
+    ]
     (line,) = [each for each in found if each[1] == metric]
     return dict(zip(names, line, strict=True))
 
@@ -63,13 +65,18 @@ def test_a_line_for_each_measure_holds_every_way_of_a_peer():
     assert "P, 2 cores, load 0.5; 2026-01-02; Opacus 1.6.0." in text
 
 
-@pytest.mark.parametrize(("theirs", "low"), [(33.46025, True), (35.3440, True), (35.3442, False), (36.0, False)])
+@pytest.mark.parametrize(
+    ("theirs", "low"), [(33.46025, True), (35.3440, True), (35.3442, False), (36.0, False)]
+)
 def test_a_peer_below_the_proved_lower_end_is_marked(theirs, low):
     width = row("relative width", 7.265e-05, bar="<= 0.0001", holds=True)
     text = tables.block(results(row("epsilon", 35.34674, theirs, "dp-accounting"), width))
     assert ("below the truth" in cells(text, "epsilon")["dp-accounting"]) is low
     # nothing is said of a measure that is no epsilon, nor where no width was measured
-    for rows in ((row("epsilon", 35.34674, theirs, "dp-accounting"),), (row("ms", 50.0, 1.0, "dp-accounting"), width)):
+    for rows in (
+        (row("epsilon", 35.34674, theirs, "dp-accounting"),),
+        (row("ms", 50.0, 1.0, "dp-accounting"), width),
+    ):
         assert "below" not in tables.block(results(*rows))
 
 

@@ -8,7 +8,14 @@ import pytest
 from benchmarks import table_bars as tables
 from benchmarks.page import rewritten
 
-ROW = {"case": "W1", "metric": "s", "ours": 0.12345, "ratio": 0.5, "cpu_ratio": None, "repetitions": 5}
+ROW = {
+    "case": "W1",
+    "metric": "s",
+    "ours": 0.12345,
+    "ratio": 0.5,
+    "cpu_ratio": None,
+    "repetitions": 5,
+}
 RESULTS = {
     "date": "2026-01-02",
     "machine": {"processor": "P", "cores": 2, "load": 0.5},
@@ -34,7 +41,10 @@ def test_runs_stand_in_one_table_and_each_says_what_it_was_measured_on():
     later = {**RESULTS, "date": "2026-03-04", "rows": RESULTS["rows"][:1], "skipped": {}}
     lines = tables.block(RESULTS, later).split("\n")
     assert len([line for line in lines if line.startswith("| W1")]) == 4
-    assert [line[-11:] for line in lines if line.startswith("P, ")] == ["2026-01-02.", "2026-03-04."]
+    assert [line[-11:] for line in lines if line.startswith("P, ")] == [
+        "2026-01-02.",
+        "2026-03-04.",
+    ]
 
 
 def test_what_could_not_be_measured_is_named():
@@ -46,4 +56,6 @@ def test_what_could_not_be_measured_is_named():
 def test_the_page_has_the_table_of_the_last_results(page):
     runs = [json.loads(path.read_text("utf-8")) for path in tables.PAGES[page]]
     text = page.read_text("utf-8")
-    assert rewritten(text, tables.BEGIN, tables.block(*runs), tables.END) == text, "run make figures"
+    assert rewritten(text, tables.BEGIN, tables.block(*runs), tables.END) == text, (
+        "run make figures"
+    )

@@ -22,7 +22,10 @@ def results():
             rows += [row(case, 0.25 * times, BY_HAND, 0.125 * 8**step)] * (name != "W5")
             # measured beside its own plain one, which is not told here
             rows += [row(f"{case}, prepared", 0.03125 * times, PLAIN, 99.0)]
-            rows += [row(case, 900.0, PLAIN, 500.0, metric="MB at most"), row(case, 7.0, "OpenDP", 8.0)]
+            rows += [
+                row(case, 900.0, PLAIN, 500.0, metric="MB at most"),
+                row(case, 7.0, "OpenDP", 8.0),
+            ]
     return {"rows": rows}
 
 
@@ -41,5 +44,8 @@ def test_the_growth_is_from_the_least_to_the_most():
 
 
 def test_the_page_has_the_table_of_the_last_results():
-    text, runs = table.PAGE.read_text("utf-8"), [json.loads(path.read_text("utf-8")) for path in table.RUNS]
+    text, runs = (
+        table.PAGE.read_text("utf-8"),
+        [json.loads(path.read_text("utf-8")) for path in table.RUNS],
+    )
     assert rewritten(text, table.BEGIN, table.block(*runs), table.END) == text, "run make figures"

@@ -41,7 +41,9 @@ def test_all_mechanisms_are_in_the_table_and_none_is_broken(shell: Shell) -> Non
 
 
 def test_a_line_has_the_claim_the_truth_the_runs_and_their_power(shell: Shell) -> None:
-    ran = shell.run("audit", "--mechanism", "laplace", "--mechanism", "threshold-laplace", "--runs", "4000")
+    ran = shell.run(
+        "audit", "--mechanism", "laplace", "--mechanism", "threshold-laplace", "--runs", "4000"
+    )
     told = rows(ran.out)
     assert list(told) == ["laplace", "threshold-laplace"]
     name, claim, exact, found, doubt, power, promise = (cell.strip() for cell in told["laplace"])
@@ -55,20 +57,45 @@ def test_a_line_has_the_claim_the_truth_the_runs_and_their_power(shell: Shell) -
 
 def test_a_claim_of_rho_is_shown_as_one(shell: Shell) -> None:
     told = rows(shell.run("audit", "--mechanism", "gaussian", "--runs", "0").out)["gaussian"]
-    assert [cell.strip() for cell in told[1:]] == ["rho 0.5", "rho [0.499999, 0.499999]", "-", "-", "-", "holds"]
+    assert [cell.strip() for cell in told[1:]] == [
+        "rho 0.5",
+        "rho [0.499999, 0.499999]",
+        "-",
+        "-",
+        "-",
+        "holds",
+    ]
 
 
 def test_json_has_the_numbers(shell: Shell) -> None:
-    ran = shell.run("audit", "--mechanism", "laplace", "--mechanism", "mode", "--runs", "200", "--format", "json")
+    ran = shell.run(
+        "audit",
+        "--mechanism",
+        "laplace",
+        "--mechanism",
+        "mode",
+        "--runs",
+        "200",
+        "--format",
+        "json",
+    )
     first, second = json.loads(ran.out)
     assert first["mechanism"] == "laplace" and first["claim"] == {"epsilon": "1", "delta": "0"}
     low, high = first["exact"]["epsilon"]
     assert low <= high <= 1 and first["exact"]["delta"] == "0.000001"
-    assert first["runs"]["confidence"] == "999999999/1000000000" and first["runs"]["trials"][0]["runs"] == 100
-    assert first["verdict"] == "HOLDS" and (second["exact"], second["verdict"]) == (None, "UNDECIDED")
+    assert (
+        first["runs"]["confidence"] == "999999999/1000000000"
+        and first["runs"]["trials"][0]["runs"] == 100
+    )
+    assert first["verdict"] == "HOLDS" and (second["exact"], second["verdict"]) == (
+        None,
+        "UNDECIDED",
+    )
     # beyond all floats there is no number in JSON
     assert first["runs"]["notices"]["epsilon"] is None or first["runs"]["notices"]["epsilon"] > 1
-    (bare,) = json.loads(shell.run("audit", "--mechanism", "laplace", "--runs", "0", "--format", "json").out)
+    (bare,) = json.loads(
+        shell.run("audit", "--mechanism", "laplace", "--runs", "0", "--format", "json").out
+    )
     assert bare["runs"] is None
 
 
@@ -78,18 +105,30 @@ def test_a_broken_promise_is_a_failure(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, form: str, exact: bool, runs: int
 ) -> None:
     planted = Promised("planted", Halved(DiscreteLaplace(1)), L1, CELL, exact=exact)
-    monkeypatch.setattr(AUDIT, "catalogue", lambda: iter((Promised("right", laplace(L1, 1), L1, CELL), planted)))
+    monkeypatch.setattr(
+        AUDIT, "catalogue", lambda: iter((Promised("right", laplace(L1, 1), L1, CELL), planted))
+    )
     ran = shell.run("audit", "--runs", runs, "--format", form)
     assert ran.code == 3
     assert ran.err.startswith("Failed: Broken promises: planted.\nWhat to do: ")
     if form == "table":
-        assert rows(ran.out)["planted"][-1].strip() == "BROKEN" and rows(ran.out)["right"][-1].strip() == "holds"
+        assert (
+            rows(ran.out)["planted"][-1].strip() == "BROKEN"
+            and rows(ran.out)["right"][-1].strip() == "holds"
+        )
     else:
         assert [each["verdict"] for each in json.loads(ran.out)] == ["HOLDS", "VIOLATED"]
 
 
 @pytest.mark.parametrize(
-    "arguments", [("--runs", "-1"), ("--runs", "1"), ("--runs", "x"), ("--runs", 10**9), ("--mechanism", "nosuch")]
+    "arguments",
+    [
+        ("--runs", "-1"),
+        ("--runs", "1"),
+        ("--runs", "x"),
+        ("--runs", 10**9),
+        ("--mechanism", "nosuch"),
+    ],
 )
 def test_ugly_arguments_are_refused(shell: Shell, arguments: tuple[object, ...]) -> None:
     ran = shell.run("audit", *arguments)

@@ -57,7 +57,10 @@ def test_the_claim_is_what_the_options_say() -> None:
         (["--function", "own_noise.py:missing", "--epsilon", "1"], "floating"),
         (["--function", "own_noise.py:SCALE", "--epsilon", "1"], "no function"),
         (["--function", "own_noise.py:floating"], "without a claim"),
-        (["--function", "own_noise.py:floating", "--epsilon", "1", "--input", "0", "one"], "not JSON"),
+        (
+            ["--function", "own_noise.py:floating", "--epsilon", "1", "--input", "0", "one"],
+            "not JSON",
+        ),
         (["--function", "own_noise.py:floating", "--epsilon", "-1"], "epsilon"),
         (["--function", "own_noise.py:floating", "--mechanism", "laplace"], "name one of them"),
         (["--epsilon", "1"], "claim of --function"),

@@ -35,9 +35,13 @@ def test_many_limits_come_from_a_file(shell: Shell) -> None:
     (shell.folder / "limits.toml").write_text(
         '[[account]]\npurpose = "research"\nepsilon = "2"\n[[account]]\npurpose = "other"\nepsilon = 3\n'
     )
-    assert shell.run("budget", "--allocate", "limits.toml").out == "1 of 2 accounts have another limit now\n"
+    assert (
+        shell.run("budget", "--allocate", "limits.toml").out
+        == "1 of 2 accounts have another limit now\n"
+    )
     found = {
-        row["account"]: row["limit"] for row in json.loads(shell.run("ledger", "accounts", "--format", "json").out)
+        row["account"]: row["limit"]
+        for row in json.loads(shell.run("ledger", "accounts", "--format", "json").out)
     }
     assert found["shop/research/ann"] == {"epsilon": "0.5", "delta": "0.000001"}
     assert (found["shop/research"]["epsilon"], found["shop/other"]["epsilon"]) == ("2", "3")

@@ -74,7 +74,9 @@ def test_the_kinds_that_a_statistics_office_asks_are_there() -> None:
 
 
 def test_all_of_them_fit_the_budget_of_the_demo() -> None:
-    pure = sum((Fraction(dict(asked.price).get("epsilon", "0")) for asked in QUESTIONS), Fraction(0))
+    pure = sum(
+        (Fraction(dict(asked.price).get("epsilon", "0")) for asked in QUESTIONS), Fraction(0)
+    )
     assert pure <= 3
 
 

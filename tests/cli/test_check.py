@@ -41,7 +41,10 @@ def _report(shell: Shell) -> object:
 def test_the_budget_may_be_left_out_once_the_ledger_knows_it(shell: Shell) -> None:
     shell.configure('[budget]\nepsilon = "1000000"\ndelta = "1e-6"\n', "")
     ran = shell.run("check")
-    assert (ran.code, ran.err.split(".")[0]) == (2, "InvalidConfig: No ledger yet, and no [budget] to open one with")
+    assert (ran.code, ran.err.split(".")[0]) == (
+        2,
+        "InvalidConfig: No ledger yet, and no [budget] to open one with",
+    )
     Ledger.open(shell.folder / "ledger.db").close()
     ran = shell.run("check")
     assert ran.code == 2
@@ -53,7 +56,12 @@ def test_the_budget_may_be_left_out_once_the_ledger_knows_it(shell: Shell) -> No
     [
         ("people.csv", "nobody.csv", 2, "InvalidSource: Table 'people': no file"),
         ("people.csv", "sfumato.toml", 2, "is neither .parquet nor .csv"),
-        ("columns.age", "columns.wage", 2, "InvalidDeclaration: Table 'people' has no column 'wage'"),
+        (
+            "columns.age",
+            "columns.wage",
+            2,
+            "InvalidDeclaration: Table 'people' has no column 'wage'",
+        ),
         ('"shop"', '""', 2, "InvalidConfig: dataset is missing"),
         (
             "lower = 0, upper = 99",
@@ -61,7 +69,12 @@ def test_the_budget_may_be_left_out_once_the_ledger_knows_it(shell: Shell) -> No
             2,
             "InvalidConfig: tables.people.columns.age: Bounds from 99 to 0",
         ),
-        ("size = 40", 'unit = {column = "person"}', 2, "InvalidDeclaration: Table 'people' has no column 'person'"),
+        (
+            "size = 40",
+            'unit = {column = "person"}',
+            2,
+            "InvalidDeclaration: Table 'people' has no column 'person'",
+        ),
         ("[budget]", "[budget", 2, "is not TOML"),
     ],
 )
@@ -110,4 +123,6 @@ def test_it_lists_what_still_holds_rows_even_where_a_layout_is_stale(shell: Shel
     (shell.folder / "layouts" / "sfumato-people-1.parquet").write_bytes(b"rows")
     ran = shell.run("check")
     assert ran.code != 0
-    assert f"holds rows: layout, {shell.folder}/layouts/sfumato-people-1.parquet, 4 bytes" in ran.out
+    assert (
+        f"holds rows: layout, {shell.folder}/layouts/sfumato-people-1.parquet, 4 bytes" in ran.out
+    )

@@ -58,7 +58,9 @@ def test_the_page_is_self_contained_and_holds_every_question(told: tuple[str, Pa
         assert asked.title in text
 
 
-def test_it_prints_each_answer_the_refusal_the_attack_and_the_ledger(told: tuple[str, Path]) -> None:
+def test_it_prints_each_answer_the_refusal_the_attack_and_the_ledger(
+    told: tuple[str, Path],
+) -> None:
     printed, _ = told
     for number, asked in enumerate(QUESTIONS, start=1):
         assert f"{number}. {asked.title}" in printed

@@ -33,5 +33,7 @@ def test_a_question_without_bias_is_refused(shell: Shell) -> None:
 
 
 def test_it_takes_parameters(shell: Shell) -> None:
-    ran = shell.run("diagnose", f"{AGE} WHERE age > :low", "--epsilon", "1", "--parameter", "low=30")
+    ran = shell.run(
+        "diagnose", f"{AGE} WHERE age > :low", "--epsilon", "1", "--parameter", "low=30"
+    )
     assert ran.code == 0

@@ -44,13 +44,18 @@ def test_the_bound_is_the_one_of_a_uniform_prior() -> None:
 def test_a_changed_bit_costs_both_questions_in_full(tmp_path: Path) -> None:
     table = patients(BITS)
     dataset = Dataset("five-patients", {"patients": table}, ReplaceOne)
-    plans = [plan_for_price(understand(sql, dataset), dataset, price(epsilon=EPSILON)) for sql in sums()]
+    plans = [
+        plan_for_price(understand(sql, dataset), dataset, price(epsilon=EPSILON)) for sql in sums()
+    ]
     # a changed bit moves each sum by at most one, so each costs epsilon and both cost E
     assert [plan.bounded.parts[0].distance.value for plan in plans] == [1, 1]
     assert sum(Fraction(plan.cost.epsilon) for plan in plans) == 1
     attack(tmp_path, trials=0)
     with connect(
-        {"patients": table}, dataset="five-patients", relation=ReplaceOne, ledger=tmp_path / "attack.db"
+        {"patients": table},
+        dataset="five-patients",
+        relation=ReplaceOne,
+        ledger=tmp_path / "attack.db",
     ) as held:
         assert held.budget.limit == Budget(1)
         with pytest.raises(BudgetExceeded):
@@ -65,7 +70,9 @@ def test_the_attacker_is_right_no_more_often_than_the_proof_allows(tmp_path: Pat
     assert_at_most(TRIALS - found.successes, TRIALS, 0.45, notices=0.6, false_alarm=1e-9)
 
 
-def test_an_attack_on_answers_without_noise_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_attack_on_answers_without_noise_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def bare(planned: Planned, rows: differencing.Reference) -> int:
         return rows.run(planned.bounded, "attack")[0][()][0]
 
@@ -76,7 +83,9 @@ def test_an_attack_on_answers_without_noise_is_caught(tmp_path: Path, monkeypatc
         assert_at_most(found.successes, TRIALS, BOUND, notices=NOTICES, false_alarm=1e-9)
 
 
-def test_noise_of_a_third_of_the_scale_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_noise_of_a_third_of_the_scale_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def too_little(planned: Planned, rows: differencing.Reference) -> int:
         exact = rows.run(planned.bounded, "attack")[0][()]
         weaker = type(planned.mechanisms[0])(type(planned.mechanisms[0].noise)("0.4"))
@@ -84,4 +93,10 @@ def test_noise_of_a_third_of_the_scale_is_caught(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(differencing, "_release", too_little)
     with pytest.raises(AssertionError, match="was stated"):
-        assert_at_most(attack(tmp_path, trials=TRIALS).successes, TRIALS, BOUND, notices=NOTICES, false_alarm=1e-9)
+        assert_at_most(
+            attack(tmp_path, trials=TRIALS).successes,
+            TRIALS,
+            BOUND,
+            notices=NOTICES,
+            false_alarm=1e-9,
+        )

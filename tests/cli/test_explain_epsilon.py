@@ -20,7 +20,18 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_it_says_what_the_example_of_the_docs_says(shell: Shell) -> None:
-    ran = shell.run("explain-epsilon", "1", "--delta", "1e-6", "--prior", "0.1", "--group", "4", "--save-plot", "t.svg")
+    ran = shell.run(
+        "explain-epsilon",
+        "1",
+        "--delta",
+        "1e-6",
+        "--prior",
+        "0.1",
+        "--group",
+        "4",
+        "--save-plot",
+        "t.svg",
+    )
     assert ran.code == 0
     for piece in (
         "epsilon 1, delta 0.000001, neighbours add-remove",
@@ -38,7 +49,9 @@ def test_it_says_what_the_example_of_the_docs_says(shell: Shell) -> None:
         "Israel, births of 2014 (2024)",
     ):
         assert piece in ran.out, piece
-    assert ElementTree.fromstring((shell.folder / "t.svg").read_text(encoding="utf-8")).tag.endswith("svg")
+    assert ElementTree.fromstring(
+        (shell.folder / "t.svg").read_text(encoding="utf-8")
+    ).tag.endswith("svg")
 
 
 def test_rho_is_read_at_a_delta(shell: Shell) -> None:
@@ -81,14 +94,18 @@ def test_json_has_the_numbers_themselves(shell: Shell) -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_ugly_numbers_have_an_exact_limit_or_a_message(shell: Shell, arguments: tuple[str, ...], code: int) -> None:
+def test_ugly_numbers_have_an_exact_limit_or_a_message(
+    shell: Shell, arguments: tuple[str, ...], code: int
+) -> None:
     ran = shell.run("explain-epsilon", *arguments)
     assert ran.code == code
     assert bool(ran.err) == (code != 0) and bool(ran.out) == (code == 0)
     assert "nan" not in ran.out and "inf" not in ran.out
 
 
-@pytest.mark.parametrize("number", ["1/3", "17.14", "1e-400", "0.0000311928", "123456789", "0.999999999"])
+@pytest.mark.parametrize(
+    "number", ["1/3", "17.14", "1e-400", "0.0000311928", "123456789", "0.999999999"]
+)
 def test_numbers_are_shown_rounded_up(number: str) -> None:
     exact = Fraction(number)
     shown = Fraction(explain_epsilon._up(exact))
@@ -97,13 +114,28 @@ def test_numbers_are_shown_rounded_up(number: str) -> None:
 
 @pytest.mark.parametrize("share", [0.0, 1.0, 1 / 3, 0.9000001, math.nextafter(0.5, 1)])
 def test_percentages_err_to_their_side(share: float) -> None:
-    least, most = (Fraction(text(share).rstrip("%")) / 100 for text in (explain_epsilon._least, explain_epsilon._most))
+    least, most = (
+        Fraction(text(share).rstrip("%")) / 100
+        for text in (explain_epsilon._least, explain_epsilon._most)
+    )
     assert least <= Fraction(share) <= most <= least + Fraction(1, 10**6)
 
 
 def test_a_group_of_zcdp_is_drawn_too(shell: Shell) -> None:
-    assert shell.run("explain-epsilon", "--rho", "0.01", "--group", "1", "--save-plot", "one.svg").code == 0
-    assert shell.run("explain-epsilon", "--rho", "0.01", "--group", "5", "--save-plot", "two.svg").code == 0
-    curves = [(shell.folder / name).read_text(encoding="utf-8").count("<path") for name in ("one.svg", "two.svg")]
+    assert (
+        shell.run("explain-epsilon", "--rho", "0.01", "--group", "1", "--save-plot", "one.svg").code
+        == 0
+    )
+    assert (
+        shell.run("explain-epsilon", "--rho", "0.01", "--group", "5", "--save-plot", "two.svg").code
+        == 0
+    )
+    curves = [
+        (shell.folder / name).read_text(encoding="utf-8").count("<path")
+        for name in ("one.svg", "two.svg")
+    ]
     assert curves == [1, 2]
-    assert Attacker(ZeroConcentratedDP("0.25")).advantage > Attacker(ZeroConcentratedDP("0.01")).advantage
+    assert (
+        Attacker(ZeroConcentratedDP("0.25")).advantage
+        > Attacker(ZeroConcentratedDP("0.01")).advantage
+    )

@@ -56,6 +56,10 @@ def test_the_truth_is_that_of_plain_sql(printed: str, paths: dict[str, Path]) ->
     assert f"{often:,}" in printed and f"{PATIENTS:,}" in printed
 
 
-def test_hiding_a_patient_takes_more_noise_than_hiding_a_visit(paths: dict[str, Path], tmp_path: Path) -> None:
-    of_visit, of_patient = (hospitals.half_width(paths, unit, tmp_path) for unit in (VISIT, PATIENT))
+def test_hiding_a_patient_takes_more_noise_than_hiding_a_visit(
+    paths: dict[str, Path], tmp_path: Path
+) -> None:
+    of_visit, of_patient = (
+        hospitals.half_width(paths, unit, tmp_path) for unit in (VISIT, PATIENT)
+    )
     assert 6 * of_visit < of_patient

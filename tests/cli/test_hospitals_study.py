@@ -7,7 +7,16 @@ from pathlib import Path
 import pytest
 
 from sfumato.cli.hospitals_data import write_hospitals
-from sfumato.cli.hospitals_study import OFFICE, PATIENT, REFUSED, STUDY, UNITS, VISIT, hospitals, visits
+from sfumato.cli.hospitals_study import (
+    OFFICE,
+    PATIENT,
+    REFUSED,
+    STUDY,
+    UNITS,
+    VISIT,
+    hospitals,
+    visits,
+)
 from sfumato.engines.duckdb import DuckDB
 from sfumato.errors import UnsupportedSql
 from sfumato.metadata.contract import Contract
@@ -25,7 +34,11 @@ def test_three_tables_are_about_patients_and_one_about_nobody() -> None:
     assert {name: DATASET.unit_name(name) for name in DATASET.tables} == {
         "patients": "patient_id", "visits": "patient_id", "prescriptions": "patient_id", "drugs": None,
     }  # fmt: skip
-    assert Contract.of(DATASET, Budget(1)).units["prescriptions"].startswith('("visit_id" via "visits.patient_id"')
+    assert (
+        Contract.of(DATASET, Budget(1))
+        .units["prescriptions"]
+        .startswith('("visit_id" via "visits.patient_id"')
+    )
 
 
 def test_the_declared_columns_are_those_of_the_files(tmp_path: Path) -> None:

@@ -23,11 +23,15 @@ def test_a_sound_ledger_verifies(shell: Shell) -> None:
 def test_a_tampered_ledger_is_a_failure_that_names_what_is_wrong(shell: Shell) -> None:
     shell.run("query", COUNT, "--epsilon", "1")
     connection = apsw.Connection(str(shell.folder / "ledger.db"))
-    connection.execute("""UPDATE account SET spent = replace(spent, '"epsilon":"1', '"epsilon":"0')""")
+    connection.execute(
+        """UPDATE account SET spent = replace(spent, '"epsilon":"1', '"epsilon":"0')"""
+    )
     connection.close()
     ran = shell.run("ledger", "verify")
     assert ran.code == 3
-    assert ran.err.startswith("LedgerCorrupt: The ledger does not say what happened:\naccount 'shop' is not the sum")
+    assert ran.err.startswith(
+        "LedgerCorrupt: The ledger does not say what happened:\naccount 'shop' is not the sum"
+    )
 
 
 def test_a_ledger_that_is_not_there_is_not_made(shell: Shell) -> None:
@@ -65,7 +69,9 @@ def test_the_ledger_and_its_key_are_pinned_at_first_use(shell: Shell) -> None:
     first = shell.run("ledger", "verify", "--head", "kept.json")
     assert (first.code, "pinned in" in first.out, f"key {key}" in first.out) == (0, True, True)
     assert "pinned" not in shell.run("ledger", "verify", "--head", "kept.json").out
-    strange = shell.run("ledger", "head", "--output", "strange.json", "--key", "strange.key").out.split()[-1]
+    strange = shell.run(
+        "ledger", "head", "--output", "strange.json", "--key", "strange.key"
+    ).out.split()[-1]
     ran = shell.run("ledger", "verify", "--head", "strange.json")
     assert (ran.code, f"not by the pinned key {key}" in ran.err) == (3, True)
     # the owner says that there is a new key
@@ -85,7 +91,9 @@ def test_what_was_verified_is_kept_and_only_what_came_since_is_read(shell: Shell
     for _ in range(2):
         later = shell.run("ledger", "verify", "--state", "verified")
         assert (later.code, later.out.split(",")[1]) == (0, " 2 charges")
-        assert "since the verification of verified; entries before it were not read again" in later.out
+        assert (
+            "since the verification of verified; entries before it were not read again" in later.out
+        )
     # a verify without it leaves it as it is
     assert shell.run("ledger", "verify", "--head", "kept.json").code == 0
     connection = apsw.Connection(str(shell.folder / "ledger.db"))
@@ -109,7 +117,9 @@ def test_a_state_replaces_nothing_else(shell: Shell) -> None:
     shell.run("query", COUNT, "--epsilon", "1")
     shell.run("ledger", "head", "--output", "kept.json")
     for state in ("kept.json", "ledger.db", "pins.json"):
-        ran = shell.run("ledger", "verify", "--head", "kept.json", "--known", "pins.json", "--state", state)
+        ran = shell.run(
+            "ledger", "verify", "--head", "kept.json", "--known", "pins.json", "--state", state
+        )
         assert ran.code == 2, state
 
 
@@ -150,7 +160,9 @@ def test_an_altered_head_is_refused(shell: Shell) -> None:
     shell.run("ledger", "head", "--output", "kept.json")
     kept = shell.folder / "kept.json"
     kept.write_text(kept.read_text().replace("[\n        4", "[\n        3"))
-    assert shell.run("ledger", "verify", "--head", "kept.json").err.startswith("LedgerCorrupt: This is no head")
+    assert shell.run("ledger", "verify", "--head", "kept.json").err.startswith(
+        "LedgerCorrupt: This is no head"
+    )
     assert shell.run("ledger", "verify", "--head", "none.json").code == 2
 
 
@@ -165,8 +177,12 @@ def test_the_log_tells_every_act(shell: Shell) -> None:
     shell.run("query", COUNT, "--epsilon", "1")
     lines = shell.run("ledger", "log").out.splitlines()
     assert [line.split()[2] for line in lines] == ["account", "reserve", "execute", "commit"]
-    assert [line.split()[1] for line in shell.run("ledger", "log", "--last", "2").out.splitlines()] == ["3", "4"]
-    forms = [json.loads(line) for line in shell.run("ledger", "log", "--format", "json").out.splitlines()]
+    assert [
+        line.split()[1] for line in shell.run("ledger", "log", "--last", "2").out.splitlines()
+    ] == ["3", "4"]
+    forms = [
+        json.loads(line) for line in shell.run("ledger", "log", "--format", "json").out.splitlines()
+    ]
     assert forms[1]["cost"] == {"epsilon": "1000000000000", "rho": "500000000000", "delta": "0"}
 
 
@@ -174,7 +190,9 @@ def test_the_log_tells_what_was_asked_and_how_far_instalments_are(shell: Shell) 
     shell.run("query", COUNT, "--epsilon", "1")
     ledger = Ledger.open(shell.folder / "ledger.db")
     dataset = ledger.accounts()[0].scope.dataset
-    charge = ledger.reserve(replace(pure("0.1", dataset=dataset), kind="stream", line="people, daily"))
+    charge = ledger.reserve(
+        replace(pure("0.1", dataset=dataset), kind="stream", line="people, daily")
+    )
     fence = ledger.start(charge, 9)
     ledger.begin(charge, 4, fence=fence)
     ledger.append(charge, 2, b"", fence=fence)
@@ -182,12 +200,26 @@ def test_the_log_tells_what_was_asked_and_how_far_instalments_are(shell: Shell) 
     opened, started, begun, appended = shell.run("ledger", "log", "--last", "4").out.splitlines()
     assert opened.endswith(f"{charge}  stream: people, daily")
     assert started.endswith(charge)
-    assert (begun.split()[-3:], appended.split()[2:]) == (["up", "to", "4"], ["append", charge, "2"])
+    assert (begun.split()[-3:], appended.split()[2:]) == (
+        ["up", "to", "4"],
+        ["append", charge, "2"],
+    )
 
 
 def test_help_lists_every_command_of_the_group(shell: Shell) -> None:
     listed = shell.run("ledger", "--help").out
-    for name in ("verify", "head", "log", "accounts", "allocate", "freeze", "thaw", "export", "import", "migrate"):
+    for name in (
+        "verify",
+        "head",
+        "log",
+        "accounts",
+        "allocate",
+        "freeze",
+        "thaw",
+        "export",
+        "import",
+        "migrate",
+    ):
         assert f"  {name}" in listed
     assert shell.run("ledger", "nonsense").code == 2
 

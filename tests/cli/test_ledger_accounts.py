@@ -21,7 +21,10 @@ def test_accounts_lists_limits_and_what_is_left(asked: Shell) -> None:
     asked.run(*ALLOCATE, "--epsilon", "3")
     lines = asked.run("ledger", "accounts").out.splitlines()
     assert [line.split()[0] for line in lines] == ["shop", "shop/unstated", "shop/unstated/owner"]
-    assert "limit Budget(epsilon=3, delta=0)  spent epsilon 1, rho 0.5  left epsilon 2 or rho 0" in lines[1]
+    assert (
+        "limit Budget(epsilon=3, delta=0)  spent epsilon 1, rho 0.5  left epsilon 2 or rho 0"
+        in lines[1]
+    )
     assert "limit as above" in lines[2]
 
 
@@ -33,7 +36,9 @@ def test_accounts_as_json(asked: Shell) -> None:
 
 def test_a_question_beyond_an_analysts_limit_is_refused(asked: Shell) -> None:
     ran = asked.run(*ALLOCATE, "--analyst", "owner", "--epsilon", "1.5")
-    assert ran.out == "shop/unstated/owner: Budget(epsilon=1.5, delta=0), left epsilon 0.5 or rho 0\n"
+    assert (
+        ran.out == "shop/unstated/owner: Budget(epsilon=1.5, delta=0), left epsilon 0.5 or rho 0\n"
+    )
     ran = asked.run("query", COUNT, "--epsilon", "2")
     assert (ran.code, ran.err.split(":")[0]) == (1, "BudgetExceeded")
     assert "(account 'shop/unstated/owner')" in ran.err
@@ -45,7 +50,9 @@ def test_a_limit_can_be_taken_away_below_the_dataset_only(asked: Shell) -> None:
     assert asked.run("ledger", "allocate", "--none").code == 2
 
 
-@pytest.mark.parametrize("more", [(), ("--epsilon", "1", "--none"), ("--epsilon", "-1"), ("--epsilon", "nan")])
+@pytest.mark.parametrize(
+    "more", [(), ("--epsilon", "1", "--none"), ("--epsilon", "-1"), ("--epsilon", "nan")]
+)
 def test_a_limit_that_is_none_is_wrong_use(asked: Shell, more: tuple[str, ...]) -> None:
     assert asked.run(*ALLOCATE, *more).code == 2
 
@@ -89,16 +96,29 @@ def test_sharing_is_switched_by_the_owner(asked: Shell) -> None:
 
 
 def test_no_command_makes_a_ledger(shell: Shell) -> None:
-    for command in (("accounts",), ("freeze",), ("share", "--allow"), ("allocate", "--epsilon", "1")):
+    for command in (
+        ("accounts",),
+        ("freeze",),
+        ("share", "--allow"),
+        ("allocate", "--epsilon", "1"),
+    ):
         assert shell.run("ledger", *command).err.startswith("LedgerMissing")
     assert not (shell.folder / "ledger.db").exists()
 
 
 @pytest.mark.parametrize("option", ["--purpose", "--analyst"])
 @pytest.mark.parametrize(
-    "act", [("allocate", "--epsilon", "1"), ("freeze",), ("thaw",), ("refresh", "--epsilon", "1", "--reason", "x")]
+    "act",
+    [
+        ("allocate", "--epsilon", "1"),
+        ("freeze",),
+        ("thaw",),
+        ("refresh", "--epsilon", "1", "--reason", "x"),
+    ],
 )
-def test_an_empty_name_is_not_the_account_above(asked: Shell, act: tuple[str, ...], option: str) -> None:
+def test_an_empty_name_is_not_the_account_above(
+    asked: Shell, act: tuple[str, ...], option: str
+) -> None:
     before = asked.run("ledger", "log").out
     above = ("--purpose", "research") if option == "--analyst" else ()
     ran = asked.run("ledger", *act, *above, option, "")
@@ -109,7 +129,9 @@ def test_an_empty_name_is_not_the_account_above(asked: Shell, act: tuple[str, ..
 def test_the_journal_keeps_who_did_it_and_why(asked: Shell) -> None:
     asked.run(*ALLOCATE, "--epsilon", "2", "--actor", "Dora", "--reason", "a new study")
     asked.run("ledger", "share", "--allow", "--reason", "one team")
-    acts = [json.loads(line) for line in asked.run("ledger", "log", "--format", "json").out.splitlines()]
+    acts = [
+        json.loads(line) for line in asked.run("ledger", "log", "--format", "json").out.splitlines()
+    ]
     told = {act["kind"]: (act["actor"], act["reason"]) for act in acts if "reason" in act}
     assert told["allocate"] == ("Dora", "a new study")
     assert told["policy"][1] == "one team"
@@ -117,7 +139,10 @@ def test_the_journal_keeps_who_did_it_and_why(asked: Shell) -> None:
 
 def test_a_list_of_names_is_opened_and_closed(shell: Shell) -> None:
     shell.run("budget")
-    assert shell.run("ledger", "restrict", "--closed").out == "only accounts that were opened may spend\n"
+    assert (
+        shell.run("ledger", "restrict", "--closed").out
+        == "only accounts that were opened may spend\n"
+    )
     ran = shell.run("query", COUNT, "--epsilon", "2")
     assert (ran.code, ran.err.split(":")[0]) == (1, "NotListed")
     assert shell.run("ledger", "restrict", "--open").out == "any name may spend\n"
@@ -127,7 +152,12 @@ def test_a_list_of_names_is_opened_and_closed(shell: Shell) -> None:
 def test_an_account_is_opened_without_a_limit(shell: Shell) -> None:
     shell.run("budget")
     shell.run("ledger", "restrict", "--closed")
-    assert shell.run("ledger", "allocate", "--purpose", "unstated", "--analyst", "owner", "--none").code == 0
+    assert (
+        shell.run(
+            "ledger", "allocate", "--purpose", "unstated", "--analyst", "owner", "--none"
+        ).code
+        == 0
+    )
     assert shell.run("query", COUNT, "--epsilon", "2").code == 0
 
 

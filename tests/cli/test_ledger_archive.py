@@ -16,7 +16,9 @@ OLD = Path(__file__).parents[1] / "ledger" / "data" / "format-1.sqlite"
 def asked(shell: Shell) -> Shell:
     """A folder whose ledger has one answer, and an export of it."""
     shell.run("query", COUNT, "--epsilon", "1")
-    assert shell.run("ledger", "export", "--output", "out.jsonl").out.startswith("7 lines, signed by ")
+    assert shell.run("ledger", "export", "--output", "out.jsonl").out.startswith(
+        "7 lines, signed by "
+    )
     return shell
 
 
@@ -76,7 +78,9 @@ def test_an_import_is_compared_with_a_head_that_was_kept(asked: Shell) -> None:
 def test_migrate_moves_to_another_place_and_leaves_nothing_that_charges(asked: Shell) -> None:
     before = asked.run("query", COUNT, "--epsilon", "1", "--format", "json").out
     ran = asked.run("ledger", "migrate", "--to", "copy.db")
-    assert "7 entries moved and verified to 'copy.db'; name that as ledger in sfumato.toml" in ran.out
+    assert (
+        "7 entries moved and verified to 'copy.db'; name that as ledger in sfumato.toml" in ran.out
+    )
     ran = asked.run("query", COUNT, "--epsilon", "0.5")
     assert (ran.code, "LedgerMoved" in ran.err) == (3, True)
     assert asked.run("ledger", "verify").code == 0
@@ -124,9 +128,14 @@ def test_migrate_brings_an_old_format_forward(shell: Shell) -> None:
     assert ran.out.startswith("40 entries, 11 charges, head ")
 
 
-@pytest.mark.parametrize(("language", "says"), [("en", "What was told about"), ("zh", "发布了什么")])
+@pytest.mark.parametrize(
+    ("language", "says"), [("en", "What was told about"), ("zh", "发布了什么")]
+)
 def test_a_report_is_one_file_in_a_language(asked: Shell, language: str, says: str) -> None:
-    assert asked.run("ledger", "report", "--output", "r.html", "--language", language).out == "r.html\n"
+    assert (
+        asked.run("ledger", "report", "--output", "r.html", "--language", language).out
+        == "r.html\n"
+    )
     html = (asked.folder / "r.html").read_text(encoding="utf-8")
     assert says in html
     assert COUNT in html

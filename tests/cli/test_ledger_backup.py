@@ -77,7 +77,9 @@ def test_a_ledger_on_a_server_needs_a_key(asked: Shell, database: str) -> None:
     assert asked.run("query", COUNT, "--epsilon", "1").code == 0
     assert "--key" in asked.run("ledger", "backup", "copy").err
     assert asked.run("ledger", "backup", "copy", "--key", "key").code == 0
-    assert asked.run("ledger", "accept-server").out == "accepted; it holds all that the heads know\n"
+    assert (
+        asked.run("ledger", "accept-server").out == "accepted; it holds all that the heads know\n"
+    )
 
 
 def test_a_ledger_in_a_file_has_no_server(asked: Shell) -> None:
@@ -115,10 +117,15 @@ def test_a_restore_compares_with_the_declared_heads_and_replaces_them(asked: She
     assert asked.run("query", COUNT, "--epsilon", "3").code == 0
 
 
-def test_a_server_that_was_set_back_is_accepted_against_the_declared_heads(asked: Shell, database: str) -> None:
+def test_a_server_that_was_set_back_is_accepted_against_the_declared_heads(
+    asked: Shell, database: str
+) -> None:
     asked.configure('ledger = "ledger.db"', f'ledger = "{database}"')
     (asked.folder / "heads").mkdir()
-    asked.configure("[budget]", f'ledger_key = "k"\nledger_heads = ["file://{asked.folder}/heads/shop"]\n[budget]')
+    asked.configure(
+        "[budget]",
+        f'ledger_key = "k"\nledger_heads = ["file://{asked.folder}/heads/shop"]\n[budget]',
+    )
     assert asked.run("query", COUNT, "--epsilon", "2").code == 0
     ahead = (asked.folder / "heads" / "shop").read_text()
     with psycopg.connect(database, autocommit=True) as server:

@@ -53,7 +53,9 @@ def test_both_forms_say_the_same(tmp_path: Path, name: str, text: str) -> None:
         ("l.csv", "purpose,epsilon\na,-1\n", "epsilon"),
     ],
 )
-def test_what_is_no_file_of_limits_is_refused(tmp_path: Path, name: str, text: str, message: str) -> None:
+def test_what_is_no_file_of_limits_is_refused(
+    tmp_path: Path, name: str, text: str, message: str
+) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(WrongUse, match=message):
         read_limits(str(tmp_path / name), "d")

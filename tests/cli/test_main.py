@@ -42,7 +42,9 @@ COMMANDS = (
     ],
     ids=str,
 )  # fmt: skip
-def test_the_exit_code_says_who_has_to_act(shell: Shell, arguments: tuple[str, ...], code: int) -> None:
+def test_the_exit_code_says_who_has_to_act(
+    shell: Shell, arguments: tuple[str, ...], code: int
+) -> None:
     ran = shell.run(*arguments)
     assert ran.code == code
     assert bool(ran.err) == (code != 0)
@@ -83,12 +85,18 @@ def test_the_help_lists_every_command_without_loading_them(shell: Shell) -> None
     assert main.sfumato.get_command(listed, "nothing") is None
 
 
-ERRORS = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, SfumatoError)]
+ERRORS = [
+    each
+    for each in vars(errors).values()
+    if isinstance(each, type) and issubclass(each, SfumatoError)
+]
 MADE = {"EngineFailed": EngineFailed, "Cancelled": lambda: Cancelled(paid=True)}
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=str)
-def test_every_error_has_an_exit_code_of_the_design(shell: Shell, monkeypatch: pytest.MonkeyPatch, error: type) -> None:
+def test_every_error_has_an_exit_code_of_the_design(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, error: type
+) -> None:
     arguments = {"SqlSyntaxError": {"line": 1, "column": 1}}.get(error.__name__, {})
     raised = MADE.get(error.__name__, lambda: error("a problem", **arguments))()
     assert isinstance(raised, SfumatoError)
@@ -102,13 +110,18 @@ def _raise(error: BaseException) -> None:
     raise error
 
 
-@pytest.mark.parametrize("failure", [ValueError("Mr. Secret"), RecursionError("Mr. Secret"), MemoryError("Mr. Secret")])
+@pytest.mark.parametrize(
+    "failure", [ValueError("Mr. Secret"), RecursionError("Mr. Secret"), MemoryError("Mr. Secret")]
+)
 def test_an_unknown_failure_is_one_line_without_its_text(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, failure: Exception
 ) -> None:
     monkeypatch.setattr("sfumato.cli.budget.load", lambda _: _raise(failure))
     ran = shell.run("budget")
-    assert (ran.code, ran.err) == (3, f"An internal failure ({type(failure).__name__}). Please report it.\n")
+    assert (ran.code, ran.err) == (
+        3,
+        f"An internal failure ({type(failure).__name__}). Please report it.\n",
+    )
 
 
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt(), click.Abort()], ids=repr)
@@ -123,14 +136,18 @@ def test_a_process_that_is_told_to_end_ends_as_by_ctrl_c() -> None:
     # a command that is told so while it runs
     told = "main.sfumato.main = lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM)"
     script = f"import os, signal\nfrom sfumato.cli import main\n{told}\nmain.main()"
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, timeout=60, check=False
+    )
     assert (ran.returncode, ran.stdout) == (3, b"")
     assert ran.stderr == b"Interrupted. A question that had begun stays charged.\n"
 
 
 def test_a_closed_pipe_is_no_failure(shell: Shell) -> None:
     command = [sys.executable, "-m", "sfumato", "query", COUNT, "--epsilon", "1"]
-    with subprocess.Popen(command, cwd=shell.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        command, cwd=shell.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         process.stdout.close()
         assert process.wait(timeout=60) == 0
@@ -138,13 +155,19 @@ def test_a_closed_pipe_is_no_failure(shell: Shell) -> None:
         assert process.stderr.read() == b""
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a disk that is always full")
+@pytest.mark.skipif(
+    not Path("/dev/full").exists(), reason="only Linux has a disk that is always full"
+)
 def test_an_answer_that_cannot_be_written_is_not_lost(shell: Shell) -> None:
     command = [sys.executable, "-m", "sfumato", "query", COUNT, "--epsilon", "0.1"]
     with Path("/dev/full").open("wb") as full:
-        ran = subprocess.run(command, cwd=shell.folder, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+        ran = subprocess.run(
+            command, cwd=shell.folder, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False
+        )
     assert ran.returncode == 3
-    assert ran.stderr.startswith(b"What should be read or written could not be: No space left on device.")
+    assert ran.stderr.startswith(
+        b"What should be read or written could not be: No space left on device."
+    )
     spent = shell.run("budget").out
     assert shell.run("query", COUNT, "--epsilon", "0.1").code == 0
     assert shell.run("budget").out == spent
@@ -153,7 +176,9 @@ def test_an_answer_that_cannot_be_written_is_not_lost(shell: Shell) -> None:
 def test_a_real_process_answers_and_refuses(shell: Shell) -> None:
     for sql, code, said in ((COUNT, 0, "n"), ("SELECT * FROM people", 1, "UnsupportedSql")):
         command = [sys.executable, "-m", "sfumato", "query", sql, "--epsilon", "1"]
-        ran = subprocess.run(command, cwd=shell.folder, capture_output=True, text=True, timeout=60, check=False)
+        ran = subprocess.run(
+            command, cwd=shell.folder, capture_output=True, text=True, timeout=60, check=False
+        )
         assert ran.returncode == code
         assert said in ran.stdout + ran.stderr
         assert "Traceback" not in ran.stderr

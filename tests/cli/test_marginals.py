@@ -22,7 +22,9 @@ def test_a_table_shows_each_marginal_and_the_account(shell: Shell) -> None:
 
 
 def test_asked_again_it_is_free(shell: Shell) -> None:
-    first, again = (shell.run("marginals", "people", *EXACTLY, "--format", "json").out for _ in range(2))
+    first, again = (
+        shell.run("marginals", "people", *EXACTLY, "--format", "json").out for _ in range(2)
+    )
     assert first == again
     assert "spent     epsilon 10000 of" in shell.run("budget").out
 
@@ -37,7 +39,9 @@ def test_json_and_csv_have_every_cell(shell: Shell) -> None:
     form = json.loads(shell.run("marginals", "people", *EXACTLY, "--format", "json").out)
     assert [each["by"] for each in form["marginals"]] == [["sex"], ["sex", "born"]]
     assert form["marginals"][0]["counts"] == [20, 20, 0]
-    rows = list(csv.reader(io.StringIO(shell.run("marginals", "people", *EXACTLY, "--format", "csv").out)))
+    rows = list(
+        csv.reader(io.StringIO(shell.run("marginals", "people", *EXACTLY, "--format", "csv").out))
+    )
     assert rows[0] == ["marginal", "sex", "born", "n", "n_low", "n_high"]
     assert len(rows) == 1 + 3 + 12
     assert rows[1][:4] == ["sex", "female", "", "20.0"]
@@ -70,7 +74,9 @@ def test_arrow_and_a_plot_are_written(shell: Shell) -> None:
         (("--by", "born\nsex", "--rho", "1"), "commas"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_free(shell: Shell, arguments: tuple[str, ...], told: str) -> None:
+def test_what_cannot_be_asked_is_refused_free(
+    shell: Shell, arguments: tuple[str, ...], told: str
+) -> None:
     ran = shell.run("marginals", "people", *arguments)
     assert ran.code in (1, 2) and told in ran.err
     assert "spent     epsilon 0 of" in shell.run("budget").out
@@ -79,7 +85,12 @@ def test_what_cannot_be_asked_is_refused_free(shell: Shell, arguments: tuple[str
 def test_the_ledger_keeps_and_exports_answers_that_are_no_text(shell: Shell) -> None:
     assert shell.run("marginals", "people", *EXACTLY).code == 0
     export, page = shell.folder / "all.jsonl", shell.folder / "report.html"
-    for command in (("verify",), ("log",), ("report", "--output", str(page)), ("export", "--output", str(export))):
+    for command in (
+        ("verify",),
+        ("log",),
+        ("report", "--output", str(page)),
+        ("export", "--output", str(export)),
+    ):
         ran = shell.run("ledger", *command)
         assert (ran.code, ran.err) == (0, "")
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")

@@ -46,7 +46,10 @@ def test_a_priced_command_takes_each_price_as_the_text_that_was_written() -> Non
 
 def test_an_error_is_asked_on_average_where_the_option_says_so() -> None:
     assert asked(on_average=False, error="5", max_epsilon="1") == {"error": "5", "max_epsilon": "1"}
-    assert asked(on_average=True, error="5%", max_epsilon="1") == {"error": OnAverage("5%"), "max_epsilon": "1"}
+    assert asked(on_average=True, error="5%", max_epsilon="1") == {
+        "error": OnAverage("5%"),
+        "max_epsilon": "1",
+    }
     with pytest.raises(WrongUse, match="without an error"):
         asked(on_average=True, error=None, epsilon="1")
 
@@ -66,7 +69,9 @@ def test_each_format_goes_to_the_terminal_or_to_a_file(
     assert capsys.readouterr().out == ""
 
 
-def test_csv_leaves_an_unbounded_interval_empty(answer: Answer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_csv_leaves_an_unbounded_interval_empty(
+    answer: Answer, capsys: pytest.CaptureFixture[str]
+) -> None:
     emit(answer, "csv", None)
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert list(rows[0]) == ["sex", "m", "m_low", "m_high", "r", "r_low", "r_high"]
@@ -95,10 +100,15 @@ def test_the_json_reads_back(answer: Answer, capsys: pytest.CaptureFixture[str])
     ],
     ids=["query", "plot", "export", "report", "head"],
 )
-def test_no_output_replaces_what_is_declared(shell: Shell, command: tuple[str, ...], place: str) -> None:
+def test_no_output_replaces_what_is_declared(
+    shell: Shell, command: tuple[str, ...], place: str
+) -> None:
     shell.run("query", COUNT, "--epsilon", "1")
     (shell.folder / "link.csv").symlink_to("people.csv")
-    kept = {name: (shell.folder / name).read_bytes() for name in ("ledger.db", "sfumato.toml", "people.csv")}
+    kept = {
+        name: (shell.folder / name).read_bytes()
+        for name in ("ledger.db", "sfumato.toml", "people.csv")
+    }
     ran = shell.run(*command, place)
     assert (ran.code, "is declared" in ran.err) == (2, True)
     assert {name: (shell.folder / name).read_bytes() for name in kept} == kept
@@ -107,8 +117,12 @@ def test_no_output_replaces_what_is_declared(shell: Shell, command: tuple[str, .
 SOURCE = 'dataset = "d"\nledger = "l.db"\nprepared = "layouts"\n[tables.t]\nsource = "{}"\n'
 
 
-@pytest.mark.parametrize("source", ["events", "events/*.parquet", "ev*/**/*.parquet", "events/../events/x.parquet"])
-def test_no_output_goes_to_data_a_layout_or_what_lies_beside_a_ledger(tmp_path: Path, source: str) -> None:
+@pytest.mark.parametrize(
+    "source", ["events", "events/*.parquet", "ev*/**/*.parquet", "events/../events/x.parquet"]
+)
+def test_no_output_goes_to_data_a_layout_or_what_lies_beside_a_ledger(
+    tmp_path: Path, source: str
+) -> None:
     for folder in ("events", "layouts", "elsewhere"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "x.parquet").touch()
@@ -124,11 +138,16 @@ def test_no_output_goes_to_data_a_layout_or_what_lies_beside_a_ledger(tmp_path: 
         "soft.json": "in the folder of prepared layouts",
         "elsewhere/../sfumato.toml": "this file itself",
         "l.db": "the ledger",
-        **{f"l.db{end}": f"the ledger's {end}" for end in (".key", ".head", ".lock", ".open", "-wal", "-shm")},
+        **{
+            f"l.db{end}": f"the ledger's {end}"
+            for end in (".key", ".head", ".lock", ".open", "-wal", "-shm")
+        },
     }.items():
         with pytest.raises(WrongUse, match=rf"{name}' is declared in .*: it is {what}\."):
             require_outputs(str(config), str(tmp_path / name))
-    require_outputs(str(config), None, str(tmp_path / "x.csv"), str(tmp_path / "elsewhere" / "y.parquet"))
+    require_outputs(
+        str(config), None, str(tmp_path / "x.csv"), str(tmp_path / "elsewhere" / "y.parquet")
+    )
 
 
 @pytest.mark.parametrize("option", ["--output", "--save-plot"])

@@ -27,7 +27,10 @@ def test_it_writes_the_layouts_and_says_so(shell: Shell, told) -> None:
     code, out, err = told("prepare")
     assert code == 0 and out.startswith("prepared in ") and out.endswith("layouts\n")
     assert err.startswith("table people: at most 5 rows of a unit, ") and err.endswith(" s\n")
-    assert sorted(each.suffix for each in (shell.folder / "layouts").iterdir()) == [".json", ".parquet"]
+    assert sorted(each.suffix for each in (shell.folder / "layouts").iterdir()) == [
+        ".json",
+        ".parquet",
+    ]
     assert not (shell.folder / "ledger.db").exists()
     ran = shell.run("query", "SELECT COUNT(*) AS n FROM people", "--epsilon", "1000")
     assert ran.code == 0 and "layout" in ran.out

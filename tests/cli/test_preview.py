@@ -31,7 +31,8 @@ def test_the_statement_is_shown_on_request_only(shell: Shell) -> None:
 def test_an_error_on_average_costs_less_than_one_in_every_cell(shell: Shell) -> None:
     cap = ("--error", "5", "--max-epsilon", "10", "--format", "json")
     costs = [
-        json.loads(shell.run("preview", BY_SEX, *cap, *more).out)["cost"]["rho"] for more in ((), ("--on-average",))
+        json.loads(shell.run("preview", BY_SEX, *cap, *more).out)["cost"]["rho"]
+        for more in ((), ("--on-average",))
     ]
     assert float(costs[1]) < float(costs[0])
 

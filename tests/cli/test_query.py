@@ -35,12 +35,20 @@ def test_json_has_the_form_of_the_design(shell: Shell) -> None:
 
 
 def test_csv_has_the_interval_beside_each_released_column(shell: Shell) -> None:
-    rows = list(csv.reader(io.StringIO(shell.run("query", BY_SEX, *EXACTLY, "--format", "csv").out)))
-    assert rows == [["sex", "n", "n_low", "n_high"], ["female", "20", "20", "20"], ["male", "20", "20", "20"]]
+    rows = list(
+        csv.reader(io.StringIO(shell.run("query", BY_SEX, *EXACTLY, "--format", "csv").out))
+    )
+    assert rows == [
+        ["sex", "n", "n_low", "n_high"],
+        ["female", "20", "20", "20"],
+        ["male", "20", "20", "20"],
+    ]
 
 
 def test_arrow_is_a_stream_of_the_table(shell: Shell) -> None:
-    assert shell.run("query", BY_SEX, *EXACTLY, "--format", "arrow", "--output", "a.arrow").out == ""
+    assert (
+        shell.run("query", BY_SEX, *EXACTLY, "--format", "arrow", "--output", "a.arrow").out == ""
+    )
     table = pa.ipc.open_stream((shell.folder / "a.arrow").read_bytes()).read_all()
     assert table.to_pylist() == [{"sex": "female", "n": 20}, {"sex": "male", "n": 20}]
 
@@ -86,7 +94,9 @@ def test_every_way_to_pay(shell: Shell, price: tuple[str, ...]) -> None:
     assert shell.run("query", COUNT, *price).code == 0
 
 
-def test_another_file_is_named_with_c(shell: Shell, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_another_file_is_named_with_c(
+    shell: Shell, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     other = shell.folder / "other.toml"
     (shell.folder / "sfumato.toml").rename(other)
     assert shell.run("query", COUNT, *EXACTLY).code == 2
@@ -96,7 +106,14 @@ def test_another_file_is_named_with_c(shell: Shell, tmp_path_factory: pytest.Tem
 
 def test_a_refusal_writes_no_file_and_no_charge(shell: Shell) -> None:
     shell.run("query", COUNT, "--epsilon", "1")
-    ran = shell.run("query", "SELECT job, COUNT(*) FROM people GROUP BY job", "--epsilon", "1", "--output", "o.txt")
+    ran = shell.run(
+        "query",
+        "SELECT job, COUNT(*) FROM people GROUP BY job",
+        "--epsilon",
+        "1",
+        "--output",
+        "o.txt",
+    )
     assert (ran.code, ran.out) == (1, "")
     assert not Path("o.txt").exists()
     assert "spent     epsilon 1 of" in shell.run("budget").out

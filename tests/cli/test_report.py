@@ -29,7 +29,9 @@ class Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
-        self.references += [value or "" for name, value in attrs if name in ("src", "href", "xlink:href", "action")]
+        self.references += [
+            value or "" for name, value in attrs if name in ("src", "href", "xlink:href", "action")
+        ]
         if tag not in VOID:
             self.open.append(tag)
 
@@ -67,8 +69,12 @@ def story(tmp_path: Path) -> Story:
     with session(tmp_path, budget=(3, "1e-6")) as opened:
         answers = [
             opened.query("SELECT COUNT(*) AS n FROM people", epsilon="0.2"),
-            opened.query("SELECT sex, smoker, AVG(age) AS m FROM people GROUP BY sex, smoker", rho="0.01"),
-            opened.query("SELECT born, COUNT(*) AS n FROM people GROUP BY born LIMIT 9", epsilon="0.1"),
+            opened.query(
+                "SELECT sex, smoker, AVG(age) AS m FROM people GROUP BY sex, smoker", rho="0.01"
+            ),
+            opened.query(
+                "SELECT born, COUNT(*) AS n FROM people GROUP BY born LIMIT 9", epsilon="0.1"
+            ),
         ]
         told = tuple(Told(f"{EVIL} & co", "epsilon=1", answer, "left: 1 & 2") for answer in answers)
         account, report = repr(opened.budget), opened.verify()
@@ -112,7 +118,9 @@ def test_texts_are_escaped(story: Story) -> None:
 
 
 def test_a_repetition_that_differs_is_not_hidden(story: Story) -> None:
-    changed = Story(*(False if name == "repeated" else getattr(story, name) for name in Story.__slots__))
+    changed = Story(
+        *(False if name == "repeated" else getattr(story, name) for name in Story.__slots__)
+    )
     assert "NOT the same" in page(changed)
 
 

@@ -21,7 +21,9 @@ ADDRESSES = (
 NEEDED = {"output": "out.bin", "epsilon": "0.1", "reason": "why", "sql": COUNT, "sql_file": COUNT}
 
 
-def commands(group: click.Group, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+def commands(
+    group: click.Group, above: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     """Every command, by its words."""
     context = click.Context(group)
     for name in group.list_commands(context):
@@ -39,17 +41,30 @@ def lines(command: click.Command, address: str) -> Iterator[list[str]]:
     def given(each: click.Parameter, value: str) -> list[str]:
         return [each.opts[0], value] if isinstance(each, click.Option) else [value]
 
-    taking = [each for each in command.params if not (isinstance(each, click.Option) and each.is_flag)]
-    plain = [part for each in taking if each.required for part in given(each, NEEDED.get(str(each.name), "file"))]
+    taking = [
+        each for each in command.params if not (isinstance(each, click.Option) and each.is_flag)
+    ]
+    plain = [
+        part
+        for each in taking
+        if each.required
+        for part in given(each, NEEDED.get(str(each.name), "file"))
+    ]
     for tried in taking:
         if not isinstance(tried.type, click.IntRange | click.Choice):
             others = [each for each in taking if each.required and each is not tried]
-            rest = [part for each in others for part in given(each, NEEDED.get(str(each.name), "file"))]
+            rest = [
+                part for each in others for part in given(each, NEEDED.get(str(each.name), "file"))
+            ]
             yield [*given(tried, address), *rest]
     yield [*plain, address]
 
 
-LEDGER = [(words, found) for words, found in commands(sfumato) if words[0] in ("ledger", "check", "query", "budget")]
+LEDGER = [
+    (words, found)
+    for words, found in commands(sfumato)
+    if words[0] in ("ledger", "check", "query", "budget")
+]
 
 
 @pytest.mark.parametrize(("words", "command"), LEDGER, ids=["-".join(words) for words, _ in LEDGER])
@@ -62,7 +77,9 @@ def test_no_command_shows_the_password_of_an_argument(
             assert SECRET not in ran.out + ran.err, line
 
 
-def test_a_message_that_quotes_its_argument_is_noticed(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_that_quotes_its_argument_is_noticed(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cli, "without_secrets", str)
     words, command = next(each for each in LEDGER if each[0] == ("ledger", "migrate"))
     with pytest.raises(AssertionError):
@@ -74,7 +91,10 @@ def test_no_command_shows_a_password_of_the_file(shell: Shell, key: str) -> None
     original = (shell.folder / "sfumato.toml").read_text()
     for address in ADDRESSES:
         if key in ("ledger", "source"):
-            shell.configure(f'{key} = "{"ledger.db" if key == "ledger" else "people.csv"}"', f'{key} = "{address}"')
+            shell.configure(
+                f'{key} = "{"ledger.db" if key == "ledger" else "people.csv"}"',
+                f'{key} = "{address}"',
+            )
         else:
             value = f'["{address}"]' if key == "ledger_heads" else f'"{address}"'
             shell.configure("[budget]", f"{key} = {value}\n[budget]")
@@ -90,7 +110,9 @@ def test_no_command_shows_a_password_of_the_file(shell: Shell, key: str) -> None
             each.unlink()
 
 
-def test_a_migration_that_succeeds_does_not_show_the_password_of_its_target(shell: Shell, database: str) -> None:
+def test_a_migration_that_succeeds_does_not_show_the_password_of_its_target(
+    shell: Shell, database: str
+) -> None:
     shell.run("query", COUNT, "--epsilon", "1")
     secret = database.replace("sfumato@", f"sfumato:{SECRET}@")
     assert secret != database

@@ -23,13 +23,21 @@ def test_check_says_that_a_ledger_on_a_server_will_be_made(shell: Shell, databas
     for _ in range(2):  # it makes none itself
         ran = shell.run("check")
         assert (ran.code, "hunter2" in ran.out) == (0, False)
-        assert re.search(r"ledger: No ledger in postgresql://\S+\. It will be made on first use with Budget", ran.out)
+        assert re.search(
+            r"ledger: No ledger in postgresql://\S+\. It will be made on first use with Budget",
+            ran.out,
+        )
     shell.configure('[budget]\nepsilon = "1000000"\ndelta = "1e-6"\n', "")
     ran = shell.run("check")
-    assert (ran.code, ran.err.split(".")[0]) == (2, "InvalidConfig: No ledger yet, and no [budget] to open one with")
+    assert (ran.code, ran.err.split(".")[0]) == (
+        2,
+        "InvalidConfig: No ledger yet, and no [budget] to open one with",
+    )
 
 
-def test_check_does_not_take_a_server_that_is_away_for_an_empty_one(shell: Shell, database: str) -> None:
+def test_check_does_not_take_a_server_that_is_away_for_an_empty_one(
+    shell: Shell, database: str
+) -> None:
     away = database.replace("sfumato@", "nobody@", 1)
     assert away != database
     shell.configure('ledger = "ledger.db"', f'ledger = "{away}"')
@@ -39,8 +47,16 @@ def test_check_does_not_take_a_server_that_is_away_for_an_empty_one(shell: Shell
 
 
 def test_the_password_of_a_server_is_not_shown(shell: Shell, database: str) -> None:
-    shell.configure('ledger = "ledger.db"', f'ledger = "{database.replace("sfumato@", "sfumato:hunter2@")}"')
+    shell.configure(
+        'ledger = "ledger.db"', f'ledger = "{database.replace("sfumato@", "sfumato:hunter2@")}"'
+    )
     shell.run("query", COUNT, "--epsilon", "1")
-    for command in (("budget",), ("check",), ("ledger", "verify"), ("ledger", "accounts"), ("ledger", "log")):
+    for command in (
+        ("budget",),
+        ("check",),
+        ("ledger", "verify"),
+        ("ledger", "accounts"),
+        ("ledger", "log"),
+    ):
         ran = shell.run(*command)
         assert "hunter2" not in ran.out + ran.err, command

@@ -26,4 +26,10 @@ def test_the_curve_begins_and_ends_on_the_axes():
     assert points[0] == ("64.0", "52.0")
     assert points[-1] == ("444.0", "432.0")
     # the corner of epsilon 1: 26.89% of both
-    assert min(abs(float(x) - (64 + 380 * 0.26894)) + abs(float(y) - (52 + 380 * 0.73106)) for x, y in points) < 0.2
+    assert (
+        min(
+            abs(float(x) - (64 + 380 * 0.26894)) + abs(float(y) - (52 + 380 * 0.73106))
+            for x, y in points
+        )
+        < 0.2
+    )

@@ -38,7 +38,9 @@ def bouncer(server: Cluster) -> Iterator[str]:
         (folder / "ini").write_text("\n".join(lines), encoding="utf-8")
         (folder / "users").write_text('"sfumato" ""\n', encoding="utf-8")
         server.own(folder)
-        running = subprocess.Popen([found, folder / "ini"], stderr=subprocess.DEVNULL, **server.as_user())
+        running = subprocess.Popen(
+            [found, folder / "ini"], stderr=subprocess.DEVNULL, **server.as_user()
+        )
         end = time.monotonic() + 30
         while not (folder / f".s.PGSQL.{_PORT}").exists():
             assert time.monotonic() < end and running.poll() is None, "PgBouncer does not start"

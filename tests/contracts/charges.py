@@ -15,7 +15,9 @@ from sfumato.privacy import AdditiveNoise, Budget, Distance, Norm
 BODY = b'{"answer":1}'
 
 
-def contract(budget: Budget, dataset: str = "d", relation: str = "add-remove", unit: str = "(row)") -> Contract:
+def contract(
+    budget: Budget, dataset: str = "d", relation: str = "add-remove", unit: str = "(row)"
+) -> Contract:
     """The contract of a dataset with one table."""
     return Contract(dataset, relation, {"t": unit}, str(budget.epsilon), str(budget.delta))
 
@@ -27,9 +29,13 @@ def opened(path: Path, epsilon: object = 1, delta: object = 0, dataset: str = "d
     return ledger
 
 
-def pure(epsilon: object, question: str = "q", *, analyst: str = "owner", dataset: str = "d") -> Request:
+def pure(
+    epsilon: object, question: str = "q", *, analyst: str = "owner", dataset: str = "d"
+) -> Request:
     """A request that costs exactly ``epsilon``."""
-    event = AdditiveNoise(DiscreteLaplace(1 / Fraction(str(epsilon))), Distance(Norm.L1, Fraction(1)))
+    event = AdditiveNoise(
+        DiscreteLaplace(1 / Fraction(str(epsilon))), Distance(Norm.L1, Fraction(1))
+    )
     return Request(dataset, analyst, question, f"statement of {question}", event)
 
 
@@ -37,11 +43,17 @@ def concentrated(rho: object, question: str = "q") -> Request:
     """A request that costs exactly ``rho``."""
     noise = DiscreteGaussian(sigma_squared=1 / (2 * Fraction(str(rho))))
     return Request(
-        "d", "owner", question, f"statement of {question}", AdditiveNoise(noise, Distance(Norm.L2, Fraction(1)))
+        "d",
+        "owner",
+        question,
+        f"statement of {question}",
+        AdditiveNoise(noise, Distance(Norm.L2, Fraction(1))),
     )
 
 
-def paid(ledger: Ledger, request: Request, body: bytes = BODY, *, released: Collection[str] = ()) -> str:
+def paid(
+    ledger: Ledger, request: Request, body: bytes = BODY, *, released: Collection[str] = ()
+) -> str:
     """A charge taken through its whole life."""
     charge = ledger.reserve(request)
     ledger.execute(charge)
@@ -73,7 +85,9 @@ def state_of(ledger: Ledger, charge: str) -> str:
 
 def entries(ledger: Ledger) -> list[Entry]:
     """The whole journal."""
-    return ledger.store.read(lambda rows: [entry for chain in rows.chains() for entry in rows.entries(chain)])
+    return ledger.store.read(
+        lambda rows: [entry for chain in rows.chains() for entry in rows.entries(chain)]
+    )
 
 
 def head(ledger: Ledger) -> list[str]:
@@ -86,7 +100,9 @@ def charges(ledger: Ledger) -> list[ChargeRow]:
     return ledger.store.read(lambda rows: [row for row, _ in rows.history()])
 
 
-def in_pieces(ledger: Ledger, places: int = 9, question: str = "q", *, secret: bool = False) -> tuple[str, int]:
+def in_pieces(
+    ledger: Ledger, places: int = 9, question: str = "q", *, secret: bool = False
+) -> tuple[str, int]:
     """A charge of 1/10 that is answered in instalments: its id, and the fence of its worker."""
     charge = ledger.reserve(pure("0.1", question))
     return charge, ledger.start(charge, places, secret=secret)

@@ -60,14 +60,22 @@ def compare(seed: int, worlds: int, each: int) -> Found:
         here = world(random)
         with closing(here.plain), closing(DuckDB(here.dataset.tables)) as engine:
             for _ in range(each):
-                _compare_one(found, here, engine, Writer(random, here).statement(), random.choice(list(_NORMS)))
+                _compare_one(
+                    found,
+                    here,
+                    engine,
+                    Writer(random, here).statement(),
+                    random.choice(list(_NORMS)),
+                )
     return found
 
 
 _NORMS = (Norm.L1, Norm.L2)
 
 
-def _compare_one(found: Found, here: World, engine: DuckDB, statement: Statement, norm: Norm) -> None:
+def _compare_one(
+    found: Found, here: World, engine: DuckDB, statement: Statement, norm: Norm
+) -> None:
     try:
         question = understand(statement.ours, here.dataset)
         cells = rows_unnoised(question, here.dataset, engine, norm)
@@ -93,7 +101,9 @@ def _compare_one(found: Found, here: World, engine: DuckDB, statement: Statement
         for place, (one, other) in enumerate(zip(ours, theirs, strict=True)):
             if not _agree(question, place, statement.kinds[place], int(count), (one, other)):
                 shown = one if one is None else float(one)
-                found.wrong.append(f"{statement.ours}\n  {key}, column {place}: {shown} where DuckDB has {other}")
+                found.wrong.append(
+                    f"{statement.ours}\n  {key}, column {place}: {shown} where DuckDB has {other}"
+                )
 
 
 def _is_decimal(leaf: object) -> bool:
@@ -109,7 +119,9 @@ def _shown(question: Question, codes: Group) -> tuple[object, ...]:
     )
 
 
-def _agree(question: Question, place: int, kind: str, count: int, cells: tuple[Fraction | None, object]) -> bool:
+def _agree(
+    question: Question, place: int, kind: str, count: int, cells: tuple[Fraction | None, object]
+) -> bool:
     one, other = cells
     if kind in ("rows", "count"):
         return (one or 0) == (other or 0)
@@ -130,9 +142,14 @@ def allowed(question: Question, place: int) -> Fraction:
     assert value is not None and not isinstance(value.type, Text), "asked of numbers"
     width = (value.type.upper_code - value.type.lower_code) * value.type.step
     largest = max(abs(value.type.upper_code), abs(value.type.lower_code)) * value.type.step
-    told = value.rounding if value.rounding > width * _UNTOLD else min(value.rounding, width * _UNTOLD)
+    told = (
+        value.rounding if value.rounding > width * _UNTOLD else min(value.rounding, width * _UNTOLD)
+    )
     # decimals on a lattice that nobody declared, of which every answer says that they are rounded
-    told += max((each.column.type.step / 2 for each in leaves(value.expression) if _is_decimal(each)), default=0)
+    told += max(
+        (each.column.type.step / 2 for each in leaves(value.expression) if _is_decimal(each)),
+        default=0,
+    )
     if isinstance(aggregate, Quantiles):
         # the middle of a leaf stands for all of its codes
         told += Fraction(aggregate.coarse - 1, 2) * value.type.step

@@ -19,7 +19,15 @@ from sfumato.engines.base import Engine, Exact
 from sfumato.engines.reference import Reference
 from sfumato.errors import EngineFailed, UnknownName, WrongUse
 from sfumato.metadata.column import Column, Date, Integer
-from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, CountValues, Mean, Quantiles, Sum
+from sfumato.plan.aggregate import (
+    CountDistinct,
+    CountRows,
+    CountUnits,
+    CountValues,
+    Mean,
+    Quantiles,
+    Sum,
+)
 from sfumato.plan.cube import BoundedCube
 from sfumato.plan.evaluate import FIRST_DAY, LAST_DAY, day
 from sfumato.plan.rows import BoundedRows
@@ -86,17 +94,27 @@ WIDE = Column("a", Integer(-(2**52), 2**52))
 T = Column("t", sf.Text())
 _TEST = Compare(Comparison.LT, Field(A), Field(B))
 _COMPUTED: dict[str, Scalar] = {
-    **{f"a {op.value} b": Arithmetic(op, Field(A), Field(B)) for op in Operation if op is not Operation.DIVIDE},
+    **{
+        f"a {op.value} b": Arithmetic(op, Field(A), Field(B))
+        for op in Operation
+        if op is not Operation.DIVIDE
+    },
     "the greatest": Extreme(True, (Field(A), Field(B))),
-    "the least": Extreme(False, (Field(A), Constant(1), Arithmetic(Operation.ADD, Field(A), Field(B)))),
-    "the greatest of what may be null": Extreme(True, (Coalesce((Field(A), Field(B))), Quotient(Field(B), Field(A)))),
+    "the least": Extreme(
+        False, (Field(A), Constant(1), Arithmetic(Operation.ADD, Field(A), Field(B)))
+    ),
+    "the greatest of what may be null": Extreme(
+        True, (Coalesce((Field(A), Field(B))), Quotient(Field(B), Field(A)))
+    ),
     "the least of null": Extreme(False, (Field(A), Constant(None))),
     "quotient": Quotient(Field(A), Field(B)),
     "quotient by a quotient": Quotient(Field(A), Quotient(Field(A), Field(B))),
     "quotient by what is not zero": Quotient(Field(A), Extreme(True, (Field(B), Constant(2)))),
     "floor": FloorDivide(Field(A), 3),
     "floor by one": FloorDivide(Field(A), 1),
-    "floor of what is not negative": FloorDivide(Arithmetic(Operation.MULTIPLY, Field(A), Field(A)), 4),
+    "floor of what is not negative": FloorDivide(
+        Arithmetic(Operation.MULTIPLY, Field(A), Field(A)), 4
+    ),
     "floor by more than there is": FloorDivide(Field(A), 2**62),
     "a table": Lookup(Field(A), -2, (5, None, 7)),
     "a table beyond": Lookup(Field(A), 9, (1, 2)),
@@ -124,13 +142,34 @@ _TESTED: dict[str, Scalar] = {
 }
 _EDGES = (-(2**52), -(2**51) - 1, -(2**51), -3, -1, 0, 1, 2, 2**51, 2**52 - 1, 2**52, None)
 _WIDE: dict[str, Scalar] = {
-    "sums": Arithmetic(Operation.ADD, Arithmetic(Operation.MULTIPLY, Field(WIDE), Constant(511)), Field(WIDE)),
+    "sums": Arithmetic(
+        Operation.ADD, Arithmetic(Operation.MULTIPLY, Field(WIDE), Constant(511)), Field(WIDE)
+    ),
     "floor": FloorDivide(Arithmetic(Operation.MULTIPLY, Field(WIDE), Constant(1000)), 7),
-    "floor by 2^62": FloorDivide(Arithmetic(Operation.MULTIPLY, Field(WIDE), Constant(1023)), 2**62),
+    "floor by 2^62": FloorDivide(
+        Arithmetic(Operation.MULTIPLY, Field(WIDE), Constant(1023)), 2**62
+    ),
     "quotient": Quotient(Arithmetic(Operation.MULTIPLY, Field(WIDE), Constant(1023)), Field(WIDE)),
     "a table": Lookup(Arithmetic(Operation.MULTIPLY, Field(WIDE), Constant(1023)), -1, (3, 4, 5)),
 }
-_WORDS = ("", "a", "A", "ab", "a\nb", "a\\b", "a%", "_", "空", "空b", "e\u0301", "é", "👩‍👧", "o'c", "a\x00b", None)
+_WORDS = (
+    "",
+    "a",
+    "A",
+    "ab",
+    "a\nb",
+    "a\\b",
+    "a%",
+    "_",
+    "空",
+    "空b",
+    "e\u0301",
+    "é",
+    "👩‍👧",
+    "o'c",
+    "a\x00b",
+    None,
+)
 _PATTERNS = (
     "",
     "%",
@@ -155,10 +194,14 @@ _PATTERNS = (
 
 def _days() -> list[int]:
     """Every border of a year and a month near it, some weeks, and both ends of the calendar."""
-    starts = [FIRST_DAY + 6 + 365 * year + year // 4 for year in (*range(0, 9990, 37), *range(1890, 2110))]
+    starts = [
+        FIRST_DAY + 6 + 365 * year + year // 4 for year in (*range(0, 9990, 37), *range(1890, 2110))
+    ]
     near = {start + off for start in starts for off in (0, 1, 58, 59, 60, 90, 181, 364, 365)}
     return sorted(
-        day for day in {*near, *range(-800, 800), FIRST_DAY + 6, LAST_DAY} if FIRST_DAY + 6 <= day <= LAST_DAY
+        day
+        for day in {*near, *range(-800, 800), FIRST_DAY + 6, LAST_DAY}
+        if FIRST_DAY + 6 <= day <= LAST_DAY
     )
 
 
@@ -180,7 +223,10 @@ class EngineContract:
             return engine.run(bounded, KEY), reference(tables).run(bounded, KEY)
 
     def agree(
-        self, expressions: Mapping[str, Scalar], columns: tuple[Column, ...], rows: list[tuple[object, ...]]
+        self,
+        expressions: Mapping[str, Scalar],
+        columns: tuple[Column, ...],
+        rows: list[tuple[object, ...]],
     ) -> None:
         """Every expression has the same value, or NULL, in every row on both."""
         place = Column("place", Integer(0, len(rows)))
@@ -190,9 +236,19 @@ class EngineContract:
         tables = {"t": sf.Table(cells, columns=types)}
         key = GroupKey(Value.of(place), None)
         source = Scan("t", "", (place, *columns))
-        shown = [(name, aggregate) for name, expression in expressions.items() for aggregate in _shown(expression)]
-        found, expected = self.both(tables, plan(source, *(aggregate for _, aggregate in shown), keys=(key,)))
-        wrong = [name for (name, _), one, other in zip(shown, found, expected, strict=True) if one != other]
+        shown = [
+            (name, aggregate)
+            for name, expression in expressions.items()
+            for aggregate in _shown(expression)
+        ]
+        found, expected = self.both(
+            tables, plan(source, *(aggregate for _, aggregate in shown), keys=(key,))
+        )
+        wrong = [
+            name
+            for (name, _), one, other in zip(shown, found, expected, strict=True)
+            if one != other
+        ]
         assert not wrong
 
     @pytest.mark.parametrize("name", EXAMPLES)
@@ -210,7 +266,11 @@ class EngineContract:
         numbers = [columns[name] for name in ("n", "x", "Big")]
         parts = [CountRows(), CountUnits(), *map(CountValues, columns.values())]
         parts += [kind(each) for each in numbers for kind in (Sum, Mean)]
-        parts += [Quantiles(columns["x"], MEDIAN), CountDistinct(columns["t"]), CountDistinct(columns["Big"])]
+        parts += [
+            Quantiles(columns["x"], MEDIAN),
+            CountDistinct(columns["t"]),
+            CountDistinct(columns["Big"]),
+        ]
         words, letters = (world.by(PEOPLE, f"people.{name}", missing=True) for name in "tc")
         for key, asked in ((letters, parts), (words, parts[:2])):
             bounded = plan(PEOPLE, *asked, keys=(key,), limits=(2, 2, 5), fine=world.FINE)
@@ -230,7 +290,9 @@ class EngineContract:
                 bounded = data.draw(plans.bounded(raw))
                 assert engine.run(bounded, key) == oracle.run(bounded, key)
 
-    def marginals(self, tables: Mapping[str, sf.Table], cube: BoundedCube, cliques: cubes.Cliques) -> bool:
+    def marginals(
+        self, tables: Mapping[str, sf.Table], cube: BoundedCube, cliques: cubes.Cliques
+    ) -> bool:
         """Whether the engine has the marginals of the reference; the last is asked again, by itself."""
         with reference(tables).cube(cube) as opened:
             expected = opened.marginals(cliques)
@@ -243,14 +305,22 @@ class EngineContract:
         every = [(), *([each.name] for each in axes), [each.name for each in axes]]
         assert self.marginals(declared(world.edges()), cubes.bounded(PEOPLE, *axes, most=3), every)
         some = every[-1:], every[:1]
-        assert self.marginals(declared(world.edges()), cubes.bounded(PEOPLE, *axes, most=2**62, fine=3), some[0])
-        assert self.marginals(declared(world.content()), cubes.bounded(PEOPLE, *axes), some[1]), "no rows at all"
+        assert self.marginals(
+            declared(world.edges()), cubes.bounded(PEOPLE, *axes, most=2**62, fine=3), some[0]
+        )
+        assert self.marginals(declared(world.content()), cubes.bounded(PEOPLE, *axes), some[1]), (
+            "no rows at all"
+        )
         numbers = Value("t", Integer(-300, 70_000), world.read(PEOPLE, "people.n").expression)
-        assert self.marginals(declared(world.edges()), cubes.bounded(PEOPLE, numbers), [["t"]]), "four bytes"
+        assert self.marginals(declared(world.edges()), cubes.bounded(PEOPLE, numbers), [["t"]]), (
+            "four bytes"
+        )
 
     @settings(deadline=None, max_examples=15, suppress_health_check=list(HealthCheck))
     @given(st.data(), world.data())
-    def test_the_engine_gives_the_marginals_of_the_reference(self, data: st.DataObject, rows: dict[str, Rows]) -> None:
+    def test_the_engine_gives_the_marginals_of_the_reference(
+        self, data: st.DataObject, rows: dict[str, Rows]
+    ) -> None:
         cube = data.draw(cubes.cubes())
         assert self.marginals(declared(rows), cube, data.draw(cubes.cliques(cube.cube)))
 
@@ -294,7 +364,9 @@ class EngineContract:
     def test_the_engine_gives_the_rows_of_the_reference(
         self, data: st.DataObject, content: dict[str, Rows], key: str
     ) -> None:
-        assert self.rows_of(declared(content), *data.draw(st.lists(unit_rows.lists(), min_size=3)), key=key)
+        assert self.rows_of(
+            declared(content), *data.draw(st.lists(unit_rows.lists(), min_size=3)), key=key
+        )
 
     def test_an_expression_means_what_evaluate_says(self) -> None:
         numbers = [*range(-7, 8), None]
@@ -308,11 +380,21 @@ class EngineContract:
         self.agree(_WIDE, (WIDE,), [(edge,) for edge in _EDGES])
 
     def test_a_pattern_means_what_evaluate_says(self) -> None:
-        self.agree({pattern: Like(Field(T), pattern) for pattern in _PATTERNS}, (T,), [(word,) for word in _WORDS])
+        self.agree(
+            {pattern: Like(Field(T), pattern) for pattern in _PATTERNS},
+            (T,),
+            [(word,) for word in _WORDS],
+        )
 
     def test_a_text_is_compared_by_its_code_points(self) -> None:
-        tests = {f"{op.value} {word!r}": Compare(op, Field(T), Constant(word)) for op in Comparison for word in _WORDS}
-        self.agree(tests | {"member": Member(Field(T), ("", "a", "é"))}, (T,), [(word,) for word in _WORDS])
+        tests = {
+            f"{op.value} {word!r}": Compare(op, Field(T), Constant(word))
+            for op in Comparison
+            for word in _WORDS
+        }
+        self.agree(
+            tests | {"member": Member(Field(T), ("", "a", "é"))}, (T,), [(word,) for word in _WORDS]
+        )
 
     def test_a_day_means_what_evaluate_says(self) -> None:
         column = Column("d", Date("0001-01-07", "9999-12-31"))
@@ -343,6 +425,8 @@ def _shown(expression: Scalar) -> tuple[Sum | CountValues, ...]:
     low, high = span(expression) or (0, 0)
     if max(abs(low), abs(high)) > 2**52:
         # more than a column can hold: seen through two divisors
-        return tuple(each for divisor in (2**11, 3**7) for each in _shown(FloorDivide(expression, divisor)))
+        return tuple(
+            each for divisor in (2**11, 3**7) for each in _shown(FloorDivide(expression, divisor))
+        )
     value = Value("v", Integer(low, max(high, low + 1)), expression)
     return Sum(value), CountValues(value)

@@ -45,8 +45,12 @@ DATASET = Dataset(
             public=True,
             columns={"product": sf.Text(), "category": sf.Category("food", "toys", "books")},
         ),
-        "orders": sf.Table("orders.csv", unit=UNIT, columns={"price": sf.Real(0, 100), "quantity": sf.Text()}),
-        "events_unbounded": sf.Table("more.csv", unit=UNIT, columns={"amount": sf.Text(), "product": sf.Text()}),
+        "orders": sf.Table(
+            "orders.csv", unit=UNIT, columns={"price": sf.Real(0, 100), "quantity": sf.Text()}
+        ),
+        "events_unbounded": sf.Table(
+            "more.csv", unit=UNIT, columns={"amount": sf.Text(), "product": sf.Text()}
+        ),
     },
 )
 

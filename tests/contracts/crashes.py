@@ -123,18 +123,31 @@ def question_of(number: int) -> Request:
     request = pure(COST, f"q{number}", analyst=f"analyst {number % 4}")
     key = f"key {number}" if number % 2 else ""
     return Request(
-        request.dataset, request.analyst, request.question, request.statement, request.event, request.purpose, "", key
+        request.dataset,
+        request.analyst,
+        request.question,
+        request.statement,
+        request.event,
+        request.purpose,
+        "",
+        key,
     )
 
 
 def hurry(trial: Trial) -> None:
     """Sets the limits of time of this process."""
     for name in ("WRITING", "END_STOPPED"):
-        setattr(postgres_server, name, getattr(postgres_server, name).replace("'5s'", f"'{trial.patience}'"))
+        setattr(
+            postgres_server,
+            name,
+            getattr(postgres_server, name).replace("'5s'", f"'{trial.patience}'"),
+        )
     if trial.lock_timeout:
         waiting = f"'lock_timeout', '{trial.patience}'"
         assert waiting in postgres_server.WRITING
-        postgres_server.WRITING = postgres_server.WRITING.replace(waiting, f"'lock_timeout', '{trial.lock_timeout}'")
+        postgres_server.WRITING = postgres_server.WRITING.replace(
+            waiting, f"'lock_timeout', '{trial.lock_timeout}'"
+        )
 
 
 def work(trial: Trial, seed: int, first: int, out: int) -> None:
@@ -148,9 +161,16 @@ def work(trial: Trial, seed: int, first: int, out: int) -> None:
         while True:
             # an error releases nothing
             try:
-                ask(ledger, question_of(dice.randrange(max(0, first - 40), first + 40)), release, Mutant(trial.mutant))
+                ask(
+                    ledger,
+                    question_of(dice.randrange(max(0, first - 40), first + 40)),
+                    release,
+                    Mutant(trial.mutant),
+                )
             except LedgerCorrupt as error:
-                release("corrupt", type(error).__name__)  # nobody has paid for it: the witness complains
+                release(
+                    "corrupt", type(error).__name__
+                )  # nobody has paid for it: the witness complains
             except (Refused, WrongUse, Failed):
                 pass
 
@@ -213,14 +233,21 @@ def _listen(heard: dict[int, bytes], seconds: float) -> None:
         _hear(heard, select.select(list(heard), [], [], left)[0])
 
 
-def _stop_some(trial: Trial, workers: dict[int, int], heard: dict[int, bytes], dice: random.Random) -> None:
+def _stop_some(
+    trial: Trial, workers: dict[int, int], heard: dict[int, bytes], dice: random.Random
+) -> None:
     """Stops some processes, waits until each of the others has released something more, and lets them go on."""
-    some = dice.sample(sorted(workers), trial.stopped)  # one after the other, each may hold the others up for 10 s
+    some = dice.sample(
+        sorted(workers), trial.stopped
+    )  # one after the other, each may hold the others up for 10 s
     for pipe in some:
         os.kill(workers[pipe], signal.SIGSTOP)
     before = {pipe: len(heard[pipe]) for pipe in workers if pipe not in some}
     end = time.monotonic() + 10 * trial.stopped + 5
-    while any(len(heard[pipe]) == length for pipe, length in before.items()) and time.monotonic() < end:
+    while (
+        any(len(heard[pipe]) == length for pipe, length in before.items())
+        and time.monotonic() < end
+    ):
         _listen(heard, 0.02)
     held = [pipe for pipe, length in before.items() if len(heard[pipe]) == length]
     for pipe in some:
@@ -246,9 +273,15 @@ def inspect(trial: Trial, witnessed: dict[str, list[str]]) -> dict[str, Any]:
         while _open_charges(ledger) and time.monotonic() < patience:
             ledger.sweep()
         found.stuck = _open_charges(ledger)
-        found.states = dict(ledger.store.read(lambda rows: Counter(row.state for row, _ in rows.history())))
+        found.states = dict(
+            ledger.store.read(lambda rows: Counter(row.state for row, _ in rows.history()))
+        )
         stored = ledger.store.read(
-            lambda rows: {row.question: a.body.decode() for row, a in rows.history() if a and row.state == COMMITTED}
+            lambda rows: {
+                row.question: a.body.decode()
+                for row, a in rows.history()
+                if a and row.state == COMMITTED
+            }
         )
         for question, bodies in witnessed.items():
             found.different += len(set(bodies)) > 1
@@ -256,7 +289,9 @@ def inspect(trial: Trial, witnessed: dict[str, list[str]]) -> dict[str, Any]:
             found.different += question in stored and set(bodies) != {stored[question]}
         paid = found.states.get(COMMITTED, 0) + found.states.get(FORFEITED, 0)
         if ledger.balance("d").spent.epsilon != paid * UNITS:
-            found.faults.append(f"{paid} charges were paid, and the account has spent {ledger.balance('d').spent}")
+            found.faults.append(
+                f"{paid} charges were paid, and the account has spent {ledger.balance('d').spent}"
+            )
         found.faults += verify(ledger).problems
         ledger.thaw("d")
     finally:

@@ -14,7 +14,18 @@ from sfumato.plan.aggregate import (
     Sum,
     Variance,
 )
-from sfumato.plan.relation import Computed, Filter, PerUnit, PublicJoin, Semi, Sort, Summary, Union, UnitJoin, first
+from sfumato.plan.relation import (
+    Computed,
+    Filter,
+    PerUnit,
+    PublicJoin,
+    Semi,
+    Sort,
+    Summary,
+    Union,
+    UnitJoin,
+    first,
+)
 from sfumato.plan.scalar import (
     Compare,
     Comparison,
@@ -30,7 +41,9 @@ from tests.contracts.world import FINE, Rows, Scan, by, content, plan, read, sca
 MEDIAN = (Fraction(1, 2),)
 
 
-PEOPLE, STAYS, NOTES, DAYS = (scan(name, f"{name}.") for name in ("people", "stays", "notes", "days"))
+PEOPLE, STAYS, NOTES, DAYS = (
+    scan(name, f"{name}.") for name in ("people", "stays", "notes", "days")
+)
 N = read(PEOPLE, "people.n")
 
 
@@ -41,7 +54,9 @@ def person(who: str | None, *values: object, name: str = "n") -> Rows:
 
 def key_of(expression: Scalar, low: int, high: int, *, missing: bool = True) -> GroupKey:
     """A key of all codes of an expression."""
-    return GroupKey(Value("k", Integer(low, high), expression), tuple(range(low, high + 1)), missing)
+    return GroupKey(
+        Value("k", Integer(low, high), expression), tuple(range(low, high + 1)), missing
+    )
 
 
 TEXTS = read(PEOPLE, "people.t")
@@ -56,7 +71,9 @@ FIVE = content(
         *({"who": "t", "c": "a", "n": number} for number in ("N", "4", "4", "4", "-3")),
     ]
 )
-WORDS = content(people=[{"who": who, "t": word} for who in "pqrs" for word in ("x", "y", "z", "N", "a|b", None)])
+WORDS = content(
+    people=[{"who": who, "t": word} for who in "pqrs" for word in ("x", "y", "z", "N", "a|b", None)]
+)
 TWELVE = content(people=[{"who": who, "t": word} for who in "pq" for word in "abcdefghijkl" * 3])
 # at the ends of 64 bits, and where the pieces of a number meet
 NUMBERED = content(
@@ -95,7 +112,13 @@ LINKED = content(
 )
 DRUGS = content(
     people=person("p", "0", "1", "2", "N"),
-    drugs=[{"n": "0", "x": 1.0}, {"n": "0", "x": 0.0}, {"n": "0"}, {"n": "1", "x": 2.0}, {"n": None, "x": 1.0}],
+    drugs=[
+        {"n": "0", "x": 1.0},
+        {"n": "0", "x": 0.0},
+        {"n": "0"},
+        {"n": "1", "x": 2.0},
+        {"n": None, "x": 1.0},
+    ],
 )
 _DRUGS = scan("drugs", "d.")
 
@@ -127,7 +150,16 @@ def _first(*order: Sort) -> Filter:
 _FIRST_LETTERS = tuple(_first(Sort(N.expression, descending)) for descending in (False, True))
 _LETTERS = by(PEOPLE, "people.c")
 _OPEN = by(PEOPLE, "people.t", missing=True)
-_ALL = (CountRows(), CountValues(N), Sum(N), Mean(N), Variance(N), CountUnits(), CountDistinct(N), Quantiles(N, MEDIAN))
+_ALL = (
+    CountRows(),
+    CountValues(N),
+    Sum(N),
+    Mean(N),
+    Variance(N),
+    CountUnits(),
+    CountDistinct(N),
+    Quantiles(N, MEDIAN),
+)
 _BIG = read(PEOPLE, "people.Big")
 
 _MEANS = PerUnit(
@@ -149,13 +181,30 @@ MEANT = {
 EXAMPLES: dict[str, tuple[Bounded, dict[str, Rows]]] = {
     "clipped rows": (plan(PEOPLE, *_ALL, limits=(2, None, None)), FIVE),
     "weights in L1": (plan(PEOPLE, *_ALL, keys=(_LETTERS,), limits=(2, 1, None), fine=FINE), FIVE),
-    "weights in L2": (plan(PEOPLE, *_ALL, keys=(_LETTERS,), limits=(2, 1, 3), norm=Norm.L2, fine=FINE), FIVE),
+    "weights in L2": (
+        plan(PEOPLE, *_ALL, keys=(_LETTERS,), limits=(2, 1, 3), norm=Norm.L2, fine=FINE),
+        FIVE,
+    ),
     "a total": (
-        plan(PEOPLE, *_ALL, keys=(by(PEOPLE, "people.c", missing=True),), limits=(None, None, 3), fine=FINE),
+        plan(
+            PEOPLE,
+            *_ALL,
+            keys=(by(PEOPLE, "people.c", missing=True),),
+            limits=(None, None, 3),
+            fine=FINE,
+        ),
         FIVE,
     ),
     "open keys": (
-        plan(PEOPLE, CountUnits(), CountRows(), Quantiles(N, MEDIAN), keys=(_OPEN,), limits=(1, 3, 2), fine=FINE),
+        plan(
+            PEOPLE,
+            CountUnits(),
+            CountRows(),
+            Quantiles(N, MEDIAN),
+            keys=(_OPEN,),
+            limits=(1, 3, 2),
+            fine=FINE,
+        ),
         WORDS,
     ),
     "a tie of two groups": (
@@ -165,42 +214,82 @@ EXAMPLES: dict[str, tuple[Bounded, dict[str, Rows]]] = {
     "first groups": (plan(PEOPLE, CountUnits(), keys=(_OPEN,), limits=(None, 2, None)), WORDS),
     "rows of first groups": (
         plan(PEOPLE, CountRows(), CountUnits(), keys=(_OPEN,), limits=(2, 2, None), fine=FINE),
-        content(people=[{"who": who, "t": word} for who in "pqrst" for word in ("x", "y", "z", None) * 3]),
+        content(
+            people=[
+                {"who": who, "t": word} for who in "pqrst" for word in ("x", "y", "z", None) * 3
+            ]
+        ),
     ),
-    "first groups of some": (plan(PEOPLE, CountUnits(), keys=(_LETTERS,), limits=(None, 1, None)), FIVE),
-    "first groups of many": (plan(PEOPLE, CountRows(), CountUnits(), keys=(_OPEN,), limits=(2, 9, None)), TWELVE),
-    "units that are numbers": (plan(PEOPLE, CountUnits(), keys=(_LETTERS, _OPEN), limits=(None, 3, None)), NUMBERED),
+    "first groups of some": (
+        plan(PEOPLE, CountUnits(), keys=(_LETTERS,), limits=(None, 1, None)),
+        FIVE,
+    ),
+    "first groups of many": (
+        plan(PEOPLE, CountRows(), CountUnits(), keys=(_OPEN,), limits=(2, 9, None)),
+        TWELVE,
+    ),
+    "units that are numbers": (
+        plan(PEOPLE, CountUnits(), keys=(_LETTERS, _OPEN), limits=(None, 3, None)),
+        NUMBERED,
+    ),
     "units that are printed numbers": (
         plan(PEOPLE, CountUnits(), keys=(_LETTERS, _OPEN), limits=(None, 3, None)),
         {**NUMBERED, "people": [{**row, "who": str(row["who"])} for row in NUMBERED["people"]]},
     ),
-    "numbers of all rows": (plan(PEOPLE, CountRows(), Sum(N), CountUnits(), keys=(_OPEN,), limits=(1, 3, 2)), NUMBERED),
+    "numbers of all rows": (
+        plan(PEOPLE, CountRows(), Sum(N), CountUnits(), keys=(_OPEN,), limits=(1, 3, 2)),
+        NUMBERED,
+    ),
     "values of one unit": (
         plan(PEOPLE, CountDistinct(TEXTS), limits=(2, None, None)),
         content(people=[{"who": "p", "t": word} for word in "vwxyz"]),
     ),
     "distinct values": (plan(PEOPLE, CountDistinct(TEXTS), limits=(2, None, None)), WORDS),
-    "distinct values of each group": (plan(PEOPLE, CountDistinct(N), keys=(_LETTERS,), limits=(1, None, None)), FIVE),
-    "distinct values of first groups": (plan(PEOPLE, CountDistinct(N), keys=(_LETTERS,), limits=(1, 1, None)), FIVE),
-    "the way to a unit": (plan(NOTES, CountUnits(), keys=(by(NOTES, "notes.n"),), limits=(None, 9, None)), LINKED),
+    "distinct values of each group": (
+        plan(PEOPLE, CountDistinct(N), keys=(_LETTERS,), limits=(1, None, None)),
+        FIVE,
+    ),
+    "distinct values of first groups": (
+        plan(PEOPLE, CountDistinct(N), keys=(_LETTERS,), limits=(1, 1, None)),
+        FIVE,
+    ),
+    "the way to a unit": (
+        plan(NOTES, CountUnits(), keys=(by(NOTES, "notes.n"),), limits=(None, 9, None)),
+        LINKED,
+    ),
     "units of a shared stay": (
         plan(UnitJoin(STAYS, _per_unit(Summary.SUM)), Sum(read(_per_unit(Summary.SUM), "total"))),
         LINKED,
     ),
     "a unit of two columns": (
         plan(DAYS, CountUnits()),
-        content(days=[{"who": who, "when": when} for who, when in (("p1", 1), ("p", 11), ("p", None), (None, 1))]),
+        content(
+            days=[
+                {"who": who, "when": when}
+                for who, when in (("p1", 1), ("p", 11), ("p", None), (None, 1))
+            ]
+        ),
     ),
     "a public join": (plan(_joined(outer=False), CountRows(), Sum(read(_DRUGS, "d.x"))), DRUGS),
-    "an outer public join": (plan(_joined(outer=True), CountRows(), CountValues(read(_DRUGS, "d.x"))), DRUGS),
+    "an outer public join": (
+        plan(_joined(outer=True), CountRows(), CountValues(read(_DRUGS, "d.x"))),
+        DRUGS,
+    ),
     "a semi-join": (
-        plan(Semi(STAYS, Filter(PEOPLE, Compare(Comparison.GT, N.expression, Constant(2)))), CountRows()),
+        plan(
+            Semi(STAYS, Filter(PEOPLE, Compare(Comparison.GT, N.expression, Constant(2)))),
+            CountRows(),
+        ),
         LINKED,
     ),
     "an anti-join": (plan(Semi(PEOPLE, STAYS, negated=True), CountRows()), LINKED),
     **{
         f"{summary.value} of a unit": (
-            plan(_per_unit(summary), Sum(_total(_per_unit(summary))), CountValues(_total(_per_unit(summary)))),
+            plan(
+                _per_unit(summary),
+                Sum(_total(_per_unit(summary))),
+                CountValues(_total(_per_unit(summary))),
+            ),
             FIVE,
         )
         for summary in Summary
@@ -211,13 +300,19 @@ EXAMPLES: dict[str, tuple[Bounded, dict[str, Rows]]] = {
     ),
     "a unit's groups": (
         plan(
-            _per_unit(Summary.SUM, (Column("letter", read(PEOPLE, "people.c").type), read(PEOPLE, "people.c"))),
+            _per_unit(
+                Summary.SUM,
+                (Column("letter", read(PEOPLE, "people.c").type), read(PEOPLE, "people.c")),
+            ),
             CountRows(),
         ),
         FIVE,
     ),
     **{
-        f"first row, descending {index}": (plan(each, Sum(read(each, "people.n")), CountRows()), FIVE)
+        f"first row, descending {index}": (
+            plan(each, Sum(read(each, "people.n")), CountRows()),
+            FIVE,
+        )
         for index, each in enumerate(_FIRST_LETTERS)
     },
     **{
@@ -226,7 +321,15 @@ EXAMPLES: dict[str, tuple[Bounded, dict[str, Rows]]] = {
             LEAST,
         )
         for name, each in (
-            (name, first(cut(PEOPLE, f"people.{name}"), (), (read(PEOPLE, f"people.{name}").expression,), "rank"))
+            (
+                name,
+                first(
+                    cut(PEOPLE, f"people.{name}"),
+                    (),
+                    (read(PEOPLE, f"people.{name}").expression,),
+                    "rank",
+                ),
+            )
             for name in "ct"
         )
     },
@@ -243,7 +346,10 @@ EXAMPLES: dict[str, tuple[Bounded, dict[str, Rows]]] = {
         ),
         LINKED,
     ),
-    "huge integers": (plan(PEOPLE, Sum(_BIG), Mean(_BIG)), content(people=person("p", *[2**63 - 1] * 4, name="Big"))),
+    "huge integers": (
+        plan(PEOPLE, Sum(_BIG), Mean(_BIG)),
+        content(people=person("p", *[2**63 - 1] * 4, name="Big")),
+    ),
     "names that differ in case": (
         plan(
             PublicJoin(

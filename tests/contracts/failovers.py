@@ -55,7 +55,9 @@ def fail_over(rounds: int, *, seed: int = 0) -> Counted:
             try:
                 second = Cluster(found, other, primary=first)
                 second.start()
-                _one_round(first, second, Signer(keys / "key"), total, lagging=bool(number % 2), dice=dice)
+                _one_round(
+                    first, second, Signer(keys / "key"), total, lagging=bool(number % 2), dice=dice
+                )
             finally:
                 first.stop(signal.SIGQUIT)
                 if second is not None:
@@ -64,7 +66,13 @@ def fail_over(rounds: int, *, seed: int = 0) -> Counted:
 
 
 def _one_round(
-    first: Cluster, second: Cluster, signer: Signer, total: Counted, *, lagging: bool, dice: random.Random
+    first: Cluster,
+    second: Cluster,
+    signer: Signer,
+    total: Counted,
+    *,
+    lagging: bool,
+    dice: random.Random,
 ) -> None:
     ledger = Ledger.open(either(first, second))
     try:
@@ -110,8 +118,12 @@ def _compare(second: Cluster, released: dict[str, set[str]], *, lagging: bool) -
     """What the new server holds of what was released."""
     after = Ledger.open(second.url("postgres"))
     try:
-        stored = after.store.read(lambda rows: {row.question: a.body.decode() for row, a in rows.history() if a})
-        lost = [question for question, bodies in released.items() if {stored.get(question)} != bodies]
+        stored = after.store.read(
+            lambda rows: {row.question: a.body.decode() for row, a in rows.history() if a}
+        )
+        lost = [
+            question for question, bodies in released.items() if {stored.get(question)} != bodies
+        ]
         frozen = any(each.frozen for each in after.accounts())
         assert (bool(lost), frozen) == (lagging, lagging), (lost, frozen)
         assert verify(after).problems == ()

@@ -73,7 +73,9 @@ class Writer:
         value = self._random.choice([0, 1, 2, 3, 7, 10, 0.5, 0.25, 100, 12.5])
         return Number(f"{value}", f"{value}", max(value, 1), 0.25, null=False)
 
-    def _of(self, ours: str, *parts: Number, size: float, digit: float, exact: bool = True) -> Number:
+    def _of(
+        self, ours: str, *parts: Number, size: float, digit: float, exact: bool = True
+    ) -> Number:
         """``ours`` with {0}, {1} for the parts."""
         plain = ours.format(*(each.plain for each in parts))
         exact = exact and all(each.exact for each in parts)
@@ -82,21 +84,34 @@ class Writer:
     def _sum(self, depth: int) -> Number:
         one, other = self.number(depth), self.number(depth)
         size, digit = one.size + other.size, min(one.digit, other.digit)
-        return self._of(self._random.choice(["({0} + {1})", "({0} - {1})"]), one, other, size=size, digit=digit)
+        return self._of(
+            self._random.choice(["({0} + {1})", "({0} - {1})"]), one, other, size=size, digit=digit
+        )
 
     def _product(self, depth: int) -> Number:
         one, other = self.number(depth), self.number(depth)
-        return self._of("({0} * {1})", one, other, size=one.size * other.size, digit=one.digit * other.digit)
+        return self._of(
+            "({0} * {1})", one, other, size=one.size * other.size, digit=one.digit * other.digit
+        )
 
     def _quotient(self, depth: int) -> Number:
         one, other = self.number(depth), self.number(depth)
-        found = self._of("({0} / NULLIF({1}, 0))", one, other, size=one.size / other.digit, digit=1e-12, exact=False)
+        found = self._of(
+            "({0} / NULLIF({1}, 0))",
+            one,
+            other,
+            size=one.size / other.digit,
+            digit=1e-12,
+            exact=False,
+        )
         return replace(found, ratio=one.tested and other.tested)
 
     def _shifted(self, depth: int) -> Number:
         one, other = self.number(depth), self._constant()
         size = (one.size + 1) * max(other.size, 1)
-        words = self._random.choice(["({0} * {1})", "({0} + {1})", "({1} - {0})", "(-{0})", "({0} / 4)"])
+        words = self._random.choice(
+            ["({0} * {1})", "({0} + {1})", "({1} - {0})", "(-{0})", "({0} / 4)"]
+        )
         found = self._of(words, one, other, size=size, digit=min(one.digit, 1) * 0.25)
         return replace(found, ratio=one.ratio)
 
@@ -125,7 +140,9 @@ class Writer:
         one = self.number(depth)
         if not one.tested:
             return one
-        words = self._random.choice(["FLOOR({0})", "CEIL({0})", "SIGN({0})", "ROUND({0})", "TRUNC({0})"])
+        words = self._random.choice(
+            ["FLOOR({0})", "CEIL({0})", "SIGN({0})", "ROUND({0})", "TRUNC({0})"]
+        )
         return self._of(words, one, size=one.size + 1, digit=1)
 
     def _signed(self, depth: int) -> Number:
@@ -184,7 +201,9 @@ class Writer:
         return Pair(words, words)
 
     def _label(self, depth: int) -> Pair:
-        words = self._random.choice(["(c = 'a')", "(c <> 'b')", "(c IN ('a', 'c'))", "(b)", "(NOT b)", "(c LIKE '%b')"])
+        words = self._random.choice(
+            ["(c = 'a')", "(c <> 'b')", "(c IN ('a', 'c'))", "(b)", "(NOT b)", "(c LIKE '%b')"]
+        )
         return Pair(words, words)
 
     def _dated(self, depth: int) -> Pair:
@@ -197,7 +216,10 @@ class Writer:
         return Pair(words, words)
 
     def _missing(self, depth: int) -> Pair:
-        one, words = self._random.choice(self._numbers), self._random.choice(["({} IS NULL)", "({} IS NOT NULL)"])
+        one, words = (
+            self._random.choice(self._numbers),
+            self._random.choice(["({} IS NULL)", "({} IS NOT NULL)"]),
+        )
         return Pair(words.format(one.ours), words.format(one.plain))
 
     # --- statements ------------------------------------------------------------------------
@@ -233,13 +255,17 @@ class Writer:
             counted = word == "COUNT({})"
             size = 60.0 if counted else one.size * (60 if word == "SUM({})" else 1)
             exact = not mean and (counted or one.exact)
-            items.append(Pair(f"{word.format(one.ours)} AS {name}", f"{word.format(one.plain)} AS {name}"))
+            items.append(
+                Pair(f"{word.format(one.ours)} AS {name}", f"{word.format(one.plain)} AS {name}")
+            )
             digit = 1.0 if counted else one.digit
             numbers.append(Number(name, name, size, digit, exact, ratio=mean and one.tested))
         numbers.append(Number("n", "n", 60, 1, null=False))
         items.append(Pair("COUNT(*) AS n", "COUNT(*) AS n"))
         where = self._where()
-        ours, plain = (", ".join(getattr(each, name) for each in items) for name in ("ours", "plain"))
+        ours, plain = (
+            ", ".join(getattr(each, name) for each in items) for name in ("ours", "plain")
+        )
         words = "SELECT who, {} FROM t{} GROUP BY who"
         return Pair(words.format(ours, where.ours), words.format(plain, where.plain)), numbers
 
@@ -298,7 +324,10 @@ class Writer:
         found = self._quantile() if kind == "quantile" else self._moment(kind)
         if self._random.random() < 0.2:
             test = self.test(1)
-            found = Pair(f"{found.ours} FILTER (WHERE {test.ours})", f"{found.plain} FILTER (WHERE {test.plain})")
+            found = Pair(
+                f"{found.ours} FILTER (WHERE {test.ours})",
+                f"{found.plain} FILTER (WHERE {test.plain})",
+            )
         return kind, found
 
     def _moment(self, kind: str) -> Pair:
@@ -318,6 +347,8 @@ class Writer:
         words, level = self._random.choice(_QUANTILES)
         one = self.number(2)
         if not self._inner and self._random.random() < 0.3:
-            names = self._random.choice(["pp", "zz", ("d", "DATE_DIFF('day', DATE '1970-01-01', d)")])
+            names = self._random.choice(
+                ["pp", "zz", ("d", "DATE_DIFF('day', DATE '1970-01-01', d)")]
+            )
             one = replace(one, ours=names[0], plain=names[1])
         return Pair(words.format(one.ours), f"QUANTILE_DISC({one.plain}, {level})")

@@ -85,7 +85,11 @@ class Found:
     @property
     def wrong(self) -> bool:
         """An undamaged ledger was refused, or a copy older than a published head was not."""
-        return bool(self.problems) or self.refused != (self.kept > self.older) or self.here < self.older
+        return (
+            bool(self.problems)
+            or self.refused != (self.kept > self.older)
+            or self.here < self.older
+        )
 
 
 class Points:

@@ -101,7 +101,9 @@ def certificate(folder: Path, *, name: str = "127.0.0.1", ended: bool = False) -
     folder.mkdir()
     start = NOW - datetime.timedelta(days=4000)
     end = NOW - datetime.timedelta(days=1) if ended else NOW + datetime.timedelta(days=40000)
-    owner, own = _signed(folder / "authority.pem", None, None, "an authority", (start, NOW + (end - start) * 2))
+    owner, own = _signed(
+        folder / "authority.pem", None, None, "an authority", (start, NOW + (end - start) * 2)
+    )
     _signed(folder / "server.pem", owner, own, name, (start, end))
     return Certificate(folder / "server.pem", folder / "server.pem.key", folder / "authority.pem")
 
@@ -130,7 +132,9 @@ def _signed(
         made = made.add_extension(x509.SubjectAlternativeName([_named(name)]), critical=False)
     form = serialization.Encoding.PEM
     path.write_bytes(made.sign(signing or key, hashes.SHA256()).public_bytes(form))
-    secret = key.private_bytes(form, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    secret = key.private_bytes(
+        form, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
     Path(f"{path}.key").write_bytes(secret)
     return subject, key
 

@@ -51,15 +51,25 @@ class Found:
         """Whether a place was drawn twice, or something was shown that is not stored."""
         drawn = self.drawn + self.drawn_later
         return (
-            len(drawn) != len(set(drawn)) or any(each not in self.stored for each in self.shown) or bool(self.problems)
+            len(drawn) != len(set(drawn))
+            or any(each not in self.stored for each in self.shown)
+            or bool(self.problems)
         )
 
 
 class Worker:
     """Draws, appends and shows places; ``say`` tells the witness."""
 
-    def __init__(self, ledger: Ledger, charge: str, fence: int, points: Points, mutant: Mutant) -> None:
-        self.ledger, self.charge, self.fence, self.points, self.mutant = ledger, charge, fence, points, mutant
+    def __init__(
+        self, ledger: Ledger, charge: str, fence: int, points: Points, mutant: Mutant
+    ) -> None:
+        self.ledger, self.charge, self.fence, self.points, self.mutant = (
+            ledger,
+            charge,
+            fence,
+            points,
+            mutant,
+        )
 
     def go(self, first: int, up_to: int) -> None:
         """From one place to another."""
@@ -107,7 +117,9 @@ def first_worker(trial: Trial, question: str, fatal: int) -> list[dict[str, obje
 def second_worker(trial: Trial, question: str) -> dict[str, object]:
     """Goes on with what was left: as many places as there are."""
     if Mutant(trial.mutant) is Mutant.DRAWS_AGAIN:
-        Pieces.taken_over = lambda self: Pieces(self.places, self.secret, self.fence + 1, self.last, self.last)  # type: ignore[method-assign]
+        Pieces.taken_over = lambda self: Pieces(
+            self.places, self.secret, self.fence + 1, self.last, self.last
+        )  # type: ignore[method-assign]
     ledger = Ledger.open(trial.place)
     end_leases(ledger)
     charge, drawn = ledger.suspended(question), []

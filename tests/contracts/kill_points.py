@@ -32,7 +32,13 @@ T = TypeVar("T")
 WRITES = ("put_account", "put_charge", "put_answer", "put_key", "append")
 
 # what a charge is found to be after its last durable step
-LEFT = {"": "none", "reserve": VOIDED, "execute": FORFEITED, "commit": COMMITTED, "forfeit": FORFEITED}
+LEFT = {
+    "": "none",
+    "reserve": VOIDED,
+    "execute": FORFEITED,
+    "commit": COMMITTED,
+    "forfeit": FORFEITED,
+}
 LEFT |= {"void": VOIDED, "share": COMMITTED, "bind": COMMITTED}
 
 
@@ -57,7 +63,9 @@ class Kill:
     @property
     def sound(self) -> bool:
         """Whether the state has a meaning, and what was released is stored and paid for."""
-        told = not self.released or (self.state == COMMITTED and set(self.released) == {self.stored})
+        told = not self.released or (
+            self.state == COMMITTED and set(self.released) == {self.stored}
+        )
         return told and self.state in self.allowed and not self.problems
 
 
@@ -76,7 +84,13 @@ class Points:
         """One point."""
         self._passed += 1
         if self._passed == self._fatal:
-            self.say({"point": f"{self._passed} {self.begun}: {name}", "sure": self.sure, "begun": self.begun})
+            self.say(
+                {
+                    "point": f"{self._passed} {self.begun}: {name}",
+                    "sure": self.sure,
+                    "begun": self.begun,
+                }
+            )
             os.kill(os.getpid(), signal.SIGKILL)
 
     def say(self, what: object) -> None:
@@ -205,12 +219,16 @@ def inspect(trial: Trial, question: str) -> tuple[str, str, list[str]]:
             pass
         found = ledger.store.read(
             lambda rows: [
-                (row.state, a.body.decode() if a else "") for row, a in rows.history() if row.question == question
+                (row.state, a.body.decode() if a else "")
+                for row, a in rows.history()
+                if row.question == question
             ]
         )
         state, stored = found[0] if found else ("none", "")
         problems = list(verify(ledger).problems)
-        problems += ["a charge is stuck"] * ledger.store.read(lambda rows: len(rows.overdue(None, 9)))
+        problems += ["a charge is stuck"] * ledger.store.read(
+            lambda rows: len(rows.overdue(None, 9))
+        )
         problems += ["two charges for one question"] * (len(found) > 1)
         ledger.thaw("d")
         return state, stored, problems

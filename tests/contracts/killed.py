@@ -20,5 +20,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 def killed_after(path: Path, script: str) -> None:
     """Runs a script over ``ledger`` at ``path`` in a process of its own, which is then killed."""
-    done = subprocess.run([sys.executable, "-c", _PROGRAM, path, script], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, path, script], capture_output=True, text=True, check=False
+    )
     assert done.returncode == -9, done.stderr

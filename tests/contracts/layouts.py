@@ -47,7 +47,10 @@ class Both:
         self.prepared = Prepared.open(folder, dataset)
         self.duckdb = DuckDB(tables, prepared=self.prepared)
         manifest = read_manifest(folder) or {}
-        layouts = {name: Sample(whole(dataset, name), str(manifest["key"])) for name in self.prepared.layouts}
+        layouts = {
+            name: Sample(whole(dataset, name), str(manifest["key"]))
+            for name in self.prepared.layouts
+        }
         rows = {name: pq.read_table(table.source).to_pylist() for name, table in tables.items()}
         self.reference = Reference(rows, layouts)
 
@@ -72,7 +75,9 @@ def both(content: Mapping[str, world.Rows], *, rows: int = 4) -> Iterator[Both]:
 # --- questions -----------------------------------------------------------------------------
 
 
-def plan(relation: Relation, *aggregates, keys=(), limits=(None, None, None), kept: int = 4) -> Bounded:
+def plan(
+    relation: Relation, *aggregates, keys=(), limits=(None, None, None), kept: int = 4
+) -> Bounded:
     """A plan of a layout; its distances are not what is tested."""
     raw = Raw(relation, keys, aggregates)
     parts = tuple(Part(each, Distance(Norm.L1, Fraction(1)), 1) for each in aggregates)
@@ -90,7 +95,9 @@ def relations(draw: st.DrawFn) -> Relation:
             relation = Filter(relation, draw(plans.truths(provided(relation))))
         elif step == "unit":
             other = draw(st.sampled_from(("days",) if name == "days" else world.OWNED))
-            relation = UnitJoin(relation, draw(single_rows(other, f"U{index}.")), draw(st.booleans()))
+            relation = UnitJoin(
+                relation, draw(single_rows(other, f"U{index}.")), draw(st.booleans())
+            )
         elif step == "semi":
             other = draw(st.sampled_from(("days",) if name == "days" else world.OWNED))
             relation = Semi(relation, draw(looked_up(other, f"L{index}.")), draw(st.booleans()))
@@ -98,9 +105,15 @@ def relations(draw: st.DrawFn) -> Relation:
             drugs = world.scan("drugs", f"D{index}.")
             right = draw(st.sampled_from(drugs.columns))
             text = isinstance(right.type, sf.Text)
-            left = draw(plans.texts(provided(relation)) if text else plans.codes(provided(relation), 2))
+            left = draw(
+                plans.texts(provided(relation)) if text else plans.codes(provided(relation), 2)
+            )
             relation = PublicJoin(
-                relation, Scan("drugs", f"D{index}.", drugs.columns), left, right, draw(st.booleans())
+                relation,
+                Scan("drugs", f"D{index}.", drugs.columns),
+                left,
+                right,
+                draw(st.booleans()),
             )
     return relation
 
@@ -140,20 +153,38 @@ def questions(draw: st.DrawFn) -> Bounded:
         return draw(units_by_column())
     relation = draw(relations())
     columns = provided(relation)
-    found = tuple(draw(plans.keys(columns, open_keys=draw(st.booleans()))) for _ in range(draw(st.integers(0, 2))))
+    found = tuple(
+        draw(plans.keys(columns, open_keys=draw(st.booleans())))
+        for _ in range(draw(st.integers(0, 2)))
+    )
     wanted = draw(st.lists(plans.aggregates(columns), min_size=1, max_size=3, unique=True))
     few = st.integers(1, 3) | st.none()
-    return plan(relation, *wanted, keys=found, limits=(draw(few), draw(few), draw(few)), kept=draw(st.integers(1, 4)))
+    return plan(
+        relation,
+        *wanted,
+        keys=found,
+        limits=(draw(few), draw(few), draw(few)),
+        kept=draw(st.integers(1, 4)),
+    )
 
 
 @st.composite
 def units_by_column(draw: st.DrawFn) -> Bounded:
     """How many units there are by a column, of rows that are perhaps chosen by that column, or by another."""
     relation: Relation = world.scan(draw(st.sampled_from(OWNED)), "T.")
-    named = draw(st.sampled_from([column for column in relation.columns if column.name not in ("T.x", "T.Big")]))
+    named = draw(
+        st.sampled_from(
+            [column for column in relation.columns if column.name not in ("T.x", "T.Big")]
+        )
+    )
     if draw(st.booleans()):
         tested = draw(st.sampled_from([(named,), (named,), relation.columns]))
         relation = Filter(relation, draw(plans.truths(tested)))
     missing, few = draw(st.booleans()), st.integers(1, 3) | st.none()
     limits = (None, draw(few), draw(few))
-    return plan(relation, CountUnits(), keys=(world.by(relation, named.name, missing=missing),), limits=limits)
+    return plan(
+        relation,
+        CountUnits(),
+        keys=(world.by(relation, named.name, missing=missing),),
+        limits=limits,
+    )

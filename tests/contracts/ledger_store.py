@@ -28,7 +28,9 @@ from sfumato.ledger.store.base import (
     Store,
 )
 
-ACCOUNT = AccountRow("d", "", '{"c":1}', '{"l":1}', '{"g":1}', '{"s":0}', '{"h":0}', "", "{}", "[]", 1, "head", "d")
+ACCOUNT = AccountRow(
+    "d", "", '{"c":1}', '{"l":1}', '{"g":1}', '{"s":0}', '{"h":0}', "", "{}", "[]", 1, "head", "d"
+)
 BELOW = AccountRow("d/p", "d", "", "", "", '{"s":0}', '{"h":0}', "", "", "[]", 0, "", "d/p")
 CHARGE = ChargeRow(
     *("c1", "d", 2, "d", "d/p/a", "a", RESERVED, "q1", "s1", "any1", '{"e":1}', "", "", 1_000),
@@ -122,11 +124,24 @@ class LedgerStoreContract:
         def everything(rows: Rows) -> list[object]:
             lists = (rows.accounts(), rows.history(), rows.keys(), rows.entries("d"))
             found = [*rows.chains(), *(item for each in lists for item in each)]
-            singles = (rows.account("d"), rows.charge("c1"), rows.answer("q1"), rows.first_answer("s1", "d/p/a"))
-            more = (rows.shared_answer("any1"), rows.key("d", "k"), rows.under_way("q1"), rows.last_entry("d"))
+            singles = (
+                rows.account("d"),
+                rows.charge("c1"),
+                rows.answer("q1"),
+                rows.first_answer("s1", "d/p/a"),
+            )
+            more = (
+                rows.shared_answer("any1"),
+                rows.key("d", "k"),
+                rows.under_way("q1"),
+                rows.last_entry("d"),
+            )
             assert rows.counts() == Counts(0, 0, 0, 0, 0, 0)
             assert rows.overdue(None, 9) == rows.failures("d") == []
-            return [*found, *(item for item in (*singles, *more, rows.entry("d", 1)) if item is not None)]
+            return [
+                *found,
+                *(item for item in (*singles, *more, rows.entry("d", 1)) if item is not None),
+            ]
 
         assert store.read(everything) == []
         assert store.peek("d") is None
@@ -142,11 +157,18 @@ class LedgerStoreContract:
         assert store.read(lambda rows: list(rows.keys())) == [KEY]
         assert store.read(lambda rows: rows.counts()) == Counts(2, 1, 1, 1, 0, 0)
 
-    def test_parts_lead_to_the_answers_that_released_them_in_their_order(self, store: Store) -> None:
+    def test_parts_lead_to_the_answers_that_released_them_in_their_order(
+        self, store: Store
+    ) -> None:
         others = [another(number, COMMITTED) for number in (2, 3)]
         put(store, CHARGE._replace(state=COMMITTED), *others, ANSWER)
         put(store, *(ANSWER._replace(question=each.question, charge=each.id) for each in others))
-        named = (("空", "c3", "d", 9), ("空", "c1", "d", 5), ("q", "c1", "d", 5), ("空", "c2", "e", 1))
+        named = (
+            ("空", "c3", "d", 9),
+            ("空", "c1", "d", 5),
+            ("q", "c1", "d", 5),
+            ("空", "c2", "e", 1),
+        )
         rows = [PartRow(*each) for each in named]
         store.write(lambda target: target.put_parts(rows))
         store.write(lambda target: target.put_parts([]))
@@ -154,14 +176,24 @@ class LedgerStoreContract:
         assert found == ["c1", "c3", "c2"]
         assert store.read(lambda target: target.released("q", "d/p/a")) == [ANSWER]
         assert store.read(lambda target: target.released("", "d/p/a")) == []
-        assert store.read(lambda target: list(target.parts())) == [rows[2], rows[1], rows[0], rows[3]]
+        assert store.read(lambda target: list(target.parts())) == [
+            rows[2],
+            rows[1],
+            rows[0],
+            rows[3],
+        ]
         assert store.read(lambda target: target.counts()).parts == 4
         with pytest.raises(LedgerCorrupt):
             put(store, rows[0])
 
-    def test_instalments_come_by_their_places_with_the_entries_that_appended_them(self, store: Store) -> None:
+    def test_instalments_come_by_their_places_with_the_entries_that_appended_them(
+        self, store: Store
+    ) -> None:
         entries = chain_of("d", 6)
-        first, second = InstalmentRow("c1", 1, b"one", "d", 4), InstalmentRow("c1", 9, bytes(9000), "d", 6)
+        first, second = (
+            InstalmentRow("c1", 1, b"one", "d", 4),
+            InstalmentRow("c1", 9, bytes(9000), "d", 6),
+        )
         other = InstalmentRow("c2", 2, b"", "d", 5)
         put(store, CHARGE, another(2), second, other, first, *entries)
         found = store.read(lambda rows: rows.instalments("c1", 0, 9))
@@ -173,7 +205,9 @@ class LedgerStoreContract:
         assert store.read(lambda rows: rows.counts()).instalments == 3
 
     @pytest.mark.parametrize("second", [("c1", 1, 5), ("c2", 3, 4), ("nobody", 1, 5)])
-    def test_an_instalment_is_there_once_and_of_a_charge(self, store: Store, second: tuple[str, int, int]) -> None:
+    def test_an_instalment_is_there_once_and_of_a_charge(
+        self, store: Store, second: tuple[str, int, int]
+    ) -> None:
         charge, place, seq = second
         put(store, CHARGE, another(2), InstalmentRow("c1", 1, b"one", "d", 4))
         with pytest.raises(LedgerCorrupt):
@@ -185,9 +219,13 @@ class LedgerStoreContract:
         instalment = InstalmentRow("c1", 1, large, "d", 3, store.pack(large, 10**9))
         put(store, CHARGE, answer, instalment, *chain_of("d", 3))
         assert store.read(lambda rows: rows.answer("q1")) == ANSWER._replace(body=plain)
-        assert store.read(lambda rows: list(rows.all_instalments())) == [instalment._replace(packed=None)]
+        assert store.read(lambda rows: list(rows.all_instalments())) == [
+            instalment._replace(packed=None)
+        ]
 
-    def test_a_suspended_charge_is_under_way_and_never_overdue(self, store: Store, stores: Callable[[], Store]) -> None:
+    def test_a_suspended_charge_is_under_way_and_never_overdue(
+        self, store: Store, stores: Callable[[], Store]
+    ) -> None:
         put(store, another(2, SUSPENDED, pieces="p", lease_until=0))
         for _ in range(2):
             found = store.read(lambda rows: rows.under_way("q2"))
@@ -199,7 +237,10 @@ class LedgerStoreContract:
     def test_a_charge_that_went_on_after_a_failure_is_found_until_it_is_acknowledged(
         self, store: Store, stores: Callable[[], Store]
     ) -> None:
-        rows = [another(number, state, failures=1) for number, state in enumerate((COMMITTED, SUSPENDED, EXECUTING), 2)]
+        rows = [
+            another(number, state, failures=1)
+            for number, state in enumerate((COMMITTED, SUSPENDED, EXECUTING), 2)
+        ]
         both = another(6, FORFEITED, failures=1, reason=COUNTED[0])
         put(store, *rows, both, another(7, COMMITTED))
         for _ in range(2):
@@ -208,15 +249,25 @@ class LedgerStoreContract:
             assert store.read(lambda found: found.failed("d", "b")) == []
             store.close()
             store = stores()
-        put(store, *(row._replace(failures=0) for row in rows), both._replace(failures=0, acknowledged=1))
+        put(
+            store,
+            *(row._replace(failures=0) for row in rows),
+            both._replace(failures=0, acknowledged=1),
+        )
         assert store.read(lambda found: [*found.failed("d", "a"), *found.failures("d")]) == []
 
     def test_names_and_numbers_of_every_kind_are_kept(self, store: Store) -> None:
         odd = "数据/%2F \U0001f4d6 'quoted\" \\ ;--"
-        put(store, ACCOUNT._replace(id=odd, spent=str(2**200)), another(2, account=odd, lease_until=2**62))
+        put(
+            store,
+            ACCOUNT._replace(id=odd, spent=str(2**200)),
+            another(2, account=odd, lease_until=2**62),
+        )
         put(store, AnswerRow("q2", odd, odd, "c2", bytes(range(256))))
         assert store.peek(odd) == ACCOUNT._replace(id=odd, spent=str(2**200))
-        assert store.read(lambda rows: rows.charge("c2")) == another(2, account=odd, lease_until=2**62)
+        assert store.read(lambda rows: rows.charge("c2")) == another(
+            2, account=odd, lease_until=2**62
+        )
         assert store.read(lambda rows: rows.first_answer(odd, odd)) == AnswerRow(
             "q2", odd, odd, "c2", bytes(range(256))
         )
@@ -224,28 +275,49 @@ class LedgerStoreContract:
     def test_the_longest_names_and_keys_are_kept(self, store: Store) -> None:
         dice = random.Random(7)
         # nothing that a store could compress: the three longest names, quoted, and the longest keys
-        name, key, *asked = ("".join(map(chr, dice.choices(range(33, 127), k=k))) for k in (1802, *[255] * 4))
-        put(store, BELOW._replace(id=name), another(2, account=name, dataset=name, chain=name[:600]))
-        put(store, AnswerRow(*asked, "c2", b""), KEY._replace(account=name, key=key, chain=name[:600]))
+        name, key, *asked = (
+            "".join(map(chr, dice.choices(range(33, 127), k=k))) for k in (1802, *[255] * 4)
+        )
+        put(
+            store, BELOW._replace(id=name), another(2, account=name, dataset=name, chain=name[:600])
+        )
+        put(
+            store,
+            AnswerRow(*asked, "c2", b""),
+            KEY._replace(account=name, key=key, chain=name[:600]),
+        )
         put(store, chain_of(name[:600], 1)[0])
         assert store.read(lambda rows: rows.key(name, key)).chain == name[:600]
-        assert store.read(lambda rows: [each and each.charge for each in map(rows.answer, asked)]) == ["c2", None, None]
+        assert store.read(
+            lambda rows: [each and each.charge for each in map(rows.answer, asked)]
+        ) == ["c2", None, None]
         assert store.peek(name) == BELOW._replace(id=name)
 
     def test_an_account_put_again_changes_all_but_its_place(self, store: Store) -> None:
-        changed = AccountRow("d", "", *("cc", "ll", "gg", "ss", "hh", "ff", "pp", "ee"), 7, "hash", "dd")
+        changed = AccountRow(
+            "d", "", *("cc", "ll", "gg", "ss", "hh", "ff", "pp", "ee"), 7, "hash", "dd"
+        )
         put(store, changed)
         assert store.peek("d") == store.read(lambda rows: rows.account("d")) == changed
         assert store.read(lambda rows: next(rows.accounts())) == changed
 
     def test_a_charge_put_again_changes_its_state_and_nothing_else(self, store: Store) -> None:
-        put(store, CHARGE._replace(state=FORFEITED, reason="engine", lease_until=5, acknowledged=1, cost="x", seq=9))
+        put(
+            store,
+            CHARGE._replace(
+                state=FORFEITED, reason="engine", lease_until=5, acknowledged=1, cost="x", seq=9
+            ),
+        )
         expected = CHARGE._replace(state=FORFEITED, reason="engine", lease_until=5, acknowledged=1)
         assert store.read(lambda rows: rows.charge("c1")) == expected
 
     def test_accounts_and_chains_come_by_code_points(self, store: Store) -> None:
         names = ["d/p", "d-p", "D", "é", "数", "d/p/a", "d.", "\U0001f4d6", "e"]
-        put(store, *(BELOW._replace(id=name) for name in names), *(chain_of(name, 1)[0] for name in names))
+        put(
+            store,
+            *(BELOW._replace(id=name) for name in names),
+            *(chain_of(name, 1)[0] for name in names),
+        )
         assert store.read(lambda rows: [row.id for row in rows.accounts()]) == sorted([*names, "d"])
         assert store.read(lambda rows: rows.chains()) == sorted(names)
 
@@ -266,30 +338,46 @@ class LedgerStoreContract:
 
         store.write(unit)
 
-    def test_what_is_read_ahead_is_read_under_the_locks_and_again_after_a_write(self, store: Store) -> None:
+    def test_what_is_read_ahead_is_read_under_the_locks_and_again_after_a_write(
+        self, store: Store
+    ) -> None:
         def unit(rows: Rows) -> None:
             def ahead() -> None:
                 rows.charge("c1"), rows.answer("q1"), rows.failures("d"), rows.key("d/p/a", "k")
 
             for ids in (["d"], ["d", "d/p"]):  # the second is not there
                 assert rows.lock(ids, ahead) == {"d": ACCOUNT}
-                assert (rows.charge("c1"), rows.answer("q1"), rows.key("d/p/a", "k")) == (CHARGE, None, None)
+                assert (rows.charge("c1"), rows.answer("q1"), rows.key("d/p/a", "k")) == (
+                    CHARGE,
+                    None,
+                    None,
+                )
             rows.lock(["d"], ahead)
             rows.put_charge(CHARGE._replace(state=FORFEITED))
             rows.put_answer(ANSWER)
             rows.put_key(KEY)
-            assert (rows.charge("c1"), rows.answer("q1")) == (CHARGE._replace(state=FORFEITED), ANSWER)
-            assert (rows.key("d/p/a", "k"), rows.failures("d")) == (KEY, [CHARGE._replace(state=FORFEITED)])
+            assert (rows.charge("c1"), rows.answer("q1")) == (
+                CHARGE._replace(state=FORFEITED),
+                ANSWER,
+            )
+            assert (rows.key("d/p/a", "k"), rows.failures("d")) == (
+                KEY,
+                [CHARGE._replace(state=FORFEITED)],
+            )
 
         store.write(unit)
 
-    def test_a_unit_that_waited_for_its_locks_reads_what_the_other_wrote(self, store: Store) -> None:
+    def test_a_unit_that_waited_for_its_locks_reads_what_the_other_wrote(
+        self, store: Store
+    ) -> None:
         """However the reads of eight units are sent, each sees all charges of those before it."""
         found = []
 
         def run(number: int) -> None:
             def unit(rows: Rows) -> int:
-                last = [each for each in range(2, 10) if rows.charge(f"c{each}")]  # before the lock: any number
+                last = [
+                    each for each in range(2, 10) if rows.charge(f"c{each}")
+                ]  # before the lock: any number
                 rows.lock(["d"], lambda: rows.overdue(None, 99))
                 before = len(rows.overdue(None, 99))
                 assert before > len(last)
@@ -339,7 +427,9 @@ class LedgerStoreContract:
         def run(number: int) -> None:
             def unit(rows: Rows) -> None:
                 row = rows.lock(["d"])["d"]
-                rows.put_account(row._replace(spent=str(int(row.spent if row.spent.isdigit() else 0) + 1)))
+                rows.put_account(
+                    row._replace(spent=str(int(row.spent if row.spent.isdigit() else 0) + 1))
+                )
                 rows.put_charge(another(number))
                 if late:
                     # what it wrote so far has reached the tables
@@ -393,7 +483,13 @@ class LedgerStoreContract:
 
     def test_a_question_is_under_way_until_its_charge_ends(self, store: Store) -> None:
         assert store.read(lambda rows: rows.under_way("q1")) == CHARGE
-        put(store, another(2, COMMITTED), another(3, VOIDED), another(4, FORFEITED), another(5, EXECUTING))
+        put(
+            store,
+            another(2, COMMITTED),
+            another(3, VOIDED),
+            another(4, FORFEITED),
+            another(5, EXECUTING),
+        )
         found = [store.read(lambda rows, n=n: rows.under_way(f"q{n}")) for n in range(2, 6)]
         assert found == [None, None, None, another(5, EXECUTING)]
 
@@ -412,7 +508,11 @@ class LedgerStoreContract:
         assert ids(None, 9, "d") == ["c5", "c3", "c4", "c2", "c1"]
 
     def test_failures_are_found_until_they_are_acknowledged(self, store: Store) -> None:
-        put(store, *(another(n, FORFEITED, reason="engine") for n in (2, 3)), another(4, COMMITTED, reason="engine"))
+        put(
+            store,
+            *(another(n, FORFEITED, reason="engine") for n in (2, 3)),
+            another(4, COMMITTED, reason="engine"),
+        )
         put(store, another(5, FORFEITED, dataset="e"))
         assert store.read(lambda rows: [row.id for row in rows.failures("d")]) == ["c2", "c3"]
         put(store, another(2, FORFEITED, reason="engine", acknowledged=1))
@@ -422,15 +522,29 @@ class LedgerStoreContract:
         def ids() -> list[str]:
             return store.read(lambda rows: [row.id for row in rows.failed("d", "a")])
 
-        put(store, *(another(n, FORFEITED, reason=reason) for n, reason in enumerate(COUNTED, start=2)))
-        put(store, another(5, FORFEITED, reason="interrupted"), another(6, FORFEITED, reason="engine", analyst="b"))
-        put(store, another(7, COMMITTED, reason="engine"), another(8, FORFEITED, reason="engine", dataset="e"))
+        put(
+            store,
+            *(another(n, FORFEITED, reason=reason) for n, reason in enumerate(COUNTED, start=2)),
+        )
+        put(
+            store,
+            another(5, FORFEITED, reason="interrupted"),
+            another(6, FORFEITED, reason="engine", analyst="b"),
+        )
+        put(
+            store,
+            another(7, COMMITTED, reason="engine"),
+            another(8, FORFEITED, reason="engine", dataset="e"),
+        )
         assert ids() == ["c2", "c3", "c4"]
         put(store, another(3, FORFEITED, reason="crash", acknowledged=1))
         assert ids() == ["c2", "c4"]
         put(
             store,
-            *(another(n, FORFEITED, reason=reason, acknowledged=1) for n, reason in ((2, "engine"), (4, "expired"))),
+            *(
+                another(n, FORFEITED, reason=reason, acknowledged=1)
+                for n, reason in ((2, "engine"), (4, "expired"))
+            ),
         )
         assert ids() == []
         assert store.read(lambda rows: [row.id for row in rows.failures("d")]) == ["c5", "c6"]
@@ -440,7 +554,9 @@ class LedgerStoreContract:
         put(store, another(2), ANSWER)
         put(store, later)
         assert store.read(lambda rows: (rows.answer("q1"), rows.answer("q2"))) == (ANSWER, later)
-        assert store.read(lambda rows: (rows.first_answer("s1", "d/p/a"), rows.shared_answer("any1"))) == (
+        assert store.read(
+            lambda rows: (rows.first_answer("s1", "d/p/a"), rows.shared_answer("any1"))
+        ) == (
             ANSWER,
             ANSWER,
         )
@@ -465,8 +581,16 @@ class LedgerStoreContract:
         assert store.read(lambda rows: rows.counts()) == Counts(1, 2, 1, 1, 0, 1)
 
     def test_charges_come_by_their_entries_with_their_answers(self, store: Store) -> None:
-        put(store, another(9), another(4), another(2, chain="c"), AnswerRow("q4", "s", "", "c4", b"4"))
-        found = store.read(lambda rows: [(row.id, answer and answer.body) for row, answer in rows.history()])
+        put(
+            store,
+            another(9),
+            another(4),
+            another(2, chain="c"),
+            AnswerRow("q4", "s", "", "c4", b"4"),
+        )
+        found = store.read(
+            lambda rows: [(row.id, answer and answer.body) for row, answer in rows.history()]
+        )
         assert found == [("c2", None), ("c1", None), ("c4", b"4"), ("c9", None)]
 
     def test_keys_come_by_their_entries(self, store: Store) -> None:
@@ -478,7 +602,10 @@ class LedgerStoreContract:
         put(store, *reversed(mine), *other)
         assert store.read(lambda rows: list(rows.entries("d"))) == mine
         assert store.read(lambda rows: list(rows.entries("d", after=3))) == mine[3:]
-        assert store.read(lambda rows: (rows.last_entry("d"), rows.entry("e", 1))) == (mine[-1], other[0])
+        assert store.read(lambda rows: (rows.last_entry("d"), rows.entry("e", 1))) == (
+            mine[-1],
+            other[0],
+        )
         assert store.read(lambda rows: rows.entry("e", 3)) is None
 
     def test_the_clock_goes_on(self, store: Store) -> None:
@@ -491,7 +618,9 @@ class LedgerStoreContract:
         store.close()
         assert stores().identity == name != ""
 
-    def test_what_was_written_is_there_when_it_is_opened_again(self, store: Store, stores: Callable[[], Store]) -> None:
+    def test_what_was_written_is_there_when_it_is_opened_again(
+        self, store: Store, stores: Callable[[], Store]
+    ) -> None:
         put(store, ANSWER)
         store.close()
         again = stores()
@@ -504,7 +633,11 @@ class LedgerStoreContract:
     def test_a_closed_store_says_so(self, store: Store) -> None:
         store.close()
         store.close()
-        for call in (lambda: store.read(lambda rows: 1), lambda: store.write(lambda rows: 1), lambda: store.peek("d")):
+        for call in (
+            lambda: store.read(lambda rows: 1),
+            lambda: store.write(lambda rows: 1),
+            lambda: store.peek("d"),
+        ):
             with pytest.raises(LedgerUnavailable, match="closed"):
                 call()
         with pytest.raises(LedgerError):

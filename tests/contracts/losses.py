@@ -57,7 +57,19 @@ def files(path: Path) -> dict[str, Path]:
 def lose(path: Path, dice: random.Random, older: Path) -> str:
     """Does something to the files; what."""
     found = files(path)
-    what = dice.choice(["nothing", "no log", "no mark", "file alone", "cut log", "copy", "link", "older log", "older"])
+    what = dice.choice(
+        [
+            "nothing",
+            "no log",
+            "no mark",
+            "file alone",
+            "cut log",
+            "copy",
+            "link",
+            "older log",
+            "older",
+        ]
+    )
     if what in ("no log", "file alone"):
         found["-wal"].unlink()
     if what in ("no mark", "file alone"):

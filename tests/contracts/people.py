@@ -45,7 +45,9 @@ def table(frame: object = FRAME, **options: object) -> sf.Table:
     return sf.Table(frame, columns=columns(), **options)
 
 
-def dataset(frame: object = FRAME, *, relation: object = sf.AddRemove, **options: object) -> Dataset:
+def dataset(
+    frame: object = FRAME, *, relation: object = sf.AddRemove, **options: object
+) -> Dataset:
     """The declared dataset."""
     return Dataset("tiny", {"people": table(frame, **options)}, relation)
 
@@ -55,9 +57,15 @@ def asker(declared: Dataset, budget: sf.Budget, analyst: str = "owner") -> Asker
     return Asker(declared, Contract.of(declared, budget), analyst)
 
 
-def session(folder: Path, frame: object = FRAME, *, budget: object = (1_000_000, "1e-6"), **options: object) -> Session:
+def session(
+    folder: Path, frame: object = FRAME, *, budget: object = (1_000_000, "1e-6"), **options: object
+) -> Session:
     """A session over the declared table; options of the table, or of ``connect``."""
-    own = {name: options.pop(name) for name in ("relation", "version", "analyst", "purpose") if name in options}
+    own = {
+        name: options.pop(name)
+        for name in ("relation", "version", "analyst", "purpose")
+        if name in options
+    }
     limit = None if budget is None else sf.Budget(*budget)
     tables = {"people": table(frame, **options)}
     return sf.connect(tables, dataset="tiny", budget=limit, ledger=folder / "ledger.db", **own)

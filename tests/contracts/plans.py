@@ -156,7 +156,9 @@ def truths(draw: st.DrawFn, columns: tuple[Column, ...], depth: int = 2) -> Scal
     code, text = codes(columns, max(depth - 1, 0)), texts(columns)
     comparison = st.sampled_from(Comparison)
     patterns = st.text(st.sampled_from(["a", "%", "_", "\\", "空", "'"]), max_size=4)
-    numbers = st.lists(st.integers(-4, 5), max_size=4, unique=True).map(lambda found: tuple(sorted(found)))
+    numbers = st.lists(st.integers(-4, 5), max_size=4, unique=True).map(
+        lambda found: tuple(sorted(found))
+    )
     words = st.lists(st.sampled_from(["", "a", "a|b", "空b"]), max_size=3, unique=True).map(
         lambda found: tuple(sorted(found))
     )
@@ -186,7 +188,9 @@ def truths(draw: st.DrawFn, columns: tuple[Column, ...], depth: int = 2) -> Scal
 
 
 @st.composite
-def values(draw: st.DrawFn, columns: tuple[Column, ...], *, text: bool = True, widest: int = 2**40) -> Value:
+def values(
+    draw: st.DrawFn, columns: tuple[Column, ...], *, text: bool = True, widest: int = 2**40
+) -> Value:
     """A value with a type that holds its codes."""
     if text and draw(st.integers(0, 4)) == 0:
         return Value("v", Text(), draw(texts(columns)))
@@ -194,7 +198,9 @@ def values(draw: st.DrawFn, columns: tuple[Column, ...], *, text: bool = True, w
     found = span(expression)
     if found is not None and max(abs(found[0]), abs(found[1])) > widest:
         edges = draw(st.sampled_from([(0, 9), (-4, 3), (-9, -2)]))
-        expression = Extreme(True, (Extreme(False, (expression, Constant(edges[1]))), Constant(edges[0])))
+        expression = Extreme(
+            True, (Extreme(False, (expression, Constant(edges[1]))), Constant(edges[0]))
+        )
         found = span(expression)
     low, high = found or (0, 0)
     spare = draw(st.integers(0, 2))
@@ -246,7 +252,9 @@ def _filtered(draw: st.DrawFn, world: _World, depth: int) -> Relation:
 def _publicly_joined(draw: st.DrawFn, world: _World, depth: int) -> Relation:
     source, drugs = _relation(draw, world, depth), scan("drugs", _name(world))
     right = draw(st.sampled_from(drugs.columns))
-    left = draw(texts(provided(source)) if isinstance(right.type, Text) else codes(provided(source), 2))
+    left = draw(
+        texts(provided(source)) if isinstance(right.type, Text) else codes(provided(source), 2)
+    )
     kept = draw(st.lists(st.sampled_from(drugs.columns), unique=True).map(tuple))
     cut = Scan(drugs.table, drugs.prefix, kept, None)
     return PublicJoin(source, cut, left, right, draw(st.booleans()))
@@ -280,13 +288,17 @@ def _computed(draw: st.DrawFn, world: _World, source: Relation) -> tuple[Compute
         counts = summary in (Summary.COUNT_VALUES, Summary.COUNT_DISTINCT)
         value = None if summary is Summary.COUNT else draw(values(provided(source), text=counts))
         low = draw(st.integers(-3, 1))
-        column = Column(f"{_name(world)}{summary.value}", Integer(low, low + draw(st.integers(1, 5))))
+        column = Column(
+            f"{_name(world)}{summary.value}", Integer(low, low + draw(st.integers(1, 5)))
+        )
         found.append(Computed(column, summary, value))
     return tuple(found)
 
 
 def _order(draw: st.DrawFn, source: Relation) -> tuple[Sort, ...]:
-    each = st.builds(Sort, st.one_of(codes(provided(source), 1), texts(provided(source))), st.booleans())
+    each = st.builds(
+        Sort, st.one_of(codes(provided(source), 1), texts(provided(source))), st.booleans()
+    )
     return tuple(draw(st.lists(each, max_size=2)))
 
 
@@ -310,10 +322,15 @@ def _ranked_first(draw: st.DrawFn, world: _World, source: Relation) -> Relation:
 
 def _united(draw: st.DrawFn, world: _World, depth: int) -> Relation:
     sources = tuple(_relation(draw, world, depth) for _ in range(draw(st.integers(1, 2))))
-    read = [[draw(values(provided(source))) for source in sources] for _ in range(draw(st.integers(0, 3)))]
+    read = [
+        [draw(values(provided(source))) for source in sources]
+        for _ in range(draw(st.integers(0, 3)))
+    ]
     kept = [each for each in read if len({isinstance(value.type, Text) for value in each}) == 1]
     columns = tuple(Column(f"{_name(world)}u", _hull(each)) for each in kept)
-    expressions = tuple(tuple(each[index].expression for each in kept) for index in range(len(sources)))
+    expressions = tuple(
+        tuple(each[index].expression for each in kept) for index in range(len(sources))
+    )
     return Union(sources, expressions, columns)
 
 
@@ -354,7 +371,9 @@ def aggregates(draw: st.DrawFn, columns: tuple[Column, ...]) -> Aggregate:
             st.builds(Sum, number),
             st.builds(Mean, number),
             st.builds(Variance, number),
-            st.builds(Quantiles, values(columns, text=False, widest=50), st.just((Fraction(1, 2),))),
+            st.builds(
+                Quantiles, values(columns, text=False, widest=50), st.just((Fraction(1, 2),))
+            ),
         )
     )
 
@@ -365,7 +384,9 @@ def questions(draw: st.DrawFn, tables: tuple[str, ...] | None = None, depth: int
     chosen = tables or draw(st.sampled_from([OWNED, OWNED, ("days",), ("rows",)]))
     relation = draw(relations(chosen, depth))
     columns = provided(relation)
-    found = [draw(keys(columns, open_keys=draw(st.booleans()))) for _ in range(draw(st.integers(0, 2)))]
+    found = [
+        draw(keys(columns, open_keys=draw(st.booleans()))) for _ in range(draw(st.integers(0, 2)))
+    ]
     wanted = draw(st.lists(aggregates(columns), min_size=1, max_size=3, unique=True))
     return Raw(relation, tuple(found), tuple(wanted))
 

@@ -63,7 +63,9 @@ def one_round(race: Race, dataset: str, budget: int) -> Outcome:
     """Opens the account, lets the callers go at once, and counts."""
     in_child(lambda: prepare(race, dataset, budget))
     go, start = os.pipe()
-    runners = [start_process(race, dataset, number, (go, start)) for number in range(race.processes)]
+    runners = [
+        start_process(race, dataset, number, (go, start)) for number in range(race.processes)
+    ]
     os.close(go)
     for _, ready in runners:
         ready.readline()
@@ -103,7 +105,9 @@ def compete(race: Race, ledger: Ledger, dataset: str, number: int) -> dict[str, 
         Books.require = lambda *_: None  # type: ignore[method-assign,assignment]
 
     def call(index: int) -> None:
-        request = pure(1, f"{dataset} {number} {index}", dataset=dataset, analyst=f"analyst {index % 5}")
+        request = pure(
+            1, f"{dataset} {number} {index}", dataset=dataset, analyst=f"analyst {index % 5}"
+        )
         try:
             together.wait()
             if race.mutant == CHECK_THEN_ACT:

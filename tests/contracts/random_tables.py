@@ -69,7 +69,9 @@ def world(random: Random, rows: int = 60) -> World:
     }
     drawn: dict[str, Callable[[], object]] = {
         "i": lambda: random.choice([random.randint(0, min(wide, 9)), random.randint(0, wide)]),
-        "j": lambda: random.choice([random.randint(low, min(low + 9, high)), random.randint(low, high)]),
+        "j": lambda: random.choice(
+            [random.randint(low, min(low + 9, high)), random.randint(low, high)]
+        ),
         "r": lambda: random.randint(-8, 100) * step,
         "x": lambda: random.randint(-800, 7200) / 8,
         "p": lambda: random.randint(0, 500) / 10,
@@ -78,9 +80,14 @@ def world(random: Random, rows: int = 60) -> World:
         "b": lambda: random.random() < 0.5,
         "d": lambda: FIRST_DAY + timedelta(random.randint(0, (LAST_DAY - FIRST_DAY).days)),
     }
-    held = {name: [None if random.random() < 0.04 else draw() for _ in range(rows)] for name, draw in drawn.items()}
+    held = {
+        name: [None if random.random() < 0.04 else draw() for _ in range(rows)]
+        for name, draw in drawn.items()
+    }
     kinds = {"c": pa.string(), "b": pa.bool_(), "d": pa.date32()}
-    arrays = {name: pa.array(values, kinds.get(name, pa.float64())) for name, values in held.items()}
+    arrays = {
+        name: pa.array(values, kinds.get(name, pa.float64())) for name, values in held.items()
+    }
     arrays["who"] = pa.array([random.randint(1, rows // 4) for _ in range(rows)], pa.int64())
     frame = pa.table(arrays)
     limits = random.choice([None, {"max_rows": 500, "max_groups": 20}, {"max_rows_total": 1000}])
@@ -91,7 +98,11 @@ def world(random: Random, rows: int = 60) -> World:
     else:
         tables = {
             "t": sf.Table(frame, columns=columns, unit=sf.Unit("who", name="who", **limits)),
-            "u": sf.Table(others, columns={"g": sf.Integer(0, 50)}, unit=sf.Unit("who", name="who", max_rows_total=1)),
+            "u": sf.Table(
+                others,
+                columns={"g": sf.Integer(0, 50)},
+                unit=sf.Unit("who", name="who", max_rows_total=1),
+            ),
         }
     plain = duckdb.connect()
     for name, each in (("t", frame), ("u", others)):

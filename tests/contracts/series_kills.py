@@ -25,7 +25,10 @@ from tests.contracts.tasks import opened
 STEPS_OF_A_PIECE = ("begin", "drawn", "run_task", "append", "commit")
 POINTS = ["before reserve", "after reserve", "before start", "after start"]
 POINTS += [
-    f"{side} {step} {place}" for place in (2, STEPS) for step in STEPS_OF_A_PIECE for side in ("before", "after")
+    f"{side} {step} {place}"
+    for place in (2, STEPS)
+    for step in STEPS_OF_A_PIECE
+    for side in ("before", "after")
 ]
 POINTS = [each for each in POINTS if each not in ("before commit 2", "after commit 2")]
 
@@ -97,7 +100,9 @@ def second_worker(folder: Path, mutant: str) -> dict[str, object]:
     """Opens the series again, and finishes it."""
     said: list[dict[str, object]] = []
     if mutant == "draws again":
-        Pieces.taken_over = lambda self: Pieces(self.places, self.secret, self.fence + 1, self.last, self.last)  # type: ignore[method-assign]
+        Pieces.taken_over = lambda self: Pieces(
+            self.places, self.secret, self.fence + 1, self.last, self.last
+        )  # type: ignore[method-assign]
     watch("", said.append, mutant)
     ledger = opened(folder)
     found = opened_series(Middle(), worker(ledger), ENDLESS)

@@ -20,10 +20,21 @@ FULL, BROKEN = "pwrite64,pwritev,fallocate:error=ENOSPC", "fdatasync,fsync:error
 def failing(server: Cluster, how: str, *files: Path) -> Iterator[None]:
     """The disk of all processes that the server has now, or only these files of it; of those that it
     starts after a crash it is sound."""
-    children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text(encoding="ascii").split()
+    children = (
+        Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text(encoding="ascii").split()
+    )
     attach = [word for process in children for word in ("-p", process)]
     calls = how.partition(":")[0]
-    command = [program("strace"), "-e", f"trace={calls}", "-e", f"inject={how}", "-o", "/dev/null", *attach]
+    command = [
+        program("strace"),
+        "-e",
+        f"trace={calls}",
+        "-e",
+        f"inject={how}",
+        "-o",
+        "/dev/null",
+        *attach,
+    ]
     command += [word for file in files for word in ("-P", str(file))]
     strace = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert strace.stderr is not None

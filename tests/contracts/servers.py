@@ -29,7 +29,9 @@ class Callers:
         self._up.set()
         self._answers = threading.Semaphore(0)
         self.released: dict[str, list[str]] = defaultdict(list)
-        self._threads = [threading.Thread(target=self._call, args=(number,)) for number in range(CALLERS)]
+        self._threads = [
+            threading.Thread(target=self._call, args=(number,)) for number in range(CALLERS)
+        ]
 
     def __enter__(self) -> "Callers":
         for thread in self._threads:
@@ -85,7 +87,9 @@ def crash_under_callers(server: Cluster, database: str, *, rounds: int, seed: in
             for _ in range(rounds):
                 callers.wait_for(dice.randrange(20, 60))
                 callers.crash(server)
-        stored = ledger.store.read(lambda rows: {row.question: a.body.decode() for row, a in rows.history() if a})
+        stored = ledger.store.read(
+            lambda rows: {row.question: a.body.decode() for row, a in rows.history() if a}
+        )
         assert {question: {stored.get(question)} for question in callers.released} == {
             question: set(bodies) for question, bodies in callers.released.items()
         }

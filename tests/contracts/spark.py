@@ -89,7 +89,10 @@ class Both:
         with duckdb.connect() as connection:
             expected = connection.execute(sql).fetchall()
         found = self.session.sql(translated(sql, {}, narrow=narrow)).collect()
-        return tuple(sorted((tuple(map(_plain, row)) for row in rows), key=repr) for rows in (expected, found))  # type: ignore[return-value]
+        return tuple(
+            sorted((tuple(map(_plain, row)) for row in rows), key=repr)
+            for rows in (expected, found)
+        )  # type: ignore[return-value]
 
     def odd(self, expressions: list[str], table: str) -> list[str]:
         """Those of many expressions over a table that differ in any row."""
@@ -100,7 +103,9 @@ class Both:
         assert not differ[0], "the rows are numbered"
         return [each for each, odd in zip(expressions, differ[1:], strict=True) if odd]
 
-    def on_spark(self, sql: str, tables: Mapping[str, Rows], *, gathered: bool = False) -> list[Any]:
+    def on_spark(
+        self, sql: str, tables: Mapping[str, Rows], *, gathered: bool = False
+    ) -> list[Any]:
         """What a statement over tables gives on Spark."""
         text = translated(sql, tables, narrow=False, gathered=gathered)
         return [tuple(row) for row in self.session.sql(text).collect()]

@@ -39,7 +39,10 @@ def either(first: Cluster, second: Cluster) -> str:
 
 def caught_up(primary: Cluster, second: Cluster) -> None:
     """Returns when the standby has all that the primary has."""
-    with psycopg.connect(primary.url("postgres")) as here, psycopg.connect(second.url("postgres")) as there:
+    with (
+        psycopg.connect(primary.url("postgres")) as here,
+        psycopg.connect(second.url("postgres")) as there,
+    ):
         end = here.execute("SELECT pg_current_wal_flush_lsn()").fetchone()
         while there.execute("SELECT pg_last_wal_replay_lsn() >= %s", end).fetchone() != (True,):
             there.rollback()

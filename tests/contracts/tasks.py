@@ -85,7 +85,9 @@ class Given:
     def statement(self, plan: Bounded) -> str:
         return ""
 
-    def ready(self, plan: Bounded, sampling_key: str, patience: Patience = ENDLESS) -> Callable[[], Exact]:
+    def ready(
+        self, plan: Bounded, sampling_key: str, patience: Patience = ENDLESS
+    ) -> Callable[[], Exact]:
         def read() -> Exact:
             self.reads.append(plan)
             return self.exact

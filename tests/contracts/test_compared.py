@@ -23,7 +23,9 @@ def test_a_few_statements_without_noise_are_those_of_plain_duckdb() -> None:
 def test_a_rounding_that_is_not_told_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     # as if a quotient were compared on a lattice of its own
     exact = quotient._exactly
-    monkeypatch.setattr(quotient, "_exactly", lambda op, above, below, value: exact(op, above, below, value + 1))
+    monkeypatch.setattr(
+        quotient, "_exactly", lambda op, above, below, value: exact(op, above, below, value + 1)
+    )
     assert compare(seed=3, worlds=1, each=20).wrong
 
 
@@ -32,7 +34,9 @@ def test_sums_that_are_off_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         compared,
         "rows_unnoised",
-        lambda *asked: [(codes, [each and each * 2 for each in row]) for codes, row in honest(*asked)],
+        lambda *asked: [
+            (codes, [each and each * 2 for each in row]) for codes, row in honest(*asked)
+        ],
     )
     assert compare(seed=3, worlds=1, each=5).wrong
 
@@ -42,7 +46,9 @@ def test_quantiles_that_are_a_row_off_are_found(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(
         unnoised,
         "_leaves",
-        lambda weights, levels: honest(weights, [min(each + Fraction(1, 8), Fraction(1)) for each in levels]),
+        lambda weights, levels: honest(
+            weights, [min(each + Fraction(1, 8), Fraction(1)) for each in levels]
+        ),
     )
     found = compare(seed=QUANTILES, worlds=1, each=12)
     assert any("MEDIAN" in each or "QUANTILE" in each for each in found.wrong)
@@ -50,7 +56,9 @@ def test_quantiles_that_are_a_row_off_are_found(monkeypatch: pytest.MonkeyPatch)
 
 def test_totals_that_lack_a_group_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = table._summed
-    monkeypatch.setattr(table, "_summed", lambda part, rows: honest(part, [each[:1] for each in rows]))
+    monkeypatch.setattr(
+        table, "_summed", lambda part, rows: honest(part, [each[:1] for each in rows])
+    )
     assert compare(seed=SETS, worlds=1, each=8).wrong
 
 

@@ -9,7 +9,9 @@ from tests.contracts.require import missing, program
 
 
 @pytest.mark.parametrize("required", ["", "java", "postgresql"])
-def test_a_missing_part_is_a_skip_that_names_it(monkeypatch: pytest.MonkeyPatch, required: str) -> None:
+def test_a_missing_part_is_a_skip_that_names_it(
+    monkeypatch: pytest.MonkeyPatch, required: str
+) -> None:
     monkeypatch.setenv("SFUMATO_REQUIRE", required)
     with pytest.raises(pytest.skip.Exception, match="no server here"):
         missing("postgres", "no server here")
@@ -17,7 +19,9 @@ def test_a_missing_part_is_a_skip_that_names_it(monkeypatch: pytest.MonkeyPatch,
 
 def test_a_missing_part_that_is_required_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SFUMATO_REQUIRE", "java,postgres")
-    with pytest.raises(pytest.fail.Exception, match="no server here, and SFUMATO_REQUIRE names postgres"):
+    with pytest.raises(
+        pytest.fail.Exception, match="no server here, and SFUMATO_REQUIRE names postgres"
+    ):
         missing("postgres", "no server here")
 
 

@@ -24,7 +24,9 @@ def unnoised(question: Question, dataset: Dataset, engine: Engine, norm: Norm) -
     return [cells for _, cells in rows_unnoised(question, dataset, engine, norm)]
 
 
-def rows_unnoised(question: Question, dataset: Dataset, engine: Engine, norm: Norm) -> list[tuple[Group, list[Value]]]:
+def rows_unnoised(
+    question: Question, dataset: Dataset, engine: Engine, norm: Norm
+) -> list[tuple[Group, list[Value]]]:
     """The codes of the keys of every row of an answer, None where its grouping set has no such key, and its cells."""
     bounded = compile_plan(question.raw, dataset, norm)
     exact = engine.ready(bounded, "key")()
@@ -42,7 +44,9 @@ def rows_unnoised(question: Question, dataset: Dataset, engine: Engine, norm: No
 
     def cell(expression: object, row: int) -> Value:
         part = rows.parts[expression.index]
-        empty = not part.values[row] or (part.reading.kind in (Kind.MEAN, Kind.VARIANCE) and not sum(part.values[row]))
+        empty = not part.values[row] or (
+            part.reading.kind in (Kind.MEAN, Kind.VARIANCE) and not sum(part.values[row])
+        )
         if empty:
             return None
         return Fraction(value_of(expression, rows.parts, row, rows.codes[row]))
@@ -54,4 +58,8 @@ def rows_unnoised(question: Question, dataset: Dataset, engine: Engine, norm: No
 def _leaves(weights: Sequence[int], levels: Sequence[Fraction]) -> tuple[int, ...]:
     """Of each level q the leaf of the row with the rank ceil(q n); none where there are no rows."""
     upto = list(accumulate(weights))
-    return tuple(bisect_left(upto, max(level * upto[-1], Fraction(1))) for level in levels) if upto[-1] else ()
+    return (
+        tuple(bisect_left(upto, max(level * upto[-1], Fraction(1))) for level in levels)
+        if upto[-1]
+        else ()
+    )

@@ -36,8 +36,12 @@ KINDS = {
 }
 TABLES = {
     "people": sf.Table("people.csv", unit=sf.Unit("who"), columns=KINDS),
-    "stays": sf.Table("stays.csv", unit=sf.Unit("patient", via="people.who", key="who"), columns=KINDS),
-    "notes": sf.Table("notes.csv", unit=sf.Unit("stay", via="stays.patient", key="id"), columns=KINDS),
+    "stays": sf.Table(
+        "stays.csv", unit=sf.Unit("patient", via="people.who", key="who"), columns=KINDS
+    ),
+    "notes": sf.Table(
+        "notes.csv", unit=sf.Unit("stay", via="stays.patient", key="id"), columns=KINDS
+    ),
     "days": sf.Table("days.csv", unit=sf.Unit(["who", "when"]), columns=KINDS),
     "rows": sf.Table("rows.csv", columns=KINDS),
     "drugs": sf.Table("drugs.csv", columns=KINDS, public=True),
@@ -56,9 +60,18 @@ _LINKS: Mapping[str, Mapping[str, st.SearchStrategy[object]]] = {
     "drugs": {},
 }
 _CELLS: Mapping[str, tuple[pa.DataType, list[object]]] = {
-    "n": (pa.string(), ["-9", "-3", "-1", "0", "1", "2.5", "4", "N", "nan", "x", "1e400", "", None]),
-    "x": (pa.float64(), [-1.0, -0.125, 0.0, 0.375, 2.0, 7.5, float("nan"), float("inf"), float("-inf"), None]),
-    "d": (pa.string(), ["1969-12-25", "1969-12-31", "1970-01-01", "1970-02-29", "1970-03-31", None]),
+    "n": (
+        pa.string(),
+        ["-9", "-3", "-1", "0", "1", "2.5", "4", "N", "nan", "x", "1e400", "", None],
+    ),
+    "x": (
+        pa.float64(),
+        [-1.0, -0.125, 0.0, 0.375, 2.0, 7.5, float("nan"), float("inf"), float("-inf"), None],
+    ),
+    "d": (
+        pa.string(),
+        ["1969-12-25", "1969-12-31", "1970-01-01", "1970-02-29", "1970-03-31", None],
+    ),
     "c": (pa.string(), ["a", "b", "空", "?", "", None]),
     "b": (pa.bool_(), [True, False, None]),
     "t": (pa.string(), ["", "N", "a", "ab", "a\\b", "空b", "a|b", "A%", None]),
@@ -98,7 +111,10 @@ def arrow(table: str, rows: Rows) -> pa.Table:
     types = {name: kind for name, (kind, _) in _CELLS.items()}
     names = [*_LINKS[table], *types]
     return pa.table(
-        {name: pa.array([row[name] for row in rows], types.get(name) or _link(name, rows)) for name in names}
+        {
+            name: pa.array([row[name] for row in rows], types.get(name) or _link(name, rows))
+            for name in names
+        }
     )
 
 
@@ -111,7 +127,9 @@ def _link(name: str, rows: Rows) -> pa.DataType:
 def declared(content: Mapping[str, Rows]) -> dict[str, sf.Table]:
     """The tables of the world over these rows."""
     return {
-        name: sf.Table(arrow(name, content[name]), unit=each.unit, columns=each.columns, public=each.public)
+        name: sf.Table(
+            arrow(name, content[name]), unit=each.unit, columns=each.columns, public=each.public
+        )
         for name, each in TABLES.items()
     }
 

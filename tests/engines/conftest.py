@@ -53,7 +53,11 @@ def flat(plan, exact) -> dict[tuple[object, ...], tuple[int, ...]]:
     groups: Iterable = dict.fromkeys(group for part in exact for group in part)
     sizes = [width(part.aggregate) for part in plan.parts]
     return {
-        group: tuple(each for part, size in zip(exact, sizes, strict=True) for each in part.get(group, (0,) * size))
+        group: tuple(
+            each
+            for part, size in zip(exact, sizes, strict=True)
+            for each in part.get(group, (0,) * size)
+        )
         for group in groups
     }
 

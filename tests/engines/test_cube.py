@@ -28,7 +28,13 @@ N, B = (world.read(PEOPLE, f"people.{name}") for name in "nb")
 SEVERAL = content(
     people=[
         {"who": who, "n": str(number), "b": number % 2 == 0 if number else None}
-        for who, numbers in (("p", (0, 1, 2, 3)), ("q", (1, 1)), ("r", (4,)), ("s", (None,)), (None, (2, 2)))
+        for who, numbers in (
+            ("p", (0, 1, 2, 3)),
+            ("q", (1, 1)),
+            ("r", (4,)),
+            ("s", (None,)),
+            (None, (2, 2)),
+        )
         for number in numbers
     ]
 )
@@ -64,7 +70,10 @@ def test_names_and_totals_follow_the_weights():
     rows = cubes.bounded(world.scan("rows", "r."), world.read(world.scan("rows", "r."), "r.n"))
     assert names(TWO) == ["a0", "a1", "weight"]
     assert names(rows) == ["a0"]
-    assert counted(rows, "t", (0,)) == "SELECT a0, TRY_CAST(count(*) * 1 AS BIGINT) AS total FROM t GROUP BY a0"
+    assert (
+        counted(rows, "t", (0,))
+        == "SELECT a0, TRY_CAST(count(*) * 1 AS BIGINT) AS total FROM t GROUP BY a0"
+    )
     assert "GROUP BY" not in counted(TWO, "t", ())
 
 
@@ -109,7 +118,9 @@ def test_a_wrong_table_is_noticed(monkeypatch, suite, name):
 
 
 def test_a_marginal_that_counts_rows_is_noticed(monkeypatch, suite):
-    monkeypatch.setattr(module, "counted", lambda *given: counted(*given).replace("sum(weight)", "count(weight)"))
+    monkeypatch.setattr(
+        module, "counted", lambda *given: counted(*given).replace("sum(weight)", "count(weight)")
+    )
     assert not suite.marginals(declared(SEVERAL), TWO, CLIQUES)
 
 
@@ -152,7 +163,11 @@ def test_a_failure_is_one_constant_message(monkeypatch, caplog):
     broken = f"SELECT CAST(who AS BIGINT) AS a0 FROM people WHERE who = '{CANARY}'"
     monkeypatch.setattr(engine_module, "coded", lambda *_: broken)
     caplog.set_level(logging.DEBUG)
-    with closing(DuckDB(declared(rows))) as engine, pytest.raises(EngineFailed) as caught, engine.cube(TWO):
+    with (
+        closing(DuckDB(declared(rows))) as engine,
+        pytest.raises(EngineFailed) as caught,
+        engine.cube(TWO),
+    ):
         raise AssertionError("it is not entered")
     assert caught.value.__cause__ is caught.value.__context__ is None
     assert str(caught.value) == str(EngineFailed())
@@ -186,10 +201,14 @@ def test_spilled_codes_are_closed_to_others(tmp_path):
     columns = {"n": sf.Integer(-3, 4)}
     table = sf.Table(data, unit=sf.Unit("who", max_rows_total=1), columns=columns)
     scan = world.Scan(
-        "t", columns=(world.Column("n", columns["n"]),), owner=world.owner_of(world.Dataset("d", {"t": table}), "t")
+        "t",
+        columns=(world.Column("n", columns["n"]),),
+        owner=world.owner_of(world.Dataset("d", {"t": table}), "t"),
     )
     cube = cubes.bounded(scan, Value.of(scan.columns[0]))
-    with closing(DuckDB({"t": table}, limits=sf.Local(memory_limit="30MB", threads=1), spill=tmp_path)) as engine:
+    with closing(
+        DuckDB({"t": table}, limits=sf.Local(memory_limit="30MB", threads=1), spill=tmp_path)
+    ) as engine:
         with engine.cube(cube) as opened:
             (folder,) = tmp_path.iterdir()
             assert stat.S_IMODE(folder.stat().st_mode) == 0o700

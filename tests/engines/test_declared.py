@@ -51,7 +51,10 @@ def refused(session, sql=ASKED):
         answer(session, sql)
     assert charges(session._ledger) == before and session.budget.left == left
     assert session.verify().problems == ()
-    assert "has changed since" in refusal.value.problem and "Open the session again" in refusal.value.remedy
+    assert (
+        "has changed since" in refusal.value.problem
+        and "Open the session again" in refusal.value.remedy
+    )
     assert CANARY not in str(refusal.value)
     return refusal.value
 
@@ -63,7 +66,9 @@ def refused(session, sql=ASKED):
 PLAIN = {"mood[]": "ENUM", "STRUCT(a mood)": "STRUCT"}
 
 
-@pytest.mark.parametrize("kind", [sf.Integer(0, 9), sf.Text(), sf.Date("2020-01-01", "2020-12-31"), sf.Category("x")])
+@pytest.mark.parametrize(
+    "kind", [sf.Integer(0, 9), sf.Text(), sf.Date("2020-01-01", "2020-12-31"), sf.Category("x")]
+)
 @pytest.mark.parametrize("physical", ["DECIMAL(9,2)[]", "mood[]", "STRUCT(a mood)"])
 def test_a_list_is_no_value_whatever_it_is_of(tmp_path, physical, kind):
     path = tmp_path / "lists.duckdb"
@@ -91,11 +96,19 @@ def _in_a_folder_of_its_name(path):
 GONE = {
     "deleted": (lambda path: path.unlink(), InvalidSource, "no file"),
     "cut": (_cut, InvalidSource, "cannot be read"),
-    "garbage": (lambda path: path.write_bytes(CANARY.encode() * 9), InvalidSource, "cannot be read"),
+    "garbage": (
+        lambda path: path.write_bytes(CANARY.encode() * 9),
+        InvalidSource,
+        "cannot be read",
+    ),
     "empty": (lambda path: path.write_bytes(b""), InvalidSource, "cannot be read"),
     "a folder": (_in_a_folder_of_its_name, InvalidSource, "no file"),
     "a column less": (lambda path: write(path, a=[1]), InvalidDeclaration, "no column 'b'"),
-    "a column renamed": (lambda path: write(path, A=[1], b=["x"]), InvalidDeclaration, "no column 'a'"),
+    "a column renamed": (
+        lambda path: write(path, A=[1], b=["x"]),
+        InvalidDeclaration,
+        "no column 'a'",
+    ),
     "a column twice": (lambda path: write(path, a=[1], b=["x"], B=["x"]), InvalidSource, "twice"),
     "another type": (lambda path: write(path, a=[b"1"], b=["x"]), InvalidDeclaration, "holds BLOB"),
     "a list": (lambda path: write(path, a=[[1]], b=[CANARY]), InvalidDeclaration, "holds BIGINT"),
@@ -153,7 +166,10 @@ FITS = {
     "no rows": ({"a": pa.array([], pa.int64()), "b": pa.array([], pa.string())}, [0, 0]),
     "text": ({"a": ["5", "oops", "6"], "b": ["x", "x", "x"]}, [2, 11]),
     "fractions": ({"a": [4.6, float("nan")], "b": ["x", "x"]}, [1, 5]),
-    "numbers that are too long": ({"a": pa.array([2**64 - 1, 3], pa.uint64()), "b": ["x", "x"]}, [2, 12]),
+    "numbers that are too long": (
+        {"a": pa.array([2**64 - 1, 3], pa.uint64()), "b": ["x", "x"]},
+        [2, 12],
+    ),
     "nothing": ({"a": pa.nulls(2), "b": ["x", "x"]}, [0, 0]),
     "more columns, in another order": ({"c": [0], "b": ["x"], "a": [8]}, [1, 8]),
 }
@@ -174,7 +190,9 @@ def test_what_fits_is_answered_with_the_types_that_are_there(one, tmp_path, name
 def test_types_that_were_kept_would_be_noticed(one, tmp_path, monkeypatch):
     with connect(tmp_path, one) as session:
         kept = session._engine._sources["t"]
-        monkeypatch.setattr(duckdb, "held_again", lambda connection, tables, name, item: (item, kept))
+        monkeypatch.setattr(
+            duckdb, "held_again", lambda connection, tables, name, item: (item, kept)
+        )
         write(one, a=["5", "oops", "6"], b=["x", "x", "x"])
         with pytest.raises(EngineFailed):
             answer(session)
@@ -204,7 +222,11 @@ def test_a_partition_is_replaced_and_what_is_new_is_not_read(tmp_path):
         write(tmp_path / "data" / "year=2025" / "two.parquet", a=[9])
         write(tmp_path / "data" / "year=2026" / "one.parquet", a=[9])
         rows = session.query("SELECT year, SUM(a) AS s FROM t GROUP BY year", epsilon=10**4).rows
-        assert [(year, round(total)) for year, total in rows] == [("2024", 4), ("2025", 2), ("2026", 0)]
+        assert [(year, round(total)) for year, total in rows] == [
+            ("2024", 4),
+            ("2025", 2),
+            ("2026", 0),
+        ]
 
 
 def test_the_path_is_the_one_that_was_opened(one, tmp_path, monkeypatch):
@@ -256,7 +278,9 @@ def clinic(tmp_path):
     return {
         "patients": sf.Table(patients, unit=sf.Unit("name", max_rows=9), columns={}),
         "visits": sf.Table(
-            visits, unit=sf.Unit("patient", via="patients.name", key="id", max_rows=9), columns={"ward": kind}
+            visits,
+            unit=sf.Unit("patient", via="patients.name", key="id", max_rows=9),
+            columns={"ward": kind},
         ),
         "wards": sf.Table(wards, public=True, columns={"ward": kind, "floor": sf.Integer(0, 9)}),
     }
@@ -266,7 +290,9 @@ JOINED = "SELECT SUM(w.floor) AS s FROM visits AS v JOIN wards AS w ON v.ward = 
 
 
 def asked(clinic, tmp_path, **options):
-    return sf.connect(clinic, dataset="d", budget=sf.Budget(10**6), ledger=tmp_path / "ledger.db", **options)
+    return sf.connect(
+        clinic, dataset="d", budget=sf.Budget(10**6), ledger=tmp_path / "ledger.db", **options
+    )
 
 
 def test_the_columns_that_lead_to_units(clinic):
@@ -285,7 +311,9 @@ def test_the_columns_that_lead_to_units(clinic):
         ("wards", {"ward": ["A"]}, "no column 'floor'"),
     ],
 )
-def test_what_leads_to_the_units_and_what_is_joined_is_looked_at(clinic, tmp_path, table, columns, words):
+def test_what_leads_to_the_units_and_what_is_joined_is_looked_at(
+    clinic, tmp_path, table, columns, words
+):
     with asked(clinic, tmp_path) as session:
         assert answer(session, JOINED) == [4]
         write(tmp_path / f"{table}.parquet", **columns)

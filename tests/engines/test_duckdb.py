@@ -54,7 +54,13 @@ def csv(tmp_path, asker):
 
 def test_every_kind_of_source_gives_the_same_integers(asker, tmp_path, csv):
     pq.write_table(pa.table(FRAME), tmp_path / "data.parquet")
-    sources = [pa.table(FRAME), pd.DataFrame(FRAME), pl.DataFrame(FRAME), FRAME, tmp_path / "data.parquet"]
+    sources = [
+        pa.table(FRAME),
+        pd.DataFrame(FRAME),
+        pl.DataFrame(FRAME),
+        FRAME,
+        tmp_path / "data.parquet",
+    ]
     expected = {(): (3, 2, 2, 3)}
     assert [everything(asker(each, COLUMNS)) for each in sources] == [expected] * 5
     assert csv(f"a,b\n1,{CANARY}\n2,\n,x\n".encode()) == expected
@@ -153,7 +159,9 @@ def test_a_header_that_names_other_columns_is_refused_at_opening(csv, header):
 
 def parquet_bytes(tmp_path):
     path = tmp_path / "whole.parquet"
-    pq.write_table(pa.table({"a": list(range(1000)), "b": [f"{CANARY}-{i}" for i in range(1000)]}), path)
+    pq.write_table(
+        pa.table({"a": list(range(1000)), "b": [f"{CANARY}-{i}" for i in range(1000)]}), path
+    )
     return path.read_bytes()
 
 
@@ -184,7 +192,9 @@ def test_a_missing_file_or_a_folder_is_refused(asker, tmp_path, name):
     assert "path" in refusal.value.remedy
 
 
-@pytest.mark.parametrize("source", [None, 5, object(), [1, 2], {"a": [1, 2], "b": [CANARY]}, pa.array([1])])
+@pytest.mark.parametrize(
+    "source", [None, 5, object(), [1, 2], {"a": [1, 2], "b": [CANARY]}, pa.array([1])]
+)
 def test_what_is_no_table_is_refused(asker, source):
     with pytest.raises(InvalidSource) as refusal:
         everything(asker(source, COLUMNS))
@@ -224,7 +234,9 @@ UNHELD = [
 @pytest.mark.parametrize(("kind", "physical"), UNHELD)
 def test_a_declaration_that_the_data_cannot_hold_is_refused(asker, kind, physical):
     with pytest.raises(InvalidDeclaration, match="is declared as") as refusal:
-        asker(pa.table({"x": pa.array([None], physical)}), {"x": kind}).duckdb(None)  # refused before any plan
+        asker(pa.table({"x": pa.array([None], physical)}), {"x": kind}).duckdb(
+            None
+        )  # refused before any plan
     assert "convert the column" in refusal.value.remedy
 
 
@@ -237,7 +249,9 @@ def test_a_column_of_nulls_is_missing_everywhere(asker):
 
 def test_a_page_that_cannot_be_read_shows_to_the_owner(tmp_path):
     path = tmp_path / "data.parquet"
-    pq.write_table(pa.table({"a": list(range(5_000)), "b": [f"{CANARY}-{i}" for i in range(5_000)]}), path)
+    pq.write_table(
+        pa.table({"a": list(range(5_000)), "b": [f"{CANARY}-{i}" for i in range(5_000)]}), path
+    )
     tables = {"people": sf.Table(path, columns=COLUMNS)}
     whole = path.read_bytes()
     path.write_bytes(whole[:200] + bytes(len(whole) // 2) + whole[200 + len(whole) // 2 :])
@@ -337,8 +351,13 @@ def test_an_engine_failure_is_one_constant_message(asker, tmp_path, caplog, monk
         engine = DuckDB({"people": sf.Table(path, columns=COLUMNS)})
         with monkeypatch.context() as patch:
             if broken is not None:
-                patch.setattr("sfumato.engines.duckdb.statements", lambda *_, sql=broken: (Statement(sql, (0,)),))
-            said, logged = failure_of(asker, engine, caplog, path.unlink if broken is None else lambda: None)
+                patch.setattr(
+                    "sfumato.engines.duckdb.statements",
+                    lambda *_, sql=broken: (Statement(sql, (0,)),),
+                )
+            said, logged = failure_of(
+                asker, engine, caplog, path.unlink if broken is None else lambda: None
+            )
         engine.close()
         seen.add(said)
         assert CANARY not in said + logged
@@ -346,7 +365,9 @@ def test_an_engine_failure_is_one_constant_message(asker, tmp_path, caplog, monk
     assert seen == {str(EngineFailed())}
 
 
-@pytest.mark.parametrize("failure", [MemoryError, OSError, RuntimeError, duckdb.OutOfMemoryException])
+@pytest.mark.parametrize(
+    "failure", [MemoryError, OSError, RuntimeError, duckdb.OutOfMemoryException]
+)
 def test_a_resource_failure_is_the_same_message(asker, engine, caplog, failure):
     class Connection:
         interrupt = query_progress = staticmethod(float)
@@ -372,7 +393,9 @@ def test_a_failure_does_not_end_the_engine(asker, engine):
 def test_the_statement_hides_the_sampling_key(asker):
     ask = asker({"a": [1], "who": ["p"]}, {"a": sf.Category("1", "2", "3")}, sf.Unit("who"))
     with closing(DuckDB(ask.tables)) as engine:
-        shown = engine.statement(ask.plan(CountUnits(), keys=(by(ask.scan, "a"),), limits=(None, 2, None)))
+        shown = engine.statement(
+            ask.plan(CountUnits(), keys=(by(ask.scan, "a"),), limits=(None, 2, None))
+        )
     assert "<sampling key>" in shown
 
 
@@ -384,22 +407,34 @@ ENDLESS = "SELECT sum(a.range * b.range) FROM range(10000000) AS a, range(100000
 def test_a_run_that_takes_too_long_is_ended(asker, tmp_path, caplog, monkeypatch):
     (tmp_path / "data.csv").write_bytes(b"a,b\n1,x\n")
     # two statements: the second one is ended too
-    monkeypatch.setattr("sfumato.engines.duckdb.statements", lambda *_: (Statement(ENDLESS, (0,)),) * 2)
+    monkeypatch.setattr(
+        "sfumato.engines.duckdb.statements", lambda *_: (Statement(ENDLESS, (0,)),) * 2
+    )
     with closing(
-        DuckDB({"people": sf.Table(tmp_path / "data.csv", columns=COLUMNS)}, limits=sf.Local(time_limit=0.001))
+        DuckDB(
+            {"people": sf.Table(tmp_path / "data.csv", columns=COLUMNS)},
+            limits=sf.Local(time_limit=0.001),
+        )
     ) as opened:
         said, logged = failure_of(asker, opened, caplog)
     assert (said, "InterruptException" in logged) == (str(EngineFailed()), True)
 
 
 # rows of declared groups, and columns of those that are not
-@pytest.mark.parametrize("question", ["SELECT SUM(a) AS s FROM t", "SELECT b, COUNT(*) AS n FROM t GROUP BY b"])
+@pytest.mark.parametrize(
+    "question", ["SELECT SUM(a) AS s FROM t", "SELECT b, COUNT(*) AS n FROM t GROUP BY b"]
+)
 def test_ctrl_c_ends_the_statement_and_stays_what_it_is(question, tmp_path, monkeypatch):
     monkeypatch.setattr("sfumato.engines.duckdb.statements", lambda *_: (Statement(ENDLESS, (0,)),))
     limits = sf.Local(progress=lambda share: os.kill(os.getpid(), signal.SIGINT), time_limit=60)
     columns, ledger = {"a": sf.Integer(0, 9), "b": sf.Text()}, tmp_path / "l.db"
-    table, budget = sf.Table(pa.table({"a": [1], "b": ["x"]}), columns=columns), sf.Budget(1, "2e-6")
-    with sf.connect({"t": table}, dataset="d", budget=budget, ledger=ledger, engine=limits) as session:
+    table, budget = (
+        sf.Table(pa.table({"a": [1], "b": ["x"]}), columns=columns),
+        sf.Budget(1, "2e-6"),
+    )
+    with sf.connect(
+        {"t": table}, dataset="d", budget=budget, ledger=ledger, engine=limits
+    ) as session:
         with heard(), pytest.raises(KeyboardInterrupt):
             session.query(question, epsilon=1, delta="1e-6" if "GROUP" in question else None)
         # the charge is forfeited, and nothing can be asked for it again
@@ -420,7 +455,10 @@ def test_memory_has_a_limit(asker, tmp_path, caplog, monkeypatch):
     heavy = "SELECT list(range) FROM range(100000000)"
     monkeypatch.setattr("sfumato.engines.duckdb.statements", lambda *_: (Statement(heavy, (0,)),))
     with closing(
-        DuckDB({"people": sf.Table(tmp_path / "data.csv", columns=COLUMNS)}, limits=sf.Local(memory_limit="20MB"))
+        DuckDB(
+            {"people": sf.Table(tmp_path / "data.csv", columns=COLUMNS)},
+            limits=sf.Local(memory_limit="20MB"),
+        )
     ) as opened:
         said, logged = failure_of(asker, opened, caplog)
     assert (said, "OutOfMemoryException" in logged) == (str(EngineFailed()), True)
@@ -452,7 +490,9 @@ def test_a_version_that_has_not_passed_is_refused(monkeypatch):
 
 LINKED = {
     "people": sf.Table({"who": ["p", "q"]}, unit=sf.Unit("who")),
-    "stays": sf.Table({"id": [1], "person": ["p"]}, unit=sf.Unit("person", via="people.who", key="who")),
+    "stays": sf.Table(
+        {"id": [1], "person": ["p"]}, unit=sf.Unit("person", via="people.who", key="who")
+    ),
 }
 
 

@@ -15,7 +15,15 @@ from sfumato.engines.expression import typed
 from sfumato.engines.group_sampling import Order
 from sfumato.engines.value_sql import Source
 from sfumato.errors import EngineFailed
-from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, CountValues, Mean, Quantiles, Sum
+from sfumato.plan.aggregate import (
+    CountDistinct,
+    CountRows,
+    CountUnits,
+    CountValues,
+    Mean,
+    Quantiles,
+    Sum,
+)
 from sfumato.privacy.distance import Norm
 from tests.contracts.conformance import KEY, differs, reference
 from tests.contracts.examples import EXAMPLES, FIVE, MEDIAN, PEOPLE, N
@@ -50,13 +58,20 @@ def test_no_row_can_make_a_statement_fail():
     # every kind of statement over the values at the ends of what 64 bits hold, and over nothing
     big = read(PEOPLE, "people.Big")
     reading = [kind(big) for kind in (CountValues, Sum, Mean, CountDistinct)]
-    cells = [{"who": f"u{index}", "Big": cell} for index in range(3) for cell in (2**63 - 1, -(2**63), 0, None)]
+    cells = [
+        {"who": f"u{index}", "Big": cell}
+        for index in range(3)
+        for cell in (2**63 - 1, -(2**63), 0, None)
+    ]
     for rows in ([], cells):
         with closing(DuckDB(declared(content(people=rows)))) as engine:
             for limits in ((None, None, None), (2**31, 2**31, 2**31), (1, 1, 1)):
                 for norm in (Norm.L1, Norm.L2):
                     every = (CountRows(), CountUnits(), *reading, Quantiles(big, MEDIAN))
-                    engine.run(plan(PEOPLE, *every, keys=(LETTERS,), limits=limits, norm=norm, fine=FINE), KEY)
+                    engine.run(
+                        plan(PEOPLE, *every, keys=(LETTERS,), limits=limits, norm=norm, fine=FINE),
+                        KEY,
+                    )
 
 
 def changed(name, cut, put=""):
@@ -76,13 +91,21 @@ OTHER = {Norm.L1: Norm.L2, Norm.L2: Norm.L1}
 MUTANTS = {
     "one group for each unit": ("_is_spread", lambda plan: False),
     "no weight": ("_most", lambda plan: None),
-    "a row more before it is weighed": ("_most", lambda plan: None if _most(plan) is None else _most(plan) + 1),
+    "a row more before it is weighed": (
+        "_most",
+        lambda plan: None if _most(plan) is None else _most(plan) + 1,
+    ),
     "the weight of the other norm": (
         "_weighed",
         lambda plan, pairs, norm, windows: _weighed(plan, pairs, OTHER[norm], windows=windows),
     ),
-    "a weight rounded up": ("_weight", lambda plan, norm, most: f"({_weight(plan, norm, most)} + 1)"),
-    "squares that are not added up": changed("_weighed", "least(n, 2) * least(n, 2)", "least(n, 2)"),
+    "a weight rounded up": (
+        "_weight",
+        lambda plan, norm, most: f"({_weight(plan, norm, most)} + 1)",
+    ),
+    "squares that are not added up": changed(
+        "_weighed", "least(n, 2) * least(n, 2)", "least(n, 2)"
+    ),
     "one group more": ("_kept", lambda plan: None if _kept(plan) is None else _kept(plan) + 1),
     "groups in order of the keys": changed("_by", "h, "),
     "a tie for two groups": ("_by", lambda plan: "h % 2, k0 NULLS LAST"),
@@ -93,18 +116,28 @@ MUTANTS = {
     "rows of a unit that are not cut": changed("_first", "least(n, 2)", "n"),
     "groups of all units together": changed("_placed", "PARTITION BY unit", ""),
     "rows counted before they are cut": changed("_weighed", "sum(least(n, 2))", "sum(n)"),
-    "values of all groups together": changed("_distinct", "PARTITION BY unit, k0", "PARTITION BY unit"),
+    "values of all groups together": changed(
+        "_distinct", "PARTITION BY unit, k0", "PARTITION BY unit"
+    ),
     "values that are not distinct": changed("_distinct", "count(DISTINCT v0)", "count(v0)"),
     "values beyond the limit": changed("_distinct", " <= 2", " <= 3"),
     "heavy units as they are": changed("_leaves", "OR held > 2", ""),
     "light units as they are": changed("_leaves", f"weight < {FINE}", "FALSE"),
     "keys in a type that is too narrow": ("narrow", lambda read: f"({typed(read)} & 1)"),
     "rows that are in no group": ("_in_group", lambda key, name: ""),
-    "NULL in every group": ("_in_group", lambda key, name: f"({name} IS NULL OR {_in_group(key, name) or 'TRUE'})"),
-    "sums that are not clipped": ("clipped", lambda aggregate, names, limit, narrow: _clipped(aggregate, names, None)),
+    "NULL in every group": (
+        "_in_group",
+        lambda key, name: f"({name} IS NULL OR {_in_group(key, name) or 'TRUE'})",
+    ),
+    "sums that are not clipped": (
+        "clipped",
+        lambda aggregate, names, limit, narrow: _clipped(aggregate, names, None),
+    ),
     "a row limit of one more": (
         "clipped",
-        lambda aggregate, names, limit, narrow: _clipped(aggregate, names, limit and limit + 1, narrow=narrow),
+        lambda aggregate, names, limit, narrow: _clipped(
+            aggregate, names, limit and limit + 1, narrow=narrow
+        ),
     ),
 }
 
@@ -117,8 +150,17 @@ def test_a_forgotten_limit_is_noticed(monkeypatch, mutant):
 
 SOURCES = {"people": Source("t", dict.fromkeys(["who", *"nxdcbt", "Big"], "VARCHAR"))}
 SILENT = {
-    "no limit": plan(PEOPLE, CountRows(), CountUnits(), Quantiles(N, MEDIAN), keys=(LETTERS,), limits=(2, None, None)),
-    "no group": plan(PEOPLE, CountRows(), Sum(N), CountUnits(), CountDistinct(N), limits=(None, 3, 4)),
+    "no limit": plan(
+        PEOPLE,
+        CountRows(),
+        CountUnits(),
+        Quantiles(N, MEDIAN),
+        keys=(LETTERS,),
+        limits=(2, None, None),
+    ),
+    "no group": plan(
+        PEOPLE, CountRows(), Sum(N), CountUnits(), CountDistinct(N), limits=(None, 3, 4)
+    ),
     "units alone": plan(PEOPLE, CountUnits(), keys=(LETTERS,)),
 }
 
@@ -140,7 +182,9 @@ def test_what_is_linear_is_one_statement():
 def test_a_private_value_never_enters_the_statement(asker):
     secret = pa.table({"x": ["canary"], "who": ["canary"]})
     ask = asker(secret, {"x": sf.Text()}, sf.Unit("who"))
-    bounded = ask.plan(CountUnits(), CountDistinct(ask.value("x")), keys=(by(ask.scan, "x"),), limits=(1, 1, None))
+    bounded = ask.plan(
+        CountUnits(), CountDistinct(ask.value("x")), keys=(by(ask.scan, "x"),), limits=(1, 1, None)
+    )
     with closing(DuckDB(ask.tables)) as engine:
         assert engine.run(bounded, "key")[0] == {("canary",): (1,)}
         assert "canary" not in engine.statement(bounded) + "".join(
@@ -154,7 +198,13 @@ def test_groups_come_in_one_order_whatever_the_rows(asker):
     for order in (words, words[::-1]):
         ask = asker(pa.table({"x": order}), {"x": sf.Text()})
         with closing(DuckDB(ask.tables)) as engine:
-            found.append(list(engine.run(ask.plan(CountRows(), keys=(by(ask.scan, "x", missing=True),)), "key")[0]))
+            found.append(
+                list(
+                    engine.run(
+                        ask.plan(CountRows(), keys=(by(ask.scan, "x", missing=True),)), "key"
+                    )[0]
+                )
+            )
     assert found == [[(None,), ("",), ("B",), ("a",), ("b",), ("空",)]] * 2
 
 

@@ -36,7 +36,11 @@ A, T = Field(Column("a", Integer(-7, 7))), Field(Column("t", Text()))
 def test_an_expression_means_what_evaluate_says(suite):
     # node by node over whole domains in the suite; here one of every kind at once
     every = Extreme(
-        True, (Arithmetic(Operation.MULTIPLY, A, A), Case(((Compare(Comparison.LT, A, Constant(0)), A),), A))
+        True,
+        (
+            Arithmetic(Operation.MULTIPLY, A, A),
+            Case(((Compare(Comparison.LT, A, Constant(0)), A),), A),
+        ),
     )
     suite.agree({"every": every}, (A.column,), [(code,) for code in (*range(-7, 8), None)])
 
@@ -52,7 +56,10 @@ def _bare(word):
 MUTANTS = {
     "GREATEST that skips NULL": ("_extreme", _bare(("greatest", "least"))),
     "GREATEST for LEAST": ("_extreme", _bare(("greatest", "greatest"))),
-    "truncation for floor": ("_floor_divide", lambda operand, divisor: f"({value(operand)} // {min(divisor, 2**62)})"),
+    "truncation for floor": (
+        "_floor_divide",
+        lambda operand, divisor: f"({value(operand)} // {min(divisor, 2**62)})",
+    ),
     "division by zero": ("_divisor", value),
     "a table from its end": (
         "_lookup",
@@ -66,7 +73,9 @@ MUTANTS = {
     ),
     "a member of NULL": (
         "_member",
-        lambda operand, values: f"({value(operand)} IS NOT NULL AND {value(operand)} IN (-7, 0, 3))",
+        lambda operand, values: (
+            f"({value(operand)} IS NOT NULL AND {value(operand)} IN (-7, 0, 3))"
+        ),
     ),
 }
 
@@ -107,7 +116,9 @@ def test_operands_that_are_written_twice_are_noticed(suite, monkeypatch):
         deep = Extreme(True, (Coalesce((deep, A)), Constant(-7)))
     assert len(value(deep)) < 2_000
     asked_twice = "(CASE WHEN {0} IS NOT NULL THEN greatest({0}, -7) END)"
-    monkeypatch.setattr(expression, "_extreme", lambda node: asked_twice.format(value(node.operands[0])))
+    monkeypatch.setattr(
+        expression, "_extreme", lambda node: asked_twice.format(value(node.operands[0]))
+    )
     assert len(value(deep)) > 20_000
 
 

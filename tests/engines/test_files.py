@@ -38,12 +38,19 @@ def test_a_csv_is_read_as_text(connection, tmp_path):
         ("a,b\n1,2,\n3,4,,\n5,\n", [("1", "2"), ("3", "4"), ("5", None)]),
         ("a\n1,\n", [("1",)]),
     ],
-    ids=["empty lines", "empty lines of one column", "commas at the end", "a comma after one column"],
+    ids=[
+        "empty lines",
+        "empty lines of one column",
+        "commas at the end",
+        "a comma after one column",
+    ],
 )
 def test_empty_lines_and_ends(connection, tmp_path, text, rows):
     path = tmp_path / "data.csv"
     path.write_text(text)
-    assert connection.execute(f"SELECT * FROM {from_file(connection, 't', path)}").fetchall() == rows
+    assert (
+        connection.execute(f"SELECT * FROM {from_file(connection, 't', path)}").fetchall() == rows
+    )
 
 
 @pytest.mark.parametrize("text", ["", "\n", "\ufeff", "a,\n1,2\n"])
@@ -68,7 +75,9 @@ def test_a_file_that_was_not_checked_is_noticed(connection, tmp_path, monkeypatc
         from_file(connection, "t", path)
     monkeypatch.setattr(files, "_is_well_formed", lambda *_: True)
     # the open quote has swallowed the lines behind it
-    assert len(connection.execute(f"SELECT * FROM {from_file(connection, 't', path)}").fetchall()) == 1
+    assert (
+        len(connection.execute(f"SELECT * FROM {from_file(connection, 't', path)}").fetchall()) == 1
+    )
 
 
 def test_what_cannot_be_read_is_not_quoted_at_length():

@@ -39,18 +39,29 @@ from tests.contracts.examples import PEOPLE, STAYS, N
 from tests.contracts.world import content, plan, read, scan
 
 NAN, INF = float("nan"), float("inf")
-DAYS = [datetime.date(1969, 12, 31), datetime.date(1970, 1, 5), datetime.date(1970, 2, 1), datetime.date(2999, 1, 1)]
+DAYS = [
+    datetime.date(1969, 12, 31),
+    datetime.date(1970, 1, 5),
+    datetime.date(1970, 2, 1),
+    datetime.date(2999, 1, 1),
+]
 # a declaration, and the values that are stored
 COLUMNS = {
     "words": (
         sf.Category("a", "b", "空", "o'c", missing="N"),
         pa.array(["a", "b", "空", "o'c", "", "N", "A", "a ", None] * 2),
     ),
-    "numbered": (sf.Category("1", "2", "-3", "01", "x"), pa.array([1, 2, -3, 0, 127, None], pa.int8())),
+    "numbered": (
+        sf.Category("1", "2", "-3", "01", "x"),
+        pa.array([1, 2, -3, 0, 127, None], pa.int8()),
+    ),
     "switch": (sf.Boolean(missing="7"), pa.array([0, 1, 2, 7, None], pa.uint16())),
     "truth": (sf.Boolean(), pa.array([True, False, None])),
     "price": (sf.Category("1", "2.50"), pa.array([1.0, 2.0, float("nan"), None])),
-    "day": (sf.Date("1970-01-01", "1970-01-31", missing="1970-01-05"), pa.array([*DAYS, None], pa.date32())),
+    "day": (
+        sf.Date("1970-01-01", "1970-01-31", missing="1970-01-05"),
+        pa.array([*DAYS, None], pa.date32()),
+    ),
     "days": (sf.Date("0001-01-07", "9999-12-31"), pa.array([*DAYS, None], pa.date32())),
     **{
         f"whole{bits}": (
@@ -61,12 +72,44 @@ COLUMNS = {
     },
     "real": (
         sf.Real(-2, 3, step="0.5", missing="1.5"),
-        pa.array([-9.0, -2.0, -1.75, -1.5, -0.25, -0.0, 0.25, 0.75, 1.5, 2.5, 2.75, 3.0, 8.0, NAN, INF, -INF, None]),
+        pa.array(
+            [
+                -9.0,
+                -2.0,
+                -1.75,
+                -1.5,
+                -0.25,
+                -0.0,
+                0.25,
+                0.75,
+                1.5,
+                2.5,
+                2.75,
+                3.0,
+                8.0,
+                NAN,
+                INF,
+                -INF,
+                None,
+            ]
+        ),
     ),
-    "single": (sf.Real(0, 1, step="0.1"), pa.array([0.05, 0.15, 0.25, 0.35, 0.95, 1.05, -1.0, None], pa.float32())),
-    "rounded": (sf.Integer(-(2**20), 2**20), pa.array([-(2.0**20), -1.5, -0.5, 0.5, 1.5, 2.5, 2.0**20, 1e300, NAN])),
-    "coarse": (sf.Real(-(2**52), 2**52, step=1), pa.array([-(2.0**52), -0.5, 0.5, 1.5, 2.0**52, None])),
-    "wide": (sf.Integer(-(2**40), 2**40), pa.array([-(2**63), -(2**40), -7, 0, 2**40, 2**63 - 1, None], pa.int64())),
+    "single": (
+        sf.Real(0, 1, step="0.1"),
+        pa.array([0.05, 0.15, 0.25, 0.35, 0.95, 1.05, -1.0, None], pa.float32()),
+    ),
+    "rounded": (
+        sf.Integer(-(2**20), 2**20),
+        pa.array([-(2.0**20), -1.5, -0.5, 0.5, 1.5, 2.5, 2.0**20, 1e300, NAN]),
+    ),
+    "coarse": (
+        sf.Real(-(2**52), 2**52, step=1),
+        pa.array([-(2.0**52), -0.5, 0.5, 1.5, 2.0**52, None]),
+    ),
+    "wide": (
+        sf.Integer(-(2**40), 2**40),
+        pa.array([-(2**63), -(2**40), -7, 0, 2**40, 2**63 - 1, None], pa.int64()),
+    ),
     "small": (sf.Integer(3, 300), pa.array([0, 3, 200, 255, None], pa.uint8())),
 }
 
@@ -83,10 +126,16 @@ def conditions(draw, column, depth=2):
     """A test of one column, most of them such as can be asked of what is stored."""
     field, constant = Field(column), codes(column.type)
     leaf = st.one_of(
-        st.builds(Compare, st.sampled_from(Comparison), st.just(field), st.builds(Constant, constant)),
-        st.builds(Compare, st.sampled_from(Comparison), st.builds(Constant, constant), st.just(field)),
         st.builds(
-            Member, st.just(field), st.lists(constant, max_size=4, unique=True).map(lambda each: tuple(sorted(each)))
+            Compare, st.sampled_from(Comparison), st.just(field), st.builds(Constant, constant)
+        ),
+        st.builds(
+            Compare, st.sampled_from(Comparison), st.builds(Constant, constant), st.just(field)
+        ),
+        st.builds(
+            Member,
+            st.just(field),
+            st.lists(constant, max_size=4, unique=True).map(lambda each: tuple(sorted(each))),
         ),
         st.just(IsNull(field)),
         st.builds(Constant, st.sampled_from([True, False, None])),
@@ -95,16 +144,25 @@ def conditions(draw, column, depth=2):
         return draw(leaf)
     inner = st.lists(conditions(column, depth - 1), max_size=3).map(tuple)
     return draw(
-        st.one_of(leaf, st.builds(Not, conditions(column, depth - 1)), st.builds(And, inner), st.builds(Or, inner))
+        st.one_of(
+            leaf,
+            st.builds(Not, conditions(column, depth - 1)),
+            st.builds(And, inner),
+            st.builds(Or, inner),
+        )
     )
 
 
 @pytest.fixture(scope="module")
 def ask(asker, tmp_path_factory):
     """Every combination of some values, in pieces of three rows."""
-    path, most = tmp_path_factory.mktemp("skip") / "t.parquet", max(len(cells) for _, cells in COLUMNS.values())
+    path, most = (
+        tmp_path_factory.mktemp("skip") / "t.parquet",
+        max(len(cells) for _, cells in COLUMNS.values()),
+    )
     cells = {
-        name: cells.take(pa.array([row % len(cells) for row in range(most)])) for name, (_, cells) in COLUMNS.items()
+        name: cells.take(pa.array([row % len(cells) for row in range(most)]))
+        for name, (_, cells) in COLUMNS.items()
     }
     pq.write_table(pa.table(cells), path, row_group_size=3)
     found = asker(str(path), {name: kind for name, (kind, _) in COLUMNS.items()})
@@ -154,17 +212,35 @@ _between, _listed, _passing, column_text = (
 )
 _rounded = filter_pushdown._rounded
 MUTANTS = {
-    "nothing beyond the bounds": ("_between", lambda run, kind, raw: f"{raw} BETWEEN {run[0]} AND {run[1]}"),
-    "the lower end left out": ("_between", lambda run, *rest: _between((min(run[0] + 1, run[1]), run[1]), *rest)),
-    "numbers by their texts": ("_listed", lambda words, name, source: _listed([*words, "0"], name, source)),
+    "nothing beyond the bounds": (
+        "_between",
+        lambda run, kind, raw: f"{raw} BETWEEN {run[0]} AND {run[1]}",
+    ),
+    "the lower end left out": (
+        "_between",
+        lambda run, *rest: _between((min(run[0] + 1, run[1]), run[1]), *rest),
+    ),
+    "numbers by their texts": (
+        "_listed",
+        lambda words, name, source: _listed([*words, "0"], name, source),
+    ),
     "missing is a number": ("column_text", lambda name, source: "'no marker'"),
     "NULL is like any other": (
         "_passes",
         lambda test, code: code is not None and evaluate(test, lambda leaf: code) is True,
     ),
-    "halves go up": ("_rounded", lambda run, *rest: _rounded(run, *rest).replace(">=", ">").replace(">", ">=")),
-    "halves go down": ("_rounded", lambda run, *rest: _rounded(run, *rest).replace("<=", "<").replace("<", "<=")),
-    "codes are not rounded": ("_rounded", lambda run, kind, read: f"{read} BETWEEN {run[0]} AND {run[1]}"),
+    "halves go up": (
+        "_rounded",
+        lambda run, *rest: _rounded(run, *rest).replace(">=", ">").replace(">", ">="),
+    ),
+    "halves go down": (
+        "_rounded",
+        lambda run, *rest: _rounded(run, *rest).replace("<=", "<").replace("<", "<="),
+    ),
+    "codes are not rounded": (
+        "_rounded",
+        lambda run, kind, read: f"{read} BETWEEN {run[0]} AND {run[1]}",
+    ),
     "turns forgotten": ("_turns", lambda test: set()),
 }
 
@@ -187,11 +263,15 @@ def test_runs_of_many_codes_are_those_of_all_of_them(data):
     column = Column("n", sf.Integer(-900, 900))
     test = data.draw(conditions(column))
     runs = passing(test, column.type)
-    truth = {code: evaluate(test, lambda leaf, code=code: code) is True for code in range(-900, 901)}
+    truth = {
+        code: evaluate(test, lambda leaf, code=code: code) is True for code in range(-900, 901)
+    }
     if evaluate(test, lambda leaf: None) is True:
         assert runs is None
     else:
-        assert {code for low, high in runs for code in range(low, high + 1)} == {code for code in truth if truth[code]}
+        assert {code for low, high in runs for code in range(low, high + 1)} == {
+            code for code in truth if truth[code]
+        }
         assert all(one[1] < other[0] for one, other in itertools.pairwise(runs))
 
 
@@ -208,20 +288,33 @@ def many(count):
     field = Field(column)
     chain = tuple(Compare(Comparison.EQ, field, Constant(1000 * each)) for each in range(count))
     ranges = tuple(
-        And((Compare(Comparison.GE, field, Constant(7 * each)), Compare(Comparison.LT, field, Constant(7 * each + 3))))
+        And(
+            (
+                Compare(Comparison.GE, field, Constant(7 * each)),
+                Compare(Comparison.LT, field, Constant(7 * each + 3)),
+            )
+        )
         for each in range(count)
     )
     nest = chain[0]
     for each in chain[1:100]:
         nest = Or((And((Not(nest), each)), each))
     listed = Member(field, tuple(range(0, 3 * count, 3)))
-    return column.type, [Or(chain), And(tuple(map(Not, chain))), Or(ranges), nest, And((listed, Not(listed)))]
+    return column.type, [
+        Or(chain),
+        And(tuple(map(Not, chain))),
+        Or(ranges),
+        nest,
+        And((listed, Not(listed))),
+    ]
 
 
 def test_a_test_of_many_constants_takes_steps_in_proportion_to_them(monkeypatch):
     calls = []
     honest = filter_pushdown.evaluate
-    monkeypatch.setattr(filter_pushdown, "evaluate", lambda test, lookup: calls.append(1) or honest(test, lookup))
+    monkeypatch.setattr(
+        filter_pushdown, "evaluate", lambda test, lookup: calls.append(1) or honest(test, lookup)
+    )
     for place in range(5):
         counted = []
         for count in (200, 400):
@@ -246,13 +339,20 @@ def test_a_test_that_is_evaluated_at_too_many_codes_is_left_where_it_is(monkeypa
 def test_what_is_no_truth_everywhere_is_left_where_it_is():
     column = Column("b", sf.Integer(0, 3))
     assert passing(Not(Field(column)), column.type) is None
-    assert passing(Or((Field(column), Compare(Comparison.EQ, Field(column), Constant(1)))), column.type) is None
+    assert (
+        passing(
+            Or((Field(column), Compare(Comparison.EQ, Field(column), Constant(1)))), column.type
+        )
+        is None
+    )
 
 
 # --- where in a relation ---------------------------------------------------------------------
 
 PHYSICAL = {
-    "people": Source("people", {"who": "VARCHAR", "n": "BIGINT", "x": "DOUBLE", "c": "VARCHAR", "t": "VARCHAR"})
+    "people": Source(
+        "people", {"who": "VARCHAR", "n": "BIGINT", "x": "DOUBLE", "c": "VARCHAR", "t": "VARCHAR"}
+    )
 }
 PHYSICAL |= {"stays": PHYSICAL["people"], "drugs": PHYSICAL["people"]}
 LETTER = Member(read(PEOPLE, "people.c").expression, (0,))
@@ -282,7 +382,11 @@ def test_texts_and_numbers_that_are_no_floats_keep_their_tests(name, stored):
     whole = Filter(PEOPLE, Compare(Comparison.LE, value, Constant("a" if name == "t" else 1)))
     sources = {"people": Source("people", {**PHYSICAL["people"].types, name: stored})}
     rest, found = asked(whole, sources)
-    assert (rest, found) == (whole, {}) if name == "t" or stored != "DOUBLE" else (rest == PEOPLE and len(found) == 1)
+    assert (
+        (rest, found) == (whole, {})
+        if name == "t" or stored != "DOUBLE"
+        else (rest == PEOPLE and len(found) == 1)
+    )
 
 
 def test_a_float_is_asked_for_the_numbers_that_are_rounded_to_a_code():
@@ -307,10 +411,16 @@ def test_codes_of_a_layout_keep_their_tests():
 def test_rows_are_dropped_below_what_takes_each_by_itself():
     drugs = scan("drugs", "d.")
     joined = PublicJoin(
-        UnitJoin(Semi(STAYS, PEOPLE), OLDEST), drugs, read(STAYS, "stays.n").expression, drugs.columns[0]
+        UnitJoin(Semi(STAYS, PEOPLE), OLDEST),
+        drugs,
+        read(STAYS, "stays.n").expression,
+        drugs.columns[0],
     )
     letter = Member(read(STAYS, "stays.c").expression, (0,))
-    assert asked(Filter(joined, letter)) == (joined, {"stays.c": ["(CAST(\"c\" AS VARCHAR) IN ('a'))"]})
+    assert asked(Filter(joined, letter)) == (
+        joined,
+        {"stays.c": ["(CAST(\"c\" AS VARCHAR) IN ('a'))"]},
+    )
 
 
 def test_what_chooses_among_rows_sees_all_of_them():
@@ -329,11 +439,18 @@ EXAMPLES = {
     "of a join": (plan(Filter(UnitJoin(STAYS, OLDEST), And((LETTER, FEW))), CountRows()), TWO),
     "of both": (
         plan(
-            Filter(UnitJoin(Filter(STAYS, Not(Member(read(STAYS, "stays.c").expression, (1,)))), OLDEST), LETTER),
+            Filter(
+                UnitJoin(
+                    Filter(STAYS, Not(Member(read(STAYS, "stays.c").expression, (1,)))), OLDEST
+                ),
+                LETTER,
+            ),
             CountRows(),
         ),
         content(
-            people=[{"who": who, "c": letter, "n": "1"} for who, letter in (("p", "a"), ("q", "b"))],
+            people=[
+                {"who": who, "c": letter, "n": "1"} for who, letter in (("p", "a"), ("q", "b"))
+            ],
             stays=[{"patient": who, "c": letter} for who in "pq" for letter in ("a", "b", None)],
         ),
     ),
@@ -341,7 +458,10 @@ EXAMPLES = {
         plan(
             Filter(
                 PublicJoin(
-                    PEOPLE, scan("drugs", "d."), N.expression, read(scan("drugs", "d."), "d.n").expression.column
+                    PEOPLE,
+                    scan("drugs", "d."),
+                    N.expression,
+                    read(scan("drugs", "d."), "d.n").expression.column,
                 ),
                 And(
                     (
@@ -352,11 +472,17 @@ EXAMPLES = {
             ),
             CountRows(),
         ),
-        content(people=[{"who": "p", "c": "a", "n": "1"}], drugs=[{"n": "1", "c": "a"}, {"n": "1", "c": "b"}]),
+        content(
+            people=[{"who": "p", "c": "a", "n": "1"}],
+            drugs=[{"n": "1", "c": "a"}, {"n": "1", "c": "b"}],
+        ),
     ),
     "a table twice": (
         plan(
-            Semi(Filter(scan("people"), Member(read(scan("people"), "c").expression, (0,))), scan("people")),
+            Semi(
+                Filter(scan("people"), Member(read(scan("people"), "c").expression, (0,))),
+                scan("people"),
+            ),
             CountRows(),
         ),
         content(people=[{"who": "p", "c": "a"}, {"who": "p", "c": "b"}]),
@@ -392,4 +518,10 @@ def test_what_is_read_is_all_that_anything_reads():
     drugs = scan("drugs", "d.")
     joined = PublicJoin(OLDEST, drugs, N.expression, drugs.columns[0])
     raw = Raw(Filter(joined, LETTER), (), (Sum(read(PEOPLE, "people.x")),))
-    assert names_read(raw) == {"rank", "people.n", "people.c", "people.x", *(column.name for column in drugs.columns)}
+    assert names_read(raw) == {
+        "rank",
+        "people.n",
+        "people.c",
+        "people.x",
+        *(column.name for column in drugs.columns),
+    }

@@ -18,7 +18,20 @@ from tests.contracts.examples import EXAMPLES
 
 # --- what the SQL gives is what the reference does --------------------------------------------
 
-ENDS = [0, 1, -1, 2**22 - 1, 2**22, -(2**22), 2**44 - 1, -(2**44), 2**62, 2**63 - 1, -(2**63), 1_000_003]
+ENDS = [
+    0,
+    1,
+    -1,
+    2**22 - 1,
+    2**22,
+    -(2**22),
+    2**44 - 1,
+    -(2**44),
+    2**62,
+    2**63 - 1,
+    -(2**63),
+    1_000_003,
+]
 TEXTS = ["", "p", "Ü", "01", "-0", "+1", "1e3", " 1", "٣", "1\n", str(2**63), "7", "x|y"]
 GROUPS = [(None, "a"), (0, "a"), (-(2**62), "N"), (2**62, ""), (1, "a|b"), (1, None)]
 
@@ -40,10 +53,16 @@ def placed(units, kind, key, *, by_row=False):
     return {(str(unit), code, word): place for unit, code, word, place in found}
 
 
-@pytest.mark.parametrize(("units", "kind"), [(ENDS, "BIGINT"), (TEXTS + [str(each) for each in ENDS], "VARCHAR")])
+@pytest.mark.parametrize(
+    ("units", "kind"), [(ENDS, "BIGINT"), (TEXTS + [str(each) for each in ENDS], "VARCHAR")]
+)
 def test_the_order_is_that_of_the_reference(units, kind):
     for key in ("key", "it's", "Ü|"):
-        expected = {(str(unit), *group): reference._place(key, *group, str(unit)) for unit in units for group in GROUPS}
+        expected = {
+            (str(unit), *group): reference._place(key, *group, str(unit))
+            for unit in units
+            for group in GROUPS
+        }
         assert placed(units, kind, key) == placed(units, kind, key, by_row=True) == expected
 
 
@@ -80,7 +99,9 @@ def test_a_unit_keeps_its_first_groups():
                 firsts.first(rows_of(units, kind), ["k0", "k1"], most, groups=declared)
             ).fetchall()
         assert {row[:2]: row[2:] for row in both} == expected
-        assert {row[:2]: row[2:] for row in alone} == {group: found[:1] for group, found in expected.items()}
+        assert {row[:2]: row[2:] for row in alone} == {
+            group: found[:1] for group, found in expected.items()
+        }
 
 
 def changed(name, cut, put):
@@ -99,7 +120,9 @@ MUTANTS = {
     "amounts of another place": changed("first", "sum(p & 255)", "sum(p & 511)"),
     "one group more": changed("first", ", 2)", ", 3)"),
     "the last groups": changed("first", "min(p", "max(p"),
-    "NULL in no group": changed("numbers", "FROM found GROUP BY k0", "FROM found WHERE k0 IS NOT NULL GROUP BY k0"),
+    "NULL in no group": changed(
+        "numbers", "FROM found GROUP BY k0", "FROM found WHERE k0 IS NOT NULL GROUP BY k0"
+    ),
     "a group of each row": changed("numbers", " GROUP BY k0", ""),
 }
 
@@ -112,7 +135,9 @@ def test_a_mutant_of_the_order_is_noticed(monkeypatch, mutant):
         monkeypatch.setattr(reference, "_place", lambda key, *held: 0)
         assert not differs(DuckDB, "first groups")
     monkeypatch.setattr(Order, *MUTANTS[mutant])
-    assert any(differs(DuckDB, name) for name in ("rows of first groups", "open keys", "first groups"))
+    assert any(
+        differs(DuckDB, name) for name in ("rows of first groups", "open keys", "first groups")
+    )
 
 
 def test_both_ways_to_keep_the_first_groups_agree(monkeypatch):
@@ -130,8 +155,14 @@ ALARM = 1e-9
 CODES = list(range(HELD))
 FAMILIES = {
     "consecutive units": ([str(1_000_000 + each) for each in range(UNITS)], CODES),
-    "multiples of a power of two": ([str((each - 8) << 44) for each in range(UNITS)], [code << 20 for code in CODES]),
-    "texts": ([f"user{each}@example.org" for each in range(UNITS)], [f"P{code:05}" for code in CODES]),
+    "multiples of a power of two": (
+        [str((each - 8) << 44) for each in range(UNITS)],
+        [code << 20 for code in CODES],
+    ),
+    "texts": (
+        [f"user{each}@example.org" for each in range(UNITS)],
+        [f"P{code:05}" for code in CODES],
+    ),
 }
 
 
@@ -139,7 +170,9 @@ def kept(place, units, groups):
     """For each sampling key: in how many units' first groups each group, and each pair of groups, is."""
     for number in range(KEYS):
         key = hashlib.sha256(b"%d" % number).hexdigest()[:32]
-        counts = dict.fromkeys([*itertools.combinations(groups, 1), *itertools.combinations(groups, 2)], 0)
+        counts = dict.fromkeys(
+            [*itertools.combinations(groups, 1), *itertools.combinations(groups, 2)], 0
+        )
         for unit in units:
             first = sorted(groups, key=lambda group: (place(key, group, unit), group))[:KEPT]
             for size in (1, 2):
@@ -166,13 +199,17 @@ def bent(place, units, groups):
         variance, most = q * (1 - q) / UNITS, max(q, 1 - q) ** 2
         parts = [counts[each] / UNITS - q for counts in found]
         mean, square = sum(parts) / KEYS, sum(part * part for part in parts) / KEYS - variance
-        worst = max(worst, abs(mean) / _limit(variance, 1, log), square / _limit(most * variance, most, log))
+        worst = max(
+            worst, abs(mean) / _limit(variance, 1, log), square / _limit(most * variance, most, log)
+        )
     return worst
 
 
 def _limit(variance, most, log):
     """What the mean of KEYS variables below ``most`` passes with a probability of exp(-log)."""
-    return most * log / (3 * KEYS) + math.sqrt((most * log / (3 * KEYS)) ** 2 + 2 * variance * log / KEYS)
+    return most * log / (3 * KEYS) + math.sqrt(
+        (most * log / (3 * KEYS)) ** 2 + 2 * variance * log / KEYS
+    )
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -189,7 +226,9 @@ UNFAIR = {
     "one order for all units": lambda key, group, unit: _digest(key, group),
     "one order for all sampling keys": lambda key, group, unit: _digest(group, unit),
     "a sum": lambda key, group, unit: (int(unit) + group + int(key, 16)) % group_sampling.PRIME,
-    "a product": lambda key, group, unit: (int(unit) * (group + 1) * int(key, 16)) % group_sampling.PRIME,
+    "a product": lambda key, group, unit: (
+        (int(unit) * (group + 1) * int(key, 16)) % group_sampling.PRIME
+    ),
     "the last bits of a unit": lambda key, group, unit: _digest(key, group, int(unit) % 4),
     "one group too often": lambda key, group, unit: _digest(key, group, unit) * (2 if group else 1),
 }

@@ -44,7 +44,9 @@ def each_lane(engine: DuckDB, asker: object, count: int) -> list[object]:
 @pytest.mark.parametrize("kind", [0, 1, 2])
 def test_every_lane_sees_every_source(asker: object, tmp_path: Path, kind: int) -> None:
     source = sources(tmp_path)[kind]
-    with closing(DuckDB({"people": sf.Table(source, columns=COLUMNS)}, limits=Local(lanes=3))) as engine:
+    with closing(
+        DuckDB({"people": sf.Table(source, columns=COLUMNS)}, limits=Local(lanes=3))
+    ) as engine:
         assert each_lane(engine, asker, 3) == [{(): (3,)}] * 3
 
 
@@ -63,12 +65,18 @@ def test_lanes_keep_their_settings_when_the_engine_is_locked(tmp_path: Path) -> 
         for lane in engine._lanes.all:
             shown = "SELECT current_setting('enable_progress_bar'), current_setting('enable_progress_bar_print')"
             assert lane.connection.execute(shown).fetchone() == (True, False)
-            assert lane.connection.execute("SELECT current_setting('lock_configuration')").fetchone() == (True,)
+            assert lane.connection.execute(
+                "SELECT current_setting('lock_configuration')"
+            ).fetchone() == (True,)
 
 
-def test_a_short_question_is_answered_beside_a_long_one(asker: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_question_is_answered_beside_a_long_one(
+    asker: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plan = asker(None, COLUMNS).plan(CountRows())
-    with closing(DuckDB({"people": sf.Table(FRAME, columns=COLUMNS)}, limits=Local(lanes=2))) as engine:
+    with closing(
+        DuckDB({"people": sf.Table(FRAME, columns=COLUMNS)}, limits=Local(lanes=2))
+    ) as engine:
         entered, leave = threading.Event(), threading.Event()
 
         def long() -> None:

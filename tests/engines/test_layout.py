@@ -14,7 +14,16 @@ import sfumato as sf
 from sfumato.engines import duckdb, emit, layout, relation
 from sfumato.engines.prepare import prepare
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, CountValues, Mean, Quantiles, Sum, Variance
+from sfumato.plan.aggregate import (
+    CountDistinct,
+    CountRows,
+    CountUnits,
+    CountValues,
+    Mean,
+    Quantiles,
+    Sum,
+    Variance,
+)
 from sfumato.plan.owner import Owner
 from sfumato.plan.relation import Filter, PublicJoin, Scan, Semi, UnitJoin
 from sfumato.plan.scalar import Arithmetic, Constant, IsNull, Member, Operation
@@ -26,7 +35,11 @@ from tests.contracts.world import by, content, read, scan
 
 PEOPLE = scan("people")
 N, T = read(PEOPLE, "n"), read(PEOPLE, "t")
-EVERY = (CountRows(), CountUnits(), *(each(N) for each in (CountValues, CountDistinct, Sum, Mean, Variance)))
+EVERY = (
+    CountRows(),
+    CountUnits(),
+    *(each(N) for each in (CountValues, CountDistinct, Sum, Mean, Variance)),
+)
 MEDIAN = Quantiles(N, (Fraction(1, 2),))
 
 
@@ -58,7 +71,10 @@ CROWD = content(
     ],
 )
 STAYS = scan("stays", "S.")
-OF_STAYS, BESIDE = UnitJoin(PEOPLE, any_row(STAYS, "S.rank")), UnitJoin(PEOPLE, any_row(STAYS, "S.rank"), outer=True)
+OF_STAYS, BESIDE = (
+    UnitJoin(PEOPLE, any_row(STAYS, "S.rank")),
+    UnitJoin(PEOPLE, any_row(STAYS, "S.rank"), outer=True),
+)
 # In the stays of q and Ü, and of half of the others, the first row by the order of the layout decides.
 HERE = Filter(STAYS, Member(read(STAYS, "S.n").expression, (0,)))
 SOME, OTHERS = Semi(PEOPLE, HERE), Semi(PEOPLE, HERE, negated=True)
@@ -70,7 +86,13 @@ ASKED = (
     plan(PEOPLE, CountUnits(), keys=(LETTERS,), limits=(2, 3, None), kept=7),
     plan(Filter(PEOPLE, Member(N.expression, (0, 4))), CountUnits(), keys=(LETTERS,), kept=7),
     plan(PEOPLE, CountUnits(), CountRows(), Sum(N), keys=(LETTERS,), limits=(2, 1, 3), kept=5),
-    plan(OF_STAYS, *EVERY, Sum(read(OF_STAYS, "S.n")), keys=(by(OF_STAYS, "S.c", missing=True),), kept=7),
+    plan(
+        OF_STAYS,
+        *EVERY,
+        Sum(read(OF_STAYS, "S.n")),
+        keys=(by(OF_STAYS, "S.c", missing=True),),
+        kept=7,
+    ),
     plan(BESIDE, *EVERY, keys=(by(BESIDE, "S.n", missing=True), LETTERS), kept=5),
     plan(SOME, *EVERY, keys=(LETTERS,), kept=7),
     plan(OTHERS, *EVERY, MEDIAN, limits=(2, 2, None), kept=7),
@@ -100,12 +122,20 @@ def without(module, name, cut, put=""):
 
 MUTANTS = {
     "an order without the key": lambda: without(layout, "placed", "md5('", "md5('0"),
-    "an order without the unit": lambda: without(layout, "placed", " || '|' || CAST(unit AS VARCHAR)"),
-    "equal rows not told apart": lambda: without(layout, "placed", " || '|' || CAST(number AS VARCHAR)"),
-    "numbers of all equal rows": lambda: without(layout, "placed", 'PARTITION BY unit, "c_n"', 'PARTITION BY "c_n"'),
+    "an order without the unit": lambda: without(
+        layout, "placed", " || '|' || CAST(unit AS VARCHAR)"
+    ),
+    "equal rows not told apart": lambda: without(
+        layout, "placed", " || '|' || CAST(number AS VARCHAR)"
+    ),
+    "numbers of all equal rows": lambda: without(
+        layout, "placed", 'PARTITION BY unit, "c_n"', 'PARTITION BY "c_n"'
+    ),
     "places among all rows": lambda: without(layout, "placed", "PARTITION BY unit ORDER", "ORDER"),
     "places forgotten": lambda: (relation, "_scan", _every_row),
-    "marks of all units": lambda: without(layout, "_mark", "PARTITION BY p.unit, ", "PARTITION BY "),
+    "marks of all units": lambda: without(
+        layout, "_mark", "PARTITION BY p.unit, ", "PARTITION BY "
+    ),
     "marks of any row": lambda: without(layout, "_mark", "ORDER BY place)", "ORDER BY place DESC)"),
     "marks of a row that is filtered": lambda: (emit, "key_alone", _any_key),
     "units counted by row": lambda: (emit, "_units", _rows_for_units),
@@ -134,7 +164,9 @@ def _looked_up_in_all(found, tables):
     made = relation.rows(found, tables)
     if not isinstance(found, Semi):
         return made
-    return made.replace(relation.rows(found.units, tables.joined), relation.rows(found.units, tables))
+    return made.replace(
+        relation.rows(found.units, tables.joined), relation.rows(found.units, tables)
+    )
 
 
 def _without_instead_of_with(found, tables):
@@ -186,14 +218,28 @@ def test_the_file_holds_codes_in_order_of_place_and_no_name_of_a_unit(tmp_path):
     folder = prepare({"visits": table}, dataset="clinic", folder=tmp_path / "layouts")
     (file,) = folder.glob("*.parquet")
     found = pq.read_table(file)
-    assert found.column_names == ["c_ward", "c_stay", "c_note", "c_big", "f_ward", "f_note", "unit", "place"]
+    assert found.column_names == [
+        "c_ward",
+        "c_stay",
+        "c_note",
+        "c_big",
+        "f_ward",
+        "f_note",
+        "unit",
+        "place",
+    ]
     types = ["int8", "int8", "string", "int64", "bool", "bool", "int64", "int32"]
     assert [str(each) for each in found.schema.types] == types
     places = found["place"].to_pylist()
     assert places == sorted(places) and max(places) == 2
     assert sorted(found["unit"].to_pylist()) in ([1, 1, 2], [1, 2, 2])
-    codes = {(row["c_ward"], row["c_stay"], row["c_note"], row["c_big"]) for row in found.to_pylist()}
-    assert codes < {(0, 3, "x", 1), (1, 18, None, 2), (None, None, "y", 3), (0, 3, "x", 4)} and len(codes) == 3
+    codes = {
+        (row["c_ward"], row["c_stay"], row["c_note"], row["c_big"]) for row in found.to_pylist()
+    }
+    assert (
+        codes < {(0, 3, "x", 1), (1, 18, None, 2), (None, None, "y", 3), (0, 3, "x", 4)}
+        and len(codes) == 3
+    )
 
 
 def test_a_unit_has_one_number_in_all_tables(tmp_path):
@@ -203,7 +249,9 @@ def test_a_unit_has_one_number_in_all_tables(tmp_path):
         pq.write_table(pa.table({"person": people, "n": people}), tmp_path / f"{name}.parquet")
     tables = {
         name: sf.Table(
-            tmp_path / f"{name}.parquet", unit=sf.Unit("person", max_rows=2), columns={"n": sf.Integer(0, 9)}
+            tmp_path / f"{name}.parquet",
+            unit=sf.Unit("person", max_rows=2),
+            columns={"n": sf.Integer(0, 9)},
         )
         for name in held
     }
@@ -211,7 +259,9 @@ def test_a_unit_has_one_number_in_all_tables(tmp_path):
     found = {name: pq.read_table(*folder.glob(f"*{name}*.parquet")).to_pylist() for name in tables}
     assert {name: len(rows) for name, rows in found.items()} == {"visits": 4, "homes": 3}
     pairs = {(row["c_n"], row["unit"]) for rows in found.values() for row in rows}
-    assert {person for person, _ in pairs} == {1, 3, 7, 8} and len({number for _, number in pairs}) == 4 == len(pairs)
+    assert {person for person, _ in pairs} == {1, 3, 7, 8} and len(
+        {number for _, number in pairs}
+    ) == 4 == len(pairs)
 
 
 def test_the_whole_table_is_what_a_layout_holds():

@@ -33,11 +33,15 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_what_a_killed_session_has_left_is_listed_and_what_a_running_one_has_is_not(tmp_path: Path) -> None:
+def test_what_a_killed_session_has_left_is_listed_and_what_a_running_one_has_is_not(
+    tmp_path: Path,
+) -> None:
     data = tmp_path / "t.csv"
     data.write_text("a\n1\n")
     command = [sys.executable, "-c", SESSION, str(data)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as session:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as session:
         assert session.stdout is not None
         folder = Path(session.stdout.readline().strip())
         (folder / "spilled").write_bytes(b"rows")

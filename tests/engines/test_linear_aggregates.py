@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from sfumato.engines import linear_aggregates
 from sfumato.engines.linear_aggregates import clipped, fits, integers, sums
 from sfumato.metadata.column import Column, Integer
-from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, CountValues, Mean, Sum, Variance
+from sfumato.plan.aggregate import (
+    CountDistinct,
+    CountRows,
+    CountUnits,
+    CountValues,
+    Mean,
+    Sum,
+    Variance,
+)
 from sfumato.plan.value import Value
 
 NAMED = [(-3, 4), (2, 9), (-9, -2), (0, 5000), (-(2**52), 2**52)]
@@ -26,7 +34,9 @@ def computed(aggregate, codes, limit, *, narrow=False):
     """What the SQL makes of the codes of one unit in one group."""
     names = {aggregate.value.expression: "v0"}
     cells = ", ".join(f"({'NULL' if code is None else code}::BIGINT)" for code in codes)
-    listed = ", ".join(f"{sql} AS {name}" for name, sql in sums(aggregate, names, narrow=narrow).items())
+    listed = ", ".join(
+        f"{sql} AS {name}" for name, sql in sums(aggregate, names, narrow=narrow).items()
+    )
     found = CONNECTION.execute(
         f"SELECT {', '.join(clipped(aggregate, names, limit, narrow=narrow))} FROM (SELECT {listed} FROM (VALUES {cells}) AS t(v0))"
     ).fetchone()
@@ -76,13 +86,22 @@ def test_what_fits_64_bits_is_computed_in_them():
     for total in huge:
         given = f"(SELECT {2**36 - 1} AS m_v0, TRY_CAST({total} AS BIGINT) AS s_v0)"
         read = ", ".join(clipped(Mean(value(0, widest)), names, 7, narrow=True))
-        assert CONNECTION.execute(f"SELECT {read} FROM {given}").fetchone() in ((0, 7 * widest), (7 * widest, 0))
+        assert CONNECTION.execute(f"SELECT {read} FROM {given}").fetchone() in (
+            (0, 7 * widest),
+            (7 * widest, 0),
+        )
 
 
 def test_aggregates_of_one_value_share_their_sums():
     names = {value(0, 9).expression: "v0"}
     shared = {}
-    for aggregate in (CountRows(), CountUnits(), CountValues(value(0, 9)), Sum(value(0, 9)), Mean(value(0, 9))):
+    for aggregate in (
+        CountRows(),
+        CountUnits(),
+        CountValues(value(0, 9)),
+        Sum(value(0, 9)),
+        Mean(value(0, 9)),
+    ):
         shared |= sums(aggregate, names)
     assert shared == {"m_v0": "count(v0)", "s_v0": "coalesce(sum(v0), 0)"}
 
@@ -95,7 +114,13 @@ def test_a_variance_over_another_range_has_its_own_sums():
 
 
 @pytest.mark.parametrize(
-    "function", [sums, integers, lambda each, names: clipped(each, names, 1), lambda each, names: fits(each, 1)]
+    "function",
+    [
+        sums,
+        integers,
+        lambda each, names: clipped(each, names, 1),
+        lambda each, names: fits(each, 1),
+    ],
 )
 def test_what_is_not_linear_is_refused(function):
     with pytest.raises(TypeError, match="not linear"):

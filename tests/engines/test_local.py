@@ -12,7 +12,9 @@ TABLE = sf.Table(pa.table({"a": list(range(1000))}), columns={"a": sf.Integer(0,
 
 
 def session(tmp_path, engine):
-    return sf.connect({"t": TABLE}, dataset="d", budget=sf.Budget(10**6), ledger=tmp_path / "l.db", engine=engine)
+    return sf.connect(
+        {"t": TABLE}, dataset="d", budget=sf.Budget(10**6), ledger=tmp_path / "l.db", engine=engine
+    )
 
 
 @pytest.mark.parametrize("threads", [0, -1, True, 2.0, "2", 1025])
@@ -33,7 +35,9 @@ def test_a_time_limit_is_a_number_of_seconds(limit):
         Local(time_limit=limit)
 
 
-@pytest.mark.parametrize("engine", [None, Local(), Local(memory_limit="200MB", threads=1, time_limit=60)])
+@pytest.mark.parametrize(
+    "engine", [None, Local(), Local(memory_limit="200MB", threads=1, time_limit=60)]
+)
 def test_no_limit_changes_an_answer(tmp_path, engine):
     with session(tmp_path, engine) as asked:
         assert round(asked.query("SELECT SUM(a) AS s FROM t", epsilon=10**6).rows[0][0]) == 499_500
@@ -41,7 +45,9 @@ def test_no_limit_changes_an_answer(tmp_path, engine):
 
 def test_the_limits_are_those_of_the_connection(tmp_path):
     with session(tmp_path, Local(memory_limit="200MB", threads=3, time_limit=60)) as asked:
-        read = asked._engine._connection.execute("SELECT current_setting('threads'), current_setting('memory_limit')")
+        read = asked._engine._connection.execute(
+            "SELECT current_setting('threads'), current_setting('memory_limit')"
+        )
         assert read.fetchall() == [(3, "190.7 MiB")]
         assert asked._engine._limits.time_limit == 60
 

@@ -36,19 +36,26 @@ KINDS = (
 
 def moments(unit: str) -> pa.Array:
     """Moments at the ends of 64 bits, one that everybody can hold, and none."""
-    return pa.array([0, MOST, LEAST, LEAST + 2, 86_400, None], pa.int64()).cast(pa.timestamp(unit), safe=False)
+    return pa.array([0, MOST, LEAST, LEAST + 2, 86_400, None], pa.int64()).cast(
+        pa.timestamp(unit), safe=False
+    )
 
 
 def wide(precision: int, scale: int) -> pa.Array:
     """Decimals at the ends of a type."""
     nines = "9" * precision + f"e-{scale}"
-    return pa.array([Decimal(0), Decimal(nines), Decimal(f"-{nines}"), None], pa.decimal128(precision, scale))
+    return pa.array(
+        [Decimal(0), Decimal(nines), Decimal(f"-{nines}"), None], pa.decimal128(precision, scale)
+    )
 
 
 INTEGERS = {
     f"{sign}int{bits}": pa.array(ends, getattr(pa, f"{sign}int{bits}")())
     for bits in (8, 16, 32, 64)
-    for sign, ends in (("", [0, 2 ** (bits - 1) - 1, -(2 ** (bits - 1)), None]), ("u", [0, 2**bits - 1, None]))
+    for sign, ends in (
+        ("", [0, 2 ** (bits - 1) - 1, -(2 ** (bits - 1)), None]),
+        ("u", [0, 2**bits - 1, None]),
+    )
 }
 FLOATS = [0.0, float("inf"), float("nan"), float("-inf"), None]
 TEXTS = pa.array(["", "7", "\x00", "\U0010ffff", "9" * 400, None])
@@ -153,7 +160,9 @@ MILLISECONDS = pa.table({"x": pa.array([0, 10**15, None], pa.timestamp("ms")), "
 def test_milliseconds_of_parquet_are_refused_whatever_they_are(tmp_path):
     for cells in (MILLISECONDS, MILLISECONDS.slice(0, 1), MILLISECONDS.slice(0, 0)):
         for path in (parquet(tmp_path, cells), tmp_path):
-            with pytest.raises(InvalidDeclaration, match="holds TIMESTAMP of milliseconds") as refused:
+            with pytest.raises(
+                InvalidDeclaration, match="holds TIMESTAMP of milliseconds"
+            ) as refused:
                 counted(path, DAY)
             assert "coerce_timestamps" in refused.value.remedy
     # what nobody declares is not read
@@ -176,7 +185,11 @@ def test_a_moment_that_is_printed_before_it_is_looked_at_is_noticed(tmp_path, mo
 
     def after(raw: str, family: str) -> str:
         sane = f"TRY_CAST({raw} AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
-        return f"TRY(CASE WHEN {sane} THEN TRY_CAST({raw} AS VARCHAR) END)" if family == "date" else honest(raw, family)
+        return (
+            f"TRY(CASE WHEN {sane} THEN TRY_CAST({raw} AS VARCHAR) END)"
+            if family == "date"
+            else honest(raw, family)
+        )
 
     path = parquet(tmp_path, repeated(READ["timestamp[us]"]))
     assert counted(path, sf.Text())
@@ -188,12 +201,20 @@ def test_a_moment_that_is_printed_before_it_is_looked_at_is_noticed(tmp_path, mo
 # --- tables of a DuckDB file -------------------------------------------------------------------
 
 STORED = {
-    "HUGEINT": ("170141183460469231731687303715884105727", "-170141183460469231731687303715884105728"),
+    "HUGEINT": (
+        "170141183460469231731687303715884105727",
+        "-170141183460469231731687303715884105728",
+    ),
     "UHUGEINT": ("340282366920938463463374607431768211455", "0"),
     "UBIGINT": ("18446744073709551615", "0"),
     "BIGINT": (str(MOST), str(LEAST)),
     "TINYINT": ("127", "-128"),
-    "TIMESTAMP": ("'infinity'", "'-infinity'", "'290309-12-22 (BC) 00:00:00'", "'294247-01-10 04:00:54.775806'"),
+    "TIMESTAMP": (
+        "'infinity'",
+        "'-infinity'",
+        "'290309-12-22 (BC) 00:00:00'",
+        "'294247-01-10 04:00:54.775806'",
+    ),
     "TIMESTAMP_S": ("'infinity'", "'294247-01-10 04:00:54'"),
     "TIMESTAMP_MS": ("'infinity'", "'294247-01-10 04:00:54'"),
     "TIMESTAMP_NS": ("'infinity'", "'2262-04-11 23:47:16.854775806'", "'1677-09-22'"),
@@ -207,7 +228,17 @@ STORED = {
     "ENUM('a', '7')": ("'a'", "'7'"),
     "BOOLEAN": ("true", "false"),
 }
-STORED_UNREAD = ("TIMESTAMPTZ", "TIME", "INTERVAL", "BLOB", "BIT", "JSON", "BIGINT[]", "MAP(INT, INT)", "STRUCT(a INT)")
+STORED_UNREAD = (
+    "TIMESTAMPTZ",
+    "TIME",
+    "INTERVAL",
+    "BLOB",
+    "BIT",
+    "JSON",
+    "BIGINT[]",
+    "MAP(INT, INT)",
+    "STRUCT(a INT)",
+)
 
 
 def database(folder: Path, kind: str, values: tuple[str, ...]) -> Path:

@@ -28,7 +28,12 @@ from sfumato.plan.value import GroupKey, Value
 from tests.contracts.conformance import EngineContract
 from tests.contracts.world import plan
 
-TYPES = {pa.string(): "text", pa.int64(): "bigint", pa.float64(): "double precision", pa.bool_(): "boolean"}
+TYPES = {
+    pa.string(): "text",
+    pa.int64(): "bigint",
+    pa.float64(): "double precision",
+    pa.bool_(): "boolean",
+}
 
 
 @pytest.fixture
@@ -47,7 +52,11 @@ def execute(url, *statements):
 def stored(url, name, cells):
     """An Arrow table, in the database."""
     columns = [f"{quote(each.name)} {TYPES.get(each.type, 'text')}" for each in cells.schema]
-    execute(url, f"DROP TABLE IF EXISTS {quote(name)}", f"CREATE TABLE {quote(name)} ({', '.join(columns)})")
+    execute(
+        url,
+        f"DROP TABLE IF EXISTS {quote(name)}",
+        f"CREATE TABLE {quote(name)} ({', '.join(columns)})",
+    )
     with (
         psycopg.connect(url, autocommit=True) as connection,
         connection.cursor().copy(f"COPY {quote(name)} FROM STDIN") as copy,
@@ -66,7 +75,9 @@ class TestConformance(EngineContract):
     def open_engine(self, tables):
         for name, table in tables.items():
             stored(self.url, name, table.source)
-        return DuckDB({name: replace(table, source=self.url, table=name) for name, table in tables.items()})
+        return DuckDB(
+            {name: replace(table, source=self.url, table=name) for name, table in tables.items()}
+        )
 
     def agree(self, expressions, columns, rows):
         super().agree(expressions, columns, [row for row in rows if "\x00" not in str(row[0])])
@@ -79,10 +90,26 @@ NIL = "00000000-0000-0000-0000-000000000001"
 # of each type: a declaration, and values with the codes that they have; None is missing
 VALUES = {
     "smallint": (sf.Integer(0, 9), {"'-5'": 0, "'32767'": 9, "NULL": None}),
-    "bigint": (sf.Integer(0, 9), {"'-9223372036854775808'": 0, "'9223372036854775807'": 9, "'3'": 3}),
+    "bigint": (
+        sf.Integer(0, 9),
+        {"'-9223372036854775808'": 0, "'9223372036854775807'": 9, "'3'": 3},
+    ),
     "real": (HALVES, {"'NaN'": None, "'Infinity'": 16, "'-Infinity'": 0, "'0.5'": 1, "'3e38'": 16}),
-    "double precision": (HALVES, {"'NaN'": None, "'Infinity'": 16, "'-Infinity'": 0, "'1e308'": 16, "'4e-320'": 0}),
-    "numeric": (HALVES, {"'NaN'": None, "'Infinity'": None, "'1e400'": 16, "'-1e400'": 0, "'2.50'": 5, "'1e-400'": 0}),
+    "double precision": (
+        HALVES,
+        {"'NaN'": None, "'Infinity'": 16, "'-Infinity'": 0, "'1e308'": 16, "'4e-320'": 0},
+    ),
+    "numeric": (
+        HALVES,
+        {
+            "'NaN'": None,
+            "'Infinity'": None,
+            "'1e400'": 16,
+            "'-1e400'": 0,
+            "'2.50'": 5,
+            "'1e-400'": 0,
+        },
+    ),
     "numeric(9,2)": (sf.Category("2", "3.50"), {"2.00": 0, "3.50": 1, "3.5": 1, "2.01": None}),
     "boolean": (sf.Boolean(), {"true": 1, "false": 0, "NULL": None}),
     "text": (sf.Integer(0, 9), {"'7'": 7, "' 8 '": 8, "'x'": None, "''": None, "'空'": None}),
@@ -98,7 +125,10 @@ VALUES = {
             "NULL": None,
         },
     ),
-    "timestamp": (DAYS, {"'infinity'": 30, "'-infinity'": 0, "'1970-01-03 23:59:59.999999'": 2, "NULL": None}),
+    "timestamp": (
+        DAYS,
+        {"'infinity'": 30, "'-infinity'": 0, "'1970-01-03 23:59:59.999999'": 2, "NULL": None},
+    ),
     "mood": (sf.Category("sad", "happy"), {"'happy'": 1, "'sad'": 0, "NULL": None}),
     "uuid": (sf.Category(NIL), {f"'{NIL}'": 0, "NULL": None}),
 }
@@ -161,12 +191,19 @@ def test_no_row_without_a_column_is_forgotten(url):
 def both(url):
     """The rows of two tables, in one question."""
     column = Column("v", sf.Integer(0, 9))
-    tables = {name: sf.Table(url, unit=sf.Unit("v"), columns={"v": column.type}, table=name) for name in ("t", "u")}
+    tables = {
+        name: sf.Table(url, unit=sf.Unit("v"), columns={"v": column.type}, table=name)
+        for name in ("t", "u")
+    }
     owner = owner_of(Dataset("d", tables), "t")
-    one, other = (Scan(name, f"{name}.", (Column(f"{name}.v", column.type),), owner) for name in ("t", "u"))
+    one, other = (
+        Scan(name, f"{name}.", (Column(f"{name}.v", column.type),), owner) for name in ("t", "u")
+    )
     read = tuple((Field(each.columns[0]),) for each in (one, other))
     with closing(DuckDB(tables)) as engine:
-        ((_, (count,)),) = engine.run(plan(Union((one, other), read, (column,)), CountRows()), "key")[0].items()
+        ((_, (count,)),) = engine.run(
+            plan(Union((one, other), read, (column,)), CountRows()), "key"
+        )[0].items()
     return count
 
 
@@ -224,7 +261,10 @@ def test_a_table_is_found_by_its_name_or_with_its_schema(url, name):
 def test_a_type_that_no_declaration_fits_is_refused_where_it_is_declared(url, kind, called):
     execute(url, f"CREATE TABLE t (v {kind}, w int)")
     DuckDB({"t": sf.Table(url, columns={"w": sf.Integer(0, 9)}, table="t")}).close()
-    with pytest.raises(InvalidDeclaration, match=f"is declared as Text.., and the data holds PostgreSQL's {called}\\."):
+    with pytest.raises(
+        InvalidDeclaration,
+        match=f"is declared as Text.., and the data holds PostgreSQL's {called}\\.",
+    ):
         DuckDB({"t": sf.Table(url, columns={"v": sf.Text()}, table="t")})
     with pytest.raises(InvalidDeclaration, match="has no column 'x'") as refusal:
         DuckDB({"t": sf.Table(url, columns={"x": sf.Text()}, table="t")})
@@ -275,7 +315,13 @@ def test_a_password_is_never_shown(caplog):
     table = sf.Table(address, table="t", columns={"v": sf.Integer(0, 9)})
     with pytest.raises(InvalidSource) as refusal:
         DuckDB({"t": table})
-    for shown in (repr(table), str(table.source), str(refusal.value), repr(refusal.value.__context__), caplog.text):
+    for shown in (
+        repr(table),
+        str(table.source),
+        str(refusal.value),
+        repr(refusal.value.__context__),
+        caplog.text,
+    ):
         assert "secret" not in shown
     assert "postgresql://127.0.0.1/clinic" in str(refusal.value)
 
@@ -302,10 +348,14 @@ CANARY = "canary-4711"
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'",
     ],
 )
-def test_trouble_with_the_server_is_one_message_and_the_cost_stays_spent(url, tmp_path, monkeypatch, caplog, trouble):
+def test_trouble_with_the_server_is_one_message_and_the_cost_stays_spent(
+    url, tmp_path, monkeypatch, caplog, trouble
+):
     execute(url, "CREATE TABLE t (v int)", "INSERT INTO t VALUES (1)")
     table = sf.Table(url, columns={"v": sf.Integer(0, 9)}, table="t")
-    with sf.connect({"t": table}, dataset="d", budget=sf.Budget(1), ledger=tmp_path / "l.db") as session:
+    with sf.connect(
+        {"t": table}, dataset="d", budget=sf.Budget(1), ledger=tmp_path / "l.db"
+    ) as session:
         place = (duckdb_room, "fill") if "TABLE" in trouble else (room, "_copy")
         honest = getattr(*place)
 
@@ -348,10 +398,16 @@ def session(url, folder):
 FOREIGN = ("CREATE FOREIGN DATA WRAPPER w", "CREATE SERVER s FOREIGN DATA WRAPPER w")
 CHANGES = {
     "gone": (["DROP TABLE t"], InvalidSource),
-    "a view": (["DROP TABLE t", "CREATE VIEW t AS SELECT 1 / (v - 1) AS v FROM (VALUES (1)) AS u(v)"], InvalidSource),
+    "a view": (
+        ["DROP TABLE t", "CREATE VIEW t AS SELECT 1 / (v - 1) AS v FROM (VALUES (1)) AS u(v)"],
+        InvalidSource,
+    ),
     "another type": (["ALTER TABLE t ALTER v TYPE interval USING NULL"], InvalidDeclaration),
     "a column less": (["ALTER TABLE t DROP v"], InvalidDeclaration),
-    "a foreign child": ([*FOREIGN, "CREATE FOREIGN TABLE p () INHERITS (t) SERVER s"], InvalidSource),
+    "a foreign child": (
+        [*FOREIGN, "CREATE FOREIGN TABLE p () INHERITS (t) SERVER s"],
+        InvalidSource,
+    ),
 }
 
 
@@ -422,7 +478,12 @@ def test_nothing_changes_the_shape_of_a_table_while_it_is_read(url, tmp_path, mo
 
 def test_a_cast_that_somebody_has_defined_is_not_called(url):
     failing = "CREATE FUNCTION told(mood) RETURNS text LANGUAGE sql AS $$ SELECT (1 / 0)::text $$"
-    execute(url, "DROP TYPE IF EXISTS mood CASCADE", "CREATE TYPE mood AS ENUM ('sad')", "CREATE TABLE t (v mood)")
+    execute(
+        url,
+        "DROP TYPE IF EXISTS mood CASCADE",
+        "CREATE TYPE mood AS ENUM ('sad')",
+        "CREATE TABLE t (v mood)",
+    )
     table = sf.Table(url, columns={"v": sf.Category("sad")}, table="t")
     DuckDB({"t": table}).close()
     execute(url, failing, "CREATE CAST (mood AS text) WITH FUNCTION told(mood)")
@@ -434,7 +495,12 @@ def test_a_cast_that_somebody_has_defined_is_not_called(url):
 
 
 def test_a_name_means_the_same_table_whatever_comes_before_it(url, tmp_path):
-    execute(url, "CREATE TABLE t (v int)", "INSERT INTO t VALUES (1)", "DROP SCHEMA IF EXISTS sfumato CASCADE")
+    execute(
+        url,
+        "CREATE TABLE t (v int)",
+        "INSERT INTO t VALUES (1)",
+        "DROP SCHEMA IF EXISTS sfumato CASCADE",
+    )
     try:
         with session(url, tmp_path) as asked:
             # "$user" comes before public in the search path of everybody

@@ -14,7 +14,18 @@ from sfumato.engines.reference import Reference
 from sfumato.metadata.column import Column, Integer
 from sfumato.plan.aggregate import CountRows, CountUnits, CountValues, Mean, Sum
 from sfumato.plan.relation import Computed, Filter, PerUnit, Summary, UnitJoin, first
-from sfumato.plan.scalar import And, Arithmetic, Compare, Comparison, Constant, Field, IsNull, Not, Operation, Or
+from sfumato.plan.scalar import (
+    And,
+    Arithmetic,
+    Compare,
+    Comparison,
+    Constant,
+    Field,
+    IsNull,
+    Not,
+    Operation,
+    Or,
+)
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Norm
 from tests.contracts import world
@@ -54,7 +65,10 @@ def plans():
 
 def agrees(rows):
     tables = declared(rows)
-    oracle, engine = Reference({name: table.source.to_pylist() for name, table in tables.items()}), DuckDB(tables)
+    oracle, engine = (
+        Reference({name: table.source.to_pylist() for name, table in tables.items()}),
+        DuckDB(tables),
+    )
     try:
         return all(engine.run(each, "key") == oracle.run(each, "key") for each in plans())
     finally:
@@ -63,7 +77,10 @@ def agrees(rows):
 
 ROWS = content(
     people=[
-        *({"who": "p", "c": letter, "n": number} for letter, number in (("b", "2"), ("a", "1"), ("a", "0"))),
+        *(
+            {"who": "p", "c": letter, "n": number}
+            for letter, number in (("b", "2"), ("a", "1"), ("a", "0"))
+        ),
         *(
             {"who": who, "c": letter, "n": "4"}
             for who, letter in (("q", None), ("r", "空"), ("s", "b"), (None, "a"), ("t", "空"))
@@ -92,7 +109,12 @@ def test_what_is_read_decides():
     raw = plan(JOINS["tested"], *MANY, keys=KEYS[0]).tracked.raw
     found = taken_apart(raw, [X])
     assert found is not None
-    assert (found.source, found.other, found.outer, found.tests) == (Filter(STAYS, OWN), ONE, False, (THERE,))
+    assert (found.source, found.other, found.outer, found.tests) == (
+        Filter(STAYS, OWN),
+        ONE,
+        False,
+        (THERE,),
+    )
     both = Value("both", Integer(-9, 9), Arithmetic(Operation.ADD, X.expression, N.expression))
     refused = [
         (raw, [N]),

@@ -40,7 +40,13 @@ def kept(tables, folder):
 
 @pytest.mark.parametrize(
     ("limits", "rows"),
-    [((2, 3, 4), 4), ((2, 3, None), 6), ((2, None, None), 2), ((None, None, 5), 5), ((2**31, 2**31, None), 2**31 - 1)],
+    [
+        ((2, 3, 4), 4),
+        ((2, 3, None), 6),
+        ((2, None, None), 2),
+        ((None, None, 5), 5),
+        ((2**31, 2**31, None), 2**31 - 1),
+    ],
 )
 def test_as_many_rows_are_kept_as_the_limits_allow(visits, tmp_path, limits, rows):
     tables = {"visits": table(visits, *limits)}
@@ -56,12 +62,17 @@ def test_the_owner_may_say_how_many(visits, tmp_path):
 
 
 def test_limits_that_say_nothing_are_asked_for(visits, tmp_path):
-    for limits, words in (((None, 3, None), "no max_rows, so"), ((sf.AUTO, sf.AUTO, None), "sf.AUTO")):
+    for limits, words in (
+        ((None, 3, None), "no max_rows, so"),
+        ((sf.AUTO, sf.AUTO, None), "sf.AUTO"),
+    ):
         tables = {"visits": table(visits, *limits)}
         with pytest.raises(MissingDeclaration, match=words):
             prepare(tables, dataset="clinic", folder=tmp_path / "layouts")
         assert not (tmp_path / "layouts").exists()
-        assert kept(tables, prepare(tables, dataset="clinic", folder=tmp_path / "layouts", rows=3)) == {"visits": 3}
+        assert kept(
+            tables, prepare(tables, dataset="clinic", folder=tmp_path / "layouts", rows=3)
+        ) == {"visits": 3}
         assert drop(tmp_path / "layouts")
 
 
@@ -83,7 +94,9 @@ def test_only_private_tables_in_files_are_prepared(visits, tmp_path):
         prepare(others, dataset="clinic", folder=tmp_path / "layouts")
     assert not (tmp_path / "layouts").exists()
     tables = {**others, "visits": table(visits, 2)}
-    assert kept(tables, prepare(tables, dataset="clinic", folder=tmp_path / "layouts")) == {"visits": 2}
+    assert kept(tables, prepare(tables, dataset="clinic", folder=tmp_path / "layouts")) == {
+        "visits": 2
+    }
 
 
 # --- the folder ------------------------------------------------------------------------------
@@ -142,7 +155,10 @@ def test_preparing_again_replaces_what_there_was(visits, tmp_path):
 def test_what_fails_leaves_the_old_layout_and_nothing_else(visits, tmp_path, monkeypatch):
     tables, folder = made(visits, tmp_path / "layouts")
     before = sorted(each.name for each in folder.iterdir())
-    monkeypatch.setattr("sfumato.engines.duckdb.layout_statements", lambda *_: ["SELECT 1", "SELECT error('a value')"])
+    monkeypatch.setattr(
+        "sfumato.engines.duckdb.layout_statements",
+        lambda *_: ["SELECT 1", "SELECT error('a value')"],
+    )
     with pytest.raises(InvalidSource, match="could not be prepared") as failure:
         made(visits, folder)
     assert "a value" not in str(failure.value) and failure.value.__context__ is None
@@ -197,7 +213,9 @@ def test_the_owner_is_told_of_each_table(visits, tmp_path):
 
 
 def test_a_limit_of_memory_is_one_of_the_engine(visits, tmp_path):
-    tables, folder = made(visits, tmp_path / "layouts", engine=sf.Local(memory_limit="500MB", threads=1))
+    tables, folder = made(
+        visits, tmp_path / "layouts", engine=sf.Local(memory_limit="500MB", threads=1)
+    )
     assert kept(tables, folder) == {"visits": 2}
     # interrupted every 50 ms, and longer under way than that
     visits.write_text("person,ward\n" + "".join(f"{each},A\n" for each in range(300_000)))

@@ -17,7 +17,15 @@ import sfumato as sf
 from sfumato.engines import duckdb as duckdb_room
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.prepare import prepare
-from sfumato.engines.prepared import FORMAT, MANIFEST, Layout, Prepared, engine_version, fingerprint, read_manifest
+from sfumato.engines.prepared import (
+    FORMAT,
+    MANIFEST,
+    Layout,
+    Prepared,
+    engine_version,
+    fingerprint,
+    read_manifest,
+)
 from sfumato.errors import EngineFailed, InvalidSource
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import CountRows
@@ -37,7 +45,9 @@ def clinic(tmp_path):
     tables = {
         "patients": sf.Table(patients, unit=sf.Unit("name", max_rows=3), columns={"id": sf.Text()}),
         "visits": sf.Table(
-            visits, unit=sf.Unit("patient", via="patients.name", key="id", max_rows=3), columns={"ward": WARD}
+            visits,
+            unit=sf.Unit("patient", via="patients.name", key="id", max_rows=3),
+            columns={"ward": WARD},
         ),
     }
     prepare(tables, dataset="clinic", folder=tmp_path / "layouts")
@@ -91,10 +101,16 @@ CHANGES = {
     "the data is gone": lambda folder: (folder / "visits.parquet").unlink(),
     "the data was written again": lambda folder: touched(folder / "visits.parquet"),
     "the data is as long and as old": lambda folder: rewritten(folder / "visits.parquet"),
-    "the data has grown": lambda folder: (folder / "patients.csv").write_text("id,name\n1,ann\n2,bob\n3,eve\n"),
+    "the data has grown": lambda folder: (folder / "patients.csv").write_text(
+        "id,name\n1,ann\n2,bob\n3,eve\n"
+    ),
     "the way to the unit was written again": lambda folder: touched(folder / "patients.csv"),
-    "the layout is gone": lambda folder: next((folder / "layouts").glob("*visits*.parquet")).unlink(),
-    "the layout was written again": lambda folder: touched(next((folder / "layouts").glob("*visits*.parquet"))),
+    "the layout is gone": lambda folder: next(
+        (folder / "layouts").glob("*visits*.parquet")
+    ).unlink(),
+    "the layout was written again": lambda folder: touched(
+        next((folder / "layouts").glob("*visits*.parquet"))
+    ),
 }
 
 
@@ -117,11 +133,19 @@ def of(clinic, name, **changes):
 
 def test_other_declarations_are_refused(tmp_path, clinic):
     words = "was written under other declarations"
-    for columns in ({"ward": sf.Category("A", "B", "C")}, {"ward": sf.Category("A", "B", missing="N")}, {}):
+    for columns in (
+        {"ward": sf.Category("A", "B", "C")},
+        {"ward": sf.Category("A", "B", missing="N")},
+        {},
+    ):
         refused(tmp_path, of(clinic, "visits", columns=columns), words)
     refused(tmp_path, of(clinic, "visits", unit=sf.Unit("patient", max_rows=3)), words)
     by_id = sf.Unit("id", max_rows=3)
-    refused(tmp_path, {"patients": sf.Table(clinic["patients"].source, unit=by_id, columns={"id": sf.Text()})}, words)
+    refused(
+        tmp_path,
+        {"patients": sf.Table(clinic["patients"].source, unit=by_id, columns={"id": sf.Text()})},
+        words,
+    )
     refused(tmp_path, {"patients": clinic["patients"]}, words)
     other = tmp_path / "other.parquet"
     other.write_bytes((tmp_path / "visits.parquet").read_bytes())
@@ -147,7 +171,9 @@ def test_a_manifest_that_is_none_is_refused(tmp_path, clinic, content):
     refused(tmp_path, clinic, "cannot be read")
 
 
-@pytest.mark.parametrize("tables", [None, {"visits": None}, {"visits": {}}, {"visits": {"file": "../secret"}}])
+@pytest.mark.parametrize(
+    "tables", [None, {"visits": None}, {"visits": {}}, {"visits": {"file": "../secret"}}]
+)
 def test_a_manifest_with_holes_is_refused(tmp_path, clinic, tables):
     rewrite(tmp_path, tables=tables)
     refused(tmp_path, clinic, "cannot be read")
@@ -204,7 +230,9 @@ def test_a_folder_is_the_data_in_it(tmp_path):
 
 def counted(tables):
     """A count of visits, of the layout."""
-    return plan(Scan("visits", "", (), owner_of(Dataset("clinic", tables), "visits")), CountRows(), kept=3)
+    return plan(
+        Scan("visits", "", (), owner_of(Dataset("clinic", tables), "visits")), CountRows(), kept=3
+    )
 
 
 def test_a_stale_layout_has_no_statement(tmp_path, clinic):
@@ -218,7 +246,9 @@ def test_a_stale_layout_has_no_statement(tmp_path, clinic):
 
 
 @pytest.mark.parametrize("file", ["visits.parquet", "patients.csv", "layouts/*visits*.parquet"])
-def test_data_that_changes_while_it_is_read_fails_the_run(tmp_path, clinic, monkeypatch, caplog, file):
+def test_data_that_changes_while_it_is_read_fails_the_run(
+    tmp_path, clinic, monkeypatch, caplog, file
+):
     with closing(DuckDB(clinic, prepared=opened(tmp_path, clinic))) as engine:
         honest = duckdb_room._rows
 
@@ -246,7 +276,8 @@ def test_another_table_of_the_same_database_is_refused(tmp_path):
             made.execute(f"CREATE TABLE {name} AS SELECT 'p' AS person, 'A' AS ward")
     unit = sf.Unit("person", max_rows=2)
     visits, stays = (
-        {"visits": sf.Table(path, unit=unit, columns={"ward": WARD}, table=name)} for name in ("visits", "stays")
+        {"visits": sf.Table(path, unit=unit, columns={"ward": WARD}, table=name)}
+        for name in ("visits", "stays")
     )
     prepare(visits, dataset="clinic", folder=tmp_path / "layouts")
     assert opened(tmp_path, visits).kept == {"visits": 2}
@@ -258,7 +289,9 @@ def test_a_folder_of_files_can_be_prepared(tmp_path):
     folder.mkdir()
     for name in ("one", "two"):
         pq.write_table(pa.table({"person": [name], "ward": ["A"]}), folder / f"{name}.parquet")
-    tables = {"visits": sf.Table(folder, unit=sf.Unit("person", max_rows=2), columns={"ward": WARD})}
+    tables = {
+        "visits": sf.Table(folder, unit=sf.Unit("person", max_rows=2), columns={"ward": WARD})
+    }
     prepare(tables, dataset="clinic", folder=tmp_path / "layouts")
     (folder / "_SUCCESS").write_bytes(b"")
     assert opened(tmp_path, tables).is_current("visits")

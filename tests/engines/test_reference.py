@@ -33,7 +33,10 @@ from tests.contracts.world import FINE, by, plan
 from tests.engines.conftest import flat
 
 KEY = "key"
-LETTER, NUMBER = Column("letter", sf.Category("a", "b", "c", "d")), Column("number", sf.Integer(-5, 3, missing="N"))
+LETTER, NUMBER = (
+    Column("letter", sf.Category("a", "b", "c", "d")),
+    Column("number", sf.Integer(-5, 3, missing="N")),
+)
 WORD = Column("word", Text())
 COLUMNS = (LETTER, NUMBER, WORD)
 OWNED, FREE = Scan("t", "", COLUMNS, Owner(("who",))), Scan("t", "", COLUMNS)
@@ -78,7 +81,16 @@ def test_rows_as_units_are_added_up():
     rows = person(None, "aab?", [3, "-9", "N", 1])
     # values 3, -5 (moved to the bound), missing, 1; above the lower bound: 8 + 0 + 6, below the upper: 0 + 8 + 2
     # levels of one code: 8, 0, 6 of 8: squares 64 + 0 + 36, twice the products 0 + 0 + 24, squares below 0 + 64 + 4
-    found = ask(rows, FREE, CountRows(), CountValues(VALUE), Sum(VALUE), Mean(VALUE), Variance(VALUE), CountUnits())
+    found = ask(
+        rows,
+        FREE,
+        CountRows(),
+        CountValues(VALUE),
+        Sum(VALUE),
+        Mean(VALUE),
+        Variance(VALUE),
+        CountUnits(),
+    )
     assert found == {(): (4, 3, -1, 14, 10, 100, 24, 68, 4)}
     assert ask(rows, FREE, CountDistinct(VALUE), Quantiles(VALUE, (Fraction(1, 2),))) == {
         (): (3, 1, 0, 0, 0, 0, 0, 1, 0, 1)
@@ -94,14 +106,19 @@ def test_groups_are_of_declared_values_only():
 
 def test_missing_is_a_group_where_it_is_declared():
     rows = person(None, "aaa", [1, "N", None])
-    assert ask(rows, FREE, CountRows(), keys=(by(FREE, "number", missing=True),)) == {(None,): (2,), (1,): (1,)}
+    assert ask(rows, FREE, CountRows(), keys=(by(FREE, "number", missing=True),)) == {
+        (None,): (2,),
+        (1,): (1,),
+    }
     assert ask(rows, FREE, CountRows(), keys=(GroupKey(VALUE, (), True),)) == {(None,): (2,)}
 
 
 def test_an_open_key_has_every_value_for_a_group():
     rows = person(None, "aab", [1, 2, 1], ["x", None, "y"])
     assert ask(rows, FREE, CountRows(), keys=(by(FREE, "word"),)) == {("x",): (1,), ("y",): (1,)}
-    assert ask(rows, FREE, CountRows(), keys=(GroupKey(VALUE, None), by(FREE, "word", missing=True))) == {
+    assert ask(
+        rows, FREE, CountRows(), keys=(GroupKey(VALUE, None), by(FREE, "word", missing=True))
+    ) == {
         (1, "x"): (1,),
         (1, "y"): (1,),
         (2, None): (1,),
@@ -116,7 +133,15 @@ def test_nothing_is_no_group():
 def test_rows_beyond_the_limit_are_clipped():
     rows = person("p", "aaaa", [3, 3, 3, 1]) + person("q", "a", [-5])
     # p: 2 rows, 2 values, sum 10 clipped to 6, pair (30, 2) of 4 values weighed to 2: (15, 1); q adds (0, 8)
-    found = ask(rows, OWNED, CountRows(), CountValues(VALUE), Sum(VALUE), Mean(VALUE), limits=(2, None, None))
+    found = ask(
+        rows,
+        OWNED,
+        CountRows(),
+        CountValues(VALUE),
+        Sum(VALUE),
+        Mean(VALUE),
+        limits=(2, None, None),
+    )
     assert found == {(): (3, 3, 1, 15, 9)}
     # p's triple (3 * 64 + 36, 24, 4) of 4 weighed to 2; q adds (0, 0, 64)
     assert ask(rows, OWNED, Variance(VALUE), limits=(2, None, None)) == {(): (114, 12, 66)}
@@ -128,19 +153,44 @@ def test_a_mean_counts_the_values_and_not_the_rows():
     assert ask(rows, OWNED, CountRows(), Mean(VALUE), limits=(2, None, None)) == {(): (2, 16, 0)}
 
 
-@pytest.mark.parametrize(("norm", "weight"), [(Norm.L1, FINE // 2), (Norm.L2, math.isqrt(FINE**2 // 2))])
+@pytest.mark.parametrize(
+    ("norm", "weight"), [(Norm.L1, FINE // 2), (Norm.L2, math.isqrt(FINE**2 // 2))]
+)
 def test_groups_beyond_the_limit_are_weighed_down(norm, weight):
     rows = person("p", "abcd", [3, 3, 3, 3]) + person("q", "ab", [1, 1])
-    found = ask(rows, OWNED, CountRows(), keys=(by(OWNED, "letter"),), limits=(1, 2, None), norm=norm, fine=FINE)
-    assert found == {(0,): (weight + FINE,), (1,): (weight + FINE,), (2,): (weight,), (3,): (weight,)}
+    found = ask(
+        rows,
+        OWNED,
+        CountRows(),
+        keys=(by(OWNED, "letter"),),
+        limits=(1, 2, None),
+        norm=norm,
+        fine=FINE,
+    )
+    assert found == {
+        (0,): (weight + FINE,),
+        (1,): (weight + FINE,),
+        (2,): (weight,),
+        (3,): (weight,),
+    }
 
 
 @pytest.mark.parametrize(("norm", "share"), [(Norm.L1, Fraction(4, 5)), (Norm.L2, Fraction(8, 9))])
 def test_a_unit_of_few_rows_is_in_more_groups_than_the_limit(norm, share):
     # limits of 2 rows in 2 groups are 4 rows, or squares of 8: three rows in three groups are within, 2 + 2 + 1 are not
     rows = person("p", "aabbc", [1, 1, 1, 1, 1]) + person("q", "abc", [1, 1, 1])
-    found = ask(rows, OWNED, CountRows(), keys=(by(OWNED, "letter"),), limits=(2, 2, None), norm=norm, fine=FINE)
-    weight = math.floor(share * FINE) if norm is Norm.L1 else math.isqrt(math.floor(share * FINE**2))
+    found = ask(
+        rows,
+        OWNED,
+        CountRows(),
+        keys=(by(OWNED, "letter"),),
+        limits=(2, 2, None),
+        norm=norm,
+        fine=FINE,
+    )
+    weight = (
+        math.floor(share * FINE) if norm is Norm.L1 else math.isqrt(math.floor(share * FINE**2))
+    )
     assert found == {(0,): (2 * weight + FINE,), (1,): (2 * weight + FINE,), (2,): (weight + FINE,)}
 
 
@@ -154,14 +204,24 @@ def test_distinct_units_keep_the_first_groups_by_keyed_hash():
     rows = person("p", "abcd", [1, 1, 1, 1])
     expected = {(code,): (1,) for code in sorted(first(2, range(4), "p"))}
     for limits in ((None, 2, None), (None, None, 2), (None, 3, 2)):
-        assert ask(rows, OWNED, CountUnits(), keys=(by(OWNED, "letter"),), limits=limits) == expected
+        assert (
+            ask(rows, OWNED, CountUnits(), keys=(by(OWNED, "letter"),), limits=limits) == expected
+        )
 
 
 def test_of_open_groups_a_unit_counts_in_the_first_alone():
     rows = person("p", "aaaaaa", [1, 1, 1, 1, 1, 1], ["x", "x", "y", "y", "z", "z"])
     kept = sorted(first(2, "xyz", "p"))
     # two groups of two rows: a total of 3 weighs the 4 rows that are kept, and groups that are kept are not weighed
-    found = ask(rows, OWNED, CountRows(), CountUnits(), keys=(by(OWNED, "word"),), limits=(None, 2, 3), fine=FINE)
+    found = ask(
+        rows,
+        OWNED,
+        CountRows(),
+        CountUnits(),
+        keys=(by(OWNED, "word"),),
+        limits=(None, 2, 3),
+        fine=FINE,
+    )
     assert found == {(word,): (2 * (FINE * 3 // 4), FINE) for word in kept}
 
 
@@ -172,10 +232,14 @@ def test_a_distinct_count_keeps_the_first_values_by_keyed_hash():
     # another unit with one of the values that p keeps adds nothing, with the other one it adds it
     for word in "xyz":
         more = rows + person("r", "a", [1], [word])
-        assert ask(more, OWNED, CountDistinct(WORDS), limits=(2, None, 5)) == {(): (2 + (word not in kept),)}
+        assert ask(more, OWNED, CountDistinct(WORDS), limits=(2, None, 5)) == {
+            (): (2 + (word not in kept),)
+        }
 
 
-@pytest.mark.parametrize("unit", [0, 1, -1, 2**22 - 1, 2**22, 2**44, -(2**44), 2**63 - 1, -(2**63), 1_000_003])
+@pytest.mark.parametrize(
+    "unit", [0, 1, -1, 2**22 - 1, 2**22, 2**44, -(2**44), 2**63 - 1, -(2**63), 1_000_003]
+)
 def test_a_unit_that_is_a_number_is_that_number(unit):
     rows = person(str(unit), "abcd", [1, 1, 1, 1])
     expected = sorted(sorted(range(4), key=lambda group: place(unit, group))[:2])
@@ -184,7 +248,9 @@ def test_a_unit_that_is_a_number_is_that_number(unit):
     }
 
 
-@pytest.mark.parametrize("name", ["01", "+1", "-0", "1.0", "", " 1", "٣", str(2**63), str(-(2**63) - 1), "1e3"])
+@pytest.mark.parametrize(
+    "name", ["01", "+1", "-0", "1.0", "", " 1", "٣", str(2**63), str(-(2**63) - 1), "1e3"]
+)
 def test_any_other_unit_is_what_its_text_makes_it(name):
     rows = person(name, "abcd", [1, 1, 1, 1])
     found = ask(rows, OWNED, CountUnits(), keys=(by(OWNED, "letter"),), limits=(None, 2, None))
@@ -193,7 +259,9 @@ def test_any_other_unit_is_what_its_text_makes_it(name):
 
 def test_a_distinct_count_is_of_the_first_groups():
     rows = person("p", "abcd", [1, 2, 3, 1])
-    found = ask(rows, OWNED, CountDistinct(VALUE), keys=(by(OWNED, "letter"),), limits=(1, 2, None), fine=6)
+    found = ask(
+        rows, OWNED, CountDistinct(VALUE), keys=(by(OWNED, "letter"),), limits=(1, 2, None), fine=6
+    )
     assert found == {(code,): (6,) for code in sorted(first(2, range(4), "p"))}
 
 
@@ -232,9 +300,13 @@ def test_rows_without_a_unit_are_nobodys():
 def test_unbounded_sums_are_those_of_pandas(pairs):
     frame = pd.DataFrame(pairs, columns=["letter", "number"])
     above = Filter(FREE, Compare(Comparison.GT, Field(NUMBER), Constant(-3)))
-    found = ask(frame.to_dict("records"), above, CountRows(), Sum(VALUE), keys=(by(FREE, "letter"),))
+    found = ask(
+        frame.to_dict("records"), above, CountRows(), Sum(VALUE), keys=(by(FREE, "letter"),)
+    )
     kept = frame[frame.number > -3].groupby("letter").number.agg(["size", "sum"])
-    assert found == {("abcd".index(letter),): (row["size"], row["sum"]) for letter, row in kept.iterrows()}
+    assert found == {
+        ("abcd".index(letter),): (row["size"], row["sum"]) for letter, row in kept.iterrows()
+    }
 
 
 def test_the_statement_says_what_it_would_run():

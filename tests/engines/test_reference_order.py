@@ -32,7 +32,10 @@ def test_the_parts_of_a_hash_have_bars_between_them() -> None:
 def test_units_and_their_rows_come_by_their_hashes() -> None:
     rows = [{"who": who, "n": number} for who in "pqr" for number in "0123"]
     units = sorted("pqr", key=lambda who: md5(f"k|{who}"))
-    expected = [[[code] for code in sorted(range(4), key=lambda code: md5(f"k|{code}|{who}|1"))][:3] for who in units]
+    expected = [
+        [[code] for code in sorted(range(4), key=lambda code: md5(f"k|{code}|{who}|1"))][:3]
+        for who in units
+    ]
     assert found(bounded(PEOPLE, N, most=3), rows) == expected
     assert found(bounded(PEOPLE, N, most=3), rows[::-1]) == expected
 
@@ -53,7 +56,9 @@ def test_rows_of_nobody_are_left_out() -> None:
     assert found(bounded(PEOPLE, N), [{"who": None, "n": "1"}]) == []
 
 
-def test_numbers_of_equal_rows_that_are_left_out_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_of_equal_rows_that_are_left_out_are_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Without them the kept share of a value would be all or nothing."""
     rows = [{"who": "p", "n": str(place % 2)} for place in range(40)]
     plan = bounded(PEOPLE, N, most=20)

@@ -40,22 +40,38 @@ def numbers(relation, tables, name="n"):
 
 
 def test_a_scan_has_codes_and_drops_what_nobody_owns():
-    assert rows(Scan("t", "e.", (Column("e.n", N.type),), WHO), table(("p", "12"), (None, 1))) == [Row("p", {"e.n": 9})]
+    assert rows(Scan("t", "e.", (Column("e.n", N.type),), WHO), table(("p", "12"), (None, 1))) == [
+        Row("p", {"e.n": 9})
+    ]
     assert rows(Scan("t", "", (N,)), table((None, "x"))) == [Row(None, {"n": None})]
 
 
 def test_a_unit_of_several_columns_has_the_length_of_each():
     tables = {"t": [{"a": 1, "b": "11"}, {"a": 11, "b": "1"}, {"a": None, "b": "1"}]}
-    assert [row.unit for row in rows(Scan("t", "", (), Owner(("a", "b"))), tables)] == ["1:12:11", "2:111:1"]
+    assert [row.unit for row in rows(Scan("t", "", (), Owner(("a", "b"))), tables)] == [
+        "1:12:11",
+        "2:111:1",
+    ]
 
 
 def test_the_way_to_a_unit_ends_at_the_smallest():
-    stays = [{"id": 1, "who": "q"}, {"id": "1", "who": "p"}, {"id": 2.0, "who": None}, {"id": None, "who": "z"}]
+    stays = [
+        {"id": 1, "who": "q"},
+        {"id": "1", "who": "p"},
+        {"id": 2.0, "who": None},
+        {"id": None, "who": "z"},
+    ]
     notes = [{"stay": key} for key in (1, "1", 1.0, 2, 3, None)]
     owner = Owner(("stay",), "stays", ("id",), WHO)
-    assert [row.unit for row in rows(Scan("notes", "", (), owner), {"stays": stays, "notes": notes})] == ["p"] * 3
+    assert [
+        row.unit for row in rows(Scan("notes", "", (), owner), {"stays": stays, "notes": notes})
+    ] == ["p"] * 3
     above = Owner(("note",), "notes", ("key",), owner)
-    lines = {"stays": stays, "notes": [{"stay": 1, "key": "k"}], "lines": [{"note": "k"}, {"note": "x"}]}
+    lines = {
+        "stays": stays,
+        "notes": [{"stay": 1, "key": "k"}],
+        "lines": [{"note": "k"}, {"note": "x"}],
+    }
     assert [row.unit for row in rows(Scan("lines", "", (), above), lines)] == ["p"]
 
 
@@ -79,14 +95,19 @@ def test_a_public_join_takes_the_first_row_of_a_key():
     outer = PublicJoin(SCAN, Scan("drugs", "d.", (price,)), Field(N), key, outer=True)
     assert numbers(outer, tables, "d.price") == [("p", 3), ("p", None), ("p", None), ("p", None)]
     # the order is that of the columns that are read, the key among them or not
-    assert numbers(PublicJoin(SCAN, Scan("drugs", "d.", (key, price)), Field(N), key), tables, "d.price")[0] == ("p", 3)
+    assert numbers(
+        PublicJoin(SCAN, Scan("drugs", "d.", (key, price)), Field(N), key), tables, "d.price"
+    )[0] == ("p", 3)
 
 
 COUNT = PerUnit(SCAN, (), (Computed(Column("count", Integer(0, 2)), Summary.COUNT),))
 
 
 def test_a_join_of_units_and_semi_joins():
-    tables = {**table(("p", 1), ("p", 2), ("q", 3)), "o": [{"who": "p", "m": 4}, {"who": "r", "m": 5}]}
+    tables = {
+        **table(("p", 1), ("p", 2), ("q", 3)),
+        "o": [{"who": "p", "m": 4}, {"who": "r", "m": 5}],
+    }
     other = Scan("o", "", (Column("m", Integer(0, 9)),), WHO)
     assert numbers(UnitJoin(other, COUNT), tables, "count") == [("p", 2)]
     assert numbers(UnitJoin(other, COUNT, outer=True), tables, "count") == [("p", 2), ("r", None)]
@@ -111,7 +132,10 @@ SUMMARIES = {
 def test_a_summary_of_a_unit_is_cut(summary, bounds):
     value = None if summary is Summary.COUNT else Value.of(N)
     relation = PerUnit(SCAN, (), (Computed(Column("s", Integer(*bounds)), summary, value),))
-    cut = [None if each is None else min(max(each, bounds[0]), bounds[1]) for each in SUMMARIES[summary]]
+    cut = [
+        None if each is None else min(max(each, bounds[0]), bounds[1])
+        for each in SUMMARIES[summary]
+    ]
     assert numbers(relation, CELLS, "s") == [("p", cut[0]), ("q", cut[1])]
 
 
@@ -144,11 +168,18 @@ def test_rows_of_a_unit_are_ranked_with_null_last(order, expected):
     found = [(row.values["rank"], row.values["t"]) for row in rows(ranked, MIXED)]
     # the fourth number is the third, the end of the range
     assert found == [*zip((1, 2, 3, 3), expected, strict=True), (1, "x")]
-    assert numbers(first(BOTH, order, (Field(N), Field(T)), "rank"), MIXED, "t") == [("p", expected[0]), ("q", "x")]
+    assert numbers(first(BOTH, order, (Field(N), Field(T)), "rank"), MIXED, "t") == [
+        ("p", expected[0]),
+        ("q", "x"),
+    ]
 
 
 def test_a_union_reads_each_source_as_the_same_columns():
-    both = Union((SCAN, COUNT), ((Field(N),), (Field(COUNT.columns[0].column),)), (Column("v", Integer(0, 9)),))
+    both = Union(
+        (SCAN, COUNT),
+        ((Field(N),), (Field(COUNT.columns[0].column),)),
+        (Column("v", Integer(0, 9)),),
+    )
     assert numbers(both, table(("p", 7)), "v") == [("p", 7), ("p", 1)]
 
 

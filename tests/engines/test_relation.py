@@ -79,7 +79,9 @@ WORDY = Source("w", {"who": "VARCHAR"})
     ],
 )
 def test_units_are_numbers_only_where_every_table_holds_them_so(owners, numbered):
-    scans = tuple(Scan(table, f"{index}.", (), owner) for index, (table, owner) in enumerate(owners))
+    scans = tuple(
+        Scan(table, f"{index}.", (), owner) for index, (table, owner) in enumerate(owners)
+    )
     found = Tables.of(Union(scans, ((),) * len(scans), ()), {"s": SHORT, "w": WORDY})
     assert found.numbered is numbered
 
@@ -91,7 +93,9 @@ def test_rows_that_are_units_have_no_unit():
 def test_what_is_read_of_each_table_leads_to_its_units_too():
     notes, drugs = scan("notes", "n."), scan("drugs", "d.")
     read = Scan("notes", "n.", notes.columns[:1], notes.owner)
-    joined = PublicJoin(read, Scan("drugs", "d.", drugs.columns[1:2]), Field(notes.columns[0]), drugs.columns[0])
+    joined = PublicJoin(
+        read, Scan("drugs", "d.", drugs.columns[1:2]), Field(notes.columns[0]), drugs.columns[0]
+    )
     assert stored_columns(Semi(joined, Scan("days", "", (), scan("days").owner))) == {
         "notes": {"n", "stay"},
         "stays": {"id", "patient"},

@@ -22,7 +22,9 @@ PAIRS = plan(PEOPLE, CountUnits(), Mean(N), keys=(LETTERS, LETTERS))
 
 codes = st.none() | st.sampled_from(["", "a", "b", "\0", "é"])
 found = st.dictionaries(
-    st.tuples(codes, codes), st.tuples(*[st.integers(0, 3) | st.integers(0, 2**62)] * 3), max_size=12
+    st.tuples(codes, codes),
+    st.tuples(*[st.integers(0, 3) | st.integers(0, 2**62)] * 3),
+    max_size=12,
 )
 
 
@@ -32,12 +34,18 @@ def table(groups):
     kinds = [pa.string(), pa.string(), pa.int64(), pa.decimal128(38), pa.decimal128(38)]
     cells = list(zip(*rows, strict=True)) or [()] * len(kinds)
     return pa.table(
-        {f"c{index}": pa.array(each, kind) for index, (each, kind) in enumerate(zip(cells, kinds, strict=True))}
+        {
+            f"c{index}": pa.array(each, kind)
+            for index, (each, kind) in enumerate(zip(cells, kinds, strict=True))
+        }
     )
 
 
 def test_rows_of_statements_become_parts():
-    assert gather(MIXED, (0, 2), [(1, 5, 6, 7), (None, 0, 0, 0)]) == {0: {(1,): (5,)}, 2: {(1,): (6, 7)}}
+    assert gather(MIXED, (0, 2), [(1, 5, 6, 7), (None, 0, 0, 0)]) == {
+        0: {(1,): (5,)},
+        2: {(1,): (6, 7)},
+    }
     assert gather(MIXED, (1,), [(1, 0, 4), (2, 7, 1), (1, 3, 2)]) == {
         1: {(1,): (4, 0, 0, 2, 0, 0, 0, 0), (2,): (0, 0, 0, 0, 0, 0, 0, 1)}
     }
@@ -59,7 +67,11 @@ def test_columns_are_the_parts_of_their_rows(groups):
 @given(found, st.data())
 def test_of_some_groups_columns_give_the_integers_of_those(groups, data):
     _, mean = columns(PAIRS, (0, 1), table(groups)).values()
-    asked = data.draw(st.lists(st.sampled_from([*groups, ("no", "where")]), unique=True)) if groups else []
+    asked = (
+        data.draw(st.lists(st.sampled_from([*groups, ("no", "where")]), unique=True))
+        if groups
+        else []
+    )
     some = mean.of(asked)
     assert {group: some[group] for group in asked if group in some} == {
         group: groups[group][1:] for group in asked if group in groups
@@ -69,14 +81,18 @@ def test_of_some_groups_columns_give_the_integers_of_those(groups, data):
 
 
 def test_leaves_of_some_groups_are_theirs():
-    leaves = pa.table({"k": [1, 2, 1], "leaf": [0, 7, 3], "n": pa.array([4, 1, 2], pa.decimal128(38))})
+    leaves = pa.table(
+        {"k": [1, 2, 1], "leaf": [0, 7, 3], "n": pa.array([4, 1, 2], pa.decimal128(38))}
+    )
     (part,) = columns(MIXED, (1,), leaves).values()
     assert part.of([(1,)]) == {(1,): (4, 0, 0, 2, 0, 0, 0, 0)}
     assert part[2,] == (0, 0, 0, 0, 0, 0, 0, 1)
 
 
 def test_what_does_not_fit_is_no_number_of_units():
-    units, _ = columns(PAIRS, (0, 1), table({}).append_column("more", pa.array([], pa.int64()))).values()
+    units, _ = columns(
+        PAIRS, (0, 1), table({}).append_column("more", pa.array([], pa.int64()))
+    ).values()
     assert units.first.tolist() == []
     wide = pa.table({"a": ["x"], "b": ["y"], "n": pa.array([Decimal(2**70)], pa.decimal128(38))})
     with pytest.raises(pa.ArrowInvalid):
@@ -86,13 +102,21 @@ def test_what_does_not_fit_is_no_number_of_units():
 def test_groups_that_are_not_shown_never_become_objects(tmp_path, monkeypatch):
     made = []
     tuples = gathering._tuples
-    monkeypatch.setattr(gathering, "_tuples", lambda given: made.append(given.num_rows) or tuples(given))
-    rows = pa.table({"who": range(9000), "word": ["often"] * 1000 + [f"once {index}" for index in range(8000)]})
-    words = sf.Table(rows, unit=sf.Unit("who", max_rows=1, max_groups=1), columns={"word": sf.Text()})
+    monkeypatch.setattr(
+        gathering, "_tuples", lambda given: made.append(given.num_rows) or tuples(given)
+    )
+    rows = pa.table(
+        {"who": range(9000), "word": ["often"] * 1000 + [f"once {index}" for index in range(8000)]}
+    )
+    words = sf.Table(
+        rows, unit=sf.Unit("who", max_rows=1, max_groups=1), columns={"word": sf.Text()}
+    )
     with sf.connect(
         {"words": words}, dataset="words", budget=sf.Budget(9, "1e-6"), ledger=tmp_path / "l.db"
     ) as session:
-        answer = session.query("SELECT word, COUNT(*) AS n FROM words GROUP BY word", epsilon=1, delta="1e-14")
+        answer = session.query(
+            "SELECT word, COUNT(*) AS n FROM words GROUP BY word", epsilon=1, delta="1e-14"
+        )
     # a lone word is shown with less than 1e-14, one of all 8000 with less than 1e-10
     assert [row[0] for row in answer.rows] == ["often"]
     assert set(made) == {1}

@@ -52,11 +52,17 @@ def test_a_unit_has_at_most_as_many_rows_as_the_plan_says():
 
 
 def test_the_codes_are_those_of_the_rows():
-    with closing(DuckDB(declared(content(people=ROWS[:3])))) as engine, engine.rows(TWO, "key") as found:
+    with (
+        closing(DuckDB(declared(content(people=ROWS[:3])))) as engine,
+        engine.rows(TWO, "key") as found,
+    ):
         assert found.codes.dtype == np.int64
         assert {tuple(row) for row in found.codes.tolist()} <= {(0, 1), (0, 0), (1, 1)}
     missing = [{"who": "p", "n": None, "b": None}]
-    with closing(DuckDB(declared(content(people=missing)))) as engine, engine.rows(TWO, "key") as found:
+    with (
+        closing(DuckDB(declared(content(people=missing)))) as engine,
+        engine.rows(TWO, "key") as found,
+    ):
         assert found.codes.tolist() == [[MISSING, MISSING]]
 
 
@@ -64,7 +70,10 @@ def test_the_codes_are_those_of_the_rows():
 def test_the_order_of_rows_is_a_function_of_key_unit_and_content(key):
     found = []
     for rows in (ROWS, ROWS[::-1], ROWS[7:] + ROWS[:7]):
-        with closing(DuckDB(declared(content(people=rows)))) as engine, engine.rows(TWO, key) as opened:
+        with (
+            closing(DuckDB(declared(content(people=rows)))) as engine,
+            engine.rows(TWO, key) as opened,
+        ):
             found.append(blocks(opened))
     assert found[0] == found[1] == found[2]
     with closing(DuckDB(declared(SEVERAL))) as engine, engine.rows(TWO, key + "!") as other:
@@ -73,7 +82,10 @@ def test_the_order_of_rows_is_a_function_of_key_unit_and_content(key):
 
 def test_without_a_unit_the_others_are_as_they_were():
     def of(people):
-        with closing(DuckDB(declared(content(people=people)))) as engine, engine.rows(TWO, "key") as opened:
+        with (
+            closing(DuckDB(declared(content(people=people)))) as engine,
+            engine.rows(TWO, "key") as opened,
+        ):
             return blocks(opened)
 
     whole = of(ROWS)
@@ -88,7 +100,10 @@ def test_without_a_unit_the_others_are_as_they_were():
 _WRONG = {
     "one row of a unit too many": ("place <= 2", "place <= 3"),
     "the order of the file": ("ORDER BY md5", "ORDER BY length(md5", ")"),
-    "units in another order": ("ORDER BY md5('key' || '|' || coalesce(CAST(unit", "ORDER BY md5(coalesce(CAST(unit"),
+    "units in another order": (
+        "ORDER BY md5('key' || '|' || coalesce(CAST(unit",
+        "ORDER BY md5(coalesce(CAST(unit",
+    ),
     "equal rows alike": (" || '|' || coalesce(CAST(number AS VARCHAR), 'N')", ""),
     "missing is zero": (f"coalesce(a0, {MISSING})", "coalesce(a0, 0)"),
     "where units start": ("place = 1", "place = 2"),
@@ -105,10 +120,12 @@ def test_wrong_rows_are_noticed(monkeypatch, suite, name):
     if after:
         # the hash is only one of several things that order the rows
         wrong = wrong.replace(
-            "coalesce(CAST(number AS VARCHAR), 'N')), a0", "coalesce(CAST(number AS VARCHAR), 'N'))), a0"
+            "coalesce(CAST(number AS VARCHAR), 'N')), a0",
+            "coalesce(CAST(number AS VARCHAR), 'N'))), a0",
         )
         wrong = wrong.replace(
-            "coalesce(CAST(unit AS VARCHAR), 'N')), CAST", "coalesce(CAST(unit AS VARCHAR), 'N'))), CAST"
+            "coalesce(CAST(unit AS VARCHAR), 'N')), CAST",
+            "coalesce(CAST(unit AS VARCHAR), 'N'))), CAST",
         )
     monkeypatch.setattr(engine_module, "listed", lambda *_: wrong)
     assert not suite.rows_of(declared(SEVERAL), TWO)
@@ -127,7 +144,10 @@ def test_the_file_is_closed_to_others_has_no_name_and_is_gone(monkeypatch, tmp_p
     monkeypatch.setattr(engine_module, "mapped", looked_at)
     before = os.umask(0)
     try:
-        with closing(DuckDB(declared(SEVERAL), spill=tmp_path)) as engine, engine.rows(TWO, "key") as found:
+        with (
+            closing(DuckDB(declared(SEVERAL), spill=tmp_path)) as engine,
+            engine.rows(TWO, "key") as found,
+        ):
             assert found.units == 4
             (folder,) = tmp_path.iterdir()
             assert stat.S_IMODE(folder.stat().st_mode) == 0o700 and not [*folder.iterdir()]
@@ -152,13 +172,17 @@ def test_what_is_spilled_lies_in_a_folder_that_others_cannot_enter(monkeypatch, 
     seen = []
 
     def looked_at(*given):
-        seen.extend((tmp_path / each, each.stat().st_mode) for each in tmp_path.rglob("*") if each.is_dir())
+        seen.extend(
+            (tmp_path / each, each.stat().st_mode) for each in tmp_path.rglob("*") if each.is_dir()
+        )
         return write(*given)
 
     monkeypatch.setattr(engine_module, "write", looked_at)
     before = os.umask(0)
     try:
-        engine = DuckDB({"t": table}, limits=sf.Local(memory_limit="60MB", threads=1), spill=tmp_path)
+        engine = DuckDB(
+            {"t": table}, limits=sf.Local(memory_limit="60MB", threads=1), spill=tmp_path
+        )
         with closing(engine), engine.rows(bounded(scan, Value.of(column)), "key") as found:
             assert found.units == size
             assert [stat.S_IMODE(mode) for _, mode in seen] == [0o700]
@@ -188,7 +212,11 @@ def test_a_failure_is_one_constant_message(monkeypatch, caplog):
     broken = f"SELECT CAST(who AS BIGINT) AS a0, TRUE AS first FROM people WHERE who = '{CANARY}'"
     monkeypatch.setattr(engine_module, "listed", lambda *_: broken)
     caplog.set_level(logging.DEBUG)
-    with closing(DuckDB(declared(rows))) as engine, pytest.raises(EngineFailed) as caught, engine.rows(TWO, "key"):
+    with (
+        closing(DuckDB(declared(rows))) as engine,
+        pytest.raises(EngineFailed) as caught,
+        engine.rows(TWO, "key"),
+    ):
         raise AssertionError("it is not entered")
     assert caught.value.__cause__ is caught.value.__context__ is None
     assert CANARY not in caplog.text + repr(caught.value)

@@ -61,13 +61,19 @@ def test_a_folder_is_all_its_files(asker, folder):
 
 @pytest.mark.parametrize(
     ("pattern", "expected"),
-    [("*.parquet", (2, 2, 1, 3)), ("o?e.parquet", (2, 2, 1, 3)), ("deep/[t]wo.parquet", (1, 1, 1, 4))],
+    [
+        ("*.parquet", (2, 2, 1, 3)),
+        ("o?e.parquet", (2, 2, 1, 3)),
+        ("deep/[t]wo.parquet", (1, 1, 1, 4)),
+    ],
 )
 def test_a_pattern_is_the_files_that_it_means(asker, folder, pattern, expected):
     assert everything(asker, folder / pattern) == {(): expected}
 
 
-@pytest.mark.parametrize("name", ["nowhere", "nowhere/*.parquet", "*.nothing", "deep/**x/*.parquet", "deep**"])
+@pytest.mark.parametrize(
+    "name", ["nowhere", "nowhere/*.parquet", "*.nothing", "deep/**x/*.parquet", "deep**"]
+)
 def test_no_folder_and_no_file_are_told(asker, folder, name):
     assert "no file" in refused(asker, folder / name).problem
 
@@ -135,7 +141,11 @@ def test_what_came_to_a_folder_later_is_not_read(asker, folder):
 def test_the_connection_reads_the_listed_files_and_nothing_else(asker, folder):
     write(folder.parent / "beside.parquet", a=[1])
     with closing(DuckDB(asker(folder, COLUMNS).tables)) as engine:
-        for path in (folder.parent / "beside.parquet", folder / "_temporary" / "three.parquet", folder / "*.parquet"):
+        for path in (
+            folder.parent / "beside.parquet",
+            folder / "_temporary" / "three.parquet",
+            folder / "*.parquet",
+        ):
             with pytest.raises(duckdb.PermissionException):
                 engine._connection.execute(f"SELECT * FROM read_parquet('{path}')")
 
@@ -150,20 +160,31 @@ PARTITIONED = {"a": sf.Integer(0, 9), "year": sf.Integer(2000, 2030), "place": s
 def partitioned(tmp_path):
     write(tmp_path / "data" / "year=2024" / "place=a%20b" / "one.parquet", a=[1, 2])
     write(tmp_path / "data" / "year=2025" / "place=007" / "two.parquet", a=[4])
-    write(tmp_path / "data" / "year=__HIVE_DEFAULT_PARTITION__" / "place=c" / "three.parquet", a=[8])
+    write(
+        tmp_path / "data" / "year=__HIVE_DEFAULT_PARTITION__" / "place=c" / "three.parquet", a=[8]
+    )
     return tmp_path / "data"
 
 
 def test_the_folders_of_a_partition_are_columns_of_text(asker, partitioned):
     assert everything(asker, partitioned, PARTITIONED) == {(): (4, 4, 3, 4, 15)}
     columns = {"year": sf.Category("2024", "2025"), "place": sf.Category("a b", "007")}
-    assert everything(asker, partitioned, {"a": sf.Integer(0, 9), **columns})[()][:4] == (4, 4, 3, 3)
-    assert everything(asker, partitioned / "year=2024" / "**" / "*.parquet", PARTITIONED) == {(): (2, 2, 2, 2, 3)}
+    assert everything(asker, partitioned, {"a": sf.Integer(0, 9), **columns})[()][:4] == (
+        4,
+        4,
+        3,
+        3,
+    )
+    assert everything(asker, partitioned / "year=2024" / "**" / "*.parquet", PARTITIONED) == {
+        (): (2, 2, 2, 2, 3)
+    }
 
 
 def test_a_partition_gives_its_own_groups(partitioned, tmp_path):
     with session(sf.Table(partitioned, columns=PARTITIONED), tmp_path) as asked:
-        answer = asked.query("SELECT year, COUNT(*) AS n FROM t WHERE place <> 'zzz' GROUP BY year", epsilon=1000)
+        answer = asked.query(
+            "SELECT year, COUNT(*) AS n FROM t WHERE place <> 'zzz' GROUP BY year", epsilon=1000
+        )
         assert {row[0]: round(row[1]) for row in answer.rows if round(row[1])} == {2024: 2, 2025: 1}
 
 
@@ -201,7 +222,9 @@ def database(tmp_path):
         )
         connection.execute("CREATE TABLE users AS SELECT 1 AS id")
         connection.execute('CREATE VIEW seen AS SELECT a, b FROM "my events"')
-        connection.execute("CREATE TABLE computed(b VARCHAR, a INTEGER GENERATED ALWAYS AS (CAST(b AS INTEGER)))")
+        connection.execute(
+            "CREATE TABLE computed(b VARCHAR, a INTEGER GENERATED ALWAYS AS (CAST(b AS INTEGER)))"
+        )
     return path
 
 
@@ -225,7 +248,8 @@ def test_a_table_of_a_database_is_read(database):
 
 
 @pytest.mark.parametrize(
-    "name", ["nothing", "seen", "computed", "main.users", "users; DROP TABLE users", "duckdb_settings"]
+    "name",
+    ["nothing", "seen", "computed", "main.users", "users; DROP TABLE users", "duckdb_settings"],
 )
 def test_what_is_no_plain_table_of_it_is_refused(database, name, caplog):
     with pytest.raises(InvalidSource, match="has no table") as refusal:
@@ -236,7 +260,9 @@ def test_what_is_no_plain_table_of_it_is_refused(database, name, caplog):
 
 def test_a_view_that_is_read_can_fail_on_a_row(database, monkeypatch):
     with duckdb.connect(str(database)) as connection:
-        connection.execute('CREATE VIEW numbers AS SELECT CAST(b AS INTEGER) AS a, b FROM "my events"')
+        connection.execute(
+            'CREATE VIEW numbers AS SELECT CAST(b AS INTEGER) AS a, b FROM "my events"'
+        )
     monkeypatch.setattr(sources, "_plain_tables", lambda *_: ["numbers"])
     engine = DuckDB({"t": sf.Table(database, table="numbers", columns=COLUMNS)})
     with closing(engine), pytest.raises(duckdb.ConversionException):
@@ -291,7 +317,9 @@ def test_a_declaration_file_can_name_a_table(database, tmp_path):
 
 
 def session(table, tmp_path):
-    return sf.connect({"t": table}, dataset="d", budget=sf.Budget(10**4), ledger=tmp_path / "ledger.db")
+    return sf.connect(
+        {"t": table}, dataset="d", budget=sf.Budget(10**4), ledger=tmp_path / "ledger.db"
+    )
 
 
 def _with_a_damaged_page(path):
@@ -370,7 +398,9 @@ def test_what_is_no_frame_is_refused_without_a_word_of_its_own():
 @pytest.mark.parametrize("odd", [["x", 1], [1, CANARY], [{"k": 1}, 3], [object(), None]])
 def test_a_column_that_arrow_has_no_type_for_is_named_and_no_value_of_it(odd):
     frame = pandas.DataFrame({"a": [1, 2], "b": odd})
-    with pytest.raises(InvalidSource, match="Table 't': column 2 of 'DataFrame' has values of several types") as caught:
+    with pytest.raises(
+        InvalidSource, match="Table 't': column 2 of 'DataFrame' has values of several types"
+    ) as caught:
         DuckDB({"t": sf.Table(frame, columns=COLUMNS)})
     assert CANARY not in str(caught.value) and caught.value.__context__ is None
     frame["b"] = frame["b"].astype(str)
@@ -399,7 +429,11 @@ def test_a_source_holds_what_it_reads_under_every_name(folder, tmp_path):
 @pytest.mark.parametrize(
     ("place", "inside", "outside"),
     [
-        ("data", ["new.csv", "deep/new.parquet"], ["../new.parquet", "_new.parquet", ".deep/new.parquet"]),
+        (
+            "data",
+            ["new.csv", "deep/new.parquet"],
+            ["../new.parquet", "_new.parquet", ".deep/new.parquet"],
+        ),
         ("data/*.parquet", ["new.parquet"], ["new.csv", "deep/new.parquet", "_new.parquet"]),
         ("data/**/*.parquet", ["new.parquet", "deep/new.parquet"], ["new.csv", "../new.parquet"]),
         ("data/**/t[wx]o.parquet", ["txo.parquet", "deep/txo.parquet"], ["tyo.parquet"]),
@@ -407,7 +441,9 @@ def test_a_source_holds_what_it_reads_under_every_name(folder, tmp_path):
         ("data/one.parquet", ["../data/one.parquet"], ["two.parquet"]),
     ],
 )
-def test_a_source_holds_what_it_would_read_once_it_is_there(folder, tmp_path, place, inside, outside):
+def test_a_source_holds_what_it_would_read_once_it_is_there(
+    folder, tmp_path, place, inside, outside
+):
     source = tmp_path / place
     assert all(holds(source, folder / each) for each in inside)
     assert not any(holds(source, folder / each) for each in outside)

@@ -69,7 +69,9 @@ class TestSpark(EngineContract):
     @given(st.data(), world.data(), st.text(max_size=3))
     def test_the_engine_gives_the_integers_of_the_reference(self, data, rows, key):
         self.prepared = interpreted
-        EngineContract.test_the_engine_gives_the_integers_of_the_reference.hypothesis.inner_test(self, data, rows, key)
+        EngineContract.test_the_engine_gives_the_integers_of_the_reference.hypothesis.inner_test(
+            self, data, rows, key
+        )
 
     @settings(
         deadline=None,
@@ -80,7 +82,9 @@ class TestSpark(EngineContract):
     @given(st.data(), world.data())
     def test_the_engine_gives_the_marginals_of_the_reference(self, data, rows):
         self.prepared = interpreted
-        EngineContract.test_the_engine_gives_the_marginals_of_the_reference.hypothesis.inner_test(self, data, rows)
+        EngineContract.test_the_engine_gives_the_marginals_of_the_reference.hypothesis.inner_test(
+            self, data, rows
+        )
 
     def test_the_engine_gives_the_rows_of_the_reference(self):
         every = unit_rows.bounded(world.scan("people"), world.read(world.scan("people"), "n"))
@@ -92,7 +96,16 @@ class TestSpark(EngineContract):
 REGIONS = ["R01", "R02", "R03", "N", "R99", "Ü", None]
 AMOUNTS = [0.0, 12.5, 499.999, -3.0, 1e308, math.nan, math.inf, -math.inf, None, 250.0]
 WORDS = ["p1", "空", "👩‍👧", "", "a\\b", None, "p1", "p2", "it's"]
-EVERY_DAY = ["2024-01-01", "2024-06-15", "1969-12-31", "0001-01-01", "2024-12-31", "2024-02-30", "", None]
+EVERY_DAY = [
+    "2024-01-01",
+    "2024-06-15",
+    "1969-12-31",
+    "0001-01-01",
+    "2024-12-31",
+    "2024-02-30",
+    "",
+    None,
+]
 
 
 def shop():
@@ -121,7 +134,10 @@ def test_every_statement_of_the_corpus_gives_the_same_integers(spark):
     oracle = Reference({name: each.to_pylist() for name, each in cells.items()})
     answered = [each.name for each in statements() if each.verdict == "answered"]
     wrong = []
-    with closing(interpreted(SparkEngine(tables, spark))) as engine, closing(DuckDB(tables)) as duckdb:
+    with (
+        closing(interpreted(SparkEngine(tables, spark))) as engine,
+        closing(DuckDB(tables)) as duckdb,
+    ):
         for place, name in enumerate(answered):
             asked = corpus.question(FOLDER / f"{name}.sql")
             bounded = compile_plan(asked.raw, DATASET, (Norm.L1, Norm.L2)[place % 2])
@@ -138,7 +154,10 @@ def test_every_statement_of_the_corpus_gives_the_same_integers(spark):
 def test_no_setting_of_the_application_is_one_of_ours(spark):
     with closing(SparkEngine({}, spark)) as engine:
         ours, theirs = engine._session.conf, spark.conf
-        assert (ours.get("spark.sql.parser.quotedRegexColumnNames"), ours.get("spark.sql.ansi.enabled")) == (
+        assert (
+            ours.get("spark.sql.parser.quotedRegexColumnNames"),
+            ours.get("spark.sql.ansi.enabled"),
+        ) == (
             "false",
             "true",
         )
@@ -146,7 +165,10 @@ def test_no_setting_of_the_application_is_one_of_ours(spark):
         assert ours.get("spark.sql.session.timeZone") == "UTC"
         # how long it takes stays theirs, and so does the session
         assert ours.get("spark.sql.shuffle.partitions") == "2"
-        assert (theirs.get("spark.sql.ansi.enabled"), theirs.get("spark.sql.caseSensitive")) == ("false", "false")
+        assert (theirs.get("spark.sql.ansi.enabled"), theirs.get("spark.sql.caseSensitive")) == (
+            "false",
+            "false",
+        )
         theirs.set("spark.sql.parser.escapedStringLiterals", "false")
         theirs.set("spark.sql.parser.escapedStringLiterals", "true")
         assert ours.get("spark.sql.parser.escapedStringLiterals") == "false"
@@ -154,7 +176,9 @@ def test_no_setting_of_the_application_is_one_of_ours(spark):
 
 def test_an_application_whose_settings_are_believed_is_noticed(spark, monkeypatch):
     monkeypatch.setattr(SparkEngine, "_settle", lambda self: None)
-    assert differs(lambda tables: interpreted(SparkEngine(tables, spark)), "names that differ in case")
+    assert differs(
+        lambda tables: interpreted(SparkEngine(tables, spark)), "names that differ in case"
+    )
 
 
 def ranked_union(spark):
@@ -162,11 +186,19 @@ def ranked_union(spark):
     ``_MEANING``) made nonsense; as it is emitted now the rule leaves it alone."""
     days = [scan("days", f"T{place}.") for place in range(2)]
     one = PerUnit(
-        days[0], (), (Computed(Column("n", sf.Integer(0, 1)), Summary.COUNT_DISTINCT, read(days[0], "T0.n")),)
+        days[0],
+        (),
+        (Computed(Column("n", sf.Integer(0, 1)), Summary.COUNT_DISTINCT, read(days[0], "T0.n")),),
     )
     rank = Column("rank", sf.Integer(1, 2))
-    bounded = plan(Ranked(Union((one, days[1]), ((), ()), ()), (), (), rank), Sum(Value.of(rank)), limits=(1, 2, None))
-    tables = world.declared(content(days=[{"who": "p", "when": 1, "n": "1"}, {"who": "q", "when": 1, "n": "2"}]))
+    bounded = plan(
+        Ranked(Union((one, days[1]), ((), ()), ()), (), (), rank),
+        Sum(Value.of(rank)),
+        limits=(1, 2, None),
+    )
+    tables = world.declared(
+        content(days=[{"who": "p", "when": 1, "n": "1"}, {"who": "q", "when": 1, "n": "2"}])
+    )
     rows = {name: table.source.to_pylist() for name, table in tables.items()}
     with closing(interpreted(SparkEngine(tables, spark))) as engine:
         return engine.run(bounded, "key") == Reference(rows).run(bounded, "key")
@@ -181,8 +213,15 @@ def test_weights_of_many_units_add_up_beyond_64_bits(spark):
     columns = {"n": sf.Integer(-top, top), "c": letters}
     frame = spark.range(units).selectExpr("id AS who", f"-{top} AS n", "'a' AS c")
     table = sf.Table(frame, unit=sf.Unit("who"), columns=columns)
-    source = Scan("t", "", tuple(Column(*each) for each in columns.items()), owner_of(Dataset("d", {"t": table}), "t"))
-    bounded = plan(source, Mean(read(source, "n")), keys=(by(source, "c"),), limits=(1, 1, None), fine=2**20)
+    source = Scan(
+        "t",
+        "",
+        tuple(Column(*each) for each in columns.items()),
+        owner_of(Dataset("d", {"t": table}), "t"),
+    )
+    bounded = plan(
+        source, Mean(read(source, "n")), keys=(by(source, "c"),), limits=(1, 1, None), fine=2**20
+    )
     with closing(SparkEngine({"t": table}, spark)) as engine:
         assert engine.run(bounded, "key") == ({(0,): (0, units * 2 * top * 2**20)},)
     assert units * 2 * top * 2**20 > 2**63
@@ -194,7 +233,9 @@ def test_weights_of_many_units_add_up_beyond_64_bits(spark):
 @pytest.fixture
 def engine(spark, tmp_path):
     """An engine over one Parquet file."""
-    pq.write_table(pa.table({"a": [1, 2, None], "b": [CANARY, None, "x"]}), tmp_path / "data.parquet")
+    pq.write_table(
+        pa.table({"a": [1, 2, None], "b": [CANARY, None, "x"]}), tmp_path / "data.parquet"
+    )
     opened = SparkEngine({"t": sf.Table(tmp_path / "data.parquet", columns=COLUMNS)}, spark)
     yield opened
     opened.close()
@@ -226,7 +267,9 @@ BROKEN = [
 ]
 
 
-def test_an_engine_failure_is_one_constant_message(engine, tmp_path, caplog, capfd, java_errors, monkeypatch):
+def test_an_engine_failure_is_one_constant_message(
+    engine, tmp_path, caplog, capfd, java_errors, monkeypatch
+):
     seen = set()
     for broken in (*BROKEN, None):
         with monkeypatch.context() as patch:
@@ -271,7 +314,10 @@ def test_a_failure_does_not_end_the_engine(engine, monkeypatch, caplog):
 def test_a_run_that_takes_too_long_is_ended(spark, caplog, monkeypatch):
     endless = "SELECT sum(id % 7) FROM range(1000000000000000)"
     before = set(threading.enumerate())
-    with closing(SparkEngine({}, spark, time_limit=0.001)) as engine, monkeypatch.context() as patch:
+    with (
+        closing(SparkEngine({}, spark, time_limit=0.001)) as engine,
+        monkeypatch.context() as patch,
+    ):
         patch.setattr(module, "_statements", lambda *_: [Statement(endless, (0,))] * 2)
         said, _ = failure_of(engine, caplog)
     assert said == str(EngineFailed())
@@ -325,21 +371,36 @@ def test_a_plan_of_a_layout_is_refused(engine, spark):
 
 
 def test_the_statement_hides_the_sampling_key_and_the_data(engine, spark):
-    tables = {"t": sf.Table({"a": [1], "who": ["p"]}, unit=sf.Unit("who"), columns={"a": sf.Category("1", "2", "3")})}
-    scan = Scan("t", "", tuple(Column("a", tables["t"].columns["a"]) for _ in "a"), owner_of(Dataset("d", tables), "t"))
+    tables = {
+        "t": sf.Table(
+            {"a": [1], "who": ["p"]}, unit=sf.Unit("who"), columns={"a": sf.Category("1", "2", "3")}
+        )
+    }
+    scan = Scan(
+        "t",
+        "",
+        tuple(Column("a", tables["t"].columns["a"]) for _ in "a"),
+        owner_of(Dataset("d", tables), "t"),
+    )
     with closing(SparkEngine(tables, spark)) as opened:
-        shown = opened.statement(plan(scan, CountUnits(), keys=(by(scan, "a"),), limits=(None, 2, None)))
+        shown = opened.statement(
+            plan(scan, CountUnits(), keys=(by(scan, "a"),), limits=(None, 2, None))
+        )
     assert "<sampling key>" in shown
     assert "`t`" in shown
     assert "global_temp" not in shown
 
 
 def test_rows_are_gathered_where_a_unit_has_few_in_a_group_by_declaration(spark):
-    tables = {"t": sf.Table({"c": ["a"], "who": ["p"]}, unit=sf.Unit("who"), columns={"c": LETTERS})}
+    tables = {
+        "t": sf.Table({"c": ["a"], "who": ["p"]}, unit=sf.Unit("who"), columns={"c": LETTERS})
+    }
     source = Scan("t", "", (Column("c", LETTERS),), owner_of(Dataset("d", tables), "t"))
     with closing(SparkEngine(tables, spark)) as opened:
         shown = [
-            opened.statement(plan(source, CountRows(), keys=(by(source, "c"),), limits=(most, 2, None)))
+            opened.statement(
+                plan(source, CountRows(), keys=(by(source, "c"),), limits=(most, 2, None))
+            )
             for most in (16, 17, None)
         ]
     assert ["REPARTITION" in each for each in shown] == [True, False, False]
@@ -376,14 +437,20 @@ def events(spark, attempts):
             yield row
 
     return spark.createDataFrame(
-        spark.sparkContext.parallelize(rows, 3).mapPartitionsWithIndex(lost), "who STRING, c STRING, n INT"
+        spark.sparkContext.parallelize(rows, 3).mapPartitionsWithIndex(lost),
+        "who STRING, c STRING, n INT",
     ), rows
 
 
 def everything():
     """Every kind of integer, with the limits of units and the order of their groups."""
     tables = {"t": sf.Table("t.parquet", unit=sf.Unit("who"), columns=EVENTS)}
-    scan = Scan("t", "", tuple(Column(*each) for each in EVENTS.items()), owner_of(Dataset("d", tables), "t"))
+    scan = Scan(
+        "t",
+        "",
+        tuple(Column(*each) for each in EVENTS.items()),
+        owner_of(Dataset("d", tables), "t"),
+    )
     n, who = read(scan, "n"), read(scan, "who")
     parts = (
         CountRows(),
@@ -401,7 +468,9 @@ def survives(spark, folder):
     """Whether lost tasks change nothing: the integers are those of the reference, and some were lost."""
     frame, rows = events(spark, folder)
     tables = {"t": sf.Table(frame, unit=sf.Unit("who"), columns=EVENTS)}
-    expected = Reference({"t": [dict(zip(EVENTS, row, strict=True)) for row in rows]}).run(everything(), "key")
+    expected = Reference({"t": [dict(zip(EVENTS, row, strict=True)) for row in rows]}).run(
+        everything(), "key"
+    )
     with closing(SparkEngine(tables, spark)) as engine:
         found = engine.run(everything(), "key")
     assert len(list(folder.iterdir())) >= 3, "a task of each statement was lost"
@@ -415,7 +484,9 @@ def test_a_lost_task_changes_nothing(spark, tmp_path):
 def test_a_task_that_is_redrawn_is_noticed(spark, tmp_path, monkeypatch):
     drawn = module.translated
     monkeypatch.setattr(
-        module, "translated", lambda *a, **b: drawn(*a, **b).replace("md5(CAST(", "md5(CAST(uuid() || ")
+        module,
+        "translated",
+        lambda *a, **b: drawn(*a, **b).replace("md5(CAST(", "md5(CAST(uuid() || "),
     )
     assert not survives(spark, tmp_path)
 
@@ -434,7 +505,9 @@ def test_an_interrupted_run_ends_its_jobs(spark, tmp_path):
             os.kill(os.getpid(), signal.SIGINT)
             ended.wait()
 
-    frame = spark.createDataFrame(spark.sparkContext.parallelize([(1, "x")], 1).mapPartitions(waits), "a INT, b STRING")
+    frame = spark.createDataFrame(
+        spark.sparkContext.parallelize([(1, "x")], 1).mapPartitions(waits), "a INT, b STRING"
+    )
     ended = threading.Event()
     with heard(), closing(SparkEngine({"t": sf.Table(frame, columns=COLUMNS)}, spark)) as engine:
         other = threading.Thread(target=interrupt)
@@ -447,7 +520,9 @@ def test_an_interrupted_run_ends_its_jobs(spark, tmp_path):
 
 
 # of two tables that nothing links: far longer than anybody waits
-SLOW = "SELECT sum(a.id * b.id % 7) FROM range(0, 100000000, 1, 2) AS a, range(0, 100000, 1, 2) AS b"
+SLOW = (
+    "SELECT sum(a.id * b.id % 7) FROM range(0, 100000000, 1, 2) AS a, range(0, 100000, 1, 2) AS b"
+)
 
 
 def ended_by(engine, monkeypatch, caplog, asked, end, patience=ENDLESS):

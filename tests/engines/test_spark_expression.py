@@ -17,7 +17,17 @@ REAL = [
         ]  # fmt: skip
 NUMERALS = ["'0'", "'01'", "'-7'", "'-0'", "'+1'", f"'{2**63 - 1}'", f"'{2**63}'", "'-9223372036854775808'", "'٣'",
             "'1_0'", "'1\n'", "'1e3'", "' 1'", "''", "NULL"]  # fmt: skip
-TEXTS = ["'1'", "' 2.5 '", "'-1e400'", "'abc'", "''", "'1970-01-02'", "'0001-01-01'", "'2023-02-29'", "NULL"]
+TEXTS = [
+    "'1'",
+    "' 2.5 '",
+    "'-1e400'",
+    "'abc'",
+    "''",
+    "'1970-01-02'",
+    "'0001-01-01'",
+    "'2023-02-29'",
+    "NULL",
+]
 ROUNDER = "6755399441055744.0::DOUBLE"
 
 OF_WHOLE = [
@@ -60,7 +70,8 @@ OF_NUMERALS = [f"CASE WHEN regexp_full_match(x, '{WHOLE_PATTERN}') THEN TRY_CAST
 
 def values(kind, cells):
     listed = ", ".join(
-        f"({place}::BIGINT, {'NULL' if each is None else each}::{kind})" for place, each in enumerate(cells)
+        f"({place}::BIGINT, {'NULL' if each is None else each}::{kind})"
+        for place, each in enumerate(cells)
     )
     return f"(VALUES {listed}) AS t(place, x)"
 
@@ -87,8 +98,12 @@ MUTANTS = {
     exp.IntDiv: lambda node, write: Typed(
         f"CAST({write(node.this).sql} / {write(node.expression).sql} AS BIGINT)", Kind.BIGINT
     ),
-    exp.NullSafeEQ: lambda node, write: Typed(f"({write(node.this).sql} = {write(node.expression).sql})", Kind.BOOLEAN),
-    exp.Floor: lambda node, write: Typed(f"CAST(CAST({write(node.this).sql} AS BIGINT) AS DOUBLE)", Kind.DOUBLE),
+    exp.NullSafeEQ: lambda node, write: Typed(
+        f"({write(node.this).sql} = {write(node.expression).sql})", Kind.BOOLEAN
+    ),
+    exp.Floor: lambda node, write: Typed(
+        f"CAST(CAST({write(node.this).sql} AS BIGINT) AS DOUBLE)", Kind.DOUBLE
+    ),
 }
 
 
@@ -131,7 +146,9 @@ def test_a_scope_that_reads_no_arguments_is_noticed(monkeypatch):
     monkeypatch.setattr(
         Scope,
         "_write",
-        lambda self, node: (spark_expression._RULES | spark_expression.FUNCTIONS)[type(node)][0](node, self),
+        lambda self, node: (spark_expression._RULES | spark_expression.FUNCTIONS)[type(node)][0](
+            node, self
+        ),
     )
     assert "ROWS" not in Scope({"t": {"x": Kind.BIGINT}}, False)(framed).sql
 

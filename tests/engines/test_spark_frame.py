@@ -64,7 +64,10 @@ def test_every_kind_of_source_gives_the_same_integers(spark, tmp_path):
 
 
 TAKEN = [
-    *(("a", pa.array([1, None, 2], kind)) for kind in (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(), pa.int8())),
+    *(
+        ("a", pa.array([1, None, 2], kind))
+        for kind in (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(), pa.int8())
+    ),
     *(("a", pa.array([1.0, None, 2.0], kind)) for kind in (pa.float16(), pa.float32())),
     *(("b", pa.array(["x", None, "y"], kind)) for kind in (pa.string_view(), pa.large_string())),
     ("b", pa.array(["x", None, "y"]).dictionary_encode()),
@@ -72,7 +75,9 @@ TAKEN = [
 ]
 
 
-@pytest.mark.parametrize(("column", "cells"), TAKEN, ids=lambda each: str(getattr(each, "type", each)))
+@pytest.mark.parametrize(
+    ("column", "cells"), TAKEN, ids=lambda each: str(getattr(each, "type", each))
+)
 def test_an_arrow_type_that_spark_does_not_take_is_sent_as_another(spark, column, cells):
     source = pa.table(FRAME)
     assert asked(spark, source.set_column("ab".index(column), column, cells)) == (3, 2, 2, 3)
@@ -83,7 +88,9 @@ def test_the_key_of_a_folder_is_text(spark, tmp_path):
         (tmp_path / f"b={key}").mkdir()
         pq.write_table(pa.table({"a": [1]}), tmp_path / f"b={key}" / "part.parquet")
     with closing(SparkEngine({"t": sf.Table(tmp_path, columns=COLUMNS)}, spark)) as engine:
-        found = engine._session.sql(f"SELECT b FROM {engine._reads['t'].rows.sql} ORDER BY b").collect()
+        found = engine._session.sql(
+            f"SELECT b FROM {engine._reads['t'].rows.sql} ORDER BY b"
+        ).collect()
     assert [row[0] for row in found] == ["01", "2"]
 
 
@@ -144,26 +151,36 @@ PLAIN = {
     "a view of a table": lambda spark, frame: _view(spark, frame),
     "a file": lambda spark, frame: frame,
     "columns": lambda spark, frame: frame.select(frame.a, frame.b.alias("c")),
-    "a test": lambda spark, frame: frame.filter("a > 1 AND b IN ('x', 'y') OR b IS NULL OR NOT a <=> 2"),
+    "a test": lambda spark, frame: frame.filter(
+        "a > 1 AND b IN ('x', 'y') OR b IS NULL OR NOT a <=> 2"
+    ),
     "a choice": lambda spark, frame: frame.selectExpr(
         "CASE WHEN a > 1 THEN coalesce(b, 'z') ELSE if(a = 1, 'u', 'v') END AS b"
     ),
     "a cast that is tried": lambda spark, frame: frame.selectExpr("try_cast(b AS INT) AS a"),
-    "a cast to a wider type": lambda spark, frame: frame.selectExpr("CAST(CAST(a AS STRING) AS STRING) AS b"),
+    "a cast to a wider type": lambda spark, frame: frame.selectExpr(
+        "CAST(CAST(a AS STRING) AS STRING) AS b"
+    ),
     "a join": lambda spark, frame: frame.join(frame.selectExpr("a AS k"), frame.a == 2, "left"),
     "a union": lambda spark, frame: frame.union(frame),
     "an order": lambda spark, frame: frame.repartition(2, "a").sort("a"),
-    "a file by the other way": lambda spark, frame: _second(spark).read.parquet(*frame.inputFiles()),
+    "a file by the other way": lambda spark, frame: _second(spark).read.parquet(
+        *frame.inputFiles()
+    ),
     "a cached file": lambda spark, frame: frame.cache(),
     "rows from here": lambda spark, frame: spark.createDataFrame([(1, "x")], ["a", "b"]),
 }
 ODD = {
     "a division": lambda spark, frame: frame.selectExpr("1 / a AS a"),
     "a sum": lambda spark, frame: frame.selectExpr("a + 1 AS a"),
-    "a cast that may fail": lambda spark, frame: _strict(spark, frame).selectExpr("CAST(b AS INT) AS a"),
+    "a cast that may fail": lambda spark, frame: _strict(spark, frame).selectExpr(
+        "CAST(b AS INT) AS a"
+    ),
     "a test of a fraction": lambda spark, frame: frame.filter("x > 1"),
     "a fraction among some": lambda spark, frame: frame.filter("x IN (1D, 2D)"),
-    "a join by a fraction": lambda spark, frame: frame.join(frame.selectExpr("x AS y"), frame.x < 1.0),
+    "a join by a fraction": lambda spark, frame: frame.join(
+        frame.selectExpr("x AS y"), frame.x < 1.0
+    ),
     "a limit": lambda spark, frame: frame.limit(1),
     "an offset": lambda spark, frame: frame.offset(1),
     "a sample": lambda spark, frame: frame.sample(0.5),
@@ -171,14 +188,20 @@ ODD = {
     "a place": lambda spark, frame: frame.selectExpr("monotonically_increasing_id() AS a"),
     "one of some": lambda spark, frame: frame.dropDuplicates(["b"]),
     "groups": lambda spark, frame: frame.groupBy("b").count(),
-    "a window": lambda spark, frame: frame.selectExpr("row_number() OVER (PARTITION BY b ORDER BY a) AS a"),
+    "a window": lambda spark, frame: frame.selectExpr(
+        "row_number() OVER (PARTITION BY b ORDER BY a) AS a"
+    ),
     "a function of Python": lambda spark, frame: frame.select(_python(frame.a)),
     "a query inside": lambda spark, frame: _inside(spark, frame),
     "a stream": lambda spark, frame: spark.readStream.format("rate").load(),
     "lines of a file": lambda spark, frame: spark.read.csv(_text(frame)),
     "documents": lambda spark, frame: spark.read.schema("a INT").json(_text(frame)),
-    "lines of a file by the other way": lambda spark, frame: _second(spark).read.schema("a INT").csv(_text(frame)),
-    "documents by the other way": lambda spark, frame: _second(spark).read.schema("a INT").json(_text(frame)),
+    "lines of a file by the other way": lambda spark, frame: (
+        _second(spark).read.schema("a INT").csv(_text(frame))
+    ),
+    "documents by the other way": lambda spark, frame: (
+        _second(spark).read.schema("a INT").json(_text(frame))
+    ),
     "text by the other way": lambda spark, frame: _second(spark).read.text(_text(frame)),
     "a source in Python": lambda spark, frame: _of_python(spark),
 }
@@ -248,7 +271,9 @@ def test_what_finds_the_same_rows_is_read(spark, frame, name):
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 @pytest.mark.parametrize("name", ODD)
 def test_what_may_differ_or_fail_is_refused(spark, frame, name):
-    with pytest.raises(InvalidSource, match="another read may find other rows, or fail on one") as refused:
+    with pytest.raises(
+        InvalidSource, match="another read may find other rows, or fail on one"
+    ) as refused:
         require_plain("t", ODD[name](spark, frame))
     assert refused.value.remedy
 
@@ -267,14 +292,19 @@ def test_a_frame_is_read_as_its_session_meant_it(spark, frame):
     scan = Scan("t", "", (Column("A", sf.Integer(0, 9)),))
     bounded = plan(scan, CountRows(), Sum(Value.of(scan.columns[0])))
     with closing(interpreted(SparkEngine(tables, spark))) as engine:
-        assert engine.run(bounded, "key") == Reference({"t": [{"A": 2}, {"A": None}]}).run(bounded, "key")
+        assert engine.run(bounded, "key") == Reference({"t": [{"A": 2}, {"A": None}]}).run(
+            bounded, "key"
+        )
 
 
 # --- one engine for all ------------------------------------------------------------------------
 
 
 def test_the_session_of_the_frames_is_found(spark, frame):
-    assert shared_session({"t": sf.Table(frame), "u": sf.Table("u.csv", public=True)}) is frame.sparkSession
+    assert (
+        shared_session({"t": sf.Table(frame), "u": sf.Table("u.csv", public=True)})
+        is frame.sparkSession
+    )
     assert shared_session({"u": sf.Table("u.csv"), "v": sf.Table(pa.table(FRAME))}) is None
 
 
@@ -289,14 +319,18 @@ def test_private_tables_in_two_engines_are_refused(spark, frame):
 
 def old_day(spark, folder):
     """Parquet of others with a day before 1582, as a session reads it that fails on such."""
-    pq.write_table(pa.table({"a": [1, 2], "d": [datetime.date(1200, 1, 1)] * 2}), folder / "old.parquet")
+    pq.write_table(
+        pa.table({"a": [1, 2], "d": [datetime.date(1200, 1, 1)] * 2}), folder / "old.parquet"
+    )
     session = spark.newSession()
     session.conf.set("spark.sql.parquet.datetimeRebaseModeInRead", "EXCEPTION")
     return session, str(folder / "old.parquet")
 
 
 DAYS = {"d": sf.Date("2000-01-01", "2001-01-01")}
-COUNT_DAYS = plan(Scan("t", "", (Column("d", DAYS["d"]),)), CountValues(Value.of(Column("d", DAYS["d"]))))
+COUNT_DAYS = plan(
+    Scan("t", "", (Column("d", DAYS["d"]),)), CountValues(Value.of(Column("d", DAYS["d"])))
+)
 
 
 def days(spark, frame):

@@ -21,7 +21,10 @@ DAYS = [-719162, -719156, -141427, -1, 0, 58, 59, 60, 364, 789, 11016, 19782, 29
 
 def values(kind, cells):
     """Numbered cells as a table of one column x."""
-    written = ["NULL" if each is None else text(each) if isinstance(each, str) else str(each) for each in cells]
+    written = [
+        "NULL" if each is None else text(each) if isinstance(each, str) else str(each)
+        for each in cells
+    ]
     listed = ", ".join(f"({place}::BIGINT, {each}::{kind})" for place, each in enumerate(written))
     return f"(VALUES {listed}) AS t(place, x)"
 
@@ -37,7 +40,10 @@ OF_TEXTS = [
     "substr(x, 1, 2)",
     "substr(md5(x), 9, 8)",
     "regexp_replace(x, '\\.0+$', '')",
-    *(f"x LIKE {text(pattern)}" for pattern in ("%", "_", "a%", "%b", "a\\%", "%\\%", "_%_", "__", "空_", "[a]")),
+    *(
+        f"x LIKE {text(pattern)}"
+        for pattern in ("%", "_", "a%", "%b", "a\\%", "%\\%", "_%_", "__", "空_", "[a]")
+    ),
     "TRY(x)",
     "TRY(CASE WHEN x NOT IN ('a', '') THEN x END)",
 ]
@@ -58,7 +64,10 @@ OF_NUMBERS = [
 ]
 DAY = "(DATE '1970-01-01' + TRY_CAST(x AS INTEGER))"
 OF_DAYS = [
-    *(f"date_part('{part}', {DAY})" for part in ("year", "quarter", "month", "week", "day", "isodow")),
+    *(
+        f"date_part('{part}', {DAY})"
+        for part in ("year", "quarter", "month", "week", "day", "isodow")
+    ),
     *(
         f"date_diff('day', DATE '1970-01-01', date_trunc('{part}', {DAY}))"
         for part in ("year", "quarter", "month", "week")
@@ -75,10 +84,14 @@ AGGREGATES = [
 
 def odd(both):
     """The functions that differ between the engines."""
-    found = both.odd(OF_TEXTS, values("VARCHAR", WORDS)) + both.odd(OF_NUMBERS, values("BIGINT", NUMBERS))
+    found = both.odd(OF_TEXTS, values("VARCHAR", WORDS)) + both.odd(
+        OF_NUMBERS, values("BIGINT", NUMBERS)
+    )
     found += both.odd(OF_DAYS, values("BIGINT", DAYS))
     for narrow in (False, True):
-        one, other = both.rows(f"SELECT {', '.join(AGGREGATES)} FROM {values('BIGINT', NUMBERS)}", narrow=narrow)
+        one, other = both.rows(
+            f"SELECT {', '.join(AGGREGATES)} FROM {values('BIGINT', NUMBERS)}", narrow=narrow
+        )
         found += [] if one == other else AGGREGATES
     return found
 
@@ -91,7 +104,12 @@ def test_a_function_means_what_it_means_on_duckdb(both):
     ("node", "mutant"),
     [
         (exp.Like, lambda node, write: Typed(f"({write(node.this).sql} LIKE '%')", Kind.BOOLEAN)),
-        (exp.MD5, lambda node, write: Typed(f"md5(CAST(upper({write(node.this).sql}) AS BINARY))", Kind.VARCHAR)),
+        (
+            exp.MD5,
+            lambda node, write: Typed(
+                f"md5(CAST(upper({write(node.this).sql}) AS BINARY))", Kind.VARCHAR
+            ),
+        ),
         (exp.Bracket, lambda node, write: Typed(f"get({write(node.this).sql}, 0)", Kind.BIGINT)),
     ],
 )

@@ -5,7 +5,16 @@ import pytest
 from sqlglot import parse_one
 
 from sfumato.engines import spark_kind as module
-from sfumato.engines.spark_kind import Kind, Typed, alike, common, identifier, literal, required, widened
+from sfumato.engines.spark_kind import (
+    Kind,
+    Typed,
+    alike,
+    common,
+    identifier,
+    literal,
+    required,
+    widened,
+)
 
 ODD = [
            "", "a", "it's", 'say "hi"', "back\\slash", "\\'", "a`b", "`", "${x}", "$", "\\u0041", "a\nb\tc\r",
@@ -14,7 +23,9 @@ ODD = [
 
 
 def test_a_text_arrives_as_it_is(both):
-    items = ", ".join(f"{literal(each)} AS {identifier(f'{place}{each}')}" for place, each in enumerate(ODD))
+    items = ", ".join(
+        f"{literal(each)} AS {identifier(f'{place}{each}')}" for place, each in enumerate(ODD)
+    )
     (row,) = both.session.sql(f"SELECT {items}").collect()
     assert list(row) == ODD
     assert row.__fields__ == [f"{place}{each}" for place, each in enumerate(ODD)]
@@ -25,7 +36,11 @@ def test_a_text_that_is_not_escaped_is_noticed(both, mutant):
     odd = []
     for each in ODD:
         try:
-            odd += [each] if both.session.sql(f"SELECT {mutant.format(each)}").collect()[0][0] != each else []
+            odd += (
+                [each]
+                if both.session.sql(f"SELECT {mutant.format(each)}").collect()[0][0] != each
+                else []
+            )
         except Exception:
             odd.append(each)
     assert odd
@@ -48,7 +63,12 @@ def test_the_type_that_holds_them_all(kinds, widest):
 
 @pytest.mark.parametrize(
     "kinds",
-    [(Kind.VARCHAR, Kind.BIGINT), (Kind.BOOLEAN, Kind.BIGINT), (Kind.DECIMAL, Kind.BIGINT), (Kind.DATE, Kind.VARCHAR)],
+    [
+        (Kind.VARCHAR, Kind.BIGINT),
+        (Kind.BOOLEAN, Kind.BIGINT),
+        (Kind.DECIMAL, Kind.BIGINT),
+        (Kind.DATE, Kind.VARCHAR),
+    ],
 )
 def test_what_no_type_holds_is_refused(kinds):
     with pytest.raises(TypeError, match="several types"):
@@ -61,7 +81,10 @@ class Constants:
     narrow = False
 
     def __call__(self, node):
-        return Typed(node.this, Kind.VARCHAR if node.is_string else Kind.BIGINT if int(node.this) < 9 else Kind.HUGEINT)
+        return Typed(
+            node.this,
+            Kind.VARCHAR if node.is_string else Kind.BIGINT if int(node.this) < 9 else Kind.HUGEINT,
+        )
 
 
 def test_values_are_widened_alike():
@@ -82,5 +105,9 @@ def test_a_value_of_another_type_is_refused():
 def test_every_type_has_its_name_on_spark(both):
     for kind in module.Kind:
         name = "DECIMAL(9,2)" if kind is Kind.DECIMAL else kind.value
-        found = both.session.sql(f"SELECT CAST(NULL AS {name}) AS x").schema["x"].dataType.simpleString()
+        found = (
+            both.session.sql(f"SELECT CAST(NULL AS {name}) AS x")
+            .schema["x"]
+            .dataType.simpleString()
+        )
         assert found == name.lower().replace(" ", "")

@@ -66,23 +66,33 @@ CELLS = {
             None,
         ]
     ),
-    "float": pa.array([math.nan, math.inf, -math.inf, 1e-45, 3.4e38, -0.0, 0.1, 1.5, 2.0, 7.0, None], pa.float32()),
+    "float": pa.array(
+        [math.nan, math.inf, -math.inf, 1e-45, 3.4e38, -0.0, 0.1, 1.5, 2.0, 7.0, None], pa.float32()
+    ),
     "bigint": pa.array([2**63 - 1, -(2**63), 2**53 + 1, -1, 0, 1, 2, 9, None]),
     "tinyint": pa.array([127, -128, -1, 0, 2, None], pa.int8()),
     "huge decimal": pa.array(
-        [Decimal("9" * 38), Decimal("-" + "9" * 38), Decimal(0), Decimal(2), None], pa.decimal128(38, 0)
+        [Decimal("9" * 38), Decimal("-" + "9" * 38), Decimal(0), Decimal(2), None],
+        pa.decimal128(38, 0),
     ),
     "decimal": pa.array(
-        [Decimal("99.99999999"), Decimal("-0.00000001"), Decimal("1.5"), Decimal(2), None], pa.decimal128(10, 8)
+        [Decimal("99.99999999"), Decimal("-0.00000001"), Decimal("1.5"), Decimal(2), None],
+        pa.decimal128(10, 8),
     ),
     "fraction": pa.array(
-        [Decimal("0." + "9" * 38), Decimal("0." + "0" * 37 + "1"), Decimal(0), None], pa.decimal128(38, 38)
+        [Decimal("0." + "9" * 38), Decimal("0." + "0" * 37 + "1"), Decimal(0), None],
+        pa.decimal128(38, 38),
     ),
     "nothing": pa.array([None, None], pa.null()),
     "boolean": pa.array([True, False, None]),
     "date": pa.array(DAYS, pa.int32()).cast(pa.date32()),
     "timestamp": pa.array(
-        [*(None if each is None else each * 86_400_000_000 + 1_500_000 for each in DAYS), 0, -1, 86_400_000_000 - 1]
+        [
+            *(None if each is None else each * 86_400_000_000 + 1_500_000 for each in DAYS),
+            0,
+            -1,
+            86_400_000_000 - 1,
+        ]
     ).cast(pa.timestamp("us")),
 }
 
@@ -106,21 +116,38 @@ def odd(spark, physical):
     cells = CELLS[physical]
     kinds = held(spark, pa.table({"x": cells}))
     assert len(kinds) >= 3
-    source = pa.table({"place": range(len(cells)), **{f"x{index}": cells for index in range(len(kinds))}})
-    columns = (Column("place", PLACE), *(Column(f"x{index}", kind) for index, kind in enumerate(kinds)))
+    source = pa.table(
+        {"place": range(len(cells)), **{f"x{index}": cells for index in range(len(kinds))}}
+    )
+    columns = (
+        Column("place", PLACE),
+        *(Column(f"x{index}", kind) for index, kind in enumerate(kinds)),
+    )
     scan, oracle = Scan("t", "", columns), Reference({"t": source.to_pylist()})
     keys = (GroupKey(Value.of(columns[0]), None),)
     texts = [each for each in columns if isinstance(each.type, sf.Text)]
-    codes = [Value(each.name, numbers(each.type), Field(each)) for each in columns[1:] if each not in texts]
-    shown = [(each.name, aggregate) for each in codes for aggregate in (Sum(each), CountValues(each))]
+    codes = [
+        Value(each.name, numbers(each.type), Field(each))
+        for each in columns[1:]
+        if each not in texts
+    ]
+    shown = [
+        (each.name, aggregate) for each in codes for aggregate in (Sum(each), CountValues(each))
+    ]
     found = []
     with closing(
-        interpreted(SparkEngine({"t": sf.Table(source, columns={c.name: c.type for c in columns})}, spark))
+        interpreted(
+            SparkEngine({"t": sf.Table(source, columns={c.name: c.type for c in columns})}, spark)
+        )
     ) as engine:
         try:
             for each in texts:
-                bounded = plan(scan, CountRows(), keys=(*keys, GroupKey(Value.of(each), None, True)))
-                found += [] if engine.run(bounded, "key") == oracle.run(bounded, "key") else [each.name]
+                bounded = plan(
+                    scan, CountRows(), keys=(*keys, GroupKey(Value.of(each), None, True))
+                )
+                found += (
+                    [] if engine.run(bounded, "key") == oracle.run(bounded, "key") else [each.name]
+                )
             bounded = plan(scan, *(aggregate for _, aggregate in shown), keys=keys)
             parts = zip(shown, engine.run(bounded, "key"), oracle.run(bounded, "key"), strict=True)
             return found + [name for (name, _), one, other in parts if one != other]
@@ -146,27 +173,43 @@ def test_no_value_can_make_a_reading_fail(spark):
         tables = {"t": sf.Table(source, unit=unit, columns={"x": sf.Text()})}
         scan = Scan("t", "", (Column("x", sf.Text()),), owner_of(Dataset("d", tables), "t"))
         bounded = plan(
-            scan, CountUnits(), CountRows(), keys=(GroupKey(value, None, True),), limits=(2, 2, None), fine=2**20
+            scan,
+            CountUnits(),
+            CountRows(),
+            keys=(GroupKey(value, None, True),),
+            limits=(2, 2, None),
+            fine=2**20,
         )
         with closing(interpreted(SparkEngine(tables, spark))) as engine:
-            assert engine.run(bounded, "key") == Reference({"t": source.to_pylist()}).run(bounded, "key")
+            assert engine.run(bounded, "key") == Reference({"t": source.to_pylist()}).run(
+                bounded, "key"
+            )
 
 
 def test_a_double_that_is_read_as_java_writes_it_is_noticed(spark, monkeypatch):
-    monkeypatch.setattr(spark_source, "_double", lambda raw, kind: ("VARCHAR", f"CAST({raw} AS STRING)"))
+    monkeypatch.setattr(
+        spark_source, "_double", lambda raw, kind: ("VARCHAR", f"CAST({raw} AS STRING)")
+    )
     assert odd(spark, "double")
 
 
 # --- what files say of their numbers -----------------------------------------------------------
 
 AMONG = (math.nan, 0.375, -1.0, 2.0, 7.5, math.inf, -math.inf)
-MEANT = (sf.Real(-1, 2, step="0.25"), sf.Integer(-3, 3), sf.Real(0, 8, missing="7.5"), sf.Category("2", "inf", "nan"))
+MEANT = (
+    sf.Real(-1, 2, step="0.25"),
+    sf.Integer(-3, 3),
+    sf.Real(0, 8, missing="7.5"),
+    sf.Category("2", "inf", "nan"),
+)
 
 
 def files(folder, width):
     """Parquet files of a number, or of NaN and a number, whole or in pieces, as the tables of one dataset."""
     tables, rows = {}, {}
-    for count, cells in enumerate([*((each,) for each in AMONG), *((math.nan, each) for each in AMONG[1:])]):
+    for count, cells in enumerate(
+        [*((each,) for each in AMONG), *((math.nan, each) for each in AMONG[1:])]
+    ):
         path, name = folder / f"{count}.parquet", f"t{count}"
         source = pa.table({"x": pa.array(cells, width)})
         pq.write_table(source, path, row_group_size=1 + count % 3)
@@ -183,7 +226,9 @@ def test_nan_is_missing_whatever_a_file_says_of_its_numbers(spark, tmp_path, wid
         for name, table in tables.items():
             column = Column("x", table.columns["x"])
             scan, field = Scan(name, "", (column,)), Field(column)
-            above = Filter(scan, Compare(Comparison.GE, field, Constant(column.type.lower_code + 1)))
+            above = Filter(
+                scan, Compare(Comparison.GE, field, Constant(column.type.lower_code + 1))
+            )
             nothing = Filter(scan, IsNull(field))
             key = GroupKey(Value.of(column), None, True)
             for bounded in (plan(above, CountRows(), keys=(key,)), plan(nothing, CountRows())):
@@ -198,7 +243,9 @@ def above_one(spark, folder):
     pq.write_table(pa.table({"x": [math.nan, 0.375]}), path)
     tables = {"t": sf.Table(path, columns={"x": sf.Real(0, 1)})}
     with closing(SparkEngine(tables, spark)) as engine:
-        return engine._session.sql(f"SELECT x FROM {engine._reads['t'].rows.sql} WHERE x > 1D").count()
+        return engine._session.sql(
+            f"SELECT x FROM {engine._reads['t'].rows.sql} WHERE x > 1D"
+        ).count()
 
 
 def test_a_file_is_not_asked_for_a_number(spark, tmp_path):
@@ -307,11 +354,23 @@ def test_two_columns_of_one_name_are_refused():
 
 def test_what_is_shown_follows_from_the_declarations_alone():
     tables = {
-        "people": sf.Table("p.parquet", unit=sf.Unit("who"), columns={"n": sf.Integer(0, 9), "d": DAY, "t": sf.Text()}),
-        "stays": sf.Table("s.parquet", unit=sf.Unit("patient", via="people.who", key="id"), columns={}),
+        "people": sf.Table(
+            "p.parquet",
+            unit=sf.Unit("who"),
+            columns={"n": sf.Integer(0, 9), "d": DAY, "t": sf.Text()},
+        ),
+        "stays": sf.Table(
+            "s.parquet", unit=sf.Unit("patient", via="people.who", key="id"), columns={}
+        ),
     }
     found = declared(tables, "people")
-    assert found.source.types == {"n": "DOUBLE", "d": "DATE", "t": "VARCHAR", "who": "VARCHAR", "id": "VARCHAR"}
+    assert found.source.types == {
+        "n": "DOUBLE",
+        "d": "DATE",
+        "t": "VARCHAR",
+        "who": "VARCHAR",
+        "id": "VARCHAR",
+    }
     assert found.rows.sql == "`people`"
     assert declared(tables, "stays").rows.columns == {"patient": spark_source.Kind.VARCHAR}
 

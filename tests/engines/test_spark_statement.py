@@ -87,14 +87,18 @@ def test_a_statement_of_another_form_has_no_meaning(sql):
 
 def test_an_argument_that_is_not_read_is_noticed(monkeypatch):
     monkeypatch.setattr(
-        spark_statement, "_given", lambda node, allowed: {name: each for name, each in node.args.items() if each}
+        spark_statement,
+        "_given",
+        lambda node, allowed: {name: each for name, each in node.args.items() if each},
     )
     assert "LIMIT" not in translated(f"SELECT * FROM {T} LIMIT 1", {}, narrow=False)
 
 
 def test_a_table_stands_where_it_is_named(both):
     table = Rows("(SELECT 3L AS `x`)", {"x": Kind.BIGINT})
-    assert both.on_spark('SELECT t.x, x + 1 FROM "Say ""hi""" AS t', {'Say "hi"': table}) == [(3, 4)]
+    assert both.on_spark('SELECT t.x, x + 1 FROM "Say ""hi""" AS t', {'Say "hi"': table}) == [
+        (3, 4)
+    ]
 
 
 def test_sums_are_narrow_where_they_can_be(both):
@@ -125,8 +129,12 @@ def test_rows_are_gathered_by_unit_where_that_is_asked(both):
 
 
 def test_places_of_lists_stay_as_they_are_written():
-    assert isinstance(spark_statement.parse_one("x[1]", dialect=spark_statement._Emitted), exp.Bracket)
-    assert "- 1L" in translated("SELECT ([7]::BIGINT[])[1] AS y FROM (VALUES (1::BIGINT)) AS t(x)", {}, narrow=False)
+    assert isinstance(
+        spark_statement.parse_one("x[1]", dialect=spark_statement._Emitted), exp.Bracket
+    )
+    assert "- 1L" in translated(
+        "SELECT ([7]::BIGINT[])[1] AS y FROM (VALUES (1::BIGINT)) AS t(x)", {}, narrow=False
+    )
 
 
 # --- the largest declarations, over as many rows as there can be ---------------------------
@@ -148,13 +156,19 @@ def closed(text):
 
 def of_every_row_alike(both, sql, code):
     """A sum over 2^36 rows of one code: each sum of Spark's is that of one row times the rows, in its type."""
-    text = translated(f"SELECT {sql} AS s FROM (VALUES ({code}::BIGINT)) AS t(v0)", {}, narrow=False)
-    added = list(dict.fromkeys(closed(text[each.end() :]) for each in re.finditer(r"\bsum(?=\()", text)))
+    text = translated(
+        f"SELECT {sql} AS s FROM (VALUES ({code}::BIGINT)) AS t(v0)", {}, narrow=False
+    )
+    added = list(
+        dict.fromkeys(closed(text[each.end() :]) for each in re.finditer(r"\bsum(?=\()", text))
+    )
     source = text[text.rindex(" FROM ") :]
     row = both.session.sql(f"SELECT {', '.join(f'sum{each}' for each in added)}{source}")
     for each, field, cell in zip(added, row.schema, row.collect()[0], strict=True):
         kind, total = field.dataType.simpleString(), int(cell) * ROWS
-        assert abs(total) < {"bigint": 2**63, "decimal(38,0)": 10**38}[kind], "a sum that wraps, or has no value"
+        assert abs(total) < {"bigint": 2**63, "decimal(38,0)": 10**38}[kind], (
+            "a sum that wraps, or has no value"
+        )
         text = text.replace(f"sum{each}", f"CAST('{total}' AS {kind})")
     return int(both.session.sql(text).collect()[0][0])
 
@@ -168,7 +182,9 @@ def test_a_sum_of_as_many_rows_as_there_can_be_is_exact_on_spark(both, code):
 def test_sums_of_the_finest_variance_are_exact_on_spark(both, read):
     variance = Variance(read)
     assert levels(variance) >= 2**26 - 1 and not fits(variance, LIMIT)
-    total, square = (sql for name, sql in sums(variance, {read.expression: "v0"}).items() if name[0] in "tq")
+    total, square = (
+        sql for name, sql in sums(variance, {read.expression: "v0"}).items() if name[0] in "tq"
+    )
     for code in (read.numeric.lower_code, read.numeric.upper_code, 12345):
         level = (code - read.numeric.lower_code) // variance.coarse
         assert of_every_row_alike(both, total, code) == ROWS * level
@@ -178,7 +194,10 @@ def test_sums_of_the_finest_variance_are_exact_on_spark(both, read):
 def moments(aggregate, level, count):
     """The integers of rows that are all on one level, cut to the limit, by definition."""
     top = levels(aggregate)
-    return [each * count * LIMIT // count for each in (level**2, 2 * level * (top - level), (top - level) ** 2)]
+    return [
+        each * count * LIMIT // count
+        for each in (level**2, 2 * level * (top - level), (top - level) ** 2)
+    ]
 
 
 def test_what_is_made_of_the_largest_sums_is_exact_on_spark(both):
@@ -187,21 +206,28 @@ def test_what_is_made_of_the_largest_sums_is_exact_on_spark(both):
     once, square = (name for name in sums(variance, names) if name[0] in "tq")
     total = next(name for name in sums(mean, names) if name[0] == "s")
     weighed = [
-        f"sum(({each})::HUGEINT * weight)" for each in clipped(variance, names, LIMIT) + clipped(mean, names, LIMIT)
+        f"sum(({each})::HUGEINT * weight)"
+        for each in clipped(variance, names, LIMIT) + clipped(mean, names, LIMIT)
     ]
     for level in (0, 1, top // 2, top):
         code = level * variance.coarse - MAX_CODE
         sums_of = ", ".join(f"{ROWS * each}::HUGEINT" for each in (level, level**2, code))
         source = f"(VALUES ({ROWS}::BIGINT, {FINE}::BIGINT, {sums_of})) AS t(m_v0, weight, {once}, {square}, {total})"
         duckdb, spark = both.rows(f"SELECT {', '.join(weighed)} FROM {source}")
-        wanted = [*moments(variance, level, ROWS), LIMIT * (code + MAX_CODE), LIMIT * (MAX_CODE - code)]
+        wanted = [
+            *moments(variance, level, ROWS),
+            LIMIT * (code + MAX_CODE),
+            LIMIT * (MAX_CODE - code),
+        ]
         assert duckdb == spark == [tuple(str(each * FINE) for each in wanted)]
 
 
 def test_a_sum_in_one_part_is_noticed(both, monkeypatch):
     # as if every sum were narrow: 2^36 squares of levels do not fit 64 bits
     monkeypatch.setattr(
-        spark_function, "_added", lambda node, write, after: f"CAST(sum({write(node).sql}) AS DECIMAL(38,0))"
+        spark_function,
+        "_added",
+        lambda node, write, after: f"CAST(sum({write(node).sql}) AS DECIMAL(38,0))",
     )
     with pytest.raises(AssertionError, match="wraps"):
         of_every_row_alike(both, "sum(v0 * v0)", 2**26)

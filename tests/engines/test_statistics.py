@@ -59,20 +59,43 @@ LONG = "longer than any piece"
 STORED = [
     (
         pa.string(),
-        [["N"], ["a"], ["", "N"], ["N", "Na"], ["Na", "N", None], ["N", "1", "a", None], [LONG + "a", LONG], [None]],
-        [Text(), Text(missing=("N", LONG)), sf.Category("a", "Na", missing="N"), sf.Integer(0, 2, missing="1")],
+        [
+            ["N"],
+            ["a"],
+            ["", "N"],
+            ["N", "Na"],
+            ["Na", "N", None],
+            ["N", "1", "a", None],
+            [LONG + "a", LONG],
+            [None],
+        ],
+        [
+            Text(),
+            Text(missing=("N", LONG)),
+            sf.Category("a", "Na", missing="N"),
+            sf.Integer(0, 2, missing="1"),
+        ],
     ),
     (
         pa.int64(),
         [[0], [1], [1, None], [0, None], [-(2**63), 2**63 - 1], [9, 0, None], [None]],
-        [sf.Integer(-3, 4), sf.Integer(0, 2, missing="1"), Text(missing="1"), sf.Category("0", "1", missing="9")],
+        [
+            sf.Integer(-3, 4),
+            sf.Integer(0, 2, missing="1"),
+            Text(missing="1"),
+            sf.Category("0", "1", missing="9"),
+        ],
     ),
     (
         pa.float64(),
         [[0.0], [1.5], [NAN], [INF, None], [-0.5, NAN, None], [1.0, 2.0]],
         [sf.Real(-1, 2, step="0.5"), sf.Integer(0, 2, missing="1"), Text(missing=("1", "1.5"))],
     ),
-    (pa.decimal128(9, 2), [[Decimal("1.00")], [Decimal("0.50"), None]], [sf.Real(0, 2, step="0.5"), Text(missing="1")]),
+    (
+        pa.decimal128(9, 2),
+        [[Decimal("1.00")], [Decimal("0.50"), None]],
+        [sf.Real(0, 2, step="0.5"), Text(missing="1")],
+    ),
     (
         pa.date32(),
         [[DAY], [LAST, None], [FIRST, DAY], [None]],
@@ -82,7 +105,11 @@ STORED = [
             Text(missing="1970-01-01"),
         ],
     ),
-    (pa.bool_(), [[True], [False, None], [True, False]], [sf.Boolean(), sf.Boolean(missing="2"), Text(missing="true")]),
+    (
+        pa.bool_(),
+        [[True], [False, None], [True, False]],
+        [sf.Boolean(), sf.Boolean(missing="2"), Text(missing="true")],
+    ),
 ]
 ROWS = 4
 CELLS = [
@@ -102,7 +129,9 @@ def of_text(column):
     for read in filter(expression.is_text, (field, chosen, Coalesce((chosen, Constant(None))))):
         found += [Like(read, pattern) for pattern in ("N%", "a%", f"{LONG}%", "1%")]
         found += [Member(read, words) for words in (("N", "x"), ("1", "a"), (LONG, "true"), ())]
-        found += [Compare(op, read, Constant("N")) for op in (Comparison.EQ, Comparison.GE)] + [IsNull(read)]
+        found += [Compare(op, read, Constant("N")) for op in (Comparison.EQ, Comparison.GE)] + [
+            IsNull(read)
+        ]
     return found
 
 
@@ -110,7 +139,10 @@ def of_code(column):
     """Tests of a code, and of what can be NULL where it is not, or not NULL where it is."""
     field, low, high = Field(column), column.type.lower_code, column.type.upper_code
     above = Compare(Comparison.GT, field, Constant(low))
-    found = [Member(field, (low,)), *(Compare(op, field, Constant(high)) for op in (Comparison.EQ, Comparison.LT))]
+    found = [
+        Member(field, (low,)),
+        *(Compare(op, field, Constant(high)) for op in (Comparison.EQ, Comparison.LT)),
+    ]
     for read in (
         Case(((above, Constant(5)),), Constant(None)),
         Coalesce((Case(((above, field),), Constant(None)), Constant(low))),
@@ -144,18 +176,26 @@ def nested(tests):
 
 def written(folder):
     """The cells as a file in pieces of two rows, as a table of a database, and as codes in a prepared layout."""
-    table = pa.table({each.name: pa.array(cells, kind) for each, (_, cells, kind) in zip(COLUMNS, CELLS, strict=True)})
+    table = pa.table(
+        {
+            each.name: pa.array(cells, kind)
+            for each, (_, cells, kind) in zip(COLUMNS, CELLS, strict=True)
+        }
+    )
     pq.write_table(table, folder / "t.parquet", row_group_size=2)
     with duckdb.connect(str(folder / "t.duckdb")) as connection:
         connection.register("cells", table)
         connection.execute("CREATE TABLE t AS FROM cells")
     codes = {
         f"c_{each.name}": pa.array(
-            [code_of(each, value) for value in cells], pa.string() if isinstance(each.type, Text) else pa.int64()
+            [code_of(each, value) for value in cells],
+            pa.string() if isinstance(each.type, Text) else pa.int64(),
         )
         for each, (_, cells, _) in zip(COLUMNS, CELLS, strict=True)
     }
-    pq.write_table(pa.table({**codes, "unit": range(ROWS), "place": [0] * ROWS}), folder / "codes.parquet")
+    pq.write_table(
+        pa.table({**codes, "unit": range(ROWS), "place": [0] * ROWS}), folder / "codes.parquet"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +206,11 @@ def sources(tmp_path_factory):
         written(folder)
         found = [Source(f"read_parquet({text(str(folder / 'codes.parquet'))})", {}, coded=True)]
         for file, name in (("t.parquet", None), ("t.duckdb", "t")):
-            tables = {"t": sf.Table(folder / file, table=name, columns={each.name: each.type for each in COLUMNS})}
+            tables = {
+                "t": sf.Table(
+                    folder / file, table=name, columns={each.name: each.type for each in COLUMNS}
+                )
+            }
             found.append(held(connection, tables, "t", opened(connection, "t", tables["t"])))
         yield connection, found
 
@@ -186,14 +230,23 @@ def wrong(sources, column, cells):
     codes = [code_of(column, value) for value in cells]
     for source in listed:
         tests, sqls = asked(column, source)
-        expected = [sum(evaluate(test, lambda _, code=code: code) is True for code in codes) for test in tests]
-        every = " UNION ALL ".join(f"(SELECT {place}, * FROM ({sql}))" for place, sql in enumerate(sqls))
+        expected = [
+            sum(evaluate(test, lambda _, code=code: code) is True for code in codes)
+            for test in tests
+        ]
+        every = " UNION ALL ".join(
+            f"(SELECT {place}, * FROM ({sql}))" for place, sql in enumerate(sqls)
+        )
         counts = dict(connection.execute(every).fetchall())
-        found += [tests[place] for place, count in enumerate(expected) if counts.get(place, 0) != count]
+        found += [
+            tests[place] for place, count in enumerate(expected) if counts.get(place, 0) != count
+        ]
     return found
 
 
-@pytest.mark.parametrize("physical", {str(physical): physical for _, _, physical in CELLS}.values(), ids=str)
+@pytest.mark.parametrize(
+    "physical", {str(physical): physical for _, _, physical in CELLS}.values(), ids=str
+)
 def test_what_is_known_of_the_data_does_not_decide_what_a_test_means(sources, physical):
     for column, (_, cells, stored) in zip(COLUMNS, CELLS, strict=True):
         if stored == physical:
@@ -235,7 +288,11 @@ def test_a_choice_among_texts_in_a_plan_is_noticed(sources, monkeypatch):
                 return is_text(node)
 
     def written_out(node):
-        return expression._chosen(node, written_out) if isinstance(node, Case | Coalesce) else text(node)
+        return (
+            expression._chosen(node, written_out)
+            if isinstance(node, Case | Coalesce)
+            else text(node)
+        )
 
     monkeypatch.setattr(expression, "is_text", chosen)
     monkeypatch.setattr(expression, "_text", written_out)

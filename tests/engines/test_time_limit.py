@@ -19,7 +19,11 @@ ENDLESS = "SELECT sum(a.range * b.range) FROM range(10000000) AS a, range(100000
 
 def session(tmp_path, **limits):
     return sf.connect(
-        {"t": TABLE}, dataset="d", budget=sf.Budget(10), ledger=tmp_path / "l.db", engine=sf.Local(**limits)
+        {"t": TABLE},
+        dataset="d",
+        budget=sf.Budget(10),
+        ledger=tmp_path / "l.db",
+        engine=sf.Local(**limits),
     )
 
 
@@ -49,7 +53,9 @@ def test_the_owner_is_told_a_share_that_never_falls():
         if len(told) == 4:
             enough.set()
 
-    with Watcher(60, lambda: None, percent=lambda: next(percents, -1.0), told=tell).over(2) as watched:
+    with Watcher(60, lambda: None, percent=lambda: next(percents, -1.0), told=tell).over(
+        2
+    ) as watched:
         assert enough.wait(30)
         watched.next()
     assert told == [0.05, 0.25, 0.25, 0.5]
@@ -148,7 +154,10 @@ def test_a_question_that_follows_one_whose_telling_broke_is_told_of(monkeypatch)
 @pytest.mark.usefixtures("quick", "endless")
 def test_a_session_tells_its_owner_and_says_nothing_itself(tmp_path, capfd):
     told = []
-    with session(tmp_path, progress=told.append, time_limit=1, threads=1) as asked, pytest.raises(EngineFailed):
+    with (
+        session(tmp_path, progress=told.append, time_limit=1, threads=1) as asked,
+        pytest.raises(EngineFailed),
+    ):
         asked.query("SELECT SUM(a) AS s FROM t", epsilon=1)
     assert told
     assert all(0 <= share <= 1 for share in told)
@@ -158,7 +167,9 @@ def test_a_session_tells_its_owner_and_says_nothing_itself(tmp_path, capfd):
 
 def test_an_answer_says_nothing_of_it(tmp_path):
     with session(tmp_path, progress=lambda share: None) as asked:
-        assert round(asked.query("SELECT SUM(a) AS s FROM t", epsilon=10).rows[0][0]) in range(-9, 16)
+        assert round(asked.query("SELECT SUM(a) AS s FROM t", epsilon=10).rows[0][0]) in range(
+            -9, 16
+        )
 
 
 def test_only_a_function_can_be_told():

@@ -11,7 +11,13 @@ import sfumato as sf
 from sfumato.engines.value_codes import code_of, text_of
 from sfumato.metadata.column import Column
 
-DAYS = {"1970-01-01": 0, "1900-01-01": -1, "2019-02-29": None, "1970-1-1": None, datetime.date.max: 1}
+DAYS = {
+    "1970-01-01": 0,
+    "1900-01-01": -1,
+    "2019-02-29": None,
+    "1970-1-1": None,
+    datetime.date.max: 1,
+}
 CODES = {
     sf.Integer(-5, 3): {
         "-5": -5,
@@ -33,7 +39,10 @@ CODES = {
         True: 4,
         Decimal("0.5"): 2,
     },
-    sf.Date("1969-12-31", "1970-01-02"): {**DAYS, datetime.datetime.fromisoformat("1969-12-31T23:59:59"): -1},
+    sf.Date("1969-12-31", "1970-01-02"): {
+        **DAYS,
+        datetime.datetime.fromisoformat("1969-12-31T23:59:59"): -1,
+    },
     sf.Category("1", "b"): {"1": 0, 1: 0, "b": 1, "B": None, "1.0": None, 1.5: None},
     sf.Category("1"): {1.0: 0, "01": None},
     sf.Category("1", "2"): {Decimal("1.00"): 0, "1.00": None},

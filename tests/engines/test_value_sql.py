@@ -30,9 +30,22 @@ from sfumato.plan.value import GroupKey
 from sfumato.testing.strategies import column_types, values
 from tests.contracts.world import FINE
 
-NUMBERS = (sf.Integer(-3, 3), sf.Integer(0, 2, missing=("-1", "0.5")), sf.Real(-1, 2, step="0.25"), sf.Real("-0.1", 7))
-TEXTS = (sf.Category("0", "-1", "1.5", "true", missing="2"), sf.Boolean(), sf.Text(missing=("0", "true")), sf.Text())
-DATES = (sf.Date("1969-12-30", "1970-01-02"), sf.Date("1969-12-30", "1970-01-02", missing="1970-01-01"))
+NUMBERS = (
+    sf.Integer(-3, 3),
+    sf.Integer(0, 2, missing=("-1", "0.5")),
+    sf.Real(-1, 2, step="0.25"),
+    sf.Real("-0.1", 7),
+)
+TEXTS = (
+    sf.Category("0", "-1", "1.5", "true", missing="2"),
+    sf.Boolean(),
+    sf.Text(missing=("0", "true")),
+    sf.Text(),
+)
+DATES = (
+    sf.Date("1969-12-30", "1970-01-02"),
+    sf.Date("1969-12-30", "1970-01-02", missing="1970-01-01"),
+)
 DAYS = (sf.Category("1970-01-01", "1969-12-31"), sf.Text())
 EPOCH = datetime.datetime.fromisoformat("1970-01-01")
 
@@ -40,7 +53,21 @@ WHOLE = st.one_of(st.integers(-4, 4), st.sampled_from([2**63 - 1, -(2**63), 2**5
 FLOATS = st.one_of(
     st.integers(-16, 16).map(lambda n: n / 8),
     st.sampled_from(
-        [math.nan, math.inf, -math.inf, -0.0, 5e-324, -2.2e-310, 1e308, -1e308, 0.1, 1e16, 2.0**63, 1e-5, 1e23]
+        [
+            math.nan,
+            math.inf,
+            -math.inf,
+            -0.0,
+            5e-324,
+            -2.2e-310,
+            1e308,
+            -1e308,
+            0.1,
+            1e16,
+            2.0**63,
+            1e-5,
+            1e23,
+        ]
     ),
     st.floats(-4, 4),
 )
@@ -73,7 +100,11 @@ def columns(draw):
     """A declared type, an Arrow type and a strategy of its values."""
     if draw(st.booleans()):
         kind = draw(column_types())
-        return kind, pa.string(), st.one_of(values(kind), NUMERALS) if draw(st.booleans()) else values(kind)
+        return (
+            kind,
+            pa.string(),
+            st.one_of(values(kind), NUMERALS) if draw(st.booleans()) else values(kind),
+        )
     physical, cells, kinds = draw(st.sampled_from(PHYSICAL))
     return draw(st.sampled_from(kinds)), physical, st.one_of(cells, cells, cells, st.none())
 
@@ -115,20 +146,30 @@ AMONG = (math.nan, 0.375, -1.0, 2.0, 7.5, math.inf, -math.inf)
 def agree_on_every_few(asker, folder, width):
     """Whether Parquet files of every few numbers, whole or in many pieces, have the codes of the reference."""
     right = True
-    for count, cells in enumerate(cells for size in (1, 2, 3) for cells in itertools.combinations(AMONG, size)):
+    for count, cells in enumerate(
+        cells for size in (1, 2, 3) for cells in itertools.combinations(AMONG, size)
+    ):
         path = folder / f"{width}-{count}.parquet"
         source = pa.table({"x": pa.array(cells, width)})
         pq.write_table(source, path, row_group_size=1 + count % 3)
         kind = MEANT[count % len(MEANT)]
         ask = asker(path, {"x": kind})
         keys = (GroupKey(ask.value("x"), None, True),)
-        above = Filter(ask.scan, Compare(Comparison.GE, ask.value("x").expression, Constant(kind.lower_code + 1)))
+        above = Filter(
+            ask.scan,
+            Compare(Comparison.GE, ask.value("x").expression, Constant(kind.lower_code + 1)),
+        )
         for plan in (ask.plan(CountRows(), keys=keys), ask.plan(CountRows(), source=above)):
             right &= ask.duckdb(plan) == ask.reference(plan, source.to_pylist())
     return right
 
 
-MEANT = (sf.Real(-1, 2, step="0.25"), sf.Integer(-3, 3), sf.Real(0, 8, missing="7.5"), sf.Category("2", "inf", "nan"))
+MEANT = (
+    sf.Real(-1, 2, step="0.25"),
+    sf.Integer(-3, 3),
+    sf.Real(0, 8, missing="7.5"),
+    sf.Category("2", "inf", "nan"),
+)
 
 
 @pytest.mark.parametrize("width", [pa.float64(), pa.float32()], ids=str)
@@ -155,20 +196,38 @@ PHYSICAL_EDGES = {
     "text": pa.array([*EDGES, None]),
     "dictionary": pa.array([*EDGES, None]).dictionary_encode(),
     "double": pa.array(
-        [math.nan, math.inf, -math.inf, 5e-324, -5e-324, 1.8e308, -0.0, 2.0**63, -(2.0**63), 2.0**52 + 0.5, None]
+        [
+            math.nan,
+            math.inf,
+            -math.inf,
+            5e-324,
+            -5e-324,
+            1.8e308,
+            -0.0,
+            2.0**63,
+            -(2.0**63),
+            2.0**52 + 0.5,
+            None,
+        ]
     ),
     "float": pa.array([math.nan, math.inf, -math.inf, 1e-45, 3.4e38, -0.0, None], pa.float32()),
     "bigint": pa.array([2**63 - 1, -(2**63), 0, None]),
     "ubigint": pa.array([2**64 - 1, 0, None], pa.uint64()),
-    "decimal": pa.array([Decimal("9" * 38), Decimal("-" + "9" * 38), Decimal(0), None], pa.decimal128(38, 0)),
-    "small decimal": pa.array([Decimal("99.99999999"), Decimal("-0.00000001"), None], pa.decimal128(10, 8)),
+    "decimal": pa.array(
+        [Decimal("9" * 38), Decimal("-" + "9" * 38), Decimal(0), None], pa.decimal128(38, 0)
+    ),
+    "small decimal": pa.array(
+        [Decimal("99.99999999"), Decimal("-0.00000001"), None], pa.decimal128(10, 8)
+    ),
     "fraction": pa.array([Decimal("0." + "9" * 38), None], pa.decimal128(38, 38)),
     "nothing": pa.array([None], pa.null()),
     "boolean": pa.array([True, False, None]),
-    "date": pa.array([2**31 - 1, -(2**31), -(2**31) + 1, 2932896, -719162, 0, None], pa.int32()).cast(pa.date32()),
-    "timestamp": pa.array([2**63 - 1, -(2**63) + 1, 253402300799999999, -62135596800000000, -1, 0, None]).cast(
-        pa.timestamp("us")
-    ),
+    "date": pa.array(
+        [2**31 - 1, -(2**31), -(2**31) + 1, 2932896, -719162, 0, None], pa.int32()
+    ).cast(pa.date32()),
+    "timestamp": pa.array(
+        [2**63 - 1, -(2**63) + 1, 253402300799999999, -62135596800000000, -1, 0, None]
+    ).cast(pa.timestamp("us")),
 }
 
 
@@ -210,7 +269,14 @@ def test_no_value_can_make_a_reading_fail(asker, physical):
     cells = PHYSICAL_EDGES[physical]
     assert failures(asker, pa.table({"x": cells})) == 0
     if physical in ("text", "double", "decimal", "bigint", "ubigint"):
-        assert failures(asker, pa.table({"x": cells, "who": cells}), sf.Unit("who", max_rows=2, max_groups=2)) == 0
+        assert (
+            failures(
+                asker,
+                pa.table({"x": cells, "who": cells}),
+                sf.Unit("who", max_rows=2, max_groups=2),
+            )
+            == 0
+        )
         assert failures(asker, pa.table({"x": cells, "who": cells}), sf.Unit(["who", "x"])) == 0
 
 
@@ -224,7 +290,9 @@ def test_a_huge_integer_does_not_make_a_reading_fail(asker, tmp_path):
 
 
 def test_a_bare_cast_fails_on_a_row_and_is_noticed(asker, monkeypatch):
-    monkeypatch.setattr(value_sql, "_guarded", lambda cast, raw, family, pattern: cast.replace("TRY_CAST", "CAST"))
+    monkeypatch.setattr(
+        value_sql, "_guarded", lambda cast, raw, family, pattern: cast.replace("TRY_CAST", "CAST")
+    )
     assert failures(asker, pa.table({"x": PHYSICAL_EDGES["text"]})) > 0
 
 
@@ -242,7 +310,12 @@ def test_a_half_is_rounded_to_even(asker, kind):
 
 
 @pytest.mark.parametrize(
-    "mutant", ["TRY_CAST(floor({y} + 0.5) AS BIGINT)", "TRY_CAST({y} AS BIGINT) + 1", "TRY_CAST(trunc({y}) AS BIGINT)"]
+    "mutant",
+    [
+        "TRY_CAST(floor({y} + 0.5) AS BIGINT)",
+        "TRY_CAST({y} AS BIGINT) + 1",
+        "TRY_CAST(trunc({y}) AS BIGINT)",
+    ],
 )
 def test_a_mutant_that_rounds_otherwise_is_noticed(asker, monkeypatch, mutant):
     monkeypatch.setattr(value_sql, "_half_even", lambda y, kind: mutant.format(y=y))
@@ -258,8 +331,14 @@ def test_several_columns_name_a_unit_without_confusion():
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE t (a VARCHAR, b INTEGER)")
         connection.executemany("INSERT INTO t VALUES (?, ?)", pairs)
-        found = [row[0] for row in connection.execute(f"SELECT {named(['a', 'b'], source)} FROM t").fetchall()]
-    expected = [f"{len(a)}:{a}{len(text_of(b))}:{b}" if a is not None and b is not None else None for a, b in pairs]
+        found = [
+            row[0]
+            for row in connection.execute(f"SELECT {named(['a', 'b'], source)} FROM t").fetchall()
+        ]
+    expected = [
+        f"{len(a)}:{a}{len(text_of(b))}:{b}" if a is not None and b is not None else None
+        for a, b in pairs
+    ]
     assert found == expected
     assert len(set(expected)) == len(pairs) - 1
 
@@ -280,7 +359,13 @@ FAMILIES = {
     "boolean": ["BOOLEAN"],
     "other": [
         *("BLOB", "STRUCT(a INTEGER)", "TIMESTAMP WITH TIME ZONE", "TIME", "INTERVAL"),
-        *("INTEGER[]", "DECIMAL(18,3)[]", "DECIMAL(18,3)[2]", "ENUM('a', 'b')[]", "DECIMAL(18,3)[][]"),
+        *(
+            "INTEGER[]",
+            "DECIMAL(18,3)[]",
+            "DECIMAL(18,3)[2]",
+            "ENUM('a', 'b')[]",
+            "DECIMAL(18,3)[][]",
+        ),
     ],
 }
 
@@ -302,7 +387,8 @@ def test_a_number_of_steps_is_the_quotient_rounded_once(step):
     numbers = [0.1, -7.3, 5e-324, 1.7e308, math.pi * divided, 5.5 * divided, math.inf, -0.0]
     with duckdb.connect() as connection:
         found = [
-            connection.execute(f"SELECT {written} FROM (SELECT ?::DOUBLE AS x)", [each]).fetchone() for each in numbers
+            connection.execute(f"SELECT {written} FROM (SELECT ?::DOUBLE AS x)", [each]).fetchone()
+            for each in numbers
         ]
     assert [repr(each) for (each,) in found] == [repr(each / divided) for each in numbers]
 
@@ -313,10 +399,15 @@ def test_a_number_of_steps_is_the_quotient_rounded_once(step):
 def test_the_narrowest_type_holds_every_code_and_the_next_one_not(low, high):
     name = value_sql.narrowest(sf.Integer(low, high))
     with duckdb.connect() as connection:
-        assert connection.execute(f"SELECT ({low})::{name}, ({high})::{name}").fetchone() == (low, high)
+        assert connection.execute(f"SELECT ({low})::{name}, ({high})::{name}").fetchone() == (
+            low,
+            high,
+        )
         types = ["TINYINT", "SMALLINT", "INTEGER", "BIGINT"]
         narrower = types[: types.index(name)]
         for each in narrower[-1:]:
-            found = connection.execute(f"SELECT TRY_CAST(({low}) AS {each}), TRY_CAST({high} AS {each})").fetchone()
+            found = connection.execute(
+                f"SELECT TRY_CAST(({low}) AS {each}), TRY_CAST({high} AS {each})"
+            ).fetchone()
             assert None in found
     assert value_sql.narrowest(sf.Text()) == "VARCHAR"

@@ -15,7 +15,9 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_
 
 @given(FINITE, FINITE, FINITE)
 @settings(deadline=None)
-def test_a_bracket_holds_exactly_what_lies_between_its_ends(one: float, other: float, value: float) -> None:
+def test_a_bracket_holds_exactly_what_lies_between_its_ends(
+    one: float, other: float, value: float
+) -> None:
     lower, upper = sorted((one, other))
     held = value in Bracket(lower, upper)
     assert held == (sorted((lower, value, upper)) == [lower, value, upper])

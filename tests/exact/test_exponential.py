@@ -30,12 +30,18 @@ def truth(x: Fraction, precision: int) -> arb:
         return (-arb(fmpq(x.numerator, x.denominator))).exp() * arb(2) ** precision
 
 
-def is_bounded(scaled: Callable[[int, int, int], tuple[int, int]], x: Fraction, precision: int) -> bool:
+def is_bounded(
+    scaled: Callable[[int, int, int], tuple[int, int]], x: Fraction, precision: int
+) -> bool:
     """Whether the bounds hold the truth for certain, and are at most 2 apart."""
     lower, upper = scaled(x.numerator, x.denominator, precision)
     value = truth(x, precision)
     with ctx.workprec(precision + 200):
-        return 0 <= lower <= upper <= lower + 2 and bool(arb(lower) <= value) and bool(value <= arb(upper))
+        return (
+            0 <= lower <= upper <= lower + 2
+            and bool(arb(lower) <= value)
+            and bool(value <= arb(upper))
+        )
 
 
 @given(RATIOS, st.integers(0, 400))
@@ -52,7 +58,9 @@ def test_the_bounds_hold_at_the_edges_of_the_halvings(x: Fraction, precision: in
 
 @given(st.integers(0, 600), st.integers(-3, 3))
 @settings(deadline=None)
-def test_where_the_result_becomes_nothing_it_is_between_zero_and_one(precision: int, off: int) -> None:
+def test_where_the_result_becomes_nothing_it_is_between_zero_and_one(
+    precision: int, off: int
+) -> None:
     # the early exit at precision + 2, and the last exponents that are worked out
     x = Fraction(max(8 * (precision + 2) + off, 0), 8)
     assert is_bounded(exp_scaled, x, precision)

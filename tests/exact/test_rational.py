@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from sfumato.errors import InvalidNumber
 from sfumato.exact import rational
-from sfumato.exact.rational import decimal_text, positive, power_of_two_at_most, to_fraction, two_digits
+from sfumato.exact.rational import (
+    decimal_text,
+    positive,
+    power_of_two_at_most,
+    to_fraction,
+    two_digits,
+)
 from tests.contracts.labels import label
 
 NOT_NUMBERS = [
@@ -103,8 +109,12 @@ def test_any_text_is_a_number_or_is_refused(text: str) -> None:
         assert len(str(error)) < 300
 
 
-def test_the_refusal_notices_a_reader_that_takes_what_float_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rational, "_decimal", lambda _, text, given: Fraction(min(float(text), 1e300)))
+def test_the_refusal_notices_a_reader_that_takes_what_float_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        rational, "_decimal", lambda _, text, given: Fraction(min(float(text), 1e300))
+    )
     assert not refused("inf")
     assert to_fraction("x", 0.1) * 10 != 1
 
@@ -212,7 +222,9 @@ def test_power_of_two_at_most_is_the_largest_below(number: Fraction) -> None:
 @settings(deadline=None)
 def test_power_of_two_at_most_keeps_a_power_of_two(exponent: int) -> None:
     assert power_of_two_at_most(Fraction(2) ** exponent) == Fraction(2) ** exponent
-    assert power_of_two_at_most(Fraction(2) ** exponent * Fraction(999, 1000)) == Fraction(2) ** (exponent - 1)
+    assert power_of_two_at_most(Fraction(2) ** exponent * Fraction(999, 1000)) == Fraction(2) ** (
+        exponent - 1
+    )
 
 
 def test_an_integer_of_numpy_is_one():

@@ -25,15 +25,23 @@ from sfumato.exact.rounding import (
 PRECISION = 600
 EXPONENTS = st.one_of(
     st.fractions(min_value=-2000, max_value=2000, max_denominator=10**30),
-    st.fractions(min_value=Fraction(-1, 10**40), max_value=Fraction(1, 10**40), max_denominator=10**90),
+    st.fractions(
+        min_value=Fraction(-1, 10**40), max_value=Fraction(1, 10**40), max_denominator=10**90
+    ),
 )
 POSITIVE = st.one_of(
     st.fractions(min_value=Fraction(1, 10**60), max_denominator=10**60),
-    st.builds(lambda base, power: base * Fraction(10) ** power, st.integers(1, 99), st.integers(-390, 390)),
-    st.integers(-60, 60).map(lambda power: 1 + Fraction(10) ** -abs(power) * (1 if power > 0 else -1) / 2),
+    st.builds(
+        lambda base, power: base * Fraction(10) ** power, st.integers(1, 99), st.integers(-390, 390)
+    ),
+    st.integers(-60, 60).map(
+        lambda power: 1 + Fraction(10) ** -abs(power) * (1 if power > 0 else -1) / 2
+    ),
 )
 EXTREME_EXPONENTS = [Fraction(text) for text in ("-9999", "-10000", "1e5", "1e-200", "-1e-200")]
-EXTREME_POSITIVE = [Fraction(10) ** power for power in (-400, -50, 50, 400)] + [1 + Fraction(1, 10**100)]
+EXTREME_POSITIVE = [Fraction(10) ** power for power in (-400, -50, 50, 400)] + [
+    1 + Fraction(1, 10**100)
+]
 
 
 def ball(number: Fraction) -> arb:
@@ -64,7 +72,9 @@ def test_exp_is_bracketed_at_extremes(number: Fraction) -> None:
     assert exp_down(number) > 0
 
 
-@pytest.mark.parametrize("number", [Fraction(-10_001), Fraction(-(10**5)), Fraction(-(10**10)), Fraction(-(10**400))])
+@pytest.mark.parametrize(
+    "number", [Fraction(-10_001), Fraction(-(10**5)), Fraction(-(10**10)), Fraction(-(10**400))]
+)
 def test_exp_far_below_zero_is_bracketed_without_its_digits(number: Fraction) -> None:
     assert 0 <= exp_down(number) <= exp_up(number) <= Fraction(1, 10**4300)
     # e^x falls, so a bound of e^-10001 from above bounds all of these
@@ -86,7 +96,9 @@ def test_log_is_bracketed(number: Fraction) -> None:
     assert brackets(log_down(number), log_up(number), arb.log, number)
 
 
-@pytest.mark.parametrize("number", EXTREME_POSITIVE, ids=lambda number: f"{number.numerator.bit_length()}bits")
+@pytest.mark.parametrize(
+    "number", EXTREME_POSITIVE, ids=lambda number: f"{number.numerator.bit_length()}bits"
+)
 def test_log_is_bracketed_at_extremes(number: Fraction) -> None:
     assert log_down(number) < log_up(number)
     before, ctx.prec = ctx.prec, PRECISION
@@ -115,7 +127,9 @@ def test_sqrt_is_exact_on_squares(root: Fraction) -> None:
     assert sqrt_down(root * root) == sqrt_up(root * root) == root
 
 
-@given(st.one_of(st.fractions(max_denominator=10**50), POSITIVE, POSITIVE.map(lambda number: -number)))
+@given(
+    st.one_of(st.fractions(max_denominator=10**50), POSITIVE, POSITIVE.map(lambda number: -number))
+)
 @settings(deadline=None, max_examples=200)
 def test_floats_are_the_nearest_ones_outward(number: Fraction) -> None:
     down, up = float_down(number), float_up(number)

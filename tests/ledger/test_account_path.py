@@ -8,8 +8,12 @@ from hypothesis import strategies as st
 from sfumato.errors import WrongUse
 from sfumato.ledger.account_path import LONGEST_KEY, LONGEST_NAME, Scope
 
-names = st.text(st.characters(categories=("L", "N", "P", "S"), include_characters="/% "), min_size=1, max_size=6)
-scopes = st.builds(Scope, names) | st.builds(Scope, names, names) | st.builds(Scope, names, names, names)
+names = st.text(
+    st.characters(categories=("L", "N", "P", "S"), include_characters="/% "), min_size=1, max_size=6
+)
+scopes = (
+    st.builds(Scope, names) | st.builds(Scope, names, names) | st.builds(Scope, names, names, names)
+)
 
 
 @given(scopes, scopes)
@@ -38,7 +42,8 @@ def test_slashes_and_percents_are_quoted() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [("",), ("d", "", "ann"), ("d\n",), ("d", "p\0"), ("d", "p", "\ud800"), (None,), ("d", 3)]
+    "wrong",
+    [("",), ("d", "", "ann"), ("d\n",), ("d", "p\0"), ("d", "p", "\ud800"), (None,), ("d", 3)],
 )
 def test_what_cannot_be_stored_is_no_name(wrong: tuple[object, ...]) -> None:
     with pytest.raises(WrongUse):
@@ -50,7 +55,12 @@ def test_a_name_may_be_so_long_and_no_longer(letter: str) -> None:
     most = 200 // len(letter.encode())
     longest = Scope(letter * most, letter * most, letter * most)
     assert Scope.of(longest.id) == longest
-    for names in (("d" * 201,), (letter * (most + 1),), ("d", letter * (most + 1)), ("d", "p", letter * (most + 1))):
+    for names in (
+        ("d" * 201,),
+        (letter * (most + 1),),
+        ("d", letter * (most + 1)),
+        ("d", "p", letter * (most + 1)),
+    ):
         with pytest.raises(WrongUse, match=r"has \d+ bytes"):
             Scope(*names)
 

@@ -19,7 +19,9 @@ def ledger(tmp_path: Path) -> Ledger:
     return opened(tmp_path / "l.db", 3, "1e-6")
 
 
-@pytest.mark.parametrize("limits", [(), (("p", "", "0.5"),), (("p", "a", "0.2"),), (("p", "", "0.1"), ("p", "a", "2"))])
+@pytest.mark.parametrize(
+    "limits", [(), (("p", "", "0.5"),), (("p", "a", "0.2"),), (("p", "", "0.1"), ("p", "a", "2"))]
+)
 def test_what_is_left_on_a_path_is_exactly_what_is_admitted(ledger: Ledger, limits) -> None:
     for purpose, analyst, epsilon in limits:
         ledger.allocate("d", Budget(epsilon, "1e-7"), purpose=purpose, analyst=analyst)
@@ -27,7 +29,10 @@ def test_what_is_left_on_a_path_is_exactly_what_is_admitted(ledger: Ledger, limi
         paid(ledger, replace(concentrated("0.0001", f"q{number}"), analyst="a", purpose="p"))
     left = ledger.standing("d", "p", "a").left
     ask = replace(pure(1, "r"), analyst="a", purpose="p")
-    for exact, more in ((concentrated(left.rho), Fraction(1, 10**12)), (pure(left.epsilon), Fraction(1, 10**12))):
+    for exact, more in (
+        (concentrated(left.rho), Fraction(1, 10**12)),
+        (pure(left.epsilon), Fraction(1, 10**12)),
+    ):
         size = left.rho if exact.event.distance.norm.name == "L2" else left.epsilon
         beyond = type(size)(size + more)
         event = (concentrated if exact.event.distance.norm.name == "L2" else pure)(beyond).event
@@ -46,7 +51,12 @@ def test_an_account_that_nobody_has_used_stands_as_its_parent_lets_it(ledger: Le
 def test_every_account_is_listed_parents_first(ledger: Ledger) -> None:
     paid(ledger, pure("0.1"))
     ledger.allocate("d", Budget("0.5"), purpose="p")
-    assert [each.scope.id for each in ledger.accounts()] == ["d", "d/p", "d/unstated", "d/unstated/owner"]
+    assert [each.scope.id for each in ledger.accounts()] == [
+        "d",
+        "d/p",
+        "d/unstated",
+        "d/unstated/owner",
+    ]
     assert ledger.accounts()[0] == ledger.standing("d")
 
 

@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from sfumato.accounting.budget_gates import Charge
-from sfumato.errors import AccountFrozen, BudgetExceeded, ContractMismatch, LedgerUnavailable, NotListed
+from sfumato.errors import (
+    AccountFrozen,
+    BudgetExceeded,
+    ContractMismatch,
+    LedgerUnavailable,
+    NotListed,
+)
 from sfumato.ledger import Ledger, Request
 from sfumato.ledger.account_path import Scope
 from sfumato.ledger.account_transaction import Books, child
@@ -28,7 +34,10 @@ def ledger(tmp_path: Path) -> Ledger:
     return ledger
 
 
-def act(ledger: Ledger, what: str, cost: Charge, scope: Scope = Scope("d", "research", "ann")) -> None:  # noqa: B008
+ANN = Scope("d", "research", "ann")
+
+
+def act(ledger: Ledger, what: str, cost: Charge, scope: Scope = ANN) -> None:
     """One movement on a path."""
 
     def unit(rows: Rows) -> None:
@@ -40,7 +49,7 @@ def act(ledger: Ledger, what: str, cost: Charge, scope: Scope = Scope("d", "rese
     ledger.store.write(unit)
 
 
-def epsilons(ledger: Ledger, scope: Scope = Scope("d", "research", "ann")) -> list[tuple[int | None, int | None]]:  # noqa: B008
+def epsilons(ledger: Ledger, scope: Scope = ANN) -> list[tuple[int | None, int | None]]:
     """Spent and held, from the dataset down, in tenths."""
     found = [ledger.standing(*Scope.of(each).parts) for each in scope.lineage]
     return [(each.spent.epsilon // 10**11, each.reserved.epsilon // 10**11) for each in found]
@@ -66,7 +75,8 @@ def test_the_accounts_move_by_exactly_the_cost(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize(
-    ("purpose", "analyst", "limit"), [("research", "ann", "0.2"), ("research", "bob", "0.5"), ("ads", "ann", "1")]
+    ("purpose", "analyst", "limit"),
+    [("research", "ann", "0.2"), ("research", "bob", "0.5"), ("ads", "ann", "1")],
 )
 def test_a_charge_that_one_account_of_its_path_does_not_admit_is_refused(
     ledger: Ledger, purpose: str, analyst: str, limit: str
@@ -80,11 +90,17 @@ def test_a_charge_that_one_account_of_its_path_does_not_admit_is_refused(
     assert refused.value.problem.endswith(f"(account {below!r})" if below else "left.")
 
 
-def test_a_check_of_the_dataset_alone_would_be_noticed(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_of_the_dataset_alone_would_be_noticed(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     require = Books.require
-    monkeypatch.setattr(Books, "require", lambda self, cost, payers: require(self, cost, payers[:1]))
+    monkeypatch.setattr(
+        Books, "require", lambda self, cost, payers: require(self, cost, payers[:1])
+    )
     with pytest.raises(pytest.fail.Exception):
-        test_a_charge_that_one_account_of_its_path_does_not_admit_is_refused(ledger, "research", "ann", "0.2")
+        test_a_charge_that_one_account_of_its_path_does_not_admit_is_refused(
+            ledger, "research", "ann", "0.2"
+        )
 
 
 def test_what_was_not_held_cannot_be_let_go(ledger: Ledger) -> None:
@@ -108,7 +124,9 @@ def test_what_was_proved_for_other_neighbours_is_not_charged(ledger: Ledger) -> 
         books.require_relation([])
         books.require_relation(["add-remove", "replace-one"])
 
-    with pytest.raises(ContractMismatch, match="A cost for replace-one neighbours cannot be charged to 'd'"):
+    with pytest.raises(
+        ContractMismatch, match="A cost for replace-one neighbours cannot be charged to 'd'"
+    ):
         ledger.store.read(check)
 
 

@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.errors import AccountFrozen, BudgetExceeded, KeyUsed, LedgerUnavailable, NotListed, WrongUse
+from sfumato.errors import (
+    AccountFrozen,
+    BudgetExceeded,
+    KeyUsed,
+    LedgerUnavailable,
+    NotListed,
+    WrongUse,
+)
 from sfumato.ledger import Ledger, answers, verify
 from sfumato.ledger.tally import Tally
 from sfumato.privacy import Budget
@@ -27,12 +34,17 @@ def tallies(ledger: Ledger) -> list[dict[str, object]]:
 def test_a_frozen_account_is_given_no_stored_answer(ledger: Ledger) -> None:
     charge = paid(ledger, pure("0.1"))
     ledger.freeze("d", purpose="unstated", reason="stop")
-    for read in (lambda: ledger.recall(pure("0.1")), lambda: ledger.reread(pure("0.1", "parts"), [charge])):
+    for read in (
+        lambda: ledger.recall(pure("0.1")),
+        lambda: ledger.reread(pure("0.1", "parts"), [charge]),
+    ):
         with pytest.raises(AccountFrozen):
             read()
 
 
-def test_parts_given_to_a_frozen_account_would_be_noticed(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_given_to_a_frozen_account_would_be_noticed(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(answers, "require_open", lambda path: None)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         test_a_frozen_account_is_given_no_stored_answer(ledger)
@@ -48,13 +60,17 @@ def test_the_key_of_a_request_of_stored_parts_is_bound_to_it(ledger: Ledger) -> 
     assert verify(ledger).problems == ()
 
 
-def test_a_key_of_stored_parts_that_is_not_bound_is_noticed(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_of_stored_parts_that_is_not_bound_is_noticed(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(answers, "bind_stored", lambda *_: None)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         test_the_key_of_a_request_of_stored_parts_is_bound_to_it(ledger)
 
 
-def test_what_is_read_again_and_what_is_refused_is_in_the_journal(ledger: Ledger, tmp_path: Path) -> None:
+def test_what_is_read_again_and_what_is_refused_is_in_the_journal(
+    ledger: Ledger, tmp_path: Path
+) -> None:
     charge = paid(ledger, pure("0.1"))
     before = head(ledger)
     for _ in range(3):
@@ -95,10 +111,14 @@ def test_what_a_refused_charge_could_not_write_down_is_kept(ledger: Ledger) -> N
         with pytest.raises(BudgetExceeded):
             ledger.reserve(pure(9, "dear"))
     paid(ledger, pure("0.1", "next"))
-    assert tallies(ledger) == [{"d/unstated/owner": {"reads": {charge: 1}, "refusals": {"BudgetExceeded": 2}}}]
+    assert tallies(ledger) == [
+        {"d/unstated/owner": {"reads": {charge: 1}, "refusals": {"BudgetExceeded": 2}}}
+    ]
 
 
-def test_many_reads_are_written_down_without_a_charge(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_reads_are_written_down_without_a_charge(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     charge = paid(ledger, pure("0.1"))
     monkeypatch.setattr("sfumato.ledger.tally._ENOUGH", 5)
     for _ in range(7):
@@ -112,7 +132,9 @@ def test_many_reads_are_written_down_without_a_charge(ledger: Ledger, monkeypatc
     assert len(tallies(ledger)) == 1
 
 
-def test_a_count_that_cannot_be_written_keeps_no_answer_back(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_count_that_cannot_be_written_keeps_no_answer_back(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     paid(ledger, pure("0.1"))
     monkeypatch.setattr("sfumato.ledger.tally._ENOUGH", 1)
     monkeypatch.setattr("sfumato.ledger.tally._SECONDS", 0.0)
@@ -124,7 +146,10 @@ def test_a_count_that_cannot_be_written_keeps_no_answer_back(ledger: Ledger, mon
         patch.setattr(ledger, "_write", fails)
         assert ledger.recall(pure("0.1")) == BODY
     assert ledger.recall(pure("0.1")) == BODY
-    assert sum(sum(each["reads"].values()) for tally in tallies(ledger) for each in tally.values()) == 2
+    assert (
+        sum(sum(each["reads"].values()) for tally in tallies(ledger) for each in tally.values())
+        == 2
+    )
 
 
 def test_an_answer_is_held_by_the_account_that_paid(ledger: Ledger) -> None:

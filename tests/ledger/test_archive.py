@@ -83,7 +83,9 @@ def test_a_ledger_of_format_1_can_be_carried_too(tmp_path: Path) -> None:
 
 
 EDITS = {
-    "an edited answer": lambda old: [line.replace('"answer":"AGZp', '"answer":"AGZq') for line in old],
+    "an edited answer": lambda old: [
+        line.replace('"answer":"AGZp', '"answer":"AGZq') for line in old
+    ],
     "an edited cost": lambda old: [line.replace("100000000000", "100000000001") for line in old],
     "a line less": lambda old: old[:5] + old[6:],
     "a line twice": lambda old: [*old[:5], *old[4:]],
@@ -96,7 +98,9 @@ EDITS = {
 
 
 @pytest.mark.parametrize("edit", EDITS)
-def test_an_edited_archive_is_refused_and_leaves_the_store_empty(ledger: Ledger, tmp_path: Path, edit: str) -> None:
+def test_an_edited_archive_is_refused_and_leaves_the_store_empty(
+    ledger: Ledger, tmp_path: Path, edit: str
+) -> None:
     old = archive(ledger)
     new = EDITS[edit](old)
     assert new != old
@@ -116,7 +120,9 @@ def test_a_truncated_archive_is_refused(ledger: Ledger, tmp_path: Path) -> None:
     assert store.read(lambda rows: rows.counts()) == Counts(0, 0, 0, 0, 0, 0)
 
 
-def test_a_truncated_archive_with_its_closing_line_is_refused(ledger: Ledger, tmp_path: Path) -> None:
+def test_a_truncated_archive_with_its_closing_line_is_refused(
+    ledger: Ledger, tmp_path: Path
+) -> None:
     whole, store = archive(ledger), SQLite(tmp_path / "copy.db")
     for end in range(1, len(whole) - 1):
         with pytest.raises(LedgerCorrupt):
@@ -156,7 +162,9 @@ def test_an_older_end_of_the_same_ledger_is_refused(ledger: Ledger, tmp_path: Pa
         load(SQLite(tmp_path / "copy.db"), [*whole[:-1], json.dumps(end)])
 
 
-def test_an_archive_that_lacks_what_a_kept_head_knows_is_refused(ledger: Ledger, tmp_path: Path) -> None:
+def test_an_archive_that_lacks_what_a_kept_head_knows_is_refused(
+    ledger: Ledger, tmp_path: Path
+) -> None:
     old, early = archive(ledger), sealed(ledger)
     paid(ledger, pure("0.1", "more"))
     late, store = sealed(ledger), SQLite(tmp_path / "copy.db")
@@ -189,7 +197,9 @@ def test_a_store_whose_import_did_not_end_charges_nothing(ledger: Ledger, tmp_pa
     assert verify(Ledger.open(tmp_path / "copy.db")).problems == ()
 
 
-@pytest.mark.parametrize("content", [[], [""], ["{}"], ['{"sfumato-archive":4}'], ["[]"], ["nonsense"]])
+@pytest.mark.parametrize(
+    "content", [[], [""], ["{}"], ['{"sfumato-archive":4}'], ["[]"], ["nonsense"]]
+)
 def test_what_is_no_archive_is_refused(tmp_path: Path, content: list[str]) -> None:
     with pytest.raises(WrongUse, match="no archive of a ledger"):
         load(SQLite(tmp_path / "l.db"), content)
@@ -222,4 +232,8 @@ def test_a_format_is_a_whole_number(ledger: Ledger, tmp_path: Path, version: str
     """``true`` and 1.0 equal 1 in Python, and are not format 1."""
     _, *rest = archive(ledger)
     with pytest.raises(WrongUse, match="no archive"):
-        load(SQLite(tmp_path / "copy.db"), [f'{{"sfumato-archive":{version}}}', *rest], [sealed(ledger)])
+        load(
+            SQLite(tmp_path / "copy.db"),
+            [f'{{"sfumato-archive":{version}}}', *rest],
+            [sealed(ledger)],
+        )

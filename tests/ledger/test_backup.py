@@ -46,7 +46,9 @@ def restored(tmp_path: Path, copy: Path, heads: list[Head], *, accept_loss: bool
     return Ledger.open(target)
 
 
-def test_a_backup_of_a_ledger_in_use_is_the_ledger(ledger: Ledger, place: str, tmp_path: Path, signer: Signer) -> None:
+def test_a_backup_of_a_ledger_in_use_is_the_ledger(
+    ledger: Ledger, place: str, tmp_path: Path, signer: Signer
+) -> None:
     copy = tmp_path / "copy"
     head = backup(place, copy, signer)
     assert copy.stat().st_mode & 0o777 == 0o600
@@ -58,7 +60,14 @@ def test_a_backup_of_a_ledger_in_use_is_the_ledger(ledger: Ledger, place: str, t
     back.close()
     # and the ledger goes on
     paid(ledger, pure("0.01", "two"))
-    assert sorted(path.name for path in tmp_path.iterdir() if ".new" in path.name or ".restoring" in path.name) == []
+    assert (
+        sorted(
+            path.name
+            for path in tmp_path.iterdir()
+            if ".new" in path.name or ".restoring" in path.name
+        )
+        == []
+    )
 
 
 def test_a_backup_that_lacks_what_a_head_knows_is_refused(
@@ -132,7 +141,9 @@ def test_a_backup_is_no_ledger_by_itself(tmp_path: Path, signer: Signer) -> None
 
 
 @pytest.mark.parametrize("end", ["", "-wal", ".open", ".head"])
-def test_nothing_is_restored_over_what_is_left_of_a_ledger(tmp_path: Path, signer: Signer, end: str) -> None:
+def test_nothing_is_restored_over_what_is_left_of_a_ledger(
+    tmp_path: Path, signer: Signer, end: str
+) -> None:
     ledger = Ledger.open(tmp_path / "l.db")
     ledger.adopt(contract(Budget(1)), Budget(1))
     head = backup(tmp_path / "l.db", tmp_path / "copy", signer)
@@ -143,9 +154,12 @@ def test_nothing_is_restored_over_what_is_left_of_a_ledger(tmp_path: Path, signe
 
 
 @pytest.mark.parametrize(
-    "damage", ["DELETE FROM answer", "UPDATE account SET spent = held", "UPDATE journal SET body = '{}'"]
+    "damage",
+    ["DELETE FROM answer", "UPDATE account SET spent = held", "UPDATE journal SET body = '{}'"],
 )
-def test_a_ledger_that_does_not_verify_is_no_backup(tmp_path: Path, signer: Signer, damage: str) -> None:
+def test_a_ledger_that_does_not_verify_is_no_backup(
+    tmp_path: Path, signer: Signer, damage: str
+) -> None:
     ledger = Ledger.open(tmp_path / "l.db")
     ledger.adopt(contract(Budget(1)), Budget(1))
     paid(ledger, pure("0.01", "one"))
@@ -158,7 +172,9 @@ def test_a_ledger_that_does_not_verify_is_no_backup(tmp_path: Path, signer: Sign
     assert not (tmp_path / "copy").exists() and not (tmp_path / "copy.new").exists()
 
 
-def test_a_copy_holds_every_charge_that_had_returned_before_it_was_begun(tmp_path: Path, signer: Signer) -> None:
+def test_a_copy_holds_every_charge_that_had_returned_before_it_was_begun(
+    tmp_path: Path, signer: Signer
+) -> None:
     """Backups in a row while eight callers charge, each verified, none behind the head of its moment."""
     ledger = Ledger.open(tmp_path / "l.db")
     ledger.adopt(contract(Budget(1000)), Budget(1000))
@@ -168,7 +184,11 @@ def test_a_copy_holds_every_charge_that_had_returned_before_it_was_begun(tmp_pat
         index = 0
         while not stop.is_set():
             index += 1
-            paid(ledger, pure("0.01", f"q {number} {index}", analyst=f"analyst {number}"), b"x" * 3000)
+            paid(
+                ledger,
+                pure("0.01", f"q {number} {index}", analyst=f"analyst {number}"),
+                b"x" * 3000,
+            )
             done.append(number)
 
     callers = [threading.Thread(target=call, args=(number,)) for number in range(8)]
@@ -203,7 +223,9 @@ def closed_and_copied(tmp_path: Path, signer: Signer) -> Head:
     return backup(tmp_path / "l.db", tmp_path / "copy", signer)
 
 
-def test_a_backup_takes_no_charge_before_restore_has_compared_it(tmp_path: Path, signer: Signer) -> None:
+def test_a_backup_takes_no_charge_before_restore_has_compared_it(
+    tmp_path: Path, signer: Signer
+) -> None:
     head = closed_and_copied(tmp_path, signer)
     with pytest.raises(LedgerIncomplete, match="it is a backup, and 'sfumato ledger restore'"):
         Ledger.open(tmp_path / "copy")

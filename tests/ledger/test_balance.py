@@ -30,7 +30,9 @@ from sfumato.ledger.journal import canonical_json
 from sfumato.privacy.budget import Budget
 
 ONE = 10**12
-charges = st.builds(Charge, st.none() | st.integers(0, 10**30), st.integers(0, 10**30), st.integers(0, 10**40))
+charges = st.builds(
+    Charge, st.none() | st.integers(0, 10**30), st.integers(0, 10**30), st.integers(0, 10**40)
+)
 
 
 def pure(units: int) -> Charge:
@@ -43,7 +45,10 @@ def test_a_charge_beyond_the_gates_is_refused_naming_what_is_left() -> None:
     balance.require(pure(ONE // 4))
     with pytest.raises(BudgetExceeded) as refused:
         balance.require(pure(ONE // 4 + 1))
-    assert refused.value.problem == "The question costs epsilon 0.250000000001; the account has epsilon=0.25 left."
+    assert (
+        refused.value.problem
+        == "The question costs epsilon 0.250000000001; the account has epsilon=0.25 left."
+    )
     assert refused.value.allowed == "at most epsilon=0.25"
 
 
@@ -103,7 +108,10 @@ def test_a_charge_survives_its_stored_form(charge: Charge) -> None:
     assert charge_from_json(charge_to_json(charge)) == charge
 
 
-@given(st.fractions(Fraction(1, 100), 100), st.sampled_from([Fraction(0), Fraction(1, 10**6), Fraction(1, 100)]))
+@given(
+    st.fractions(Fraction(1, 100), 100),
+    st.sampled_from([Fraction(0), Fraction(1, 10**6), Fraction(1, 100)]),
+)
 def test_gates_survive_their_stored_form(epsilon: Fraction, delta: Fraction) -> None:
     gates = Gates.of(Budget(epsilon, delta))
     assert gates_from_json(gates_to_json(gates)) == gates
@@ -114,13 +122,17 @@ def test_stored_integers_are_texts_since_they_may_exceed_64_bits() -> None:
     assert charge_to_json(NOTHING)["epsilon"] == "0"
 
 
-@pytest.mark.parametrize(("units", "text"), [(1, "0.000000000001"), (ONE, "1"), (0, "0"), (None, "unbounded")])
+@pytest.mark.parametrize(
+    ("units", "text"), [(1, "0.000000000001"), (ONE, "1"), (0, "0"), (None, "unbounded")]
+)
 def test_units_are_shown_exactly(units: int | None, text: str) -> None:
     assert units_text(units) == text
 
 
 @given(st.lists(charges, min_size=1, max_size=5), st.data())
-def test_what_is_taken_out_leaves_the_sum_of_the_others(held: list[Charge], data: st.DataObject) -> None:
+def test_what_is_taken_out_leaves_the_sum_of_the_others(
+    held: list[Charge], data: st.DataObject
+) -> None:
     total = Held()
     for charge in held:
         total = total.plus(charge)
@@ -134,10 +146,14 @@ def test_a_sum_that_could_forget_an_unbounded_charge_would_be_noticed() -> None:
     # the sum of charges themselves cannot be taken apart: an unbounded one swallows the others
     swallowed = Charge(None, 1, 0) + Charge(5, 1, 0)
     assert swallowed.epsilon is None
-    assert Held().plus(Charge(None, 1, 0)).plus(Charge(5, 1, 0)).minus(Charge(None, 1, 0)).charge == Charge(5, 1, 0)
+    assert Held().plus(Charge(None, 1, 0)).plus(Charge(5, 1, 0)).minus(
+        Charge(None, 1, 0)
+    ).charge == Charge(5, 1, 0)
 
 
-@pytest.mark.parametrize("charge", [Charge(1, 0, 0), Charge(0, 1, 0), Charge(0, 0, 1), Charge(None, 0, 0)])
+@pytest.mark.parametrize(
+    "charge", [Charge(1, 0, 0), Charge(0, 1, 0), Charge(0, 0, 1), Charge(None, 0, 0)]
+)
 def test_less_than_nothing_cannot_be_held(charge: Charge) -> None:
     with pytest.raises(ValueError, match="less than nothing"):
         Held().minus(charge)
@@ -180,7 +196,11 @@ def test_what_is_remembered_of_a_text_is_what_it_says(charge: Charge) -> None:
     text, held = charge_text(charge), held_text(Held().plus(charge))
     remembered = charge_from_text(text), held_from_text(held)
     module._CHARGES.clear(), module._HELD.clear()
-    assert remembered == (charge_from_text(text), held_from_text(held)) == (charge, Held().plus(charge))
+    assert (
+        remembered
+        == (charge_from_text(text), held_from_text(held))
+        == (charge, Held().plus(charge))
+    )
 
 
 def test_what_reading_refuses_is_not_remembered() -> None:

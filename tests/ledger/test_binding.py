@@ -13,7 +13,13 @@ import pytest
 from sfumato.errors import LedgerCorrupt
 from sfumato.ledger import Ledger, Request, verify
 from sfumato.ledger.account_transaction import child
-from sfumato.ledger.binding import account_digest, accounts_digest, binding_entries, digests_at, moved_to
+from sfumato.ledger.binding import (
+    account_digest,
+    accounts_digest,
+    binding_entries,
+    digests_at,
+    moved_to,
+)
 from sfumato.ledger.journal import is_genuine
 from sfumato.ledger.store.base import Rows, Store
 from sfumato.privacy import Budget
@@ -91,12 +97,16 @@ def test_an_account_in_front_of_a_chain_that_was_cut_takes_no_charge(path: Path)
 
 def test_a_row_put_back_to_an_older_state_is_found_at_the_next_opening(path: Path) -> None:
     before = apsw.Connection(str(path))
-    ((spent, moved),) = before.execute("SELECT spent, moved FROM account WHERE id = 'd/unstated/owner'").fetchall()
+    ((spent, moved),) = before.execute(
+        "SELECT spent, moved FROM account WHERE id = 'd/unstated/owner'"
+    ).fetchall()
     before.close()
     ledger = Ledger.open(path)
     paid(ledger, pure("0.1", "later"))
     ledger.close()
-    tamper(path, f"UPDATE account SET spent = '{spent}', moved = {moved} WHERE id = 'd/unstated/owner'")
+    tamper(
+        path, f"UPDATE account SET spent = '{spent}', moved = {moved} WHERE id = 'd/unstated/owner'"
+    )
     with pytest.raises(LedgerCorrupt, match="the accounts are not those of the head"):
         Ledger.open(path)
 
@@ -112,10 +122,14 @@ def test_an_edited_account_is_found_at_the_next_opening(path: Path, edit: str) -
         Ledger.open(path)
 
 
-def test_a_check_that_is_left_out_would_be_noticed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_that_is_left_out_would_be_noticed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # as it was: 0.95 were admitted after 0.4 of 1
     tamper(path, LESS, head=True)
-    monkeypatch.setattr(sys.modules["sfumato.ledger.account_transaction"], "require_bound", lambda *_: None)
+    monkeypatch.setattr(
+        sys.modules["sfumato.ledger.account_transaction"], "require_bound", lambda *_: None
+    )
     paid(Ledger.open(path), pure("0.8", "too much"))
 
 
@@ -142,7 +156,9 @@ def digest(rows: Rows) -> str:
 
 
 @pytest.mark.parametrize("account", ["d", "d/unstated/owner", "d/research"])
-def test_after_a_crash_an_edit_is_found_whether_the_account_was_moved_since_or_not(path: Path, account: str) -> None:
+def test_after_a_crash_an_edit_is_found_whether_the_account_was_moved_since_or_not(
+    path: Path, account: str
+) -> None:
     kept = Path(f"{path}.head").read_bytes()
     ledger = Ledger.open(path)
     paid(ledger, pure("0.1", "after the head"))
@@ -166,7 +182,9 @@ def shared(ledger: Ledger) -> Request:
 GIVEN: dict[str, Callable[[Ledger], object]] = {
     "recalled": lambda ledger: ledger.recall(pure("0.1", "one")),
     "by its question": lambda ledger: ledger.answer("one"),
-    "by its statement": lambda ledger: ledger.first_answer(["statement of one"], "d/unstated/owner"),
+    "by its statement": lambda ledger: ledger.first_answer(
+        ["statement of one"], "d/unstated/owner"
+    ),
     "by a part": lambda ledger: ledger.released(["p"], "d/unstated/owner"),
     "bound to a new key": lambda ledger: ledger.recall(replace(pure("0.1", "one"), key="new")),
 }
@@ -206,9 +224,13 @@ def test_an_answer_to_another_question_is_not_given(path: Path, edit: str) -> No
         Ledger.open(path).answer("one")
 
 
-def test_a_recall_that_checks_nothing_would_be_noticed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recall_that_checks_nothing_would_be_noticed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tamper(path, "UPDATE answer SET body = CAST('forged' AS BLOB) WHERE question = 'one'")
-    monkeypatch.setattr(sys.modules["sfumato.ledger.answers"], "require_answer", lambda _, answer: answer)
+    monkeypatch.setattr(
+        sys.modules["sfumato.ledger.answers"], "require_answer", lambda _, answer: answer
+    )
     assert Ledger.open(path).recall(pure("0.1", "one")) == b"forged"
 
 
@@ -221,7 +243,10 @@ def test_a_forged_key_is_not_taken(path: Path) -> None:
 
 def test_what_is_sound_is_given(path: Path) -> None:
     ledger = Ledger.open(path)
-    assert (ledger.recall(pure("0.1", "one")), ledger.recall(ANN)) == (b"first answer", b"ann's answer")
+    assert (ledger.recall(pure("0.1", "one")), ledger.recall(ANN)) == (
+        b"first answer",
+        b"ann's answer",
+    )
     assert ledger.released(["p"], "d/unstated/owner") == {"p": [b"first answer"]}
     assert ledger.recall(shared(ledger)) == b"first answer"
     assert ledger.recall(KEYED) == b"keyed answer"
@@ -237,7 +262,9 @@ def test_a_digest_is_of_every_field_but_the_end_of_the_chain() -> None:
 
 def test_accounts_of_an_older_format_are_bound_a_hundred_an_entry() -> None:
     root = child("d")._replace(seq=5, head="h")
-    bound = list(binding_entries([root, *(child(f"d/p{number}") for number in range(150)), child("e")]))
+    bound = list(
+        binding_entries([root, *(child(f"d/p{number}") for number in range(150)), child("e")])
+    )
     assert [(entry.chain, entry.seq, len(after)) for entry, after in bound] == [
         *(("d", 6, 100), ("d", 7, 50), ("d", 8, 1)),
         ("e", 1, 1),

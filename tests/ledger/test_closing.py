@@ -43,7 +43,9 @@ def test_a_lease_that_has_not_ended_is_left_alone(ledger: Ledger) -> None:
     assert close(ledger, row.lease_until) == 1
 
 
-def test_one_unit_closes_so_many_and_no_more(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_unit_closes_so_many_and_no_more(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(room, "_AT_ONCE", 2)
     for each in range(5):
         in_state(ledger, RESERVED, f"q{each}")

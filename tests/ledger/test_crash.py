@@ -23,16 +23,32 @@ def test_a_kill_at_every_point_leaves_a_declared_state(place: str) -> None:
     kills = killed(place=place, lease_ms=1)
     assert [kill for kill in kills if not kill.sound] == []
     # every kind of point was met, and every state was left
-    assert {kill.point.partition(": ")[2] for kill in kills} >= {f"before {name}" for name in WRITES}
+    assert {kill.point.partition(": ")[2] for kill in kills} >= {
+        f"before {name}" for name in WRITES
+    }
     assert {kill.state for kill in kills} == {"none", VOIDED, FORFEITED, COMMITTED}
-    assert {kill.begun for kill in kills} == {"reserve", "execute", "commit", "forfeit", "void", "share", "bind"}
+    assert {kill.begun for kill in kills} == {
+        "reserve",
+        "execute",
+        "commit",
+        "forfeit",
+        "void",
+        "share",
+        "bind",
+    }
 
 
 @pytest.mark.parametrize("mutant", [Mutant.BEFORE_RESERVE, Mutant.BEFORE_COMMIT])
-def test_the_witness_catches_who_answers_too_early_at_some_point(tmp_path: Path, mutant: Mutant) -> None:
+def test_the_witness_catches_who_answers_too_early_at_some_point(
+    tmp_path: Path, mutant: Mutant
+) -> None:
     (tmp_path / "ledger").mkdir()
     place = str(tmp_path / "ledger" / "l.db")
-    assert [kill for kill in killed(place=place, lease_ms=1, mutant=mutant.value, lives=["answered"]) if not kill.sound]
+    assert [
+        kill
+        for kill in killed(place=place, lease_ms=1, mutant=mutant.value, lives=["answered"])
+        if not kill.sound
+    ]
 
 
 def test_kills_at_random_lose_nothing(place: str) -> None:
@@ -44,7 +60,9 @@ def test_kills_at_random_lose_nothing(place: str) -> None:
 
 
 @pytest.mark.parametrize("mutant", [Mutant.BEFORE_RESERVE, Mutant.BEFORE_COMMIT])
-def test_the_witness_catches_who_answers_too_early_at_random(tmp_path: Path, mutant: Mutant) -> None:
+def test_the_witness_catches_who_answers_too_early_at_random(
+    tmp_path: Path, mutant: Mutant
+) -> None:
     assert not crashed(place=str(tmp_path / "l.db"), rounds=60, seed=2, mutant=mutant.value).sound
 
 
@@ -71,7 +89,9 @@ def forgiving(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
     closing.void(rows, books, row, reason)
 
 
-def test_a_recovery_that_gives_back_what_was_read_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recovery_that_gives_back_what_was_read_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "l.db"
     left_open(path, EXECUTING)
     monkeypatch.setattr(closing, "forfeit", forgiving)

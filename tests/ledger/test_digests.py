@@ -3,7 +3,14 @@
 
 import pytest
 
-from sfumato.ledger.digests import DIGEST, NUMBER, answer_digest, charge_digest, row_digest, stored_digest
+from sfumato.ledger.digests import (
+    DIGEST,
+    NUMBER,
+    answer_digest,
+    charge_digest,
+    row_digest,
+    stored_digest,
+)
 from sfumato.ledger.store.base import COMMITTED, AnswerRow, ChargeRow, KeyRow, PartRow
 
 CHARGE = ChargeRow("c", "d", 2, "d", "d/p/a", "a", COMMITTED, "q", "s", "x", "{}", "", "", 7, 0)

@@ -73,7 +73,9 @@ def test_a_standby_that_has_everything_charges_once_the_owner_has_said_so(
     ledger: Ledger, postgres: Cluster, second: Cluster, tmp_path: Path
 ) -> None:
     paid(ledger, pure("0.2", "two"))
-    head = ledger.store.read(lambda rows: Signer(tmp_path / "key").sign(ledger.store.identity, rows))
+    head = ledger.store.read(
+        lambda rows: Signer(tmp_path / "key").sign(ledger.store.identity, rows)
+    )
     caught_up(postgres, second)
     with failed_over(postgres, second):
         with pytest.raises(LedgerIncomplete, match="was kept on the server"):
@@ -122,7 +124,9 @@ def moved(database: str, tmp_path: Path) -> Head:
         for table in tables:
             disk.execute(f"CREATE TABLE sfumato.{table}_then AS SELECT * FROM sfumato.{table}")
         paid(ledger, pure("0.2", "lost"))
-        head = ledger.store.read(lambda rows: Signer(tmp_path / "key").sign(ledger.store.identity, rows))
+        head = ledger.store.read(
+            lambda rows: Signer(tmp_path / "key").sign(ledger.store.identity, rows)
+        )
         ledger.close()
         for table in tables:
             disk.execute(f"TRUNCATE sfumato.{table} CASCADE")
@@ -156,7 +160,9 @@ def test_an_accepted_loss_freezes_every_dataset_first(
 ) -> None:
     # killed before the last step: nobody charges
     with monkeypatch.context() as killed, pytest.raises(KeyboardInterrupt):
-        killed.setattr(Postgres, "accept_server", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+        killed.setattr(
+            Postgres, "accept_server", lambda _: (_ for _ in ()).throw(KeyboardInterrupt)
+        )
         accept_server(database, [moved], accept_loss=True)
     with pytest.raises(LedgerIncomplete):
         Ledger.open(database)

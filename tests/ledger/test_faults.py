@@ -10,7 +10,13 @@ from types import SimpleNamespace
 import apsw
 import pytest
 
-from sfumato.errors import LeaseExpired, LedgerError, LedgerIncomplete, LedgerReadOnly, LedgerUnavailable
+from sfumato.errors import (
+    LeaseExpired,
+    LedgerError,
+    LedgerIncomplete,
+    LedgerReadOnly,
+    LedgerUnavailable,
+)
 from sfumato.ledger import Ledger, verify
 from sfumato.ledger.store import postgres as postgres_store
 from sfumato.ledger.store import postgres_server, sqlite_rows
@@ -51,7 +57,9 @@ def found(ledger: Ledger) -> tuple[str, bytes | None]:
     """The state of the one charge and its answer, once all leases have ended; spent is what that state costs."""
     while ledger.store.read(lambda rows: rows.overdue(rows.now() + 5, 1)):
         ledger.sweep()
-    rows = ledger.store.read(lambda rows: [(row.state, a.body if a else None) for row, a in rows.history()])
+    rows = ledger.store.read(
+        lambda rows: [(row.state, a.body if a else None) for row, a in rows.history()]
+    )
     assert len(rows) <= 1
     state, body = rows[0] if rows else ("none", None)
     balance = ledger.balance("d")
@@ -73,7 +81,9 @@ ERRORS |= {"read-only": (apsw.ReadOnlyError, LedgerReadOnly)}
 
 
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize(("kind", "where"), [("EIO", SYNC), ("EIO", WRITE), ("full", WRITE), ("read-only", WRITE)])
+@pytest.mark.parametrize(
+    ("kind", "where"), [("EIO", SYNC), ("EIO", WRITE), ("full", WRITE), ("read-only", WRITE)]
+)
 @pytest.mark.parametrize("spared", [0, 3])
 def test_a_disk_that_fails_is_no_answer_and_loses_nothing(
     tmp_path: Path, disk: Trouble, step: str, kind: str, where: str, spared: int
@@ -93,13 +103,18 @@ def test_a_disk_that_fails_is_no_answer_and_loses_nothing(
     ledger.close()
     again = opened(str(tmp_path / "l.db"))
     state, body = found(again)
-    assert state in {LEFT[step], LEFT[STEPS[STEPS.index(step) - 1]] if step != "reserve" else "none"}
+    assert state in {
+        LEFT[step],
+        LEFT[STEPS[STEPS.index(step) - 1]] if step != "reserve" else "none",
+    }
     assert body == (b"answer" if state == COMMITTED else None)
     # and the next question is served
     ask(again, pure("0.1", "another"), lambda *_: None, Mutant.NONE)
 
 
-def test_a_disk_that_failed_to_sync_is_not_trusted_again_before_a_new_opening(tmp_path: Path, disk: Trouble) -> None:
+def test_a_disk_that_failed_to_sync_is_not_trusted_again_before_a_new_opening(
+    tmp_path: Path, disk: Trouble
+) -> None:
     ledger = opened(str(tmp_path / "l.db"))
     disk.begin(apsw.IOError, SYNC)
     with pytest.raises(LedgerUnavailable):
@@ -134,7 +149,10 @@ def test_a_ledger_that_answers_before_the_disk_did_is_caught(tmp_path: Path, dis
     assert found(opened(str(tmp_path / "l.db"))) != (COMMITTED, released)
 
 
-CLOCKS = [(postgres_server, "WRITING", postgres_server.WRITING), (postgres_store, "_CLOCK", postgres_store._CLOCK)]
+CLOCKS = [
+    (postgres_server, "WRITING", postgres_server.WRITING),
+    (postgres_store, "_CLOCK", postgres_store._CLOCK),
+]
 YEAR = 365 * 24 * 3600 * 1000
 
 
@@ -179,7 +197,9 @@ def test_a_clock_that_jumps_refunds_nothing_that_was_read_and_sticks_nowhere(
     ledger.close()
 
 
-def test_a_worker_that_comes_back_after_its_lease_releases_nothing(database: str, clock: Callable[[int], None]) -> None:
+def test_a_worker_that_comes_back_after_its_lease_releases_nothing(
+    database: str, clock: Callable[[int], None]
+) -> None:
     clock(NOW)
     slow, other = opened(database), opened(database)
     charge = slow.reserve(pure("0.1"))
@@ -214,7 +234,9 @@ def test_a_wire_that_is_cut_at_a_step_is_no_answer_and_pays_once(
         ledger.close()
 
 
-def test_a_server_that_crashes_under_its_callers_loses_nothing(postgres: Cluster, database: str) -> None:
+def test_a_server_that_crashes_under_its_callers_loses_nothing(
+    postgres: Cluster, database: str
+) -> None:
     assert crash_under_callers(postgres, database, rounds=3) > 0
 
 
@@ -225,7 +247,10 @@ def test_a_servers_disk_that_fails_is_no_answer_and_loses_nothing(
 ) -> None:
     ledger = opened(database, lease_ms=1)
     with ExitStack() as disk, pytest.raises(LedgerUnavailable):
-        lived(ledger, lambda name: disk.enter_context(failing(postgres, how)) if name == step else None)
+        lived(
+            ledger,
+            lambda name: disk.enter_context(failing(postgres, how)) if name == step else None,
+        )
     recovered(database)
     before = LEFT[STEPS[STEPS.index(step) - 1]] if step != "reserve" else "none"
     state, body = found(ledger)
@@ -241,7 +266,9 @@ def test_a_ledger_that_answers_before_the_servers_disk_did_is_caught(
 ) -> None:
     """The mutant: nobody waits for the log."""
     ledger = opened(database, lease_ms=1)
-    monkeypatch.setattr(postgres_server, "FLUSH", "SELECT set_config('synchronous_commit', $1, true)")
+    monkeypatch.setattr(
+        postgres_server, "FLUSH", "SELECT set_config('synchronous_commit', $1, true)"
+    )
     charge = ledger.reserve(pure("0.1"))
     ledger.execute(charge)
     with failing(postgres, FULL, *logs(postgres)):

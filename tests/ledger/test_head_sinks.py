@@ -28,13 +28,17 @@ def server() -> Iterator[HeadServer]:
 @pytest.fixture
 def head(tmp_path: Path) -> Head:
     ledger = opened(tmp_path / "l.db")
-    made = ledger.store.read(lambda rows: Signer(tmp_path / "key").sign(ledger.store.identity, rows))
+    made = ledger.store.read(
+        lambda rows: Signer(tmp_path / "key").sign(ledger.store.identity, rows)
+    )
     ledger.close()
     return made
 
 
 @pytest.mark.parametrize("kind", ["file", "web"])
-def test_a_sink_gives_what_it_was_given_last(kind: str, tmp_path: Path, server: HeadServer, head: Head) -> None:
+def test_a_sink_gives_what_it_was_given_last(
+    kind: str, tmp_path: Path, server: HeadServer, head: Head
+) -> None:
     web = f"http://127.0.0.1:{server.server_port}/heads/study"
     sink = sink_at(web if kind == "web" else f"file://{tmp_path}/study.head")
     assert sink.newest() is None
@@ -59,7 +63,9 @@ def test_what_is_no_head_or_was_altered_is_no_reply(tmp_path: Path, head: Head) 
 
 
 @pytest.mark.parametrize("status", [301, 307, 403, 500])
-def test_a_server_that_fails_or_sends_elsewhere_is_no_reply(server: HeadServer, head: Head, status: int) -> None:
+def test_a_server_that_fails_or_sends_elsewhere_is_no_reply(
+    server: HeadServer, head: Head, status: int
+) -> None:
     sink = sink_at(f"http://127.0.0.1:{server.server_port}/study")
     server.content["/elsewhere"] = head.to_text().encode()
     server.status = status
@@ -94,7 +100,9 @@ def test_a_server_whose_certificate_is_wrong_gets_nothing(
     tmp_path: Path, head: Head, monkeypatch: pytest.MonkeyPatch, wrong: str
 ) -> None:
     made = certificate(
-        tmp_path / "made", name="elsewhere.example" if wrong == "name" else "127.0.0.1", ended=wrong == "ended"
+        tmp_path / "made",
+        name="elsewhere.example" if wrong == "name" else "127.0.0.1",
+        ended=wrong == "ended",
     )
     trusted = certificate(tmp_path / "other") if wrong == "authority" else made
     monkeypatch.setenv("SSL_CERT_FILE", str(trusted.authority))
@@ -138,7 +146,9 @@ def test_nobody_waits_for_a_sink_longer_than_its_patience(
     assert sink.newest() == head
 
 
-def test_a_sink_that_is_waited_for_is_noticed(server: HeadServer, head: Head, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sink_that_is_waited_for_is_noticed(
+    server: HeadServer, head: Head, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Patient, "_within", lambda _, call: call())
     with pytest.raises(pytest.fail.Exception):
         test_nobody_waits_for_a_sink_longer_than_its_patience(server, head, monkeypatch)

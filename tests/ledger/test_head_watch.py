@@ -62,10 +62,14 @@ def rolled_back(tmp_path: Path, sink: str) -> None:
     (tmp_path / "old").rename(tmp_path / "here")
 
 
-def test_a_ledger_behind_a_head_that_is_kept_elsewhere_does_not_charge(tmp_path: Path, sink: str) -> None:
+def test_a_ledger_behind_a_head_that_is_kept_elsewhere_does_not_charge(
+    tmp_path: Path, sink: str
+) -> None:
     rolled_back(tmp_path, sink)
     for _ in range(2):  # a refused opening does not replace the newer head
-        with pytest.raises(LedgerIncomplete, match=r"chain of 'study' ends before entry .*kept at file://"):
+        with pytest.raises(
+            LedgerIncomplete, match=r"chain of 'study' ends before entry .*kept at file://"
+        ):
             connected(tmp_path, sink)
 
 
@@ -78,7 +82,9 @@ def test_a_watch_that_does_not_look_or_publish_is_noticed(
         test_a_ledger_behind_a_head_that_is_kept_elsewhere_does_not_charge(tmp_path, sink)
 
 
-def test_a_copy_of_a_closed_ledger_charges_until_it_meets_a_head_of_the_other(tmp_path: Path, sink: str) -> None:
+def test_a_copy_of_a_closed_ledger_charges_until_it_meets_a_head_of_the_other(
+    tmp_path: Path, sink: str
+) -> None:
     with connected(tmp_path) as session:
         ask(session, "0.1")
     shutil.copy(tmp_path / "here" / "l.db", tmp_path / "copy.db")
@@ -102,7 +108,9 @@ def test_a_ledger_that_was_deleted_is_no_fresh_budget(tmp_path: Path, sink: str)
 
 def test_a_ledger_whose_sinks_are_silent_does_not_charge(tmp_path: Path, sink: str) -> None:
     silent = f"file://{tmp_path}/gone/study.head"
-    with pytest.raises(LedgerIncomplete, match=r"No head of the ledger can be read .*folder is not there"):
+    with pytest.raises(
+        LedgerIncomplete, match=r"No head of the ledger can be read .*folder is not there"
+    ):
         connected(tmp_path, silent)
     with connected(tmp_path, silent, sink) as session:
         ask(session, "0.1")
@@ -110,7 +118,9 @@ def test_a_ledger_whose_sinks_are_silent_does_not_charge(tmp_path: Path, sink: s
         ask(session, "0.2")
         assert session.verify().problems == ()
     ledger = sf.ledger.Ledger.open(tmp_path / "here" / "l.db")
-    (told,) = [body for each in entries(ledger) if "without_heads" in (body := json.loads(each.body))]
+    (told,) = [
+        body for each in entries(ledger) if "without_heads" in (body := json.loads(each.body))
+    ]
     assert (told["reason"], told["actor"] != "") == ("the mount is late", True)
     assert told["without_heads"] == f"{silent}: its folder is not there"
     ledger.close()
@@ -155,7 +165,9 @@ def test_heads_leave_while_the_ledger_is_open(
 
 
 @pytest.fixture(params=["file", "https"])
-def kept_at(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def kept_at(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
     """The address of a sink that can be read back."""
     (tmp_path / "here").mkdir()
     if request.param == "file":
@@ -178,14 +190,23 @@ def test_a_rollback_after_so_many_charges_or_so_much_time_is_refused(
     before = sink_at(kept_at).newest()
     monkeypatch.setattr(head_watch, "STEPS", steps)
     monkeypatch.setattr(head_watch, "SECONDS", seconds)
-    monkeypatch.setattr(HeadWatch, "close", _stopped)  # the machine dies: nothing is published at the end
+    monkeypatch.setattr(
+        HeadWatch, "close", _stopped
+    )  # the machine dies: nothing is published at the end
     with connected(tmp_path, kept_at) as session:
         ask(session, "0.2")
         assert before is not None
-        assert waited(lambda: (head := sink_at(kept_at).newest()) is not None and _length(head) > _length(before) + 2)
+        assert waited(
+            lambda: (
+                (head := sink_at(kept_at).newest()) is not None
+                and _length(head) > _length(before) + 2
+            )
+        )
     shutil.rmtree(tmp_path / "here")
     (tmp_path / "old").rename(tmp_path / "here")
-    with pytest.raises(LedgerIncomplete, match=r"chain of 'study' ends before entry .*kept at (file|https)://"):
+    with pytest.raises(
+        LedgerIncomplete, match=r"chain of 'study' ends before entry .*kept at (file|https)://"
+    ):
         connected(tmp_path, kept_at)
 
 
@@ -198,7 +219,9 @@ def _stopped(watch: HeadWatch) -> None:
     watch._wake.set()
 
 
-def test_the_log_of_the_system_is_compared_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_of_the_system_is_compared_by_hand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lines: list[str] = []
     monkeypatch.setattr(syslog, "syslog", lambda _, line: lines.append(line))
     (tmp_path / "here").mkdir()
@@ -206,7 +229,9 @@ def test_the_log_of_the_system_is_compared_by_hand(tmp_path: Path, monkeypatch: 
     connected(tmp_path, "syslog:").close()  # it cannot be read back, so nothing is refused
     ledger = Ledger.open(tmp_path / "here" / "l.db", read_only=True)
     problems = [
-        verify(ledger, [Head.from_text(line.removeprefix("sfumato-head "))], key=Signer(key).public_key).problems
+        verify(
+            ledger, [Head.from_text(line.removeprefix("sfumato-head "))], key=Signer(key).public_key
+        ).problems
         for line in lines
         for key in [tmp_path / "here" / "l.db.key"]
     ]
@@ -216,7 +241,9 @@ def test_the_log_of_the_system_is_compared_by_hand(tmp_path: Path, monkeypatch: 
     assert any("ends before entry" in str(each) for each in problems)
 
 
-def test_a_server_that_was_rolled_back_is_behind_its_heads(tmp_path: Path, sink: str, database: str) -> None:
+def test_a_server_that_was_rolled_back_is_behind_its_heads(
+    tmp_path: Path, sink: str, database: str
+) -> None:
     with pytest.raises(WrongUse, match="ledger_key names the file of one"):
         connected(tmp_path, sink, ledger=database)
     with connected(tmp_path, sink, ledger=database, ledger_key=tmp_path / "heads.pem") as session:
@@ -228,22 +255,30 @@ def test_a_server_that_was_rolled_back_is_behind_its_heads(tmp_path: Path, sink:
         tables = [name for (name,) in server.execute(query)]
         for name in tables:
             server.execute(f'CREATE TABLE old."{name}" AS TABLE sfumato."{name}"')
-        with connected(tmp_path, sink, ledger=database, ledger_key=tmp_path / "heads.pem") as session:
+        with connected(
+            tmp_path, sink, ledger=database, ledger_key=tmp_path / "heads.pem"
+        ) as session:
             ask(session, "0.2")
         for name in tables:
             server.execute(f'TRUNCATE sfumato."{name}" CASCADE')
         server.execute("SET session_replication_role = replica")  # whatever the order of the tables
         for name in tables:
-            server.execute(f'INSERT INTO sfumato."{name}" OVERRIDING SYSTEM VALUE TABLE old."{name}"')
+            server.execute(
+                f'INSERT INTO sfumato."{name}" OVERRIDING SYSTEM VALUE TABLE old."{name}"'
+            )
         server.execute("DROP SCHEMA old CASCADE")
     ledger = Ledger.open(database, read_only=True)
     assert verify(ledger).problems == ()  # by itself nothing is wrong with it
     ledger.close()
-    with pytest.raises(LedgerIncomplete, match=r"chain of 'study' ends before entry .*kept at file://"):
+    with pytest.raises(
+        LedgerIncomplete, match=r"chain of 'study' ends before entry .*kept at file://"
+    ):
         connected(tmp_path, sink, ledger=database, ledger_key=tmp_path / "heads.pem")
 
 
-def test_no_charge_waits_for_a_sink_that_is_slow_or_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_charge_waits_for_a_sink_that_is_slow_or_dead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(head_watch, "STEPS", 1)
     monkeypatch.setattr(head_sinks, "PATIENCE", 0.5)
     (tmp_path / "here").mkdir()
@@ -251,7 +286,9 @@ def test_no_charge_waits_for_a_sink_that_is_slow_or_dead(tmp_path: Path, monkeyp
         dead.bind(("127.0.0.1", 0))
         dead.listen()  # it takes the connection and never replies
         # both work when the session connects; from then on every publication would take seconds
-        with connected(tmp_path, slow.url(), f"http://127.0.0.1:{dead.getsockname()[1]}/", without="dead") as session:
+        with connected(
+            tmp_path, slow.url(), f"http://127.0.0.1:{dead.getsockname()[1]}/", without="dead"
+        ) as session:
             slow.drips.set()
             start = time.monotonic()
             for number in range(6):
@@ -261,7 +298,9 @@ def test_no_charge_waits_for_a_sink_that_is_slow_or_dead(tmp_path: Path, monkeyp
     assert took < 1.5
 
 
-def test_a_charge_that_publishes_by_itself_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_charge_that_publishes_by_itself_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(HeadWatch, "step", lambda _: time.sleep(0.09))
     with pytest.raises(AssertionError):
         test_no_charge_waits_for_a_sink_that_is_slow_or_dead(tmp_path, monkeypatch)

@@ -42,7 +42,9 @@ def died(ledger: Ledger, kind: type[Heartbeat]) -> str:
     """The state of a charge whose worker's thread is gone, without having left its block, after its lease."""
     charge, fence = in_pieces(ledger)
     beating: list[Heartbeat] = []
-    worker = threading.Thread(target=lambda: beating.append(kind(ledger, charge, fence=fence).__enter__()))
+    worker = threading.Thread(
+        target=lambda: beating.append(kind(ledger, charge, fence=fence).__enter__())
+    )
     worker.start()
     worker.join()
     time.sleep(2 * LEASE)
@@ -76,7 +78,9 @@ def test_a_lease_that_is_lost_ends_the_renewals(ledger: Ledger) -> None:
             ledger.commit(charge, b"late", fence=fence)
 
 
-def test_a_store_that_is_away_for_a_moment_does_not(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_is_away_for_a_moment_does_not(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     charge, fence = in_pieces(ledger)
     renew, failures = Ledger.renew, [LedgerUnavailable("the connection was cut")]
 

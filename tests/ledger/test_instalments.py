@@ -79,7 +79,9 @@ def test_an_instalment_is_on_disk_before_it_may_be_shown(tmp_path: Path) -> None
 
 def test_a_place_is_on_disk_as_begun_before_it_may_be_drawn(tmp_path: Path) -> None:
     path = tmp_path / "l.db"
-    killed_after(path, "c = ledger.reserve(pure('0.1')); f = ledger.start(c, 9); ledger.begin(c, 3, fence=f)")
+    killed_after(
+        path, "c = ledger.reserve(pure('0.1')); f = ledger.start(c, 9); ledger.begin(c, 3, fence=f)"
+    )
     ledger = Ledger.open(path)
     charge = ledger.suspended("q")
     pieces = ledger.resume(charge)
@@ -188,7 +190,9 @@ class Anybody(int):
     __hash__ = int.__hash__
 
 
-def test_a_replaced_worker_that_goes_on_would_be_noticed(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replaced_worker_that_goes_on_would_be_noticed(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(closing, "fence_of", lambda _: Anybody())
     assert everyone_late(ledger) != []
 
@@ -228,7 +232,9 @@ def test_two_workers_on_one_charge_would_be_noticed(
 ) -> None:
     honest = closing.at_step
 
-    def unguarded(rows: Rows, charge: str, before: str, after: str, fence: int = closing.ANY_WORKER) -> object:
+    def unguarded(
+        rows: Rows, charge: str, before: str, after: str, fence: int = closing.ANY_WORKER
+    ) -> object:
         """A broken step: whether somebody else has taken it is not looked at."""
         try:
             return honest(rows, charge, before, after, fence)
@@ -343,7 +349,9 @@ def test_a_lease_that_has_ended_is_not_renewed(place: str) -> None:
 
 def test_a_lease_renewed_late_would_be_noticed(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        instalments.Instalments, "_renewed", lambda self, rows, row: row._replace(lease_until=rows.now() + self._lease)
+        instalments.Instalments,
+        "_renewed",
+        lambda self, rows, row: row._replace(lease_until=rows.now() + self._lease),
     )
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         test_a_lease_that_has_ended_is_not_renewed(place)
@@ -372,8 +380,12 @@ def edited(path: Path, edit: str) -> Ledger:
     return Ledger.open(path)
 
 
-@pytest.mark.parametrize("edit", ["body = x'00'", "place = 2", "seq = seq - 1", "coding = 'zstd 9'"])
-def test_a_forged_instalment_is_not_given(closed: Path, edit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "edit", ["body = x'00'", "place = 2", "seq = seq - 1", "coding = 'zstd 9'"]
+)
+def test_a_forged_instalment_is_not_given(
+    closed: Path, edit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ledger = edited(closed, f"UPDATE instalment SET {edit}")
     charge = ledger.suspended("q")
     with pytest.raises(LedgerCorrupt):
@@ -382,7 +394,9 @@ def test_a_forged_instalment_is_not_given(closed: Path, edit: str, monkeypatch: 
     # mutants: each of both would take it
     monkeypatch.setattr(instalments, "is_instalment_of", lambda *_: True)
     assert ledger.instalments(charge) != []
-    monkeypatch.setattr(sys.modules["sfumato.ledger.verify"], "_compare_instalments", lambda *_: None)
+    monkeypatch.setattr(
+        sys.modules["sfumato.ledger.verify"], "_compare_instalments", lambda *_: None
+    )
     assert verify(ledger).problems == ()
     ledger.close()
 
@@ -461,7 +475,9 @@ def test_an_archive_carries_instalments_and_large_bodies(
     ledger: Ledger, place: str, tmp_path: Path, small_bodies: None
 ) -> None:
     charge = instalment_ledger(ledger)
-    head = ledger.store.read(lambda rows: Signer(tmp_path / "key").sign(ledger.store.identity, rows))
+    head = ledger.store.read(
+        lambda rows: Signer(tmp_path / "key").sign(ledger.store.identity, rows)
+    )
     archive = ledger.store.read(lambda rows: list(lines(rows, head)))
     assert max(map(len, archive)) < 30_000
     for lost in (line for line in archive if line.startswith(('{"more"', '{"answer"'))):
@@ -500,7 +516,9 @@ def test_a_migration_carries_instalments_and_large_bodies(
     moved.close()
 
 
-def test_a_file_moves_to_a_server_with_its_instalments(tmp_path: Path, database: str, small_bodies: None) -> None:
+def test_a_file_moves_to_a_server_with_its_instalments(
+    tmp_path: Path, database: str, small_bodies: None
+) -> None:
     ledger = Ledger.open(tmp_path / "l.db")
     ledger.adopt(contract(Budget(1)), Budget(1))
     charge = instalment_ledger(ledger)
@@ -536,14 +554,25 @@ def test_the_report_tells_kinds_lines_and_how_far_instalments_are(ledger: Ledger
 
 def test_no_place_is_drawn_twice_whenever_its_worker_is_killed(place: str) -> None:
     # every point is in chaos
-    found = [Found(**each) for each in killed(place=place, stride=4 if place.startswith("postgresql:") else 2)]
+    found = [
+        Found(**each)
+        for each in killed(place=place, stride=4 if place.startswith("postgresql:") else 2)
+    ]
     assert len(found) >= 8
     assert [each for each in found if each.wrong] == []
-    assert {each.point.partition(": ")[2] for each in found} >= {"before put_charge", "before append"}
+    assert {each.point.partition(": ")[2] for each in found} >= {
+        "before put_charge",
+        "before append",
+    }
 
 
 @pytest.mark.parametrize("mutant", [each for each in Mutant if each is not Mutant.NONE])
-def test_the_witness_catches_a_place_that_is_drawn_twice_or_shown_too_early(tmp_path: Path, mutant: Mutant) -> None:
+def test_the_witness_catches_a_place_that_is_drawn_twice_or_shown_too_early(
+    tmp_path: Path, mutant: Mutant
+) -> None:
     (tmp_path / "ledger").mkdir()
-    found = [Found(**each) for each in killed(place=str(tmp_path / "ledger" / "l.db"), mutant=mutant.value)]
+    found = [
+        Found(**each)
+        for each in killed(place=str(tmp_path / "ledger" / "l.db"), mutant=mutant.value)
+    ]
     assert found[-1].wrong

@@ -50,13 +50,18 @@ class Plain:
         if {RESERVED, EXECUTING, COMMITTED} & set(asked):
             return InProgress
         accounts = [path[: depth + 1] for depth in range(3)]
-        if ("d",) in self.closed and any(each[:-1] in self.closed and each not in self.stored for each in accounts):
+        if ("d",) in self.closed and any(
+            each[:-1] in self.closed and each not in self.stored for each in accounts
+        ):
             return NotListed
         if self.frozen & set(accounts) or sum(each[2] == path[2] for each in self.failures) >= 3:
             return AccountFrozen
         for account in accounts:
             limit = self.limits.get(account)
-            if limit is not None and self.taken(account, RESERVED, EXECUTING, COMMITTED, FORFEITED) + cost > limit:
+            if (
+                limit is not None
+                and self.taken(account, RESERVED, EXECUTING, COMMITTED, FORFEITED) + cost > limit
+            ):
                 return BudgetExceeded
         self.stored |= set(accounts)
         self.charges.append([path, cost, question, RESERVED])
@@ -85,7 +90,11 @@ class Plain:
 
 
 reserves = st.tuples(
-    st.just("reserve"), st.sampled_from(PURPOSES), st.sampled_from(NAMES), st.integers(1, 4), st.integers(0, 5)
+    st.just("reserve"),
+    st.sampled_from(PURPOSES),
+    st.sampled_from(NAMES),
+    st.integers(1, 4),
+    st.integers(0, 5),
 )
 steps = st.tuples(st.sampled_from(list(STEPS)), st.integers(0, 7))
 acts = st.tuples(st.sampled_from(["freeze", "thaw", "reopen"]), st.sampled_from(ACCOUNTS))
@@ -122,7 +131,9 @@ def act(ledger: Ledger, plain: Plain, wanted: tuple) -> tuple[object, object]:
             above = {account[:depth] for depth in range(1, len(account))}
             plain.closed |= above
             plain.stored |= above | {account}
-            ledger.allocate("d", budget, **dict(zip(("purpose", "analyst"), account[1:], strict=False)))
+            ledger.allocate(
+                "d", budget, **dict(zip(("purpose", "analyst"), account[1:], strict=False))
+            )
         else:
             expected = None
             account = rest[0]
@@ -133,7 +144,9 @@ def act(ledger: Ledger, plain: Plain, wanted: tuple) -> tuple[object, object]:
                 ledger.freeze("d", reason="r", **names)
             elif name == "thaw":
                 plain.frozen.discard(account)
-                plain.failures = [each for each in plain.failures if each[: len(account)] != account]
+                plain.failures = [
+                    each for each in plain.failures if each[: len(account)] != account
+                ]
                 ledger.thaw("d", **names)
     except (InProgress, AccountFrozen, BudgetExceeded, LedgerUnavailable, NotListed) as error:
         return expected, type(error)
@@ -144,13 +157,20 @@ def agree(ledger: Ledger, plain: Plain) -> None:
     """Every account says what the plain one says."""
     for account in ACCOUNTS:
         standing = ledger.standing(*account)
-        assert standing.spent.epsilon == plain.taken(account, COMMITTED, FORFEITED) * 10**11, account
-        assert standing.reserved.epsilon == plain.taken(account, RESERVED, EXECUTING) * 10**11, account
+        assert standing.spent.epsilon == plain.taken(account, COMMITTED, FORFEITED) * 10**11, (
+            account
+        )
+        assert standing.reserved.epsilon == plain.taken(account, RESERVED, EXECUTING) * 10**11, (
+            account
+        )
         lefts = []
         for depth in range(len(account)):
             above = account[: depth + 1]
             if above in plain.limits:
-                lefts.append(plain.limits[above] - plain.taken(above, RESERVED, EXECUTING, COMMITTED, FORFEITED))
+                lefts.append(
+                    plain.limits[above]
+                    - plain.taken(above, RESERVED, EXECUTING, COMMITTED, FORFEITED)
+                )
         assert standing.left.epsilon * 10 == max(min(lefts), 0), account
 
 

@@ -8,9 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.ledger.journal import LEGACY, Entry, canonical_json, chained, genesis, is_intact, read_json
+from sfumato.ledger.journal import (
+    LEGACY,
+    Entry,
+    canonical_json,
+    chained,
+    genesis,
+    is_intact,
+    read_json,
+)
 
-bodies = st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=5) | st.none(), max_size=3)
+bodies = st.dictionaries(
+    st.text(max_size=5), st.integers() | st.text(max_size=5) | st.none(), max_size=3
+)
 
 
 def chain(contents: list[dict[str, object]], name: str = "d") -> list[Entry]:
@@ -18,13 +28,17 @@ def chain(contents: list[dict[str, object]], name: str = "d") -> list[Entry]:
     entries: list[Entry] = []
     for body in contents:
         previous = entries[-1].hash if entries else genesis(name)
-        entries.append(chained(name, len(entries) + 1, "2026-01-01T00:00:00Z", "thaw", body, previous))
+        entries.append(
+            chained(name, len(entries) + 1, "2026-01-01T00:00:00Z", "thaw", body, previous)
+        )
     return entries
 
 
 def intact(entries: list[Entry]) -> bool:
     """Whether a whole journal is."""
-    return all(is_intact(entry, before) for before, entry in zip([None, *entries], entries, strict=False))
+    return all(
+        is_intact(entry, before) for before, entry in zip([None, *entries], entries, strict=False)
+    )
 
 
 @given(st.lists(bodies, max_size=5), st.sampled_from([LEGACY, "d", "d/p"]))
@@ -56,7 +70,9 @@ def test_a_removed_entry_is_noticed(contents: list[dict[str, object]], data: st.
 
 
 @given(st.lists(bodies, min_size=2, max_size=5, unique_by=str), st.data())
-def test_two_entries_that_change_places_are_noticed(contents: list[dict[str, object]], data: st.DataObject) -> None:
+def test_two_entries_that_change_places_are_noticed(
+    contents: list[dict[str, object]], data: st.DataObject
+) -> None:
     entries = chain(contents)
     place = data.draw(st.integers(0, len(entries) - 2))
     entries[place], entries[place + 1] = entries[place + 1], entries[place]
@@ -78,7 +94,9 @@ def test_an_entry_of_another_chain_is_noticed(contents: list[dict[str, object]])
 
 
 @given(st.lists(bodies, min_size=1, max_size=3), st.data())
-def test_what_one_field_loses_no_other_can_take(contents: list[dict[str, object]], data: st.DataObject) -> None:
+def test_what_one_field_loses_no_other_can_take(
+    contents: list[dict[str, object]], data: st.DataObject
+) -> None:
     entries = chain(contents)
     place = data.draw(st.integers(0, len(entries) - 1))
     old = entries[place]
@@ -92,12 +110,17 @@ def test_what_one_field_loses_no_other_can_take(contents: list[dict[str, object]
 def test_the_hash_is_sha256_of_the_whole_entry() -> None:
     entry = chained("d", 1, "now", "thaw", {"b": 1, "a": "é"}, genesis("d"))
     start = hashlib.sha256(b"sfumato chain\nd").hexdigest()
-    assert entry.hash == hashlib.sha256(f'{start}\n1\nnow\nthaw\n{{"a":"é","b":1}}'.encode()).hexdigest()
+    assert (
+        entry.hash
+        == hashlib.sha256(f'{start}\n1\nnow\nthaw\n{{"a":"é","b":1}}'.encode()).hexdigest()
+    )
 
 
 def test_the_hash_of_format_1_is_what_it_was() -> None:
     entry = chained(LEGACY, 1, "now", "thaw", {"b": 1, "a": "é"}, genesis(LEGACY))
-    content = json.dumps([1, "now", "thaw", '{"a":"é","b":1}', "0" * 64], ensure_ascii=False, separators=(",", ":"))
+    content = json.dumps(
+        [1, "now", "thaw", '{"a":"é","b":1}', "0" * 64], ensure_ascii=False, separators=(",", ":")
+    )
     assert entry.hash == hashlib.sha256(content.encode()).hexdigest()
 
 

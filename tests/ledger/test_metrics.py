@@ -35,7 +35,9 @@ def test_as_many_are_counted_as_there_are(ledger: Ledger) -> None:
     assert found.size > 10_000
 
 
-def test_what_was_counted_is_not_read_again(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_counted_is_not_read_again(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "_PAGE", 2)
     first = metrics(ledger)
     assert first.kinds == Counter((entry.chain, entry.kind) for entry in entries(ledger))
@@ -61,7 +63,9 @@ def test_the_age_of_the_newest_head_is_told(ledger: Ledger, tmp_path: Path) -> N
     assert metrics(ledger).head_age is None
     assert "head_age" not in metrics(ledger).to_prometheus()
     signer = Signer(tmp_path / "elsewhere.key")
-    heads = [ledger.store.read(lambda rows: signer.sign(ledger.store.identity, rows)) for _ in range(2)]
+    heads = [
+        ledger.store.read(lambda rows: signer.sign(ledger.store.identity, rows)) for _ in range(2)
+    ]
     age = metrics(ledger, heads=heads).head_age
     assert age is not None and 0 <= age < 60
     assert "sfumato_ledger_head_age_seconds" in metrics(ledger, heads=heads).to_prometheus()
@@ -95,10 +99,14 @@ def test_refusals_and_rereads_are_counted_as_the_journal_has_them(ledger: Ledger
     assert not [line for line in lines if "secret" in line or "dear" in line]
 
 
-def test_metrics_that_begin_anew_are_noticed(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_metrics_that_begin_anew_are_noticed(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     counted = module.metrics
     monkeypatch.setitem(
-        globals(), "metrics", lambda ledger, before=None: counted(ledger, before and replace(before, rereads={}))
+        globals(),
+        "metrics",
+        lambda ledger, before=None: counted(ledger, before and replace(before, rereads={})),
     )
     with pytest.raises(AssertionError):
         test_refusals_and_rereads_are_counted_as_the_journal_has_them(ledger)

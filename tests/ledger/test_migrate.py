@@ -147,7 +147,9 @@ def test_a_source_and_its_target_never_both_charge(
         kill_everywhere(source, tmp_path, monkeypatch)
 
 
-def test_a_target_that_holds_another_ledger_leaves_the_source_alive(source: Path, tmp_path: Path) -> None:
+def test_a_target_that_holds_another_ledger_leaves_the_source_alive(
+    source: Path, tmp_path: Path
+) -> None:
     opened(tmp_path / "other.db").close()
     with pytest.raises(WrongUse, match="is not empty"):
         migrate(source, tmp_path / "other.db")
@@ -170,7 +172,9 @@ def test_an_empty_ledger_moves_too(tmp_path: Path) -> None:
         Ledger.open(tmp_path / "empty.db")
 
 
-@pytest.mark.parametrize("fate", ["renamed", "replaced by an empty one", "lost before it was filled"])
+@pytest.mark.parametrize(
+    "fate", ["renamed", "replaced by an empty one", "lost before it was filled"]
+)
 def test_a_source_whose_successor_was_lost_or_renamed_fills_no_second_one(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fate: str
 ) -> None:
@@ -190,7 +194,9 @@ def test_a_source_whose_successor_was_lost_or_renamed_fills_no_second_one(
     assert not live(target)
 
 
-def test_without_the_successors_identity_two_ledgers_would_charge(source: Path, tmp_path: Path) -> None:
+def test_without_the_successors_identity_two_ledgers_would_charge(
+    source: Path, tmp_path: Path
+) -> None:
     """The mutant: a source that takes any ledger at the place for its successor."""
     target = tmp_path / "target.db"
     migrate(source, target)

@@ -58,7 +58,9 @@ def ledger(tmp_path: Path) -> Ledger:
     return ledger
 
 
-def of(analyst: str, epsilon: object = "0.1", question: str = "q", purpose: str = "research") -> Request:
+def of(
+    analyst: str, epsilon: object = "0.1", question: str = "q", purpose: str = "research"
+) -> Request:
     """A request of an analyst."""
     return replace(pure(epsilon, question, analyst=analyst), purpose=purpose)
 
@@ -74,7 +76,9 @@ def test_no_spelling_of_a_name_escapes_its_limit(ledger: Ledger, twin: str) -> N
     assert head(ledger) == before
 
 
-def test_a_ledger_that_took_any_name_would_be_noticed(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ledger_that_took_any_name_would_be_noticed(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(books_module, "require_new", lambda rows, account_id: None)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         test_no_spelling_of_a_name_escapes_its_limit(ledger, "Cyrillic")
@@ -128,7 +132,9 @@ def test_names_of_all_writing_systems_are_well_formed(name: str) -> None:
     assert is_highly_restrictive(name)
 
 
-@pytest.mark.parametrize("name", [each for kind, each in TWINS.items() if kind != "another case"], ids=ascii)
+@pytest.mark.parametrize(
+    "name", [each for kind, each in TWINS.items() if kind != "another case"], ids=ascii
+)
 def test_a_name_that_looks_like_another_is_refused_and_told_how_to_write_it(name: str) -> None:
     with pytest.raises(WrongUse) as caught:
         require_well_formed(name)
@@ -138,13 +144,24 @@ def test_a_name_that_looks_like_another_is_refused_and_told_how_to_write_it(name
 @settings(deadline=None, max_examples=300)
 @given(st.text(st.characters(codec="utf-8"), min_size=1, max_size=12))
 def test_spellings_of_one_name_fold_to_one_text(name: str) -> None:
-    spellings = [name.strip(), f" {name}", unicodedata.normalize("NFD", name), unicodedata.normalize("NFKC", name)]
+    spellings = [
+        name.strip(),
+        f" {name}",
+        unicodedata.normalize("NFD", name),
+        unicodedata.normalize("NFKC", name),
+    ]
     assert {folded(each) for each in spellings} == {folded(name)}
     assert folded(folded(name)) == folded(name)
 
 
 @settings(deadline=None, max_examples=300)
-@given(st.text("abzAZ .-_@059\u0430\u03b1\u738b\u3072\u30ab\ud55c\u3105\u0301\u05d0", min_size=1, max_size=6))
+@given(
+    st.text(
+        "abzAZ .-_@059\u0430\u03b1\u738b\u3072\u30ab\ud55c\u3105\u0301\u05d0",
+        min_size=1,
+        max_size=6,
+    )
+)
 def test_the_level_is_that_of_the_definition(name: str) -> None:
     """Against the words of UTS 39, 5.2, over characters of one script each."""
     scripts = {

@@ -10,11 +10,28 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.errors import AccountFrozen, BudgetExceeded, ContractMismatch, LedgerUnavailable, NotListed, WrongUse
+from sfumato.errors import (
+    AccountFrozen,
+    BudgetExceeded,
+    ContractMismatch,
+    LedgerUnavailable,
+    NotListed,
+    WrongUse,
+)
 from sfumato.ledger import Ledger, Scope, verify
 from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, RESERVED, VOIDED
 from sfumato.privacy import Budget
-from tests.contracts.charges import BODY, contract, entries, head, in_state, opened, paid, pure, state_of
+from tests.contracts.charges import (
+    BODY,
+    contract,
+    entries,
+    head,
+    in_state,
+    opened,
+    paid,
+    pure,
+    state_of,
+)
 
 
 @pytest.fixture
@@ -45,7 +62,9 @@ def test_a_limit_below_the_dataset_binds_only_below(ledger: Ledger) -> None:
     assert verify(ledger).problems == ()
 
 
-def test_limits_below_may_promise_more_than_there_is_and_the_dataset_still_holds(ledger: Ledger) -> None:
+def test_limits_below_may_promise_more_than_there_is_and_the_dataset_still_holds(
+    ledger: Ledger,
+) -> None:
     for purpose in ("research", "unstated"):
         ledger.allocate("d", Budget("0.8"), purpose=purpose)
     paid(ledger, research("0.8"))
@@ -99,7 +118,9 @@ def test_a_dataset_always_has_a_limit(ledger: Ledger) -> None:
         ledger.allocate("d", None)
 
 
-def test_a_cap_lowered_under_what_is_spent_admits_nothing_and_gives_nothing_back(ledger: Ledger) -> None:
+def test_a_cap_lowered_under_what_is_spent_admits_nothing_and_gives_nothing_back(
+    ledger: Ledger,
+) -> None:
     paid(ledger, pure("0.6"))
     ledger.allocate("d", Budget("0.5"))
     standing = ledger.standing("d")
@@ -285,7 +306,9 @@ def test_an_actor_has_a_name(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("reason", ["x" * 1001, "é" * 501, "a\nb", 3])
-def test_a_reason_that_cannot_be_kept_is_refused_and_writes_nothing(ledger: Ledger, reason: object) -> None:
+def test_a_reason_that_cannot_be_kept_is_refused_and_writes_nothing(
+    ledger: Ledger, reason: object
+) -> None:
     before = head(ledger)
     for act in (
         lambda: ledger.freeze("d", reason=reason),

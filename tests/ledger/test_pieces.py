@@ -9,10 +9,15 @@ from sfumato.errors import WrongUse
 from sfumato.ledger.pieces import Pieces, fence_of, gone_on, opened_pieces
 
 PLACES = 6
-STEPS = st.lists(st.tuples(st.sampled_from(["begin", "append", "take over"]), st.integers(-1, PLACES + 1)), max_size=30)
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["begin", "append", "take over"]), st.integers(-1, PLACES + 1)),
+    max_size=30,
+)
 
 
-def lived(steps: list[tuple[str, int]], pieces: Pieces) -> tuple[list[int], list[int], list[set[int]]]:
+def lived(
+    steps: list[tuple[str, int]], pieces: Pieces
+) -> tuple[list[int], list[int], list[set[int]]]:
     """What was drawn and what was stored, in order, and what was lost each time that another worker took over."""
     drawn: list[int] = []
     stored: list[int] = []
@@ -48,7 +53,9 @@ def test_a_place_is_appended_once(steps: list[tuple[str, int]]) -> None:
 
 
 @given(STEPS)
-def test_what_was_begun_and_not_appended_is_lost_when_another_worker_takes_over(steps: list[tuple[str, int]]) -> None:
+def test_what_was_begun_and_not_appended_is_lost_when_another_worker_takes_over(
+    steps: list[tuple[str, int]],
+) -> None:
     _, stored, lost = lived(steps, Pieces(PLACES))
     # nothing that was lost once is stored later: the earlier part of the history had the same losses
     for each in lost:
@@ -89,7 +96,12 @@ def test_it_is_stored_as_text() -> None:
 
 def test_the_journal_tells_the_same() -> None:
     text = opened_pieces({"places": 5, "secret": False})
-    for kind, body in [("begin", {"up_to": 3}), ("append", {"place": 2}), ("suspend", {}), ("resume", {"fence": 2})]:
+    for kind, body in [
+        ("begin", {"up_to": 3}),
+        ("append", {"place": 2}),
+        ("suspend", {}),
+        ("resume", {"fence": 2}),
+    ]:
         text = gone_on(text, kind, body)
     assert Pieces.from_text(text) == Pieces(5).with_begun(3).with_appended(2).taken_over()
     assert opened_pieces({"charge": "c"}) == ""
@@ -106,7 +118,9 @@ def test_the_journal_tells_the_same() -> None:
         ("execute", {}),
     ],
 )
-def test_what_no_ledger_would_have_written_is_none_of_them(kind: str, body: dict[str, object]) -> None:
+def test_what_no_ledger_would_have_written_is_none_of_them(
+    kind: str, body: dict[str, object]
+) -> None:
     text = Pieces(5).with_begun(3).with_appended(2).to_text()
     with pytest.raises(ValueError, match="no ledger"):
         gone_on(text, kind, body)

@@ -35,7 +35,9 @@ def test_a_head_of_another_key_is_refused(ledger: Ledger, tmp_path: Path) -> Non
     assert verify(ledger, [mine], key=mine.public_key.upper()).problems == ()
     for heads, key in (([strange], mine.public_key), ([mine, strange], "")):
         (problem,) = verify(ledger, heads, key=key).problems
-        assert f"is signed by {strange.public_key}, not by the pinned key {mine.public_key}" in problem
+        assert (
+            f"is signed by {strange.public_key}, not by the pinned key {mine.public_key}" in problem
+        )
 
 
 def test_a_head_without_a_chain_is_refused(ledger: Ledger, tmp_path: Path) -> None:

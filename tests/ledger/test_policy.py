@@ -76,14 +76,19 @@ def test_the_owner_opens_and_closes_the_list(ledger: Ledger) -> None:
     ledger.allocate("d", Budget("0.1"), purpose="research", analyst="bob")
     assert not refused(ledger, "research", "eve"), "what the owner said stands"
     ledger.restrict("d", closed=True)
-    assert (refused(ledger, "research", "ann"), refused(ledger, "research", "bob")) == (False, False)
+    assert (refused(ledger, "research", "ann"), refused(ledger, "research", "bob")) == (
+        False,
+        False,
+    )
     assert refused(ledger, "research", "dan")
     ledger.allocate("d", None, purpose="open")
     assert refused(ledger, "open", "dan"), "a list is of all names"
     assert verify(ledger).problems == ()
 
 
-def test_a_list_that_nobody_looks_at_would_be_noticed(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_that_nobody_looks_at_would_be_noticed(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(books_module, "require_listed", lambda lineage, stored: None)
     for check in (
         test_a_limit_below_the_dataset_closes_it_for_names_that_nobody_opened,
@@ -112,11 +117,15 @@ def test_a_forged_list_is_found(ledger: Ledger) -> None:
         rows.put_account(row._replace(policy=merged(row.policy, {"listed": False})))
 
     ledger.store.write(forge)
-    assert verify(ledger).problems == ("account 'd' does not have the state that the owner gave it",)
+    assert verify(ledger).problems == (
+        "account 'd' does not have the state that the owner gave it",
+    )
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
-def test_a_dataset_of_an_earlier_format_is_brought_forward_once(tmp_path: Path, number: int) -> None:
+def test_a_dataset_of_an_earlier_format_is_brought_forward_once(
+    tmp_path: Path, number: int
+) -> None:
     path = Path(shutil.copy(DATA / f"format-{number}.sqlite", tmp_path / "l.db"))
     ledger = Ledger.open(path)
     row = ledger.store.peek("d")
@@ -130,10 +139,18 @@ def test_a_dataset_of_an_earlier_format_is_brought_forward_once(tmp_path: Path, 
     assert said[0] == said[1]
     assert (kept["epsilon"], kept["delta"]) in ledger.past_limits("d")
     assert verify(ledger).problems == ()
-    acts = [json.loads(each.body) for each in entries(ledger) if each.kind == "policy" and each.chain == "d"]
-    assert [act["past_limits"] for act in acts if "past_limits" in act] == [list(map(list, ledger.past_limits("d")))]
+    acts = [
+        json.loads(each.body)
+        for each in entries(ledger)
+        if each.kind == "policy" and each.chain == "d"
+    ]
+    assert [act["past_limits"] for act in acts if "past_limits" in act] == [
+        list(map(list, ledger.past_limits("d")))
+    ]
     # accounts that were there are known, others only where nobody had a limit
-    limited = any(each.limit and each.scope.parent for each in ledger.accounts() if each.scope.root == "d")
+    limited = any(
+        each.limit and each.scope.parent for each in ledger.accounts() if each.scope.root == "d"
+    )
     assert bool(decided(ledger.store.peek("d")).get("listed")) == limited
     ledger.close()
 
@@ -171,14 +188,18 @@ def test_only_what_nothing_was_decided_about_is_closed(ledger: Ledger) -> None:
     assert to_list(rows) == ["d/research"]
 
 
-def test_the_same_source_under_another_name_is_refused_unless_these_are_other_people(ledger: Ledger) -> None:
+def test_the_same_source_under_another_name_is_refused_unless_these_are_other_people(
+    ledger: Ledger,
+) -> None:
     ledger.adopt(contract(Budget(1)), Budget(1), sources=["file /data/people.csv"])
     before = head(ledger)
     other = contract(Budget(1), "fresh")
     with pytest.raises(ContractMismatch, match="data of 'd' too"):
         ledger.adopt(other, Budget(1), sources=["file /data/more.csv", "file /data/people.csv"])
     assert (head(ledger), ledger.budget_of("fresh")) == (before, None)
-    ledger.adopt(other, Budget(1), sources=["file /data/people.csv"], other_people="the other year's people")
+    ledger.adopt(
+        other, Budget(1), sources=["file /data/people.csv"], other_people="the other year's people"
+    )
     told = json.loads(entries(ledger)[-1].body)
     assert (told["other_people"], told["reason"]) == (["d"], "the other year's people")
     # once said, it stands; another one has to say it again

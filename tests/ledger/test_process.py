@@ -83,7 +83,9 @@ def test_a_file_that_took_the_place_of_another_is_another_ledger(tmp_path: Path)
 
 def test_many_threads_open_it_once(tmp_path: Path) -> None:
     found: list[Ledger] = []
-    threads = [threading.Thread(target=lambda: found.append(borrow(tmp_path / "l.db"))) for _ in range(16)]
+    threads = [
+        threading.Thread(target=lambda: found.append(borrow(tmp_path / "l.db"))) for _ in range(16)
+    ]
     for each in threads:
         each.start()
     for each in threads:

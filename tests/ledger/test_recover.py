@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.errors import AccountFrozen, LedgerCorrupt, LedgerIncomplete, LedgerMissing, LedgerMoved, WrongUse
+from sfumato.errors import (
+    AccountFrozen,
+    LedgerCorrupt,
+    LedgerIncomplete,
+    LedgerMissing,
+    LedgerMoved,
+    WrongUse,
+)
 from sfumato.ledger import Ledger, verify
 from sfumato.ledger import recover as room
 from sfumato.ledger.recover import recover
@@ -32,7 +39,9 @@ def test_a_recovered_ledger_charges_nothing_before_the_owner_has_decided(left: P
     assert "its mark (.open) is missing" in recover(left, reason="the disk died")
     ledger = Ledger.open(left)
     for dataset in ("d", "e"):
-        with pytest.raises(AccountFrozen, match="recovered, and something is missing: the disk died"):
+        with pytest.raises(
+            AccountFrozen, match="recovered, and something is missing: the disk died"
+        ):
             ledger.reserve(pure("0.1", "c", dataset=dataset))
     assert verify(ledger).problems == ()
     told = [json.loads(each.body) for each in entries(ledger) if each.kind == "recover"]
@@ -46,13 +55,17 @@ def test_a_recovered_ledger_charges_nothing_before_the_owner_has_decided(left: P
     assert Ledger.open(left).balance("d").spent.epsilon == 2 * 10**11
 
 
-def test_a_recovery_that_froze_nothing_would_be_noticed(left: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recovery_that_froze_nothing_would_be_noticed(
+    left: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(room, "_freeze", lambda rows, *_: rows.put_about("loss", ""))
     with pytest.raises(pytest.fail.Exception):
         test_a_recovered_ledger_charges_nothing_before_the_owner_has_decided(left)
 
 
-def test_a_recovery_that_is_killed_before_the_freeze_is_none(left: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recovery_that_is_killed_before_the_freeze_is_none(
+    left: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def killed(*_: object) -> None:
         raise MemoryError
 

@@ -42,13 +42,20 @@ def test_the_journal_implies_every_row(ledger: Ledger) -> None:
     assert replay.problems == []
     assert replay.rows() == ledger.store.read(lambda rows: list(rows.accounts()))
     history = ledger.store.read(lambda rows: list(rows.history()))
-    said = [((row.chain, row.seq), stored_digest(row), answer_digest(row, answer)) for row, answer in history]
+    said = [
+        ((row.chain, row.seq), stored_digest(row), answer_digest(row, answer))
+        for row, answer in history
+    ]
     assert list(replay.ended()) == said
-    assert replay.keys == b"".join(map(row_digest, ledger.store.read(lambda rows: list(rows.keys()))))
+    assert replay.keys == b"".join(
+        map(row_digest, ledger.store.read(lambda rows: list(rows.keys())))
+    )
     assert (replay.charges, replay.answers) == (4, 2)
 
 
-def edited(found: list[Entry], kind: str, change: Callable[[dict[str, Any]], object]) -> list[Entry]:
+def edited(
+    found: list[Entry], kind: str, change: Callable[[dict[str, Any]], object]
+) -> list[Entry]:
     """The entries with the body of the first of a kind changed, each chained anew: a forger at work."""
     forged: list[Entry] = []
     done = False
@@ -64,18 +71,42 @@ def edited(found: list[Entry], kind: str, change: Callable[[dict[str, Any]], obj
 
 
 FORGERIES = {
-    "a cheaper cost": ("reserve", lambda body: body["cost"].update(epsilon="1"), "does not cost what its event costs"),
+    "a cheaper cost": (
+        "reserve",
+        lambda body: body["cost"].update(epsilon="1"),
+        "does not cost what its event costs",
+    ),
     "a cheaper event": (
         "reserve",
         lambda body: body["event"]["noise"].update(scale="1000"),
         "does not cost what its event costs",
     ),
-    "a cheaper share": ("share", lambda body: body["cost"].update(epsilon="1"), "does not cost what its event costs"),
-    "another answer shared": ("share", lambda body: body.update(answer="00" * 32), "is not the answer of"),
-    "a source that is none": ("share", lambda body: body.update(source="x"), "is not the answer of"),
+    "a cheaper share": (
+        "share",
+        lambda body: body["cost"].update(epsilon="1"),
+        "does not cost what its event costs",
+    ),
+    "another answer shared": (
+        "share",
+        lambda body: body.update(answer="00" * 32),
+        "is not the answer of",
+    ),
+    "a source that is none": (
+        "share",
+        lambda body: body.update(source="x"),
+        "is not the answer of",
+    ),
     "another chain's account": ("reserve", lambda body: body.update(account="e/p/a"), None),
-    "a charge that nobody reserved": ("commit", lambda body: body.update(charge="x"), "that was not executing"),
-    "a smaller limit": ("account", lambda body: body["gates"].update(epsilon="1"), "has spent beyond its gates"),
+    "a charge that nobody reserved": (
+        "commit",
+        lambda body: body.update(charge="x"),
+        "that was not executing",
+    ),
+    "a smaller limit": (
+        "account",
+        lambda body: body["gates"].update(epsilon="1"),
+        "has spent beyond its gates",
+    ),
 }
 
 
@@ -99,7 +130,9 @@ def test_what_no_ledger_would_have_written_is_told(ledger: Ledger, forgery: str)
         ("void", {"charge": "x"}, "takes a charge to voided that was not reserved"),
     ],
 )
-def test_an_act_out_of_place_is_told(ledger: Ledger, kind: str, body: dict[str, Any], problem: str) -> None:
+def test_an_act_out_of_place_is_told(
+    ledger: Ledger, kind: str, body: dict[str, Any], problem: str
+) -> None:
     found = entries(ledger)
     last = found[-1]
     replay = replayed([*found, chained("d", last.seq + 1, last.at, kind, body, last.hash)])
@@ -125,7 +158,9 @@ def test_a_charge_reserved_twice_is_told(ledger: Ledger) -> None:
     assert "a second time" in replayed([*found, again]).problems[0]
 
 
-def test_a_cost_is_computed_once_for_equal_events(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cost_is_computed_once_for_equal_events(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: list[object] = []
     module = sys.modules[Replay.__module__]
     account = module.account

@@ -11,7 +11,9 @@ from sfumato.accounting.budget_gates import Charge
 from sfumato.ledger.replayed import Book, Open, Sum
 from tests.contracts.charges import charges, in_state, opened
 
-BOOK = Book("{}", "{}", "", Sum(1, 2, 3, 1), Sum(4, 5, 6, 2), "frozen", "{}", [{"limit": None}], 7, "digest")
+BOOK = Book(
+    "{}", "{}", "", Sum(1, 2, 3, 1), Sum(4, 5, 6, 2), "frozen", "{}", [{"limit": None}], 7, "digest"
+)
 
 
 def test_a_sum_takes_out_what_was_added() -> None:
@@ -35,7 +37,14 @@ def test_a_charge_comes_back_at_another_place(tmp_path: Path) -> None:
     ledger = opened(tmp_path / "l.db")
     in_state(ledger, "executing")
     (row,) = charges(ledger)
-    found = Open(80, row, Charge(10**11, 5 * 10**9, 0), ("d", "d/unstated", "d/unstated/owner"), "executing", "why")
+    found = Open(
+        80,
+        row,
+        Charge(10**11, 5 * 10**9, 0),
+        ("d", "d/unstated", "d/unstated/owner"),
+        "executing",
+        "why",
+    )
     again = Open.from_json(0, json.loads(json.dumps(found.to_json())))
     assert again == replace(found, place=0)
     assert again.digest() == found.digest()

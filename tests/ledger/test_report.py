@@ -27,7 +27,11 @@ EVIL = "<script>alert('x')</script> & \"quoted\""
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
     ledger = opened(tmp_path / "l.db", 3, "1e-6")
-    paid(ledger, replace(pure("0.1", "one", analyst="ann"), purpose="research"), b'{"statement":"SELECT COUNT(*)"}')
+    paid(
+        ledger,
+        replace(pure("0.1", "one", analyst="ann"), purpose="research"),
+        b'{"statement":"SELECT COUNT(*)"}',
+    )
     in_state(ledger, "forfeited", "two")
     ledger.allocate("d", Budget("0.5"), purpose="research")
     return ledger
@@ -66,7 +70,15 @@ def text(html: str) -> str:
 
 def test_the_page_answers_who_what_why_at_what_cost_and_what_is_left(ledger: Ledger) -> None:
     said = text(page(summary(ledger, "d")))
-    for part in ("ann", "research", "SELECT COUNT(*)", "ε 0.1, ρ 0.005", "ε 2.8", "not stated", "paid, and nothing"):
+    for part in (
+        "ann",
+        "research",
+        "SELECT COUNT(*)",
+        "ε 0.1, ρ 0.005",
+        "ε 2.8",
+        "not stated",
+        "paid, and nothing",
+    ):
         assert part in said, part
     assert "The latest 2 of 2 questions" in said
     assert "the chain is whole" in said
@@ -78,16 +90,21 @@ def test_the_factor_of_the_promise_is_rounded_up(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "says"), [("1", "by a factor of at most 2.72"), ("100", "by a factor of at most e^100")]
+    ("epsilon", "says"),
+    [("1", "by a factor of at most 2.72"), ("100", "by a factor of at most e^100")],
 )
-def test_a_pure_limit_promises_without_an_exception(tmp_path: Path, epsilon: str, says: str) -> None:
+def test_a_pure_limit_promises_without_an_exception(
+    tmp_path: Path, epsilon: str, says: str
+) -> None:
     said = text(page(summary(opened(tmp_path / "p.db", epsilon), "d")))
     assert says in said
     assert "probability" not in said
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_page_needs_nothing_from_elsewhere_and_runs_nothing(ledger: Ledger, language: str) -> None:
+def test_the_page_needs_nothing_from_elsewhere_and_runs_nothing(
+    ledger: Ledger, language: str
+) -> None:
     html = page(summary(ledger, "d"), language)
     assert f'<html lang="{language}">' in html
     seen = Page(html)
@@ -98,7 +115,15 @@ def test_the_page_needs_nothing_from_elsewhere_and_runs_nothing(ledger: Ledger, 
 
 def test_the_chinese_page_is_in_chinese(ledger: Ledger) -> None:
     said = text(page(summary(ledger, "d"), "zh"))
-    for part in ("关于“d”发布了什么", "一行", "即使没有它", "20.09 倍", "已付费", "账本的全部", "未说明"):
+    for part in (
+        "关于“d”发布了什么",
+        "一行",
+        "即使没有它",
+        "20.09 倍",
+        "已付费",
+        "账本的全部",
+        "未说明",
+    ):
         assert part in said, part
     assert "question" not in said
 
@@ -193,12 +218,20 @@ def test_every_number_is_the_one_of_the_rows(tmp_path: Path, language: str) -> N
     ledger.restrict("d", closed=False)
     ledger.share_answers("d", allowed=True)
     for name in ("one", "two", "three"):
-        paid(ledger, replace(pure("0.1", name, analyst="ann"), purpose="research", shared=f"shared {name}"))
+        paid(
+            ledger,
+            replace(pure("0.1", name, analyst="ann"), purpose="research", shared=f"shared {name}"),
+        )
     ledger.refresh("d", Budget(2), reason="a new year")
-    paid(ledger, replace(pure("0.1", "four", analyst="ann"), purpose="research", shared="shared four"))
+    paid(
+        ledger,
+        replace(pure("0.1", "four", analyst="ann"), purpose="research", shared="shared four"),
+    )
     for name in ("one", "two", "four"):  # the dataset pays nothing for what was released
         assert ledger.recall(
-            replace(pure("0.1", f"bob's {name}", analyst="bob"), purpose="ads", shared=f"shared {name}")
+            replace(
+                pure("0.1", f"bob's {name}", analyst="bob"), purpose="ads", shared=f"shared {name}"
+            )
         )
     html = page(summary(ledger, "d"), language)
     said, sentences = text(html), SENTENCES[language]
@@ -226,8 +259,13 @@ def test_every_number_is_the_one_of_the_rows(tmp_path: Path, language: str) -> N
 
 def tables(html: str) -> list[list[list[str]]]:
     """Every table of a page, row by row, as text."""
-    found = [re.findall("<tr>(.*?)</tr>", table) for table in re.findall("<table>(.*?)</table>", html)]
-    return [[[unescape(cell) for cell in re.findall("<t[dh]>(.*?)</t[dh]>", row)] for row in table] for table in found]
+    found = [
+        re.findall("<tr>(.*?)</tr>", table) for table in re.findall("<table>(.*?)</table>", html)
+    ]
+    return [
+        [[unescape(cell) for cell in re.findall("<t[dh]>(.*?)</t[dh]>", row)] for row in table]
+        for table in found
+    ]
 
 
 def journal(ledger: Ledger, *kinds: str) -> list[tuple[str, dict[str, Any]]]:
@@ -236,7 +274,9 @@ def journal(ledger: Ledger, *kinds: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_act_of_the_owner_stands_with_who_did_it_and_why(tmp_path: Path, language: str) -> None:
+def test_every_act_of_the_owner_stands_with_who_did_it_and_why(
+    tmp_path: Path, language: str
+) -> None:
     ledger = opened(tmp_path / "l.db", "2")
     eve = ledger.acting_as(EVIL)
     eve.allocate("d", Budget(1), reason="less is enough")
@@ -245,12 +285,16 @@ def test_every_act_of_the_owner_stands_with_who_did_it_and_why(tmp_path: Path, l
     eve.refresh("d", Budget(2), reason="a new year")
     eve.share_answers("d", allowed=True, reason="they work together")
     eve.restrict("d", closed=True, reason="by contract")
-    eve.go_without_heads("d", silence="file:///mnt/x: its folder is not there", reason="the mount is late")
+    eve.go_without_heads(
+        "d", silence="file:///mnt/x: its folder is not there", reason="the mount is late"
+    )
     header, *rows = tables(page(summary(ledger, "d"), language))[-1]
     words = LANGUAGES[language]
     assert header == [words[name] for name in ("when", "account", "by", "acts", "reason")]
     kinds = ("account", "allocate", "freeze", "thaw", "refresh", "policy")
-    told = [(body["actor"], body.get("reason", "")) for _, body in reversed(journal(ledger, *kinds))]
+    told = [
+        (body["actor"], body.get("reason", "")) for _, body in reversed(journal(ledger, *kinds))
+    ]
     assert [(row[2], row[4]) for row in rows] == told
     assert told[0] == (EVIL, "the mount is late") and len(told) == 8
     assert "file:///mnt/x: its folder is not there" in rows[0][3]
@@ -261,15 +305,20 @@ def test_every_act_of_the_owner_stands_with_who_did_it_and_why(tmp_path: Path, l
 def test_an_act_of_an_old_format_has_nobody(tmp_path: Path) -> None:
     found = summary(opened(tmp_path / "l.db"), "d")
     acts = [
-        replace(each, body={name: value for name, value in each.body.items() if name != "actor"}) for each in found.acts
+        replace(each, body={name: value for name, value in each.body.items() if name != "actor"})
+        for each in found.acts
     ]
     assert tables(page(replace(found, acts=tuple(acts))))[-1][1][2] == "not recorded"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_what_was_read_again_and_refused_is_the_sum_of_the_journal(tmp_path: Path, language: str) -> None:
+def test_what_was_read_again_and_refused_is_the_sum_of_the_journal(
+    tmp_path: Path, language: str
+) -> None:
     ledger = opened(tmp_path / "l.db", "1")
-    asked = [replace(pure("0.4", name, analyst=name), purpose="research") for name in ("ann", "bob")]
+    asked = [
+        replace(pure("0.4", name, analyst=name), purpose="research") for name in ("ann", "bob")
+    ]
     for request in asked:
         paid(ledger, request)
     for times, request in zip((3, 1), asked, strict=True):
@@ -278,7 +327,11 @@ def test_what_was_read_again_and_refused_is_the_sum_of_the_journal(tmp_path: Pat
         ledger.write_down()
         for number in range(2):
             with pytest.raises(BudgetExceeded):
-                ledger.reserve(replace(pure("0.9", f"dear {number}", analyst=request.analyst), purpose="research"))
+                ledger.reserve(
+                    replace(
+                        pure("0.9", f"dear {number}", analyst=request.analyst), purpose="research"
+                    )
+                )
     ledger.freeze("d", reason="an audit")
     with pytest.raises(AccountFrozen):
         ledger.recall(asked[0])
@@ -288,7 +341,9 @@ def test_what_was_read_again_and_refused_is_the_sum_of_the_journal(tmp_path: Pat
     for _, body in journal(ledger, "tally"):
         for account, found in body["accounts"].items():
             reads[account] += sum(found.get("reads", {}).values())
-            refusals.update({(account, kind): many for kind, many in found.get("refusals", {}).items()})
+            refusals.update(
+                {(account, kind): many for kind, many in found.get("refusals", {}).items()}
+            )
     assert (reads.total(), refusals.total()) == (4, 5)  # as they were asked above
     header, *rows = tables(html)[2]
     assert header == [words[name] for name in ("account", "rereads", "refusals")]
@@ -320,7 +375,9 @@ def test_a_page_that_forgets_the_first_entries_of_what_was_counted_is_noticed(
 def test_only_as_many_who_read_again_are_named_as_a_page_holds(tmp_path: Path) -> None:
     many = {f"d/p/a{number:03}": number for number in range(100)}
     html = page(replace(summary(opened(tmp_path / "l.db"), "d"), rereads=many))
-    assert [row[:2] for row in tables(html)[2][1:]] == [[f"d/p/a{n:03}", str(n)] for n in range(99, 59, -1)]
+    assert [row[:2] for row in tables(html)[2][1:]] == [
+        [f"d/p/a{n:03}", str(n)] for n in range(99, 59, -1)
+    ]
     assert "The 40 accounts of 100 with the most are shown." in text(html)
     assert f"given again {sum(many.values())} times" in text(html)
 
@@ -333,7 +390,9 @@ def test_odds_of_one_period_alone_would_be_noticed(tmp_path: Path) -> None:
     assert "at most 54.6." in text(page(summary(ledger, "d")))
 
 
-def test_a_limit_that_was_lowered_below_what_is_spent_promises_no_more_than_the_larger_one(tmp_path: Path) -> None:
+def test_a_limit_that_was_lowered_below_what_is_spent_promises_no_more_than_the_larger_one(
+    tmp_path: Path,
+) -> None:
     ledger = opened(tmp_path / "l.db", "3")
     paid(ledger, pure("2", "one"))
     ledger.allocate("d", Budget("2.5"))
@@ -373,7 +432,9 @@ def test_every_decision_of_the_owner_is_told(tmp_path: Path) -> None:
     assert "let any name below the account spend" in said
 
 
-def test_only_as_many_accounts_are_shown_as_a_page_holds(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_as_many_accounts_are_shown_as_a_page_holds(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys.modules["sfumato.ledger.summary"], "_ACCOUNTS_SHOWN", 4)
     html = page(summary(ledger, "d"))
     assert "4 of 5 accounts are shown" in text(html)

@@ -39,7 +39,9 @@ def test_the_charge_of_a_request_tells_all_of_it() -> None:
     assert (row.question, row.statement, row.shared) == ("q", "statement of q", "any")
 
 
-def test_the_hash_of_a_request_depends_on_who_asks_what_and_not_on_its_key_or_on_what_is_left_to_pay() -> None:
+def test_the_hash_of_a_request_depends_on_who_asks_what_and_not_on_its_key_or_on_what_is_left_to_pay() -> (
+    None
+):
     request = replace(pure("0.1"), key="k", shared="any")
     changes = ({"analyst": "bob"}, {"purpose": "ads"}, {"question": "r"}, {"statement": "s"})
     others = [replace(request, **change) for change in changes]
@@ -59,7 +61,13 @@ def test_the_journal_is_told_of_a_key_only_where_there_is_one() -> None:
     "wrong",
     [
         *({name: ""} for name in ("question", "analyst", "purpose", "dataset")),
-        *({"key": "a\nb"}, {"statement": 3}, {"question": "\ud800"}, {"analyst": "a\0"}, {"shared": None}),
+        *(
+            {"key": "a\nb"},
+            {"statement": 3},
+            {"question": "\ud800"},
+            {"analyst": "a\0"},
+            {"shared": None},
+        ),
     ],
 )
 def test_what_cannot_be_stored_is_no_request(wrong: dict[str, object]) -> None:
@@ -78,7 +86,9 @@ TOO_LONG = [
 def test_what_is_too_long_for_one_store_is_refused_by_both(wrong: dict[str, str]) -> None:
     (text,) = wrong.values()
     longest = 200 if set(wrong) & {"analyst", "purpose", "dataset"} else 255
-    with pytest.raises(WrongUse, match=f"has {len(text.encode())} bytes.*\\n.*at most {longest} bytes"):
+    with pytest.raises(
+        WrongUse, match=f"has {len(text.encode())} bytes.*\\n.*at most {longest} bytes"
+    ):
         replace(pure("0.1"), **wrong)
 
 
@@ -120,7 +130,9 @@ def test_owners_acts_take_no_longer_names_either(place: str) -> None:
     ledger.close()
 
 
-@pytest.mark.parametrize("scale", ["nan", "inf", "-1", "0", "5e-324x", 1e400, float("nan"), float("inf"), -1, 0])
+@pytest.mark.parametrize(
+    "scale", ["nan", "inf", "-1", "0", "5e-324x", 1e400, float("nan"), float("inf"), -1, 0]
+)
 def test_a_cost_that_is_no_number_never_becomes_a_request(scale: object) -> None:
     with pytest.raises(InvalidNumber):
         AdditiveNoise(DiscreteLaplace(scale), Distance(Norm.L1, Fraction(1)))
@@ -135,7 +147,9 @@ def test_a_charge_of_nothing_is_refused(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [2**63, 10**30, 2**64 + 1, "1e400"])
-def test_a_cost_beyond_every_machine_integer_is_refused_as_too_much(tmp_path, epsilon: object) -> None:
+def test_a_cost_beyond_every_machine_integer_is_refused_as_too_much(
+    tmp_path, epsilon: object
+) -> None:
     ledger = opened(tmp_path / "l.db")
     before = head(ledger)
     with pytest.raises(BudgetExceeded, match="epsilon=1 left"):

@@ -53,10 +53,18 @@ def test_the_ranges_are_apart_and_in_order() -> None:
 
 @pytest.mark.parametrize(
     ("script", "word"),
-    [("Latn", "LATIN"), ("Cyrl", "CYRILLIC"), ("Grek", "GREEK"), ("Hebr", "HEBREW"), ("Armn", "ARMENIAN")],
+    [
+        ("Latn", "LATIN"),
+        ("Cyrl", "CYRILLIC"),
+        ("Grek", "GREEK"),
+        ("Hebr", "HEBREW"),
+        ("Armn", "ARMENIAN"),
+    ],
 )
 def test_a_letter_is_of_the_script_that_its_name_tells(script: str, word: str) -> None:
-    letters = [chr(code) for code in range(0x2E80) if unicodedata.category(chr(code)) in ("Lu", "Ll", "Lo")]
+    letters = [
+        chr(code) for code in range(0x2E80) if unicodedata.category(chr(code)) in ("Lu", "Ll", "Lo")
+    ]
     found = {each for each in letters if scripts_of(each) == {script}}
     assert len(found) > 20
     assert {each for each in found if not unicodedata.name(each).startswith(word)} == set()
@@ -64,7 +72,25 @@ def test_a_letter_is_of_the_script_that_its_name_tells(script: str, word: str) -
 
 def test_nothing_that_is_no_letter_mark_number_or_joiner_is_allowed_beyond_ascii() -> None:
     starts, ends, _ = _ranges()
-    characters = (chr(code) for first, last in zip(starts, ends, strict=True) for code in (first, last))
+    characters = (
+        chr(code) for first, last in zip(starts, ends, strict=True) for code in (first, last)
+    )
     kinds = {unicodedata.category(each) for each in characters if ord(each) > 127}
     # the few others are the apostrophe, the hyphen and the points of UTS 39
-    assert kinds <= {"Lu", "Ll", "Lo", "Lm", "Lt", "Mn", "Mc", "Nd", "Nl", "No", "Sk", "Po", "Pd", "Pf", "Cf"}
+    assert kinds <= {
+        "Lu",
+        "Ll",
+        "Lo",
+        "Lm",
+        "Lt",
+        "Mn",
+        "Mc",
+        "Nd",
+        "Nl",
+        "No",
+        "Sk",
+        "Po",
+        "Pd",
+        "Pf",
+        "Cf",
+    }

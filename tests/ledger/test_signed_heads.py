@@ -36,12 +36,18 @@ def test_a_head_that_was_altered_is_refused(tmp_path: Path, field: str) -> None:
     form = json.loads(signed(opened(tmp_path / "l.db"), tmp_path / "key").to_text())
     place = form if field in form else form["head"]
     other = Signer(tmp_path / "other").public_key
-    place[field] = {"chains": {"d": [1, "0" * 64]}, "public_key": other, "signature": "00" * 64}.get(field, "x")
+    place[field] = {
+        "chains": {"d": [1, "0" * 64]},
+        "public_key": other,
+        "signature": "00" * 64,
+    }.get(field, "x")
     with pytest.raises(LedgerCorrupt, match="or it was altered"):
         Head.from_text(json.dumps(form))
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"head":1}', "not json", '{"head":{"chains":[]}}'])
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", "null", '{"head":1}', "not json", '{"head":{"chains":[]}}']
+)
 def test_what_is_no_head_is_refused(text: str) -> None:
     with pytest.raises(LedgerCorrupt):
         Head.from_text(text)
@@ -119,7 +125,9 @@ def test_a_key_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:
 
 
 def test_a_file_that_holds_no_such_key_is_named(tmp_path: Path) -> None:
-    other = ec.generate_private_key(ec.SECP256R1()).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    other = ec.generate_private_key(ec.SECP256R1()).private_bytes(
+        Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
+    )
     for content in (b"", b"no key", other):
         (tmp_path / "key").write_bytes(content)
         with pytest.raises(WrongUse, match="holds no Ed25519 key"):

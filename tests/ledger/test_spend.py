@@ -90,7 +90,9 @@ def test_an_unknown_charge_has_no_step(ledger: Ledger, name: str) -> None:
     ("state", "spent", "reserved"),
     [(RESERVED, 0, 1), (EXECUTING, 0, 1), (COMMITTED, 1, 0), (FORFEITED, 1, 0), (VOIDED, 0, 0)],
 )
-def test_each_state_costs_what_it_says(ledger: Ledger, state: str, spent: int, reserved: int) -> None:
+def test_each_state_costs_what_it_says(
+    ledger: Ledger, state: str, spent: int, reserved: int
+) -> None:
     in_state(ledger, state)
     balance = ledger.balance("d")
     assert (balance.spent.epsilon, balance.reserved.epsilon) == (spent * 10**11, reserved * 10**11)
@@ -107,7 +109,9 @@ def test_a_tenth_ten_times_is_exactly_one(ledger: Ledger) -> None:
 
 def test_the_edge_of_the_budget_is_exact(ledger: Ledger) -> None:
     paid(ledger, pure("0.7"))
-    with pytest.raises(BudgetExceeded, match=r"costs epsilon 0\.300000000001; the account has epsilon=0\.3 left"):
+    with pytest.raises(
+        BudgetExceeded, match=r"costs epsilon 0\.300000000001; the account has epsilon=0\.3 left"
+    ):
         ledger.reserve(pure("0.300000000001", "beyond"))
     paid(ledger, pure("0.3", "exactly"))
     assert ledger.balance("d").left.epsilon == 0
@@ -190,7 +194,9 @@ def test_a_question_under_way_is_not_paid_for_twice(ledger: Ledger, state: str) 
 
 
 @pytest.mark.parametrize("state", [FORFEITED, VOIDED])
-def test_a_question_that_ended_without_an_answer_may_be_asked_again(ledger: Ledger, state: str) -> None:
+def test_a_question_that_ended_without_an_answer_may_be_asked_again(
+    ledger: Ledger, state: str
+) -> None:
     in_state(ledger, state)
     paid(ledger, pure("0.1"), b"second try")
     assert ledger.answer("q") == b"second try"
@@ -200,7 +206,11 @@ def test_the_first_answer_to_a_statement_is_kept_apart_from_later_ones(ledger: L
     request = pure("0.1", "one")
     paid(ledger, request, b"first")
     later = pure("0.2", "two")
-    paid(ledger, type(later)(later.dataset, later.analyst, "two", request.statement, later.event), b"second")
+    paid(
+        ledger,
+        type(later)(later.dataset, later.analyst, "two", request.statement, later.event),
+        b"second",
+    )
     assert ledger.first_answer([request.statement], request.scope.id) == b"first"
     assert ledger.first_answer(["never asked"], request.scope.id) is None
 
@@ -246,7 +256,11 @@ def test_thaw_unfreezes_and_refunds_nothing(ledger: Ledger) -> None:
 
 
 def test_a_dataset_without_an_account_is_named(ledger: Ledger) -> None:
-    for ask in (ledger.balance, ledger.thaw, lambda name: ledger.reserve(pure("0.1", dataset=name))):
+    for ask in (
+        ledger.balance,
+        ledger.thaw,
+        lambda name: ledger.reserve(pure("0.1", dataset=name)),
+    ):
         with pytest.raises(LedgerUnavailable, match="no account of dataset 'elsewhere'"):
             ask("elsewhere")
 
@@ -260,7 +274,9 @@ def test_a_dataset_without_an_account_is_named(ledger: Ledger) -> None:
         ({"budget": Budget(1, "1e-9")}, "delta: now 1/1000000000, in the ledger 0"),
     ],
 )
-def test_another_contract_is_refused_and_changes_nothing(ledger: Ledger, change: dict[str, object], named: str) -> None:
+def test_another_contract_is_refused_and_changes_nothing(
+    ledger: Ledger, change: dict[str, object], named: str
+) -> None:
     budget = change.pop("budget", Budget(1))
     before = head(ledger)
     with pytest.raises(ContractMismatch, match=named):
@@ -335,19 +351,28 @@ def hurried(tmp_path: Path) -> Ledger:
 
 def outlasted(ledger: Ledger, charge: str) -> str:
     """A charge of a ``hurried`` ledger, once its lease has ended by the store's clock."""
-    while not ledger.store.read(lambda rows: any(row.id == charge for row in rows.overdue(rows.now(), 99))):
+    while not ledger.store.read(
+        lambda rows: any(row.id == charge for row in rows.overdue(rows.now(), 99))
+    ):
         time.sleep(0.001)
     return charge
 
 
-@pytest.mark.parametrize(("state", "ends", "spent"), [(RESERVED, VOIDED, 0), (EXECUTING, FORFEITED, 1)])
-def test_an_ended_lease_never_gives_back_what_was_read(tmp_path: Path, state: str, ends: str, spent: int) -> None:
+@pytest.mark.parametrize(
+    ("state", "ends", "spent"), [(RESERVED, VOIDED, 0), (EXECUTING, FORFEITED, 1)]
+)
+def test_an_ended_lease_never_gives_back_what_was_read(
+    tmp_path: Path, state: str, ends: str, spent: int
+) -> None:
     ledger = hurried(tmp_path)
     charge = outlasted(ledger, in_state(ledger, state))
     assert ledger.sweep() == 1
     assert ledger.sweep() == 0
     assert state_of(ledger, charge) == ends
-    assert (ledger.balance("d").spent.epsilon, ledger.balance("d").reserved.epsilon) == (spent * 10**11, 0)
+    assert (ledger.balance("d").spent.epsilon, ledger.balance("d").reserved.epsilon) == (
+        spent * 10**11,
+        0,
+    )
     assert verify(ledger).problems == ()
 
 
@@ -408,12 +433,18 @@ def test_many_ended_leases_are_swept_in_many_units(tmp_path: Path) -> None:
     ledger.adopt(contract(Budget(1), "e"), Budget(1))
     for index in range(70):
         ledger.reserve(pure("0.001", f"q{index}", dataset="de"[index % 2]))
-    ledger.store.write(lambda rows: [rows.put_charge(row._replace(lease_until=0)) for row in rows.overdue(None, 99)])
+    ledger.store.write(
+        lambda rows: [
+            rows.put_charge(row._replace(lease_until=0)) for row in rows.overdue(None, 99)
+        ]
+    )
     assert ledger.sweep() == 70
     assert ledger.balance("d").taken.epsilon == ledger.balance("e").taken.epsilon == 0
 
 
-def test_a_recovery_that_only_sweeps_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recovery_that_only_sweeps_would_be_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ledger = opened(tmp_path / "l.db")
     charge = in_state(ledger, EXECUTING)
     ledger.close()
@@ -451,9 +482,14 @@ def test_several_charges_are_taken_together_or_not_at_all(ledger: Ledger) -> Non
     assert ledger.balance("d").left.epsilon == 0
 
 
-def test_charges_taken_one_after_the_other_are_caught(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_charges_taken_one_after_the_other_are_caught(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def one_by_one(self: Ledger, requests: list[Request]) -> list[str]:
-        return [self._write(partial(self._reserve, ready=Ready.of(each), charge_id=token())) for each in requests]
+        return [
+            self._write(partial(self._reserve, ready=Ready.of(each), charge_id=token()))
+            for each in requests
+        ]
 
     monkeypatch.setattr(Ledger, "reserve_all", one_by_one)
     with pytest.raises(BudgetExceeded):
@@ -474,7 +510,11 @@ def test_a_charge_is_exchanged_for_a_dearer_one_only_if_that_is_admitted(ledger:
         ledger.exchange(held, pure("0.7", "real"))
     assert state_of(ledger, held) == RESERVED
     real = ledger.exchange(held, pure("0.5", "real"))
-    assert [state_of(ledger, each) for each in (held, real, other)] == ["voided", RESERVED, RESERVED]
+    assert [state_of(ledger, each) for each in (held, real, other)] == [
+        "voided",
+        RESERVED,
+        RESERVED,
+    ]
     assert ledger.balance("d").reserved.epsilon == 9 * 10**11
     ledger.execute(real)
     ledger.commit(real, BODY)

@@ -17,7 +17,12 @@ from sfumato.ledger.stored_answers import sharers
 from sfumato.privacy import Budget
 from tests.contracts.charges import BODY, charges, head, opened, paid, pure
 
-STEPS = {RESERVED: (), EXECUTING: ("execute",), FORFEITED: ("execute", "forfeit"), VOIDED: ("void",)}
+STEPS = {
+    RESERVED: (),
+    EXECUTING: ("execute",),
+    FORFEITED: ("execute", "forfeit"),
+    VOIDED: ("void",),
+}
 
 
 @pytest.fixture
@@ -32,7 +37,12 @@ def keyed(key: str = "k", epsilon: object = "0.1", question: str = "q", **more: 
 
 def asked(analyst: str, purpose: str = "research") -> Request:
     """One question that two analysts may share."""
-    return replace(pure("0.1", f"q of {analyst}", analyst=analyst), statement="s", purpose=purpose, shared="any")
+    return replace(
+        pure("0.1", f"q of {analyst}", analyst=analyst),
+        statement="s",
+        purpose=purpose,
+        shared="any",
+    )
 
 
 def spent(ledger: Ledger, *account: str) -> int:
@@ -77,8 +87,12 @@ def test_a_key_under_way_is_not_answered_twice(ledger: Ledger, state: str) -> No
         ledger.reserve(keyed(question="other"))
 
 
-@pytest.mark.parametrize(("state", "says"), [(FORFEITED, "its cost stays spent"), (VOIDED, "nothing was charged")])
-def test_a_key_that_ended_without_an_answer_says_so_for_ever(ledger: Ledger, state: str, says: str) -> None:
+@pytest.mark.parametrize(
+    ("state", "says"), [(FORFEITED, "its cost stays spent"), (VOIDED, "nothing was charged")]
+)
+def test_a_key_that_ended_without_an_answer_says_so_for_ever(
+    ledger: Ledger, state: str, says: str
+) -> None:
     charge = ledger.reserve(keyed())
     for step in STEPS[state]:
         getattr(ledger, step)(charge, *(("engine",) if step == "forfeit" else ()))
@@ -123,12 +137,22 @@ def test_a_shared_answer_is_paid_by_everybody_but_those_who_paid_it(ledger: Ledg
     assert ledger.recall(asked("bob")) == BODY
     assert spent(ledger, "d", "research", "bob") == 1
     assert ledger.recall(asked("cid", "ads")) == BODY
-    assert [spent(ledger, "d"), spent(ledger, "d", "ads"), spent(ledger, "d", "ads", "cid")] == [1, 1, 1]
-    assert [row.source for row in charges(ledger)] == ["", charges(ledger)[0].id, charges(ledger)[0].id]
+    assert [spent(ledger, "d"), spent(ledger, "d", "ads"), spent(ledger, "d", "ads", "cid")] == [
+        1,
+        1,
+        1,
+    ]
+    assert [row.source for row in charges(ledger)] == [
+        "",
+        charges(ledger)[0].id,
+        charges(ledger)[0].id,
+    ]
     assert verify(ledger).problems == ()
 
 
-def test_a_shared_answer_that_cost_nobody_would_be_noticed(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shared_answer_that_cost_nobody_would_be_noticed(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sfumato.ledger.stored_answers.sharers", lambda account, source: ())
     with pytest.raises(AssertionError):
         test_a_shared_answer_is_paid_by_everybody_but_those_who_paid_it(ledger)
@@ -140,7 +164,9 @@ def test_who_has_paid_does_not_pay_again() -> None:
     assert sharers("d/q/a", "d/p/a") == ("d/q", "d/q/a")
 
 
-def test_a_shared_answer_beyond_an_analysts_limit_is_refused_and_writes_nothing(ledger: Ledger) -> None:
+def test_a_shared_answer_beyond_an_analysts_limit_is_refused_and_writes_nothing(
+    ledger: Ledger,
+) -> None:
     ledger.share_answers("d", allowed=True)
     paid(ledger, asked("ann"))
     ledger.allocate("d", Budget("0.05"), purpose="research", analyst="bob")
@@ -158,7 +184,9 @@ def test_a_shared_answer_is_free_for_a_dataset_that_has_nothing_left(ledger: Led
 
 
 @pytest.mark.parametrize("account", [(), ("research",), ("research", "ann")])
-def test_a_frozen_account_is_given_no_stored_answer(ledger: Ledger, account: tuple[str, ...]) -> None:
+def test_a_frozen_account_is_given_no_stored_answer(
+    ledger: Ledger, account: tuple[str, ...]
+) -> None:
     paid(ledger, asked("ann"))
     assert ledger.recall(asked("ann")) == BODY
     ledger.freeze("d", reason="stop", **dict(zip(("purpose", "analyst"), account, strict=False)))
@@ -169,7 +197,9 @@ def test_a_frozen_account_is_given_no_stored_answer(ledger: Ledger, account: tup
     assert ledger.recall(asked("ann")) == BODY
 
 
-def test_an_answer_given_to_a_frozen_account_would_be_noticed(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_given_to_a_frozen_account_would_be_noticed(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sfumato.ledger.answers.require_open", lambda path: None)
     monkeypatch.setattr(Books, "require_open", lambda books: None)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
@@ -181,10 +211,16 @@ def of(purpose: str) -> Request:
     return replace(asked("ann", purpose), question=f"q for {purpose}")
 
 
-def test_another_purpose_of_the_same_analyst_pays_in_full_and_the_dataset_nothing(ledger: Ledger) -> None:
+def test_another_purpose_of_the_same_analyst_pays_in_full_and_the_dataset_nothing(
+    ledger: Ledger,
+) -> None:
     paid(ledger, of("research"))
     assert ledger.recall(of("ads")) == BODY
-    assert [spent(ledger, "d"), spent(ledger, "d", "research"), spent(ledger, "d", "ads")] == [1, 1, 1]
+    assert [spent(ledger, "d"), spent(ledger, "d", "research"), spent(ledger, "d", "ads")] == [
+        1,
+        1,
+        1,
+    ]
     assert spent(ledger, "d", "ads", "ann") == 1
     assert ledger.recall(of("ads")) == BODY
     assert spent(ledger, "d", "ads") == 1
@@ -208,7 +244,9 @@ def test_a_shared_answer_is_not_given_to_an_analyst_after_three_failures(ledger:
     assert spent(ledger, "d") == before and spent(ledger, "d", "other") == 0
 
 
-def test_a_shared_answer_after_three_failures_would_be_noticed(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shared_answer_after_three_failures_would_be_noticed(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     paid(ledger, asked("ann"))
     failed_thrice(ledger)
     monkeypatch.setattr(stored_answers, "require_few_failures", lambda *_: None)
@@ -230,7 +268,13 @@ def test_a_purpose_that_cannot_pay_reads_no_answer_of_another(ledger: Ledger) ->
 
 def earlier(request: Request, *past: Keys) -> Request:
     """A request whose answer may be stored under keys of an earlier format."""
-    return replace(request, question=f"{request.question}, named anew", statement="new", shared="", earlier=past)
+    return replace(
+        request,
+        question=f"{request.question}, named anew",
+        statement="new",
+        shared="",
+        earlier=past,
+    )
 
 
 def test_an_answer_under_a_key_of_an_earlier_format_is_the_same_answer(ledger: Ledger) -> None:
@@ -249,7 +293,9 @@ def test_an_answer_under_a_key_of_an_earlier_format_is_the_same_answer(ledger: L
     assert verify(ledger).problems == ()
 
 
-def test_an_answer_of_another_purpose_under_an_earlier_key_is_none_of_this_one(ledger: Ledger) -> None:
+def test_an_answer_of_another_purpose_under_an_earlier_key_is_none_of_this_one(
+    ledger: Ledger,
+) -> None:
     paid(ledger, pure("0.1"))
     new = replace(earlier(pure("0.1"), Keys("q", "statement of q")), purpose="ads")
     assert not ledger.holds(new)
@@ -299,7 +345,9 @@ def test_two_purposes_that_ask_at_the_same_instant_pay_the_dataset_once(ledger: 
     assert spent_by_two_purposes(ledger) == Fraction(1, 10)
 
 
-def test_a_purpose_that_does_not_wait_pays_the_dataset_again(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_purpose_that_does_not_wait_pays_the_dataset_again(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(stored_answers, "_is_shared_soon", lambda rows, ready: False)
     assert spent_by_two_purposes(ledger) == Fraction(1, 5)
 

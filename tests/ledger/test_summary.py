@@ -21,7 +21,11 @@ OLD = Path(__file__).parent / "data" / "format-1.sqlite"
 def ledger(tmp_path: Path) -> Ledger:
     ledger = opened(tmp_path / "l.db")
     ledger.adopt(contract(Budget(2), "e"), Budget(2))
-    paid(ledger, replace(pure("0.1", "one", analyst="ann"), purpose="research"), b'{"statement":"SELECT 1"}')
+    paid(
+        ledger,
+        replace(pure("0.1", "one", analyst="ann"), purpose="research"),
+        b'{"statement":"SELECT 1"}',
+    )
     paid(ledger, pure("0.1", "two"), b"no JSON")
     paid(ledger, pure("0.1", "three", dataset="e"))
     in_state(ledger, "forfeited", "four")
@@ -49,7 +53,12 @@ def test_the_acts_of_the_owner_come_newest_first(ledger: Ledger) -> None:
 
 def test_charges_are_counted_by_account(ledger: Ledger) -> None:
     found = summary(ledger, "d")
-    assert [found.paid[each] for each in ("d", "d/research", "d/unstated", "d/unstated/owner")] == [3, 1, 2, 2]
+    assert [found.paid[each] for each in ("d", "d/research", "d/unstated", "d/unstated/owner")] == [
+        3,
+        1,
+        2,
+        2,
+    ]
     assert [each.scope.id for each in found.standings] == sorted(
         ["d", "d/research", "d/research/ann", "d/unstated", "d/unstated/owner"]
     )

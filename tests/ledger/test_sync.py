@@ -65,8 +65,15 @@ class Call:
 
 def calls_in(trace: Path) -> list[Call]:
     """What a trace tells. A call that another thread's interrupted is written twice; its beginning says what it is."""
-    found = [CALL.search(line) for line in trace.read_text(encoding="utf-8", errors="replace").splitlines()]
-    return [Call(float(each["at"]), each["call"], each["path"], each["text"] or "") for each in found if each]
+    found = [
+        CALL.search(line)
+        for line in trace.read_text(encoding="utf-8", errors="replace").splitlines()
+    ]
+    return [
+        Call(float(each["at"]), each["call"], each["path"], each["text"] or "")
+        for each in found
+        if each
+    ]
 
 
 def traced(folder: Path, place: str, mutant: str, kept: str = "") -> list[Call]:
@@ -75,7 +82,18 @@ def traced(folder: Path, place: str, mutant: str, kept: str = "") -> list[Call]:
     ``kept``: the file where the program publishes the heads of its ledger.
     """
     out = folder / "program"
-    command = [program("strace"), *TRACE, "-o", out, sys.executable, "-c", PROGRAM, place, mutant, kept]
+    command = [
+        program("strace"),
+        *TRACE,
+        "-o",
+        out,
+        sys.executable,
+        "-c",
+        PROGRAM,
+        place,
+        mutant,
+        kept,
+    ]
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
     if "Operation not permitted" in finished.stderr:
         missing("strace", "strace may not trace here")
@@ -89,7 +107,9 @@ def tracing(folder: Path, server: int) -> Iterator[Path]:
     out = folder / "server"
     children = Path(f"/proc/{server}/task/{server}/children").read_text(encoding="ascii").split()
     attach = [word for process in (str(server), *children) for word in ("-p", process)]
-    strace = subprocess.Popen([program("strace"), *TRACE, "-o", out, *attach], stderr=subprocess.PIPE, text=True)
+    strace = subprocess.Popen(
+        [program("strace"), *TRACE, "-o", out, *attach], stderr=subprocess.PIPE, text=True
+    )
     assert strace.stderr is not None
     try:
         for _ in range(1 + len(children)):
@@ -137,9 +157,13 @@ def flushes(calls: list[Call]) -> list[str]:
     return [Path(call.path).name for call in during if call.name.endswith("sync")]
 
 
-def test_a_charge_with_its_open_mark_and_heads_takes_three_flushes_and_all_of_the_log(tmp_path: Path) -> None:
+def test_a_charge_with_its_open_mark_and_heads_takes_three_flushes_and_all_of_the_log(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "elsewhere").mkdir()
-    calls = traced(tmp_path, str(tmp_path / "l.db"), "none", str(tmp_path / "elsewhere" / "study.head"))
+    calls = traced(
+        tmp_path, str(tmp_path / "l.db"), "none", str(tmp_path / "elsewhere" / "study.head")
+    )
     assert flushes(calls) == ["l.db-wal"] * (2 * STEPS)
     # the head was published, before these charges or after them
     assert any("elsewhere" in call.path for call in calls if call.name.endswith("sync"))
@@ -147,7 +171,9 @@ def test_a_charge_with_its_open_mark_and_heads_takes_three_flushes_and_all_of_th
 
 def test_heads_that_are_published_by_each_step_are_noticed(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
-    calls = traced(tmp_path, str(tmp_path / "l.db"), "every step", str(tmp_path / "elsewhere" / "study.head"))
+    calls = traced(
+        tmp_path, str(tmp_path / "l.db"), "every step", str(tmp_path / "elsewhere" / "study.head")
+    )
     assert len(flushes(calls)) > 2 * STEPS
 
 
@@ -156,7 +182,9 @@ def test_postgres_syncs_its_log_before_each_answer(
     tmp_path: Path, postgres: Cluster, database: str, mutant: str, caught: int
 ) -> None:
     with tracing(tmp_path, postgres.pid) as out:
-        own = [call for call in traced(tmp_path, database, mutant) if call.text.startswith("ANSWER")]
+        own = [
+            call for call in traced(tmp_path, database, mutant) if call.text.startswith("ANSWER")
+        ]
     # the server may write to its log at any time for reasons of its own: its syncs count, not its writes
     syncs = [call for call in calls_in(out) if call.name == "fdatasync"]
     assert (answers(own), len(unsynced_answers(sorted(own + syncs), "pg_wal"))) == (4, caught)

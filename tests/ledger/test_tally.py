@@ -34,7 +34,10 @@ def test_an_entry_has_a_bounded_size() -> None:
     body = entry_body(counts)
     assert len(canonical_json(body)) < 80_000
     assert counts.total() == 10_000
-    assert body["accounts"]["d"]["reads"]["others"] + body["accounts"]["d"]["refusals"]["others"] == 10_000 - 256
+    assert (
+        body["accounts"]["d"]["reads"]["others"] + body["accounts"]["d"]["refusals"]["others"]
+        == 10_000 - 256
+    )
 
 
 def test_an_entry_that_names_everything_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +64,10 @@ def test_it_is_time_after_enough_and_long_enough(monkeypatch: pytest.MonkeyPatch
 
 def test_threads_count_together() -> None:
     tally = Tally()
-    threads = [threading.Thread(target=lambda: [tally.read("d", "d/p/a", ["c"]) for _ in range(500)]) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda: [tally.read("d", "d/p/a", ["c"]) for _ in range(500)])
+        for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -87,11 +87,15 @@ def test_what_came_since_is_verified_as_the_whole_is(place: str, kept: Verified)
     ledger.close()
 
 
-def test_only_what_came_since_is_read(place: str, kept: Verified, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_what_came_since_is_read(
+    place: str, kept: Verified, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ledger = reopened(place)
     entry_count, seen = len(entries(ledger)), list[int]()
     apply = Replay.apply
-    monkeypatch.setattr(Replay, "apply", lambda self, entry: (seen.append(entry.seq), apply(self, entry)))
+    monkeypatch.setattr(
+        Replay, "apply", lambda self, entry: (seen.append(entry.seq), apply(self, entry))
+    )
     sound(ledger, kept)
     before = sum(seq for seq, _ in kept.resume(ledger.store.identity).heads.values())
     assert 0 < len(seen) == entry_count - before
@@ -137,7 +141,9 @@ LATER = {
 
 
 @pytest.mark.parametrize("what", ["an older failure", "a key", "a forged part", "the last entry"])
-def test_an_edit_after_the_earlier_verification_is_found_on_every_store(place: str, kept: Verified, what: str) -> None:
+def test_an_edit_after_the_earlier_verification_is_found_on_every_store(
+    place: str, kept: Verified, what: str
+) -> None:
     edit(place, LATER[what])
     ledger = reopened(place)
     assert verify(ledger, since=kept).problems != ()
@@ -146,7 +152,9 @@ def test_an_edit_after_the_earlier_verification_is_found_on_every_store(place: s
 
 @ON_SQLITE
 @pytest.mark.parametrize("what", LATER)
-def test_an_edit_after_the_earlier_verification_is_found(place: str, kept: Verified, what: str) -> None:
+def test_an_edit_after_the_earlier_verification_is_found(
+    place: str, kept: Verified, what: str
+) -> None:
     edit(place, LATER[what])
     ledger = reopened(place)
     assert verify(ledger, since=kept).problems != ()
@@ -164,7 +172,9 @@ OLDER = {
 
 @ON_SQLITE
 @pytest.mark.parametrize("what", OLDER)
-def test_an_edit_of_what_is_older_is_found_by_the_whole_alone(place: str, kept: Verified, what: str) -> None:
+def test_an_edit_of_what_is_older_is_found_by_the_whole_alone(
+    place: str, kept: Verified, what: str
+) -> None:
     edit(place, OLDER[what])
     ledger = reopened(place)
     assert sound(ledger, kept)
@@ -175,7 +185,9 @@ def test_an_edit_of_what_is_older_is_found_by_the_whole_alone(place: str, kept: 
 def test_a_chain_that_was_cut_is_found(place: str, kept: Verified) -> None:
     edit(place, "DELETE FROM journal WHERE chain = 'd' AND seq > 5")
     ledger = reopened(place)
-    assert "it was cut or rewritten, or this is an older copy" in "\n".join(verify(ledger, since=kept).problems)
+    assert "it was cut or rewritten, or this is an older copy" in "\n".join(
+        verify(ledger, since=kept).problems
+    )
     ledger.close()
 
 
@@ -203,13 +215,19 @@ def test_a_check_that_takes_the_stored_end_of_a_chain_would_be_noticed(
     ledger.close()
 
 
-def test_a_share_of_an_older_answer_is_compared_with_its_entries(place: str, kept: Verified) -> None:
+def test_a_share_of_an_older_answer_is_compared_with_its_entries(
+    place: str, kept: Verified
+) -> None:
     ledger = reopened(place)
     ends = {chain: seq for chain, (seq, _) in kept.resume(ledger.store.identity).heads.items()}
-    by_question = ledger.store.read(lambda rows: {row.question: row.id for row, _ in rows.history()})
+    by_question = ledger.store.read(
+        lambda rows: {row.question: row.id for row, _ in rows.history()}
+    )
 
     def source(question: str, until: dict[str, int]) -> tuple[str, str, str]:
-        return ledger.store.read(lambda rows: source_before(rows, until, by_question.get(question, "")))
+        return ledger.store.read(
+            lambda rows: source_before(rows, until, by_question.get(question, ""))
+        )
 
     assert source("first", ends)[0] == "d/unstated/owner"
     # no answer, none that may be shared, a share, one of later
@@ -224,7 +242,9 @@ def test_a_verification_that_finds_no_source_would_be_noticed(
 ) -> None:
     monkeypatch.setattr(MODULE, "source_before", lambda *_: NO_SOURCE)
     ledger = reopened(place)
-    assert any("shares what is not the answer" in each for each in verify(ledger, since=kept).problems)
+    assert any(
+        "shares what is not the answer" in each for each in verify(ledger, since=kept).problems
+    )
     ledger.close()
 
 
@@ -233,7 +253,11 @@ def test_a_forged_state_is_refused(tmp_path: Path, kept: Verified) -> None:
     (tmp_path / "state").write_bytes(kept.content)
     assert Verified.read(tmp_path / "state", kept.digest) == kept
     forged = zlib.decompress(kept.content).replace(b"unfinished", b"unfinishes")
-    for content, digest in ((zlib.compress(forged), kept.digest), (kept.content, ""), (b"", kept.digest)):
+    for content, digest in (
+        (zlib.compress(forged), kept.digest),
+        (kept.content, ""),
+        (b"", kept.digest),
+    ):
         (tmp_path / "state").write_bytes(content)
         with pytest.raises(WrongUse, match="is not what the last verification kept"):
             Verified.read(tmp_path / "state", digest)
@@ -296,9 +320,13 @@ def test_an_empty_ledger_has_a_state_too(tmp_path: Path) -> None:
 
 
 @ON_SQLITE
-def test_heads_are_compared_whether_they_are_older_or_newer(place: str, kept: Verified, tmp_path: Path) -> None:
+def test_heads_are_compared_whether_they_are_older_or_newer(
+    place: str, kept: Verified, tmp_path: Path
+) -> None:
     ledger = reopened(place)
-    newest = ledger.store.read(lambda rows: Signer(tmp_path / "key").sign(ledger.store.identity, rows))
+    newest = ledger.store.read(
+        lambda rows: Signer(tmp_path / "key").sign(ledger.store.identity, rows)
+    )
     ends = dict(kept.resume(ledger.store.identity).heads)
     older = replace(newest, chains=ends)
     same = verify(ledger, [newest], since=kept)

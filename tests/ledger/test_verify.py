@@ -120,7 +120,9 @@ def test_an_edited_row_is_found(path: Path, edit: str) -> None:
 def test_the_finding_names_what_was_edited(path: Path) -> None:
     tamper(path, EDITS["a lower spending"])
     expected = ("d", "d/unstated", "d/unstated/owner")
-    assert problems(path) == tuple(f"account '{each}' is not the sum of its charges" for each in expected)
+    assert problems(path) == tuple(
+        f"account '{each}' is not the sum of its charges" for each in expected
+    )
 
 
 @pytest.mark.parametrize("question", ["one", "three", "four"])
@@ -146,7 +148,9 @@ def test_a_deleted_journal_entry_is_found(path: Path, seq: int) -> None:
 
 
 def test_a_deleted_entry_whose_followers_are_renumbered_is_found(path: Path) -> None:
-    tamper(path, "DELETE FROM journal WHERE seq = 6", "UPDATE journal SET seq = seq - 1 WHERE seq > 6")
+    tamper(
+        path, "DELETE FROM journal WHERE seq = 6", "UPDATE journal SET seq = seq - 1 WHERE seq > 6"
+    )
     assert "the chain is broken at entry 6 of 'd'" in problems(path)
 
 
@@ -156,7 +160,9 @@ def test_a_swapped_answer_is_found(path: Path) -> None:
         "UPDATE answer SET body = CASE question WHEN 'one' THEN CAST('second answer' AS BLOB) "
         "ELSE CAST('first answer' AS BLOB) END",
     )
-    assert len([line for line in problems(path) if "is not the one that was committed" in line]) == 2
+    assert (
+        len([line for line in problems(path) if "is not the one that was committed" in line]) == 2
+    )
 
 
 def test_answers_whose_questions_are_swapped_are_found(path: Path) -> None:
@@ -166,7 +172,9 @@ def test_answers_whose_questions_are_swapped_are_found(path: Path) -> None:
         "UPDATE answer SET question = 'one' WHERE question = 'two'",
         "UPDATE answer SET question = 'two' WHERE question = 'between'",
     )
-    assert len([line for line in problems(path) if "is not the one that was committed" in line]) == 2
+    assert (
+        len([line for line in problems(path) if "is not the one that was committed" in line]) == 2
+    )
 
 
 def test_a_charge_that_was_added_to_the_table_alone_is_found(path: Path) -> None:
@@ -175,10 +183,14 @@ def test_a_charge_that_was_added_to_the_table_alone_is_found(path: Path) -> None
         "INSERT INTO charge SELECT 'forged', chain, 99, dataset, account, analyst, state, 'free', statement, shared, "
         "cost, source, reason, 0, 0, '', 0 FROM charge LIMIT 1",
     )
-    assert "the charge of entry 99 of 'd' is in only one of the journal and the table" in problems(path)
+    assert "the charge of entry 99 of 'd' is in only one of the journal and the table" in problems(
+        path
+    )
 
 
-def test_a_verify_that_never_looks_at_the_answers_would_be_noticed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_verify_that_never_looks_at_the_answers_would_be_noticed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tamper(path, EDITS["an edited answer"])
     monkeypatch.setattr(sys.modules["sfumato.ledger.verify"], "_charge_differences", lambda *_: ())
     assert problems(path) == ()
@@ -188,7 +200,9 @@ def test_an_older_copy_is_found(path: Path, tmp_path: Path) -> None:
     shutil.copy(path, tmp_path / "old.db")
     ledger = Ledger.open(path)
     paid(ledger, pure("0.1", "later"))
-    head = ledger.store.read(lambda rows: Signer(tmp_path / "key").sign(ledger.store.identity, rows))
+    head = ledger.store.read(
+        lambda rows: Signer(tmp_path / "key").sign(ledger.store.identity, rows)
+    )
     assert verify(ledger, [head]).problems == ()
     old = Ledger.open(tmp_path / "old.db")
     assert verify(old).problems == ()

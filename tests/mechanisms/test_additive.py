@@ -43,7 +43,10 @@ def test_gaussian_buys_exactly_its_rho(squared, rho):
 
 def draws_what_it_names(mechanism: AdditiveMechanism, distance: Distance) -> bool:
     """Whether the event's own law, on the same bits, gives the same draws."""
-    return list(mechanism.draw(50, Replay(9))) == mechanism.event(distance).noise.sample(50, Replay(9)).tolist()
+    return (
+        list(mechanism.draw(50, Replay(9)))
+        == mechanism.event(distance).noise.sample(50, Replay(9)).tolist()
+    )
 
 
 @BOTH
@@ -58,7 +61,9 @@ def test_the_comparison_notices_a_mechanism_that_draws_less_noise(monkeypatch):
     monkeypatch.setattr(
         AdditiveMechanism,
         "draw",
-        lambda mechanism, cells, entropy: tuple(DiscreteLaplace(mechanism.noise.scale / 2).sample(cells, entropy)),
+        lambda mechanism, cells, entropy: tuple(
+            DiscreteLaplace(mechanism.noise.scale / 2).sample(cells, entropy)
+        ),
     )
     assert not draws_what_it_names(laplace(ONE[Norm.L1], "0.1"), ONE[Norm.L1])
 
@@ -154,7 +159,9 @@ def test_a_sensitivity_below_a_lattice_step_is_refused(norm):
 def test_arrays_are_released_as_sequences_are() -> None:
     mechanism = laplace(Distance(Norm.L1, Fraction(1)), 1)
     exact, noise = np.array([1, -5, 2**40]), np.array([3, 0, -7])
-    assert mechanism.release_many(exact, noise).tolist() == list(mechanism.release(exact.tolist(), noise.tolist()))
+    assert mechanism.release_many(exact, noise).tolist() == list(
+        mechanism.release(exact.tolist(), noise.tolist())
+    )
     assert mechanism.norm is Norm.L1
 
 

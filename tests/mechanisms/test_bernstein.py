@@ -26,7 +26,9 @@ def truth(parts, width, statistic):
     """The mean, or the variance over n, of the shares."""
     shares = [Fraction(part, width) for part in parts]
     mean = sum(shares) / len(shares)
-    return mean if statistic is Statistic.MEAN else sum((t - mean) ** 2 for t in shares) / len(shares)
+    return (
+        mean if statistic is Statistic.MEAN else sum((t - mean) ** 2 for t in shares) / len(shares)
+    )
 
 
 @st.composite
@@ -43,7 +45,10 @@ def test_the_amounts_of_a_row_add_up_to_one(data, statistic):
     parts, width = data
     found = sums(np.array(parts, np.int64), width, statistic)
     scale = width**statistic.value
-    expected = [sum((amounts(part, width, statistic)[i] for part in parts), Fraction(0)) for i in range(len(found))]
+    expected = [
+        sum((amounts(part, width, statistic)[i] for part in parts), Fraction(0))
+        for i in range(len(found))
+    ]
     assert [Fraction(each, scale) for each in found] == expected
     assert sum(found) == len(parts) * scale
     assert len(found) == statistic.amounts and min(found) >= 0
@@ -77,7 +82,9 @@ def test_the_interval_holds_the_statistic_of_all_sums_within_reach(data, statist
 def test_without_noise_the_interval_is_the_statistic(data, statistic):
     parts, width = data
     exact = truth(parts, width, statistic)
-    assert share(sums(np.array(parts, np.int64), width, statistic), 0, statistic) == Interval(exact, exact, exact)
+    assert share(sums(np.array(parts, np.int64), width, statistic), 0, statistic) == Interval(
+        exact, exact, exact
+    )
 
 
 BOXES = st.tuples(*[st.tuples(st.integers(0, 9), st.integers(0, 9)).map(sorted)] * 3).filter(
@@ -93,7 +100,9 @@ def variance(a, b, c):
 
 def inside(box, steps=6):
     """A grid of points of a box, its corners among them."""
-    sides = [[low + Fraction(high - low) * i / steps for i in range(steps + 1)] for low, high in box]
+    sides = [
+        [low + Fraction(high - low) * i / steps for i in range(steps + 1)] for low, high in box
+    ]
     return [variance(*point) for point in product(*sides)]
 
 

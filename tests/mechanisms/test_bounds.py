@@ -86,7 +86,9 @@ def test_rows_move_the_counts_by_at_most_their_number(rows, more):
 
 def test_a_row_in_two_bins_is_noticed(monkeypatch):
     counted = np.bincount
-    monkeypatch.setattr(np, "bincount", lambda places, minlength: counted(np.concatenate([places, places]), None, 7))
+    monkeypatch.setattr(
+        np, "bincount", lambda places, minlength: counted(np.concatenate([places, places]), None, 7)
+    )
     assert moved(SMALL, [1, 2], [3], monkeypatch) == 2
 
 
@@ -105,7 +107,11 @@ def test_every_bin_gets_the_noise_of_the_event():
         SMALL.release([], drawn=[0] * 6)
 
 
-@given(st.fractions(min_value=Fraction(1, 1000), max_value=100), st.integers(1, 9), st.sampled_from(Relation))
+@given(
+    st.fractions(min_value=Fraction(1, 1000), max_value=100),
+    st.integers(1, 9),
+    st.sampled_from(Relation),
+)
 @settings(deadline=None)
 def test_bounds_buy_exactly_their_epsilon(epsilon, k, relation):
     distance = Distance(Norm.L1, Fraction(k), relation)
@@ -169,7 +175,10 @@ def test_nothing_that_passes_means_the_widest_bounds():
     assert WIDE.release([5]) == (-16, 2**40)
 
 
-@given(st.lists(st.one_of(st.none(), st.floats(), st.integers(-(2**60), 2**60)), max_size=20), st.integers(0, 10**6))
+@given(
+    st.lists(st.one_of(st.none(), st.floats(), st.integers(-(2**60), 2**60)), max_size=20),
+    st.integers(0, 10**6),
+)
 @settings(deadline=None)
 def test_bounds_are_never_degenerate_whatever_the_rows_and_the_noise(rows, seed):
     lower, upper = SMALL.release(rows, entropy=Replay(seed))
@@ -184,7 +193,9 @@ def test_bounds_hold_the_rows_closely():
     assert WIDE.release([0] * 99) == (-1, 0)
 
 
-@pytest.mark.parametrize(("lower", "upper"), [(0, 0), (8, 4), (0, 3), (-5, 8), (0, 2**53), (0.5, 2)])
+@pytest.mark.parametrize(
+    ("lower", "upper"), [(0, 0), (8, 4), (0, 3), (-5, 8), (0, 2**53), (0.5, 2)]
+)
 def test_widest_bounds_off_the_grid_are_refused(lower, upper):
     with pytest.raises(InvalidDeclaration):
         bounds(ROW, 1, lower=lower, upper=upper, failure="0.1")
@@ -206,6 +217,8 @@ def test_a_cost_or_distance_that_is_none_is_refused():
             bounds(Distance(norm, Fraction(1)), 1, lower=0, upper=8, failure="0.1")
         with pytest.raises(InvalidDeclaration):
             SMALL.event(Distance(norm, Fraction(1)))
-    other = ApproximateBounds(Integer(0, 8), gaussian(Distance(Norm.L2, Fraction(1)), 1), Fraction(1, 10))
+    other = ApproximateBounds(
+        Integer(0, 8), gaussian(Distance(Norm.L2, Fraction(1)), 1), Fraction(1, 10)
+    )
     with pytest.raises(InvalidDeclaration):
         other.event(ROW)

@@ -26,7 +26,8 @@ def sum_of(biases: list[Fraction]) -> list[Fraction]:
     law = [Fraction(1)]
     for bias in biases:
         law = [
-            (law[value] if value < len(law) else 0) * (1 - bias) + (law[value - 1] if value else 0) * bias
+            (law[value] if value < len(law) else 0) * (1 - bias)
+            + (law[value - 1] if value else 0) * bias
             for value in range(len(law) + 1)
         ]
     return law
@@ -46,7 +47,10 @@ def test_a_sum_of_coins_stays_within_its_deviation(coins, bias, confidence):
     assert holds([Fraction(bias)] * coins, confidence)
 
 
-@given(st.lists(st.fractions(0, 1, max_denominator=20), min_size=1, max_size=12), st.sampled_from(CONFIDENCES))
+@given(
+    st.lists(st.fractions(0, 1, max_denominator=20), min_size=1, max_size=12),
+    st.sampled_from(CONFIDENCES),
+)
 @settings(deadline=None, max_examples=80)
 def test_a_sum_of_unlike_coins_stays_within_its_deviation(biases, confidence):
     assert holds(biases, confidence)
@@ -54,7 +58,9 @@ def test_a_sum_of_unlike_coins_stays_within_its_deviation(biases, confidence):
 
 def test_the_exact_law_notices_the_bound_of_a_normal_law(monkeypatch):
     def normal(coins, variance, confidence):
-        logarithm = Fraction(*float(module.log_up(2 / (1 - Fraction(confidence)))).as_integer_ratio())
+        logarithm = Fraction(
+            *float(module.log_up(2 / (1 - Fraction(confidence)))).as_integer_ratio()
+        )
         return module.sqrt_up(2 * coins * variance * logarithm)
 
     monkeypatch.setattr(module, "deviation", normal)
@@ -64,14 +70,21 @@ def test_the_exact_law_notices_the_bound_of_a_normal_law(monkeypatch):
 def test_a_sum_without_replacement_stays_within_the_same_deviation():
     for population, marked, size in [(12, 5, 3), (30, 2, 10), (25, 20, 20), (9, 9, 4)]:
         ways = comb(population, size)
-        law = [Fraction(comb(marked, k) * comb(population - marked, size - k), ways) for k in range(size + 1)]
+        law = [
+            Fraction(comb(marked, k) * comb(population - marked, size - k), ways)
+            for k in range(size + 1)
+        ]
         rate = Fraction(size, population)
         for confidence in CONFIDENCES:
-            assert beyond(law, deviation(marked, rate * (1 - rate), confidence)) <= 1 - Fraction(confidence)
+            assert beyond(law, deviation(marked, rate * (1 - rate), confidence)) <= 1 - Fraction(
+                confidence
+            )
 
 
 def test_coins_that_are_nearly_sure_deviate_less():
-    fair, sure = (deviation(10**6, variance, "0.95") for variance in (Fraction(1, 4), Fraction(1, 10**4)))
+    fair, sure = (
+        deviation(10**6, variance, "0.95") for variance in (Fraction(1, 4), Fraction(1, 10**4))
+    )
     # Hoeffding sqrt(n ln(40) / 2), Bernstein's leading term sqrt(2 n v ln(40))
     assert 1358 < fair < 1359 and 27 < sure < 30
     assert deviation(3, Fraction(1, 4), "0.999999999999") == 3

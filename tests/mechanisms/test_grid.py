@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 from sfumato.accounting.account import account
 from sfumato.errors import InvalidDeclaration, InvalidNumber
 from sfumato.mechanisms import grid
-from sfumato.mechanisms.grid import GridQuantiles, concentrated_grid_quantiles, grid_quantiles, rank_scores
+from sfumato.mechanisms.grid import (
+    GridQuantiles,
+    concentrated_grid_quantiles,
+    grid_quantiles,
+    rank_scores,
+)
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.unit import Relation
 from sfumato.testing import Replay, assert_at_most, assert_follows
@@ -31,7 +36,9 @@ def rank_error(weights, level, leaf):
 
 @given(WEIGHTS, st.sampled_from(LEVELS))
 def test_scores_are_the_rank_errors_in_whole_numbers(weights, level):
-    expected = [-level.denominator * rank_error(weights, level, leaf) for leaf in range(len(weights))]
+    expected = [
+        -level.denominator * rank_error(weights, level, leaf) for leaf in range(len(weights))
+    ]
     assert rank_scores(weights, level).tolist() == expected
     huge = [2**80 * weight for weight in weights]
     assert rank_scores(huge, level).tolist() == [2**80 * each for each in expected]
@@ -43,7 +50,9 @@ def moves(scores, weights, level, amount):
     for added in product(range(amount + 1), repeat=len(weights)):
         if sum(added) <= amount:
             after = scores([one + other for one, other in zip(weights, added, strict=True)], level)
-            changes += [abs(one - other) for one, other in zip(scores(weights, level), after, strict=True)]
+            changes += [
+                abs(one - other) for one, other in zip(scores(weights, level), after, strict=True)
+            ]
     return Fraction(max(changes), level.denominator)
 
 
@@ -116,7 +125,8 @@ def test_the_rank_error_of_a_leaf_is_as_stated():
     (reach,) = mechanism.error("0.9", leaves=200)
     entropy = Replay(5)
     misses = sum(
-        rank_error(weights, Fraction(1, 2), mechanism.release(weights, entropy)[0]) > reach for _ in range(4_000)
+        rank_error(weights, Fraction(1, 2), mechanism.release(weights, entropy)[0]) > reach
+        for _ in range(4_000)
     )
     assert_at_most(misses, 4_000, 0.1, notices=0.21)
 
@@ -132,13 +142,22 @@ def loss_of_a_replaced_row(level, make, cost):
     booked = account(mechanism.event(weight, 1))
     (rate,), laws = mechanism.rates, []
     for held in LEAVES:
-        likely = [math.exp(-rate * rank_error(held, mechanism.levels[0], leaf)) for leaf in range(len(held))]
+        likely = [
+            math.exp(-rate * rank_error(held, mechanism.levels[0], leaf))
+            for leaf in range(len(held))
+        ]
         laws.append([each / sum(likely) for each in likely])
     one, other = laws
     pure = max(abs(math.log(a / b)) for a, b in zip(one, other, strict=True))
     orders = (1.001, 1.5, 2, 4, 16)
-    moments = [sum(a**order * b ** (1 - order) for a, b in zip(one, other, strict=True)) for order in orders]
-    concentrated = [math.log(moment) / (order - 1) / order for moment, order in zip(moments, orders, strict=True)]
+    moments = [
+        sum(a**order * b ** (1 - order) for a, b in zip(one, other, strict=True))
+        for order in orders
+    ]
+    concentrated = [
+        math.log(moment) / (order - 1) / order
+        for moment, order in zip(moments, orders, strict=True)
+    ]
     return pure / float(booked.epsilon), max(concentrated) / float(booked.rho)
 
 

@@ -31,7 +31,11 @@ def truth(rows, lower, upper, statistic):
     """The statistic of the rows clipped to bounds, by numpy's or Python's own definition."""
     clipped = [Fraction(min(max(row, lower), upper)) for row in rows]
     average = sum(clipped) / len(clipped)
-    return average if statistic is Statistic.MEAN else sum((row - average) ** 2 for row in clipped) / len(clipped)
+    return (
+        average
+        if statistic is Statistic.MEAN
+        else sum((row - average) ** 2 for row in clipped) / len(clipped)
+    )
 
 
 def exact(mechanism, rows):
@@ -40,7 +44,10 @@ def exact(mechanism, rows):
 
 
 def moved(mechanism, rows, more):
-    return sum(abs(a - b) for a, b in zip(exact(mechanism, rows), exact(mechanism, [*rows, *more]), strict=True))
+    return sum(
+        abs(a - b)
+        for a, b in zip(exact(mechanism, rows), exact(mechanism, [*rows, *more]), strict=True)
+    )
 
 
 @BOTH
@@ -49,7 +56,9 @@ def test_neighbours_move_the_sums_by_at_most_the_distance(statistic, rows, more,
     distance = Distance(Norm.L1, Fraction(len(more)), relation)
     mechanism = MAKERS[statistic](distance, 1, lower=-10, upper=90)
     event = mechanism.event(distance)
-    assert event == AdditiveNoise(mechanism.additive.noise, Distance(Norm.L1, event.distance.value, relation))
+    assert event == AdditiveNoise(
+        mechanism.additive.noise, Distance(Norm.L1, event.distance.value, relation)
+    )
     assert moved(mechanism, rows, more) <= event.distance.value == len(more) * 100**statistic.value
 
 
@@ -60,7 +69,11 @@ def test_rows_that_are_not_clipped_are_noticed(statistic, monkeypatch):
     assert moved(mechanism, [], [120]) > mechanism.event(ROW).distance.value
 
 
-@given(st.fractions(min_value=Fraction(1, 1000), max_value=100), st.integers(1, 9), st.sampled_from(Statistic))
+@given(
+    st.fractions(min_value=Fraction(1, 1000), max_value=100),
+    st.integers(1, 9),
+    st.sampled_from(Statistic),
+)
 def test_a_moment_buys_exactly_its_epsilon(epsilon, k, statistic):
     distance = Distance(Norm.L1, Fraction(k))
     mechanism = MAKERS[statistic](distance, epsilon, lower=-10, upper=90)
@@ -82,7 +95,10 @@ DATA = [5, 17, 17, 40, 66, 90, 200, -50] * 6
 def misses(mechanism, rows, right, confidence, trials=600):
     """How often the interval leaves the truth out; sure to notice a miss of 0.27 more."""
     entropy = Replay(31)
-    estimates = (mechanism.estimate(mechanism.release(rows, entropy=entropy), confidence) for _ in range(trials))
+    estimates = (
+        mechanism.estimate(mechanism.release(rows, entropy=entropy), confidence)
+        for _ in range(trials)
+    )
     missed = sum(not each.lower <= right(each) <= each.upper for each in estimates)
     miss = float(1 - Fraction(str(confidence)))
     assert_at_most(missed, trials, miss, notices=miss + 0.27)
@@ -125,7 +141,9 @@ def test_an_eighth_of_the_error_is_noticed(statistic):
 
 def too_far(mechanism, statistic, bound):
     entropy, right = Replay(37), truth(DATA, 0, 100, statistic)
-    values = [mechanism.estimate(mechanism.release(DATA, entropy=entropy), 0.5).value for _ in range(600)]
+    values = [
+        mechanism.estimate(mechanism.release(DATA, entropy=entropy), 0.5).value for _ in range(600)
+    ]
     assert_at_most(sum(abs(value - right) > bound for value in values), 600, 0.2, notices=0.47)
 
 
@@ -147,7 +165,11 @@ def test_no_rows_are_a_case_like_any_other(statistic):
         assert found.lower <= found.value <= found.upper
     nothing = mechanism.estimate([-1, -1, -1][: statistic.amounts], "0.95")
     start, span = (20, 10) if statistic is Statistic.MEAN else (0, 25)
-    assert (nothing.value, nothing.lower, nothing.upper) == (start + Fraction(span, 2), start, start + span)
+    assert (nothing.value, nothing.lower, nothing.upper) == (
+        start + Fraction(span, 2),
+        start,
+        start + span,
+    )
 
 
 def test_the_widest_bounds_stay_exact():
@@ -189,17 +211,24 @@ def test_private_bounds_and_sums_cost_epsilon_together(clip, statistic, epsilon)
     found=st.tuples(st.integers(-1024, 2**30), st.integers(-1024, 2**30)).map(sorted),
 )
 @settings(deadline=None, max_examples=40)
-def test_given_the_bounds_neighbours_move_the_sums_by_at_most_the_distance(clip, statistic, rows, row, found):
+def test_given_the_bounds_neighbours_move_the_sums_by_at_most_the_distance(
+    clip, statistic, rows, row, found
+):
     mechanism = PRIVATE[statistic](ROW, 1, clip=clip("0.1"))
     one, other = (sums_within(mechanism, data, found) for data in (rows, [*rows, row]))
-    assert sum(abs(a - b) for a, b in zip(one, other, strict=True)) <= mechanism.event(ROW).events[1].distance.value
+    assert (
+        sum(abs(a - b) for a, b in zip(one, other, strict=True))
+        <= mechanism.event(ROW).events[1].distance.value
+    )
 
 
 def sums_within(mechanism, rows, found):
     """The exact sums after bounds were found."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(mechanism.clip), "release", lambda clip, rows, entropy: tuple(found))
-        patch.setattr(moments.AdditiveMechanism, "draw", lambda additive, cells, entropy: (0,) * cells)
+        patch.setattr(
+            moments.AdditiveMechanism, "draw", lambda additive, cells, entropy: (0,) * cells
+        )
         released = mechanism.release(rows)
     assert (released.lower, released.upper) == tuple(found)
     return released.noisy
@@ -214,7 +243,9 @@ def test_the_interval_covers_the_statistic_clipped_to_private_bounds(clip, stati
 
 @CLIP
 @BOTH
-def test_an_interval_for_a_sixteenth_of_the_noise_is_noticed_with_private_bounds(clip, statistic, monkeypatch):
+def test_an_interval_for_a_sixteenth_of_the_noise_is_noticed_with_private_bounds(
+    clip, statistic, monkeypatch
+):
     mechanism = PRIVATE[statistic](ROW, 3, clip=clip(2))
     reach = moments._reach
     monkeypatch.setattr(moments, "_reach", lambda *given: reach(*given) // 16)
@@ -228,7 +259,9 @@ def covers(mechanism, statistic):
     for _ in range(300):
         released = mechanism.release(data, entropy)
         found = mechanism.estimate(released, "0.8")
-        missed += not found.lower <= truth(data, released.lower, released.upper, statistic) <= found.upper
+        missed += (
+            not found.lower <= truth(data, released.lower, released.upper, statistic) <= found.upper
+        )
     assert_at_most(missed, 300, 0.2, notices=0.58)
 
 
@@ -243,7 +276,9 @@ def test_rounding_to_steps_is_inside_the_interval(statistic, rows, found):
     lower, upper = found
     estimate = mechanism.estimate(Clipped(lower, upper, sums_within(mechanism, rows, found)), "0.5")
     assert estimate.lower <= truth(rows, lower, upper, statistic) <= estimate.upper
-    assert estimate.upper - estimate.lower <= Fraction(3, 2**20) * (upper - lower) ** statistic.value
+    assert (
+        estimate.upper - estimate.lower <= Fraction(3, 2**20) * (upper - lower) ** statistic.value
+    )
 
 
 def test_an_interval_that_forgets_the_rounding_is_noticed(monkeypatch):

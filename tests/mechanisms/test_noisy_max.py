@@ -87,13 +87,25 @@ def loses_at_most(scores, moved, moves: int) -> bool:
     )
 
 
-GENERAL = [((0, 0, 0), (1, -1, 1)), ((0, 1, 0), (1, 0, -1)), ((2, 0, 0), (1, 1, 1)), ((0, 0, 1), (1, 1, 0))]
-MONOTONE = [((0, 0, 0), (0, 1, 0)), ((0, 1, 0), (1, 1, 1)), ((2, 0, 0), (2, 1, 1)), ((0, 0, 1), (1, 1, 1))]
+GENERAL = [
+    ((0, 0, 0), (1, -1, 1)),
+    ((0, 1, 0), (1, 0, -1)),
+    ((2, 0, 0), (1, 1, 1)),
+    ((0, 0, 1), (1, 1, 0)),
+]
+MONOTONE = [
+    ((0, 0, 0), (0, 1, 0)),
+    ((0, 1, 0), (1, 1, 1)),
+    ((2, 0, 0), (2, 1, 1)),
+    ((0, 0, 1), (1, 1, 1)),
+]
 # two candidates lead; the third can only win strictly above them, and then the fourth is its runner-up
 LEVEL = ((1, 1, 0, 0), (2, 2, -1, -1))
 
 
-@pytest.mark.parametrize(("pairs", "moves"), [(GENERAL, 2), (MONOTONE, 1)], ids=["general", "monotone"])
+@pytest.mark.parametrize(
+    ("pairs", "moves"), [(GENERAL, 2), (MONOTONE, 1)], ids=["general", "monotone"]
+)
 def test_a_noisy_maximum_costs_at_most_its_epsilon(pairs, moves):
     assert report_noisy_max(ONE, moves / SCALE, monotone=moves == 1).noise.scale == SCALE
     assert all(loses_at_most(scores, moved, moves) for scores, moved in pairs)
@@ -107,7 +119,8 @@ def test_the_gap_of_a_noisy_maximum_is_free():
     distance = Distance(Norm.LINF, Fraction(3))
     for monotone in (False, True):
         costs = [
-            account(report_noisy_max(distance, 1, monotone=monotone, gap=gap).event(distance)) for gap in (False, True)
+            account(report_noisy_max(distance, 1, monotone=monotone, gap=gap).event(distance))
+            for gap in (False, True)
         ]
         assert costs[0] == costs[1]
         assert costs[0].epsilon == 1
@@ -116,7 +129,9 @@ def test_the_gap_of_a_noisy_maximum_is_free():
 
 def test_the_loss_notices_the_plain_difference_of_the_two_largest(monkeypatch):
     monkeypatch.setattr(
-        noisy_max, "_least", lambda noisy, index: max(noisy[:index].tolist() + noisy[index + 1 :].tolist())
+        noisy_max,
+        "_least",
+        lambda noisy, index: max(noisy[:index].tolist() + noisy[index + 1 :].tolist()),
     )
     assert not loses_at_most(*LEVEL, 2)
 
@@ -138,12 +153,16 @@ def test_the_event_names_the_very_noise_of_the_maximum():
 
 def draws_what_it_names(mechanism: NoisyMaxMechanism) -> bool:
     """Whether the event's own law, on the same bits, gives the same draws."""
-    return bool(np.all(mechanism.draw(50, Replay(9)) == mechanism.event(ONE).noise.sample(50, Replay(9))))
+    return bool(
+        np.all(mechanism.draw(50, Replay(9)) == mechanism.event(ONE).noise.sample(50, Replay(9)))
+    )
 
 
 def test_the_comparison_notices_a_mechanism_that_draws_less_noise(monkeypatch):
     monkeypatch.setattr(
-        NoisyMaxMechanism, "draw", lambda mechanism, n, bits: DiscreteLaplace(mechanism.noise.scale / 9).sample(n, bits)
+        NoisyMaxMechanism,
+        "draw",
+        lambda mechanism, n, bits: DiscreteLaplace(mechanism.noise.scale / 9).sample(n, bits),
     )
     assert not draws_what_it_names(report_noisy_max(ONE, "0.01"))
 
@@ -156,7 +175,9 @@ def overtaking(scale: Fraction, lead: int) -> arb:
     truth = LaplaceTruth(scale)
     with ctx.workprec(PRECISION):
         reach = int(300 * scale) + 2 * lead + 10
-        within = sum((truth.pmf(y) * truth.above(y + lead - 1) for y in range(-reach, reach + 1)), arb(0))
+        within = sum(
+            (truth.pmf(y) * truth.above(y + lead - 1) for y in range(-reach, reach + 1)), arb(0)
+        )
         return within + arb(0, 1) * truth.tail(reach)
 
 
@@ -234,7 +255,9 @@ def test_what_is_no_list_of_scores_is_refused(scores):
         report_noisy_max(ONE, 1).release(scores)
 
 
-@pytest.mark.parametrize("scores", [[1.0, 2.0], [1, Fraction(1, 2)], np.array([1.0, math.nan])], ids=repr)
+@pytest.mark.parametrize(
+    "scores", [[1.0, 2.0], [1, Fraction(1, 2)], np.array([1.0, math.nan])], ids=repr
+)
 def test_scores_that_are_not_integers_are_refused(scores):
     with pytest.raises(InvalidNumber, match="scores"):
         report_noisy_max(ONE, 1).release(scores)

@@ -81,7 +81,10 @@ def cdf_of(points, probabilities):
 
 def other_score(rows, points, q, rate):
     """The law for the score |(1-q) less - q more|, which misjudges a point that holds many rows."""
-    score = [abs((1 - q) * sum(row < point for row in rows) - q * sum(row > point for row in rows)) for point in points]
+    score = [
+        abs((1 - q) * sum(row < point for row in rows) - q * sum(row > point for row in rows))
+        for point in points
+    ]
     weights = [math.exp(-rate * each) for each in score]
     return [weight / sum(weights) for weight in weights]
 
@@ -105,7 +108,11 @@ def test_a_quantile_follows_the_exponential_mechanism_on_every_point():
 
 def test_the_draws_notice_pieces_without_their_widths(monkeypatch):
     wrong, pieces = widths_left_out(SHARP, TIED), module._pieces
-    monkeypatch.setattr(module, "_pieces", lambda *given: (*(found := pieces(*given))[:1], found[1] * 0 + 1, found[2]))
+    monkeypatch.setattr(
+        module,
+        "_pieces",
+        lambda *given: (*(found := pieces(*given))[:1], found[1] * 0 + 1, found[2]),
+    )
     with pytest.raises(AssertionError, match="stated law"):
         follows(SHARP, TIED, range(13), wrong)
 
@@ -125,7 +132,11 @@ def moves(rows, row, q):
 
 @given(ROWS, st.integers(-5, 9), LEVELS)
 def test_a_row_moves_a_rank_error_by_at_most_q_or_one_minus_q(rows, row, q):
-    assert moves(rows, row, q) <= Quantile(Integer(-5, 9), q, Fraction(1)).event(ROW).distance.value == max(q, 1 - q)
+    assert (
+        moves(rows, row, q)
+        <= Quantile(Integer(-5, 9), q, Fraction(1)).event(ROW).distance.value
+        == max(q, 1 - q)
+    )
 
 
 def test_no_smaller_bound_would_do():
@@ -135,13 +146,27 @@ def test_no_smaller_bound_would_do():
 
 def largest_loss(laws, neighbours):
     """The largest log ratio of two neighbours' laws."""
-    return max(abs(math.log(a / b)) for one, other in neighbours for a, b in zip(laws[one], laws[other], strict=True))
+    return max(
+        abs(math.log(a / b))
+        for one, other in neighbours
+        for a, b in zip(laws[one], laws[other], strict=True)
+    )
 
 
 def datasets(points, size):
     """Every dataset of at most ``size`` rows, in order, and every pair that one row more tells apart."""
-    all_data = [data for n in range(size + 1) for data in product(points, repeat=n) if list(data) == sorted(data)]
-    pairs = [(data, tuple(sorted([*data, row]))) for data in all_data if len(data) < size for row in points]
+    all_data = [
+        data
+        for n in range(size + 1)
+        for data in product(points, repeat=n)
+        if list(data) == sorted(data)
+    ]
+    pairs = [
+        (data, tuple(sorted([*data, row])))
+        for data in all_data
+        if len(data) < size
+        for row in points
+    ]
     return all_data, pairs
 
 
@@ -150,7 +175,9 @@ def test_no_pair_of_neighbours_costs_more_than_the_event(q):
     everything, pairs = datasets(range(4), 4)
     mechanism = quantile(ROW, 2, q=q, lower=0, upper=3)
     laws = {
-        data: normal([math.exp(-mechanism.rate * errors_of_points(data, (0, 3), q)[v]) for v in range(4)])
+        data: normal(
+            [math.exp(-mechanism.rate * errors_of_points(data, (0, 3), q)[v]) for v in range(4)]
+        )
         for data in everything
     }
     assert largest_loss(laws, pairs) <= account(mechanism.event(ROW)).epsilon + 1e-12
@@ -164,21 +191,32 @@ def normal(weights):
     return [weight / sum(weights) for weight in weights]
 
 
-@given(st.fractions(min_value=Fraction(1, 1000), max_value=100), LEVELS, st.integers(1, 9), st.sampled_from(Relation))
+@given(
+    st.fractions(min_value=Fraction(1, 1000), max_value=100),
+    LEVELS,
+    st.integers(1, 9),
+    st.sampled_from(Relation),
+)
 def test_a_quantile_buys_exactly_its_epsilon(epsilon, q, k, relation):
     distance = Distance(Norm.L1, Fraction(k), relation)
     mechanism = quantile(distance, epsilon, q=q, lower=0, upper=9)
     event = mechanism.event(distance)
-    assert event == Selection(Rule.EXPONENTIAL, mechanism.rate, Distance(Norm.LINF, k * max(q, 1 - q), relation))
+    assert event == Selection(
+        Rule.EXPONENTIAL, mechanism.rate, Distance(Norm.LINF, k * max(q, 1 - q), relation)
+    )
     assert account(event).epsilon == epsilon
     assert account(event).rho == epsilon**2 / 8
-    assert median(distance, epsilon, lower=0, upper=9) == quantile(distance, epsilon, q="0.5", lower=0, upper=9)
+    assert median(distance, epsilon, lower=0, upper=9) == quantile(
+        distance, epsilon, q="0.5", lower=0, upper=9
+    )
 
 
 def too_far(mechanism, reach, rows):
     """Draws that are further off in ranks than ``reach``; sure to notice three of ten for the stated one."""
     entropy = Replay(5)
-    far = sum(rank_error(rows, mechanism.release(rows, entropy), mechanism.q) > reach for _ in range(1200))
+    far = sum(
+        rank_error(rows, mechanism.release(rows, entropy), mechanism.q) > reach for _ in range(1200)
+    )
     assert_at_most(far, 1200, 0.1, notices=0.3)
 
 
@@ -240,7 +278,9 @@ def joint_law(mechanism, data, monkeypatch, labels):
     for script in product(range(ends + 1), repeat=len(mechanism.q)):
         chosen = Scripted(script)
         monkeypatch.setattr(module, "_choose", chosen)
-        monkeypatch.setattr(module, "words", lambda count, entropy: np.array(labels, np.uint64)[:count])
+        monkeypatch.setattr(
+            module, "words", lambda count, entropy: np.array(labels, np.uint64)[:count]
+        )
         answer = mechanism.release(data, SYSTEM)
         outcomes[answer] = outcomes.get(answer, 0.0) + chosen.probability
     return outcomes
@@ -253,8 +293,15 @@ def expected_law(mechanism, data):
     outcomes = {}
     for v in range(low, high + 1):
         first = law(data, range(low, high + 1), q2, float(mechanism.rate))[v - low]
-        below = law([row for row in data if row < v], range(low, v + 1), q1 / q2, float(mechanism.rate))
-        above = law([row for row in data if row > v], range(v, high + 1), (q3 - q2) / (1 - q2), float(mechanism.rate))
+        below = law(
+            [row for row in data if row < v], range(low, v + 1), q1 / q2, float(mechanism.rate)
+        )
+        above = law(
+            [row for row in data if row > v],
+            range(v, high + 1),
+            (q3 - q2) / (1 - q2),
+            float(mechanism.rate),
+        )
         for (i, p), (j, r) in product(enumerate(below), enumerate(above)):
             outcomes[(low + i, v, v + j)] = first * p * r
     return outcomes
@@ -275,7 +322,9 @@ def test_several_quantiles_follow_the_recursion(monkeypatch):
         expected = expected_law(small(), data)
         possible = {outcome: p for outcome, p in outcomes.items() if p > 0}
         assert possible.keys() == expected.keys()
-        assert all(math.isclose(possible[outcome], expected[outcome], rel_tol=1e-9) for outcome in expected)
+        assert all(
+            math.isclose(possible[outcome], expected[outcome], rel_tol=1e-9) for outcome in expected
+        )
 
 
 def test_several_draws_follow_the_recursion():
@@ -419,7 +468,9 @@ def several_too_far(mechanism, reach, rows):
     assert_at_most(far, 600, 0.1, notices=0.4)
 
 
-@pytest.mark.parametrize("rows", [[0] * 400, [0, 1] * 150, list(range(300)), [7, 100] * 90 + [50] * 120])
+@pytest.mark.parametrize(
+    "rows", [[0] * 400, [0, 1] * 150, list(range(300)), [7, 100] * 90 + [50] * 120]
+)
 def test_several_rank_errors_are_as_stated(rows):
     mechanism = quantiles(ROW, 1, q=QS, lower=0, upper=300)
     several_too_far(mechanism, mechanism.error("0.9"), rows)

@@ -51,12 +51,17 @@ def scores_of(mechanism, rows):
 
 @given(ROWS)
 def test_the_scores_are_the_summed_capped_distances(rows):
-    assert scores_of(medoid(), rows) == [-sum(min(far(place, row), 6) for row in rows) for place in PLACES]
+    assert scores_of(medoid(), rows) == [
+        -sum(min(far(place, row), 6) for row in rows) for place in PLACES
+    ]
 
 
 @given(ROWS, ROWS)
 def test_a_row_moves_a_summed_distance_by_at_most_the_cap(rows, more):
-    moved = [a - b for a, b in zip(scores_of(medoid(), rows), scores_of(medoid(), rows + more), strict=True)]
+    moved = [
+        a - b
+        for a, b in zip(scores_of(medoid(), rows), scores_of(medoid(), rows + more), strict=True)
+    ]
     bound = medoid().event(Distance(Norm.L1, Fraction(max(len(more), 1)))).distance
     assert bound == Distance(Norm.LINF, Fraction(6 * max(len(more), 1)))
     assert max(map(abs, moved)) <= bound.value
@@ -64,7 +69,9 @@ def test_a_row_moves_a_summed_distance_by_at_most_the_cap(rows, more):
 
 def test_distances_without_a_cap_are_noticed(monkeypatch):
     mechanism = medoid()
-    monkeypatch.setattr(Representative, "_distance", lambda self, candidate, row: self.far(candidate, row))
+    monkeypatch.setattr(
+        Representative, "_distance", lambda self, candidate, row: self.far(candidate, row)
+    )
     assert -min(scores_of(mechanism, [(1000, 0)])) > mechanism.event(ROW).distance.value
 
 
@@ -81,7 +88,10 @@ def test_a_replaced_row_is_not_monotone():
     before, after = scores_of(medoid(), [(0, 0)]), scores_of(medoid(), [(9, 1)])
     assert {(a > b) for a, b in zip(before, after, strict=True)} == {True, False}
     replaced = Distance(Norm.L1, Fraction(2), Relation.REPLACE_ONE)
-    for build in (lambda: representative(replaced, 1, PLACES, far, cap=6, monotone=True), lambda: medoid_of(replaced)):
+    for build in (
+        lambda: representative(replaced, 1, PLACES, far, cap=6, monotone=True),
+        lambda: medoid_of(replaced),
+    ):
         with pytest.raises(InvalidDeclaration, match="replace-one"):
             build()
     assert not medoid().event(replaced).monotone
@@ -91,7 +101,12 @@ def medoid_of(distance):
     return mode(distance, 1, PLACES, monotone=True)
 
 
-@given(st.fractions(min_value=Fraction(1, 1000), max_value=100), st.integers(1, 9), st.integers(1, 9), st.booleans())
+@given(
+    st.fractions(min_value=Fraction(1, 1000), max_value=100),
+    st.integers(1, 9),
+    st.integers(1, 9),
+    st.booleans(),
+)
 def test_a_choice_buys_exactly_its_epsilon(epsilon, k, cap, monotone):
     distance = Distance(Norm.L1, Fraction(k))
     chosen = representative(distance, epsilon, PLACES, far, cap=cap, monotone=monotone)
@@ -99,7 +114,10 @@ def test_a_choice_buys_exactly_its_epsilon(epsilon, k, cap, monotone):
     often = mode(distance, epsilon, PLACES, monotone=monotone)
     assert account(often.event(distance)).epsilon == epsilon
     assert often.event(distance) == Selection(
-        Rule.EXPONENTIAL, epsilon / (k * (1 if monotone else 2)), Distance(Norm.LINF, Fraction(k)), monotone
+        Rule.EXPONENTIAL,
+        epsilon / (k * (1 if monotone else 2)),
+        Distance(Norm.LINF, Fraction(k)),
+        monotone,
     )
 
 
@@ -120,7 +138,12 @@ def cdf(scores, rate):
 def test_a_representative_follows_the_exponential_mechanism():
     rows = [(0, 1), (0, 2), (50, 50), None]
     # distances 1 2 6 6, 4 3 6 6, 7->6 6 6 6, 9->6 6 6 6
-    follows(representative(ROW, 6, PLACES, safe_far, cap=6), rows, [-15, -19, -24, -24], [-15, -15, -15, -15])
+    follows(
+        representative(ROW, 6, PLACES, safe_far, cap=6),
+        rows,
+        [-15, -19, -24, -24],
+        [-15, -15, -15, -15],
+    )
 
 
 def safe_far(one, other):
@@ -128,7 +151,9 @@ def safe_far(one, other):
 
 
 def test_the_nearest_rather_than_the_likeliest_is_noticed(monkeypatch):
-    monkeypatch.setattr(SelectionMechanism, "release", lambda self, scores, entropy: scores.index(max(scores)))
+    monkeypatch.setattr(
+        SelectionMechanism, "release", lambda self, scores, entropy: scores.index(max(scores))
+    )
     with pytest.raises(AssertionError, match="stated law"):
         test_a_representative_follows_the_exponential_mechanism()
 
@@ -138,7 +163,9 @@ def test_a_mode_follows_the_exponential_mechanism():
     follows(mode(ROW, 1, "abc"), rows, [3, 0, 5], [0, 0, 0])
 
 
-@given(st.lists(st.sampled_from("abcde"), max_size=9), st.lists(st.sampled_from("abcde"), max_size=4))
+@given(
+    st.lists(st.sampled_from("abcde"), max_size=9), st.lists(st.sampled_from("abcde"), max_size=4)
+)
 def test_a_row_moves_a_frequency_by_at_most_one(rows, more):
     mechanism = mode(ROW, 1, "abc")
     before, after = scores_of(mechanism, rows), scores_of(mechanism, rows + more)
@@ -152,10 +179,14 @@ def test_a_row_that_counts_twice_is_noticed():
     assert after[0] - before[0] > mode(ROW, 1, "abc").event(ROW).distance.value
 
 
-@pytest.mark.parametrize("answer", [None, math.nan, math.inf, 2.0, "3", -5, 10**30, np.int8(2), True])
+@pytest.mark.parametrize(
+    "answer", [None, math.nan, math.inf, 2.0, "3", -5, 10**30, np.int8(2), True]
+)
 def test_whatever_a_distance_answers_is_an_integer_up_to_the_cap(answer):
     mechanism = representative(ROW, 1, [0], lambda candidate, row: answer, cap=4)
-    expected = {-5: 0, 10**30: 4, True: 1, np.int8(2): 2}.get(answer if isinstance(answer, int | np.int8) else "", 4)
+    expected = {-5: 0, 10**30: 4, True: 1, np.int8(2): 2}.get(
+        answer if isinstance(answer, int | np.int8) else "", 4
+    )
     assert scores_of(mechanism, ["row"]) == [-expected]
 
 
@@ -196,7 +227,10 @@ def test_a_cap_that_is_none_is_refused(cap):
 
 
 def test_no_candidates_or_one_twice_are_refused():
-    for build in (lambda given: representative(ROW, 1, given, far, cap=1), lambda given: mode(ROW, 1, given)):
+    for build in (
+        lambda given: representative(ROW, 1, given, far, cap=1),
+        lambda given: mode(ROW, 1, given),
+    ):
         with pytest.raises(InvalidDeclaration, match="candidates"):
             build([])
     with pytest.raises(InvalidDeclaration, match="candidates"):

@@ -70,7 +70,12 @@ def is_private(mechanism: ResponseMechanism) -> bool:
     laws = [law_of_report(mechanism, value) for value in range(mechanism.categories)]
     with ctx.workprec(PRECISION):
         limit = ball(mechanism.epsilon).exp() * (1 + ball(Fraction(1, 10**50)))
-        return all(bool(one[j] <= limit * other[j]) for one in laws for other in laws for j in range(len(one)))
+        return all(
+            bool(one[j] <= limit * other[j])
+            for one in laws
+            for other in laws
+            for j in range(len(one))
+        )
 
 
 @EVERY
@@ -79,7 +84,9 @@ def test_reports_of_neighbours_are_within_e_to_the_epsilon(epsilon, categories):
 
 
 def test_the_ratio_notices_a_coin_made_for_two_categories(monkeypatch):
-    monkeypatch.setattr(ResponseMechanism, "_lie", property(lambda mechanism: BernoulliLogistic(mechanism.epsilon)))
+    monkeypatch.setattr(
+        ResponseMechanism, "_lie", property(lambda mechanism: BernoulliLogistic(mechanism.epsilon))
+    )
     assert is_private(randomized_response(1, 2))
     assert not is_private(randomized_response(1, 5))
 
@@ -88,7 +95,9 @@ def test_the_ratio_notices_lies_that_favour_a_neighbour(monkeypatch):
     monkeypatch.setattr(
         ResponseMechanism,
         "release",
-        lambda mechanism, value, entropy: (value + mechanism._lie.sample_one(entropy)) % mechanism.categories,
+        lambda mechanism, value, entropy: (
+            (value + mechanism._lie.sample_one(entropy)) % mechanism.categories
+        ),
     )
     assert not is_private(randomized_response(1, 5))
 
@@ -109,7 +118,10 @@ def test_many_reports_follow_the_same_law(epsilon, categories):
 
 @pytest.mark.parametrize("count", [1, 64, 200])
 def test_packed_reports_are_the_values_with_the_lies_turned(count):
-    mechanism, values = randomized_response("0.5"), np.arange(-(-count // 64), dtype=np.uint64) + np.uint64(77)
+    mechanism, values = (
+        randomized_response("0.5"),
+        np.arange(-(-count // 64), dtype=np.uint64) + np.uint64(77),
+    )
     lies = BernoulliLogistic("0.5").bits(count, Replay(8))
     reports = mechanism.release_bits(values, count, Replay(8))
     mask = (1 << count) - 1
@@ -141,7 +153,9 @@ def test_no_bit_beyond_the_count_is_reported(count):
 
 def test_the_check_notices_values_beyond_the_count_that_leave_in_the_clear(monkeypatch):
     monkeypatch.setattr(
-        ResponseMechanism, "release_bits", lambda mechanism, values, count: values ^ mechanism._lie.bits(count)
+        ResponseMechanism,
+        "release_bits",
+        lambda mechanism, values, count: values ^ mechanism._lie.bits(count),
     )
     assert leaves_nothing_out(64)
     assert not leaves_nothing_out(65)
@@ -151,7 +165,9 @@ def test_the_check_notices_values_beyond_the_count_that_leave_in_the_clear(monke
 @settings(deadline=None)
 def test_every_value_has_a_report(value, categories):
     # at this epsilon a lie has probability below 2^31 e^-1000
-    assert randomized_response(1000, categories).release(value) == min(max(value, 0), categories - 1)
+    assert randomized_response(1000, categories).release(value) == min(
+        max(value, 0), categories - 1
+    )
 
 
 @pytest.mark.parametrize("kind", ["bool", "int8", "uint8", "int32", "int64", "uint64"])
@@ -167,7 +183,9 @@ def test_every_value_of_an_array_has_a_report(kind):
 @pytest.mark.parametrize("value", ["77", 77.5, None, np.float64(77), float("nan"), [77]])
 def test_what_is_no_number_of_a_category_counts_as_the_first(value):
     assert randomized_response(1000).release(value) == 0
-    assert randomized_response(1000).release_many([1, None if isinstance(value, list) else value]).tolist() == [1, 0]
+    assert randomized_response(1000).release_many(
+        [1, None if isinstance(value, list) else value]
+    ).tolist() == [1, 0]
 
 
 def test_an_array_of_another_type_is_refused():
@@ -178,7 +196,10 @@ def test_an_array_of_another_type_is_refused():
 
 def bias(mechanism: ResponseMechanism, truth: tuple[int, ...]) -> float:
     """How far the exact expectation of the estimated counts is from the truth."""
-    laws = [[float(mass.mid()) for mass in law_of_report(mechanism, value)] for value in range(mechanism.categories)]
+    laws = [
+        [float(mass.mid()) for mass in law_of_report(mechanism, value)]
+        for value in range(mechanism.categories)
+    ]
     mean = np.zeros(mechanism.categories)
     for reports in product(range(mechanism.categories), repeat=len(truth)):
         mass = np.prod([laws[value][report] for value, report in zip(truth, reports, strict=True)])
@@ -226,7 +247,8 @@ def coverage(mechanism: ResponseMechanism, people: int, yes: int, half_width: fl
     """The exact probability that the estimate of the yeses of a binary question is within its error."""
     lie = 1 / (1 + np.exp(float(mechanism.epsilon)))
     seen = np.convolve(
-        binom.pmf(np.arange(yes + 1), yes, 1 - lie), binom.pmf(np.arange(people - yes + 1), people - yes, lie)
+        binom.pmf(np.arange(yes + 1), yes, 1 - lie),
+        binom.pmf(np.arange(people - yes + 1), people - yes, lie),
     )
     estimates = [mechanism.estimate_counts([people - ones, ones])[1] for ones in range(people + 1)]
     return float(seen[np.abs(np.array(estimates) - yes) <= half_width].sum())
@@ -237,7 +259,10 @@ def coverage(mechanism: ResponseMechanism, people: int, yes: int, half_width: fl
 def test_the_error_of_a_count_covers_as_often_as_stated(epsilon, confidence):
     mechanism = randomized_response(epsilon)
     for people, yes in [(1, 0), (1, 1), (60, 0), (60, 13), (300, 150), (300, 299)]:
-        assert coverage(mechanism, people, yes, mechanism.error(confidence, people)) >= float(confidence) - 1e-12
+        assert (
+            coverage(mechanism, people, yes, mechanism.error(confidence, people))
+            >= float(confidence) - 1e-12
+        )
 
 
 def test_the_coverage_notices_half_the_error():
@@ -313,5 +338,8 @@ def test_a_number_of_people_that_cannot_be_is_refused(people):
 
 def test_the_same_entropy_gives_the_same_reports():
     mechanism, values = randomized_response("0.2", 9), np.arange(500) % 9
-    assert mechanism.release_many(values, Replay(1)).tolist() == mechanism.release_many(values, Replay(1)).tolist()
+    assert (
+        mechanism.release_many(values, Replay(1)).tolist()
+        == mechanism.release_many(values, Replay(1)).tolist()
+    )
     assert values.tolist() == (np.arange(500) % 9).tolist()

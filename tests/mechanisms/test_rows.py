@@ -67,7 +67,10 @@ def half_even(value, within):
     if value == math.inf or value == -math.inf:
         return within.upper_code if value > 0 else within.lower_code
     exact = Fraction(value)
-    exact = min(max(exact, within.lower_code * within.step), within.upper_code * within.step) / within.step
+    exact = (
+        min(max(exact, within.lower_code * within.step), within.upper_code * within.step)
+        / within.step
+    )
     whole = exact.numerator // exact.denominator
     rest = exact - whole
     up = rest > Fraction(1, 2) or (rest == Fraction(1, 2) and whole % 2 == 1)
@@ -124,18 +127,27 @@ def test_what_is_no_number_is_dropped_or_imputed():
     assert on_lattice(np.ma.masked_array([1, 2], [True, False]), within).tolist() == [2]
 
 
-@pytest.mark.parametrize("dtype", ["i1", "u1", "i4", "u4", "i8", "u8", "?", "f2", "f4", "f8", ">f8", ">i4", "g", "O"])
-@pytest.mark.parametrize("within", [Integer(-3, 7), Integer(-(2**52), -5), Real(0, 50, step="0.25")])
+@pytest.mark.parametrize(
+    "dtype", ["i1", "u1", "i4", "u4", "i8", "u8", "?", "f2", "f4", "f8", ">f8", ">i4", "g", "O"]
+)
+@pytest.mark.parametrize(
+    "within", [Integer(-3, 7), Integer(-(2**52), -5), Real(0, 50, step="0.25")]
+)
 def test_arrays_of_every_dtype_give_the_codes_of_their_elements(dtype, within):
     values = np.array([0, 1, 3, 100], dtype)
-    assert on_lattice(values, within).tolist() == [half_even(int(value), within) for value in values.tolist()]
+    assert on_lattice(values, within).tolist() == [
+        half_even(int(value), within) for value in values.tolist()
+    ]
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(-(2**70), 2**70))))
 def test_lists_of_integers_of_any_size_are_clipped(values):
     expected = [min(max(value, -3), 7) for value in values if value is not None]
     assert on_lattice(values, Integer(-3, 7)).tolist() == expected
-    assert on_lattice(iter([value for value in values if value is not None]), Integer(-3, 7)).tolist() == expected
+    assert (
+        on_lattice(iter([value for value in values if value is not None]), Integer(-3, 7)).tolist()
+        == expected
+    )
 
 
 def test_the_widest_unsigned_integers_are_clipped():
@@ -144,7 +156,9 @@ def test_the_widest_unsigned_integers_are_clipped():
 
 def test_no_floating_point_setting_of_the_caller_matters():
     with np.errstate(all="raise"):
-        assert on_lattice(np.array([1e308, -1e308, 5e-324]), Real(0, 2**30, step=2**10)).tolist() == [2**20, 0, 0]
+        assert on_lattice(
+            np.array([1e308, -1e308, 5e-324]), Real(0, 2**30, step=2**10)
+        ).tolist() == [2**20, 0, 0]
 
 
 @pytest.mark.parametrize("imputed", [8, -4, "nan", math.inf])

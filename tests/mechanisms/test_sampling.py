@@ -21,7 +21,10 @@ from sfumato.privacy.event import FixedSample, PoissonSample, Sampled, WithRepla
 from sfumato.privacy.unit import Relation
 from sfumato.testing import Replay, assert_at_most
 
-ADD, REPLACE = (Distance(Norm.L1, Fraction(1), relation) for relation in (Relation.ADD_REMOVE, Relation.REPLACE_ONE))
+ADD, REPLACE = (
+    Distance(Norm.L1, Fraction(1), relation)
+    for relation in (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
+)
 TENTH = PoissonSample(Fraction(1, 10))
 TWO_OF_FIVE = FixedSample(2, 5)
 UNITS = ["ada", "blaise", "carl", "david", "emmy"]
@@ -43,7 +46,9 @@ def independent(design, both: float) -> None:
 
 def test_the_pairs_notice_one_coin_for_all(monkeypatch):
     monkeypatch.setattr(
-        sampling, "_chosen", lambda design, units, entropy: np.arange(units * Bernoulli(design.rate).sample_one())
+        sampling,
+        "_chosen",
+        lambda design, units, entropy: np.arange(units * Bernoulli(design.rate).sample_one()),
     )
     with pytest.raises(AssertionError, match="was stated"):
         independent(PoissonSample(Fraction(1, 3)), 1 / 9)
@@ -85,7 +90,9 @@ def test_the_event_names_the_design_that_is_drawn():
     assert mechanism.event(ADD) == Sampled(TENTH, inner.event(ADD))
     seen = []
     sample = sample_units(mechanism.event(ADD).design, range(300), Replay(7))
-    noisy = mechanism.release(range(300), lambda drawn: seen.append(drawn) or [len(drawn)], Replay(7))
+    noisy = mechanism.release(
+        range(300), lambda drawn: seen.append(drawn) or [len(drawn)], Replay(7)
+    )
     assert seen == [sample]
     assert len(noisy) == 1 and abs(noisy[0] - len(sample)) < 60
 
@@ -108,7 +115,9 @@ def test_a_sample_under_another_relation_is_refused(monkeypatch):
 def noisy(law: np.ndarray, scale: float, reach: int) -> np.ndarray:
     """The law of a count plus discrete Laplace noise, on -reach .. reach, by the closed form."""
     g = exp(-1 / scale)
-    masses = np.array([[g ** abs(y - x) for x in range(len(law))] for y in range(-reach, reach + 1)])
+    masses = np.array(
+        [[g ** abs(y - x) for x in range(len(law))] for y in range(-reach, reach + 1)]
+    )
     return masses @ law * (1 - g) / (1 + g)
 
 
@@ -119,7 +128,11 @@ def loss(one: np.ndarray, two: np.ndarray) -> float:
 
 @pytest.mark.parametrize("rate", ["1/100", "1/10", "1/2"])
 def test_the_charge_of_a_poisson_sample_is_the_exact_loss_of_a_count(rate):
-    charged = float(account(SamplingMechanism(PoissonSample(Fraction(rate)), laplace(ADD, 1)).event(ADD)).epsilon)
+    charged = float(
+        account(
+            SamplingMechanism(PoissonSample(Fraction(rate)), laplace(ADD, 1)).event(ADD)
+        ).epsilon
+    )
     found = [
         loss(
             binom.pmf(np.arange(count + 1), count, float(Fraction(rate))),
@@ -134,8 +147,13 @@ def test_the_charge_of_a_poisson_sample_is_the_exact_loss_of_a_count(rate):
 
 
 def test_the_charge_of_a_fixed_sample_is_the_exact_loss_of_a_count():
-    charged = float(account(SamplingMechanism(TWO_OF_FIVE, laplace(REPLACE, 1)).event(REPLACE)).epsilon)
-    found = [loss(*(hypergeom.pmf(np.arange(3), 5, marked + extra, 2) for extra in (0, 1))) for marked in range(5)]
+    charged = float(
+        account(SamplingMechanism(TWO_OF_FIVE, laplace(REPLACE, 1)).event(REPLACE)).epsilon
+    )
+    found = [
+        loss(*(hypergeom.pmf(np.arange(3), 5, marked + extra, 2) for extra in (0, 1)))
+        for marked in range(5)
+    ]
     assert max(found) == pytest.approx(charged)
     assert charged == pytest.approx(log(1 + 0.4 * (exp(1) - 1)))
 
@@ -155,14 +173,19 @@ def covers(design, confidence: str, units: int, half_width: float) -> bool:
             if isinstance(design, PoissonSample)
             else hypergeom.pmf(sizes, design.population, marked, design.size)
         )
-        if law[np.abs(sizes / rate - marked) <= half_width + 1e-9].sum() < float(confidence) - 1e-12:
+        if (
+            law[np.abs(sizes / rate - marked) <= half_width + 1e-9].sum()
+            < float(confidence) - 1e-12
+        ):
             return False
     return True
 
 
 @pytest.mark.parametrize("confidence", ["0.5", "0.95", "0.9999"])
 @pytest.mark.parametrize(
-    "design", [TENTH, PoissonSample(Fraction(9, 10)), FixedSample(3, 200), FixedSample(190, 200)], ids=repr
+    "design",
+    [TENTH, PoissonSample(Fraction(9, 10)), FixedSample(3, 200), FixedSample(190, 200)],
+    ids=repr,
 )
 def test_the_sampling_error_covers_as_often_as_stated(design, confidence):
     mechanism = SamplingMechanism(design, laplace(ADD, 1))
@@ -171,14 +194,18 @@ def test_the_sampling_error_covers_as_often_as_stated(design, confidence):
 
 
 def test_the_coverage_notices_half_the_error():
-    assert not covers(TENTH, "0.95", 200, SamplingMechanism(TENTH, laplace(ADD, 1)).error("0.95", 200) / 2)
+    assert not covers(
+        TENTH, "0.95", 200, SamplingMechanism(TENTH, laplace(ADD, 1)).error("0.95", 200) / 2
+    )
 
 
 def test_a_sample_of_all_has_no_error():
     assert SamplingMechanism(PoissonSample(Fraction(1)), laplace(ADD, 1)).error("0.95", 10) == 0
 
 
-@pytest.mark.parametrize(("confidence", "units"), [(0, 1), (1, 1), ("0.9", 0), ("0.9", 1.5), ("0.9", True)])
+@pytest.mark.parametrize(
+    ("confidence", "units"), [(0, 1), (1, 1), ("0.9", 0), ("0.9", 1.5), ("0.9", True)]
+)
 def test_an_error_that_cannot_be_is_refused(confidence, units):
     with pytest.raises(InvalidNumber):
         SamplingMechanism(TENTH, laplace(ADD, 1)).error(confidence, units)

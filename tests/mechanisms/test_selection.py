@@ -91,7 +91,9 @@ def divergence(order: float, one, other) -> float:
     """Renyi's, of Kullback and Leibler at order 1."""
     if order == 1:
         return sum(p * math.log(p / q) for p, q in zip(one, other, strict=True))
-    return math.log(sum(p**order * q ** (1 - order) for p, q in zip(one, other, strict=True))) / (order - 1)
+    return math.log(sum(p**order * q ** (1 - order) for p, q in zip(one, other, strict=True))) / (
+        order - 1
+    )
 
 
 def keeps_its_rho(mechanism: SelectionMechanism, rho: float) -> bool:
@@ -133,10 +135,14 @@ def test_the_event_names_the_very_rule_and_rate_that_are_drawn(make):
 
 def draws_what_it_names(mechanism: SelectionMechanism) -> bool:
     """Whether the named rule, at the named rate and on the same bits, gives the same draws."""
-    draw = {Rule.EXPONENTIAL: select.exponential, Rule.PERMUTE_AND_FLIP: select.permute_and_flip}[mechanism.rule]
+    draw = {Rule.EXPONENTIAL: select.exponential, Rule.PERMUTE_AND_FLIP: select.permute_and_flip}[
+        mechanism.rule
+    ]
     scores, one, other = np.arange(9.0), Replay(3), Replay(3)
     event = mechanism.event(ONE)
-    return [mechanism.release(scores, one) for _ in range(60)] == [draw(scores, event.rate, other) for _ in range(60)]
+    return [mechanism.release(scores, one) for _ in range(60)] == [
+        draw(scores, event.rate, other) for _ in range(60)
+    ]
 
 
 @BOTH
@@ -146,7 +152,9 @@ def test_the_comparison_notices_the_other_rule(make, monkeypatch):
     assert not draws_what_it_names(make(ONE, "0.5"))
 
 
-def failures(mechanism: SelectionMechanism, error: Fraction, confidence: float, *, others: int) -> None:
+def failures(
+    mechanism: SelectionMechanism, error: Fraction, confidence: float, *, others: int
+) -> None:
     """Fails if draws are too often ``error`` below the best; sure to notice 9% more."""
     # one best, all others just as far below as the error allows: the worst case of the bound
     scores = [Fraction(0)] + [-error] * others

@@ -39,7 +39,14 @@ def last(rows):
     return rows[-1] if rows else 0
 
 
-STATISTICS = [sum, len, middle, histogram, last, lambda rows: [sum(rows), sum(row * row for row in rows)]]
+STATISTICS = [
+    sum,
+    len,
+    middle,
+    histogram,
+    last,
+    lambda rows: [sum(rows), sum(row * row for row in rows)],
+]
 
 
 def entries(value):
@@ -49,7 +56,9 @@ def entries(value):
 def apart(one, other, norm):
     """By the definition of the norms; L2 squared."""
     moves = [abs(a - b) for a, b in zip(entries(one), entries(other), strict=True)]
-    return {Norm.L1: sum(moves), Norm.L2: sum(move**2 for move in moves), Norm.LINF: max(moves)}[norm]
+    return {Norm.L1: sum(moves), Norm.L2: sum(move**2 for move in moves), Norm.LINF: max(moves)}[
+        norm
+    ]
 
 
 def are_neighbours(one, other, relation):
@@ -67,18 +76,30 @@ def tuples(most, least=0):
 
 
 @BOTH
-@given(st.lists(st.sampled_from(DOMAIN), max_size=3).map(tuple), st.sampled_from(STATISTICS), st.sampled_from(Norm))
+@given(
+    st.lists(st.sampled_from(DOMAIN), max_size=3).map(tuple),
+    st.sampled_from(STATISTICS),
+    st.sampled_from(Norm),
+)
 @settings(deadline=None)
 def test_a_local_sensitivity_is_that_of_the_neighbours_of_the_data(relation, data, statistic, norm):
     moves = [
-        apart(statistic(data), statistic(other), norm) for other in tuples(4) if are_neighbours(data, other, relation)
+        apart(statistic(data), statistic(other), norm)
+        for other in tuples(4)
+        if are_neighbours(data, other, relation)
     ]
-    assert local_sensitivity(statistic, data, DOMAIN, relation, norm).amount == max(moves, default=0)
+    assert local_sensitivity(statistic, data, DOMAIN, relation, norm).amount == max(
+        moves, default=0
+    )
 
 
 def expected(statistic, relation, norm):
     data = tuples(3, least=3 if relation is Relation.REPLACE_ONE else 0)
-    pairs = [(one, other) for one, other in product(data, repeat=2) if are_neighbours(one, other, relation)]
+    pairs = [
+        (one, other)
+        for one, other in product(data, repeat=2)
+        if are_neighbours(one, other, relation)
+    ]
     return max(apart(statistic(one), statistic(other), norm) for one, other in pairs)
 
 
@@ -111,7 +132,9 @@ def of_the_ends(rows):
 
 
 @given(
-    st.lists(st.sampled_from(DOMAIN), min_size=1, max_size=4), st.sampled_from(STATISTICS), st.sampled_from(Relation)
+    st.lists(st.sampled_from(DOMAIN), min_size=1, max_size=4),
+    st.sampled_from(STATISTICS),
+    st.sampled_from(Relation),
 )
 @settings(deadline=None)
 def test_a_local_sensitivity_is_at_most_the_global_one(data, statistic, relation):
@@ -149,7 +172,11 @@ def test_a_local_sensitivity_is_refused_wherever_a_distance_is_needed(use):
 
 
 def test_a_local_sensitivity_with_the_attributes_of_a_distance_would_be_taken(monkeypatch):
-    for name, value in (("value", Fraction(1)), ("norm", Norm.LINF), ("relation", Relation.ADD_REMOVE)):
+    for name, value in (
+        ("value", Fraction(1)),
+        ("norm", Norm.LINF),
+        ("relation", Relation.ADD_REMOVE),
+    ):
         monkeypatch.setattr(LocalSensitivity, name, property(lambda local, value=value: value))
     # the accountant reads attributes only, so these are what refuses
     assert account(exponential(LOCAL, 1).event(LOCAL)).epsilon == 1
@@ -157,7 +184,10 @@ def test_a_local_sensitivity_with_the_attributes_of_a_distance_would_be_taken(mo
 
 def test_noise_of_the_local_size_would_tell_neighbours_apart():
     quiet, loud = (0, 0, 0, 0, 10), (0, 0, 0, 10, 10)
-    found = [local_sensitivity(middle, data, (0, 10), Relation.REPLACE_ONE).amount for data in (quiet, loud)]
+    found = [
+        local_sensitivity(middle, data, (0, 10), Relation.REPLACE_ONE).amount
+        for data in (quiet, loud)
+    ]
     assert found == [0, 10]
     assert global_sensitivity(middle, (0, 10), 5, Relation.REPLACE_ONE).value == 10
 
@@ -190,7 +220,9 @@ def test_the_work_is_what_is_counted(relation, work):
 
 
 @BOTH
-@pytest.mark.parametrize(("domain", "size"), [((), 1), ((0,), 0), ((0,), -1), ((0,), True), ((0,), 2.0)])
+@pytest.mark.parametrize(
+    ("domain", "size"), [((), 1), ((0,), 0), ((0,), -1), ((0,), True), ((0,), 2.0)]
+)
 def test_an_empty_search_is_refused(domain, size, relation):
     with pytest.raises(InvalidDeclaration, match="one or more"):
         global_sensitivity(sum, domain, size, relation)

@@ -45,7 +45,9 @@ class Forced:
 def pmf(noise: DiscreteLaplace) -> np.ndarray:
     """The masses of -REACH .. REACH by the closed form; the ends stand for all that is beyond them."""
     g = exp(-1 / float(noise.scale))
-    return np.array([g ** abs(x) for x in NOISE]) * np.where(np.abs(NOISE) < REACH, 1 - g, 1) / (1 + g)
+    return (
+        np.array([g ** abs(x) for x in NOISE]) * np.where(np.abs(NOISE) < REACH, 1 - g, 1) / (1 + g)
+    )
 
 
 class Law:
@@ -65,7 +67,9 @@ class Law:
         if answer not in self.seen:
             found: dict[object, np.ndarray] = {}
             ours, each = Forced(), Forced()
-            forced = SparseVectorMechanism(ours, each, self.mechanism.threshold, 1, gap=self.mechanism.gap)
+            forced = SparseVectorMechanism(
+                ours, each, self.mechanism.threshold, 1, gap=self.mechanism.gap
+            )
             for place, ours.value in enumerate(NOISE):
                 for each.value, mass in zip(NOISE, self.query, strict=True):
                     verdict = forced.open().ask(answer)
@@ -106,8 +110,13 @@ def worst(mechanism: SparseVectorMechanism, length: int, *, monotone: bool = Fal
             other = tuple(a + b for a, b in zip(start, moves, strict=True))
             for verdicts in outcomes:
                 cut = len(verdicts)
-                one, two = law.probability(start[:cut], verdicts), law.probability(other[:cut], verdicts)
-                losses.append(abs(log(one / two)) if one and two else (0.0 if one == two else float("inf")))
+                one, two = (
+                    law.probability(start[:cut], verdicts),
+                    law.probability(other[:cut], verdicts),
+                )
+                losses.append(
+                    abs(log(one / two)) if one and two else (0.0 if one == two else float("inf"))
+                )
     return max(losses)
 
 
@@ -150,9 +159,14 @@ def gap_losses(mechanism: SparseVectorMechanism) -> float:
     losses = [0.0]
     for verdicts in outcomes:
         cut = len(verdicts)
-        for start, other in [((near,) * cut, (near + 1,) * cut), ((near, near)[:cut], (near + 1, near - 1)[:cut])]:
+        for start, other in [
+            ((near,) * cut, (near + 1,) * cut),
+            ((near, near)[:cut], (near + 1, near - 1)[:cut]),
+        ]:
             one, two = law.probability(start, verdicts), law.probability(other, verdicts)
-            losses.append(abs(log(one / two)) if one and two else (0.0 if one == two else float("inf")))
+            losses.append(
+                abs(log(one / two)) if one and two else (0.0 if one == two else float("inf"))
+            )
     return max(losses)
 
 
@@ -185,7 +199,10 @@ def test_the_law_notices_noise_that_does_not_grow_with_the_positives():
 
 def test_the_sequences_notice_a_session_without_an_end(monkeypatch):
     """Chen et al. 2015: positives are told for ever; the loss grows with each."""
-    assert max(sum(verdict is ABOVE for verdict in each) for each in sequences(mechanism_of(1), 6)) == 1
+    assert (
+        max(sum(verdict is ABOVE for verdict in each) for each in sequences(mechanism_of(1), 6))
+        == 1
+    )
     honest = SparseSession.ask
 
     def endless(session: SparseSession, answer: int) -> Verdict:
@@ -193,7 +210,9 @@ def test_the_sequences_notice_a_session_without_an_end(monkeypatch):
         return honest(session, answer)
 
     monkeypatch.setattr(SparseSession, "ask", endless)
-    longest = max(sequences(mechanism_of(1), 6), key=lambda each: sum(verdict is ABOVE for verdict in each))
+    longest = max(
+        sequences(mechanism_of(1), 6), key=lambda each: sum(verdict is ABOVE for verdict in each)
+    )
     assert longest == (ABOVE,) * 6
     assert long_run(mechanism_of(1), 40) <= EPSILON + 1e-9
     assert long_run(mechanism_of(1), 40, positives=6) > 2 * EPSILON
@@ -217,18 +236,25 @@ def test_the_gaps_notice_an_answer_told_with_the_noise_of_its_comparison(monkeyp
     assert log(one / two) > 1.5 * EPSILON
 
 
-@pytest.mark.parametrize(("positives", "monotone"), [(1, False), (3, False), (3, True), (1000, False)])
+@pytest.mark.parametrize(
+    ("positives", "monotone"), [(1, False), (3, False), (3, True), (1000, False)]
+)
 @pytest.mark.parametrize("sensitivity", ["1", "3", "5/2"])
 def test_a_sparse_vector_costs_its_whole_epsilon_at_opening(sensitivity, positives, monotone):
     distance = Distance(Norm.LINF, Fraction(sensitivity))
     mechanism = sparse_vector(distance, "0.7", 100, positives, gap=True, monotone=monotone)
     event = mechanism.event(distance)
     assert account(event).epsilon == Fraction(7, 10)
-    assert (event.threshold_noise, event.query_noise) == (mechanism.threshold_noise, mechanism.query_noise)
+    assert (event.threshold_noise, event.query_noise) == (
+        mechanism.threshold_noise,
+        mechanism.query_noise,
+    )
     assert (event.positives, event.monotone, event.gap) == (positives, monotone, True)
 
 
-@pytest.mark.parametrize(("positives", "monotone", "moves"), [(1, False, 2), (5, False, 10), (5, True, 5)])
+@pytest.mark.parametrize(
+    ("positives", "monotone", "moves"), [(1, False, 2), (5, False, 10), (5, True, 5)]
+)
 def test_the_split_makes_each_comparison_as_sharp_as_it_can_be(positives, monotone, moves):
     mechanism = sparse_vector(ONE, 1, 0, positives, monotone=monotone)
     ours, others = 1 / mechanism.threshold_noise.scale, moves / mechanism.query_noise.scale
@@ -387,7 +413,9 @@ def test_verdicts_are_right_up_to_the_error_as_often_as_stated(gap):
 def test_the_runs_notice_half_the_error():
     mechanism = sparse_vector(ONE, 1, 1000, 20)
     with pytest.raises(AssertionError, match="was stated"):
-        assert_at_most(misses(mechanism, mechanism.error("0.9", 20) // 2, 1500), 1500, 0.1, notices=0.3)
+        assert_at_most(
+            misses(mechanism, mechanism.error("0.9", 20) // 2, 1500), 1500, 0.1, notices=0.3
+        )
 
 
 def beyond(one: Fraction, other: Fraction, h: int) -> arb:
@@ -403,13 +431,23 @@ def is_tight(one: str, other: str, h: int) -> bool:
     truth = beyond(Fraction(one), Fraction(other), h)
     stated = sparse._apart(DiscreteLaplace(one), DiscreteLaplace(other), h)
     with ctx.workprec(PRECISION):
-        return bool(truth <= ball(stated)) and bool(ball(stated) <= truth * (1 + ball(Fraction(1, 1000))))
+        return bool(truth <= ball(stated)) and bool(
+            ball(stated) <= truth * (1 + ball(Fraction(1, 1000)))
+        )
 
 
 @pytest.mark.parametrize("h", [0, 1, 6, 37])
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("1", "1"), ("1/3", "1/3"), ("2", "3"), ("3", "2"), ("1/100", "2"), ("2", "2.0000001"), ("1", "9")],
+    [
+        ("1", "1"),
+        ("1/3", "1/3"),
+        ("2", "3"),
+        ("3", "2"),
+        ("1/100", "2"),
+        ("2", "2.0000001"),
+        ("1", "9"),
+    ],
 )
 def test_the_tail_of_a_difference_is_bounded(one, other, h):
     assert is_tight(one, other, h)
@@ -425,8 +463,14 @@ def test_the_tail_of_wide_noise_is_that_of_its_limit(one, other):
     h, s, t = 10 * other, float(one), float(other)
     # two continuous Laplace laws: equal scales, and (t^2 e^(-h/t) - s^2 e^(-h/s)) / (2 (t^2 - s^2))
     ratio = s / t
-    limit = exp(-10) * 3 if one == other else (exp(-10) - ratio**2 * exp(-10 / ratio)) / (2 * (1 - ratio**2))
-    assert float(sparse._apart(DiscreteLaplace(one), DiscreteLaplace(other), h)) == pytest.approx(limit, rel=1e-3)
+    limit = (
+        exp(-10) * 3
+        if one == other
+        else (exp(-10) - ratio**2 * exp(-10 / ratio)) / (2 * (1 - ratio**2))
+    )
+    assert float(sparse._apart(DiscreteLaplace(one), DiscreteLaplace(other), h)) == pytest.approx(
+        limit, rel=1e-3
+    )
 
 
 @pytest.mark.parametrize("queries", [1, 1000, 10**15])
@@ -434,7 +478,10 @@ def test_the_tail_of_wide_noise_is_that_of_its_limit(one, other):
 def test_the_error_is_the_smallest_of_a_union_over_the_queries(confidence, queries):
     mechanism = sparse_vector(ONE, "0.1", 0, 3)
     stated, miss = mechanism.error(confidence, queries), (1 - Fraction(confidence)) / (2 * queries)
-    tails = [sparse._apart(mechanism.threshold_noise, mechanism.query_noise, h) for h in (stated, max(stated - 1, 0))]
+    tails = [
+        sparse._apart(mechanism.threshold_noise, mechanism.query_noise, h)
+        for h in (stated, max(stated - 1, 0))
+    ]
     assert tails[0] <= miss and (stated == 0 or tails[1] > miss)
 
 
@@ -455,7 +502,9 @@ def test_the_first_verdict_has_its_exact_probability():
 
 def test_the_same_entropy_gives_the_same_verdicts():
     answers = [0, 3, 5, 7, 4, 5, 6] * 3
-    assert mechanism_of(gap=True).release(answers, Replay(2)) == mechanism_of(gap=True).release(answers, Replay(2))
+    assert mechanism_of(gap=True).release(answers, Replay(2)) == mechanism_of(gap=True).release(
+        answers, Replay(2)
+    )
 
 
 @pytest.mark.parametrize("answer", [1.0, "1", None, True, Fraction(1), np.float64(1), np.True_])
@@ -468,7 +517,13 @@ def test_an_answer_that_is_not_an_integer_is_refused_and_costs_nothing(answer):
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("threshold", 1.5), ("threshold", True), ("threshold", "1"), ("positives", 0), ("positives", 1.0)],
+    [
+        ("threshold", 1.5),
+        ("threshold", True),
+        ("threshold", "1"),
+        ("positives", 0),
+        ("positives", 1.0),
+    ],
 )
 def test_a_threshold_or_positives_that_cannot_be_are_refused(field, value):
     with pytest.raises(InvalidNumber, match=field):
@@ -489,7 +544,9 @@ def test_a_stream_bounded_in_another_norm_is_refused(norm):
         mechanism_of().event(Distance(norm, Fraction(1)))
 
 
-@pytest.mark.parametrize(("confidence", "queries"), [(0, 1), (1, 1), ("0.9", 0), ("0.9", 1.5), (float("nan"), 1)])
+@pytest.mark.parametrize(
+    ("confidence", "queries"), [(0, 1), (1, 1), ("0.9", 0), ("0.9", 1.5), (float("nan"), 1)]
+)
 def test_an_error_that_cannot_be_is_refused(confidence, queries):
     with pytest.raises(InvalidNumber):
         mechanism_of().error(confidence, queries)

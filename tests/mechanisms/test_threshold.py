@@ -26,7 +26,9 @@ from sfumato.testing import Replay, assert_at_most
 from tests.noise.truth import PRECISION, GaussianTruth, LaplaceTruth, ball
 
 ADD, REPLACE = Relation.ADD_REMOVE, Relation.REPLACE_ONE
-MAKERS = pytest.mark.parametrize("make", [threshold_laplace, threshold_gaussian, threshold_geometric])
+MAKERS = pytest.mark.parametrize(
+    "make", [threshold_laplace, threshold_gaussian, threshold_geometric]
+)
 PURE = pytest.mark.parametrize("make", [threshold_laplace, threshold_geometric])
 BOTH = pytest.mark.parametrize("relation", [ADD, REPLACE])
 
@@ -50,17 +52,25 @@ def truth_of(mechanism: ThresholdMechanism, make, keys: int, amount: Fraction):
     """The law that the maker promises, worked out without the mechanism's noise: scale L1/epsilon, L2/(2 rho)."""
     if make is threshold_gaussian:
         return GaussianTruth(keys / (2 * amount))
-    return LaplaceTruth(keys / amount) if make is threshold_laplace else TruncatedTruth(mechanism.noise, keys / amount)
+    return (
+        LaplaceTruth(keys / amount)
+        if make is threshold_laplace
+        else TruncatedTruth(mechanism.noise, keys / amount)
+    )
 
 
 def is_smallest(make, keys: int, amount: str, delta: str, relation: Relation) -> bool:
     """Whether the lone keys of a unit (of two, replace-one) pass with at most delta, and not one threshold below."""
     mechanism = make(keys, amount, delta, relation)
     touched = keys if relation is ADD else 2 * keys
-    one = touched * truth_of(mechanism, make, touched, Fraction(amount)).above(mechanism.threshold - 2)
+    one = touched * truth_of(mechanism, make, touched, Fraction(amount)).above(
+        mechanism.threshold - 2
+    )
     lower = mechanism.threshold - 1
     if make is threshold_geometric:
-        shorter = ThresholdMechanism(Truncated(DiscreteLaplace(1), 1 - lower, lower - 1), lower, keys)
+        shorter = ThresholdMechanism(
+            Truncated(DiscreteLaplace(1), 1 - lower, lower - 1), lower, keys
+        )
         less = touched * truth_of(shorter, make, touched, Fraction(amount)).above(lower - 2)
     else:
         less = touched * truth_of(mechanism, make, touched, Fraction(amount)).above(lower - 2)
@@ -101,7 +111,9 @@ def losses(mechanism: ThresholdMechanism, one: dict, two: dict, epsilon: float) 
     )
 
 
-def shown_law(mechanism: ThresholdMechanism, counts: dict, masses: dict[int, float]) -> dict[object, float]:
+def shown_law(
+    mechanism: ThresholdMechanism, counts: dict, masses: dict[int, float]
+) -> dict[object, float]:
     """The probability of each answer, by running the code on each noise."""
     law: dict[object, float] = {}
     for drawn in product(masses, repeat=len(counts)):
@@ -124,8 +136,16 @@ class Forced:
 
 NEIGHBOURS = {
     (ADD, 1): [({}, {"a": 1}), ({"a": 4}, {"a": 5}), ({"a": 12}, {"a": 11})],
-    (ADD, 2): [({}, {"a": 1, "b": 1}), ({"a": 4}, {"a": 5, "b": 1}), ({"a": 3, "b": 7}, {"a": 4, "b": 8})],
-    (REPLACE, 1): [({"a": 1}, {"b": 1}), ({"a": 1, "b": 3}, {"b": 4}), ({"a": 6, "b": 2}, {"a": 5, "b": 3})],
+    (ADD, 2): [
+        ({}, {"a": 1, "b": 1}),
+        ({"a": 4}, {"a": 5, "b": 1}),
+        ({"a": 3, "b": 7}, {"a": 4, "b": 8}),
+    ],
+    (REPLACE, 1): [
+        ({"a": 1}, {"b": 1}),
+        ({"a": 1, "b": 3}, {"b": 4}),
+        ({"a": 6, "b": 2}, {"a": 5, "b": 3}),
+    ],
 }
 
 
@@ -146,7 +166,9 @@ def test_keys_of_neighbours_are_within_epsilon_and_delta(make, relation, keys):
 @PURE
 def test_the_losses_notice_noise_for_one_key_of_several(monkeypatch, make):
     monkeypatch.setattr(threshold, "_touched", lambda keys, relation: 1)
-    monkeypatch.setattr(threshold, "account", lambda event: _Costs(event.additive.noise.above(event.threshold - 2)))
+    monkeypatch.setattr(
+        threshold, "account", lambda event: _Costs(event.additive.noise.above(event.threshold - 2))
+    )
     assert worst(make, ADD, 2) > 0.02
 
 
@@ -196,7 +218,11 @@ def test_no_selection_of_its_delta_shows_a_key_more_often(epsilon, delta):
     mechanism = threshold_geometric(1, epsilon, delta, ADD)
     masses = TruncatedTruth(mechanism.noise, 1 / Fraction(epsilon))
     with ctx.workprec(PRECISION):
-        growth, spent, best = ball(Fraction(epsilon)).exp(), masses.above(mechanism.threshold - 2), arb(0)
+        growth, spent, best = (
+            ball(Fraction(epsilon)).exp(),
+            masses.above(mechanism.threshold - 2),
+            arb(0),
+        )
         for units in range(1, 2 * mechanism.threshold + 3):
             best = min(growth * best + spent, 1 - (1 - best - spent) / growth, arb(1), key=float)
             shown = masses.above(mechanism.threshold - units - 1)
@@ -206,7 +232,9 @@ def test_no_selection_of_its_delta_shows_a_key_more_often(epsilon, delta):
 
 @pytest.mark.parametrize("epsilon", ["0.01", "0.5", "2"])
 def test_the_cut_law_has_the_lower_threshold(epsilon):
-    plain, cut = (make(1, epsilon, "1e-6", ADD).threshold for make in (threshold_laplace, threshold_geometric))
+    plain, cut = (
+        make(1, epsilon, "1e-6", ADD).threshold for make in (threshold_laplace, threshold_geometric)
+    )
     # by ln(1 / (1 - g)) / epsilon, since the lone key needs the last value instead of a tail
     gain = -np.log(1 - np.exp(-float(epsilon))) / float(epsilon)
     assert abs(plain - cut - gain) <= 1
@@ -224,12 +252,17 @@ def test_a_key_without_units_is_never_shown(counts):
 def is_silent(mechanism: ThresholdMechanism) -> bool:
     """Whether keys without units stay hidden whatever the noise is."""
     forced = ThresholdMechanism(Forced(()), mechanism.threshold, mechanism.keys)
-    return forced.release({"none": 0, "fewer": -5}) == {} and mechanism.shown(0).upper == mechanism.shown(-1).upper == 0
+    return (
+        forced.release({"none": 0, "fewer": -5}) == {}
+        and mechanism.shown(0).upper == mechanism.shown(-1).upper == 0
+    )
 
 
 def test_the_silence_notices_a_key_that_is_kept_at_zero(monkeypatch):
     monkeypatch.setattr(
-        ThresholdMechanism, "release", lambda mechanism, counts: {k: 9 for k in counts if mechanism.threshold <= 9}
+        ThresholdMechanism,
+        "release",
+        lambda mechanism, counts: {k: 9 for k in counts if mechanism.threshold <= 9},
     )
     assert not is_silent(threshold_laplace(1, 1, "0.4", ADD))
 
@@ -245,9 +278,9 @@ def has_one_order(keys: list[object]) -> bool:
     """Whether what is shown is in the same order from every order of the same counts."""
     mechanism, counts = threshold_geometric(1, 1, "1e-3", ADD), dict.fromkeys(keys, 10**6)
     turned = dict(reversed(counts.items()))
-    return list(mechanism.release(counts)) == list(mechanism.release(turned)) and set(mechanism.release(counts)) == set(
-        keys
-    )
+    return list(mechanism.release(counts)) == list(mechanism.release(turned)) and set(
+        mechanism.release(counts)
+    ) == set(keys)
 
 
 @given(st.lists(KEYS, max_size=10, unique=True))
@@ -257,7 +290,9 @@ def test_shown_keys_are_in_an_order_of_their_own(keys):
 
 
 def test_the_order_is_by_value_and_notices_the_order_of_the_counts(monkeypatch):
-    shown = threshold_geometric(1, 1, "1e-3", ADD).release(dict.fromkeys(["b", "a", None, 10, 9, ("z", 1)], 10**6))
+    shown = threshold_geometric(1, 1, "1e-3", ADD).release(
+        dict.fromkeys(["b", "a", None, 10, 9, ("z", 1)], 10**6)
+    )
     assert list(shown) == [9, 10, "a", "b", ("z", 1), None]
     monkeypatch.setattr(threshold, "sorted", lambda keys, key: list(keys), raising=False)
     assert not has_one_order(["b", "a"])
@@ -361,7 +396,9 @@ def test_a_delta_that_cannot_be_stated_is_refused(make):
 
 
 @MAKERS
-@pytest.mark.parametrize(("keys", "amount"), [(0, 1), (1.0, 1), (True, 1), (1, 0), (1, -1), (1, float("inf"))])
+@pytest.mark.parametrize(
+    ("keys", "amount"), [(0, 1), (1.0, 1), (True, 1), (1, 0), (1, -1), (1, float("inf"))]
+)
 def test_keys_or_a_cost_that_cannot_be_are_refused(make, keys, amount):
     with pytest.raises(InvalidNumber):
         make(keys, amount, "1e-6", ADD)

@@ -42,7 +42,9 @@ def best_first(scores) -> list[int]:
 
 def loss(scores, sequence) -> int:
     """The worst place: the i-th best score less the score of the i-th member."""
-    return max(best - scores[member] for best, member in zip(best_first(scores), sequence, strict=False))
+    return max(
+        best - scores[member] for best, member in zip(best_first(scores), sequence, strict=False)
+    )
 
 
 def sequences(scores, k):
@@ -52,7 +54,9 @@ def sequences(scores, k):
 def joint_truth(scores, k, rate) -> dict[tuple[int, ...], arb]:
     """e^(-rate loss) over their sum, sequence by sequence."""
     with ctx.workprec(PRECISION):
-        each = {members: (-ball(rate * loss(scores, members))).exp() for members in sequences(scores, k)}
+        each = {
+            members: (-ball(rate * loss(scores, members))).exp() for members in sequences(scores, k)
+        }
         total = sum(each.values(), arb(0))
         return {members: weight / total for members, weight in each.items()}
 
@@ -100,7 +104,9 @@ def law_of(mechanism, scores) -> dict[tuple[int, ...], arb]:
     """The exact law of a release: every path of choices."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(select, "exponential", Scripted(once=isinstance(mechanism, JointMechanism)))
-        patch.setattr(top_k, "below", lambda n, script: script.choose([(x, Fraction(1, n)) for x in range(n)]))
+        patch.setattr(
+            top_k, "below", lambda n, script: script.choose([(x, Fraction(1, n)) for x in range(n)])
+        )
         patch.setattr(top_k, "bernoulli_exp", scripted_coin)
         law, rest = every_path(lambda script: mechanism.release(scores, script), 0.0)
     assert rest == 0
@@ -111,7 +117,10 @@ def law_of(mechanism, scores) -> dict[tuple[int, ...], arb]:
 
 def agree(law, truth) -> bool:
     """Whether two laws over sequences agree to 1e-60."""
-    return all(abs(law.get(members, arb(0)) - truth.get(members, arb(0))) < arb("1e-60") for members in law | truth)
+    return all(
+        abs(law.get(members, arb(0)) - truth.get(members, arb(0))) < arb("1e-60")
+        for members in law | truth
+    )
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 10), Fraction(1, 2), Fraction(5), Fraction(300)])
@@ -129,7 +138,9 @@ def test_peeling_draws_each_of_the_k_from_those_that_are_left(case, rate):
 
 
 def test_the_two_laws_are_not_confused():
-    assert not agree(joint_truth([0, 9, 3, 5], 2, Fraction(1, 2)), peeling_truth([0, 9, 3, 5], 2, Fraction(1, 2)))
+    assert not agree(
+        joint_truth([0, 9, 3, 5], 2, Fraction(1, 2)), peeling_truth([0, 9, 3, 5], 2, Fraction(1, 2))
+    )
 
 
 JOINT = (JointMechanism(2, Fraction(1, 2)), [0, 9, 3, 5])
@@ -139,11 +150,21 @@ JOINT = (JointMechanism(2, Fraction(1, 2)), [0, 9, 3, 5])
     ("name", "wrong"),
     [
         ("_choices", lambda ranked, k, loss: [len(ranked) - place for place in range(k)]),
-        ("_sequence", lambda choices, entropy: [place + top_k.below(1, entropy) for place in range(len(choices))]),
+        (
+            "_sequence",
+            lambda choices, entropy: [
+                place + top_k.below(1, entropy) for place in range(len(choices))
+            ],
+        ),
         ("_bands", lambda ranked, k, rate: [(0, 3), (5, 9)]),
         ("_bands", lambda ranked, k, rate: [(0, 5), (3, 9)]),
     ],
-    ids=["all sequences in every band", "the best always", "a loss in no band", "a loss in two bands"],
+    ids=[
+        "all sequences in every band",
+        "the best always",
+        "a loss in no band",
+        "a loss in two bands",
+    ],
 )
 def test_the_law_notices_a_broken_part(name, wrong, monkeypatch):
     scores = JOINT[1]
@@ -223,19 +244,26 @@ def test_the_loss_notices_the_monotone_rate_for_counts_that_are_not():
 def test_both_buy_exactly_their_epsilon(sensitivity, epsilon, k, monotone):
     distance = Distance(Norm.LINF, sensitivity, Relation.REPLACE_ONE)
     for make in MAKERS:
-        assert account(make(distance, k, epsilon, monotone=monotone).event(distance)).epsilon == epsilon
+        assert (
+            account(make(distance, k, epsilon, monotone=monotone).event(distance)).epsilon
+            == epsilon
+        )
 
 
 def test_the_event_of_peeling_is_one_selection_for_each():
     mechanism = peeled_top_k(ONE, 3, 1, monotone=True)
-    assert mechanism.event(ONE) == Repeated(Selection(Rule.EXPONENTIAL, Fraction(1, 3), ONE, monotone=True), 3)
+    assert mechanism.event(ONE) == Repeated(
+        Selection(Rule.EXPONENTIAL, Fraction(1, 3), ONE, monotone=True), 3
+    )
     assert account(mechanism.event(ONE)).rho == Fraction(1, 24)
 
 
 def test_the_event_of_a_joint_choice_is_one_selection():
     twice = Distance(Norm.LINF, Fraction(2))
     assert joint_top_k(ONE, 3, 1).event(ONE) == Selection(Rule.EXPONENTIAL, Fraction(1, 4), twice)
-    assert joint_top_k(ONE, 3, 1, monotone=True).event(ONE) == Selection(Rule.EXPONENTIAL, Fraction(1, 2), ONE)
+    assert joint_top_k(ONE, 3, 1, monotone=True).event(ONE) == Selection(
+        Rule.EXPONENTIAL, Fraction(1, 2), ONE
+    )
     assert account(joint_top_k(ONE, 3, 1).event(ONE)).rho == Fraction(1, 8)
 
 
@@ -291,7 +319,9 @@ def test_a_hundred_of_a_hundred_thousand(make):
 
 
 @BOTH
-@pytest.mark.parametrize("scores", [[3, 10**6, 5 * 10**5], np.array([3, 10**6, 5 * 10**5], np.int32)])
+@pytest.mark.parametrize(
+    "scores", [[3, 10**6, 5 * 10**5], np.array([3, 10**6, 5 * 10**5], np.int32)]
+)
 def test_releases_of_lists_and_arrays(make, scores):
     assert make(ONE, 2, 1).release(scores) == (1, 2)
     assert sorted(make(ONE, 3, "0.000001").release(scores)) == [0, 1, 2]
@@ -307,7 +337,9 @@ def test_peeling_takes_any_finite_scores():
 def test_replayed_entropy_gives_the_same_sequences(make):
     mechanism, scores = make(ONE, 3, "0.1"), list(range(40))
     one, other = Replay(8), Replay(8)
-    assert [mechanism.release(scores, one) for _ in range(5)] == [mechanism.release(scores, other) for _ in range(5)]
+    assert [mechanism.release(scores, one) for _ in range(5)] == [
+        mechanism.release(scores, other) for _ in range(5)
+    ]
     assert len({mechanism.release(scores) for _ in range(9)}) > 1
 
 

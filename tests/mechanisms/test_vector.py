@@ -23,8 +23,23 @@ module = import_module("sfumato.mechanisms.vector")
 MOST = 2**61
 AMOUNTS = st.fractions(min_value=Fraction(1, 1000), max_value=1000)
 STEPS = st.fractions(min_value=1, max_value=1000)
-EDGES = [0, 1, MOST - 1, MOST, MOST + 1, 2**62 - 1, 2**62, 2**62 + 1, 2**63 - 1, 2**63, 2**64, 10**30]
-NUMBERS = st.one_of(st.sampled_from([*EDGES, *(-edge for edge in EDGES)]), st.integers(-(10**20), 10**20))
+EDGES = [
+    0,
+    1,
+    MOST - 1,
+    MOST,
+    MOST + 1,
+    2**62 - 1,
+    2**62,
+    2**62 + 1,
+    2**63 - 1,
+    2**63,
+    2**64,
+    10**30,
+]
+NUMBERS = st.one_of(
+    st.sampled_from([*EDGES, *(-edge for edge in EDGES)]), st.integers(-(10**20), 10**20)
+)
 
 
 def one(norm, value=1, relation=Relation.ADD_REMOVE):
@@ -33,7 +48,12 @@ def one(norm, value=1, relation=Relation.ADD_REMOVE):
 
 @given(STEPS, AMOUNTS, st.integers(1, 50), st.sampled_from(Relation))
 def test_a_vector_costs_its_sensitivity_in_the_norm_of_its_noise(value, cost, cells, relation):
-    for norm, paid in ((Norm.L1, "epsilon"), (Norm.L2, "rho"), (Norm.LINF, "epsilon"), (Norm.LINF, "rho")):
+    for norm, paid in (
+        (Norm.L1, "epsilon"),
+        (Norm.L2, "rho"),
+        (Norm.LINF, "epsilon"),
+        (Norm.LINF, "rho"),
+    ):
         distance = one(norm, value, relation)
         mechanism = vector(distance, cells, **{paid: cost})
         event = mechanism.event(distance)
@@ -49,7 +69,9 @@ def test_a_vector_costs_its_sensitivity_in_the_norm_of_its_noise(value, cost, ce
 
 
 def test_an_entrywise_bound_taken_for_one_of_the_vector_is_noticed(monkeypatch):
-    monkeypatch.setattr(module, "_summed", lambda distance, cells, norm: Distance(norm, distance.value))
+    monkeypatch.setattr(
+        module, "_summed", lambda distance, cells, norm: Distance(norm, distance.value)
+    )
     mechanism = vector(one(Norm.LINF), 10, epsilon=1)
     assert mechanism.additive.noise != DiscreteLaplace(10)
 
@@ -91,7 +113,16 @@ def as_python(exact, noise):
 
 
 @given(st.lists(st.tuples(NUMBERS, NUMBERS), max_size=20))
-@example([(MOST, 2**62), (-MOST, 2**62), (MOST, -(2**62)), (-MOST, -(10**30)), (MOST, 10**30), (-(2**63), -(2**63))])
+@example(
+    [
+        (MOST, 2**62),
+        (-MOST, 2**62),
+        (MOST, -(2**62)),
+        (-MOST, -(10**30)),
+        (MOST, 10**30),
+        (-(2**63), -(2**63)),
+    ]
+)
 def test_a_saturated_release_is_the_clamp_of_the_exact_one(pairs):
     exact, noise = [a for a, _ in pairs], [b for _, b in pairs]
     expected = as_python(exact, noise)
@@ -102,7 +133,9 @@ def test_a_saturated_release_is_the_clamp_of_the_exact_one(pairs):
         [min(max(each, -(2**63)), 2**63 - 1) for each in exact],
         [min(max(each, -(2**63)), 2**63 - 1) for each in noise],
     )
-    assert add_saturating(*(np.array(each, np.int64) for each in narrow)).tolist() == as_python(*narrow)
+    assert add_saturating(*(np.array(each, np.int64) for each in narrow)).tolist() == as_python(
+        *narrow
+    )
 
 
 def test_a_sum_that_wraps_around_is_noticed():

@@ -54,11 +54,18 @@ def test_an_integer_is_its_own_code(one, other):
             Integer(lower, upper)
         return
     kind = Integer(lower, upper)
-    assert (kind.lower_code, kind.upper_code, kind.step, kind.size) == (lower, upper, 1, upper - lower + 1)
+    assert (kind.lower_code, kind.upper_code, kind.step, kind.size) == (
+        lower,
+        upper,
+        1,
+        upper - lower + 1,
+    )
     assert [kind.decode(code) for code in (lower, upper)] == [lower, upper]
 
 
-@given(st.fractions(max_denominator=10**9), st.fractions(min_value=Fraction(1, 10**6), max_value=10**6))
+@given(
+    st.fractions(max_denominator=10**9), st.fractions(min_value=Fraction(1, 10**6), max_value=10**6)
+)
 @settings(deadline=None)
 def test_a_real_lies_on_a_lattice_of_a_power_of_two(lower, width):
     if abs(lower) > 10**9 * width:
@@ -100,7 +107,16 @@ def test_a_date_is_its_days_since_1970(one, other):
 
 
 @pytest.mark.parametrize(
-    "value", ["", "2020-13-01", "2020-02-30", "yesterday", 5, None, datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)]
+    "value",
+    [
+        "",
+        "2020-13-01",
+        "2020-02-30",
+        "yesterday",
+        5,
+        None,
+        datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC),
+    ],
 )
 def test_what_is_no_date_has_no_code(value):
     assert date_code(value) is None
@@ -160,12 +176,13 @@ def test_a_category_value_cannot_also_be_missing():
 
 
 def test_a_set_of_markers_has_the_same_order_in_every_process():
-    text = (
-        "from sfumato.metadata import Boolean; print(Boolean(true={'a', 'b', 'c', 'd'}, missing={'N', 'x', '-', '?'}))"
-    )
+    text = "from sfumato.metadata import Boolean; print(Boolean(true={'a', 'b', 'c', 'd'}, missing={'N', 'x', '-', '?'}))"
     shown = {
         subprocess.run(
-            [sys.executable, "-c", text], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+            [sys.executable, "-c", text],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
         ).stdout
         for seed in "1234"
     }
@@ -187,7 +204,14 @@ def test_a_boolean_codes_its_texts():
 
 @pytest.mark.parametrize(
     "texts",
-    [{"true": "1", "false": "1"}, {"true": []}, {"false": ()}, {"missing": "1"}, {"true": ["a", "a"]}, {"true": "0"}],
+    [
+        {"true": "1", "false": "1"},
+        {"true": []},
+        {"false": ()},
+        {"missing": "1"},
+        {"true": ["a", "a"]},
+        {"true": "0"},
+    ],
     ids=repr,
 )
 def test_a_boolean_whose_texts_are_not_different_is_refused(texts):

@@ -13,18 +13,30 @@ from sfumato.privacy import Budget, ReplaceOne, Unit
 from sfumato.privacy.unit import AUTO
 
 PEOPLE = Table("people.csv", unit=Unit("person_id", max_rows=1))
-BASE = Contract.of(Dataset("acs", {"people": PEOPLE, "visits": Table("visits.csv")}), Budget(3, "1e-6"))
+BASE = Contract.of(
+    Dataset("acs", {"people": PEOPLE, "visits": Table("visits.csv")}), Budget(3, "1e-6")
+)
 OTHERS = {
-    "dataset": Contract.of(Dataset("acs2", {"people": PEOPLE, "visits": Table("visits.csv")}), Budget(3, "1e-6")),
-    "relation": Contract.of(
-        Dataset("acs", {"people": PEOPLE, "visits": Table("visits.csv")}, ReplaceOne), Budget(3, "1e-6")
+    "dataset": Contract.of(
+        Dataset("acs2", {"people": PEOPLE, "visits": Table("visits.csv")}), Budget(3, "1e-6")
     ),
-    "units": Contract.of(
-        Dataset("acs", {"people": Table("people.csv", unit=Unit("household")), "visits": Table("visits.csv")}),
+    "relation": Contract.of(
+        Dataset("acs", {"people": PEOPLE, "visits": Table("visits.csv")}, ReplaceOne),
         Budget(3, "1e-6"),
     ),
-    "epsilon": Contract.of(Dataset("acs", {"people": PEOPLE, "visits": Table("visits.csv")}), Budget(4, "1e-6")),
-    "delta": Contract.of(Dataset("acs", {"people": PEOPLE, "visits": Table("visits.csv")}), Budget(3, "1e-5")),
+    "units": Contract.of(
+        Dataset(
+            "acs",
+            {"people": Table("people.csv", unit=Unit("household")), "visits": Table("visits.csv")},
+        ),
+        Budget(3, "1e-6"),
+    ),
+    "epsilon": Contract.of(
+        Dataset("acs", {"people": PEOPLE, "visits": Table("visits.csv")}), Budget(4, "1e-6")
+    ),
+    "delta": Contract.of(
+        Dataset("acs", {"people": PEOPLE, "visits": Table("visits.csv")}), Budget(3, "1e-5")
+    ),
 }
 
 
@@ -67,7 +79,9 @@ def test_another_set_of_tables_is_another_contract():
 
 def test_the_refusal_notices_a_comparison_that_leaves_out_units(monkeypatch):
     real = contract.Contract.to_json
-    monkeypatch.setattr(Contract, "to_json", lambda one: {k: v for k, v in real(one).items() if k != "units"})
+    monkeypatch.setattr(
+        Contract, "to_json", lambda one: {k: v for k, v in real(one).items() if k != "units"}
+    )
     assert not is_refused(OTHERS["units"], BASE)
 
 
@@ -77,7 +91,12 @@ def test_the_same_contract_is_the_same_however_it_is_written():
 
 
 def test_another_path_bound_or_column_is_no_other_contract():
-    people = Table("elsewhere.parquet", unit=Unit("person_id", max_rows=9), columns={"age": Integer(0, 9)}, size=5)
+    people = Table(
+        "elsewhere.parquet",
+        unit=Unit("person_id", max_rows=9),
+        columns={"age": Integer(0, 9)},
+        size=5,
+    )
     moved = Dataset("acs", {"people": people, "visits": Table("visits.csv")})
     Contract.of(moved, Budget(3, "1e-6")).require_same(stored(BASE))
 
@@ -112,7 +131,9 @@ WAYS = {
     "the visit and the day": Table("v.parquet", unit=Unit(["visit_id", "day"])),
     "a column of that name": Table("v.parquet", unit=Unit("visit_id, day")),
     "the patient": Table("v.parquet", unit=Unit("visit_id", via="patients.id")),
-    "the patient, by another key": Table("v.parquet", unit=Unit("visit_id", via="patients.id", key="id")),
+    "the patient, by another key": Table(
+        "v.parquet", unit=Unit("visit_id", via="patients.id", key="id")
+    ),
     "a column named as no unit": Table("v.parquet", unit=Unit("(row)")),
     "a column named as public": Table("v.parquet", unit=Unit("(public)")),
 }
@@ -122,13 +143,17 @@ WAYS = {
 @pytest.mark.parametrize("theirs", WAYS)
 def test_each_way_to_a_unit_is_another_contract(mine, theirs):
     patients = Table("p.parquet", unit=Unit("id"))
-    refused = is_refused(of(patients=patients, visits=WAYS[mine]), of(patients=patients, visits=WAYS[theirs]))
+    refused = is_refused(
+        of(patients=patients, visits=WAYS[mine]), of(patients=patients, visits=WAYS[theirs])
+    )
     assert refused == (mine != theirs)
 
 
 def test_bounds_given_left_out_or_learnt_are_the_same_contract():
     for unit in (Unit("id"), Unit("id", 3, 4, 5), Unit("id", AUTO, AUTO, AUTO)):
-        of(visits=Table("v.parquet", unit=unit)).require_same(stored(of(visits=Table("v.parquet", unit=Unit("id")))))
+        of(visits=Table("v.parquet", unit=unit)).require_same(
+            stored(of(visits=Table("v.parquet", unit=Unit("id"))))
+        )
 
 
 @given(st.sampled_from(sorted(stored(BASE))))
@@ -143,5 +168,7 @@ def test_a_stored_contract_with_a_part_missing_is_refused(part):
 def test_no_limit_is_part_of_what_an_answer_depends_on() -> None:
     about = BASE.about_data()
     assert {OTHERS[name].about_data() == about for name in ("epsilon", "delta")} == {True}
-    assert {OTHERS[name].about_data() == about for name in ("dataset", "relation", "units")} == {False}
+    assert {OTHERS[name].about_data() == about for name in ("dataset", "relation", "units")} == {
+        False
+    }
     assert about | {"epsilon": "3", "delta": "1/1000000"} == BASE.to_json()

@@ -16,7 +16,12 @@ PEOPLE = {"people": Table("people.csv")}
 @settings(deadline=None)
 def test_a_dataset_keeps_what_it_was_given(name, version):
     dataset = Dataset(name, PEOPLE, ReplaceOne, version)
-    assert (dataset.name, dataset.tables, dataset.relation, dataset.version) == (name, PEOPLE, ReplaceOne, version)
+    assert (dataset.name, dataset.tables, dataset.relation, dataset.version) == (
+        name,
+        PEOPLE,
+        ReplaceOne,
+        version,
+    )
 
 
 def test_a_dataset_is_add_remove_and_version_one_unless_told():
@@ -85,12 +90,22 @@ def test_a_way_may_be_long_and_in_any_order(length):
 
 @pytest.mark.parametrize(
     "via",
-    ["visit.patient_id", "visits.id", "visits.PATIENT_ID", "drugs.drug", "wards.ward", "patients.patient"],
+    [
+        "visit.patient_id",
+        "visits.id",
+        "visits.PATIENT_ID",
+        "drugs.drug",
+        "wards.ward",
+        "patients.patient",
+    ],
 )
 def test_a_way_to_what_is_no_unit_is_refused(via):
     with pytest.raises(InvalidDeclaration, match="'beds' goes via") as caught:
         Dataset("hospital", {**HOSPITAL, "beds": table(Unit("visit_id", via=via))})
-    assert "patients.id, visits.patient_id, prescriptions.visit_id, beds.visit_id" in caught.value.allowed
+    assert (
+        "patients.id, visits.patient_id, prescriptions.visit_id, beds.visit_id"
+        in caught.value.allowed
+    )
 
 
 def test_a_way_that_breaks_further_on_is_told_where():
@@ -129,15 +144,21 @@ def test_a_way_into_a_circle_is_refused_too():
 def test_another_column_with_the_name_of_the_unit_is_refused(via, column):
     tables = {**HOSPITAL, "days": table(Unit(["person", "day"]), ["person", "day"])}
     unit = Unit("visit_id", via=via, key="visit")
-    with pytest.raises(InvalidDeclaration, match=f"'{column}', which is how questions name its unit") as caught:
+    with pytest.raises(
+        InvalidDeclaration, match=f"'{column}', which is how questions name its unit"
+    ) as caught:
         Dataset("hospital", {**tables, "other": table(unit, ["visit_id", column])})
     assert "columns=" in caught.value.remedy
-    Dataset("hospital", {**tables, "other": table(unit, ["visit_id", "id", "patient_id", "person_day"])})
+    Dataset(
+        "hospital", {**tables, "other": table(unit, ["visit_id", "id", "patient_id", "person_day"])}
+    )
 
 
 def test_the_name_of_a_unit_is_no_other_column_of_its_own_table_either():
     unit = Unit("id", name="patient_id")
-    with pytest.raises(InvalidDeclaration, match="'Patient_Id', which is how questions name its unit"):
+    with pytest.raises(
+        InvalidDeclaration, match="'Patient_Id', which is how questions name its unit"
+    ):
         Dataset("d", {"patients": table(unit, ["id", "Patient_Id"])})
     Dataset("d", {"patients": table(unit, ["id", "age"])})
     # several columns are named by themselves
@@ -156,4 +177,7 @@ def test_the_places_of_a_dataset_are_those_of_its_people():
         "same": Table("/a.csv"),
         "drugs": Table("/c.csv", public=True),
     }
-    assert Dataset("d", {**tables, "frame": Table(object())}).places == ("file /a.csv", "file /b.csv")
+    assert Dataset("d", {**tables, "frame": Table(object())}).places == (
+        "file /a.csv",
+        "file /b.csv",
+    )

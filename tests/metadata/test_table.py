@@ -35,7 +35,9 @@ def test_columns_that_differ_only_in_case_are_refused():
         Table("people.csv", columns={"age": AGE, "Age": Text()})
 
 
-@pytest.mark.parametrize("kind", [int, "Integer", None, (0, 9), Integer, Column("age", AGE)], ids=repr)
+@pytest.mark.parametrize(
+    "kind", [int, "Integer", None, (0, 9), Integer, Column("age", AGE)], ids=repr
+)
 def test_a_column_of_no_type_is_refused_by_name(kind):
     with pytest.raises(InvalidDeclaration, match="'age'") as caught:
         Table("people.csv", columns={"age": kind})
@@ -100,10 +102,15 @@ def test_a_place_is_the_same_whatever_path_leads_there(tmp_path, monkeypatch):
         "link.csv",
         "../" + tmp_path.name + "/people.csv",
     )
-    assert {Table(each).place for each in paths} == {f"file {os.path.realpath(tmp_path)}/people.csv"}
+    assert {Table(each).place for each in paths} == {
+        f"file {os.path.realpath(tmp_path)}/people.csv"
+    }
     folders = ("data", "data/", "data/*.parquet", "data/**/*.parquet", "data/**")
     assert len({Table(each).place for each in folders}) == 1
-    assert len({Table(each).place for each in ("a.csv", "b.csv", "data/2024-*.parquet", "data/*.csv")}) == 4
+    assert (
+        len({Table(each).place for each in ("a.csv", "b.csv", "data/2024-*.parquet", "data/*.csv")})
+        == 4
+    )
     assert Table("x.duckdb", table="a").place != Table("x.duckdb", table="b").place
 
 
@@ -116,8 +123,13 @@ def test_the_place_of_a_table_on_a_server_has_no_password():
     assert {Table(each, table=name).place for each in servers for name in ("t", "public.t")} == {
         "postgresql://db.example:5432/clinic t"
     }
-    assert Table("postgresql://db.example:5433/clinic", table="t").place.startswith("postgresql://db.example:5433/")
-    assert Table("postgresql:///clinic?host=/tmp/a", table="t").place == "postgresql:///tmp/a:5432/clinic t"
+    assert Table("postgresql://db.example:5433/clinic", table="t").place.startswith(
+        "postgresql://db.example:5433/"
+    )
+    assert (
+        Table("postgresql:///clinic?host=/tmp/a", table="t").place
+        == "postgresql:///tmp/a:5432/clinic t"
+    )
 
 
 def test_what_is_in_memory_has_no_place():
@@ -135,7 +147,10 @@ SHOWN = [
         "Table('people.csv', unit=Unit('who'), columns={'age': Integer(0, 125)}, size=9)",
     ),
     (Table("days.csv", public=True), "Table('days.csv', columns={}, public=True)"),
-    (Table(URL, table="people"), "Table(postgresql://db.example/clinic, columns={}, table='people')"),
+    (
+        Table(URL, table="people"),
+        "Table(postgresql://db.example/clinic, columns={}, table='people')",
+    ),
     (Table("s3a://key:secret@b/x.parquet"), "Table('s3a://b/x.parquet', columns={})"),
 ]
 
@@ -143,9 +158,15 @@ SHOWN = [
 @pytest.mark.parametrize(("table", "text"), SHOWN, ids=[text for _, text in SHOWN])
 def test_a_table_shows_nothing_of_its_source_that_is_not_declared(table, text):
     assert repr(table) == str(table) == text
-    assert repr(table.described).startswith("Table(<") and repr(table.described.described) == repr(table.described)
+    assert repr(table.described).startswith("Table(<") and repr(table.described.described) == repr(
+        table.described
+    )
     described = table.described
-    assert (described.columns, described.unit, described.size) == (table.columns, table.unit, table.size)
+    assert (described.columns, described.unit, described.size) == (
+        table.columns,
+        table.unit,
+        table.size,
+    )
     assert copy.copy(table) is copy.deepcopy(table) is table
 
 
@@ -156,11 +177,16 @@ def test_rows_and_passwords_are_not_pickled(source):
 
 
 def test_declarations_and_paths_are_pickled():
-    for table in (Table("people.csv", Unit("who"), {"age": AGE}), Table(FRAME, columns={"age": AGE}).described):
+    for table in (
+        Table("people.csv", Unit("who"), {"age": AGE}),
+        Table(FRAME, columns={"age": AGE}).described,
+    ):
         assert pickle.loads(pickle.dumps(table)) == table
 
 
-@pytest.mark.parametrize("address", ["POSTGRESQL://db/clinic", " postgres://db/clinic", "postgres://ada:a/b@db/clinic"])
+@pytest.mark.parametrize(
+    "address", ["POSTGRESQL://db/clinic", " postgres://db/clinic", "postgres://ada:a/b@db/clinic"]
+)
 def test_an_address_that_is_not_written_as_one_is_refused(address):
     with pytest.raises(InvalidDeclaration, match="not written as one") as refused:
         Table(address, table="people")

@@ -26,10 +26,15 @@ def exponential(width: Fraction) -> F:
 
 def parabola(sigma_squared: Fraction) -> F:
     """e^-(x^2 / (2 sigma^2))."""
-    return lambda x: (-arb(fmpq(x * x * sigma_squared.denominator, 2 * sigma_squared.numerator))).exp()
+    return lambda x: (
+        -arb(fmpq(x * x * sigma_squared.denominator, 2 * sigma_squared.numerator))
+    ).exp()
 
 
-WIDTHS = [Fraction(each) for each in ("1e-3", "0.3", "1", "7.3", "16", "50", "100.01", "1000", "1e6", "123456789.123")]
+WIDTHS = [
+    Fraction(each)
+    for each in ("1e-3", "0.3", "1", "7.3", "16", "50", "100.01", "1000", "1e6", "123456789.123")
+]
 WIDTHS += [Fraction(10**12, 7), Fraction(2**40), Fraction(2**52)]
 
 
@@ -46,7 +51,11 @@ LAWS = list(laws(WIDTHS))
 
 def truth(curve: Curve) -> F:
     """The curve, in balls."""
-    return exponential(curve.width) if isinstance(curve, Exponential) else parabola(curve.sigma_squared)
+    return (
+        exponential(curve.width)
+        if isinstance(curve, Exponential)
+        else parabola(curve.sigma_squared)
+    )
 
 
 def faults(cells: Cells, f: F) -> Iterator[str]:
@@ -73,10 +82,14 @@ def _column_faults(cells: Cells, f: F) -> Iterator[str]:
         if not easy * height <= far:
             yield f"column {number} has an easy cell that is not under the curve"
         if not (
-            (table[start : start + easy] == number).all() and (table[start + easy : end] == number + cells._hard).all()
+            (table[start : start + easy] == number).all()
+            and (table[start + easy : end] == number + cells._hard).all()
         ):
             yield f"column {number} has cells of another name"
-        if not abs(cells._tops_list[number - cells.first] - 2**31 * _nearest(cells, number, f)) <= ERROR:
+        if (
+            not abs(cells._tops_list[number - cells.first] - 2**31 * _nearest(cells, number, f))
+            <= ERROR
+        ):
             yield f"the top of column {number} is too far from the curve"
 
 
@@ -91,14 +104,20 @@ def _escape_faults(cells: Cells, f: F) -> Iterator[str]:
     """The cells for the tail are there, and their hat is above the curve."""
     if not (cells.table[cells._escape :] == cells._none).all():
         yield "a cell of no column has a name"
-    if not cells._limit <= min(cells.first + cells._hard, cells._none) <= np.iinfo(cells.table.dtype).max:
+    if (
+        not cells._limit
+        <= min(cells.first + cells._hard, cells._none)
+        <= np.iinfo(cells.table.dtype).max
+    ):
         yield "an easy cell has the name of a hard one"
     if not (len(cells.table) == 1 << cells.bits and cells._escape < cells._void <= 1 << cells.bits):
         yield "there are not as many cells as there should be"
     if cells._outside != cells.blocks << cells.shift:
         yield "the tail does not begin where the columns end"
     sides = 2 if cells.first else 1
-    area = (cells._void - cells._escape) * (1 << cells.shift) * Fraction(cells.height, 1 << _UNIT_BITS)
+    area = (
+        (cells._void - cells._escape) * (1 << cells.shift) * Fraction(cells.height, 1 << _UNIT_BITS)
+    )
     if cells._share != 2 * cells._stretch * sides / area:
         yield "the tail's cells are not as large as its hat"
     share = arb(fmpq(cells._share.numerator, cells._share.denominator))

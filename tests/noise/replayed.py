@@ -34,7 +34,10 @@ LAWS: dict[str, list[Law]] = {
     "gaussian": [DiscreteGaussian(scale) for scale in SCALES],
     "geometric": [Geometric(scale) for scale in SCALES],
     "staircase": [DiscreteStaircase("0.7", 1000), DiscreteStaircase(2, 3)],
-    "truncated": [Truncated(DiscreteLaplace(100), -50, 70), Truncated(DiscreteGaussian(10**6), -(10**7), 10**7)],
+    "truncated": [
+        Truncated(DiscreteLaplace(100), -50, 70),
+        Truncated(DiscreteGaussian(10**6), -(10**7), 10**7),
+    ],
     "binomial": [Binomial(1000, "0.3")],
     "skellam": [Skellam(50)],
 }
@@ -45,14 +48,20 @@ OTHERS: dict[str, Callable[[Entropy], Any]] = {
     "permutation": lambda entropy: permutation(10_000, entropy),
     "subset": lambda entropy: subset(10**6, 5000, entropy),
     "exponential": lambda entropy: [exponential(SCORES, Fraction(1), entropy) for _ in range(30)],
-    "permute and flip": lambda entropy: [permute_and_flip(SCORES, Fraction(1), entropy) for _ in range(30)],
+    "permute and flip": lambda entropy: [
+        permute_and_flip(SCORES, Fraction(1), entropy) for _ in range(30)
+    ],
 }
 
 
 def drawn(law: Law, entropy: Entropy) -> list[int]:
     """A hundred single draws, a few, and many; few where the law is wider than the engine."""
     many = 300 if law.sample(0).dtype == object else 20_000
-    return [*(law.sample_one(entropy) for _ in range(100)), *law.sample(50, entropy), *law.sample(many, entropy)]
+    return [
+        *(law.sample_one(entropy) for _ in range(100)),
+        *law.sample(50, entropy),
+        *law.sample(many, entropy),
+    ]
 
 
 def hashed(values: Any) -> str:
@@ -62,9 +71,19 @@ def hashed(values: Any) -> str:
 
 def hashes() -> dict[str, str]:
     """What each sampler draws from the same bits."""
-    laws = {name: hashed([x for law in each for x in drawn(law, Replay(1))]) for name, each in LAWS.items()}
+    laws = {
+        name: hashed([x for law in each for x in drawn(law, Replay(1))])
+        for name, each in LAWS.items()
+    }
     return laws | {name: hashed(draw(Replay(2))) for name, draw in OTHERS.items()}
 
 
 if __name__ == "__main__":
-    print(json.dumps({"features": [name for name, there in __cpu_features__.items() if there], "hashes": hashes()}))
+    print(
+        json.dumps(
+            {
+                "features": [name for name, there in __cpu_features__.items() if there],
+                "hashes": hashes(),
+            }
+        )
+    )

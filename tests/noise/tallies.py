@@ -44,7 +44,9 @@ def laplace(scale: float) -> Tails:
         with np.errstate(over="ignore"):
             left, right = np.exp((e - 1) / scale), np.exp(-e / scale)
         total = 1 + np.exp(-1 / scale)
-        return np.where(e < 1, left, total - right) / total, np.where(e < 1, total - left, right) / total
+        return np.where(e < 1, left, total - right) / total, np.where(
+            e < 1, total - left, right
+        ) / total
 
     return tails
 
@@ -112,7 +114,9 @@ def plainly(sampler: Callable[[Fraction, Entropy], int], number: Fraction) -> Dr
 
 def assert_draws_follow(case: Case, draw: Draw, n: int) -> None:
     """Fails unless ``n`` draws follow the law, and are enough to notice the wrong one."""
-    assert_counts_follow(counted(case.count, draw, n), case.cells(case.right), notices=case.cells(case.wrong))
+    assert_counts_follow(
+        counted(case.count, draw, n), case.cells(case.right), notices=case.cells(case.wrong)
+    )
 
 
 def assert_low_bits_follow(law: Floats, draw: Draw, n: int) -> None:
@@ -128,7 +132,9 @@ def assert_low_bits_follow(law: Floats, draw: Draw, n: int) -> None:
         ones = np.arange(_LOW) >> bit & 1 == 1
         heads, chance = counts[ones].sum(), law[ones].sum()
         wrong = 1.01 * chance
-        assert_counts_follow([n - heads, heads], [1 - chance, chance], notices=[1 - wrong, wrong], false_alarm=5e-11)
+        assert_counts_follow(
+            [n - heads, heads], [1 - chance, chance], notices=[1 - wrong, wrong], false_alarm=5e-11
+        )
 
 
 def low_bits_of_laplace(scale: float) -> Floats:

@@ -17,17 +17,25 @@ GAMMAS = [(0, 1), (1, 1), (1, 2), (1, 3), (2, 3), (5, 7), (3, 2), (5, 2), (3, 1)
 def has_bias_of_exp(numerator: int, denominator: int) -> bool:
     """Whether the mass of True is e^-gamma within 1e-25, given coins of exact rational bias."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bernoulli, "bernoulli", lambda over, under, script: script.coin(Fraction(over, under)))
-        law, rest = every_path(lambda script: bernoulli.bernoulli_exp(numerator, denominator, script), 1e-30)
+        patch.setattr(
+            bernoulli, "bernoulli", lambda over, under, script: script.coin(Fraction(over, under))
+        )
+        law, rest = every_path(
+            lambda script: bernoulli.bernoulli_exp(numerator, denominator, script), 1e-30
+        )
     with ctx.workprec(PRECISION):
         truth = (-ball(Fraction(numerator, denominator))).exp()
         sure = ball(law.get(True, 0))
         return rest < 1e-25 and bool(sure <= truth) and bool(truth <= sure + ball(rest))
 
 
-@pytest.mark.parametrize(("numerator", "denominator"), [(0, 1), (1, 1), (1, 2), (1, 3), (5, 8), (7, 11), (6, 6)])
+@pytest.mark.parametrize(
+    ("numerator", "denominator"), [(0, 1), (1, 1), (1, 2), (1, 3), (5, 8), (7, 11), (6, 6)]
+)
 def test_a_coin_has_exactly_its_bias(numerator: int, denominator: int) -> None:
-    law, rest = every_path(lambda entropy: bernoulli.bernoulli(numerator, denominator, entropy), 2**-20)
+    law, rest = every_path(
+        lambda entropy: bernoulli.bernoulli(numerator, denominator, entropy), 2**-20
+    )
     decided = 1 - rest
     # rejection restarts from nothing, so the decided mass is split in the exact ratio
     assert law.get(True, 0) == decided * Fraction(numerator, denominator)
@@ -39,7 +47,9 @@ def test_a_coin_of_exp_has_exactly_its_bias(numerator: int, denominator: int) ->
     assert has_bias_of_exp(numerator, denominator)
 
 
-def test_the_bias_notices_a_series_that_stops_one_term_late(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bias_notices_a_series_that_stops_one_term_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def shifted(numerator: int, denominator: int, entropy: bernoulli.Entropy) -> bool:
         term = 2
         while bernoulli.bernoulli(numerator, denominator * term, entropy):
@@ -50,7 +60,9 @@ def test_the_bias_notices_a_series_that_stops_one_term_late(monkeypatch: pytest.
     assert not has_bias_of_exp(1, 2)
 
 
-def test_the_bias_notices_a_ratio_above_one_taken_in_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bias_notices_a_ratio_above_one_taken_in_one_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(bernoulli, "bernoulli_exp", bernoulli._bernoulli_exp_unit)
     assert has_bias_of_exp(1, 2)
     assert not has_bias_of_exp(3, 2)

@@ -15,18 +15,29 @@ from sfumato.testing import Replay, assert_follows
 
 
 def exact_pmf(trials: int, bias: Fraction, x: int) -> Fraction:
-    return comb(trials, x) * bias**x * (1 - bias) ** (trials - x) if 0 <= x <= trials else Fraction(0)
+    return (
+        comb(trials, x) * bias**x * (1 - bias) ** (trials - x) if 0 <= x <= trials else Fraction(0)
+    )
 
 
 def holds(noise: Binomial, x: int) -> bool:
     """Whether all that is stated of x holds the exact truth."""
     law = [exact_pmf(noise.trials, noise.probability, y) for y in range(noise.trials + 1)]
-    here, below = exact_pmf(noise.trials, noise.probability, x), sum(law[: max(x + 1, 0)], Fraction(0))
+    here, below = (
+        exact_pmf(noise.trials, noise.probability, x),
+        sum(law[: max(x + 1, 0)], Fraction(0)),
+    )
     stated = ((noise.pmf(x), here), (noise.cdf(x), below), (noise.above(x), 1 - below))
-    return all(Fraction(bracket.lower) <= truth <= Fraction(bracket.upper) for bracket, truth in stated)
+    return all(
+        Fraction(bracket.lower) <= truth <= Fraction(bracket.upper) for bracket, truth in stated
+    )
 
 
-@given(st.integers(1, 60), st.fractions(Fraction(1, 100), Fraction(99, 100), max_denominator=200), st.integers(-2, 62))
+@given(
+    st.integers(1, 60),
+    st.fractions(Fraction(1, 100), Fraction(99, 100), max_denominator=200),
+    st.integers(-2, 62),
+)
 @settings(deadline=None, max_examples=150)
 def test_binomial_statements_are_outward_bounds(trials: int, bias: Fraction, x: int) -> None:
     noise = Binomial(trials, bias)
@@ -58,7 +69,11 @@ def test_a_wide_law_is_the_sum_of_its_pieces(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(ratio, "_PIECE", 5)
     noise, other = Binomial(101, "1/2"), Binomial(101, "0.45")
     assert ratio.pieces_for(ratio.BinomialRatio(101, Fraction(1, 2)).variance) == 6
-    assert_follows(noise.sample(40_000).tolist(), lambda x: noise.cdf(x).lower, notices=lambda x: other.cdf(x).lower)
+    assert_follows(
+        noise.sample(40_000).tolist(),
+        lambda x: noise.cdf(x).lower,
+        notices=lambda x: other.cdf(x).lower,
+    )
 
 
 def test_the_test_notices_a_piece_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +100,16 @@ def test_draws_are_integers_of_the_shape_and_repeat_with_their_entropy() -> None
 
 @pytest.mark.parametrize(
     ("trials", "bias"),
-    [(0, "1/2"), (-1, "1/2"), (True, "1/2"), (1.5, "1/2"), (5, 0), (5, 1), (5, "nan"), (2**40, "1/2")],
+    [
+        (0, "1/2"),
+        (-1, "1/2"),
+        (True, "1/2"),
+        (1.5, "1/2"),
+        (5, 0),
+        (5, 1),
+        (5, "nan"),
+        (2**40, "1/2"),
+    ],
 )
 def test_what_is_no_binomial_is_refused(trials: object, bias: object) -> None:
     with pytest.raises(InvalidNumber):

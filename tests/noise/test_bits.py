@@ -39,9 +39,12 @@ def exp(gamma: Fraction) -> arb:
         return (-ball(gamma)).exp()
 
 
-RATIOS = [Fraction(text) for text in ("0", "1", "1/2", "3/8", "1/3", "2/3", "5/7", "1/1000", "999/1000")]
+RATIOS = [
+    Fraction(text) for text in ("0", "1", "1/2", "3/8", "1/3", "2/3", "5/7", "1/1000", "999/1000")
+]
 BIASES = [pytest.param(ratio(each), ball(each), id=str(each)) for each in RATIOS] + [
-    pytest.param(decay(Fraction(each)), exp(Fraction(each)), id=f"e^-{each}") for each in ("1/100", "1", "5/2", "9")
+    pytest.param(decay(Fraction(each)), exp(Fraction(each)), id=f"e^-{each}")
+    for each in ("1/100", "1", "5/2", "9")
 ]
 
 
@@ -53,10 +56,14 @@ def has_its_bias(bias, truth: arb, levels: int) -> bool:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bits, "words", same_in_all_lanes)
-        law, rest = every_path(lambda script: bool(random_bits(1, bias, script, levels=levels)[0]), 2.0**-13)
+        law, rest = every_path(
+            lambda script: bool(random_bits(1, bias, script, levels=levels)[0]), 2.0**-13
+        )
     sure = ball(law.get(True, Fraction(0)))
     with ctx.workprec(PRECISION):
-        return rest <= Fraction(1, 2**8) and bool(sure <= truth) and bool(truth <= sure + ball(rest))
+        return (
+            rest <= Fraction(1, 2**8) and bool(sure <= truth) and bool(truth <= sure + ball(rest))
+        )
 
 
 @pytest.mark.parametrize("levels", [1, 2, 3, 5])
@@ -97,7 +104,9 @@ def unpacked(packed: np.ndarray, count: int) -> np.ndarray:
 
 @pytest.mark.parametrize("levels", [1, 5, 12])
 @pytest.mark.parametrize(
-    ("bias", "share"), [(ratio(Fraction(1, 3)), 1 / 3), (decay(Fraction(3)), 0.049787068367863944)], ids=["1/3", "e^-3"]
+    ("bias", "share"),
+    [(ratio(Fraction(1, 3)), 1 / 3), (decay(Fraction(3)), 0.049787068367863944)],
+    ids=["1/3", "e^-3"],
 )
 def test_shares_are_the_bias(bias, share, levels):
     shares_hold(random_bits(4_000_000, bias, SYSTEM, levels=levels), 4_000_000, share)
@@ -110,7 +119,9 @@ def shares_hold(packed: np.ndarray, count: int, share: float) -> None:
     """
     lanes = unpacked(packed, count)
     expected = [(lanes, share)]
-    expected += [(lanes[distance:] & lanes[:-distance], share * share) for distance in (1, 7, 64, 64 * 2**13)]
+    expected += [
+        (lanes[distance:] & lanes[:-distance], share * share) for distance in (1, 7, 64, 64 * 2**13)
+    ]
     for seen, probability in expected:
         hits = int(np.count_nonzero(seen))
         assert_at_most(hits, len(seen), probability, notices=probability + 0.01)
@@ -120,12 +131,16 @@ def shares_hold(packed: np.ndarray, count: int, share: float) -> None:
 def test_the_shares_notice_a_bias_of_four_digits(monkeypatch):
     monkeypatch.setattr(bits, "_digits", lambda bias, skipped, levels: [False, True, False, True])
     with pytest.raises(AssertionError, match="was stated"):
-        shares_hold(random_bits(1_000_000, ratio(Fraction(1, 3)), SYSTEM, levels=4) & FULL, 1_000_000, 0.4)
+        shares_hold(
+            random_bits(1_000_000, ratio(Fraction(1, 3)), SYSTEM, levels=4) & FULL, 1_000_000, 0.4
+        )
 
 
 def test_the_shares_notice_blocks_that_repeat_each_other(monkeypatch):
     once = {}
-    monkeypatch.setattr(bits, "words", lambda count, entropy: once.setdefault(count, words(count, entropy)))
+    monkeypatch.setattr(
+        bits, "words", lambda count, entropy: once.setdefault(count, words(count, entropy))
+    )
     with pytest.raises(AssertionError, match="was stated"):
         shares_hold(random_bits(2_000_000, ratio(Fraction(1, 3))), 2_000_000, 1 / 3)
 
@@ -157,9 +172,15 @@ def test_certain_and_impossible_bits():
 @given(st.fractions(0, 40, max_denominator=10**6), st.integers(0, 60), st.integers(1, 20))
 @settings(deadline=None, max_examples=100)
 def test_the_digits_are_those_of_the_bias(gamma, skipped, levels):
-    found = sum(digit << level for level, digit in enumerate(bits._digits(decay(gamma), skipped, levels)))
+    found = sum(
+        digit << level for level, digit in enumerate(bits._digits(decay(gamma), skipped, levels))
+    )
     with ctx.workprec(PRECISION):
-        prefix = int((exp(gamma) * 2 ** (skipped + levels)).floor().unique_fmpz()) if gamma else (1 << 90) - 1
+        prefix = (
+            int((exp(gamma) * 2 ** (skipped + levels)).floor().unique_fmpz())
+            if gamma
+            else (1 << 90) - 1
+        )
     assert found == prefix & (1 << levels) - 1
 
 
@@ -184,7 +205,9 @@ def test_memory_above_the_output_is_small():
     assert above <= 2_000_000
 
 
-@pytest.mark.parametrize(("count", "levels"), [(-1, 12), (True, 12), (1.5, 12), (2**61, 12), (10, 0), (10, -3)])
+@pytest.mark.parametrize(
+    ("count", "levels"), [(-1, 12), (True, 12), (1.5, 12), (2**61, 12), (10, 0), (10, -3)]
+)
 def test_a_count_or_a_depth_that_cannot_be_is_refused(count, levels):
     with pytest.raises(InvalidNumber):
         random_bits(count, ratio(Fraction(1, 2)), levels=levels)

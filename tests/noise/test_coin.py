@@ -49,7 +49,11 @@ def is_drawn_exactly(one: Coin) -> bool:
         law_of_one, rest = every_path(lambda script: one.sample_one(script), 2.0**-16)
     sure = ball(law_of_one.get(True, Fraction(0)))
     with ctx.workprec(PRECISION):
-        return rest <= Fraction(1, 2**10) and bool(sure <= bias(one)) and bool(bias(one) <= sure + ball(rest))
+        return (
+            rest <= Fraction(1, 2**10)
+            and bool(sure <= bias(one))
+            and bool(bias(one) <= sure + ball(rest))
+        )
 
 
 @EVERY
@@ -58,7 +62,9 @@ def test_a_coin_is_drawn_with_exactly_its_bias(one):
 
 
 @pytest.mark.parametrize(
-    "one", [Bernoulli("0.3"), BernoulliExp("0.4"), BernoulliLogistic("1"), BernoulliLogistic("1", "1/3")], ids=repr
+    "one",
+    [Bernoulli("0.3"), BernoulliExp("0.4"), BernoulliLogistic("1"), BernoulliLogistic("1", "1/3")],
+    ids=repr,
 )
 def test_arrays_of_a_coin_have_its_share(one):
     true = int(np.count_nonzero(one.sample((200, 5000), SYSTEM)))
@@ -70,14 +76,18 @@ def test_arrays_of_a_coin_have_its_share(one):
 def test_the_paths_notice_a_logistic_coin_without_its_odds(monkeypatch):
     honest = BernoulliLogistic.bounds
     monkeypatch.setattr(
-        BernoulliLogistic, "bounds", lambda one, precision: honest(BernoulliLogistic(one.gamma), precision)
+        BernoulliLogistic,
+        "bounds",
+        lambda one, precision: honest(BernoulliLogistic(one.gamma), precision),
     )
     assert is_drawn_exactly(BernoulliLogistic(1))
     assert not is_drawn_exactly(BernoulliLogistic(1, 3))
 
 
 def test_the_paths_notice_a_rounded_bias(monkeypatch):
-    monkeypatch.setattr(Bernoulli, "bounds", lambda one, precision: (10 << precision >> 5, 10 << precision >> 5))
+    monkeypatch.setattr(
+        Bernoulli, "bounds", lambda one, precision: (10 << precision >> 5, 10 << precision >> 5)
+    )
     assert not is_drawn_exactly(Bernoulli("1/3"))
 
 
@@ -104,7 +114,9 @@ def test_the_bounds_of_any_coin_hold_its_bias(one, precision):
 
 def test_the_check_of_bounds_notices_a_lower_one_rounded_up(monkeypatch):
     honest = BernoulliExp.bounds
-    monkeypatch.setattr(BernoulliExp, "bounds", lambda one, precision: (honest(one, precision)[1],) * 2)
+    monkeypatch.setattr(
+        BernoulliExp, "bounds", lambda one, precision: (honest(one, precision)[1],) * 2
+    )
     assert not bounds_hold(BernoulliExp(1), 64)
 
 
@@ -112,10 +124,17 @@ def is_stated_outward(one: Coin) -> bool:
     """Whether all that is stated holds the truth."""
     with ctx.workprec(PRECISION):
         truth = bias(one)
-        stated = [(one.pmf(1), truth, 1 - truth), (one.above(0), truth, 1 - truth), (one.tail(0), truth, 1 - truth)]
+        stated = [
+            (one.pmf(1), truth, 1 - truth),
+            (one.above(0), truth, 1 - truth),
+            (one.tail(0), truth, 1 - truth),
+        ]
         stated += [(one.pmf(0), 1 - truth, truth), (one.cdf(0), 1 - truth, truth)]
         stated += [(one.variance, truth * (1 - truth), None)]
-        return all(is_outward(each.lower, value, each.upper, complement) for each, value, complement in stated)
+        return all(
+            is_outward(each.lower, value, each.upper, complement)
+            for each, value, complement in stated
+        )
 
 
 @EVERY
@@ -166,7 +185,9 @@ def test_long_samples_are_drawn_in_blocks(monkeypatch):
     assert BernoulliLogistic(1).sample(300, Replay(9)).tolist() == np.concatenate(parts).tolist()
 
 
-@pytest.mark.parametrize("probability", [-0.1, "1.0000001", float("nan"), float("inf"), True, "x", None])
+@pytest.mark.parametrize(
+    "probability", [-0.1, "1.0000001", float("nan"), float("inf"), True, "x", None]
+)
 def test_a_probability_outside_of_its_range_is_refused(probability):
     with pytest.raises(InvalidNumber):
         Bernoulli(probability)

@@ -33,7 +33,9 @@ def energy(curve: Curve, x: int) -> Fraction:
 
 def too_low(curve: Curve, rise: Rise, distance: int, nearest: int) -> Fraction:
     """By how much the rise is too low, in units of 2^-31."""
-    return 2**31 * (energy(curve, nearest + distance) - energy(curve, nearest)) - rise(distance, nearest)
+    return 2**31 * (energy(curve, nearest + distance) - energy(curve, nearest)) - rise(
+        distance, nearest
+    )
 
 
 def corners(curve: Curve, fineness: int) -> tuple[Rise, list[tuple[int, int]]]:
@@ -41,9 +43,13 @@ def corners(curve: Curve, fineness: int) -> tuple[Rise, list[tuple[int, int]]]:
     shift = curve.shift(fineness)
     blocks = curve.blocks(shift)
     size = 1 << shift
-    distances = sorted({1, size - 1, size, size // 2 + 1, *(min(2**k - 1, size) for k in range(1, 53))})
+    distances = sorted(
+        {1, size - 1, size, size // 2 + 1, *(min(2**k - 1, size) for k in range(1, 53))}
+    )
     blocks_asked = sorted({0, 1, 2, blocks // 3, blocks // 2, blocks - 1})
-    return curve.rise(shift, blocks << shift), [(d, block << shift) for d in distances for block in blocks_asked]
+    return curve.rise(shift, blocks << shift), [
+        (d, block << shift) for d in distances for block in blocks_asked
+    ]
 
 
 def is_within_sixteen(curve: Curve, fineness: int) -> bool:
@@ -57,7 +63,9 @@ def test_a_rise_is_never_too_high_and_at_most_sixteen_too_low(curve: Curve) -> N
     assert all(is_within_sixteen(curve, fineness) for fineness in FINENESS)
 
 
-@given(st.fractions(min_value=8, max_value=2**52), st.booleans(), st.sampled_from(FINENESS), st.data())
+@given(
+    st.fractions(min_value=8, max_value=2**52), st.booleans(), st.sampled_from(FINENESS), st.data()
+)
 @settings(deadline=None, max_examples=200)
 def test_any_rise_is_never_too_high_and_at_most_sixteen_too_low(
     width: Fraction, even: bool, fineness: int, data: st.DataObject
@@ -73,7 +81,9 @@ def test_any_rise_is_never_too_high_and_at_most_sixteen_too_low(
 @pytest.mark.parametrize("curve", WIDE, ids=str)
 def test_the_rise_of_many_is_that_of_each(curve: Curve) -> None:
     rise, points = corners(curve, 8)
-    many = rise(np.array([distance for distance, _ in points]), np.array([nearest for _, nearest in points]))
+    many = rise(
+        np.array([distance for distance, _ in points]), np.array([nearest for _, nearest in points])
+    )
     assert many.dtype == np.int64
     assert many.tolist() == [rise(*point) for point in points]
 
@@ -93,7 +103,11 @@ def quadratic(curve: Curve, shift: int, farthest: int) -> QuadraticRise:
     return QuadraticRise(honest.first, honest.second, honest.third + 1, honest.factor)
 
 
-BROKEN = [(Exponential, linear, CURVES[-3]), (Exponential, linear, CURVES[15]), (Parabola, quadratic, CURVES[-1])]
+BROKEN = [
+    (Exponential, linear, CURVES[-3]),
+    (Exponential, linear, CURVES[15]),
+    (Parabola, quadratic, CURVES[-1]),
+]
 
 
 @pytest.mark.parametrize(("kind", "broken", "curve"), BROKEN)
@@ -130,18 +144,31 @@ def test_the_ends_of_the_blocks_are_within_the_error_of_the_curve(curve: Curve) 
     assert ends_fit(curve, 8) and ends_fit(curve, 110)
 
 
-def test_the_ends_notice_blocks_below_zero_that_mirror_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
-    def mirrored(heights: np.ndarray, shift: int, *, two_sided: bool) -> tuple[np.ndarray, np.ndarray]:
-        return np.concatenate((heights[:-1][::-1], heights[:-1])), np.concatenate((heights[1:][::-1], heights[1:]))
+def test_the_ends_notice_blocks_below_zero_that_mirror_themselves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def mirrored(
+        heights: np.ndarray, shift: int, *, two_sided: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return np.concatenate((heights[:-1][::-1], heights[:-1])), np.concatenate(
+            (heights[1:][::-1], heights[1:])
+        )
 
     monkeypatch.setattr(curves, "_ends", mirrored)
     assert not ends_fit(Exponential(Fraction(3), True), 8)
     assert not ends_fit(Parabola(Fraction(9)), 8)
 
 
-@given(st.sampled_from(CURVES), st.integers(-5, 5), st.integers(0, 200), st.fractions(min_value=-20, max_value=20))
+@given(
+    st.sampled_from(CURVES),
+    st.integers(-5, 5),
+    st.integers(0, 200),
+    st.fractions(min_value=-20, max_value=20),
+)
 @settings(deadline=None, max_examples=200)
-def test_the_curve_lies_between_its_bounds(curve: Curve, off: int, precision: int, widths: Fraction) -> None:
+def test_the_curve_lies_between_its_bounds(
+    curve: Curve, off: int, precision: int, widths: Fraction
+) -> None:
     x = int(widths * curve.width) + off
     lower, upper = curve.bounds(x, precision)
     with ctx.workprec(400):

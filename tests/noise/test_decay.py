@@ -22,7 +22,9 @@ from tests.noise.truth import ball
 UNIT = 1 << FRACTION
 CELL = UNIT >> 10
 # every edge of the coarse and of the fine table, and the middle and last bits of a fine cell
-EDGES = np.arange(24 << 10, dtype=np.int64)[:, None] * CELL + np.array([-1, 0, 1, CELL // 2, CELL - 1])
+EDGES = np.arange(24 << 10, dtype=np.int64)[:, None] * CELL + np.array(
+    [-1, 0, 1, CELL // 2, CELL - 1]
+)
 RANDOM = np.random.default_rng(1).integers(0, 24 * UNIT, 20_000)
 POINTS = np.concatenate((EDGES.ravel()[1:], RANDOM, [0, 30 * UNIT, 64 * UNIT, 2**62]))
 
@@ -52,7 +54,9 @@ def test_the_decay_is_within_its_error_of_any_exponential(t: list[int]) -> None:
     assert worst_error(np.array(t)) <= room.ERROR
 
 
-def test_the_error_notices_an_error_of_zero_and_a_series_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_notices_an_error_of_zero_and_a_series_cut_short(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     # the stated bound is no more than three times what happens
     assert worst_error(POINTS) > room.ERROR / 3
     few = POINTS[::50]
@@ -82,7 +86,9 @@ def exact_calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """The prefix of each lane that neither sixteen nor thirty-two bits decide."""
     calls: list[int] = []
 
-    def counted(real: room.Callable[[int], tuple[int, int]], entropy: Entropy, *, prefix: int, known: int) -> bool:
+    def counted(
+        real: room.Callable[[int], tuple[int, int]], entropy: Entropy, *, prefix: int, known: int
+    ) -> bool:
         assert known == 32
         calls.append(prefix)
         return is_below(real, entropy, prefix=prefix, known=known)
@@ -97,8 +103,20 @@ def rates(count: int, top: int = 14) -> list[tuple[int, int]]:
     """Ratios from 0 to ``top``: random, tiny, and on the edges of cells."""
     random = np.random.default_rng(7)
     under = random.integers(1, 10**6, count).tolist()
-    over = [int(below * share) for below, share in zip(under, random.random(count) * top, strict=True)]
-    return [(0, 1), (1, 10**9), (1, 1024), (1, 32), (1, 1), (12, 1), (23, 1), (60, 1), *zip(over, under, strict=True)]
+    over = [
+        int(below * share) for below, share in zip(under, random.random(count) * top, strict=True)
+    ]
+    return [
+        (0, 1),
+        (1, 10**9),
+        (1, 1024),
+        (1, 32),
+        (1, 1),
+        (12, 1),
+        (23, 1),
+        (60, 1),
+        *zip(over, under, strict=True),
+    ]
 
 
 def scaled(rate: tuple[int, int]) -> int:
@@ -114,8 +132,13 @@ def table_is_sound(surely: np.ndarray, perhaps: np.ndarray) -> bool:
     with ctx.workprec(100):
         far = [arb(fmpq((cell + 1) * CELL + 1024, UNIT)) for cell in range(len(surely) - 1)]
         near = [arb(fmpq(cell, 1024)) for cell in range(len(surely))]
-        yes = all(bool(arb(int(top)) <= 2**16 * (-a).exp()) for top, a in zip(surely, far, strict=False))
-        no = all(bool(arb(int(top) + 1) >= 2**16 * (-a).exp()) for top, a in zip(perhaps, near, strict=True))
+        yes = all(
+            bool(arb(int(top)) <= 2**16 * (-a).exp()) for top, a in zip(surely, far, strict=False)
+        )
+        no = all(
+            bool(arb(int(top) + 1) >= 2**16 * (-a).exp())
+            for top, a in zip(perhaps, near, strict=True)
+        )
         return yes and no and int(surely[-1]) == 0
 
 
@@ -132,7 +155,9 @@ def test_the_table_notices_a_bound_that_is_one_too_bold(cell: int) -> None:
     assert not table_is_sound(surely, perhaps - 2 * one)
 
 
-def test_the_table_notices_an_error_of_zero(monkeypatch: pytest.MonkeyPatch, exact_calls: list[int]) -> None:
+def test_the_table_notices_an_error_of_zero(
+    monkeypatch: pytest.MonkeyPatch, exact_calls: list[int]
+) -> None:
     honest = room.decay
     monkeypatch.setattr(room, "decay", lambda t: honest(t) + room.ERROR)
     assert table_is_sound(*room._sixteen())
@@ -161,7 +186,9 @@ def test_thirty_two_bits_decide_only_where_these_suffice(exact_calls: list[int])
     assert thirty_two_bits_are_enough(exact_calls)
 
 
-def test_thirty_two_bits_notice_an_error_of_zero(monkeypatch: pytest.MonkeyPatch, exact_calls: list[int]) -> None:
+def test_thirty_two_bits_notice_an_error_of_zero(
+    monkeypatch: pytest.MonkeyPatch, exact_calls: list[int]
+) -> None:
     monkeypatch.setattr(room, "ERROR", 0)
     assert not thirty_two_bits_are_enough(exact_calls)
 
@@ -214,7 +241,9 @@ def test_the_bias_notices_that_the_exact_comparison_forgets_what_was_drawn(
     monkeypatch: pytest.MonkeyPatch, exact_calls: list[int]
 ) -> None:
     monkeypatch.setattr(room, "ERROR", 1 << 27)
-    monkeypatch.setattr(room, "is_below", lambda real, entropy, *, prefix, known: is_below(real, entropy))
+    monkeypatch.setattr(
+        room, "is_below", lambda real, entropy, *, prefix, known: is_below(real, entropy)
+    )
     with pytest.raises(AssertionError, match="counts are"):
         follow_their_bias(Replay(4), TOSSES // 4)
 

@@ -23,7 +23,12 @@ from tests.noise.columns import LAWS, Curve, F, verdict_fault
 
 # (bits, fineness, height_bits): as shipped for one draw and for many, the sharpest there is, and a coarse one
 SHAPES = [(10, 8, 18), (18, 150, 18), (19, 8, 18), (11, 9, 3)]
-KEYS = [(law, shape) for law in range(12, len(LAWS)) for shape in SHAPES if law < 30 or shape[:2] != (19, 8)]
+KEYS = [
+    (law, shape)
+    for law in range(12, len(LAWS))
+    for shape in SHAPES
+    if law < 30 or shape[:2] != (19, 8)
+]
 
 
 @cache
@@ -41,7 +46,11 @@ def wrong_verdicts(table: Cells, f: F, seed: int, points: int = 40) -> list[str]
         number = int(random.integers(table.first, table.blocks))
         offset = int(random.integers(0, 1 << table.shift))
         with ctx.workprec(200):
-            steps = f(number << table.shift | offset) * arb(2) ** (44 + table.height_bits) / table.height
+            steps = (
+                f(number << table.shift | offset)
+                * arb(2) ** (44 + table.height_bits)
+                / table.height
+            )
         unit = max((1 << 13 + table.height_bits) // table.height, 1)
         for away in (0, 1, 10, 300):
             spread = int(random.integers(-away * unit - 2, away * unit + 3))
@@ -64,7 +73,9 @@ def test_no_verdict_is_wrong_anywhere(key: tuple[int, tuple[int, int, int]], see
 
 @pytest.mark.parametrize("off", [100, -100])
 @pytest.mark.parametrize("law", [23, 24, 26])
-def test_verdicts_notice_a_rise_that_is_wrong(law: int, off: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verdicts_notice_a_rise_that_is_wrong(
+    law: int, off: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table, f = table_of(law, (19, 8, 18)), LAWS[law][1]
     honest = table._rise
     assert wrong_verdicts(table, f, 2) == []
@@ -81,7 +92,9 @@ def test_verdicts_notice_that_no_error_is_allowed_for(monkeypatch: pytest.Monkey
 def share_is_bounded(table: Cells, f: F, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether the part of a cell under the curve lies between its bounds, at every precision asked for."""
     asked: list[Bounds] = []
-    monkeypatch.setattr(rejection_sampler, "is_below", lambda real, entropy, *, prefix, known: asked.append(real))
+    monkeypatch.setattr(
+        rejection_sampler, "is_below", lambda real, entropy, *, prefix, known: asked.append(real)
+    )
     random = np.random.default_rng(1)
     for x in random.integers(table.first << table.shift, table.blocks << table.shift, 100).tolist():
         level = int(random.integers(0, 50))
@@ -97,15 +110,21 @@ def share_is_bounded(table: Cells, f: F, monkeypatch: pytest.MonkeyPatch) -> boo
 
 
 @pytest.mark.parametrize("index", [9, 14, 21, 26, 36])
-def test_the_share_of_a_cell_lies_between_its_bounds(index: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_share_of_a_cell_lies_between_its_bounds(
+    index: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     curve, f = LAWS[index]
     assert share_is_bounded(Cells(curve, bits=12, fineness=8), f, monkeypatch)
 
 
-def test_the_bounds_of_a_share_notice_the_curve_of_a_neighbour(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bounds_of_a_share_notice_the_curve_of_a_neighbour(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     curve, f = LAWS[21]
     table, honest = Cells(curve, bits=12, fineness=8), Exponential.bounds
-    monkeypatch.setattr(Exponential, "bounds", lambda curve, x, precision: honest(curve, x + 1, precision))
+    monkeypatch.setattr(
+        Exponential, "bounds", lambda curve, x, precision: honest(curve, x + 1, precision)
+    )
     assert not share_is_bounded(table, f, monkeypatch)
 
 
@@ -160,12 +179,15 @@ def one_by_one(table: Cells, entropy: Entropy) -> tallies.Draw:
 def a_few_at_a_time(table: Cells, entropy: Entropy) -> tallies.Draw:
     """Draws twenty at a time: few enough hard cells to settle one by one."""
     together = many(table, entropy)
-    return lambda count: np.concatenate([together(min(20, count - start)) for start in range(0, count, 20)])
+    return lambda count: np.concatenate(
+        [together(min(20, count - start)) for start in range(0, count, 20)]
+    )
 
 
 @pytest.mark.parametrize(
     ("curve", "bits", "law", "width", "way"),
-    [(*each, way) for each in FORCED for way in (many, one_by_one)] + [(*FORCED[2], a_few_at_a_time)],
+    [(*each, way) for each in FORCED for way in (many, one_by_one)]
+    + [(*FORCED[2], a_few_at_a_time)],
     ids=lambda each: each.__name__ if callable(each) else str(each),
 )
 def test_forced_doubt_does_not_change_the_law(

@@ -94,7 +94,11 @@ class Known:
 
     def __call__(self, size: int) -> bytes:
         seed = f"{len(self.answers)}/{size}".encode()
-        answer = self._first if self._first and not self.answers else hashlib.shake_256(seed).digest(size)
+        answer = (
+            self._first
+            if self._first and not self.answers
+            else hashlib.shake_256(seed).digest(size)
+        )
         assert len(answer) == size
         self.answers.append(answer)
         self.threads.append(threading.get_ident())
@@ -104,7 +108,9 @@ class Known:
 def key_stream(secret: bytes, size: int) -> bytes:
     """AES-256 of the block's number, block by block: what counter mode is, without that mode."""
     key, start = secret[:32], int.from_bytes(secret[32:], "big")
-    counters = b"".join(((start + block) % 2**128).to_bytes(16, "big") for block in range((size + 15) // 16))
+    counters = b"".join(
+        ((start + block) % 2**128).to_bytes(16, "big") for block in range((size + 15) // 16)
+    )
     return Cipher(AES(key), ECB()).encryptor().update(counters)[:size]
 
 
@@ -157,7 +163,9 @@ def test_uniformity_notices_a_remainder_instead_of_a_rejection(bound: int) -> No
 
 def follows_six(draws: list[int]) -> None:
     """Fails unless the draws are uniform below six; sure to notice the remainder of eight."""
-    assert_follows(draws, lambda x: (x + 1) / 6, notices=lambda x: [2 / 8, 4 / 8, 5 / 8, 6 / 8, 7 / 8, 1][x])
+    assert_follows(
+        draws, lambda x: (x + 1) / 6, notices=lambda x: [2 / 8, 4 / 8, 5 / 8, 6 / 8, 7 / 8, 1][x]
+    )
 
 
 @pytest.mark.parametrize("entropy", [SYSTEM, Replay(5)], ids=["system", "replay"])
@@ -175,7 +183,9 @@ def test_below_stays_below(bound: int) -> None:
 
 @given(st.lists(st.integers(0, 4000), max_size=8), st.binary(min_size=48, max_size=48))
 @settings(deadline=None)
-def test_long_draws_are_the_key_stream_of_aes_under_keys_of_the_system(sizes: list[int], secret: bytes) -> None:
+def test_long_draws_are_the_key_stream_of_aes_under_keys_of_the_system(
+    sizes: list[int], secret: bytes
+) -> None:
     known, source = Known(secret), SystemEntropy()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "urandom", known)
@@ -235,7 +245,9 @@ def test_a_key_serves_one_mebibyte(sizes: list[int]) -> None:
 
 
 @pytest.mark.parametrize("size", [MEBIBYTE // 2, MEBIBYTE - 1, MEBIBYTE + 1, 2 * MEBIBYTE])
-def test_the_count_notices_a_key_that_serves_more_or_less(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+def test_the_count_notices_a_key_that_serves_more_or_less(
+    monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
     monkeypatch.setattr(entropy, "_REKEY", size)
     assert not rekeys([2 * MEBIBYTE + 5])
 
@@ -283,7 +295,9 @@ def test_a_buffer_of_any_shape_is_filled(shape: tuple[int, ...]) -> None:
     assert wide.tobytes() == flat.tobytes()
 
 
-def test_what_draws_in_the_middle_of_a_draw_takes_other_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_draws_in_the_middle_of_a_draw_takes_other_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A signal's handler: it may run between any two lines of ours, also when a key is nearly used up."""
     known, source, inner = Known(), SystemEntropy(), []
     monkeypatch.setattr(os, "urandom", known)
@@ -304,7 +318,9 @@ def test_what_draws_in_the_middle_of_a_draw_takes_other_bytes(monkeypatch: pytes
 
 
 def test_a_fork_repeats_no_bit() -> None:
-    output = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, check=True).stdout
+    output = subprocess.run(
+        [sys.executable, "-c", FORK], capture_output=True, text=True, check=True
+    ).stdout
     repeated = {name: int(count) for name, count in (line.split() for line in output.splitlines())}
     assert repeated["system"] == repeated["process"] == repeated["dropped"] == 0
     # the same search finds a state that both sides keep, and a stream without either protection
@@ -319,7 +335,9 @@ def streams_of_threads(count: int = 4) -> tuple[list[bytes], Known]:
     def draw() -> None:
         for _ in range(3):
             barrier.wait()
-            drawn[threading.get_ident()] = drawn.get(threading.get_ident(), b"") + filled(source, 1000)
+            drawn[threading.get_ident()] = drawn.get(threading.get_ident(), b"") + filled(
+                source, 1000
+            )
         barrier.wait()
 
     with pytest.MonkeyPatch.context() as patch:
@@ -338,7 +356,9 @@ def test_threads_share_no_stream() -> None:
     assert drawn == [key_stream(secret, 3000) for secret in known.answers]
 
 
-def test_the_count_of_keys_notices_a_stream_that_threads_share(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_count_of_keys_notices_a_stream_that_threads_share(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     own = entropy._Stream()
     monkeypatch.setattr(entropy, "_Stream", lambda: Shared(own))
     _, known = streams_of_threads()
@@ -362,7 +382,9 @@ class Shared:
 def test_words_are_the_bytes_of_the_source_eight_by_eight(count: int, seed: int) -> None:
     drawn, raw = words(count, Replay(seed)), filled(Replay(seed), 8 * count)
     assert drawn.dtype == np.dtype(np.uint64) and drawn.shape == (count,)
-    assert drawn.tolist() == [int.from_bytes(raw[8 * i : 8 * i + 8], "little") for i in range(count)]
+    assert drawn.tolist() == [
+        int.from_bytes(raw[8 * i : 8 * i + 8], "little") for i in range(count)
+    ]
 
 
 def test_tokens_are_128_bits_and_never_the_same() -> None:
@@ -381,7 +403,12 @@ def strays(source: str) -> list[str]:
         elif isinstance(node, ast.ImportFrom):
             names = [f"{node.module}.{alias.name}" for alias in node.names]
             found += [name for name in names if FORBIDDEN.match(name)]
-        elif isinstance(node, ast.Attribute) and node.attr in ("urandom", "getrandom", "random", "default_rng"):
+        elif isinstance(node, ast.Attribute) and node.attr in (
+            "urandom",
+            "getrandom",
+            "random",
+            "default_rng",
+        ):
             found.append(ast.unparse(node))
     return found
 
@@ -393,10 +420,25 @@ def test_nothing_shipped_takes_randomness_from_elsewhere() -> None:
         if path.relative_to(SOURCE).parts[0] != "testing"
     }
     # a signing key is no noise, nor are made-up patients or a connection by TLS
-    others = {"ledger/signed_heads.py", "ledger/rotation.py", "ledger/head_sinks.py", "cli/hospitals_data.py"}
+    others = {
+        "ledger/signed_heads.py",
+        "ledger/rotation.py",
+        "ledger/head_sinks.py",
+        "cli/hospitals_data.py",
+    }
     assert {name for name, uses in found.items() if uses} == {"noise/entropy.py", *others}
-    ciphers = {name.removeprefix("cryptography.hazmat.primitives.ciphers.") for name in found["noise/entropy.py"]}
-    assert ciphers == {"os.urandom", "AEADEncryptionContext", "Cipher", "CipherContext", "algorithms.AES", "modes.CTR"}
+    ciphers = {
+        name.removeprefix("cryptography.hazmat.primitives.ciphers.")
+        for name in found["noise/entropy.py"]
+    }
+    assert ciphers == {
+        "os.urandom",
+        "AEADEncryptionContext",
+        "Cipher",
+        "CipherContext",
+        "algorithms.AES",
+        "modes.CTR",
+    }
     assert len(found) > 40
 
 

@@ -20,7 +20,10 @@ from tests.noise import tallies
 from tests.noise.truth import PRECISION, GaussianTruth, ball, is_outward
 
 # Both sides of 64, where sums give way to integrals, and the tiny ones.
-SIGMAS = [Fraction(text) for text in ("0.01", "0.1", "1/3", "1", "7/3", "20", "63.999", "64", "64.001", "100", "500")]
+SIGMAS = [
+    Fraction(text)
+    for text in ("0.01", "0.1", "1/3", "1", "7/3", "20", "63.999", "64", "64.001", "100", "500")
+]
 VARIANCES = st.fractions(min_value=Fraction(1, 50), max_value=150**2, max_denominator=1000)
 law_of = lru_cache(maxsize=32)(GaussianTruth)
 
@@ -68,7 +71,9 @@ def test_gaussian_statements_are_tight(sigma: Fraction) -> None:
         assert noise.cdf(-x).width <= loose * noise.cdf(-x).upper + 1e-38
 
 
-def test_the_bounds_notice_a_continuous_tail_taken_for_the_discrete_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bounds_notice_a_continuous_tail_taken_for_the_discrete_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def continuous(noise: DiscreteGaussian, x: int) -> gaussian.Bracket:
         tail = float(norm.sf(x + 1 / 2, scale=float(noise.sigma_squared) ** 0.5))
         return gaussian.Bracket(tail * (1 - 1e-9), tail * (1 + 1e-9))
@@ -112,7 +117,9 @@ def test_half_width_is_the_smallest_that_covers(sigma: Fraction, confidence: str
 
 @given(VARIANCES, st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(999_999, 1_000_000)))
 @settings(deadline=None, max_examples=30)
-def test_quantile_is_the_smallest_that_reaches_its_probability(variance: Fraction, probability: Fraction) -> None:
+def test_quantile_is_the_smallest_that_reaches_its_probability(
+    variance: Fraction, probability: Fraction
+) -> None:
     x, truth = DiscreteGaussian(sigma_squared=variance).quantile(probability), law_of(variance)
     slack = 1 + (variance > 64**2)
     with ctx.workprec(PRECISION):
@@ -183,7 +190,9 @@ def rounded(noise: DiscreteGaussian) -> tallies.Draw:
 
 def scaled(factor: str) -> Callable[[DiscreteGaussian], tallies.Draw]:
     """A broken sampler: too much noise, or too little, which is a loss of privacy."""
-    return lambda noise: DiscreteGaussian(sigma_squared=noise.sigma_squared * Fraction(factor) ** 2).sample
+    return lambda noise: (
+        DiscreteGaussian(sigma_squared=noise.sigma_squared * Fraction(factor) ** 2).sample
+    )
 
 
 # from sigma 4 on the rounded law is the discrete one with another sigma, of relative distance 1/(24 sigma^2)
@@ -192,7 +201,9 @@ def scaled(factor: str) -> Callable[[DiscreteGaussian], tallies.Draw]:
     [(rounded, "1/2"), (rounded, "2")]
     + [(scaled(factor), sigma) for factor in ("1.01", "0.99") for sigma in ("3", "1e6")],
 )
-def test_the_law_notices_a_broken_sampler(broken: Callable[[DiscreteGaussian], tallies.Draw], sigma: str) -> None:
+def test_the_law_notices_a_broken_sampler(
+    broken: Callable[[DiscreteGaussian], tallies.Draw], sigma: str
+) -> None:
     noise, width = DiscreteGaussian(sigma), float(Fraction(sigma))
     case = tallies.case(tallies.gaussian, width, 1.01 * width)
     with pytest.raises(AssertionError, match="counts are"):

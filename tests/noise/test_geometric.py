@@ -16,7 +16,10 @@ from sfumato.testing import Replay, assert_counts_agree
 from tests.noise import tallies
 from tests.noise.truth import PRECISION, ball, is_outward
 
-SCALES = [Fraction(text) for text in ("1/1000", "1/50", "1/3", "1", "5/2", "100", "123456.789", str(2**52), "1e30")]
+SCALES = [
+    Fraction(text)
+    for text in ("1/1000", "1/50", "1/3", "1", "5/2", "100", "123456.789", str(2**52), "1e30")
+]
 ANY_SCALE = st.fractions(min_value=Fraction(1, 100), max_value=10**9, max_denominator=10**6)
 
 
@@ -84,7 +87,9 @@ def test_geometric_statements_are_tight(scale: Fraction, x: int) -> None:
 
 def test_the_bounds_notice_a_statement_rounded_to_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
     nearest = geometric.Bracket
-    monkeypatch.setattr(geometric, "bracket", lambda lower, upper: nearest(float(lower), float(upper)))
+    monkeypatch.setattr(
+        geometric, "bracket", lambda lower, upper: nearest(float(lower), float(upper))
+    )
     assert not all(is_stated_outward(Geometric(3), x) for x in range(9))
 
 
@@ -107,7 +112,11 @@ def test_half_width_is_the_smallest_that_covers(scale: Fraction, confidence: str
     # a float statement can only see 2^-53 of the scale
     assert least <= noise.half_width(confidence) <= least + int(scale / 2**50)
     # the quantile asks the same of the cdf, a float that sees 2^-53 of what is left
-    assert least <= noise.quantile(confidence) <= least + 1 + int(scale / 2**52 / (1 - Fraction(confidence)))
+    assert (
+        least
+        <= noise.quantile(confidence)
+        <= least + 1 + int(scale / 2**52 / (1 - Fraction(confidence)))
+    )
 
 
 @pytest.mark.parametrize("probability", [0, 1, "1.5", -1, float("nan"), "0.9999999999999999"])
@@ -140,7 +149,9 @@ def test_the_low_bits_follow_the_stated_law(scale: str) -> None:
 
 def test_draws_agree_with_the_plain_sampler() -> None:
     case = tallies.case(tallies.geometric, 20 / 3, 20 / 3 * 1.15)
-    slow = tallies.counted(case.count, tallies.plainly(geometric.plain.geometric, Fraction(20, 3)), 100_000)
+    slow = tallies.counted(
+        case.count, tallies.plainly(geometric.plain.geometric, Fraction(20, 3)), 100_000
+    )
     fast = tallies.counted(case.count, Geometric("20/3").sample, 8_000_000)
     # sure to notice scales that are 15% apart
     assert_counts_agree(fast, slow, notices=(case.cells(case.right), case.cells(case.wrong)))

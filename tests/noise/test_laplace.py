@@ -19,7 +19,10 @@ from sfumato.testing import Replay, assert_counts_agree
 from tests.noise import tallies
 from tests.noise.truth import PRECISION, LaplaceTruth, ball, is_outward
 
-SCALES = [Fraction(text) for text in ("1/1000", "1/50", "1/3", "1", "5/2", "100", "123456.789", str(2**52), "1e30")]
+SCALES = [
+    Fraction(text)
+    for text in ("1/1000", "1/50", "1/3", "1", "5/2", "100", "123456.789", str(2**52), "1e30")
+]
 ANY_SCALE = st.fractions(min_value=Fraction(1, 100), max_value=10**9, max_denominator=10**6)
 
 
@@ -50,7 +53,9 @@ def test_laplace_statements_are_outward_bounds(scale: Fraction) -> None:
 @given(ANY_SCALE, st.integers(-(10**6), 10**6))
 @settings(deadline=None, max_examples=100)
 def test_laplace_statements_are_outward_bounds_of_any_scale(scale: Fraction, x: int) -> None:
-    assert is_stated_outward(DiscreteLaplace(scale), max(min(x, int(600 * scale)), int(-600 * scale)))
+    assert is_stated_outward(
+        DiscreteLaplace(scale), max(min(x, int(600 * scale)), int(-600 * scale))
+    )
 
 
 @given(ANY_SCALE, st.integers(-30, 30))
@@ -99,7 +104,9 @@ def test_half_width_is_the_smallest_that_covers(scale: Fraction, confidence: str
 
 @given(ANY_SCALE, st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(999_999, 1_000_000)))
 @settings(deadline=None, max_examples=80)
-def test_quantile_is_the_smallest_that_reaches_its_probability(scale: Fraction, probability: Fraction) -> None:
+def test_quantile_is_the_smallest_that_reaches_its_probability(
+    scale: Fraction, probability: Fraction
+) -> None:
     x, truth = DiscreteLaplace(scale).quantile(probability), LaplaceTruth(scale)
     with ctx.workprec(PRECISION):
         assert bool(truth.cdf(x) >= ball(probability))
@@ -143,7 +150,9 @@ def test_the_low_bits_follow_the_stated_law(scale: str) -> None:
 def test_the_low_bits_notice_a_bit_that_is_lost() -> None:
     law = tallies.low_bits_of_laplace(1e5)
     with pytest.raises(AssertionError, match="counts are"):
-        tallies.assert_low_bits_follow(law, lambda count: DiscreteLaplace(10**5).sample(count) & ~8, 8_000_000)
+        tallies.assert_low_bits_follow(
+            law, lambda count: DiscreteLaplace(10**5).sample(count) & ~8, 8_000_000
+        )
 
 
 def test_draws_agree_with_the_plain_sampler() -> None:
@@ -175,9 +184,12 @@ def scaled(factor: str) -> Callable[[DiscreteLaplace], tallies.Draw]:
 # a zero that counts twice is half a millionth of the draws at 1e6: only the enumeration sees that (test_cells)
 @pytest.mark.parametrize(
     ("broken", "scale"),
-    [(zero_counted_twice, "2")] + [(scaled(factor), scale) for factor in ("1.01", "0.99") for scale in ("2", "1e6")],
+    [(zero_counted_twice, "2")]
+    + [(scaled(factor), scale) for factor in ("1.01", "0.99") for scale in ("2", "1e6")],
 )
-def test_the_law_notices_a_broken_sampler(broken: Callable[[DiscreteLaplace], tallies.Draw], scale: str) -> None:
+def test_the_law_notices_a_broken_sampler(
+    broken: Callable[[DiscreteLaplace], tallies.Draw], scale: str
+) -> None:
     noise, width = DiscreteLaplace(scale), float(scale)
     case = tallies.case(tallies.laplace, width, 1.01 * width)
     with pytest.raises(AssertionError, match="counts are"):

@@ -27,7 +27,9 @@ from sfumato.noise import (
 from sfumato.noise.law import bracket, half_width_of, open_unit, quantile_of, size_of
 from sfumato.noise.search import smallest
 
-PROMISED = [name for name, _ in inspect.getmembers(Law, inspect.isfunction) if not name.startswith("_")]
+PROMISED = [
+    name for name, _ in inspect.getmembers(Law, inspect.isfunction) if not name.startswith("_")
+]
 LAWS = [
     DiscreteLaplace("5/2"),
     DiscreteGaussian("5/2"),
@@ -52,7 +54,16 @@ def ball(chance: Fraction) -> Bracket:
 
 
 def test_the_promise_of_a_law_is_this():
-    assert PROMISED == ["above", "cdf", "half_width", "pmf", "quantile", "sample", "sample_one", "tail"]
+    assert PROMISED == [
+        "above",
+        "cdf",
+        "half_width",
+        "pmf",
+        "quantile",
+        "sample",
+        "sample_one",
+        "tail",
+    ]
     assert isinstance(Law.variance, property)
 
 
@@ -60,7 +71,9 @@ def test_the_promise_of_a_law_is_this():
 def test_a_law_keeps_what_is_promised(law):
     assert isinstance(law.variance, Bracket)
     for name in PROMISED:
-        promised, kept = (inspect.signature(getattr(kind, name)).parameters for kind in (Law, type(law)))
+        promised, kept = (
+            inspect.signature(getattr(kind, name)).parameters for kind in (Law, type(law))
+        )
         assert list(kept) == list(promised)
         assert [each.default is each.empty for each in kept.values()] == [
             each.default is each.empty for each in promised.values()
@@ -72,15 +85,26 @@ def test_the_statements_of_a_law_are_of_one_distribution(law):
     """Each statement in terms of the masses: they hold whatever the law is."""
     for x in range(-12, 13):
         below, mass, beyond = law.cdf(x - 1), law.pmf(x), law.above(x)
-        assert below.lower + mass.lower + beyond.lower <= 1 <= below.upper + mass.upper + beyond.upper
-        assert law.cdf(x).lower <= below.upper + mass.upper and below.lower + mass.lower <= law.cdf(x).upper
+        assert (
+            below.lower + mass.lower + beyond.lower <= 1 <= below.upper + mass.upper + beyond.upper
+        )
+        assert (
+            law.cdf(x).lower <= below.upper + mass.upper
+            and below.lower + mass.lower <= law.cdf(x).upper
+        )
     for h in range(8):
         outside = [law.cdf(-h - 1), law.above(h)]
         assert law.tail(h).lower <= math.fsum(each.upper for each in outside) * (1 + 1e-15)
         assert math.fsum(each.lower for each in outside) <= law.tail(h).upper * (1 + 1e-15)
     for chance in (Fraction(1, 20), Fraction(1, 2), Fraction(19, 20)):
-        assert law.cdf(law.quantile(chance)).upper >= chance >= law.cdf(law.quantile(chance) - 1).lower
-        assert law.tail(law.half_width(chance)).lower <= 1 - chance <= law.tail(law.half_width(chance) - 1).upper
+        assert (
+            law.cdf(law.quantile(chance)).upper >= chance >= law.cdf(law.quantile(chance) - 1).lower
+        )
+        assert (
+            law.tail(law.half_width(chance)).lower
+            <= 1 - chance
+            <= law.tail(law.half_width(chance) - 1).upper
+        )
 
 
 def test_every_law_that_an_event_can_name_is_tried():
@@ -103,7 +127,22 @@ def test_the_largest_shape_is_two_to_the_sixty():
 
 
 @pytest.mark.parametrize(
-    "shape", [-1, (3, -1), True, (2, True), 1.0, (1.0,), "3", ("3",), None, [3], (None,), (2, (3,)), float("nan")]
+    "shape",
+    [
+        -1,
+        (3, -1),
+        True,
+        (2, True),
+        1.0,
+        (1.0,),
+        "3",
+        ("3",),
+        None,
+        [3],
+        (None,),
+        (2, (3,)),
+        float("nan"),
+    ],
 )
 def test_a_shape_that_cannot_be_is_refused(shape):
     with pytest.raises(InvalidNumber) as caught:
@@ -119,7 +158,8 @@ def test_a_probability_stays_exact(chance):
 
 
 @pytest.mark.parametrize(
-    "chance", [0, 1, -0.1, 1.5, "1", float("nan"), float("inf"), True, None, 1 - Fraction(1, 10**16)]
+    "chance",
+    [0, 1, -0.1, 1.5, "1", float("nan"), float("inf"), True, None, 1 - Fraction(1, 10**16)],
 )
 def test_a_probability_outside_the_open_interval_is_refused_by_name(chance):
     with pytest.raises(InvalidNumber, match="confidence"):
@@ -200,7 +240,10 @@ def test_a_search_refuses_before_it_asks_the_law(search, chance):
 )
 @pytest.mark.parametrize("x", [np.int64(2), np.int64(-1), np.int32(0)], ids=repr)
 def test_an_integer_of_numpy_states_what_a_python_one_does(law, x):
-    assert all(getattr(law, name)(x) == getattr(law, name)(int(x)) for name in ("pmf", "cdf", "above", "tail"))
+    assert all(
+        getattr(law, name)(x) == getattr(law, name)(int(x))
+        for name in ("pmf", "cdf", "above", "tail")
+    )
 
 
 @pytest.mark.parametrize("shape", [(2**70, 0, 3), (0, 2**62)], ids=str)

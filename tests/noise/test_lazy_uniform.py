@@ -27,7 +27,9 @@ def bounds_of(a: Fraction, slack: int = 0) -> Bounds:
     return bounds
 
 
-def law_of(below: Callable[..., bool], a: Fraction, slack: int = 0, **begun: int) -> tuple[Fraction, Fraction]:
+def law_of(
+    below: Callable[..., bool], a: Fraction, slack: int = 0, **begun: int
+) -> tuple[Fraction, Fraction]:
     """The mass of yes, and that of the paths not yet decided after about 2^-12; three bits a step."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lazy_uniform, "_STEP", 3)
@@ -44,7 +46,9 @@ def has_the_probability(below: Callable[..., bool], a: Fraction, slack: int = 0)
 
 @given(REALS, st.integers(0, 2))
 @settings(deadline=None, max_examples=60)
-def test_a_uniform_number_is_below_a_real_with_the_probability_of_the_real(a: Fraction, slack: int) -> None:
+def test_a_uniform_number_is_below_a_real_with_the_probability_of_the_real(
+    a: Fraction, slack: int
+) -> None:
     assert has_the_probability(is_below, a, slack)
 
 
@@ -57,13 +61,20 @@ def test_bits_that_are_known_are_drawn_on(a: Fraction, known: int, data: st.Data
     assert yes <= chance <= yes + rest
 
 
-def guesses(bounds: Bounds, entropy: lazy_uniform.Entropy, *, prefix: int = 0, known: int = 0) -> bool:
+def guesses(
+    bounds: Bounds, entropy: lazy_uniform.Entropy, *, prefix: int = 0, known: int = 0
+) -> bool:
     """A broken comparison: undecided is taken for a yes."""
-    prefix, known = prefix << lazy_uniform._STEP | entropy.bits(lazy_uniform._STEP), known + lazy_uniform._STEP
+    prefix, known = (
+        prefix << lazy_uniform._STEP | entropy.bits(lazy_uniform._STEP),
+        known + lazy_uniform._STEP,
+    )
     return prefix < bounds(known)[1]
 
 
-def forgets(bounds: Bounds, entropy: lazy_uniform.Entropy, *, prefix: int = 0, known: int = 0) -> bool:
+def forgets(
+    bounds: Bounds, entropy: lazy_uniform.Entropy, *, prefix: int = 0, known: int = 0
+) -> bool:
     """A broken comparison: each round draws a new number."""
     while True:
         prefix = entropy.bits(lazy_uniform._STEP)
@@ -94,7 +105,9 @@ def test_the_bits_are_asked_for_a_word_at_a_time() -> None:
 
 @pytest.mark.parametrize("entropy", [SYSTEM, Replay(5)], ids=["system", "replay"])
 def test_a_coin_of_e_to_the_minus_one_half_has_its_bias(entropy: lazy_uniform.Entropy) -> None:
-    yes = sum(is_below(lambda precision: exp_scaled(1, 2, precision), entropy) for _ in range(20_000))
+    yes = sum(
+        is_below(lambda precision: exp_scaled(1, 2, precision), entropy) for _ in range(20_000)
+    )
     bias = float(ball(Fraction(-1, 2)).exp())
     # a linearised 1 - 1/2 is a tenth away
     assert_counts_follow([20_000 - yes, yes], [1 - bias, bias], notices=[0.5, 0.5])

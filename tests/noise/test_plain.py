@@ -15,7 +15,15 @@ from sfumato.noise.bernoulli import bernoulli_exp
 from sfumato.noise.entropy import below
 from sfumato.testing import Replay
 from tests.noise import tallies
-from tests.noise.truth import PRECISION, GaussianTruth, LaplaceTruth, Restarted, Script, ball, every_path
+from tests.noise.truth import (
+    PRECISION,
+    GaussianTruth,
+    LaplaceTruth,
+    Restarted,
+    Script,
+    ball,
+    every_path,
+)
 
 SCALES = [Fraction(text) for text in ("1/3", "2/3", "1", "2", "5/2", "7")]
 VARIANCES = [Fraction(text) for text in ("1/9", "1/2", "1", "2", "16/3", "9")]
@@ -77,7 +85,9 @@ def drops_the_rest(scale: Fraction, entropy: Entropy) -> int:
 def test_the_very_probabilities_notice_a_broken_sampler() -> None:
     assert not is_drawn_exactly(counts_zero_twice, Fraction(2), LaplaceTruth(Fraction(2)).pmf)
     assert not is_drawn_exactly(drops_the_rest, Fraction(5, 2), geometric_pmf(Fraction(5, 2)))
-    assert not is_drawn_exactly(lambda *args: plain.laplace(*args) // 2 * 2, Fraction(2), LaplaceTruth(Fraction(2)).pmf)
+    assert not is_drawn_exactly(
+        lambda *args: plain.laplace(*args) // 2 * 2, Fraction(2), LaplaceTruth(Fraction(2)).pmf
+    )
 
 
 class Proposed(Exception):
@@ -142,10 +152,24 @@ def drawn(draw: Sampler, number: Fraction, entropy: Entropy) -> tallies.Draw:
 
 
 LAWS = [
-    pytest.param(plain.geometric, Fraction(20, 3), tallies.case(tallies.geometric, 20 / 3, 9.0), id="geometric"),
-    pytest.param(plain.laplace, Fraction(20, 3), tallies.case(tallies.laplace, 20 / 3, 9.0), id="laplace"),
-    pytest.param(plain.laplace, Fraction(2**52), tallies.case(tallies.laplace, 2.0**52, 1.4 * 2**52), id="wide"),
-    pytest.param(plain.gaussian, Fraction(49, 9), tallies.case(tallies.gaussian, 7 / 3, 3.0), id="gaussian"),
+    pytest.param(
+        plain.geometric,
+        Fraction(20, 3),
+        tallies.case(tallies.geometric, 20 / 3, 9.0),
+        id="geometric",
+    ),
+    pytest.param(
+        plain.laplace, Fraction(20, 3), tallies.case(tallies.laplace, 20 / 3, 9.0), id="laplace"
+    ),
+    pytest.param(
+        plain.laplace,
+        Fraction(2**52),
+        tallies.case(tallies.laplace, 2.0**52, 1.4 * 2**52),
+        id="wide",
+    ),
+    pytest.param(
+        plain.gaussian, Fraction(49, 9), tallies.case(tallies.gaussian, 7 / 3, 3.0), id="gaussian"
+    ),
 ]
 
 

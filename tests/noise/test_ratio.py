@@ -73,13 +73,23 @@ def test_the_stated_law_holds_the_exact_one(law: ratio.Ratio, x: int) -> None:
     loose = 1 - Fraction(1, 10**60)
     here = weight(law, place) / total
     above = sum((weight(law, y) for y in support if y >= place), Fraction(0)) / total
-    assert Fraction(table.probability(place).lower) * loose <= here <= Fraction(table.probability(place).upper)
-    assert Fraction(table.at_least(place).lower) * loose <= above <= Fraction(table.at_least(place).upper)
+    assert (
+        Fraction(table.probability(place).lower) * loose
+        <= here
+        <= Fraction(table.probability(place).upper)
+    )
+    assert (
+        Fraction(table.at_least(place).lower) * loose
+        <= above
+        <= Fraction(table.at_least(place).upper)
+    )
 
 
 def test_the_walk_notices_a_ratio_upside_down(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        PoissonRatio, "up", lambda law, x: (law.mean.denominator * (x + 2), law.mean.denominator * (x + 3))
+        PoissonRatio,
+        "up",
+        lambda law, x: (law.mean.denominator * (x + 2), law.mean.denominator * (x + 3)),
     )
     law = PoissonRatio(Fraction(3))
     lower, upper = RatioCurve(law).bounds(2, 40)

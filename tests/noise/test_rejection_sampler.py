@@ -36,8 +36,12 @@ ODD = [
 
 
 @pytest.mark.parametrize("table", [sampler._small, sampler._large], ids=["small", "large"])
-@pytest.mark.parametrize(("curve", "f"), LAWS, ids=lambda each: str(each) if not callable(each) else "")
-def test_every_column_covers_its_curve_and_every_easy_cell_is_under_it(curve: Curve, f: F, table: Table) -> None:
+@pytest.mark.parametrize(
+    ("curve", "f"), LAWS, ids=lambda each: str(each) if not callable(each) else ""
+)
+def test_every_column_covers_its_curve_and_every_easy_cell_is_under_it(
+    curve: Curve, f: F, table: Table
+) -> None:
     assert list(faults(table(curve), f)) == []
 
 
@@ -56,7 +60,11 @@ def ratio_truth(ratio: Ratio) -> F:
         side = 1 if x > 0 else -1
         for each in range(side, x + side, side):
             if each not in known:
-                over, under = ratio.up(ratio.mode + each - 1) if side > 0 else ratio.down(ratio.mode + each + 1)
+                over, under = (
+                    ratio.up(ratio.mode + each - 1)
+                    if side > 0
+                    else ratio.down(ratio.mode + each + 1)
+                )
                 known[each] = known[each - side] * Fraction(over, under)
         return ball(known[x])
 
@@ -65,7 +73,11 @@ def ratio_truth(ratio: Ratio) -> F:
 
 @pytest.mark.parametrize(
     "ratio",
-    [BinomialRatio(40, Fraction(1, 3)), BinomialRatio(1, Fraction(1, 2)), PoissonRatio(Fraction(5, 2))],
+    [
+        BinomialRatio(40, Fraction(1, 3)),
+        BinomialRatio(1, Fraction(1, 2)),
+        PoissonRatio(Fraction(5, 2)),
+    ],
     ids=str,
 )
 def test_tables_of_laws_known_by_their_ratios_are_as_right(ratio: Ratio) -> None:
@@ -108,10 +120,21 @@ def a_hard_cell_of_a_neighbour(table: Cells) -> None:
 
 @pytest.mark.parametrize(
     "breaks",
-    [one_cell_short, one_easy_cell_too_many, a_hat_too_low, a_wrong_name, an_easy_escape, a_hard_cell_of_a_neighbour],
+    [
+        one_cell_short,
+        one_easy_cell_too_many,
+        a_hat_too_low,
+        a_wrong_name,
+        an_easy_escape,
+        a_hard_cell_of_a_neighbour,
+    ],
 )
-@pytest.mark.parametrize(("curve", "f"), list(laws([Fraction("7.3"), Fraction(1000)])), ids=lambda each: "")
-def test_the_enumeration_notices_a_broken_table(breaks: Callable[[Cells], None], curve: Curve, f: F) -> None:
+@pytest.mark.parametrize(
+    ("curve", "f"), list(laws([Fraction("7.3"), Fraction(1000)])), ids=lambda each: ""
+)
+def test_the_enumeration_notices_a_broken_table(
+    breaks: Callable[[Cells], None], curve: Curve, f: F
+) -> None:
     table = Cells(curve, bits=12, fineness=8)
     assert list(faults(table, f)) == []
     breaks(table)
@@ -221,7 +244,9 @@ def drops_a_cell(table: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "_void", table._void - 1)
 
 
-@pytest.mark.parametrize("breaks", [accepts_all, repeats_the_border, forgets_the_stretches, drops_a_cell])
+@pytest.mark.parametrize(
+    "breaks", [accepts_all, repeats_the_border, forgets_the_stretches, drops_a_cell]
+)
 @pytest.mark.parametrize("index", [1, 6])
 def test_the_exact_law_notices_a_broken_engine(
     breaks: Callable[[Cells, pytest.MonkeyPatch], None], index: int, monkeypatch: pytest.MonkeyPatch
@@ -280,13 +305,17 @@ def settled_one_by_one(table: Cells, drawn: np.ndarray, heights: list[int]) -> l
     for word, height in zip(drawn.tolist(), heights, strict=True):
         cell, offset = word >> table._spare, word & table._mask
         try:
-            found.append(table.one(Word(cell | offset << table.bits | height << 96 - table.height_bits)))
+            found.append(
+                table.one(Word(cell | offset << table.bits | height << 96 - table.height_bits))
+            )
         except IndexError:
             found.append(NOTHING)
     return found
 
 
-def settled_together(table: Cells, drawn: np.ndarray, heights: list[int], patch: pytest.MonkeyPatch) -> list[int]:
+def settled_together(
+    table: Cells, drawn: np.ndarray, heights: list[int], patch: pytest.MonkeyPatch
+) -> list[int]:
     """What they come to all at once; the heights are those of the hard cells only."""
     hard = table.table[drawn >> table._spare] >= table._limit
     fill = table.fill
@@ -298,7 +327,9 @@ def settled_together(table: Cells, drawn: np.ndarray, heights: list[int], patch:
     return out.tolist()
 
 
-def settled_alike(table: Cells, drawn: np.ndarray, heights: list[int], patch: pytest.MonkeyPatch) -> bool:
+def settled_alike(
+    table: Cells, drawn: np.ndarray, heights: list[int], patch: pytest.MonkeyPatch
+) -> bool:
     """Whether words and heights come to the same one by one, a few at a time, and all at once."""
     patch.setattr(rejection_sampler, "is_below", middle)
     patch.setattr(table, "_tail", lambda entropy: TAIL)
@@ -306,9 +337,13 @@ def settled_alike(table: Cells, drawn: np.ndarray, heights: list[int], patch: py
     few = [
         value
         for start in range(0, min(len(drawn), 4000), 20)
-        for value in settled_together(table, drawn[start : start + 20], heights[start : start + 20], patch)
+        for value in settled_together(
+            table, drawn[start : start + 20], heights[start : start + 20], patch
+        )
     ]
-    return expected == settled_together(table, drawn, heights, patch) and expected[: len(few)] == few
+    return (
+        expected == settled_together(table, drawn, heights, patch) and expected[: len(few)] == few
+    )
 
 
 def every(table: Cells) -> np.ndarray:
@@ -332,10 +367,14 @@ def test_one_draw_and_many_follow_the_same_law(
 
 
 @pytest.mark.parametrize("index", range(0, len(LAWS), 3))
-def test_one_draw_and_many_follow_the_same_law_at_any_width(index: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_draw_and_many_follow_the_same_law_at_any_width(
+    index: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     random = np.random.default_rng(index)
     table = Cells(LAWS[index][0], bits=14, fineness=20)
-    cells_drawn = np.concatenate((np.flatnonzero(table.table >= table._limit), random.integers(0, 1 << 14, 2000)))
+    cells_drawn = np.concatenate(
+        (np.flatnonzero(table.table >= table._limit), random.integers(0, 1 << 14, 2000))
+    )
     top = random.choice(cells_drawn, 20_000).astype(np.uint64) << np.uint64(table._spare)
     drawn = (top | random.integers(0, 1 << table._spare, 20_000, np.uint64)).astype(table._dtype)
     assert settled_alike(table, drawn, random.integers(0, 1 << 18, 20_000).tolist(), monkeypatch)

@@ -14,7 +14,16 @@ import numpy as np
 import pytest
 
 from sfumato.errors import InvalidNumber
-from sfumato.noise import SYSTEM, DiscreteGaussian, DiscreteLaplace, Entropy, Geometric, Law, plain, sampler
+from sfumato.noise import (
+    SYSTEM,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Entropy,
+    Geometric,
+    Law,
+    plain,
+    sampler,
+)
 from sfumato.noise.curves import Exponential, Parabola
 from sfumato.noise.rejection_sampler import Cells
 from sfumato.noise.sampler import WIDEST, Sampler
@@ -24,7 +33,9 @@ from tests.noise import tallies
 LAPLACE = Exponential(Fraction(30), two_sided=True)
 CASES = [
     pytest.param(LAPLACE, tallies.laplace, 30.0, id="laplace"),
-    pytest.param(Exponential(Fraction(7, 3), two_sided=False), tallies.geometric, 7 / 3, id="geometric"),
+    pytest.param(
+        Exponential(Fraction(7, 3), two_sided=False), tallies.geometric, 7 / 3, id="geometric"
+    ),
     pytest.param(Parabola(Fraction(300**2)), tallies.gaussian, 300.0, id="gaussian"),
     pytest.param(Parabola(Fraction(2**80)), tallies.gaussian, 2.0**40, id="wide"),
 ]
@@ -40,7 +51,9 @@ def some(drawing: Sampler, each: int) -> tallies.Draw:
     """Draws ``each`` at a time by one sampler that has not yet built its large table."""
 
     def draw(count: int) -> tallies.Integers:
-        return np.concatenate([Sampler(drawing._curve).many(each, SYSTEM) for _ in range(count // each)])
+        return np.concatenate(
+            [Sampler(drawing._curve).many(each, SYSTEM) for _ in range(count // each)]
+        )
 
     return draw
 
@@ -53,14 +66,22 @@ def test_a_few_draws_and_many_follow_the_same_law(
     # sure to notice a width that is 25% and 3% off
     tallies.assert_draws_follow(tallies.case(law, width, 1.25 * width), one_by_one(drawing), 20_000)
     tallies.assert_draws_follow(tallies.case(law, width, 1.25 * width), some(drawing, 100), 20_000)
-    tallies.assert_draws_follow(tallies.case(law, width, 1.03 * width), partial(drawing.many, entropy=SYSTEM), 10**6)
+    tallies.assert_draws_follow(
+        tallies.case(law, width, 1.03 * width), partial(drawing.many, entropy=SYSTEM), 10**6
+    )
 
 
-def test_the_same_law_notices_a_small_table_of_another_width(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_law_notices_a_small_table_of_another_width(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     honest = sampler._small
-    monkeypatch.setattr(sampler, "_small", lambda curve: honest(Exponential(curve.width * 5 / 4, two_sided=True)))
+    monkeypatch.setattr(
+        sampler, "_small", lambda curve: honest(Exponential(curve.width * 5 / 4, two_sided=True))
+    )
     with pytest.raises(AssertionError, match="counts are"):
-        tallies.assert_draws_follow(tallies.case(tallies.laplace, 30, 36), some(Sampler(LAPLACE), 100), 40_000)
+        tallies.assert_draws_follow(
+            tallies.case(tallies.laplace, 30, 36), some(Sampler(LAPLACE), 100), 40_000
+        )
 
 
 def test_the_large_table_is_built_only_where_it_is_worth_it() -> None:
@@ -94,10 +115,16 @@ def test_a_wide_law_is_drawn_in_python_integers(law: Callable[[object], Law]) ->
     assert type(noise.sample_one()) is int
 
 
-@pytest.mark.parametrize(("law", "tails"), [(DiscreteLaplace, tallies.laplace), (DiscreteGaussian, tallies.gaussian)])
-def test_a_wide_law_is_the_stated_one(law: Callable[[object], Law], tails: Callable[[float], tallies.Tails]) -> None:
+@pytest.mark.parametrize(
+    ("law", "tails"), [(DiscreteLaplace, tallies.laplace), (DiscreteGaussian, tallies.gaussian)]
+)
+def test_a_wide_law_is_the_stated_one(
+    law: Callable[[object], Law], tails: Callable[[float], tallies.Tails]
+) -> None:
     wide = float(WIDEST + 2)
-    tallies.assert_draws_follow(tallies.case(tails, wide, 1.25 * wide), law(WIDEST + 2).sample, 20_000)
+    tallies.assert_draws_follow(
+        tallies.case(tails, wide, 1.25 * wide), law(WIDEST + 2).sample, 20_000
+    )
 
 
 def test_a_wide_law_without_a_plain_sampler_is_refused() -> None:
@@ -106,8 +133,12 @@ def test_a_wide_law_without_a_plain_sampler_is_refused() -> None:
 
 
 @pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("scale", ["1e-3", "0.3", "1", "16", "1000", "1e6", str(2**40), str(WIDEST)])
-def test_draws_are_64_bit_integers_of_the_shape_asked_for(law: Callable[[object], Law], scale: str) -> None:
+@pytest.mark.parametrize(
+    "scale", ["1e-3", "0.3", "1", "16", "1000", "1e6", str(2**40), str(WIDEST)]
+)
+def test_draws_are_64_bit_integers_of_the_shape_asked_for(
+    law: Callable[[object], Law], scale: str
+) -> None:
     noise = law(scale)
     for shape in (0, 1, 7, 5000, (), (3, 4), (2, 0, 3), (60, 20), 70_000):
         drawn = noise.sample(shape)
@@ -172,12 +203,31 @@ def test_an_array_beyond_the_memory_fails_before_anything_is_drawn() -> None:
             noise.sample(2**59, Silent())
 
 
-BAD = [0, -1, "0", "-2.5", 0.0, -0.0, float("nan"), float("inf"), -float("inf"), True, "wide", "", None, [], 1j, b"3"]
+BAD = [
+    0,
+    -1,
+    "0",
+    "-2.5",
+    0.0,
+    -0.0,
+    float("nan"),
+    float("inf"),
+    -float("inf"),
+    True,
+    "wide",
+    "",
+    None,
+    [],
+    1j,
+    b"3",
+]
 
 
 @pytest.mark.parametrize("scale", BAD, ids=repr)
 @pytest.mark.parametrize("law", [*LAWS, lambda scale: DiscreteGaussian(sigma_squared=scale)])
-def test_a_scale_that_is_not_positive_is_refused(law: Callable[[object], Law], scale: object) -> None:
+def test_a_scale_that_is_not_positive_is_refused(
+    law: Callable[[object], Law], scale: object
+) -> None:
     with pytest.raises(InvalidNumber):
         law(scale)
 
@@ -212,7 +262,9 @@ def peak_above_the_output(noise: Law, n: int) -> int:
 
 
 @pytest.mark.parametrize(
-    "noise", [DiscreteLaplace("16.01"), DiscreteLaplace(10**6 + 1), DiscreteGaussian("1.01")], ids=str
+    "noise",
+    [DiscreteLaplace("16.01"), DiscreteLaplace(10**6 + 1), DiscreteGaussian("1.01")],
+    ids=str,
 )
 def test_four_million_draws_take_eight_megabytes_beside_themselves(noise: Law) -> None:
     assert peak_above_the_output(noise, 4_000_000) <= 8 * 10**6
@@ -230,7 +282,9 @@ def test_the_memory_notices_a_sampler_that_draws_all_at_once() -> None:
 
 def test_threads_draw_at_the_same_time() -> None:
     noise, drawn = DiscreteLaplace("1000.5"), []
-    threads = [threading.Thread(target=lambda: drawn.append(noise.sample(200_000))) for _ in range(6)]
+    threads = [
+        threading.Thread(target=lambda: drawn.append(noise.sample(200_000))) for _ in range(6)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -39,7 +39,11 @@ CASES = {
     "huge ints": [10**40, 10**40 - 1, 10**40 - 5],
     "mixed": [1, Fraction(5, 2), 0.25],
 }
-WEIGHTS = {"ints": [5, 1, 2**80, 3], "int array": np.array([1, 2**62, 3, 2**40]), "huge ints": [1, 7, 1000]}
+WEIGHTS = {
+    "ints": [5, 1, 2**80, 3],
+    "int array": np.array([1, 2**62, 3, 2**40]),
+    "huge ints": [1, 7, 1000],
+}
 
 
 def mass(bounds) -> Fraction | arb:
@@ -64,13 +68,21 @@ def law_of(draw, scores, rate, weights=None) -> list[arb]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in {"_BLOCK": 2, "_TOP": 3, "_FLIPS": 2}.items():
             patch.setattr(select, name, value)
-        patch.setattr(select, "below", lambda n, script: script.choose([(x, Fraction(1, n)) for x in range(n)]))
         patch.setattr(
-            select, "_halvings", lambda counts, script: np.array([script.coin(HALF**c) for c in counts.tolist()])
+            select,
+            "below",
+            lambda n, script: script.choose([(x, Fraction(1, n)) for x in range(n)]),
+        )
+        patch.setattr(
+            select,
+            "_halvings",
+            lambda counts, script: np.array([script.coin(HALF**c) for c in counts.tolist()]),
         )
         if draw is exponential:
             patch.setattr(select, "is_below", coin_or_anew)
-            law, rest = every_path(lambda script: exponential(scores, rate, script, weights=weights), 0.0)
+            law, rest = every_path(
+                lambda script: exponential(scores, rate, script, weights=weights), 0.0
+            )
         else:
             patch.setattr(select, "is_below", lambda bounds, script: script.coin(mass(bounds)))
             law, rest = every_path(lambda script: permute_and_flip(scores, rate, script), 0.0)
@@ -81,7 +93,9 @@ def law_of(draw, scores, rate, weights=None) -> list[arb]:
 
 
 def exact(scores) -> list[Fraction]:
-    return [Fraction(score) for score in (scores.tolist() if isinstance(scores, np.ndarray) else scores)]
+    return [
+        Fraction(score) for score in (scores.tolist() if isinstance(scores, np.ndarray) else scores)
+    ]
 
 
 def exponential_truth(scores, rate, weights=None) -> list[arb]:
@@ -90,7 +104,9 @@ def exponential_truth(scores, rate, weights=None) -> list[arb]:
     with ctx.workprec(PRECISION):
         each = [
             ball(int(weight)) * ball(rate * (value - max(values))).exp()
-            for value, weight in zip(values, [1] * len(values) if weights is None else weights, strict=True)
+            for value, weight in zip(
+                values, [1] * len(values) if weights is None else weights, strict=True
+            )
         ]
         return [one / sum(each, arb(0)) for one in each]
 
@@ -130,14 +146,18 @@ def test_integer_weights_multiply(case):
 @pytest.mark.parametrize("rate", [Fraction(1), Fraction(2, 7)])
 @pytest.mark.parametrize("case", CASES)
 def test_candidates_are_drawn_as_by_permuting_and_flipping(case, rate):
-    assert follows(law_of(permute_and_flip, CASES[case], rate), permute_and_flip_truth(CASES[case], rate))
+    assert follows(
+        law_of(permute_and_flip, CASES[case], rate), permute_and_flip_truth(CASES[case], rate)
+    )
 
 
 @pytest.mark.parametrize("rate", [Fraction(10) ** 400, Fraction(1, 10**400)])
 @pytest.mark.parametrize("case", ["ints", "extreme floats", "subnormal"])
 def test_the_laws_hold_at_extreme_rates(case, rate):
     assert follows(law_of(exponential, CASES[case], rate), exponential_truth(CASES[case], rate))
-    assert follows(law_of(permute_and_flip, CASES[case], rate), permute_and_flip_truth(CASES[case], rate))
+    assert follows(
+        law_of(permute_and_flip, CASES[case], rate), permute_and_flip_truth(CASES[case], rate)
+    )
 
 
 # ---------------------------------------------------------------- mutants: each breaks the law, and the check sees it
@@ -146,30 +166,46 @@ def test_the_laws_hold_at_extreme_rates(case, rate):
 def test_the_law_notices_a_power_below_the_weight(monkeypatch):
     honest = select._Array.bits
     monkeypatch.setattr(
-        select._Array, "bits", lambda gaps, block, most: np.minimum(honest(gaps, block, most) + 1, most)
+        select._Array,
+        "bits",
+        lambda gaps, block, most: np.minimum(honest(gaps, block, most) + 1, most),
     )
     scores = np.array([0.0, -0.1, -1.5])
     assert not follows(law_of(exponential, scores, HALF), exponential_truth(scores, HALF))
 
 
 def test_the_law_notices_powers_taken_as_weights(monkeypatch):
-    monkeypatch.setattr(select._Majorant, "ratio", lambda *_: lambda precision: (1 << precision, 1 << precision))
-    assert not follows(law_of(exponential, CASES["ints"], HALF), exponential_truth(CASES["ints"], HALF))
+    monkeypatch.setattr(
+        select._Majorant, "ratio", lambda *_: lambda precision: (1 << precision, 1 << precision)
+    )
+    assert not follows(
+        law_of(exponential, CASES["ints"], HALF), exponential_truth(CASES["ints"], HALF)
+    )
 
 
 def test_the_law_notices_the_first_head_taken_for_a_random_one(monkeypatch):
-    monkeypatch.setattr(select, "_locate", lambda ends, point: (next(at for at, end in enumerate(ends) if end), 0))
-    assert not follows(law_of(permute_and_flip, CASES["ints"], HALF), permute_and_flip_truth(CASES["ints"], HALF))
+    monkeypatch.setattr(
+        select, "_locate", lambda ends, point: (next(at for at, end in enumerate(ends) if end), 0)
+    )
+    assert not follows(
+        law_of(permute_and_flip, CASES["ints"], HALF), permute_and_flip_truth(CASES["ints"], HALF)
+    )
 
 
 def test_the_law_notices_coins_that_are_flipped_twice(monkeypatch):
     honest = select._bounds
-    monkeypatch.setattr(select, "_bounds", lambda weight, gap, shift, precision: honest(weight, gap, 0, precision))
-    assert not follows(law_of(permute_and_flip, CASES["ints"], HALF), permute_and_flip_truth(CASES["ints"], HALF))
+    monkeypatch.setattr(
+        select, "_bounds", lambda weight, gap, shift, precision: honest(weight, gap, 0, precision)
+    )
+    assert not follows(
+        law_of(permute_and_flip, CASES["ints"], HALF), permute_and_flip_truth(CASES["ints"], HALF)
+    )
 
 
 def test_the_two_laws_are_not_confused():
-    assert not follows(exponential_truth(CASES["ints"], HALF), permute_and_flip_truth(CASES["ints"], HALF))
+    assert not follows(
+        exponential_truth(CASES["ints"], HALF), permute_and_flip_truth(CASES["ints"], HALF)
+    )
 
 
 # ---------------------------------------------------------------- floats err on the right side only
@@ -197,7 +233,9 @@ RATES = st.fractions(min_value=Fraction(1, 10**9), max_value=10**9)
 def test_bits_of_integers_are_never_too_many(scores, rate):
     gaps = select._gaps(np.array(scores, np.int64), rate)
     assert type(gaps) is select._Array
-    assert [gaps.exact(i) for i in range(len(scores))] == [rate * (max(scores) - score) for score in scores]
+    assert [gaps.exact(i) for i in range(len(scores))] == [
+        rate * (max(scores) - score) for score in scores
+    ]
     assert never_too_many(gaps)
 
 
@@ -205,7 +243,9 @@ def test_bits_of_integers_are_never_too_many(scores, rate):
 @settings(deadline=None)
 def test_bits_of_floats_are_never_too_many(scores, rate):
     gaps = select._gaps(np.array(scores), rate)
-    assert [gaps.exact(i) for i in range(len(scores))] == [rate * (max(exact(scores)) - s) for s in exact(scores)]
+    assert [gaps.exact(i) for i in range(len(scores))] == [
+        rate * (max(exact(scores)) - s) for s in exact(scores)
+    ]
     assert never_too_many(gaps)
 
 
@@ -213,7 +253,8 @@ def just_below_whole_bits() -> list[select._Gaps]:
     """Gaps of m ln 2 less 1e-49 of it: the nearest float of their bits is m, one too many."""
     scores = np.array([0.0, *(-float(m) for m in range(1, 2000))])
     return [
-        select._gaps(scores, log_down(Fraction(2)) * part) for part in (Fraction(1), Fraction(1, 3), Fraction(7, 5))
+        select._gaps(scores, log_down(Fraction(2)) * part)
+        for part in (Fraction(1), Fraction(1, 3), Fraction(7, 5))
     ]
 
 
@@ -228,7 +269,11 @@ def test_bits_are_never_too_many_where_a_float_is_rounded_up(monkeypatch):
 def test_the_bounds_of_a_ratio_hold_it_and_close_in(weight, gap, shift, precision):
     lower, upper = select._bounds(weight + 1, gap, shift, precision)
     with ctx.workprec(1000):
-        truth = arb(weight + 1) * (-arb(gap.numerator) / gap.denominator).exp() * arb(2) ** (shift + precision)
+        truth = (
+            arb(weight + 1)
+            * (-arb(gap.numerator) / gap.denominator).exp()
+            * arb(2) ** (shift + precision)
+        )
     assert bool(truth >= lower) and bool(truth <= upper)
     assert upper - lower <= 4
 
@@ -254,7 +299,8 @@ def mass_of(bounds) -> Fraction:
 
 WEIGHTED = st.lists(
     st.tuples(
-        st.integers(-1000, 1000), st.integers(1, 2**63 - 1) | st.integers(0, 62).map(lambda b: (1 << b) + (b > 52))
+        st.integers(-1000, 1000),
+        st.integers(1, 2**63 - 1) | st.integers(0, 62).map(lambda b: (1 << b) + (b > 52)),
     ),
     min_size=1,
     max_size=9,
@@ -271,7 +317,9 @@ def test_a_power_is_at_least_its_weight(candidates, rate, listed):
 def test_the_powers_notice_a_weight_measured_one_bit_short(monkeypatch):
     scores, weights = [0, 0, 0], [7, 2**53 + 1, 1]
     assert keeps_at_most_all(scores, HALF, weights)
-    monkeypatch.setattr(select.np, "frexp", lambda part: (part, np.array([int(w).bit_length() - 1 for w in part])))
+    monkeypatch.setattr(
+        select.np, "frexp", lambda part: (part, np.array([int(w).bit_length() - 1 for w in part]))
+    )
     assert not keeps_at_most_all(scores, HALF, weights)
 
 
@@ -329,7 +377,9 @@ def test_draws_over_many_blocks_follow_the_law(draw):
 def test_replayed_entropy_gives_the_same_draws(draw):
     scores = np.linspace(0, 9, 50_000)
     one, other = Replay(5), Replay(5)
-    assert [draw(scores, HALF, one) for _ in range(9)] == [draw(scores, HALF, other) for _ in range(9)]
+    assert [draw(scores, HALF, one) for _ in range(9)] == [
+        draw(scores, HALF, other) for _ in range(9)
+    ]
     assert len({draw(scores, HALF) for _ in range(9)}) > 1
 
 
@@ -392,7 +442,12 @@ def test_what_is_no_list_of_candidates_is_refused(draw, scores):
 @BOTH
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_a_score_that_is_not_finite_is_refused_and_not_shown(draw, bad):
-    for scores in (np.array([0.0, bad, 12345.5]), [0.0, bad], [Fraction(1, 3), bad], np.array([bad], np.float32)):
+    for scores in (
+        np.array([0.0, bad, 12345.5]),
+        [0.0, bad],
+        [Fraction(1, 3), bad],
+        np.array([bad], np.float32),
+    ):
         with pytest.raises(InvalidNumber, match="NaN or infinite") as caught:
             draw(scores, HALF)
         assert "12345" not in str(caught.value)
@@ -405,7 +460,9 @@ def test_a_rate_that_is_not_positive_is_refused(draw, rate):
         draw([1, 2], rate)
 
 
-@pytest.mark.parametrize("weights", [[1], [1, 2, 3], [], None.__class__, np.ones((2, 1), np.int64)], ids=repr)
+@pytest.mark.parametrize(
+    "weights", [[1], [1, 2, 3], [], None.__class__, np.ones((2, 1), np.int64)], ids=repr
+)
 def test_another_number_of_weights_is_refused(weights):
     with pytest.raises(InvalidDeclaration, match="candidates"):
         exponential([1, 2], HALF, weights=weights)
@@ -413,7 +470,15 @@ def test_another_number_of_weights_is_refused(weights):
 
 @pytest.mark.parametrize(
     "weights",
-    [[1, 0], [1, -1], [1.0, 2.0], [Fraction(1), 2], [0, 2**70], np.array([1, 0]), np.array([1.0, 2.0])],
+    [
+        [1, 0],
+        [1, -1],
+        [1.0, 2.0],
+        [Fraction(1), 2],
+        [0, 2**70],
+        np.array([1, 0]),
+        np.array([1.0, 2.0]),
+    ],
     ids=label,
 )
 def test_a_weight_that_is_not_a_positive_integer_is_refused(weights):

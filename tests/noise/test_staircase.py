@@ -53,7 +53,9 @@ class Truth:
             for start, length, weight in self.stairs:
                 begin, end = max(start, first), start + length
                 if begin < end:
-                    found += weight * (end - begin if power == 0 else sum(x**power for x in range(begin, end)))
+                    found += weight * (
+                        end - begin if power == 0 else sum(x**power for x in range(begin, end))
+                    )
             return found
 
     def pmf(self, x: int) -> arb:
@@ -86,9 +88,20 @@ def is_stated_outward(noise: DiscreteStaircase, x: int, truth: Truth) -> bool:
 
 
 @pytest.mark.parametrize(("epsilon", "sensitivity", "step"), CASES)
-def test_staircase_statements_are_outward_bounds(epsilon: Fraction, sensitivity: int, step: int) -> None:
+def test_staircase_statements_are_outward_bounds(
+    epsilon: Fraction, sensitivity: int, step: int
+) -> None:
     noise, truth = DiscreteStaircase(epsilon, sensitivity, step), Truth(epsilon, sensitivity, step)
-    edges = [0, 1, step - 1, step, sensitivity - 1, sensitivity, sensitivity + step, 3 * sensitivity + 2]
+    edges = [
+        0,
+        1,
+        step - 1,
+        step,
+        sensitivity - 1,
+        sensitivity,
+        sensitivity + step,
+        3 * sensitivity + 2,
+    ]
     assert all(is_stated_outward(noise, side * x, truth) for x in edges for side in (1, -1))
     spread = noise.variance
     if sensitivity <= 10 and epsilon > Fraction(1, 4):
@@ -111,12 +124,18 @@ def test_the_bounds_notice_a_wrong_total(monkeypatch: pytest.MonkeyPatch) -> Non
     noise, truth = DiscreteStaircase(1, 4, 2), Truth(Fraction(1), 4, 2)
     assert is_stated_outward(noise, 3, truth)
     # more weight beyond the centre than there is: 4 / (e - 1) = 2.33
-    monkeypatch.setattr(DiscreteStaircase, "_further", property(lambda self: (Fraction(5, 2), Fraction(5, 2))))
+    monkeypatch.setattr(
+        DiscreteStaircase, "_further", property(lambda self: (Fraction(5, 2), Fraction(5, 2)))
+    )
     assert not is_stated_outward(noise, 3, truth)
 
 
-def test_the_bounds_notice_a_stair_that_begins_one_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(DiscreteStaircase, "_stair", lambda self, x: (x + self.sensitivity - self.step - 1) // 4)
+def test_the_bounds_notice_a_stair_that_begins_one_too_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        DiscreteStaircase, "_stair", lambda self, x: (x + self.sensitivity - self.step - 1) // 4
+    )
     assert not is_stated_outward(DiscreteStaircase(1, 4, 2), 2, Truth(Fraction(1), 4, 2))
 
 
@@ -125,7 +144,9 @@ def test_a_sensitivity_of_one_is_the_laplace_law() -> None:
     for x in (-9, -1, 0, 1, 30):
         for one, other in ((stairs.pmf(x), laplace.pmf(x)), (stairs.above(x), laplace.above(x))):
             assert max(one.lower, other.lower) <= min(one.upper, other.upper)
-    assert max(stairs.variance.lower, laplace.variance.lower) <= min(stairs.variance.upper, laplace.variance.upper)
+    assert max(stairs.variance.lower, laplace.variance.lower) <= min(
+        stairs.variance.upper, laplace.variance.upper
+    )
 
 
 def test_far_out_a_statement_keeps_its_digits() -> None:
@@ -150,15 +171,22 @@ def worst_loss(stair: Callable[[int], int], shift: int, reach: int) -> int:
 
 @given(st.integers(1, 8), st.data())
 @settings(deadline=None, max_examples=40)
-def test_a_shift_costs_epsilon_for_each_sensitivity_begun(sensitivity: int, data: st.DataObject) -> None:
+def test_a_shift_costs_epsilon_for_each_sensitivity_begun(
+    sensitivity: int, data: st.DataObject
+) -> None:
     step, shift = data.draw(st.integers(1, sensitivity)), data.draw(st.integers(0, 4 * sensitivity))
     noise = DiscreteStaircase(1, sensitivity, step)
     reach = 3 * sensitivity
-    stair = {x: round(math.log(noise.pmf(0).lower / noise.pmf(x).lower)) for x in range(-reach, reach + shift + 1)}
+    stair = {
+        x: round(math.log(noise.pmf(0).lower / noise.pmf(x).lower))
+        for x in range(-reach, reach + shift + 1)
+    }
     assert worst_loss(stair.__getitem__, shift, reach) == math.ceil(shift / sensitivity)
 
 
-def test_the_cost_of_a_shift_notices_stairs_of_another_length(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cost_of_a_shift_notices_stairs_of_another_length(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     noise = DiscreteStaircase(1, 5, 2)
     assert worst_loss(lambda x: noise._stair(abs(x)), 5, 40) == 1
     monkeypatch.setattr(DiscreteStaircase, "_stair", lambda self, x: (x + 3) // 4)
@@ -175,12 +203,16 @@ def is_best(epsilon: Fraction, sensitivity: int) -> bool:
     chosen = DiscreteStaircase(epsilon, sensitivity).step
     with ctx.workprec(PRECISION):
         least = magnitude(epsilon, sensitivity, chosen)
-        return not any(bool(magnitude(epsilon, sensitivity, r) < least) for r in range(1, sensitivity + 1))
+        return not any(
+            bool(magnitude(epsilon, sensitivity, r) < least) for r in range(1, sensitivity + 1)
+        )
 
 
 @given(st.fractions(min_value=Fraction(1, 3), max_value=12, max_denominator=50), st.integers(1, 12))
 @settings(deadline=None, max_examples=40)
-def test_the_chosen_step_has_the_least_expected_magnitude(epsilon: Fraction, sensitivity: int) -> None:
+def test_the_chosen_step_has_the_least_expected_magnitude(
+    epsilon: Fraction, sensitivity: int
+) -> None:
     assert is_best(epsilon, sensitivity)
 
 
@@ -206,9 +238,15 @@ def test_the_chosen_step_of_extreme_arguments() -> None:
     assert DiscreteStaircase(1, 1).step == 1
 
 
-@given(EPSILONS, st.integers(1, 30), st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(999, 1000)))
+@given(
+    EPSILONS,
+    st.integers(1, 30),
+    st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(999, 1000)),
+)
 @settings(deadline=None, max_examples=60)
-def test_quantile_and_half_width_are_the_smallest(epsilon: Fraction, sensitivity: int, level: Fraction) -> None:
+def test_quantile_and_half_width_are_the_smallest(
+    epsilon: Fraction, sensitivity: int, level: Fraction
+) -> None:
     noise = DiscreteStaircase(epsilon, sensitivity)
     truth = Truth(epsilon, sensitivity, noise.step)
     x, h = noise.quantile(level), noise.half_width(level)
@@ -266,12 +304,18 @@ def zero_counted_twice(noise: DiscreteStaircase, count: int, entropy: Entropy) -
 
 def without_parts(noise: DiscreteStaircase, count: int, entropy: Entropy) -> np.ndarray:
     """A broken sampler: the place is uniform in the period."""
-    return HONEST(DiscreteStaircase(noise.epsilon, noise.sensitivity, noise.sensitivity), count, entropy)
+    return HONEST(
+        DiscreteStaircase(noise.epsilon, noise.sensitivity, noise.sensitivity), count, entropy
+    )
 
 
 def steeper(noise: DiscreteStaircase, count: int, entropy: Entropy) -> np.ndarray:
     """A broken sampler: too little noise by a fifth."""
-    return HONEST(DiscreteStaircase(noise.epsilon * Fraction(6, 5), noise.sensitivity, noise.step), count, entropy)
+    return HONEST(
+        DiscreteStaircase(noise.epsilon * Fraction(6, 5), noise.sensitivity, noise.step),
+        count,
+        entropy,
+    )
 
 
 HONEST = DiscreteStaircase._proposals
@@ -298,7 +342,8 @@ def test_draws_take_any_shape_and_repeat_under_replay() -> None:
 
 
 @pytest.mark.parametrize(
-    "noise", [DiscreteStaircase("1e-20", 3), DiscreteStaircase(3, 10**30), DiscreteStaircase("1e-9", 2**40)]
+    "noise",
+    [DiscreteStaircase("1e-20", 3), DiscreteStaircase(3, 10**30), DiscreteStaircase("1e-9", 2**40)],
 )
 def test_a_wide_law_is_drawn_in_python_integers(noise: DiscreteStaircase) -> None:
     drawn = noise.sample(300)
@@ -319,7 +364,9 @@ def test_the_widest_law_in_int64_does_not_wrap() -> None:
 
 def test_a_draw_that_no_int64_holds_is_saturated(monkeypatch: pytest.MonkeyPatch) -> None:
     noise = DiscreteStaircase(1, 3**30)
-    monkeypatch.setattr(type(noise._stairs), "sample", lambda self, count, entropy: np.full(count, 2**62))
+    monkeypatch.setattr(
+        type(noise._stairs), "sample", lambda self, count, entropy: np.full(count, 2**62)
+    )
     assert set(np.abs(noise.sample(200)).tolist()) == {2**62}
 
 

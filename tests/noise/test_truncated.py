@@ -14,7 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import InvalidDeclaration, InvalidNumber
-from sfumato.noise import SYSTEM, DiscreteGaussian, DiscreteLaplace, Entropy, Geometric, Truncated, truncated
+from sfumato.noise import (
+    SYSTEM,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Entropy,
+    Geometric,
+    Truncated,
+    truncated,
+)
 from sfumato.privacy import AdditiveNoise, Distance, Norm
 from sfumato.privacy.event import event_from_json, event_to_json
 from sfumato.testing import Replay, assert_follows
@@ -58,7 +66,10 @@ class Truth:
     def variance(self) -> arb:
         with ctx.workprec(PRECISION):
             mean = sum((x * weight for x, weight in self.weights.items()), arb(0)) / self.total
-            return sum(((x - mean) ** 2 * weight for x, weight in self.weights.items()), arb(0)) / self.total
+            return (
+                sum(((x - mean) ** 2 * weight for x, weight in self.weights.items()), arb(0))
+                / self.total
+            )
 
 
 def energy(law: Cut, x: int) -> arb:
@@ -86,7 +97,20 @@ def is_stated_outward(noise: Truncated, x: int, truth: Truth) -> bool:
 @pytest.mark.parametrize(("law", "lower", "upper"), CASES)
 def test_truncated_statements_are_outward_bounds(law: Cut, lower: int, upper: int) -> None:
     noise, truth = Truncated(law, lower, upper), Truth(law, lower, upper)
-    points = {lower - 5, lower - 1, lower, lower + 1, -1, 0, 1, upper // 2, upper - 1, upper, upper + 1, upper + 9}
+    points = {
+        lower - 5,
+        lower - 1,
+        lower,
+        lower + 1,
+        -1,
+        0,
+        1,
+        upper // 2,
+        upper - 1,
+        upper,
+        upper + 1,
+        upper + 9,
+    }
     assert all(is_stated_outward(noise, x, truth) for x in points)
     spread = noise.variance
     assert is_outward(spread.lower, truth.variance(), spread.upper)
@@ -101,7 +125,9 @@ def test_truncated_statements_are_tight(law: Cut, lower: int, upper: int) -> Non
             assert stated.width <= close * stated.upper + 5e-324
 
 
-def test_the_bounds_notice_a_law_that_is_clamped_instead_of_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bounds_notice_a_law_that_is_clamped_instead_of_cut(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     law = DiscreteLaplace(3)
     truth = Truth(law, -5, 8)
     # all that is above 8 counted at 8: the mass of a law that is clamped
@@ -129,7 +155,13 @@ def test_far_out_a_statement_keeps_its_digits(law: Cut) -> None:
 
 def test_beyond_the_support_is_nothing() -> None:
     noise = Truncated(DiscreteLaplace(2), -3, 5)
-    assert noise.pmf(6).upper == noise.pmf(-4).upper == noise.above(5).upper == noise.cdf(-4).upper == 0
+    assert (
+        noise.pmf(6).upper
+        == noise.pmf(-4).upper
+        == noise.above(5).upper
+        == noise.cdf(-4).upper
+        == 0
+    )
     assert noise.tail(5).upper == noise.tail(10**30).upper == 0
     assert noise.cdf(5).lower == noise.above(-4).lower == noise.tail(-1).lower == 1
     assert Truncated(DiscreteLaplace(2), 0, 0).variance.upper == 0
@@ -142,8 +174,13 @@ def test_beyond_the_support_is_nothing() -> None:
     st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(999, 1000)),
 )
 @settings(deadline=None, max_examples=60)
-def test_quantile_and_half_width_are_the_smallest(scale: Fraction, lower: int, upper: int, level: Fraction) -> None:
-    noise, truth = Truncated(DiscreteLaplace(scale), lower, upper), Truth(DiscreteLaplace(scale), lower, upper)
+def test_quantile_and_half_width_are_the_smallest(
+    scale: Fraction, lower: int, upper: int, level: Fraction
+) -> None:
+    noise, truth = (
+        Truncated(DiscreteLaplace(scale), lower, upper),
+        Truth(DiscreteLaplace(scale), lower, upper),
+    )
     x, h = noise.quantile(level), noise.half_width(level)
     with ctx.workprec(PRECISION):
         assert bool(truth.between(-99, x) >= ball(level))
@@ -152,7 +189,9 @@ def test_quantile_and_half_width_are_the_smallest(scale: Fraction, lower: int, u
         assert h == 0 or not bool(truth.between(1 - h, h - 1) > ball(level + Fraction(1, 2**50)))
 
 
-@pytest.mark.parametrize("law", [DiscreteLaplace(10**9), DiscreteGaussian(10**9), DiscreteLaplace("1e30")])
+@pytest.mark.parametrize(
+    "law", [DiscreteLaplace(10**9), DiscreteGaussian(10**9), DiscreteLaplace("1e30")]
+)
 def test_the_half_width_of_a_wide_law_is_soon_found(law: Cut) -> None:
     reach = 10**10
     noise = Truncated(law, -reach, reach)
@@ -204,7 +243,9 @@ def follows_its_law(noise: Truncated, draws: list[int]) -> None:
 
 @pytest.mark.parametrize("entropy", SOURCES)
 @pytest.mark.parametrize(("law", "lower", "upper"), DRAWN)
-def test_truncated_draws_follow_the_stated_law(law: Cut, lower: int, upper: int, entropy: Entropy) -> None:
+def test_truncated_draws_follow_the_stated_law(
+    law: Cut, lower: int, upper: int, entropy: Entropy
+) -> None:
     noise = Truncated(law, lower, upper)
     follows_its_law(noise, noise.sample(60_000, entropy).tolist())
 
@@ -223,7 +264,11 @@ def test_draws_of_a_wide_narrow_law_follow_it(make: Callable[[int], Cut], scale:
     # in 100 000 parts, within each of which the density is nearly one
     part = reach // 50_000
     draws = (noise.sample(100_000) // part).tolist()
-    assert_follows(draws, cdf_of(make(Fraction(scale, part)), -50_000, 50_000), notices=flat_cdf(-50_000, 50_000))
+    assert_follows(
+        draws,
+        cdf_of(make(Fraction(scale, part)), -50_000, 50_000),
+        notices=flat_cdf(-50_000, 50_000),
+    )
 
 
 def clamped(noise: Truncated, count: int, entropy: Entropy) -> np.ndarray:
@@ -240,7 +285,10 @@ def without_coins(noise: Truncated, count: int, entropy: Entropy) -> np.ndarray:
 @pytest.mark.parametrize("broken", [clamped, without_coins])
 @pytest.mark.parametrize("support", [(-5, 8), (-20, 28)])
 def test_the_law_notices_a_broken_sampler(
-    broken: Callable[..., np.ndarray], support: tuple[int, int], entropy: Entropy, monkeypatch: pytest.MonkeyPatch
+    broken: Callable[..., np.ndarray],
+    support: tuple[int, int],
+    entropy: Entropy,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Truncated, "_inside", broken)
     monkeypatch.setattr(Truncated, "_flat", broken)
@@ -251,12 +299,22 @@ def test_the_law_notices_a_broken_sampler(
 
 @pytest.mark.parametrize(
     "noise",
-    [Truncated(DiscreteLaplace(9), -4, 8), Truncated(DiscreteGaussian(7), -6, 2), Truncated(Geometric("5/2"), 0, 2)],
+    [
+        Truncated(DiscreteLaplace(9), -4, 8),
+        Truncated(DiscreteGaussian(7), -6, 2),
+        Truncated(Geometric("5/2"), 0, 2),
+    ],
 )
-def test_each_integer_is_kept_with_its_very_weight(noise: Truncated, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_integer_is_kept_with_its_very_weight(
+    noise: Truncated, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def choose(bound: int, script: Script) -> int:
         script.rounds += 1
-        return script.choose([(value, Fraction(1, bound)) for value in range(bound)]) if script.rounds == 1 else 10**6
+        return (
+            script.choose([(value, Fraction(1, bound)) for value in range(bound)])
+            if script.rounds == 1
+            else 10**6
+        )
 
     def coin(over: int, under: int, script: Script) -> bool:
         return script.rounds > 1 or script.coin((-ball(Fraction(over, under))).exp())
@@ -272,17 +330,23 @@ def test_each_integer_is_kept_with_its_very_weight(noise: Truncated, monkeypatch
         assert all(bool(abs(kept[x] / total - truth.between(x, x)) < 1e-50) for x in kept)
 
 
-ANY_SCALE = st.fractions(min_value=Fraction(11, 10), max_value=2**52, max_denominator=10**6) | st.just(Fraction(10**30))
+ANY_SCALE = st.fractions(
+    min_value=Fraction(11, 10), max_value=2**52, max_denominator=10**6
+) | st.just(Fraction(10**30))
 
 
 @given(ANY_SCALE, st.sampled_from([DiscreteLaplace, DiscreteGaussian]), st.data())
 @settings(deadline=None, max_examples=200)
-def test_energies_are_never_too_high_and_hardly_too_low(scale: Fraction, make: type, data: st.DataObject) -> None:
+def test_energies_are_never_too_high_and_hardly_too_low(
+    scale: Fraction, make: type, data: st.DataObject
+) -> None:
     reach = data.draw(st.integers(1, min(math.ceil(scale) - 1, 2**62 - 1)))
     noise = Truncated(make(scale), -reach, reach)
     xs = [data.draw(st.integers(0, reach)), reach, reach - 1, reach // 2]
     ratios = [Fraction(*noise._energy(-x)) for x in xs]
-    assert ratios == [Fraction(x) / scale if make is DiscreteLaplace else (x / scale) ** 2 / 2 for x in xs]
+    assert ratios == [
+        Fraction(x) / scale if make is DiscreteLaplace else (x / scale) ** 2 / 2 for x in xs
+    ]
     for found, ratio in zip(noise._energies(np.array(xs)).tolist(), ratios, strict=True):
         assert found <= 2**42 * ratio < found + 2**7
 
@@ -345,7 +409,9 @@ def test_draws_repeat_under_replay_and_not_under_the_system() -> None:
     assert noise.sample(0).tolist() == []
 
 
-@pytest.mark.parametrize("noise", [Truncated(DiscreteLaplace(30), -20, 28), Truncated(DiscreteGaussian(5), -9, 9)])
+@pytest.mark.parametrize(
+    "noise", [Truncated(DiscreteLaplace(30), -20, 28), Truncated(DiscreteGaussian(5), -9, 9)]
+)
 def test_a_million_draws_take_little_memory_beside_the_result(noise: Truncated) -> None:
     noise.sample(10_000)
     tracemalloc.start()
@@ -357,7 +423,17 @@ def test_a_million_draws_take_little_memory_beside_the_result(noise: Truncated) 
 
 @pytest.mark.parametrize(
     ("lower", "upper"),
-    [(1, 3), (-3, -1), (2, -2), (-1.0, 3), (0, 3.5), ("0", 3), (0, None), (False, True), (float("-inf"), 0)],
+    [
+        (1, 3),
+        (-3, -1),
+        (2, -2),
+        (-1.0, 3),
+        (0, 3.5),
+        ("0", 3),
+        (0, None),
+        (False, True),
+        (float("-inf"), 0),
+    ],
 )
 def test_a_support_that_cannot_be_is_refused(lower: object, upper: object) -> None:
     with pytest.raises(InvalidNumber):

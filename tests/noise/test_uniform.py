@@ -45,7 +45,9 @@ class Words:
         buffer.view("<u8")[:], self.rest = self.rest[:size], self.rest[size:]
 
 
-@pytest.mark.parametrize("bound", [2, 3, 5, 6, 7, 10, 1000, 2**32 - 1, 2**40 + 1, 2**62 + 1, 2**63 - 1, 2**63])
+@pytest.mark.parametrize(
+    "bound", [2, 3, 5, 6, 7, 10, 1000, 2**32 - 1, 2**40 + 1, 2**62 + 1, 2**63 - 1, 2**63]
+)
 def test_every_integer_below_a_bound_has_as_many_words(bound: int) -> None:
     share = 2**64 // bound
     edges = {0, 1, bound // 2, bound - 1}
@@ -168,13 +170,17 @@ def test_every_permutation_is_equally_likely(entropy: Entropy) -> None:
 def test_uniformity_notices_ties_broken_by_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uniform, "_shuffle_ties", by_index)
     entropy = Replay(8)
-    numbers = [ORDERS[tuple(uniform._shuffled(4, entropy, dropped=61).tolist())] for _ in range(10_000)]
+    numbers = [
+        ORDERS[tuple(uniform._shuffled(4, entropy, dropped=61).tolist())] for _ in range(10_000)
+    ]
     with pytest.raises(AssertionError, match="from the stated law"):
         are_uniform(numbers, 24, with_ties_by_index)
 
 
 def test_words_for_ties_that_are_equal_are_drawn_again() -> None:
-    keys = np.array([0 << 62 | 0, 0 << 62 | 1, 0 << 62 | 2, 1 << 62 | 3, 2 << 62 | 4, 2 << 62 | 5], np.uint64)
+    keys = np.array(
+        [0 << 62 | 0, 0 << 62 | 1, 0 << 62 | 2, 1 << 62 | 3, 2 << 62 | 4, 2 << 62 | 5], np.uint64
+    )
     # the tied are 0, 1, 2 and 4, 5; the first words leave 0 and 2 equal, so all are drawn again
     source = Words([7, 1, 7, 0, 1, *[9, 8, 7, 4, 3]])
     uniform._shuffle_ties(keys, source, dropped=62)
@@ -227,16 +233,22 @@ TOO_MANY = too_many()
 
 @pytest.mark.parametrize("entropy", SOURCES)
 @pytest.mark.parametrize("dense", [0, 32], ids=["listed", "marked"])
-def test_every_subset_is_equally_likely(dense: int, entropy: Entropy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_subset_is_equally_likely(
+    dense: int, entropy: Entropy, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(uniform, "_DENSE", dense)
     are_uniform(subset_numbers(lambda: subset(6, 3, entropy), 10_000), 20, of_too_many)
 
 
-def law_of_subsets(n: int, k: int, draw: Callable[..., np.ndarray]) -> dict[tuple[int, ...], Fraction]:
+def law_of_subsets(
+    n: int, k: int, draw: Callable[..., np.ndarray]
+) -> dict[tuple[int, ...], Fraction]:
     """The exact mass of each subset over all draws below n, but for the paths that become too rare."""
 
     def every_draw(bound: int, size: int, script: Script) -> np.ndarray:
-        options = [(values, Fraction(1, bound**size)) for values in product(range(bound), repeat=size)]
+        options = [
+            (values, Fraction(1, bound**size)) for values in product(range(bound), repeat=size)
+        ]
         return np.array(script.choose(options))
 
     with pytest.MonkeyPatch.context() as patch:
@@ -245,9 +257,12 @@ def law_of_subsets(n: int, k: int, draw: Callable[..., np.ndarray]) -> dict[tupl
 
 
 @pytest.mark.parametrize(
-    ("n", "k", "dense"), [(4, 1, 0), (5, 2, 0), (4, 2, 0), (5, 2, 32), (4, 2, 32), (4, 3, 32), (5, 4, 32), (4, 4, 32)]
+    ("n", "k", "dense"),
+    [(4, 1, 0), (5, 2, 0), (4, 2, 0), (5, 2, 32), (4, 2, 32), (4, 3, 32), (5, 4, 32), (4, 4, 32)],
 )
-def test_every_subset_has_the_same_mass(n: int, k: int, dense: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_subset_has_the_same_mass(
+    n: int, k: int, dense: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(uniform, "_DENSE", dense)
     law = law_of_subsets(n, k, subset)
     assert set(law) == set(combinations(range(n), k))
@@ -262,7 +277,9 @@ def test_the_law_of_subsets_notices_draws_beyond_what_is_missing() -> None:
 def test_uniformity_notices_draws_beyond_what_is_missing() -> None:
     entropy = Replay(12)
     with pytest.raises(AssertionError, match="from the stated law"):
-        are_uniform(subset_numbers(lambda: smallest_of_too_many(6, 3, entropy), 10_000), 20, of_too_many)
+        are_uniform(
+            subset_numbers(lambda: smallest_of_too_many(6, 3, entropy), 10_000), 20, of_too_many
+        )
 
 
 @given(st.data())
@@ -277,7 +294,8 @@ def test_a_subset_is_ascending_and_of_its_size(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "k"), [(3, 4), (3, -1), (-1, 0), (2**63 + 1, 1), (3.0, 1), (3, 1.0), (True, 1), (3, True), ("3", 1)]
+    ("n", "k"),
+    [(3, 4), (3, -1), (-1, 0), (2**63 + 1, 1), (3.0, 1), (3, 1.0), (True, 1), (3, True), ("3", 1)],
 )
 def test_a_subset_that_cannot_be_is_refused(n: object, k: object) -> None:
     with pytest.raises(InvalidNumber):
@@ -286,10 +304,16 @@ def test_a_subset_that_cannot_be_is_refused(n: object, k: object) -> None:
 
 @pytest.mark.parametrize(
     ("draw", "beside"),
-    [(lambda: below_many(1000, 10**6), 2), (lambda: permutation(10**6), 2), (lambda: subset(10**6, 500_000), 3)],
+    [
+        (lambda: below_many(1000, 10**6), 2),
+        (lambda: permutation(10**6), 2),
+        (lambda: subset(10**6, 500_000), 3),
+    ],
     ids=["integers", "permutation", "subset"],
 )
-def test_a_million_take_little_memory_beside_the_result(draw: Callable[[], np.ndarray], beside: int) -> None:
+def test_a_million_take_little_memory_beside_the_result(
+    draw: Callable[[], np.ndarray], beside: int
+) -> None:
     draw()
     tracemalloc.start()
     drawn = draw()

@@ -25,7 +25,9 @@ def ball(number: Fraction | int) -> arb:
 def added(weight: Weight, first: int, last: int, power: int = 0) -> arb:
     """The sum of x^power w(x), term by term."""
     with ctx.workprec(PRECISION):
-        return sum((x**power * (-ball(weight.energy(x))).exp() for x in range(first, last + 1)), arb(0))
+        return sum(
+            (x**power * (-ball(weight.energy(x))).exp() for x in range(first, last + 1)), arb(0)
+        )
 
 
 def holds(bounds: tuple[Fraction, Fraction], truth: arb) -> bool:
@@ -67,12 +69,16 @@ def test_a_broken_window_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     window._steps.cache_clear()
     # without the factor for the curvature within a step the lower bound is an upper one
     honest = window.exp_down
-    monkeypatch.setattr(window, "exp_down", lambda x: Fraction(1) if x == -weight.energy(3) else honest(x))
+    monkeypatch.setattr(
+        window, "exp_down", lambda x: Fraction(1) if x == -weight.energy(3) else honest(x)
+    )
     assert not holds(weight.mass(5, 900), truth)
     window._steps.cache_clear()
 
 
-@pytest.mark.parametrize(("first", "last"), [(0, 10**7), (10**6, 3 * 10**6), (0, 30), (5 * 10**6, 5 * 10**6 + 7)])
+@pytest.mark.parametrize(
+    ("first", "last"), [(0, 10**7), (10**6, 3 * 10**6), (0, 30), (5 * 10**6, 5 * 10**6 + 7)]
+)
 def test_a_wide_gaussian_window_holds_its_integral(first: int, last: int) -> None:
     sigma = 10**6
     bounds = GaussianWeight(Fraction(sigma**2), 10**7).mass(first, last)
@@ -98,7 +104,9 @@ def test_a_window_beyond_every_step_is_still_bounded() -> None:
     assert 0 <= low < high < Fraction(1, 10**530)
 
 
-@pytest.mark.parametrize("weight", [ExponentialWeight(Fraction(7)), GaussianWeight(Fraction(49), 100)])
+@pytest.mark.parametrize(
+    "weight", [ExponentialWeight(Fraction(7)), GaussianWeight(Fraction(49), 100)]
+)
 def test_an_empty_window_weighs_nothing(weight: Weight) -> None:
     assert weight.mass(5, 4) == (0, 0)
     assert weight.mass(5, -3) == (0, 0)
@@ -106,7 +114,9 @@ def test_an_empty_window_weighs_nothing(weight: Weight) -> None:
 
 @given(SCALES, st.integers(0, 300), st.booleans())
 @settings(deadline=None, max_examples=30)
-def test_moments_of_few_integers_are_exact_to_many_digits(scale: Fraction, last: int, exponential: bool) -> None:
+def test_moments_of_few_integers_are_exact_to_many_digits(
+    scale: Fraction, last: int, exponential: bool
+) -> None:
     weight = ExponentialWeight(scale) if exponential else GaussianWeight(scale * scale, last)
     one, two = moments(weight, last)
     assert holds(one, added(weight, 0, last, 1))
@@ -118,7 +128,11 @@ def test_moments_of_few_integers_are_exact_to_many_digits(scale: Fraction, last:
 @pytest.mark.parametrize("last", [1500, 6000])
 @pytest.mark.parametrize("exponential", [True, False])
 def test_moments_of_many_integers_hold_their_sums(scale: int, last: int, exponential: bool) -> None:
-    weight = ExponentialWeight(Fraction(scale)) if exponential else GaussianWeight(Fraction(scale * scale), last)
+    weight = (
+        ExponentialWeight(Fraction(scale))
+        if exponential
+        else GaussianWeight(Fraction(scale * scale), last)
+    )
     one, two = moments(weight, last)
     assert holds(one, added(weight, 0, last, 1))
     assert holds(two, added(weight, 0, last, 2))
@@ -146,7 +160,10 @@ def test_a_moment_that_ignores_the_slope_is_noticed() -> None:
     assert not holds(moments(Flattened(weight), 3000)[0], added(weight, 0, 3000, 1))
 
 
-@given(st.fractions(min_value=0, max_value=20) | st.fractions(min_value=0, max_value=Fraction(1, 10**19)))
+@given(
+    st.fractions(min_value=0, max_value=20)
+    | st.fractions(min_value=0, max_value=Fraction(1, 10**19))
+)
 @settings(deadline=None)
 def test_a_shortfall_holds_its_value(rate: Fraction) -> None:
     with ctx.workprec(PRECISION):
@@ -159,7 +176,11 @@ def test_a_shortfall_holds_its_value(rate: Fraction) -> None:
 @pytest.mark.parametrize("bits", [10, 82, 120])
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(7), Fraction(22, 7), Fraction(10**30)])
 def test_a_rate_is_rounded_down(scale: Fraction, bits: int) -> None:
-    assert ExponentialWeight(scale).rate(bits) <= 2**bits / scale < ExponentialWeight(scale).rate(bits) + 1
+    assert (
+        ExponentialWeight(scale).rate(bits)
+        <= 2**bits / scale
+        < ExponentialWeight(scale).rate(bits) + 1
+    )
     found = GaussianWeight(scale, 1).rate(bits)
     assert found**2 <= 4**bits / scale < (found + 1) ** 2
 

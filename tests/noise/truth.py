@@ -26,7 +26,9 @@ def is_outward(lower: Real, truth: arb, upper: Real, complement: arb | None = No
     """Whether ``lower <= truth <= upper`` for certain; near one, its complement has more digits."""
     if bool(ball(lower) <= truth) and bool(truth <= ball(upper)):
         return True
-    return complement is not None and is_outward(1 - Fraction(upper), complement, 1 - Fraction(lower))
+    return complement is not None and is_outward(
+        1 - Fraction(upper), complement, 1 - Fraction(lower)
+    )
 
 
 class LaplaceTruth:
@@ -102,7 +104,11 @@ class GaussianTruth:
 
     def variance(self) -> arb:
         with ctx.workprec(PRECISION):
-            return 2 * sum((x * x * weight for x, weight in enumerate(self.weights)), arb(0)) / self.total
+            return (
+                2
+                * sum((x * x * weight for x, weight in enumerate(self.weights)), arb(0))
+                / self.total
+            )
 
 
 class Undecided(Exception):
@@ -162,7 +168,11 @@ def every_path(draw: Callable[[Script], int], smallest_mass: float) -> tuple[dic
             except Restarted:
                 continue
             except Undecided as stop:
-                branches = [((*choices, value), _times(mass, part)) for value, part in stop.options if float(part) > 0]
+                branches = [
+                    ((*choices, value), _times(mass, part))
+                    for value, part in stop.options
+                    if float(part) > 0
+                ]
                 if max(float(each) for _, each in branches) < smallest_mass:
                     rest = _add(rest, mass)
                 else:

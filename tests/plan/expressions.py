@@ -58,9 +58,15 @@ LEAVES = st.one_of(
     st.sampled_from([Field(column) for column in (X, Y, SHARE, KIND, YES, DAY)]),
     st.one_of(SMALL, st.none()).map(Constant),
 )
-DAYS = st.sampled_from([Field(DAY), Arithmetic(Operation.ADD, Field(DAY), Field(Y)), Constant(None)])
+DAYS = st.sampled_from(
+    [Field(DAY), Arithmetic(Operation.ADD, Field(DAY), Field(Y)), Constant(None)]
+)
 TABLES = st.lists(st.one_of(SMALL, st.none()), max_size=4).map(tuple)
-NAMES = st.one_of(st.just(Field(NAME)), st.sampled_from(["", "a", "Ab", "b"]).map(Constant), st.just(Constant(None)))
+NAMES = st.one_of(
+    st.just(Field(NAME)),
+    st.sampled_from(["", "a", "Ab", "b"]).map(Constant),
+    st.just(Constant(None)),
+)
 
 
 def numbers(depth):
@@ -94,7 +100,11 @@ def truths(depth):
         basic,
         st.builds(Compare, st.sampled_from(Comparison), amounts, LEAVES),
         st.builds(Compare, st.sampled_from(Comparison), NAMES, NAMES),
-        st.builds(Member, amounts, st.lists(SMALL, max_size=3).map(lambda found: tuple(sorted(set(found))))),
+        st.builds(
+            Member,
+            amounts,
+            st.lists(SMALL, max_size=3).map(lambda found: tuple(sorted(set(found)))),
+        ),
         st.builds(Member, NAMES, st.just(("A", "a"))),
         st.builds(Like, NAMES, st.sampled_from(["", "%", "a%", "_", "%a_", "50%"])),
         st.builds(Not, inner),
@@ -129,7 +139,9 @@ def sqlite_value(expression, row):
     connection.execute("PRAGMA case_sensitive_like = ON")
     try:
         cells = ", ".join(f":{name} AS {name}" for name in row)
-        return connection.execute(f"SELECT {sql(expression)} FROM (SELECT {cells})", row).fetchone()[0]
+        return connection.execute(
+            f"SELECT {sql(expression)} FROM (SELECT {cells})", row
+        ).fetchone()[0]
     finally:
         connection.close()
 
@@ -139,7 +151,11 @@ def sql(expression):
         case Field(column):
             return column.name
         case Constant(value):
-            return {None: "NULL", True: "1", False: "0"}.get(value, repr(value)) if value != "" else "''"
+            return (
+                {None: "NULL", True: "1", False: "0"}.get(value, repr(value))
+                if value != ""
+                else "''"
+            )
         case Arithmetic(op, left, right) | Compare(op, left, right):
             return f"({sql(left)} {op.value} {sql(right)})"
         case Quotient(left, right):
@@ -154,8 +170,15 @@ def sql(expression):
             tests = " ".join(f"WHEN {sql(test)} THEN {sql(result)}" for test, result in options)
             return f"(CASE {tests} ELSE {sql(otherwise)} END)"
         case Lookup(operand, first, table):
-            entries = " ".join(f"WHEN {first + place} THEN {sql(Constant(code))}" for place, code in enumerate(table))
-            return f"(CASE {sql(operand)} {entries} ELSE NULL END)" if table else f"({sql(operand)} + NULL)"
+            entries = " ".join(
+                f"WHEN {first + place} THEN {sql(Constant(code))}"
+                for place, code in enumerate(table)
+            )
+            return (
+                f"(CASE {sql(operand)} {entries} ELSE NULL END)"
+                if table
+                else f"({sql(operand)} + NULL)"
+            )
         case And(operands) | Or(operands):
             return "(" + f" {type(expression).__name__.upper()} ".join(map(sql, operands)) + ")"
         case Not(operand):

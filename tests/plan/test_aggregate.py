@@ -71,11 +71,19 @@ WIDE, DAYS = number(0, 5000), Value.of(Column("x", sf.Date("2019-01-01", "2019-1
     ],
 )
 def test_the_most_that_a_row_adds(aggregate, integers, most, positive):
-    assert (width(aggregate), largest(aggregate), never_negative(aggregate)) == (integers, most, positive)
+    assert (width(aggregate), largest(aggregate), never_negative(aggregate)) == (
+        integers,
+        most,
+        positive,
+    )
 
 
 def test_an_aggregate_reads_one_value_or_none():
-    assert [read_value(each) for each in (CountRows(), CountUnits(), Sum(WIDE))] == [None, None, WIDE]
+    assert [read_value(each) for each in (CountRows(), CountUnits(), Sum(WIDE))] == [
+        None,
+        None,
+        WIDE,
+    ]
 
 
 @given(st.integers(-(2**40), 2**40), st.integers(1, 2**41))
@@ -92,10 +100,17 @@ def integers(aggregate, code):
     """What one row adds, by the reference engine."""
     raw = Raw(Scan("t", columns=(Column("x", aggregate.value.type),)), (), (aggregate,))
     plan = Bounded(
-        Tracked(raw, None, Limits(None, None, None), 1), Norm.L1, 1, (Part(aggregate, Distance(Norm.L1, 1), 1),)
+        Tracked(raw, None, Limits(None, None, None), 1),
+        Norm.L1,
+        1,
+        (Part(aggregate, Distance(Norm.L1, 1), 1),),
     )
     value = str(Fraction(code) * aggregate.value.step)
-    return Reference({"t": [{"x": str(float(Fraction(value)))}]}).run(plan, "key")[0].get((), (0,) * width(aggregate))
+    return (
+        Reference({"t": [{"x": str(float(Fraction(value)))}]})
+        .run(plan, "key")[0]
+        .get((), (0,) * width(aggregate))
+    )
 
 
 def within(aggregate):
@@ -110,7 +125,11 @@ def within(aggregate):
     )
 
 
-EVERY = [make(value) for make in (CountValues, CountDistinct, Sum, Mean, Variance) for value in (SIGNED, HALVES)]
+EVERY = [
+    make(value)
+    for make in (CountValues, CountDistinct, Sum, Mean, Variance)
+    for value in (SIGNED, HALVES)
+]
 
 
 @pytest.mark.parametrize("aggregate", [*EVERY, Quantiles(SIGNED, HALF)])

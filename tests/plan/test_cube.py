@@ -86,7 +86,9 @@ def test_a_clique_that_cannot_be_asked_for_is_refused(cliques, error, said):
 def test_cells_are_limited_before_anything_is_read():
     cube = Cube(PEOPLE, tuple(column(f"c{place}", 999) for place in range(4)))
     assert cube.places([("c0", "c1")]) == ((0, 1),)
-    with pytest.raises(WrongUse, match=r"1,000,000,000,000 cells in all; the largest is by c0, c1, c2, c3"):
+    with pytest.raises(
+        WrongUse, match=r"1,000,000,000,000 cells in all; the largest is by c0, c1, c2, c3"
+    ):
         cube.places([("c0", "c1", "c2", "c3")])
     many = MAX_CELLS // 10**6
     assert len(cube.places([("c0", "c1")] * many)) == many

@@ -40,7 +40,9 @@ from tests.plan.expressions import NAME, NUMBERS, ROWS, TESTS, TEXTS, X, reader,
 
 LEAVES = st.one_of(
     st.sampled_from([Field(X), Field(NAME), Key(0), Estimate(1)]),
-    st.one_of(st.none(), st.integers(-2, 2), st.booleans(), st.fractions(-2, 2), st.sampled_from("ab")).map(Constant),
+    st.one_of(
+        st.none(), st.integers(-2, 2), st.booleans(), st.fractions(-2, 2), st.sampled_from("ab")
+    ).map(Constant),
 )
 
 
@@ -113,9 +115,17 @@ honest_strict = meaning._strict
 NULLS = dict.fromkeys(("x", "y", "share", "kind", "yes", "day", "name"))
 MUTANTS = {
     "unknown AND true is true": ("_connect", null_is_false, And((Constant(None), Constant(True)))),
-    "the least of what is known": ("_strict", least_of_known, Extreme(False, (Constant(1), Constant(None)))),
+    "the least of what is known": (
+        "_strict",
+        least_of_known,
+        Extreme(False, (Constant(1), Constant(None))),
+    ),
     "a quotient rounded down": ("_strict", floored, Quotient(Constant(-3), Constant(2))),
-    "zero divided by zero": ("_truncated", lambda left, right: 0, Quotient(Constant(0), Constant(0))),
+    "zero divided by zero": (
+        "_truncated",
+        lambda left, right: 0,
+        Quotient(Constant(0), Constant(0)),
+    ),
 }
 
 
@@ -154,7 +164,9 @@ def test_arithmetic_is_exact_and_division_by_zero_is_null(one, other, op):
 
 
 def test_whole_numbers_divide_exactly():
-    assert evaluate(Arithmetic(Operation.DIVIDE, Constant(1), Constant(3)), lookup_nothing) == Fraction(1, 3)
+    assert evaluate(
+        Arithmetic(Operation.DIVIDE, Constant(1), Constant(3)), lookup_nothing
+    ) == Fraction(1, 3)
 
 
 @pytest.mark.parametrize("op", Operation)
@@ -217,6 +229,11 @@ def calendar(read):
 
 def test_the_calendar_ends_where_it_is_said_to():
     assert (str(day(FIRST_DAY)), str(day(LAST_DAY))) == ("0001-01-01", "9999-12-31")
-    for code, known in ((FIRST_DAY, True), (FIRST_DAY - 1, False), (LAST_DAY, True), (LAST_DAY + 1, False)):
+    for code, known in (
+        (FIRST_DAY, True),
+        (FIRST_DAY - 1, False),
+        (LAST_DAY, True),
+        (LAST_DAY + 1, False),
+    ):
         for node in (DatePart, DateTrunc):
             assert (evaluate(node(Part.YEAR, Constant(code)), lookup_nothing) is not None) is known

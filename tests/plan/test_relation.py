@@ -48,7 +48,10 @@ EVERY = {
     "semi": (Semi(VISITS, PEOPLE), (VISITS, PEOPLE)),
     "per unit": (ONE, (VISITS,)),
     "ranked": (RANKED, (VISITS,)),
-    "union": (Union((VISITS, PEOPLE), ((Field(X),), (Field(Y),)), (Column("u", X.type),)), (VISITS, PEOPLE)),
+    "union": (
+        Union((VISITS, PEOPLE), ((Field(X),), (Field(Y),)), (Column("u", X.type),)),
+        (VISITS, PEOPLE),
+    ),
 }
 
 
@@ -111,19 +114,35 @@ def test_else_it_may_have_several(relation):
 ANY, IN_ORDER = first(VISITS, (), (), "r"), first(VISITS, (Sort(Field(X)),), (), "r")
 
 
-@pytest.mark.parametrize("above", [lambda source, units: UnitJoin(source, first(units, (), (), "r")), Semi])
+@pytest.mark.parametrize(
+    "above", [lambda source, units: UnitJoin(source, first(units, (), (), "r")), Semi]
+)
 def test_what_takes_each_row_at_most_once_is_read_row_by_row(above):
     for units in (PEOPLE, Filter(PEOPLE, Constant(True)), Semi(PEOPLE, ANY), UnitJoin(PEOPLE, ANY)):
         assert row_by_row(above(VISITS, units)) == VISITS
-        assert row_by_row(Filter(above(Filter(VISITS, Constant(None)), units), Constant(True))) == VISITS
-    for units in (ONE, RANKED, IN_ORDER, Semi(PEOPLE, ONE), UnitJoin(PEOPLE, IN_ORDER), Union((PEOPLE,), ((),), ())):
+        assert (
+            row_by_row(Filter(above(Filter(VISITS, Constant(None)), units), Constant(True)))
+            == VISITS
+        )
+    for units in (
+        ONE,
+        RANKED,
+        IN_ORDER,
+        Semi(PEOPLE, ONE),
+        UnitJoin(PEOPLE, IN_ORDER),
+        Union((PEOPLE,), ((),), ()),
+    ):
         assert row_by_row(above(VISITS, units)) is None
         assert row_by_row(above(units, PEOPLE)) is None
 
 
 def test_units_are_looked_up_in_any_row():
     for units, found in ((ANY, VISITS), (Filter(ANY, Constant(True)), VISITS), (IN_ORDER, None)):
-        assert row_by_row(Semi(VISITS, units)) == row_by_row(Semi(VISITS, units, negated=True)) == found
+        assert (
+            row_by_row(Semi(VISITS, units))
+            == row_by_row(Semi(VISITS, units, negated=True))
+            == found
+        )
 
 
 def test_the_first_row_is_the_one_numbered_one():
@@ -150,7 +169,8 @@ def test_columns_hold_what_they_are_computed_from():
 
 
 @pytest.mark.parametrize(
-    ("sources", "values", "columns"), [((), (), ()), ((VISITS,), (), ()), ((VISITS,), ((Field(X),),), ())]
+    ("sources", "values", "columns"),
+    [((), (), ()), ((VISITS,), (), ()), ((VISITS,), ((Field(X),),), ())],
 )
 def test_a_union_gives_each_column_of_each_source(sources, values, columns):
     with pytest.raises(ValueError, match=r"union|zip"):

@@ -31,13 +31,22 @@ from tests.plan.expressions import NUMBERS, TESTS, X, Y
 @given(st.integers(), st.integers())
 def test_the_six_comparisons_are_their_signs(one, other):
     truths = [compares(op, one, other) for op in Comparison]
-    assert truths == [one == other, one != other, one < other, one <= other, one > other, one >= other]
+    assert truths == [
+        one == other,
+        one != other,
+        one < other,
+        one <= other,
+        one > other,
+        one >= other,
+    ]
     assert [op.value for op in Comparison] == ["=", "<>", "<", "<=", ">", ">="]
 
 
 def test_leaves_are_found_in_order_with_repeats():
     x, y = Field(X), Field(Y)
-    inner = And((Compare(Comparison.LT, x, y), Not(Or((IsNull(y), Member(x, (1,)), Constant(True))))))
+    inner = And(
+        (Compare(Comparison.LT, x, y), Not(Or((IsNull(y), Member(x, (1,)), Constant(True)))))
+    )
     assert leaves(inner) == [x, y, y, x]
     assert leaves(Arithmetic(Operation.ADD, Key(0), Estimate(1))) == [Key(0), Estimate(1)]
     assert leaves(Case(((IsNull(x), y),), x)) == [x, y, x]

@@ -27,7 +27,9 @@ from tests.plan.expressions import NAME, X, Y
 VISITS, PEOPLE = Scan("visits", columns=(X, NAME)), Scan("people", columns=(Y,))
 KEY, PRICE = Column("d.key", X.type), Column("d.price", sf.Integer(0, 9))
 DRUGS = Scan("drugs", "d.", columns=(KEY, PRICE))
-RANK, TOTAL, GROUP, BOTH = (Column(name, sf.Integer(-5, 7)) for name in ("rank", "total", "group", "both"))
+RANK, TOTAL, GROUP, BOTH = (
+    Column(name, sf.Integer(-5, 7)) for name in ("rank", "total", "group", "both")
+)
 SUMMED = PerUnit(VISITS, ((GROUP, Value.of(X)),), (Computed(TOTAL, Summary.SUM, Value.of(X)),))
 SINGLE = PerUnit(PEOPLE, (), (Computed(TOTAL, Summary.COUNT),))
 TEST = IsNull(Field(X))
@@ -76,7 +78,10 @@ SAME = {
     "one row a unit": (SINGLE, (TOTAL,)),
     "the first row": (OLDEST, provided(OLDEST)),
     "joined to one row": (Filter(UnitJoin(VISITS, SINGLE), TEST), (TOTAL,)),
-    "joined and chosen from": (Semi(Ranked(UnitJoin(VISITS, SINGLE), (), (), RANK), PEOPLE), (TOTAL,)),
+    "joined and chosen from": (
+        Semi(Ranked(UnitJoin(VISITS, SINGLE), (), (), RANK), PEOPLE),
+        (TOTAL,),
+    ),
     "beside a public table": (PublicJoin(UnitJoin(VISITS, SINGLE), DRUGS, Field(X), KEY), (TOTAL,)),
     "groups of a unit": (SUMMED, ()),
     "a union of single rows": (Union((SINGLE, SINGLE), ((Field(TOTAL),),) * 2, (BOTH,)), ()),

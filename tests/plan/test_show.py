@@ -46,14 +46,29 @@ def test_different_plans_have_different_forms(one, other):
 
 @given(
     st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.tuples(inner)
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.tuples(inner),
     )
 )
 def test_a_form_is_written_as_canonical_json(value):
     assert form(value) == canonical_json(value)
 
 
-ALIKE = [1, True, "1", Fraction(1), "true", None, "null", Key(1), Estimate(1), Constant(1), Constant("1"), (1,), ()]
+ALIKE = [
+    1,
+    True,
+    "1",
+    Fraction(1),
+    "true",
+    None,
+    "null",
+    Key(1),
+    Estimate(1),
+    Constant(1),
+    Constant("1"),
+    (1,),
+    (),
+]
 
 
 def collisions():
@@ -93,15 +108,22 @@ def named(name):
 
 def test_the_name_of_a_value_is_no_part_of_the_form(monkeypatch):
     assert canonical(named("age")) == canonical(named("e.age"))
-    assert [title(each) for each in named("e.age").aggregates] == ["SUM(e.age)", "QUANTILE(e.age, 0.5)"]
+    assert [title(each) for each in named("e.age").aggregates] == [
+        "SUM(e.age)",
+        "QUANTILE(e.age, 0.5)",
+    ]
     # all else is
-    other = replace(named("age"), aggregates=(Sum(Value("age", sf.Integer(0, 10), AGE.expression)),))
+    other = replace(
+        named("age"), aggregates=(Sum(Value("age", sf.Integer(0, 10), AGE.expression)),)
+    )
     assert canonical(other) != canonical(replace(other, aggregates=(Sum(AGE),)))
     members = show._members
     monkeypatch.setattr(
         show,
         "_members",
-        lambda kind: members(kind) and tuple(each for each in members(kind) if each[1] != "expression"),
+        lambda kind: (
+            members(kind) and tuple(each for each in members(kind) if each[1] != "expression")
+        ),
     )
     assert canonical(Sum(AGE)) == canonical(Sum(Value("age", AGE.type, Constant(3))))
 
@@ -113,7 +135,9 @@ def test_what_is_left_out_of_the_form_is_left_out_of_comparisons_alone():
         for each in vars(room).values()
         if is_dataclass(each)
     ]
-    left_out = {(each.__name__, field.name) for each in kinds for field in fields(each) if not field.compare}
+    left_out = {
+        (each.__name__, field.name) for each in kinds for field in fields(each) if not field.compare
+    }
     assert left_out == {("Value", "name"), ("Value", "rounding")}
 
 
@@ -158,4 +182,6 @@ def test_titles_are_what_one_writes():
 def test_a_form_that_is_known_is_put_in_its_place():
     value = Value.of(Column("age", sf.Integer(0, 120)))
     node = Sum(value)
-    assert form(node, {id(value): "known"}) == form(node).replace(form(value), "known") != form(node)
+    assert (
+        form(node, {id(value): "known"}) == form(node).replace(form(value), "known") != form(node)
+    )

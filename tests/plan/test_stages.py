@@ -35,7 +35,8 @@ def test_a_bounded_plan_says_its_norm_and_its_distances():
 
 
 @pytest.mark.parametrize(
-    ("plan", "name"), [(RAW, "keys"), (TRACKED, "unit"), (BOUNDED, "refinement"), (BOUNDED.parts[0], "distance")]
+    ("plan", "name"),
+    [(RAW, "keys"), (TRACKED, "unit"), (BOUNDED, "refinement"), (BOUNDED.parts[0], "distance")],
 )
 def test_a_plan_cannot_be_altered_after_its_proof(plan, name):
     with pytest.raises(FrozenInstanceError):
@@ -45,5 +46,8 @@ def test_a_plan_cannot_be_altered_after_its_proof(plan, name):
 def test_groups_are_public_where_every_key_says_them():
     age = Value.of(Column("age", sf.Integer(0, 9)))
     known, unknown = GroupKey(age, (1, 2)), GroupKey(age, None)
-    opens = [Raw(Scan("people"), keys, ()).is_open for keys in ((), (known,), (unknown,), (known, unknown))]
+    opens = [
+        Raw(Scan("people"), keys, ()).is_open
+        for keys in ((), (known,), (unknown,), (known, unknown))
+    ]
     assert opens == [False, False, True, True]

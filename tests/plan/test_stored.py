@@ -64,7 +64,9 @@ def every_node(inner):
         st.builds(Quotient, inner, inner),
         st.builds(FloorDivide, inner, st.integers(1, 9)),
         st.builds(Case, st.lists(st.tuples(inner, inner), max_size=2).map(tuple), inner),
-        st.builds(Lookup, inner, st.integers(), st.lists(st.none() | st.integers(), max_size=3).map(tuple)),
+        st.builds(
+            Lookup, inner, st.integers(), st.lists(st.none() | st.integers(), max_size=3).map(tuple)
+        ),
         st.builds(DatePart, st.sampled_from(Part), inner),
         st.builds(DateTrunc, st.sampled_from(Part), inner),
     )
@@ -129,7 +131,14 @@ def test_a_field_that_an_earlier_version_did_not_have_takes_its_default():
         [],
         None,
         3,
-        {"node": "Output", "items": [{"node": "Later"}], "having": None, "order": [], "limit": None, "offset": 0},
+        {
+            "node": "Output",
+            "items": [{"node": "Later"}],
+            "having": None,
+            "order": [],
+            "limit": None,
+            "offset": 0,
+        },
         {"node": "Output", "items": [{"enum": "Later", "value": "x"}]},
         {"node": "Output", "items": [{"enum": "Part", "value": "century"}]},
     ],

@@ -39,7 +39,19 @@ from sfumato.plan.scalar import (
 )
 from sfumato.plan.value import Value
 from sfumato.plan.value_range import confine, is_text, span
-from tests.plan.expressions import DAY, KIND, NAME, NUMBERS, ROWS, TESTS, TEXTS, X, Y, reader, values
+from tests.plan.expressions import (
+    DAY,
+    KIND,
+    NAME,
+    NUMBERS,
+    ROWS,
+    TESTS,
+    TEXTS,
+    X,
+    Y,
+    reader,
+    values,
+)
 
 
 def outside(expression, row):
@@ -89,7 +101,11 @@ def test_the_span_of_one_operation_is_attained(make):
 @pytest.mark.parametrize("first", range(-8, 9))
 def test_the_span_of_a_table_is_that_of_the_entries_in_reach(first):
     expression = Lookup(Field(X), first, (3, None, -2, 9))
-    found = [value for code in values(X)[:-1] if (value := evaluate(expression, reader({"x": code}))) is not None]
+    found = [
+        value
+        for code in values(X)[:-1]
+        if (value := evaluate(expression, reader({"x": code}))) is not None
+    ]
     assert span(expression) == ((min(found), max(found)) if found else None)
 
 
@@ -140,8 +156,12 @@ HIDDEN = {
     "a comparison": Compare(Comparison.GT, HUGE, Constant(0)),
     "a membership": Member(HUGE, (1,)),
     "below connectives": And((Constant(True), Not(IsNull(HUGE)))),
-    "the test of a text": Like(Case(((Compare(Comparison.GT, HUGE, Constant(0)), Constant("a")),), Field(NAME)), "a"),
-    "a text's fallback": Member(Coalesce((Field(NAME), Case(((IsNull(HUGE), Constant("")),), Constant("a")))), ("",)),
+    "the test of a text": Like(
+        Case(((Compare(Comparison.GT, HUGE, Constant(0)), Constant("a")),), Field(NAME)), "a"
+    ),
+    "a text's fallback": Member(
+        Coalesce((Field(NAME), Case(((IsNull(HUGE), Constant("")),), Constant("a")))), ("",)
+    ),
 }
 
 
@@ -169,7 +189,9 @@ CONSTANTS = {
     "constant": Constant(LARGE),
     "of a choice": Coalesce((Field(X), Constant(-LARGE))),
     "of a test": Compare(Comparison.GT, Field(X), Constant(LARGE)),
-    "of a text": Case(((Compare(Comparison.GT, Field(X), Constant(LARGE)), Constant("a")),), Constant("b")),
+    "of a text": Case(
+        ((Compare(Comparison.GT, Field(X), Constant(LARGE)), Constant("a")),), Constant("b")
+    ),
     "member": Not(Member(Field(X), (0, LARGE))),
     "member of texts and codes": And((Member(Field(NAME), ("a",)), Member(Field(X), (-LARGE,)))),
     "table": Lookup(Field(X), 100, (0, LARGE)),
@@ -193,7 +215,9 @@ def test_a_constant_is_held_to_its_bits_wherever_a_plan_takes_one():
         lambda: PublicJoin(Scan("t"), Scan("p"), large, X),
         lambda: Filter(Scan("t"), Member(Field(X), (LARGE,))),
         lambda: Union((Scan("t"),), ((large,),), (X,)),
-        lambda: PerUnit(Scan("t"), ((X, Value("k", X.type, Constant(None))), (X, Value("k", X.type, large))), ()),
+        lambda: PerUnit(
+            Scan("t"), ((X, Value("k", X.type, Constant(None))), (X, Value("k", X.type, large))), ()
+        ),
     ):
         with pytest.raises(UnsupportedSql, match="62 bits"):
             make()
@@ -234,7 +258,11 @@ def test_what_has_no_code_has_no_span(expression):
 def test_days_beyond_the_calendar_are_refused(node):
     last = Field(Column("end", sf.Date("9999-01-01", "9999-12-31")))
     assert span(node(Part.YEAR, last)) is not None
-    for beyond in (Arithmetic(Operation.ADD, last, Constant(1)), Constant(FIRST_DAY - 1), Constant(LAST_DAY + 1)):
+    for beyond in (
+        Arithmetic(Operation.ADD, last, Constant(1)),
+        Constant(FIRST_DAY - 1),
+        Constant(LAST_DAY + 1),
+    ):
         with pytest.raises(UnsupportedSql, match="years 1 to 9999"):
             span(node(Part.WEEK, beyond))
 
@@ -250,7 +278,11 @@ def ends_only(op, left, right):
 
 
 def subtracts_ends(op, left, right):
-    return (left[0] - right[0], left[1] - right[1]) if op is Operation.SUBTRACT else honest_arithmetic(op, left, right)
+    return (
+        (left[0] - right[0], left[1] - right[1])
+        if op is Operation.SUBTRACT
+        else honest_arithmetic(op, left, right)
+    )
 
 
 def divides_ends(left, right):
@@ -273,7 +305,11 @@ def first_entry(expression):
 
 
 def days_not_moved(expression):
-    return ranges.span(expression.operand) if isinstance(expression, DateTrunc) else honest_of_one(expression)
+    return (
+        ranges.span(expression.operand)
+        if isinstance(expression, DateTrunc)
+        else honest_of_one(expression)
+    )
 
 
 def last_of(spans):
@@ -288,11 +324,23 @@ def greatest_span(expression):
     return honest_span(expression)
 
 
-honest_arithmetic, honest_quotient, honest_of_one = ranges._arithmetic, ranges._quotient, ranges._of_one
+honest_arithmetic, honest_quotient, honest_of_one = (
+    ranges._arithmetic,
+    ranges._quotient,
+    ranges._of_one,
+)
 honest_span = ranges._span
 MUTANTS = {
-    "products of equal ends": ("_arithmetic", ends_only, Arithmetic(Operation.MULTIPLY, Field(X), Field(X))),
-    "differences of equal ends": ("_arithmetic", subtracts_ends, Arithmetic(Operation.SUBTRACT, Field(X), Field(Y))),
+    "products of equal ends": (
+        "_arithmetic",
+        ends_only,
+        Arithmetic(Operation.MULTIPLY, Field(X), Field(X)),
+    ),
+    "differences of equal ends": (
+        "_arithmetic",
+        subtracts_ends,
+        Arithmetic(Operation.SUBTRACT, Field(X), Field(Y)),
+    ),
     "divisors at the ends alone": ("_quotient", divides_ends, Quotient(Constant(7), Field(X))),
     "division toward zero": ("_of_one", truncated, FloorDivide(Field(X), 2)),
     "the first entry alone": ("_of_one", first_entry, Lookup(Field(KIND), 0, (1, 2, 3))),

@@ -49,7 +49,9 @@ def test_an_epsilon_outside_its_range_is_refused(epsilon):
         Budget(epsilon)
 
 
-@pytest.mark.parametrize("delta", [-1e-6, 1, 1.0, 2, "1", float("nan"), float("inf"), "tiny", True, None])
+@pytest.mark.parametrize(
+    "delta", [-1e-6, 1, 1.0, 2, "1", float("nan"), float("inf"), "tiny", True, None]
+)
 def test_a_delta_outside_its_range_is_refused(delta):
     with pytest.raises(InvalidNumber, match="delta"):
         Budget(1, delta)

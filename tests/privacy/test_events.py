@@ -158,7 +158,11 @@ def test_a_threshold_is_on_noisy_counts():
 
 @pytest.mark.parametrize(
     ("law", "norm"),
-    [(ContinuousLaw.GAUSSIAN, Norm.L1), (ContinuousLaw.GAUSSIAN, Norm.LINF), (ContinuousLaw.LAPLACE, Norm.L2)],
+    [
+        (ContinuousLaw.GAUSSIAN, Norm.L1),
+        (ContinuousLaw.GAUSSIAN, Norm.LINF),
+        (ContinuousLaw.LAPLACE, Norm.L2),
+    ],
 )
 def test_a_continuous_law_has_the_norm_of_its_density(law, norm):
     with pytest.raises(InvalidDeclaration) as caught:
@@ -238,7 +242,10 @@ def test_the_columns_of_a_tree_and_what_they_add_up_to():
     nodes = [{(level, leaf >> level) for level in range(4)} for leaf in range(8)]
     column = max(len(each) for each in nodes)
     both = max(
-        sum(((n in one) + (n in other)) ** 2 for n in one | other) for one in nodes for other in nodes if one != other
+        sum(((n in one) + (n in other)) ** 2 for n in one | other)
+        for one in nodes
+        for other in nodes
+        if one != other
     )
     noise = AdditiveNoise(DiscreteGaussian(10), Distance(Norm.L2, Fraction(both)))
     assert column == 4 < both <= Stream(noise, 8, Fraction(column), participations=2).most == 16
@@ -300,4 +307,6 @@ def test_a_threshold_is_an_integer(threshold):
 
 
 def test_parts_that_are_listed_are_a_tuple():
-    assert Composed([LAPLACE, LAPLACE]) == Composed((LAPLACE, LAPLACE)) and hash(Composed([LAPLACE]))
+    assert Composed([LAPLACE, LAPLACE]) == Composed((LAPLACE, LAPLACE)) and hash(
+        Composed([LAPLACE])
+    )

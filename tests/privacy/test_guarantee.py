@@ -22,7 +22,14 @@ AMOUNTS = st.fractions(min_value=0)
 ORDERS = st.fractions(min_value=Fraction(11, 10), max_value=100)
 DELTAS = st.fractions(min_value=0, max_value=1)
 ONE_NUMBER = [PureDP, BoundedRangeDP, ZeroConcentratedDP, GaussianDP]
-EACH = [PureDP(1), BoundedRangeDP(1), ApproxDP(1, "1e-6"), ZeroConcentratedDP(1), RenyiDP(8, 1), GaussianDP(1)]
+EACH = [
+    PureDP(1),
+    BoundedRangeDP(1),
+    ApproxDP(1, "1e-6"),
+    ZeroConcentratedDP(1),
+    RenyiDP(8, 1),
+    GaussianDP(1),
+]
 
 
 @pytest.mark.parametrize("kind", ONE_NUMBER)
@@ -111,13 +118,17 @@ def test_numbers_enter_exactly():
         lambda wrong: RenyiDP(wrong, 0),
     ],
 )
-@pytest.mark.parametrize("wrong", [-1, "-1e-9", float("nan"), float("inf"), "1e999", True, None, "x"])
+@pytest.mark.parametrize(
+    "wrong", [-1, "-1e-9", float("nan"), float("inf"), "1e999", True, None, "x"]
+)
 def test_a_guarantee_cannot_be_built_wrong(build, wrong):
     with pytest.raises(InvalidNumber):
         build(wrong)
 
 
-@pytest.mark.parametrize("build", [lambda: ApproxDP(1, "1.001"), lambda: RenyiDP(1, 0), lambda: RenyiDP("0.5", 0)])
+@pytest.mark.parametrize(
+    "build", [lambda: ApproxDP(1, "1.001"), lambda: RenyiDP(1, 0), lambda: RenyiDP("0.5", 0)]
+)
 def test_a_delta_above_one_and_an_order_of_one_are_refused(build):
     with pytest.raises(InvalidNumber):
         build()

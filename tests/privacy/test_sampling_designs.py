@@ -75,6 +75,8 @@ def test_draws_with_replacement_may_repeat_and_their_rate_counts_the_repeats():
     # every sequence of 3 draws out of 2, listed: unit 0 is drawn 12 times in 8 sequences
     draws = list(product(range(2), repeat=3))
     design = WithReplacementSample(3, 2)
-    assert design.rate == Fraction(sum(each.count(0) for each in draws), len(draws)) == Fraction(3, 2)
+    assert (
+        design.rate == Fraction(sum(each.count(0) for each in draws), len(draws)) == Fraction(3, 2)
+    )
     assert design.relation is Relation.REPLACE_ONE
     assert math.isclose(float(WithReplacementSample(1, 3).rate), 1 / 3)

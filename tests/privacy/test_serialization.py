@@ -55,19 +55,30 @@ from sfumato.privacy.event import VERSION, event_from_json, event_to_json, seria
 AMOUNTS = st.fractions(min_value=Fraction(1, 10**12), max_value=10**12)
 COUNTS = st.integers(1, 10**9)
 ENDS = st.integers(0, 2**70)
-WHOLE = st.builds(DiscreteLaplace, AMOUNTS) | st.builds(lambda s: DiscreteGaussian(sigma_squared=s), AMOUNTS)
+WHOLE = st.builds(DiscreteLaplace, AMOUNTS) | st.builds(
+    lambda s: DiscreteGaussian(sigma_squared=s), AMOUNTS
+)
 NOISES = st.one_of(
     WHOLE,
     st.builds(lambda law, lower, upper: Truncated(law, -lower, upper), WHOLE, ENDS, ENDS),
     st.builds(lambda scale, upper: Truncated(Geometric(scale), 0, upper), AMOUNTS, ENDS),
-    st.builds(DiscreteStaircase, AMOUNTS.filter(lambda epsilon: epsilon < 100), st.integers(1, 10**6)),
-    st.builds(Binomial, st.integers(1, 1000), st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(999, 1000))),
+    st.builds(
+        DiscreteStaircase, AMOUNTS.filter(lambda epsilon: epsilon < 100), st.integers(1, 10**6)
+    ),
+    st.builds(
+        Binomial,
+        st.integers(1, 1000),
+        st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(999, 1000)),
+    ),
     st.builds(Skellam, st.fractions(min_value=Fraction(1, 1000), max_value=1000)),
 )
 RELATIONS = st.sampled_from(Relation)
 SCORES = st.builds(lambda value, relation: Distance(Norm.LINF, value, relation), AMOUNTS, RELATIONS)
 ADDITIVE = st.builds(
-    AdditiveNoise, NOISES, st.builds(Distance, st.sampled_from(Norm), AMOUNTS, RELATIONS), st.none() | COUNTS
+    AdditiveNoise,
+    NOISES,
+    st.builds(Distance, st.sampled_from(Norm), AMOUNTS, RELATIONS),
+    st.none() | COUNTS,
 )
 DESIGNS = st.one_of(
     st.builds(PoissonSample, st.fractions(min_value=Fraction(1, 10**9), max_value=1)),
@@ -84,7 +95,9 @@ CONTINUOUS = st.builds(
     RELATIONS,
 )
 STREAMS = st.builds(
-    lambda noise, part, most, apart: Stream(noise, most * apart, noise.distance.value * part, most, apart),
+    lambda noise, part, most, apart: Stream(
+        noise, most * apart, noise.distance.value * part, most, apart
+    ),
     CONTINUOUS.filter(lambda noise: noise.law is ContinuousLaw.GAUSSIAN)
     | st.builds(
         lambda law, value: AdditiveNoise(law, Distance(Norm.L2, value)),
@@ -109,7 +122,9 @@ LEAVES = st.one_of(
     STREAMS,
     st.builds(BoundedRange, AMOUNTS, RELATIONS),
     st.builds(PureEvent, AMOUNTS, RELATIONS),
-    st.builds(ApproxEvent, AMOUNTS, st.fractions(min_value=0, max_value=Fraction(999, 1000)), RELATIONS),
+    st.builds(
+        ApproxEvent, AMOUNTS, st.fractions(min_value=0, max_value=Fraction(999, 1000)), RELATIONS
+    ),
     st.builds(Shuffled, LOCAL, COUNTS),
 )
 EVENTS = st.recursive(
@@ -142,7 +157,12 @@ NOISE = DiscreteLaplace("5/2")
 FORMS = {
     "additive": (SUM, AdditiveNoise(NOISE, ONE)),
     "gaussian": (
-        SUM | {"noise": {"law": "discrete_gaussian", "sigma_squared": "7/3"}, "norm": "L2", "sensitivity": "25"},
+        SUM
+        | {
+            "noise": {"law": "discrete_gaussian", "sigma_squared": "7/3"},
+            "norm": "L2",
+            "sensitivity": "25",
+        },
         AdditiveNoise(DiscreteGaussian(sigma_squared="7/3"), Distance(Norm.L2, Fraction(25))),
     ),
     "cells": (COUNT, AdditiveNoise(NOISE, EACH, 4)),
@@ -156,7 +176,9 @@ FORMS = {
             "sensitivity": "2",
             "monotone": True,
         },
-        Selection(Rule.EXPONENTIAL, Fraction(1, 3), Distance(Norm.LINF, Fraction(2)), monotone=True),
+        Selection(
+            Rule.EXPONENTIAL, Fraction(1, 3), Distance(Norm.LINF, Fraction(2)), monotone=True
+        ),
     ),
     "permute and flip": (
         {
@@ -171,7 +193,14 @@ FORMS = {
         Selection(Rule.PERMUTE_AND_FLIP, Fraction(3), EACH),
     ),
     "noisy max": (
-        {"kind": "noisy_max", "version": 1, "noise": LAPLACE, "norm": "Linf", "sensitivity": "1", "gap": True},
+        {
+            "kind": "noisy_max",
+            "version": 1,
+            "noise": LAPLACE,
+            "norm": "Linf",
+            "sensitivity": "1",
+            "gap": True,
+        },
         NoisyMax(NOISE, Distance(Norm.LINF, Fraction(1)), gap=True),
     ),
     "sparse vector": (
@@ -198,7 +227,12 @@ FORMS = {
         Thresholded(AdditiveNoise(NOISE, EACH, 4), 40, 2),
     ),
     "poisson": (
-        {"kind": "sampled", "version": 1, "design": {"design": "poisson", "rate": "1/100"}, "event": SUM},
+        {
+            "kind": "sampled",
+            "version": 1,
+            "design": {"design": "poisson", "rate": "1/100"},
+            "event": SUM,
+        },
         Sampled(PoissonSample(Fraction(1, 100)), AdditiveNoise(NOISE, ONE)),
     ),
     "fixed": (
@@ -219,10 +253,17 @@ FORMS = {
         },
         Sampled(WithReplacementSample(500, 100), AdditiveNoise(NOISE, EACH, 4)),
     ),
-    "continuous": (REAL, ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction(11, 10), Distance(Norm.L2, Fraction(25)))),
+    "continuous": (
+        REAL,
+        ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction(11, 10), Distance(Norm.L2, Fraction(25))),
+    ),
     "continuous laplace": (
         REAL | {"law": "laplace", "norm": "L1", "relation": "replace-one"},
-        ContinuousNoise(ContinuousLaw.LAPLACE, Fraction(11, 10), Distance(Norm.L1, Fraction(25), Relation.REPLACE_ONE)),
+        ContinuousNoise(
+            ContinuousLaw.LAPLACE,
+            Fraction(11, 10),
+            Distance(Norm.L1, Fraction(25), Relation.REPLACE_ONE),
+        ),
     ),
     "bounded range": (
         {"kind": "bounded_range", "version": 1, "eta": "1/3", "relation": "replace-one"},
@@ -230,7 +271,13 @@ FORMS = {
     ),
     "pure": ({"kind": "pure", "version": 1, "epsilon": "2"}, PureEvent(Fraction(2))),
     "approximate": (
-        {"kind": "approximate", "version": 1, "epsilon": "2", "delta": "1/1000000", "relation": "replace-one"},
+        {
+            "kind": "approximate",
+            "version": 1,
+            "epsilon": "2",
+            "delta": "1/1000000",
+            "relation": "replace-one",
+        },
         ApproxEvent(Fraction(2), Fraction(1, 10**6), Relation.REPLACE_ONE),
     ),
     "shuffled": (
@@ -242,7 +289,10 @@ FORMS = {
         },
         Shuffled(RandomizedResponse(Fraction(4), 2), 10**6),
     ),
-    "group": ({"kind": "group", "version": 1, "event": SUM, "size": 4}, Group(AdditiveNoise(NOISE, ONE), 4)),
+    "group": (
+        {"kind": "group", "version": 1, "event": SUM, "size": 4},
+        Group(AdditiveNoise(NOISE, ONE), 4),
+    ),
     "stream": (
         {
             "kind": "stream",
@@ -254,7 +304,9 @@ FORMS = {
             "separation": 20,
         },
         Stream(
-            ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction(11, 10), Distance(Norm.L2, Fraction(25))),
+            ContinuousNoise(
+                ContinuousLaw.GAUSSIAN, Fraction(11, 10), Distance(Norm.L2, Fraction(25))
+            ),
             100,
             Fraction(5),
             participations=5,
@@ -269,8 +321,14 @@ FORMS = {
         {"kind": "parallel", "version": 1, "events": [SUM, COUNT]},
         Parallel((AdditiveNoise(NOISE, ONE), AdditiveNoise(NOISE, EACH, 4))),
     ),
-    "nonadaptive": ({"kind": "nonadaptive", "version": 1, "event": SUM}, Nonadaptive(AdditiveNoise(NOISE, ONE))),
-    "repeated": ({"kind": "repeated", "version": 1, "event": SUM, "times": 9}, Repeated(AdditiveNoise(NOISE, ONE), 9)),
+    "nonadaptive": (
+        {"kind": "nonadaptive", "version": 1, "event": SUM},
+        Nonadaptive(AdditiveNoise(NOISE, ONE)),
+    ),
+    "repeated": (
+        {"kind": "repeated", "version": 1, "event": SUM, "times": 9},
+        Repeated(AdditiveNoise(NOISE, ONE), 9),
+    ),
 }
 LAWS = [
     (LAPLACE, NOISE),
@@ -293,7 +351,13 @@ MAY_BE_ABSENT = {"relation", "cells", "monotone", "gap", "participations", "sepa
 
 def places(value, path=()):
     """The path to every entry of a form, however deep."""
-    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    entries = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, part in entries:
         yield (*path, key)
         yield from places(part, (*path, key))
@@ -330,7 +394,11 @@ def test_the_round_trip_notices_a_form_that_rounds(monkeypatch):
 
 def test_the_round_trip_notices_a_flag_that_is_not_written(monkeypatch):
     make, fields = serialization._KINDS["noisy_max"]
-    monkeypatch.setitem(serialization._KINDS, "noisy_max", (make, tuple(each for each in fields if each.name != "gap")))
+    monkeypatch.setitem(
+        serialization._KINDS,
+        "noisy_max",
+        (make, tuple(each for each in fields if each.name != "gap")),
+    )
     original = NoisyMax(NOISE, EACH, gap=True)
     assert event_from_json(event_to_json(original)) != original
 
@@ -360,9 +428,14 @@ def test_a_damaged_law_raises(written, law):
 
 
 def test_every_kind_has_its_form_and_every_form_is_tried():
-    kinds, laws = ({make for make, _ in table.values()} for table in (serialization._KINDS, serialization._LAWS))
+    kinds, laws = (
+        {make for make, _ in table.values()}
+        for table in (serialization._KINDS, serialization._LAWS)
+    )
     assert kinds == set(get_args(Event)) == {type(event) for _, event in FORMS.values()}
-    assert laws == set(get_args(Noise)) | {Geometric} == {type(law) for _, law in LAWS} | {Geometric}
+    assert (
+        laws == set(get_args(Noise)) | {Geometric} == {type(law) for _, law in LAWS} | {Geometric}
+    )
     assert VERSION == 1
 
 
@@ -447,7 +520,9 @@ def test_a_missing_entry_raises_or_has_the_old_meaning(name, path):
 def test_a_field_that_is_not_known_raises(name):
     written, _ = FORMS[name]
     parts = ("noise", "threshold_noise", "additive", "event", "design")
-    inside = [path for path in places(written) if path[-1] in parts and path[-2:] != ("design", "design")]
+    inside = [
+        path for path in places(written) if path[-1] in parts and path[-2:] != ("design", "design")
+    ]
     for path in [*inside, ()]:
         with pytest.raises(InvalidDeclaration):
             event_from_json(changed(written, (*path, "later"), to="1"))
@@ -472,7 +547,8 @@ def test_what_is_no_event_at_all_raises(value):
         FORMS["repeated"][0] | {"times": 0},
         FORMS["threshold"][0] | {"additive": FORMS["composed"][0]},
         FORMS["sparse vector"][0] | {"positives": 0},
-        FORMS["with replacement"][0] | {"design": {"design": "with_replacement", "size": 0, "population": 4}},
+        FORMS["with replacement"][0]
+        | {"design": {"design": "with_replacement", "size": 0, "population": 4}},
         FORMS["continuous"][0] | {"norm": "L1"},
         FORMS["approximate"][0] | {"delta": "3/2"},
         FORMS["shuffled"][0] | {"event": SUM},

@@ -12,7 +12,18 @@ from sfumato.privacy.unit import AUTO, Auto
 LIMITS = ["max_rows", "max_groups", "max_rows_total"]
 # names that try to imitate each other, and what stands around them in a contract
 NAMES = st.text(alphabet='ab,. "()\\', min_size=1, max_size=9) | st.sampled_from(
-    ["a", "b", "a, b", "(row)", "(public)", '("a")', '("a", "b")', '("a" as "b")', '("a" via "b.a" by "a")', 'a" as "b']
+    [
+        "a",
+        "b",
+        "a, b",
+        "(row)",
+        "(public)",
+        '("a")',
+        '("a", "b")',
+        '("a" as "b")',
+        '("a" via "b.a" by "a")',
+        'a" as "b',
+    ]
 )
 BOUNDS = st.none() | st.just(AUTO) | st.integers(1, 2**31)
 
@@ -46,7 +57,12 @@ def test_else_a_unit_may_have_several(limits):
 @settings(deadline=None)
 def test_a_unit_keeps_what_it_was_given(column, rows, groups):
     unit = Unit(column, max_rows=rows, max_groups=groups)
-    assert (unit.column, unit.max_rows, unit.max_groups, unit.max_rows_total) == (column, rows, groups, None)
+    assert (unit.column, unit.max_rows, unit.max_groups, unit.max_rows_total) == (
+        column,
+        rows,
+        groups,
+        None,
+    )
     assert identity(unit) == ((column,), None, None, column)
 
 
@@ -78,7 +94,9 @@ def test_a_column_is_named_once(columns):
         Unit(columns)
 
 
-@pytest.mark.parametrize("via", ["", "visits", "visits.", ".patient_id", ".", 3, ("visits", "patient_id")], ids=repr)
+@pytest.mark.parametrize(
+    "via", ["", "visits", "visits.", ".patient_id", ".", 3, ("visits", "patient_id")], ids=repr
+)
 def test_a_way_that_is_no_column_of_a_table_is_refused(via):
     with pytest.raises(InvalidDeclaration, match="via=") as caught:
         Unit("visit_id", via=via)
@@ -142,7 +160,10 @@ def test_the_text_of_a_plain_unit_is_its_column():
     ]  # fmt: skip
     assert str(Unit(["person_id", "day"])) == '("person_id", "day")'
     assert str(Unit("id", name="person_id")) == '("id" as "person_id")'
-    assert str(Unit("visit_id", via="visits.patient_id")) == '("visit_id" via "visits.patient_id" by "visit_id")'
+    assert (
+        str(Unit("visit_id", via="visits.patient_id"))
+        == '("visit_id" via "visits.patient_id" by "visit_id")'
+    )
     assert str(Unit("(row)")) == '("(row)")'
 
 

@@ -36,7 +36,9 @@ JOB = GroupKey(Value.of(Column("job", Text())), None)
 SILENT = AdditiveMechanism(DiscreteLaplace(Fraction(1, 1000)))
 
 
-def planned(keys: tuple[GroupKey, ...], parts: list[tuple[Aggregate, Mechanism]], fine: int = 1) -> Planned:
+def planned(
+    keys: tuple[GroupKey, ...], parts: list[tuple[Aggregate, Mechanism]], fine: int = 1
+) -> Planned:
     """A plan by hand; only what is released matters here."""
     raw = Raw(Scan("people"), keys, tuple(each for each, _ in parts))
     limits = Limits(1, 1, None)
@@ -44,7 +46,12 @@ def planned(keys: tuple[GroupKey, ...], parts: list[tuple[Aggregate, Mechanism]]
     norms = [Norm.LINF if isinstance(each, Quantiles) else Norm.L1 for each, _ in parts]
     distances = [Distance(norm, Fraction(1)) for norm in norms]
     aggregates = [each for each, _ in parts]
-    bounded = Bounded(tracked, Norm.L1, fine, tuple(Part(*each, 1) for each in zip(aggregates, distances, strict=True)))
+    bounded = Bounded(
+        tracked,
+        Norm.L1,
+        fine,
+        tuple(Part(*each, 1) for each in zip(aggregates, distances, strict=True)),
+    )
     question = Question("SELECT", "people", raw, Output(()), ())
     return Planned(question, bounded, tuple(each for _, each in parts))
 
@@ -65,9 +72,15 @@ def test_every_declared_combination_is_a_group() -> None:
 
 
 def test_additive_noise_of_declared_groups_is_drawn_before_the_read() -> None:
-    plan = planned((SEX,), [(CountRows(), SILENT), (Mean(AGE), SILENT), (Quantiles(AGE, (Fraction(1, 2),)), _grid())])
+    plan = planned(
+        (SEX,),
+        [(CountRows(), SILENT), (Mean(AGE), SILENT), (Quantiles(AGE, (Fraction(1, 2),)), _grid())],
+    )
     assert [len(each) for each in drawn(plan.event, cells_of(plan))] == [2, 4]
-    assert cells_of(planned((JOB,), [(CountUnits(), ThresholdMechanism(DiscreteLaplace(1), 9, 1))])) == ()
+    assert (
+        cells_of(planned((JOB,), [(CountUnits(), ThresholdMechanism(DiscreteLaplace(1), 9, 1))]))
+        == ()
+    )
 
 
 def _grid() -> GridQuantiles:
@@ -115,7 +128,9 @@ def test_only_groups_that_pass_the_threshold_are_shown() -> None:
 
 def test_columns_of_an_engine_are_released_like_its_mappings() -> None:
     plan = open_plan(10, fine=4)
-    found = pa.table({"job": ["nurse", None, "judge"], "rows": [320, 44, 36], "units": [120, 40, 36]})
+    found = pa.table(
+        {"job": ["nurse", None, "judge"], "rows": [320, 44, 36], "units": [120, 40, 36]}
+    )
     exact = columns(plan.bounded, (0, 1), found)
     groups, (count, shown) = asked(plan, (exact[0], exact[1]))
     assert groups == [("nurse",), (None,)]

@@ -33,7 +33,9 @@ def test_many_shares_take_a_time_in_proportion_to_their_number() -> None:
     assert shares[-1] == Fraction(3 * 30_000, 30_000 * 30_001 // 2)
 
 
-@pytest.mark.parametrize(("stated", "norm"), [({"epsilon": "0.3"}, Norm.L1), ({"rho": "0.3"}, Norm.L2)])
+@pytest.mark.parametrize(
+    ("stated", "norm"), [({"epsilon": "0.3"}, Norm.L1), ({"rho": "0.3"}, Norm.L2)]
+)
 def test_the_shares_of_a_task_cost_what_was_stated(stated: dict[str, str], norm: Norm) -> None:
     allowed, distance = allowance(**stated), Distance(norm, Fraction(7))
     events = [allowed.noise(distance, share).event(distance) for share in allowed.shares(1, 2, 4)]
@@ -47,9 +49,9 @@ PAIRS = [("1", "1e-6"), ("0.1", "1e-9"), ("10", "0.001"), ("0.01", "1e-5"), ("10
 def within(epsilon: str, delta: str) -> bool:
     """Whether the rho that was bought converts into what was stated."""
     rho = allowance(epsilon=epsilon, delta=delta).amount
-    return approx_from_zcdp(ZeroConcentratedDP(rho), Fraction(delta)).epsilon <= Fraction(epsilon) * (
-        1 + Fraction(1, 10**9)
-    )
+    return approx_from_zcdp(ZeroConcentratedDP(rho), Fraction(delta)).epsilon <= Fraction(
+        epsilon
+    ) * (1 + Fraction(1, 10**9))
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), PAIRS)
@@ -72,7 +74,8 @@ def test_a_rho_is_whole_units_of_the_ledger() -> None:
 
 
 @pytest.mark.parametrize(
-    "stated", [{}, {"epsilon": 1, "rho": 1}, {"rho": 1, "delta": "1e-6"}, {"epsilon": 0}, {"rho": -1}]
+    "stated",
+    [{}, {"epsilon": 1, "rho": 1}, {"rho": 1, "delta": "1e-6"}, {"epsilon": 0}, {"rho": -1}],
 )
 def test_anything_else_is_refused(stated: dict[str, object]) -> None:
     with pytest.raises(WrongUse):
@@ -86,15 +89,22 @@ def test_what_no_gaussian_noise_lies_within_is_refused() -> None:
 
 @pytest.mark.parametrize("left", ["0.0001", "0.0229", "3"])
 def test_a_refusal_names_the_largest_epsilon_that_fits(left: str) -> None:
-    bought, refusal = allowance(epsilon=100, delta="1e-6"), BudgetExceeded("Too dear.", allowed="at most rho=1")
+    bought, refusal = (
+        allowance(epsilon=100, delta="1e-6"),
+        BudgetExceeded("Too dear.", allowed="at most rho=1"),
+    )
     named = bought.refused(refusal, Fraction(left)).allowed
     epsilon = named.rpartition("epsilon=")[2].split(" ")[0]
     assert allowance(epsilon=epsilon, delta="1e-6").amount <= Fraction(left)
     with pytest.raises(AssertionError):  # one per cent more does not fit
-        assert allowance(epsilon=Fraction(epsilon) * Fraction(102, 100), delta="1e-6").amount <= Fraction(left)
+        assert allowance(
+            epsilon=Fraction(epsilon) * Fraction(102, 100), delta="1e-6"
+        ).amount <= Fraction(left)
 
 
 def test_other_refusals_stay_as_they_are() -> None:
     refusal = BudgetExceeded("Too dear.", allowed="at most rho=1")
     assert allowance(rho=1).refused(refusal, Fraction(1)) is refusal
-    assert allowance(epsilon=1, delta="1e-6").refused(refusal, Fraction(0)).allowed == refusal.allowed
+    assert (
+        allowance(epsilon=1, delta="1e-6").refused(refusal, Fraction(0)).allowed == refusal.allowed
+    )

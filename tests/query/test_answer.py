@@ -53,7 +53,14 @@ def test_every_form_holds_the_same_cells(answer: Answer) -> None:
     table = answer.to_arrow()
     assert isinstance(table, pa.Table)
     assert table.schema.names == names
-    assert [str(kind) for kind in table.schema.types] == ["string", "bool", "int64", "double", "double", "double"]
+    assert [str(kind) for kind in table.schema.types] == [
+        "string",
+        "bool",
+        "int64",
+        "double",
+        "double",
+        "double",
+    ]
     assert table.to_pylist() == answer.to_dicts()
     assert isinstance(answer.to_pandas(), pd.DataFrame)
     assert list(answer.to_pandas()["n"]) == [row[2] for row in answer.rows]
@@ -64,7 +71,11 @@ def test_every_form_holds_the_same_cells(answer: Answer) -> None:
 
 
 def test_dates_and_integers_are_keys_of_their_own_types(tmp_path: Path) -> None:
-    answer = asked(tmp_path, "SELECT born, COUNT(*) AS n FROM people WHERE age < 21 GROUP BY born LIMIT 2", epsilon=1)
+    answer = asked(
+        tmp_path,
+        "SELECT born, COUNT(*) AS n FROM people WHERE age < 21 GROUP BY born LIMIT 2",
+        epsilon=1,
+    )
     assert answer.to_dicts()[0]["born"] == datetime.date(1960, 1, 1)
     assert answer.to_arrow().schema.field("born").type == pa.date32()
     assert answer.rows[0][0] == "1960-01-01"
@@ -97,18 +108,25 @@ def test_the_half_width_reaches_both_ends_and_the_estimate_is_inside(answer: Ans
             error = errors[name]
             if error["low"] is not None:
                 assert error["low"] <= row[name] <= error["high"]
-                assert error["half_width"] >= max(row[name] - error["low"], error["high"] - row[name]) - 1e-12
+                assert (
+                    error["half_width"]
+                    >= max(row[name] - error["low"], error["high"] - row[name]) - 1e-12
+                )
         assert (errors["sex"], errors["smoker"]) == (row["sex"], row["smoker"])
 
 
-@pytest.mark.parametrize("level", [0, 1, 1.5, -0.1, "nan", "x", True, 1 - Fraction(1, 10**13)], ids=repr)
+@pytest.mark.parametrize(
+    "level", [0, 1, 1.5, -0.1, "nan", "x", True, 1 - Fraction(1, 10**13)], ids=repr
+)
 def test_a_confidence_that_is_none_is_refused(answer: Answer, level: object) -> None:
     with pytest.raises(InvalidNumber, match="confidence"):
         answer.error(level)
 
 
 def test_a_ratio_whose_divisor_may_be_zero_is_unbounded(tmp_path: Path) -> None:
-    answer = asked(tmp_path, "SELECT SUM(age) / COUNT(*) AS r FROM people WHERE age > 98", epsilon="0.01")
+    answer = asked(
+        tmp_path, "SELECT SUM(age) / COUNT(*) AS r FROM people WHERE age > 98", epsilon="0.01"
+    )
     # the count is zero, so only noise beyond this confidence could keep zero out of its interval
     assert answer.error("0.99999999999") == [{"r": {"low": None, "high": None, "half_width": None}}]
 
@@ -157,7 +175,9 @@ def test_the_html_lists_notes_and_bias(answer: Answer) -> None:
 
 
 @pytest.mark.parametrize("column", [None, "n", "h", "m", "r"])
-def test_a_plot_shows_the_cells_of_the_answer_and_nothing_else(answer: Answer, column: str | None) -> None:
+def test_a_plot_shows_the_cells_of_the_answer_and_nothing_else(
+    answer: Answer, column: str | None
+) -> None:
     svg = answer.plot(column).svg
     root = ElementTree.fromstring(svg)
     titles = [each.text for each in root.iter("{http://www.w3.org/2000/svg}title")]
@@ -175,7 +195,11 @@ def test_a_plot_shows_the_cells_of_the_answer_and_nothing_else(answer: Answer, c
 
 def untold(answer: Answer) -> list[int]:
     """The rows whose mean has an interval that is the whole declared range."""
-    return [place for place, row in enumerate(answer.error()) if (row["m"]["low"], row["m"]["high"]) == (0, 99)]
+    return [
+        place
+        for place, row in enumerate(answer.error())
+        if (row["m"]["low"], row["m"]["high"]) == (0, 99)
+    ]
 
 
 def marked(answer: Answer) -> dict[str, int]:
@@ -195,10 +219,15 @@ def marked(answer: Answer) -> dict[str, int]:
 def test_a_cell_whose_interval_is_the_whole_range_is_marked_in_every_form(answer: Answer) -> None:
     assert set(marked(answer).values()) == {len(untold(answer))}
     assert 0 < len(untold(answer)) < len(answer.rows)
-    assert any(note.startswith(f"m: in {len(untold(answer))} rows it cannot be told") for note in answer.notes)
+    assert any(
+        note.startswith(f"m: in {len(untold(answer))} rows it cannot be told")
+        for note in answer.notes
+    )
 
 
-def test_a_mean_of_nobody_that_is_shown_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mean_of_nobody_that_is_shown_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Released, "unknown", lambda self, miss, statistic: None)
     found = asked(tmp_path)
     assert untold(found) and set(marked(found).values()) == {0}
@@ -220,12 +249,17 @@ def test_a_plot_of_words_is_refused_and_shows_the_first_number(tmp_path: Path) -
 
 def test_a_plot_of_one_number_has_its_statement_as_title(tmp_path: Path) -> None:
     answer = asked(tmp_path, "SELECT COUNT(*) AS n FROM people", epsilon=1)
-    assert ElementTree.fromstring(answer.plot().svg).get("aria-label") == "SELECT COUNT(*) AS n FROM people"
+    assert (
+        ElementTree.fromstring(answer.plot().svg).get("aria-label")
+        == "SELECT COUNT(*) AS n FROM people"
+    )
 
 
 def test_an_answer_without_rows_still_shows_itself(tmp_path: Path) -> None:
     answer = asked(
-        tmp_path, "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex HAVING COUNT(*) > 1000", epsilon=EXACTLY
+        tmp_path,
+        "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex HAVING COUNT(*) > 1000",
+        epsilon=EXACTLY,
     )
     assert (answer.rows, answer.error(), answer.to_arrow().num_rows) == ([], [], 0)
     assert answer.to_pandas().shape == (0, 2)
@@ -234,7 +268,9 @@ def test_an_answer_without_rows_still_shows_itself(tmp_path: Path) -> None:
         answer.plot()
 
 
-@pytest.mark.parametrize(("test", "kept"), [("MAX(age) > 35", 1), ("MIN(age) > 35", 0), ("MIN(age) < 25", 1)])
+@pytest.mark.parametrize(
+    ("test", "kept"), [("MAX(age) > 35", 1), ("MIN(age) > 35", 0), ("MIN(age) < 25", 1)]
+)
 def test_having_reads_the_extremes_that_are_released(tmp_path: Path, test: str, kept: int) -> None:
     # ages are 20 to 39; at this epsilon the extremes are within a year, but for a chance below 1e-50
     answer = asked(tmp_path, f"SELECT COUNT(*) FROM people HAVING {test}", epsilon=EXACTLY)
@@ -243,13 +279,17 @@ def test_having_reads_the_extremes_that_are_released(tmp_path: Path, test: str, 
 
 
 def test_the_names_of_columns_are_each_once(tmp_path: Path) -> None:
-    answer = asked(tmp_path, "SELECT COUNT(*), COUNT(*), SUM(age) AS x, COUNT(age) AS x FROM people", epsilon=1)
+    answer = asked(
+        tmp_path, "SELECT COUNT(*), COUNT(*), SUM(age) AS x, COUNT(age) AS x FROM people", epsilon=1
+    )
     names = [column["name"] for column in answer.columns]
     assert len(set(names)) == 4
 
 
 @pytest.mark.parametrize("module", ["pandas", "polars"])
-def test_a_library_that_is_not_installed_is_named(answer: Answer, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_is_not_installed_is_named(
+    answer: Answer, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sfumato.query.answer.find_spec", lambda name: None)
     with pytest.raises(WrongUse, match=f"{module} is not installed"):
         getattr(answer, f"to_{module}")()

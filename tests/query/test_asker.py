@@ -64,7 +64,9 @@ def test_a_form_that_leaves_something_out_is_noticed() -> None:
 
 def test_the_key_of_a_task_names_who_asks_about_which_data() -> None:
     one = who()
-    version = replace(one, dataset=type(one.dataset)("tiny", one.dataset.tables, one.dataset.relation, "2"))
+    version = replace(
+        one, dataset=type(one.dataset)("tiny", one.dataset.tables, one.dataset.relation, "2")
+    )
     others = [replace(one, analyst="ann"), replace(one, purpose="research"), version]
     assert len({each.names("kind", "f", EVENT).question for each in [one, *others]}) == 4
     assert {each.names("kind", "f", EVENT).shared for each in [one, *others[:2]]} == {

@@ -12,7 +12,14 @@ import sfumato as sf
 from sfumato.errors import MissingDeclaration, WrongUse
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.relation import PerUnit
-from sfumato.query.auto_limits import SHARE, automatic, declared_groups, learnt_limit, units_needed, with_limits
+from sfumato.query.auto_limits import (
+    SHARE,
+    automatic,
+    declared_groups,
+    learnt_limit,
+    units_needed,
+    with_limits,
+)
 from sfumato.query.price import Price
 from sfumato.query.session import Session
 from sfumato.sql.lower import understand
@@ -20,7 +27,9 @@ from sfumato.sql.lower import understand
 BY_WARD = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
 ALL = "SELECT COUNT(*) AS n FROM visits"
 # 2,000 patients: 1,960 with three visits in two wards, 40 with twenty in four
-OWNERS = [f"p{n}" for n in range(1960) for _ in range(3)] + [f"q{n}" for n in range(40) for _ in range(20)]
+OWNERS = [f"p{n}" for n in range(1960) for _ in range(3)] + [
+    f"q{n}" for n in range(40) for _ in range(20)
+]
 WARDS = ["a", "a", "b"] * 1960 + ["a", "b", "c", "d"] * 200
 FRAME = pa.table({"patient": OWNERS, "ward": WARDS})
 
@@ -28,12 +37,20 @@ FRAME = pa.table({"patient": OWNERS, "ward": WARDS})
 def declared(**limits: object) -> Dataset:
     """The visits under some limits."""
     unit = sf.Unit("patient", **limits)
-    return Dataset("d", {"visits": sf.Table(FRAME, unit=unit, columns={"ward": sf.Category("a", "b", "c", "d")})})
+    return Dataset(
+        "d",
+        {"visits": sf.Table(FRAME, unit=unit, columns={"ward": sf.Category("a", "b", "c", "d")})},
+    )
 
 
 def opened(folder: Path, **limits: object) -> Session:
     """A session over them."""
-    return sf.connect(declared(**limits).tables, dataset="d", budget=sf.Budget(100, "1e-6"), ledger=folder / "l.db")
+    return sf.connect(
+        declared(**limits).tables,
+        dataset="d",
+        budget=sf.Budget(100, "1e-6"),
+        ledger=folder / "l.db",
+    )
 
 
 def learns(sql: str, **limits: object) -> list[str]:
@@ -45,7 +62,10 @@ def learns(sql: str, **limits: object) -> list[str]:
 def test_only_what_the_question_needs_is_learnt() -> None:
     assert learns(BY_WARD, max_rows=sf.AUTO, max_groups=sf.AUTO) == ["max_rows", "max_groups"]
     assert learns(ALL, max_rows=sf.AUTO, max_groups=sf.AUTO) == ["max_rows"]
-    assert learns("SELECT COUNT(DISTINCT patient) FROM visits", max_rows=sf.AUTO, max_groups=sf.AUTO) == []
+    assert (
+        learns("SELECT COUNT(DISTINCT patient) FROM visits", max_rows=sf.AUTO, max_groups=sf.AUTO)
+        == []
+    )
     assert learns(BY_WARD, max_rows=3, max_groups=2) == []
 
 
@@ -58,7 +78,8 @@ def test_what_is_asked_has_one_row_a_unit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "groups", "limit"), [(0, None, 1), (2, None, 4), (12, 7, 7), (-1, 3, 1), (99, None, 4096)]
+    ("place", "groups", "limit"),
+    [(0, None, 1), (2, None, 4), (12, 7, 7), (-1, 3, 1), (99, None, 4096)],
 )
 def test_a_place_is_a_power_of_two(place: int, groups: int | None, limit: int) -> None:
     assert learnt_limit(Fraction(place), groups) == limit
@@ -75,7 +96,9 @@ def test_limits_that_are_learnt_replace_those_that_were_left_open() -> None:
     unit = with_limits(dataset, "visits", {"max_rows": 8}).tables["visits"].unit
     assert unit is not None
     assert (unit.max_rows, unit.max_groups) == (8, 3)
-    assert with_limits(dataset, "visits", {}).tables["visits"].unit == sf.Unit("patient", max_groups=3)
+    assert with_limits(dataset, "visits", {}).tables["visits"].unit == sf.Unit(
+        "patient", max_groups=3
+    )
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1, 2), Fraction(3)])
@@ -103,7 +126,10 @@ def test_a_question_learns_pays_and_says_so(tmp_path: Path) -> None:
     with opened(tmp_path, max_rows=sf.AUTO, max_groups=sf.AUTO) as session:
         answer = session.query(BY_WARD, epsilon=50)
         # 95% of the patients have at most two visits a ward, and are in at most two wards
-        assert [note.split(" was ")[0] for note in answer.notes] == ["max_rows = 2", "max_groups = 2"]
+        assert [note.split(" was ")[0] for note in answer.notes] == [
+            "max_rows = 2",
+            "max_groups = 2",
+        ]
         assert answer.cost.epsilon == str(50 * (1 - 2 * SHARE))
         assert session.budget.spent == "50"
         # asked again: everything is stored

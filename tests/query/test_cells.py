@@ -29,7 +29,9 @@ PEOPLE = [{"person": who, "sex": sex, "age": age} for who in "ab" for sex in "FM
 def declared(relation: object) -> Dataset:
     """People with at most two rows a group and two groups."""
     made = {"sex": sf.Category("F", "M"), "age": sf.Integer(0, 3)}
-    table = sf.Table(pa.Table.from_pylist(PEOPLE), unit=sf.Unit("person", max_rows=2, max_groups=2), columns=made)
+    table = sf.Table(
+        pa.Table.from_pylist(PEOPLE), unit=sf.Unit("person", max_rows=2, max_groups=2), columns=made
+    )
     return Dataset("tiny", {"people": table}, relation)
 
 
@@ -47,7 +49,9 @@ def farthest(plan: Bounded, statistic: Cells) -> tuple[int, int, int]:
             for unit in {row["person"] for row in rows}:
                 other = exact(plan, [row for row in rows if row["person"] != unit], statistic)
                 moved = [abs(one - two) for one, two in zip(whole, other, strict=True)]
-                most = tuple(map(max, most, (sum(moved), sum(each**2 for each in moved), max(moved))))
+                most = tuple(
+                    map(max, most, (sum(moved), sum(each**2 for each in moved), max(moved)))
+                )
     return most
 
 
@@ -55,7 +59,9 @@ def farthest(plan: Bounded, statistic: Cells) -> tuple[int, int, int]:
 @pytest.mark.parametrize("what", ["COUNT(*)", "SUM(age)"])
 def test_the_cells_of_a_part_move_by_at_most_its_proved_distance(norm: Norm, what: str) -> None:
     people = declared(sf.AddRemove)
-    plan = compile_plan(understand(f"SELECT sex, {what} AS n FROM people GROUP BY sex", people).raw, people, norm)
+    plan = compile_plan(
+        understand(f"SELECT sex, {what} AS n FROM people GROUP BY sex", people).raw, people, norm
+    )
     statistic = cells(plan)
     taxi, square, largest = farthest(plan, statistic)
     assert (taxi if norm is Norm.L1 else square) <= statistic.distance(norm).value
@@ -80,7 +86,9 @@ def test_groups_that_may_change_are_refused(made: Callable[[object], object]) ->
         Cells(plan_of(), 0, made([(0,), (1,)]))
 
 
-def test_a_group_that_comes_after_the_check_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_group_that_comes_after_the_check_would_be_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     people = declared(sf.AddRemove)
     plan = compile_plan(understand(BY_SEX, people).raw, people, Norm.L1)
     monkeypatch.setattr(Cells, "__post_init__", lambda self: None)
@@ -137,10 +145,15 @@ def test_the_number_of_units_of_a_group_moves_by_at_most_one() -> None:
 def test_units_of_columns_are_those_of_mappings() -> None:
     plan, units = by_job()
     fine = plan.refinement
-    found = columns(plan, (0, 1), pa.table({"job": ["cook", "judge"], "n": [4, 2], "u": [3 * fine, 2 * fine]}))
+    found = columns(
+        plan, (0, 1), pa.table({"job": ["cook", "judge"], "n": [4, 2], "u": [3 * fine, 2 * fine]})
+    )
     counts, groups = units.exact(Opened(plan, lambda: (found[0], found[1])))
     assert (counts.tolist(), groups([1])) == ([3, 2], [("judge",)])
-    assert units.exact(Opened(plan, lambda: tuple(map(dict, found.values())))) == {("cook",): 3, ("judge",): 2}
+    assert units.exact(Opened(plan, lambda: tuple(map(dict, found.values())))) == {
+        ("cook",): 3,
+        ("judge",): 2,
+    }
 
 
 def test_units_are_counted_by_what_counts_units() -> None:

@@ -25,7 +25,17 @@ from sfumato.query.charge import Terms, charged
 from sfumato.query.curator import Curator
 from sfumato.query.task import Stored, Task
 from tests.contracts.charges import charges
-from tests.contracts.tasks import BY_SEX, Given, Probe, adding, cells, measuring, opened, plan_of, who
+from tests.contracts.tasks import (
+    BY_SEX,
+    Given,
+    Probe,
+    adding,
+    cells,
+    measuring,
+    opened,
+    plan_of,
+    who,
+)
 
 CANARY = 8_675_309_001
 EXACT = ({(0,): (CANARY,), (1,): (CANARY + 1,)},)
@@ -67,7 +77,9 @@ def test_a_task_is_answered_once_and_given_again(ledger: Ledger) -> None:
 
 def test_the_journal_says_what_kind_of_question_was_charged(ledger: Ledger) -> None:
     asked(ledger, measuring(honest))
-    entries = ledger.store.read(lambda rows: [json.loads(each.body) for each in rows.entries(who().contract.dataset)])
+    entries = ledger.store.read(
+        lambda rows: [json.loads(each.body) for each in rows.entries(who().contract.dataset)]
+    )
     assert [each["kind"] for each in entries if "kind" in each] == ["probe"]
 
 
@@ -87,7 +99,9 @@ def test_a_lease_is_renewed_while_its_task_runs(tmp_path: Path) -> None:
     assert ends(ledger) == [(COMMITTED, "")]
 
 
-def test_a_lease_that_nobody_renews_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lease_that_nobody_renews_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(charge, "Heartbeat", lambda *_: nullcontext())
     ledger = brief(tmp_path)
 
@@ -111,7 +125,9 @@ def test_several_tasks_have_several_answers(ledger: Ledger) -> None:
     assert ledger.balance("tiny").spent.epsilon == 2 * 10**12
 
 
-def test_noise_of_a_declared_size_is_drawn_before_the_read(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_noise_of_a_declared_size_is_drawn_before_the_read(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     order: list[str] = []
     original = charge.drawn
 
@@ -158,7 +174,9 @@ def test_what_fails_without_the_data_is_free(ledger: Ledger) -> None:
     ],
     ids=str,
 )
-def test_a_member_of_another_type_is_refused_free(ledger: Ledger, member: dict[str, object]) -> None:
+def test_a_member_of_another_type_is_refused_free(
+    ledger: Ledger, member: dict[str, object]
+) -> None:
     with pytest.raises(WrongUse):
         asked(ledger, measuring(honest, **member))
     assert ends(ledger) == []
@@ -260,7 +278,9 @@ FORFEITED_TASKS = {
 
 
 @pytest.mark.parametrize("what", FORFEITED_TASKS)
-def test_a_task_that_breaks_its_promise_is_forfeited_with_one_message(ledger: Ledger, what: str) -> None:
+def test_a_task_that_breaks_its_promise_is_forfeited_with_one_message(
+    ledger: Ledger, what: str
+) -> None:
     with pytest.raises(EngineFailed) as caught:
         asked(ledger, FORFEITED_TASKS[what])
     assert (str(caught.value), caught.value.__context__) == (str(EngineFailed()), None)
@@ -268,7 +288,9 @@ def test_a_task_that_breaks_its_promise_is_forfeited_with_one_message(ledger: Le
     assert ledger.balance("tiny").spent.epsilon == 10**12
 
 
-def test_a_door_that_believes_the_task_is_noticed(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_door_that_believes_the_task_is_noticed(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Curator, "end", lambda self: "")
     assert asked(ledger, measuring(goes_on)).body
 
@@ -305,7 +327,9 @@ def test_an_event_that_changes_between_two_looks_is_reserved_as_it_was(ledger: L
                 return Composed(found.events * self.looks)
             return found
 
-    twice = Growing(plan_of(), measuring(honest).event, lambda curator: honest(curator) + honest(curator))
+    twice = Growing(
+        plan_of(), measuring(honest).event, lambda curator: honest(curator) + honest(curator)
+    )
     with pytest.raises(EngineFailed):
         asked(ledger, twice)
     assert ledger.balance("tiny").spent.epsilon == 10**12
@@ -331,14 +355,19 @@ def seen(folder: Path, caplog: pytest.LogCaptureFixture, does: Callable[[Curator
 
 @pytest.mark.parametrize("does", [honest, raises, goes_on], ids=lambda each: each.__name__)
 def test_exact_integers_are_found_nowhere(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, does: Callable[[Curator], bytes], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    does: Callable[[Curator], bytes],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # noise as wide as the canary, so that no noisy number is it by chance
     monkeypatch.setattr("tests.contracts.tasks.adding.__defaults__", ("1e-6",), raising=False)
     assert str(CANARY) not in seen(tmp_path, caplog, does)
 
 
-def test_exact_integers_in_an_answer_are_noticed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_exact_integers_in_an_answer_are_noticed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     def reveals(curator: Curator) -> bytes:
         return repr(curator._opened.integers(plan_of())).encode()
 
@@ -364,7 +393,9 @@ def test_exact_integers_in_an_error_are_noticed(
     monkeypatch.setattr("sfumato.query.statistic.Opened.integers", exact)
     assert str(CANARY) not in seen(tmp_path, caplog, fails)
     monkeypatch.setattr(Curator, "_carried_out", carried_out)
-    monkeypatch.setattr(charge, "run_task", lambda task, size, curator, opened: (task.run(curator), ""))
+    monkeypatch.setattr(
+        charge, "run_task", lambda task, size, curator, opened: (task.run(curator), "")
+    )
     (tmp_path / "again").mkdir()
     assert str(CANARY) in seen(tmp_path / "again", caplog, fails)
 
@@ -398,7 +429,9 @@ def test_an_interrupt_in_each_phase_leaves_no_charge_open(
     assert asked(ledger, measuring(honest)).body
 
 
-def test_an_interrupt_while_noise_is_drawn_is_voided(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_while_noise_is_drawn_is_voided(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 

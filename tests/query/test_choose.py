@@ -46,23 +46,34 @@ def test_the_whole_cost_is_used_and_no_more(total: Fraction, name: str) -> None:
 
 
 def test_epsilon_buys_laplace_and_rho_buys_gaussian() -> None:
-    assert plan_for_price(COUNT, DATASET, price(epsilon="0.1")).mechanisms[0].noise == DiscreteLaplace(10)
-    assert plan_for_price(COUNT, DATASET, price(rho="0.005")).mechanisms[0].noise == DiscreteGaussian(sigma_squared=100)
+    assert plan_for_price(COUNT, DATASET, price(epsilon="0.1")).mechanisms[
+        0
+    ].noise == DiscreteLaplace(10)
+    assert plan_for_price(COUNT, DATASET, price(rho="0.005")).mechanisms[
+        0
+    ].noise == DiscreteGaussian(sigma_squared=100)
 
 
 def test_the_cost_is_split_evenly_where_the_parts_are_alike() -> None:
     # each part's sensitivity over its own natural scale is 1: COUNT 1/1, SUM 99/99
     plan = plan_for_price(TWO, DATASET, price(epsilon=1))
-    assert [mechanism.noise for mechanism in plan.mechanisms] == [DiscreteLaplace(2), DiscreteLaplace(198)]
+    assert [mechanism.noise for mechanism in plan.mechanisms] == [
+        DiscreteLaplace(2),
+        DiscreteLaplace(198),
+    ]
 
 
 @pytest.mark.parametrize(("error", "most"), [(10, 1), (100, "0.2"), (1, 5), ("2.5", 3)])
 def test_a_target_is_met_with_the_least_cost_on_the_grid(error: object, most: object) -> None:
     reach = int(Fraction(error))
-    for plan, grid in zip(target(error, most), (Fraction(1, 10**6), Fraction(1, 10**9)), strict=True):
+    for plan, grid in zip(
+        target(error, most), (Fraction(1, 10**6), Fraction(1, 10**9)), strict=True
+    ):
         (noise,) = (mechanism.noise for mechanism in plan.mechanisms)
         assert noise.tail(reach).upper <= Fraction(5, 100)
-        cost = 1 / noise.scale if isinstance(noise, DiscreteLaplace) else 1 / (2 * noise.sigma_squared)
+        cost = (
+            1 / noise.scale if isinstance(noise, DiscreteLaplace) else 1 / (2 * noise.sigma_squared)
+        )
         assert cost % grid == 0
         less = cost - grid
         weaker = (
@@ -99,14 +110,20 @@ def shares(plans: list[Planned], balance: Balance) -> list[Fraction]:
     for plan in plans:
         options = [Fraction(plan.charge.rho, balance.gates.rho - balance.spent.rho)]
         if plan.charge.epsilon is not None and balance.spent.epsilon is not None:
-            options.append(Fraction(plan.charge.epsilon, balance.gates.epsilon - balance.spent.epsilon))
+            options.append(
+                Fraction(plan.charge.epsilon, balance.gates.epsilon - balance.spent.epsilon)
+            )
         found.append(min(options))
     return found
 
 
-@pytest.mark.parametrize("spent", [Charge(0, 0, 0), Charge(9 * 10**11, 10**9, 0), Charge(None, 10**9, 0)])
+@pytest.mark.parametrize(
+    "spent", [Charge(0, 0, 0), Charge(9 * 10**11, 10**9, 0), Charge(None, 10**9, 0)]
+)
 @pytest.mark.parametrize("error", [60, 500])
-def test_the_cheapest_takes_the_smallest_share_of_what_is_left_and_says_so(spent: Charge, error: int) -> None:
+def test_the_cheapest_takes_the_smallest_share_of_what_is_left_and_says_so(
+    spent: Charge, error: int
+) -> None:
     balance = Balance(Gates.of(Budget(1, "1e-6")), spent)
     plans = target(error, "0.2")
     expected = shares(plans, balance)

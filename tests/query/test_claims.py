@@ -61,12 +61,15 @@ def agreeable() -> Bounded:
 
 FORGED: dict[str, Callable[[], object]] = {
     "a smaller distance": lambda: closer(question()),
-    "fewer groups a unit": lambda: replace(question(), parts=(replace(question().parts[0], groups=1),)),
+    "fewer groups a unit": lambda: replace(
+        question(), parts=(replace(question().parts[0], groups=1),)
+    ),
     "fewer groups": lambda: replace(question(), tracked=replace(question().tracked, groups=1)),
     "rows as units": lambda: plan_of(),
     "another relation": lambda: plan_of(unit=UNIT, relation=sf.ReplaceOne),
     "another part": lambda: replace(
-        question(), parts=plan_of("SELECT sex, COUNT(age) AS n FROM people GROUP BY sex", unit=UNIT).parts
+        question(),
+        parts=plan_of("SELECT sex, COUNT(age) AS n FROM people GROUP BY sex", unit=UNIT).parts,
     ),
     "a subclass": agreeable,
     "no plan": lambda: None,
@@ -74,7 +77,9 @@ FORGED: dict[str, Callable[[], object]] = {
     "a smaller marginal": lambda: replace(cube(), l1=replace(cube().l1, value=Fraction(1))),
     "a smaller square": lambda: replace(cube(), l2=replace(cube().l2, value=Fraction(1))),
     "a cube of rows": lambda: marginal_cube(dataset(), "people", [("sex",), ("age",)]),
-    "a cube of another relation": lambda: marginal_cube(declared(sf.ReplaceOne), "people", [("sex",), ("age",)]),
+    "a cube of another relation": lambda: marginal_cube(
+        declared(sf.ReplaceOne), "people", [("sex",), ("age",)]
+    ),
 }
 
 
@@ -89,7 +94,9 @@ def test_what_the_passes_make_is_taken(norm: Norm) -> None:
     require_proved(cube(), declared())
     for each in corpus.statements():
         if each.verdict == "answered":
-            asked = understand(each.text, corpus.DATASET, today=corpus.TODAY, scalars=lambda _: Fraction(1))
+            asked = understand(
+                each.text, corpus.DATASET, today=corpus.TODAY, scalars=lambda _: Fraction(1)
+            )
             plan = compile_plan(asked.raw, corpus.DATASET, norm)
             require_proved(plan, corpus.DATASET)
             for place in range(len(plan.parts)):
@@ -106,7 +113,9 @@ def forged_task() -> Probe:
     )
 
 
-def test_a_task_with_a_forged_plan_is_refused_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_with_a_forged_plan_is_refused_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with session(tmp_path, unit=UNIT) as opened:
         with pytest.raises(WrongUse):
             opened.ask(forged_task())

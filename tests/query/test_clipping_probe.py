@@ -18,7 +18,11 @@ from sfumato.query.clipping_probe import Wide, through_bounds, wide, widened
 from tests.contracts import plans as world
 
 TIGHT = {
-    "age": (Column("age", sf.Integer(0, 120)), [-7, -1, 0, 5, 120, 121, 1e300], [-1, -1, 0, 5, 120, 121, 121]),
+    "age": (
+        Column("age", sf.Integer(0, 120)),
+        [-7, -1, 0, 5, 120, 121, 1e300],
+        [-1, -1, 0, 5, 120, 121, 121],
+    ),
     "cost": (
         Column("cost", sf.Real(0, 2, step="0.5")),
         [-9.0, -0.3, -0.2, 0.0, 2.0, 2.2, 2.3, float("inf")],
@@ -41,7 +45,9 @@ def test_the_ends_say_what_was_clipped(name: str) -> None:
 
 
 def test_markers_of_missing_stay() -> None:
-    assert wide(Column("age", sf.Integer(0, 9, missing="-1"))) == Column("age", sf.Integer(-1, 10, missing="-1"))
+    assert wide(Column("age", sf.Integer(0, 9, missing="-1"))) == Column(
+        "age", sf.Integer(-1, 10, missing="-1")
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,10 +78,16 @@ def is_changed(relation: Relation, data: object) -> bool:
     other = widened(relation, columns)
     assert {columns.get(column, column) for column in provided(relation)} == set(provided(other))
     narrow = Counter(
-        (row.unit, tuple(row.read(Field(column)) for column in provided(relation))) for row in rows(relation, data)
+        (row.unit, tuple(row.read(Field(column)) for column in provided(relation)))
+        for row in rows(relation, data)
     )
     seen = Counter(
-        (row.unit, tuple(row.read(through_bounds(Field(column), columns)) for column in provided(relation)))
+        (
+            row.unit,
+            tuple(
+                row.read(through_bounds(Field(column), columns)) for column in provided(relation)
+            ),
+        )
         for row in rows(other, data)
     )
     return narrow != seen
@@ -83,7 +95,9 @@ def is_changed(relation: Relation, data: object) -> bool:
 
 @settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
 @given(world.relations(depth=3), world.data(6))
-def test_read_through_the_bounds_the_rows_are_as_they_were(relation: Relation, data: object) -> None:
+def test_read_through_the_bounds_the_rows_are_as_they_were(
+    relation: Relation, data: object
+) -> None:
     assert not is_changed(relation, data)
 
 

@@ -22,10 +22,14 @@ def changed(**columns: object) -> pa.Table:
 
 CONDITIONS = {
     "empty": FRAME.slice(0, 0),
-    "all NULL": pa.table({name: pa.nulls(N, FRAME.schema.field(name).type) for name in FRAME.column_names}),
+    "all NULL": pa.table(
+        {name: pa.nulls(N, FRAME.schema.field(name).type) for name in FRAME.column_names}
+    ),
     "NaN and infinities": changed(age=[NAN, INF, -INF] * 4, hours=[INF, -INF, NAN] * 4),
     "far outside": changed(age=[-(10**15), 10**15, 1000] * 4, hours=[1e308, -1e308, 1e-320] * 4),
-    "values not declared": changed(sex=["X", "", "f"] * 4, born=["0001-01-01", "9999-12-31", "no date"] * 4),
+    "values not declared": changed(
+        sex=["X", "", "f"] * 4, born=["0001-01-01", "9999-12-31", "no date"] * 4
+    ),
     "NULL unit": changed(person=pa.nulls(N, pa.string())),
     "one unit": changed(person=["p"] * N),
     "texts like SQL": changed(job=["'; DROP TABLE people; --", "\x00", "\U0001f600" * 99] * 4),
@@ -45,12 +49,19 @@ def shape(answer: Answer) -> str:
     """All of an answer but its numbers, its charge and what is said of its numbers."""
     form = json.loads(answer.bytes)
     names = [
-        [cell for cell, column in zip(row, answer.columns, strict=True) if column["name"] in ("sex", "smoker")]
+        [
+            cell
+            for cell, column in zip(row, answer.columns, strict=True)
+            if column["name"] in ("sex", "smoker")
+        ]
         for row in answer.rows
     ]
     of_numbers = ("in 1 row it cannot be told", "it cannot be told")
     said = [line for line in answer.notes if not any(each in line for each in of_numbers)]
-    kept = {name: form[name] for name in ("columns", "cost", "protected", "bounded", "bias", "statement", "dataset")}
+    kept = {
+        name: form[name]
+        for name in ("columns", "cost", "protected", "bounded", "bias", "statement", "dataset")
+    }
     return json.dumps([kept, names, said], sort_keys=True)
 
 
@@ -93,14 +104,18 @@ def test_a_value_that_is_not_declared_is_missing(tmp_path: Path) -> None:
 
 def test_a_row_without_a_unit_is_not_used(tmp_path: Path) -> None:
     unit = sf.Unit("person", max_rows=1)
-    assert exact(tmp_path, CONDITIONS["NULL unit"], "SELECT COUNT(*) AS n FROM people", unit=unit) == [0]
+    assert exact(
+        tmp_path, CONDITIONS["NULL unit"], "SELECT COUNT(*) AS n FROM people", unit=unit
+    ) == [0]
     (tmp_path / "one").mkdir()
     sql = "SELECT COUNT(*) AS n, COUNT(DISTINCT person) AS u FROM people"
     assert exact(tmp_path / "one", CONDITIONS["one unit"], sql, unit=unit) == [1, 1]
 
 
 def test_an_empty_table_counts_nothing(tmp_path: Path) -> None:
-    assert exact(tmp_path, CONDITIONS["empty"], "SELECT COUNT(*) AS n, SUM(age) AS s FROM people") == [0, 0]
+    assert exact(
+        tmp_path, CONDITIONS["empty"], "SELECT COUNT(*) AS n, SUM(age) AS s FROM people"
+    ) == [0, 0]
 
 
 def test_a_mean_without_support_is_the_middle_and_says_so(tmp_path: Path) -> None:

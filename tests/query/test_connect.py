@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 import sfumato as sf
-from sfumato.errors import ContractMismatch, InvalidDeclaration, InvalidSource, LedgerError, WrongUse
+from sfumato.errors import (
+    ContractMismatch,
+    InvalidDeclaration,
+    InvalidSource,
+    LedgerError,
+    WrongUse,
+)
 from sfumato.ledger import Ledger
 from tests.contracts.people import FRAME, session, table
 
@@ -15,7 +21,11 @@ COUNT = "SELECT COUNT(*) AS n FROM people"
 
 def test_another_contract_over_the_same_ledger_is_refused(tmp_path: Path) -> None:
     session(tmp_path, budget=(1, 0)).close()
-    for change in ({"budget": (2, 0)}, {"relation": sf.ReplaceOne}, {"unit": sf.Unit("person", max_rows=1)}):
+    for change in (
+        {"budget": (2, 0)},
+        {"relation": sf.ReplaceOne},
+        {"unit": sf.Unit("person", max_rows=1)},
+    ):
         with pytest.raises(ContractMismatch):
             session(tmp_path, **{"budget": (1, 0), **change})
     session(tmp_path, budget=(1, 0)).close()
@@ -33,7 +43,10 @@ def test_a_failed_connect_lets_the_ledger_go(tmp_path: Path) -> None:
         opened.query(COUNT, epsilon=1)
     with pytest.raises(InvalidSource):
         sf.connect(
-            {"p": sf.Table(tmp_path / "no.csv")}, dataset="d", budget=sf.Budget(1), ledger=tmp_path / "ledger.db"
+            {"p": sf.Table(tmp_path / "no.csv")},
+            dataset="d",
+            budget=sf.Budget(1),
+            ledger=tmp_path / "ledger.db",
         )
     session(tmp_path).close()
 
@@ -55,14 +68,23 @@ def test_a_failed_connect_lets_the_ledger_go(tmp_path: Path) -> None:
     ],
     ids=repr,
 )
-def test_a_wrong_argument_of_connect_is_named(tmp_path: Path, wrong: dict[str, object], error: type[Exception]) -> None:
-    arguments = {"tables": {"people": table()}, "dataset": "d", "budget": sf.Budget(1), "ledger": tmp_path / "l.db"}
+def test_a_wrong_argument_of_connect_is_named(
+    tmp_path: Path, wrong: dict[str, object], error: type[Exception]
+) -> None:
+    arguments = {
+        "tables": {"people": table()},
+        "dataset": "d",
+        "budget": sf.Budget(1),
+        "ledger": tmp_path / "l.db",
+    }
     with pytest.raises(error):
         sf.connect(**arguments | wrong)
     assert not (tmp_path / "l.db").exists()
 
 
-def test_two_sessions_of_one_process_share_a_ledger_until_the_last_is_closed(tmp_path: Path) -> None:
+def test_two_sessions_of_one_process_share_a_ledger_until_the_last_is_closed(
+    tmp_path: Path,
+) -> None:
     first = session(tmp_path, budget=(1, 0))
     second = session(tmp_path, budget=(1, 0))
     answer = first.query(COUNT, epsilon="0.5")

@@ -22,7 +22,9 @@ GROUPS = [(sex, job) for sex in (0, 1) for job in (0, 1)]
 ITEMS = (Item("sex", Key(0)), Item("job", Key(1)), Item("n", Estimate(0)))
 
 
-def answer(values: list[int], sets: tuple[tuple[int, ...], ...] = (), unit: Fraction = Fraction(1)) -> Answer:
+def answer(
+    values: list[int], sets: tuple[tuple[int, ...], ...] = (), unit: Fraction = Fraction(1)
+) -> Answer:
     """An answer with these released counts by sex and job."""
     output = Output(ITEMS, sets=sets)
     rows = merged(output, [numbers(values, DiscreteLaplace(2), unit)], GROUPS)
@@ -30,7 +32,10 @@ def answer(values: list[int], sets: tuple[tuple[int, ...], ...] = (), unit: Frac
     return Answer(answer_body(FACTS, output, rows, ["text", "text"], shown))
 
 
-@given(st.lists(st.integers(-50, 50), min_size=4, max_size=4), st.sampled_from([Fraction(1), Fraction(1, 8)]))
+@given(
+    st.lists(st.integers(-50, 50), min_size=4, max_size=4),
+    st.sampled_from([Fraction(1), Fraction(1, 8)]),
+)
 def test_consistent_counts_are_whole_and_not_negative(values: list[int], unit: Fraction) -> None:
     shown = [row[2] for row in answer(values, unit=unit).consistent().rows]
     for value, exact in zip(shown, values, strict=True):
@@ -41,7 +46,11 @@ def test_consistent_counts_are_whole_and_not_negative(values: list[int], unit: F
 @given(st.lists(st.integers(-50, 50), min_size=4, max_size=4))
 def test_a_total_agrees_with_its_parts(values: list[int]) -> None:
     rows = answer(values, sets=((0, 1), (0,), ())).consistent().rows
-    parts, by_sex, (total,) = [row[2] for row in rows[:4]], [row[2] for row in rows[4:6]], [row[2] for row in rows[6:]]
+    parts, by_sex, (total,) = (
+        [row[2] for row in rows[:4]],
+        [row[2] for row in rows[4:6]],
+        [row[2] for row in rows[6:]],
+    )
     assert by_sex == [parts[0] + parts[1], parts[2] + parts[3]]
     assert total == sum(parts)
     plain = [row[2] for row in answer(values, sets=((0, 1), (0,), ())).rows]
@@ -58,7 +67,10 @@ def test_totals_without_their_parts_are_rounded_by_themselves() -> None:
 def test_intervals_are_cut_at_zero_and_still_hold_the_truth(confidence: str) -> None:
     plain = answer([-3, 20, 0, 1])
     for before, after, value in zip(
-        plain.error(confidence), plain.consistent().error(confidence), plain.consistent().rows, strict=True
+        plain.error(confidence),
+        plain.consistent().error(confidence),
+        plain.consistent().rows,
+        strict=True,
     ):
         old, new = before["n"], after["n"]
         assert (new["low"], new["high"]) == (max(old["low"], 0), max(old["high"], 0))
@@ -77,7 +89,9 @@ def test_other_columns_stay_as_they_are() -> None:
 
 def test_a_session_offers_it_and_it_is_free(tmp_path: Path) -> None:
     with session(tmp_path) as opened:
-        found = opened.query("SELECT smoker, COUNT(*) AS n FROM people GROUP BY ROLLUP(smoker)", epsilon="0.1")
+        found = opened.query(
+            "SELECT smoker, COUNT(*) AS n FROM people GROUP BY ROLLUP(smoker)", epsilon="0.1"
+        )
         consistent = found.consistent()
         assert opened.budget.spent == "0.1"
     counts = [row[1] for row in consistent.rows]

@@ -24,7 +24,9 @@ def engine():
 
 def below(name):
     """What stands below a statement: the distances by the titles of parts, and the SQL."""
-    lines = [line[3:] for line in (FOLDER / f"{name}.sql").read_text().split(corpus.HEAD)[1].splitlines()]
+    lines = [
+        line[3:] for line in (FOLDER / f"{name}.sql").read_text().split(corpus.HEAD)[1].splitlines()
+    ]
     start = max(place for place, line in enumerate(lines) if line.startswith("  replace-one")) + 1
     parts = {}
     for title, one, other in zip(*[iter(lines[1:start])] * 3, strict=True):
@@ -44,7 +46,9 @@ def test_a_distance_that_changes_makes_the_corpus_stale(engine, monkeypatch):
 
 
 def test_check_shows_what_changed_and_how_to_write_it(engine, monkeypatch, capsys):
-    monkeypatch.setattr(corpus, "written", lambda path, opened: path.read_text() + "more\n" * (path.stem == "A01"))
+    monkeypatch.setattr(
+        corpus, "written", lambda path, opened: path.read_text() + "more\n" * (path.stem == "A01")
+    )
     assert corpus.main(["check"]) == 1
     told = capsys.readouterr().err
     assert "+++ now" in told and "+more" in told and "make corpus" in told and "A02" not in told
@@ -52,7 +56,9 @@ def test_check_shows_what_changed_and_how_to_write_it(engine, monkeypatch, capsy
 
 def test_a_refused_statement_becomes_nothing():
     for each in statements():
-        assert (corpus.HEAD in (FOLDER / f"{each.name}.sql").read_text()) is (each.verdict == "answered")
+        assert (corpus.HEAD in (FOLDER / f"{each.name}.sql").read_text()) is (
+            each.verdict == "answered"
+        )
 
 
 # A user has at most 10 rows in each of 5 groups; an amount is 0 to 500 in steps of 500 / 2048000; there are 4 regions.
@@ -88,9 +94,15 @@ def test_the_sql_that_is_shown_runs(name):
     assert parts
     connection = duckdb.connect()
     for table, declared in DATASET.tables.items():
-        columns = dict.fromkeys([*(declared.unit.columns if declared.unit else ()), *declared.columns], "VARCHAR")
-        columns |= {name: "DATE" for name, kind in declared.columns.items() if isinstance(kind, Date)}
-        connection.execute(f"CREATE TABLE {table} ({', '.join(f'{name} {kind}' for name, kind in columns.items())})")
+        columns = dict.fromkeys(
+            [*(declared.unit.columns if declared.unit else ()), *declared.columns], "VARCHAR"
+        )
+        columns |= {
+            name: "DATE" for name, kind in declared.columns.items() if isinstance(kind, Date)
+        }
+        connection.execute(
+            f"CREATE TABLE {table} ({', '.join(f'{name} {kind}' for name, kind in columns.items())})"
+        )
     for each in sql.split(";\n"):
         assert connection.execute(each).fetchall() is not None
     connection.close()

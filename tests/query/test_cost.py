@@ -57,7 +57,12 @@ def test_an_item_names_the_very_noise() -> None:
 
 def test_the_stored_form_holds_everything() -> None:
     cost = planned(epsilon=1).cost
-    assert cost.to_json() == {"epsilon": "1", "rho": cost.rho, "delta": "0", "items": list(cost.items)}
+    assert cost.to_json() == {
+        "epsilon": "1",
+        "rho": cost.rho,
+        "delta": "0",
+        "items": list(cost.items),
+    }
 
 
 def test_what_is_charged_is_what_is_shown() -> None:

@@ -87,7 +87,9 @@ def selects_with_a_larger_rate(curator: Curator, plan: Bounded) -> object:
 
 
 def claims_scores_that_move_together(curator: Curator, plan: Bounded) -> object:
-    return curator.select(cells(plan), SelectionMechanism(scores(plan).rule, Fraction(1), monotone=True))
+    return curator.select(
+        cells(plan), SelectionMechanism(scores(plan).rule, Fraction(1), monotone=True)
+    )
 
 
 def uses_noise_of_the_other_norm(curator: Curator, plan: Bounded) -> object:
@@ -130,14 +132,20 @@ def answered(attack: Callable[[Curator, Bounded], object]) -> bool:
     try:
         attack(curator, plan)
     except EngineFailed as failure:
-        assert (str(failure), failure.__context__, failure.__cause__) == (str(EngineFailed()), None, None)
+        assert (str(failure), failure.__context__, failure.__cause__) == (
+            str(EngineFailed()),
+            None,
+            None,
+        )
         assert curator.end()
         return False
     return True
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_a_call_that_is_not_the_next_step_of_the_reserved_event_is_not_answered(attack: str) -> None:
+def test_a_call_that_is_not_the_next_step_of_the_reserved_event_is_not_answered(
+    attack: str,
+) -> None:
     assert not answered(ATTACKS[attack])
 
 
@@ -150,7 +158,10 @@ MUTANTS: dict[str, list[tuple[object, str, object]]] = {
     "measures_a_wider_statistic": [(Reserved, "take", takes_anything)],
     "uses_less_noise": [(Reserved, "take", takes_anything)],
     "selects_with_a_larger_rate": [(Reserved, "take", takes_anything)],
-    "claims_scores_that_move_together": [(Reserved, "take", takes_anything), (Cells, "is_monotone", True)],
+    "claims_scores_that_move_together": [
+        (Reserved, "take", takes_anything),
+        (Cells, "is_monotone", True),
+    ],
     "uses_noise_of_the_other_norm": [
         (Reserved, "take", takes_anything),
         (Cells, "distance", lambda self, norm: Distance(norm, Fraction(1))),
@@ -181,7 +192,9 @@ def test_only_the_mechanisms_of_sfumato_release_anything() -> None:
             call(holding(plan, one(plan)), cells(plan), Revealing(adding(plan).noise))
 
 
-def test_scores_count_as_monotone_only_where_the_statistic_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scores_count_as_monotone_only_where_the_statistic_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     plan = plan_of()
     claim = SelectionMechanism(scores(plan).rule, Fraction(1), monotone=True)
     event = claim.event(cells(plan).distance(Norm.LINF))
@@ -194,7 +207,9 @@ def test_scores_count_as_monotone_only_where_the_statistic_says_so(monkeypatch: 
 def test_what_is_reserved_is_answered() -> None:
     plan = plan_of()
     noise = drawn(Composed((one(plan),)), [2])
-    curator = Curator("charge", Reserved(Composed((one(plan),)), noise), Opened(plan, lambda: EXACT))
+    curator = Curator(
+        "charge", Reserved(Composed((one(plan),)), noise), Opened(plan, lambda: EXACT)
+    )
     assert curator.measure(cells(plan), adding(plan)) == tuple(
         exact + more for exact, more in zip((CANARY, CANARY + 1), noise[0].tolist(), strict=True)
     )
@@ -235,7 +250,9 @@ def test_a_failure_inside_tells_nothing_and_ends_the_run(caplog: pytest.LogCaptu
     curator = holding(plan, one(plan), one(plan))
     with pytest.raises(EngineFailed) as caught:
         curator.measure(Leaking(plan, 0, cells(plan).groups), adding(plan))
-    told = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())
+    told = "".join(
+        traceback.TracebackException.from_exception(caught.value, capture_locals=True).format()
+    )
     assert str(CANARY) not in told + caplog.text and "Secret" not in told + caplog.text
     with pytest.raises(EngineFailed):
         curator.measure(cells(plan), adding(plan))
@@ -302,7 +319,9 @@ def test_a_curator_that_has_ended_answers_nothing() -> None:
         curator.measure(cells(plan), adding(plan))
 
 
-def late(curator: Curator, plan: Bounded, read: threading.Event, ends: threading.Event) -> list[object]:
+def late(
+    curator: Curator, plan: Bounded, read: threading.Event, ends: threading.Event
+) -> list[object]:
     """What a thread is answered that is in a step when the run ends; ``ends`` lets its read end."""
     answers: list[object] = []
 
@@ -330,7 +349,9 @@ def in_a_step() -> list[object]:
     return late(holding(plan, one(plan), read=slow), plan, read, ends)
 
 
-def test_a_step_under_way_is_not_answered_once_the_run_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_under_way_is_not_answered_once_the_run_has_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert in_a_step() == ["engine"]
 
     def only_marks(self: Curator) -> str:
@@ -389,7 +410,10 @@ def shown(keys: int) -> dict[object, int]:
     units = Units(plan, 1)
     mechanism = threshold_laplace(keys, 1, "1e-3", Relation.ADD_REMOVE)
     fine = plan.refinement
-    found = ({("cook",): (10**6,), ("judge",): (1,)}, {("cook",): (10**6 * fine,), ("judge",): (fine,)})
+    found = (
+        {("cook",): (10**6,), ("judge",): (1,)},
+        {("cook",): (10**6 * fine,), ("judge",): (fine,)},
+    )
     curator = holding(plan, mechanism.event(units.distance(Norm.LINF)), read=lambda: found)
     return curator.threshold(units, mechanism)
 
@@ -409,7 +433,9 @@ def middle(sql: str, groups: int) -> tuple[tuple[int, ...], ...]:
     mechanism = grid_quantiles(Distance(Norm.LINF, Fraction(1)), groups, 10**4, level)
     leaves = tuple(5 if age == 40 else 0 for age in range(100))
     event = mechanism.event(cells(plan).distance(Norm.LINF), groups)
-    return holding(plan, event, read=lambda: ({(0,): leaves, (1,): leaves},)).quantiles(cells(plan), mechanism)
+    return holding(plan, event, read=lambda: ({(0,): leaves, (1,): leaves},)).quantiles(
+        cells(plan), mechanism
+    )
 
 
 def test_quantiles_are_selected_for_the_groups_of_a_unit() -> None:

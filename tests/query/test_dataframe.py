@@ -34,7 +34,9 @@ def people() -> Frame:
 PAIRS = [
     (people().agg(n=count()), "SELECT COUNT(*) AS n FROM people"),
     (
-        people().where(col("age") >= 60, col("sex") == "F").agg(m=col("hours").mean(), s=col("hours").sum()),
+        people()
+        .where(col("age") >= 60, col("sex") == "F")
+        .agg(m=col("hours").mean(), s=col("hours").sum()),
         "SELECT AVG(hours) AS m, SUM(hours) AS s FROM people WHERE age >= 60 AND sex = 'F'",
     ),
     (
@@ -42,15 +44,21 @@ PAIRS = [
         "SELECT sex, smoker, COUNT(*) AS n, COUNT(age) AS c FROM people GROUP BY sex, smoker",
     ),
     (
-        people().where((col("age") < 30) | ~(col("job").isin("job 1", "job 2"))).agg(v=col("age").var()),
+        people()
+        .where((col("age") < 30) | ~(col("job").isin("job 1", "job 2")))
+        .agg(v=col("age").var()),
         "SELECT VAR_SAMP(age) AS v FROM people WHERE age < 30 OR NOT job IN ('job 1', 'job 2')",
     ),
     (
-        people().where(col("born").between(datetime.date(1960, 1, 1), datetime.date(1969, 12, 31))).agg(n=count()),
+        people()
+        .where(col("born").between(datetime.date(1960, 1, 1), datetime.date(1969, 12, 31)))
+        .agg(n=count()),
         "SELECT COUNT(*) AS n FROM people WHERE born BETWEEN DATE '1960-01-01' AND DATE '1969-12-31'",
     ),
     (
-        people().agg(s=((col("hours") + 1) * Decimal("0.5") - col("age")).sum(), q=col("age").quantile("0.9")),
+        people().agg(
+            s=((col("hours") + 1) * Decimal("0.5") - col("age")).sum(), q=col("age").quantile("0.9")
+        ),
         "SELECT SUM((hours + 1) * 0.5 - age) AS s, QUANTILE_CONT(age, 0.9) AS q FROM people",
     ),
     (
@@ -59,7 +67,9 @@ PAIRS = [
     ),
     (people().agg(r=col("hours").sum() / count()), "SELECT SUM(hours) / COUNT(*) AS r FROM people"),
     (
-        people().where(-col("hours") <= -2.5, col("people.job") != "x", col("job").like("job%")).agg(n=count()),
+        people()
+        .where(-col("hours") <= -2.5, col("people.job") != "x", col("job").like("job%"))
+        .agg(n=count()),
         "SELECT COUNT(*) AS n FROM people WHERE -hours <= -2.5 AND people.job <> 'x' AND job LIKE 'job%'",
     ),
     (
@@ -94,7 +104,14 @@ def test_each_step_is_a_new_frame() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(True, "TRUE"), (3, "3"), (-2.5, "-2.5"), (Fraction(1, 8), "0.125"), ("o'x", "'o''x'"), (0.1, "0.1")],
+    [
+        (True, "TRUE"),
+        (3, "3"),
+        (-2.5, "-2.5"),
+        (Fraction(1, 8), "0.125"),
+        ("o'x", "'o''x'"),
+        (0.1, "0.1"),
+    ],
 )
 def test_constants_are_written_exactly(value: object, text: str) -> None:
     assert repr(col("x") == value).endswith(f"= {text}")
@@ -103,7 +120,9 @@ def test_constants_are_written_exactly(value: object, text: str) -> None:
 def test_a_text_cannot_leave_its_quotes() -> None:
     built = people().where(col("job") == "x' OR 1=1 --").agg(n=count())
     assert built.sql == "SELECT COUNT(*) AS n FROM people WHERE job = 'x'' OR 1=1 --'"
-    assert understand(built.sql, DATASET).raw != understand(people().agg(n=count()).sql, DATASET).raw
+    assert (
+        understand(built.sql, DATASET).raw != understand(people().agg(n=count()).sql, DATASET).raw
+    )
 
 
 @pytest.mark.parametrize("value", [None, b"x", [1], object()])
@@ -198,14 +217,20 @@ NUMBERS = st.one_of(
     st.fractions(-3, 3, max_denominator=7).filter(bool),
     st.sampled_from([0.1, -2.5, Decimal("0.25")]),
 )
-LEAVES: st.SearchStrategy[Pair] = st.sampled_from([(col("age"), "age"), (col("people.hours"), "people.hours")])
+LEAVES: st.SearchStrategy[Pair] = st.sampled_from(
+    [(col("age"), "age"), (col("people.hours"), "people.hours")]
+)
 
 
 def written(number: object) -> str:
     """A constant in brackets: a decimal if it ends."""
     exact = Fraction(str(number))
     ending = Decimal(exact.numerator) / Decimal(exact.denominator)
-    return f"({ending})" if Fraction(ending) == exact else f"(({exact.numerator}) / {exact.denominator})"
+    return (
+        f"({ending})"
+        if Fraction(ending) == exact
+        else f"(({exact.numerator}) / {exact.denominator})"
+    )
 
 
 def combined(pairs: st.SearchStrategy[Pair]) -> st.SearchStrategy[Pair]:
@@ -230,7 +255,9 @@ TESTS: st.SearchStrategy[Pair] = st.one_of(
     ),
     VALUES.map(lambda of: (of[0].is_null(), f"({of[1]} IS NULL)")),
     VALUES.map(lambda of: (of[0].between(-1, 7), f"({of[1]} BETWEEN -1 AND 7)")),
-    st.text(max_size=5).map(lambda word: (col("job") == word, "(job = '" + word.replace("'", "''") + "')")),
+    st.text(max_size=5).map(
+        lambda word: (col("job") == word, "(job = '" + word.replace("'", "''") + "')")
+    ),
     st.just((col("smoker").is_null(), "(smoker IS NULL)")),
 )
 
@@ -262,7 +289,11 @@ def flat(node: object) -> object:
     if isinstance(node, And | Or):
         found = [flat(each) for each in node.operands]
         return type(node)(
-            tuple(inner for each in found for inner in (each.operands if type(each) is type(node) else [each]))
+            tuple(
+                inner
+                for each in found
+                for inner in (each.operands if type(each) is type(node) else [each])
+            )
         )
     if isinstance(node, Value):
         return Value, node.type, flat(node.expression)
@@ -305,7 +336,22 @@ def test_a_frame_asks_what_its_sql_says(tmp_path: Path) -> None:
         assert answer.rows == asked
 
 
-NAMES = ["date", "select", "odd name", 'a"b', "next", "map", "if", "case", "interval", "ä", "x", "order", "all", "2x"]
+NAMES = [
+    "date",
+    "select",
+    "odd name",
+    'a"b',
+    "next",
+    "map",
+    "if",
+    "case",
+    "interval",
+    "ä",
+    "x",
+    "order",
+    "all",
+    "2x",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -329,7 +375,9 @@ def nested(value: Expression, step: Callable[[Expression], Expression]) -> Expre
 
 
 @pytest.mark.parametrize("step", [lambda each: -each, lambda each: 1 + each, lambda each: ~each])
-def test_what_is_nested_too_deeply_is_refused(tmp_path: Path, step: Callable[[Expression], Expression]) -> None:
+def test_what_is_nested_too_deeply_is_refused(
+    tmp_path: Path, step: Callable[[Expression], Expression]
+) -> None:
     with session(tmp_path) as opened, pytest.raises(SfumatoError):
         opened.table("people").agg(s=nested(col("age"), step).sum()).preview(epsilon=1)
 

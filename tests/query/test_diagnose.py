@@ -58,7 +58,12 @@ NO_WARD = ["ward missing or not declared"]
         (
             BY_WARD,
             {"max_rows": 2, "max_groups": 1},
-            ["more than 2 rows in a group", "more than 2 rows in all, at most 2 of a group", *COST, *NO_WARD],
+            [
+                "more than 2 rows in a group",
+                "more than 2 rows in all, at most 2 of a group",
+                *COST,
+                *NO_WARD,
+            ],
         ),
         # distinct counts are of the first groups, all else is weighed
         (
@@ -80,10 +85,19 @@ NO_WARD = ["ward missing or not declared"]
         (
             BY_WARD,
             {"max_rows_total": 2},
-            ["more than 2 rows in a group", "more than 2 rows in all, at most 2 of a group", *COST, *NO_WARD],
+            [
+                "more than 2 rows in a group",
+                "more than 2 rows in all, at most 2 of a group",
+                *COST,
+                *NO_WARD,
+            ],
         ),
         ("SELECT COUNT(*) FROM visits", {"max_rows": 4}, ["more than 4 rows"]),
-        ("SELECT COUNT(DISTINCT drug) FROM visits", {"max_rows": 4}, ["more than 4 values of drug"]),
+        (
+            "SELECT COUNT(DISTINCT drug) FROM visits",
+            {"max_rows": 4},
+            ["more than 4 values of drug"],
+        ),
         (
             "SELECT ward, COUNT(DISTINCT patient) FROM visits GROUP BY ward",
             {"max_groups": 2},
@@ -97,14 +111,28 @@ NO_WARD = ["ward missing or not declared"]
         (
             "SELECT drug, COUNT(*) FROM visits GROUP BY drug",
             {"max_rows": 1, "max_groups": 2},
-            ["more than 1 rows in a group", "in more than 2 groups", "drug missing or not declared"],
+            [
+                "more than 1 rows in a group",
+                "in more than 2 groups",
+                "drug missing or not declared",
+            ],
         ),
-        ("SELECT AVG(n) FROM (SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient)", {"max_rows": 1}, []),
+        (
+            "SELECT AVG(n) FROM (SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient)",
+            {"max_rows": 1},
+            [],
+        ),
         # clipped, but not where it can be told: the refusal must not say that nothing is
-        ("SELECT AVG(n) FROM (SELECT patient, MAX(cost) AS n FROM visits GROUP BY patient)", {"max_rows": 1}, []),
+        (
+            "SELECT AVG(n) FROM (SELECT patient, MAX(cost) AS n FROM visits GROUP BY patient)",
+            {"max_rows": 1},
+            [],
+        ),
     ],
 )
-def test_it_looks_for_what_the_question_meets(sql: str, limits: dict[str, object], expected: list[str]) -> None:
+def test_it_looks_for_what_the_question_meets(
+    sql: str, limits: dict[str, object], expected: list[str]
+) -> None:
     if expected:
         assert texts(sql, **limits) == expected
     else:
@@ -126,7 +154,10 @@ def test_under_gaussian_noise_squares_are_looked_at() -> None:
     dataset = declared(max_rows=2, max_groups=1)
     squares = "squares of the rows of a group, at most 2, above 4 in all"
     quantiles = BY_WARD.replace("AVG(cost)", "MEDIAN(cost)")
-    for sql, more in ((BY_WARD, []), (quantiles, ["more than 2 rows in all, at most 2 of a group"])):
+    for sql, more in (
+        (BY_WARD, []),
+        (quantiles, ["more than 2 rows in all, at most 2 of a group"]),
+    ):
         question = understand(sql, dataset)
         units, _ = checks(question, compile_plan(question.raw, dataset, Norm.L2))
         assert units.found == ("more than 2 rows in a group", *more, squares)
@@ -167,7 +198,9 @@ KNOWN = {"a", "b", "c"}
 def plainly(rows: list[dict[str, object]]) -> list[tuple[int, int]]:
     """(those that are, those that are not) for each check of the question below, without any plan."""
     owned = [row for row in rows if row["patient"] is not None]
-    inside = sorted((row for row in owned if row["ward"] in KNOWN), key=lambda row: str(row["patient"]))
+    inside = sorted(
+        (row for row in owned if row["ward"] in KNOWN), key=lambda row: str(row["patient"])
+    )
     people = [list(group) for _, group in groupby(inside, key=lambda row: row["patient"])]
     counts = [[sum(row["ward"] == ward for row in person) for ward in KNOWN] for person in people]
     tests = [
@@ -189,13 +222,21 @@ def of_rows(rows: list[dict[str, object]]) -> list[tuple[int, int]]:
     return [(sum(each), len(each) - sum(each)) for each in tests]
 
 
-def integers(check: Check, dataset: Dataset, rows: list[dict[str, object]]) -> list[tuple[int, int]]:
+def integers(
+    check: Check, dataset: Dataset, rows: list[dict[str, object]]
+) -> list[tuple[int, int]]:
     """What the reference computes; DuckDB computes the same."""
     plan = compile_plan(check.question.raw, dataset, Norm.L1)
     exact = Reference({"visits": rows}).run(plan, "key")
-    schema = pa.schema({"patient": pa.string(), "ward": pa.string(), "cost": pa.int64(), "drug": pa.string()})
+    schema = pa.schema(
+        {"patient": pa.string(), "ward": pa.string(), "cost": pa.int64(), "drug": pa.string()}
+    )
     source = pa.Table.from_pylist(rows, schema=schema)
-    tables = {"visits": sf.Table(source, unit=dataset.tables["visits"].unit, columns=dataset.tables["visits"].columns)}
+    tables = {
+        "visits": sf.Table(
+            source, unit=dataset.tables["visits"].unit, columns=dataset.tables["visits"].columns
+        )
+    }
     with closing(DuckDB(tables)) as engine:
         assert engine.run(plan, "key") == exact
     return [tuple(each.get((), (0, 0))) for each in exact]
@@ -223,7 +264,10 @@ FIRST = "SELECT AVG(cost) FROM (SELECT cost, ROW_NUMBER() OVER (PARTITION BY pat
 
 def test_it_looks_at_the_rows_that_the_answer_takes() -> None:
     # nothing reads the ward, so of the two rows the one of the smaller cost is the first
-    rows = [{"patient": "p", "ward": ward, "cost": cost, "drug": "x"} for ward, cost in (("a", 9), ("b", 1))]
+    rows = [
+        {"patient": "p", "ward": ward, "cost": cost, "drug": "x"}
+        for ward, cost in (("a", 9), ("b", 1))
+    ]
     dataset = declared(max_rows=2)
     assert integers(found(FIRST, dataset)[0], dataset, rows) == [(0, 1), (0, 1)]
     assert integers(found(FIRST, dataset)[0], dataset, rows[:1]) == [(0, 1), (1, 0)]

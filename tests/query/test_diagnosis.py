@@ -30,7 +30,9 @@ def opened(folder: Path, budget: object = (10**6, "1e-6"), **options: object) ->
         columns={"ward": sf.Category("a", "b"), "cost": sf.Real(0, 100)},
     )
     limit = sf.Budget(*budget)
-    return sf.connect({"visits": table}, dataset="d", budget=limit, ledger=folder / "l.db", **options)
+    return sf.connect(
+        {"visits": table}, dataset="d", budget=limit, ledger=folder / "l.db", **options
+    )
 
 
 def shares(found: Diagnosis) -> dict[str, float]:
@@ -84,7 +86,8 @@ def test_the_question_itself_is_not_asked(tmp_path: Path) -> None:
         assert session.budget.spent == "2"
         # and its intervals are what they are without a diagnosis
         assert (
-            answer.error(0.9)[0]["n"]["half_width"] == session.preview(BY_WARD, epsilon=1).error(0.9)[0]["half_width"]
+            answer.error(0.9)[0]["n"]["half_width"]
+            == session.preview(BY_WARD, epsilon=1).error(0.9)[0]["half_width"]
         )
 
 
@@ -100,12 +103,18 @@ def test_what_cannot_be_paid_in_full_is_not_begun(tmp_path: Path) -> None:
     [
         ("SELECT COUNT(DISTINCT patient) AS n FROM visits", {"epsilon": 1}, UnsupportedSql),
         (f"{BY_WARD} HAVING COUNT(*) > nothing", {"epsilon": 1}, sf.SfumatoError),
-        ("SELECT COUNT(*) FROM visits WHERE cost > (SELECT AVG(cost) FROM visits)", {"epsilon": 1}, UnsupportedSql),
+        (
+            "SELECT COUNT(*) FROM visits WHERE cost > (SELECT AVG(cost) FROM visits)",
+            {"epsilon": 1},
+            UnsupportedSql,
+        ),
         (BY_WARD, {}, WrongUse),
         (BY_WARD, {"epsilon": 1, "rho": 1}, WrongUse),
     ],
 )
-def test_refusals_are_free(tmp_path: Path, sql: str, price: dict[str, object], error: type[Exception]) -> None:
+def test_refusals_are_free(
+    tmp_path: Path, sql: str, price: dict[str, object], error: type[Exception]
+) -> None:
     with opened(tmp_path) as session:
         with pytest.raises(error):
             session.diagnose(sql, **price)
@@ -113,8 +122,12 @@ def test_refusals_are_free(tmp_path: Path, sql: str, price: dict[str, object], e
 
 
 def test_a_limit_that_is_not_known_yet_cannot_be_diagnosed(tmp_path: Path) -> None:
-    table = sf.Table(FRAME, unit=sf.Unit("patient", max_rows=sf.AUTO), columns={"cost": sf.Real(0, 100)})
-    with sf.connect({"visits": table}, dataset="d", budget=sf.Budget(9), ledger=tmp_path / "l.db") as session:
+    table = sf.Table(
+        FRAME, unit=sf.Unit("patient", max_rows=sf.AUTO), columns={"cost": sf.Real(0, 100)}
+    )
+    with sf.connect(
+        {"visits": table}, dataset="d", budget=sf.Budget(9), ledger=tmp_path / "l.db"
+    ) as session:
         with pytest.raises(MissingDeclaration, match=r"sf\.AUTO"):
             session.diagnose("SELECT AVG(cost) FROM visits", epsilon=1)
         assert session.budget.spent == "0"
@@ -130,14 +143,21 @@ def test_a_prepared_layout_hides_nothing(tmp_path: Path) -> None:
     )
     sf.prepare({"visits": table}, dataset="d", folder=tmp_path / "layouts")
     with sf.connect(
-        {"visits": table}, dataset="d", budget=sf.Budget(10**6), ledger=tmp_path / "l.db", prepared=tmp_path / "layouts"
+        {"visits": table},
+        dataset="d",
+        budget=sf.Budget(10**6),
+        ledger=tmp_path / "l.db",
+        prepared=tmp_path / "layouts",
     ) as session:
         assert shares(session.diagnose(BY_WARD, epsilon=EXACTLY)) == TRUE
 
 
 def test_it_reads_as_a_sentence() -> None:
     units = Finding("more than 2 rows in a group", 0.0412, 0.031, 0.052, 120, 30.5, 2913)
-    assert str(units) == "4.1% [3.1%, 5.2%] of the units: more than 2 rows in a group (120 +- 30.5 of about 2,913)"
+    assert (
+        str(units)
+        == "4.1% [3.1%, 5.2%] of the units: more than 2 rows in a group (120 +- 30.5 of about 2,913)"
+    )
     assert str(Finding("cost above the declared 9", 0.03, 0.02, 0.04)) == (
         "3.0% [2.0%, 4.0%] of the rows: cost above the declared 9"
     )
@@ -157,7 +177,9 @@ def test_its_json_has_findings_and_charges(tmp_path: Path) -> None:
 def test_intervals_hold_as_often_as_stated(tmp_path: Path) -> None:
     # 40 diagnoses of a known share; at 95% more than 9 misses have a chance below 2e-5
     with opened(tmp_path) as session:
-        found = [session.diagnose(BY_WARD, epsilon=str(1 + n / 1000)).findings[0] for n in range(40)]
+        found = [
+            session.diagnose(BY_WARD, epsilon=str(1 + n / 1000)).findings[0] for n in range(40)
+        ]
     assert sum(not each.low <= 20 / 95 <= each.high for each in found) <= 9
     # and they are no wider than they have to be: a wrong scale would show
     assert all(each.high - each.low < 0.9 for each in found)

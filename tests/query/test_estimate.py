@@ -48,7 +48,9 @@ def expressions(draw: st.DrawFn, depth: int = 3) -> Scalar:
     """Arithmetic over three estimates and constants."""
     if depth == 0 or draw(st.booleans()):
         return draw(st.builds(Estimate, st.integers(0, 2)) | st.builds(Constant, fractions))
-    return Arithmetic(draw(st.sampled_from(Operation)), draw(expressions(depth - 1)), draw(expressions(depth - 1)))
+    return Arithmetic(
+        draw(st.sampled_from(Operation)), draw(expressions(depth - 1)), draw(expressions(depth - 1))
+    )
 
 
 class Fixed(Released):
@@ -56,13 +58,17 @@ class Fixed(Released):
 
     __slots__ = ()
 
-    def interval(self, row: int, miss: Fraction, statistic: Statistic = Statistic.VALUE, place: int = 0) -> Range:
+    def interval(
+        self, row: int, miss: Fraction, statistic: Statistic = Statistic.VALUE, place: int = 0
+    ) -> Range:
         return self.reading.lower, self.reading.lower + self.reading.span
 
 
 def fixed(low: Fraction, high: Fraction) -> Fixed:
     """A release between two numbers."""
-    return Fixed("x", Reading(Kind.MEAN, ONE, low, high - low, high), DiscreteLaplace(1), ((0, 1),), (1,))
+    return Fixed(
+        "x", Reading(Kind.MEAN, ONE, low, high - low, high), DiscreteLaplace(1), ((0, 1),), (1,)
+    )
 
 
 def within(found: Range, place: Fraction) -> Fraction:
@@ -70,14 +76,19 @@ def within(found: Range, place: Fraction) -> Fraction:
     return found[0] + (found[1] - found[0]) * place
 
 
-@given(expressions(), st.lists(ranges, min_size=3, max_size=3), st.lists(st.fractions(0, 1), min_size=3, max_size=3))
+@given(
+    expressions(),
+    st.lists(ranges, min_size=3, max_size=3),
+    st.lists(st.fractions(0, 1), min_size=3, max_size=3),
+)
 def test_the_range_holds_the_image_of_every_point(
     expression: Scalar, intervals: list[Range], places: list[Fraction]
 ) -> None:
     parts = [fixed(low, high) for low, high in intervals]
     found = ranges_of(expression, parts, [0], MISS)[0].interval
     points = [
-        count(1, DiscreteLaplace(1), within(interval, place)) for interval, place in zip(intervals, places, strict=True)
+        count(1, DiscreteLaplace(1), within(interval, place))
+        for interval, place in zip(intervals, places, strict=True)
     ]
     value = value_of(expression, points, 0, ())
     if found is None:
@@ -90,7 +101,12 @@ def test_the_range_holds_the_image_of_every_point(
 def test_a_divisor_that_may_be_zero_has_no_interval(divisor: tuple[int, int]) -> None:
     low, high = (Fraction(each) for each in divisor)
     parts = [fixed(ONE, Fraction(2)), fixed(low, high)]
-    assert ranges_of(Arithmetic(Operation.DIVIDE, Estimate(0), Estimate(1)), parts, [0], MISS)[0].interval is None
+    assert (
+        ranges_of(Arithmetic(Operation.DIVIDE, Estimate(0), Estimate(1)), parts, [0], MISS)[
+            0
+        ].interval
+        is None
+    )
 
 
 @pytest.mark.parametrize("expression", [Key(0), Constant(3), IsNull(Estimate(0)), Constant("text")])
@@ -122,12 +138,19 @@ def test_a_mean_is_in_its_declared_range(u: int, v: int) -> None:
 
 
 def test_readings_turn_integers_into_values() -> None:
-    age, hours = (Value.of(Column(*each)) for each in (("age", Integer(17, 90)), ("hours", Real(2, 10, step="0.25"))))
+    age, hours = (
+        Value.of(Column(*each))
+        for each in (("age", Integer(17, 90)), ("hours", Real(2, 10, step="0.25")))
+    )
     assert reading_of(CountRows(), 8) == Reading(Kind.NUMBER, Fraction(1, 8))
     assert reading_of(Sum(hours), 2) == Reading(Kind.NUMBER, Fraction(1, 8))
     # a row adds 73, or 32, to its pair
-    assert reading_of(Mean(age), 4) == Reading(Kind.MEAN, Fraction(1, 4 * 73), Fraction(17), Fraction(73), Fraction(90))
-    assert reading_of(Mean(hours), 1) == Reading(Kind.MEAN, Fraction(1, 32), Fraction(2), Fraction(8), Fraction(10))
+    assert reading_of(Mean(age), 4) == Reading(
+        Kind.MEAN, Fraction(1, 4 * 73), Fraction(17), Fraction(73), Fraction(90)
+    )
+    assert reading_of(Mean(hours), 1) == Reading(
+        Kind.MEAN, Fraction(1, 32), Fraction(2), Fraction(8), Fraction(10)
+    )
     assert reading_of(Variance(age), 1) == Reading(
         Kind.VARIANCE, Fraction(1, 73**2), Fraction(17), Fraction(73), Fraction(90)
     )
@@ -147,11 +170,19 @@ def test_coarse_levels_stand_for_their_middle() -> None:
     assert reading_of(Variance(income), 1).rounding == 0
 
 
-SPREADS = (Statistic.MEAN, Statistic.SUM, Statistic.VARIANCE, Statistic.DEVIATION, Statistic.VARIANCE_OF_SAMPLE)
+SPREADS = (
+    Statistic.MEAN,
+    Statistic.SUM,
+    Statistic.VARIANCE,
+    Statistic.DEVIATION,
+    Statistic.VARIANCE_OF_SAMPLE,
+)
 
 
 @given(st.lists(st.integers(0, 4095), min_size=2, max_size=6), st.sampled_from(SPREADS))
-def test_an_interval_holds_what_the_levels_of_a_variance_move(codes: list[int], statistic: Statistic) -> None:
+def test_an_interval_holds_what_the_levels_of_a_variance_move(
+    codes: list[int], statistic: Statistic
+) -> None:
     assert held(codes, statistic)
 
 
@@ -159,8 +190,14 @@ def held(codes: list[int], statistic: Statistic) -> bool:
     """Whether the interval of coarse levels, without noise, holds the statistic of the codes."""
     income = Value.of(Column("income", Integer(0, 4095)))
     levels, top = [code // 4 for code in codes], 1024
-    triple = (sum(u * u for u in levels), sum(2 * u * (top - u) for u in levels), sum((top - u) ** 2 for u in levels))
-    part = Released("", reading_of(Variance(income, 2**10), 1), DiscreteLaplace("0.01"), (triple,), (1,))
+    triple = (
+        sum(u * u for u in levels),
+        sum(2 * u * (top - u) for u in levels),
+        sum((top - u) ** 2 for u in levels),
+    )
+    part = Released(
+        "", reading_of(Variance(income, 2**10), 1), DiscreteLaplace("0.01"), (triple,), (1,)
+    )
     exact = {
         Statistic.MEAN: Fraction(sum(codes), len(codes)),
         Statistic.SUM: Fraction(sum(codes)),
@@ -175,12 +212,15 @@ def held(codes: list[int], statistic: Statistic) -> bool:
 
 
 @pytest.mark.parametrize("statistic", SPREADS)
-def test_an_interval_that_forgets_the_levels_is_noticed(monkeypatch: pytest.MonkeyPatch, statistic: Statistic) -> None:
+def test_an_interval_that_forgets_the_levels_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, statistic: Statistic
+) -> None:
     codes = [[0, 0, 7, 4095, 8], [1, 3, 2], [0, 3]]
     assert all(held(each, statistic) for each in codes)
     honest = reading_of
     monkeypatch.setattr(
-        f"{__name__}.reading_of", lambda aggregate, fine: replace(honest(aggregate, fine), rounding=Fraction(0))
+        f"{__name__}.reading_of",
+        lambda aggregate, fine: replace(honest(aggregate, fine), rounding=Fraction(0)),
     )
     assert not all(held(each, statistic) for each in codes)
 
@@ -192,8 +232,14 @@ def exact(values: list[int]) -> tuple[Released, Released]:
     """The pair and the triple of some rows in [0, 10], without noise."""
     noise = DiscreteLaplace("0.01")
     pair = (sum(values), sum(10 - each for each in values))
-    triple = (sum(v * v for v in values), sum(2 * v * (10 - v) for v in values), sum((10 - v) ** 2 for v in values))
-    return means([pair], noise, 0, 10, Fraction(1, 10)), variances([triple], noise, 0, 10, Fraction(1, 100))
+    triple = (
+        sum(v * v for v in values),
+        sum(2 * v * (10 - v) for v in values),
+        sum((10 - v) ** 2 for v in values),
+    )
+    return means([pair], noise, 0, 10, Fraction(1, 10)), variances(
+        [triple], noise, 0, 10, Fraction(1, 100)
+    )
 
 
 def test_the_statistics_of_one_release_are_those_of_its_rows() -> None:
@@ -203,9 +249,15 @@ def test_the_statistics_of_one_release_are_those_of_its_rows() -> None:
         assert part.point(0, Statistic.SUM) == sum(ROWS)
         assert part.point(0, Statistic.MEAN) == Fraction(sum(ROWS), len(ROWS))
     assert variance_of.point(0, Statistic.VARIANCE) == statistics.pvariance(map(Fraction, ROWS))
-    assert variance_of.point(0, Statistic.VARIANCE_OF_SAMPLE) == statistics.variance(map(Fraction, ROWS))
-    assert float(variance_of.point(0, Statistic.DEVIATION)) == pytest.approx(statistics.pstdev(ROWS))
-    assert float(variance_of.point(0, Statistic.DEVIATION_OF_SAMPLE)) == pytest.approx(statistics.stdev(ROWS))
+    assert variance_of.point(0, Statistic.VARIANCE_OF_SAMPLE) == statistics.variance(
+        map(Fraction, ROWS)
+    )
+    assert float(variance_of.point(0, Statistic.DEVIATION)) == pytest.approx(
+        statistics.pstdev(ROWS)
+    )
+    assert float(variance_of.point(0, Statistic.DEVIATION_OF_SAMPLE)) == pytest.approx(
+        statistics.stdev(ROWS)
+    )
 
 
 @pytest.mark.parametrize("statistic", [each for each in Statistic if each is not Statistic.VALUE])
@@ -217,7 +269,9 @@ def test_every_statistic_covers_its_rows(statistic: Statistic, make: type) -> No
     draws = [noise.sample(2_000) for _ in range(3)]
     missed_rows = 0
     for noises in zip(*draws, strict=True):
-        values = tuple(value + int(extra) for value, extra in zip(whole.values[0], noises, strict=True))
+        values = tuple(
+            value + int(extra) for value, extra in zip(whole.values[0], noises, strict=True)
+        )
         low, high = replace(whole, noise=noise, values=(values,)).interval(0, MISS, statistic)
         missed_rows += not low <= truth <= high
     assert_at_most(missed_rows, 2_000, 0.05, notices=0.2)
@@ -229,32 +283,52 @@ def test_totals_of_groups_have_wider_intervals(values: list[int], copies: int) -
         noisy = replace(part, noise=DiscreteLaplace(3))
         total = replace(noisy, copies=(copies,))
         for statistic in (Statistic.COUNT, Statistic.SUM, Statistic.MEAN):
-            (low, high), (lowest, highest) = noisy.interval(0, MISS, statistic), total.interval(0, MISS, statistic)
+            (low, high), (lowest, highest) = (
+                noisy.interval(0, MISS, statistic),
+                total.interval(0, MISS, statistic),
+            )
             if copies > 1 or statistic is not Statistic.MEAN:
                 assert highest - lowest >= (high - low) * Fraction(99, 100) or copies == 1
 
 
 def test_a_quantile_has_a_rank_error_and_the_whole_range_for_an_interval() -> None:
-    reading = Reading(Kind.QUANTILES, Fraction(1, 8), Fraction(10), Fraction(1, 2), Fraction(13), least=Fraction(39, 4))
+    reading = Reading(
+        Kind.QUANTILES,
+        Fraction(1, 8),
+        Fraction(10),
+        Fraction(1, 2),
+        Fraction(13),
+        least=Fraction(39, 4),
+    )
     part = Released("QUANTILE", reading, None, ((4, 7),), (1,), (Fraction(1, 2), Fraction(1, 4)), 9)
     # the second lies in the last leaf, whose middle is beyond the range
     assert [part.point(0, place=place) for place in (0, 1)] == [12, 13]
     assert part.interval(0, MISS) == (Fraction(39, 4), 13)
     # (leaves - 1) exp(-rate x) = miss, x in weights of 1/8 of a row
     for place, per_weight in enumerate((2, 4)):
-        assert float(part.rank_error(place, MISS)) == pytest.approx(math.log(8 / 0.05) * per_weight / 8)
+        assert float(part.rank_error(place, MISS)) == pytest.approx(
+            math.log(8 / 0.05) * per_weight / 8
+        )
 
 
 def test_sum_over_count_of_one_release_is_its_mean() -> None:
     (part, _) = exact(ROWS)
     ratio = Arithmetic(Operation.DIVIDE, Estimate(0, Statistic.SUM), Estimate(0, Statistic.COUNT))
     noisy = replace(part, noise=DiscreteLaplace(2))
-    assert ranges_of(ratio, [noisy], [0], MISS)[0].interval == noisy.interval(0, MISS, Statistic.MEAN)
+    assert ranges_of(ratio, [noisy], [0], MISS)[0].interval == noisy.interval(
+        0, MISS, Statistic.MEAN
+    )
 
 
 def test_a_division_by_zero_is_null() -> None:
     assert (
-        value_of(Arithmetic(Operation.DIVIDE, Constant(1), Estimate(0)), [count(0, DiscreteLaplace(1))], 0, ()) is None
+        value_of(
+            Arithmetic(Operation.DIVIDE, Constant(1), Estimate(0)),
+            [count(0, DiscreteLaplace(1))],
+            0,
+            (),
+        )
+        is None
     )
 
 
@@ -272,7 +346,9 @@ class Moved(Released):
 
     __slots__ = ()
 
-    def interval(self, row: int, miss: Fraction, statistic: Statistic = Statistic.VALUE, place: int = 0) -> Range:
+    def interval(
+        self, row: int, miss: Fraction, statistic: Statistic = Statistic.VALUE, place: int = 0
+    ) -> Range:
         assert self.noise is not None
         low, high = around_zero(self.noise, miss)
         return low + self.values[row][0], high + self.values[row][0]
@@ -288,7 +364,13 @@ def test_the_interval_of_a_number_moves_with_it(make: type) -> None:
 RATIO = Arithmetic(Operation.DIVIDE, Estimate(0), Estimate(1))
 
 
-def missed(expression: Scalar, truth: list[int], noises: list[Noise], exact: Fraction, shrink: Fraction = ONE) -> int:
+def missed(
+    expression: Scalar,
+    truth: list[int],
+    noises: list[Noise],
+    exact: Fraction,
+    shrink: Fraction = ONE,
+) -> int:
     """How many of 10,000 releases have an interval without the exact value."""
     drawn = [noise.sample(TRIALS) for noise in noises]
     found = 0
@@ -305,17 +387,25 @@ def missed(expression: Scalar, truth: list[int], noises: list[Noise], exact: Fra
     return found
 
 
-@pytest.mark.parametrize("noise", [DiscreteLaplace(4), DiscreteGaussian(4), DiscreteLaplace("0.5")], ids=str)
+@pytest.mark.parametrize(
+    "noise", [DiscreteLaplace(4), DiscreteGaussian(4), DiscreteLaplace("0.5")], ids=str
+)
 @pytest.mark.parametrize("truth", [0, 1000])
 def test_a_count_covers_at_least_as_often_as_stated(noise: Noise, truth: int) -> None:
-    assert_at_most(missed(Estimate(0), [truth], [noise], Fraction(truth)), TRIALS, 0.05, notices=0.115)
+    assert_at_most(
+        missed(Estimate(0), [truth], [noise], Fraction(truth)), TRIALS, 0.05, notices=0.115
+    )
 
 
 @pytest.mark.parametrize("make", [DiscreteLaplace, DiscreteGaussian])
 @pytest.mark.parametrize(("total", "size"), [(2000, 100), (0, 3), (-500, 20), (50, 1)])
-def test_an_expression_of_releases_covers_at_least_as_often_as_stated(make: type, total: int, size: int) -> None:
+def test_an_expression_of_releases_covers_at_least_as_often_as_stated(
+    make: type, total: int, size: int
+) -> None:
     noises = [make(60), make(2)]
-    assert_at_most(missed(RATIO, [total, size], noises, Fraction(total, size)), TRIALS, 0.05, notices=0.115)
+    assert_at_most(
+        missed(RATIO, [total, size], noises, Fraction(total, size)), TRIALS, 0.05, notices=0.115
+    )
 
 
 @pytest.mark.parametrize("make", [DiscreteLaplace, DiscreteGaussian])
@@ -330,12 +420,18 @@ def test_an_interval_half_as_wide_is_caught(make: type) -> None:
             assert_at_most(failures, TRIALS, 0.05, notices=0.115)
 
 
-@given(st.integers(-20, 300), st.integers(-20, 300), st.sampled_from([Statistic.MEAN, Statistic.VALUE]))
-def test_a_cell_whose_interval_is_the_whole_range_is_untold(u: int, v: int, statistic: Statistic) -> None:
+@given(
+    st.integers(-20, 300), st.integers(-20, 300), st.sampled_from([Statistic.MEAN, Statistic.VALUE])
+)
+def test_a_cell_whose_interval_is_the_whole_range_is_untold(
+    u: int, v: int, statistic: Statistic
+) -> None:
     part = mean(u, v, DiscreteLaplace(8), lower=10, span=90)
     (cell,) = ranges_of(Estimate(0, statistic), [part], [0], MISS)
     assert cell.untold is (cell.interval == (10, 100))
-    (doubled,) = ranges_of(Arithmetic(Operation.MULTIPLY, Estimate(0), Constant(2)), [part], [0], MISS)
+    (doubled,) = ranges_of(
+        Arithmetic(Operation.MULTIPLY, Estimate(0), Constant(2)), [part], [0], MISS
+    )
     assert doubled.untold is cell.untold
     (counted,) = ranges_of(Estimate(0, Statistic.COUNT), [part], [0], MISS)
     assert not counted.untold

@@ -17,14 +17,20 @@ from sfumato.query.interval import _gaussian_tail, _laplace_tail, share_interval
 from sfumato.testing import assert_at_most
 from tests.contracts.tails import exact_tail
 
-NOISES = [DiscreteLaplace(s) for s in ("0.4", 1, "2.5")] + [DiscreteGaussian(s) for s in ("0.3", 1, "2.5")]
+NOISES = [DiscreteLaplace(s) for s in ("0.4", 1, "2.5")] + [
+    DiscreteGaussian(s) for s in ("0.3", 1, "2.5")
+]
 MISS = Fraction(1, 20)
 TRIALS = 10_000
 
 
 def tail_bound(noise: Noise) -> Callable[[float, float], float]:
     """The bound that the interval uses."""
-    return _laplace_tail(float(noise.scale)) if isinstance(noise, DiscreteLaplace) else _gaussian_tail(noise)
+    return (
+        _laplace_tail(float(noise.scale))
+        if isinstance(noise, DiscreteLaplace)
+        else _gaussian_tail(noise)
+    )
 
 
 def exceeds_somewhere(noise: Noise, bound: Callable[[float, float], float]) -> bool:
@@ -59,9 +65,14 @@ def test_the_tail_bound_falls_with_the_distance_and_towards_equal_weights(noise:
 
 
 @given(
-    st.integers(-30, 300), st.integers(-30, 300), st.sampled_from(NOISES), st.sampled_from(["1/20", "1/2", "1/1000"])
+    st.integers(-30, 300),
+    st.integers(-30, 300),
+    st.sampled_from(NOISES),
+    st.sampled_from(["1/20", "1/2", "1/1000"]),
 )
-def test_the_interval_is_the_set_that_the_test_does_not_exclude(a: int, b: int, noise: Noise, miss: str) -> None:
+def test_the_interval_is_the_set_that_the_test_does_not_exclude(
+    a: int, b: int, noise: Noise, miss: str
+) -> None:
     bound, allowed = tail_bound(noise), float(Fraction(miss))
     grid = np.linspace(0, 1, 401)
     kept = [m for m in grid if bound(abs((1 - m) * a - m * b), m) > allowed]
@@ -79,7 +90,9 @@ def test_the_interval_is_the_set_that_the_test_does_not_exclude(a: int, b: int, 
 
 @pytest.mark.parametrize("noise", [DiscreteLaplace(2), DiscreteGaussian(2)], ids=str)
 @pytest.mark.parametrize(("a", "b"), [(0, 0), (-3, 2), (-5, -5), (2, 1)])
-def test_a_group_too_small_to_tell_gives_the_whole_range_on_a_side(noise: Noise, a: int, b: int) -> None:
+def test_a_group_too_small_to_tell_gives_the_whole_range_on_a_side(
+    noise: Noise, a: int, b: int
+) -> None:
     low, high = share_interval(a, b, noise, MISS)
     assert low == 0 or high == 1
 
@@ -92,7 +105,10 @@ def test_a_share_without_doubt_is_a_narrow_interval_around_it() -> None:
 
 @given(st.integers(0, 200), st.integers(0, 200), st.sampled_from(NOISES))
 def test_more_confidence_is_a_wider_interval(a: int, b: int, noise: Noise) -> None:
-    narrow, wide = share_interval(a, b, noise, Fraction(1, 4)), share_interval(a, b, noise, Fraction(1, 100))
+    narrow, wide = (
+        share_interval(a, b, noise, Fraction(1, 4)),
+        share_interval(a, b, noise, Fraction(1, 100)),
+    )
     if narrow[0] < narrow[1]:
         assert wide[0] <= narrow[0] + 1e-9
         assert wide[1] >= narrow[1] - 1e-9
@@ -100,7 +116,10 @@ def test_more_confidence_is_a_wider_interval(a: int, b: int, noise: Noise) -> No
 
 @given(st.integers(0, 200), st.integers(0, 200), st.sampled_from(NOISES))
 def test_an_interval_does_not_care_which_side_is_counted(a: int, b: int, noise: Noise) -> None:
-    (low, high), (other_low, other_high) = share_interval(a, b, noise, MISS), share_interval(b, a, noise, MISS)
+    (low, high), (other_low, other_high) = (
+        share_interval(a, b, noise, MISS),
+        share_interval(b, a, noise, MISS),
+    )
     assert abs(low - (1 - other_high)) < 1e-9
     assert abs(high - (1 - other_low)) < 1e-9
 
@@ -137,7 +156,9 @@ MISSES = st.sampled_from([Fraction(1, 20), Fraction(1, 3), Fraction(1, 10**9)])
 
 
 @given(ENTRY, ENTRY, st.sampled_from(LARGE), MISSES)
-def test_it_is_the_marched_interval_and_hardly_wider(a: int, b: int, noise: Noise, miss: Fraction) -> None:
+def test_it_is_the_marched_interval_and_hardly_wider(
+    a: int, b: int, noise: Noise, miss: Fraction
+) -> None:
     (low, high), (far_low, far_high) = marched(a, b, noise, miss), share_interval(a, b, noise, miss)
     assert far_low <= low + 1e-11
     assert far_high >= high - 1e-11
@@ -155,12 +176,16 @@ def is_sound(a: int, b: int, noise: Noise, miss: Fraction) -> bool:
 
 
 @given(ENTRY, ENTRY, st.sampled_from(LARGE), MISSES)
-def test_every_share_that_is_left_out_is_excluded(a: int, b: int, noise: Noise, miss: Fraction) -> None:
+def test_every_share_that_is_left_out_is_excluded(
+    a: int, b: int, noise: Noise, miss: Fraction
+) -> None:
     assert is_sound(a, b, noise, miss)
 
 
 @given(ENTRY, ENTRY, st.sampled_from(LARGE), st.floats(0, 1))
-def test_a_bad_guess_costs_time_and_nothing_else(a: int, b: int, noise: Noise, guess: float) -> None:
+def test_a_bad_guess_costs_time_and_nothing_else(
+    a: int, b: int, noise: Noise, guess: float
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
         good = share_interval(a, b, noise, MISS)
         patch.setattr(interval._Test, "guess", lambda self, one, whole: guess)
@@ -200,9 +225,13 @@ def evaluations(monkeypatch: pytest.MonkeyPatch, make: str, noise: Noise) -> int
 
 
 @pytest.mark.parametrize(
-    ("make", "noise"), [("_laplace_tail", DiscreteLaplace(9)), ("_gaussian_tail", DiscreteGaussian(9))], ids=str
+    ("make", "noise"),
+    [("_laplace_tail", DiscreteLaplace(9)), ("_gaussian_tail", DiscreteGaussian(9))],
+    ids=str,
 )
-def test_an_interval_takes_few_evaluations(monkeypatch: pytest.MonkeyPatch, make: str, noise: Noise) -> None:
+def test_an_interval_takes_few_evaluations(
+    monkeypatch: pytest.MonkeyPatch, make: str, noise: Noise
+) -> None:
     # the march takes more than 200 each
     assert evaluations(monkeypatch, make, noise) < 200 * 15
     monkeypatch.setattr(interval._Test, "guess", lambda self, a, whole: 0.5)
@@ -239,4 +268,6 @@ def test_the_interval_covers_at_least_as_often_as_stated(noise: Noise, u: int, v
 @pytest.mark.parametrize("noise", [DiscreteLaplace(3), DiscreteGaussian(3)], ids=str)
 def test_an_interval_half_as_wide_is_caught(noise: Noise) -> None:
     with pytest.raises(AssertionError, match=r"failed; 0\.05 was stated"):
-        assert_at_most(misses(noise, 1000, 1000, shrink=0.5), TRIALS, 0.05, notices=0.115, false_alarm=1e-9)
+        assert_at_most(
+            misses(noise, 1000, 1000, shrink=0.5), TRIALS, 0.05, notices=0.115, false_alarm=1e-9
+        )

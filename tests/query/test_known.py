@@ -26,7 +26,9 @@ def who(analyst: str = "ann") -> Asker:
     return asker(dataset(), BUDGET, analyst)
 
 
-def named(sql: object = COUNT, parameters: object = None, analyst: str = "ann", **asked: object) -> object:
+def named(
+    sql: object = COUNT, parameters: object = None, analyst: str = "ann", **asked: object
+) -> object:
     return name_of(sql, parameters, price(**(asked or {"epsilon": 1})), who(analyst))
 
 
@@ -91,7 +93,9 @@ def test_parameters_are_the_same_only_by_kind_and_value(values: object) -> None:
         {"a": 1},
         {"b": 1},
     ]
-    same = [each for each in [*others, [1, 1]] if named(parameters=each) == named(parameters=values)]
+    same = [
+        each for each in [*others, [1, 1]] if named(parameters=each) == named(parameters=values)
+    ]
     assert [repr(each) for each in same] == [repr(values)]
 
 
@@ -99,7 +103,11 @@ class Odd(int):
     """A number that may be anything."""
 
 
-@pytest.mark.parametrize("values", [[Odd(1)], 3, [[1]], {1.5: 1}, [datetime.datetime(2020, 1, 1)]], ids=repr)  # noqa: DTZ001
+@pytest.mark.parametrize(
+    "values",
+    [[Odd(1)], 3, [[1]], {1.5: 1}, [datetime.datetime(2020, 1, 1)]],  # noqa: DTZ001
+    ids=repr,
+)
 def test_what_may_be_anything_is_planned(values: object) -> None:
     assert named(parameters=values) is None
 
@@ -161,7 +169,9 @@ def test_what_is_remembered_is_what_planning_would_find(
         assert asking._known.find(name) == found
 
 
-def test_a_memory_that_forgets_the_analyst_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_memory_that_forgets_the_analyst_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(asking_room, "name_of", lambda sql, *rest: sql)
     with session(tmp_path, analyst="ann") as asking:
         first = asking.query(COUNT, epsilon=1)

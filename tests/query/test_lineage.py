@@ -29,7 +29,9 @@ from tests.contracts import plans as world
 AGE, COST = Column("age", sf.Integer(0, 120)), Column("cost", sf.Integer(0, 9))
 PEOPLE = Scan("people", columns=(AGE, COST))
 COUNTED = Computed(Column("per_unit.count", sf.Integer(1, 6)), Summary.COUNT)
-HELD = Computed(Column("per_unit.count_values", sf.Integer(0, 6)), Summary.COUNT_VALUES, Value.of(AGE))
+HELD = Computed(
+    Column("per_unit.count_values", sf.Integer(0, 6)), Summary.COUNT_VALUES, Value.of(AGE)
+)
 MOST = Computed(Column("per_unit.max", COST.type), Summary.MAXIMUM, Value.of(COST))
 KEY = Column("per_unit.key", AGE.type)
 BY_UNIT = PerUnit(PEOPLE, ((KEY, Value.of(AGE)),), (COUNTED, HELD, MOST))
@@ -57,10 +59,18 @@ def column_of(column: Column, relation: Relation) -> set[Column]:
             return set() if column == number else column_of(column, source)
         case Union(sources, values, columns):
             place = columns.index(column)
-            return {each for arm, row in zip(sources, values, strict=True) for each in of(row[place], arm)}
+            return {
+                each
+                for arm, row in zip(sources, values, strict=True)
+                for each in of(row[place], arm)
+            }
         case PerUnit(source, keys, columns):
             values = dict(keys)
-            values |= {each.column: each.value for each in columns if each.summary not in (Summary.COUNT, HELD.summary)}
+            values |= {
+                each.column: each.value
+                for each in columns
+                if each.summary not in (Summary.COUNT, HELD.summary)
+            }
             return of(values[column].expression, source) if column in values else set()
         case Filter(source) | Semi(source):
             return column_of(column, source)

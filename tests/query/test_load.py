@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 import sfumato as sf
-from sfumato.errors import ContractMismatch, InvalidConfig, InvalidDeclaration, InvalidNumber, NotListed, WrongUse
+from sfumato.errors import (
+    ContractMismatch,
+    InvalidConfig,
+    InvalidDeclaration,
+    InvalidNumber,
+    NotListed,
+    WrongUse,
+)
 from sfumato.ledger import Ledger
 from sfumato.metadata.server import Server
 from sfumato.query.load import load, read_declarations
@@ -130,15 +137,25 @@ def test_units_over_several_tables_can_be_written(tmp_path: Path) -> None:
         ('via = "patients.id"', 'via = "patients"', "tables.visits.unit: via='patients'"),
         ('via = "patients.id"', "via = 1", "tables.visits.unit: via=1"),
         ('max_rows = "auto"', 'max_rows = "AUTO"', "tables.visits.unit: max_rows = 'AUTO'"),
-        ('["patient", "day"]', '["patient", "Patient"]', "tables.days.unit: A unit that names a column twice"),
+        (
+            '["patient", "day"]',
+            '["patient", "Patient"]',
+            "tables.days.unit: A unit that names a column twice",
+        ),
         ('["patient", "day"]', "[]", "tables.days.unit: A unit needs the name of its column"),
         ('["patient", "day"]', "3", "tables.days.unit: A unit needs the name of its column"),
         ('name = "patient"', "name = true", "tables.patients.unit: name=True"),
         ("public = true", 'public = "yes"', "tables.drugs: public='yes'"),
-        ("public = true", 'public = true\nunit = {column = "drug"}', "tables.drugs: A public table with a unit"),
+        (
+            "public = true",
+            'public = true\nunit = {column = "drug"}',
+            "tables.drugs: A public table with a unit",
+        ),
     ],
 )
-def test_a_wrong_unit_is_named_with_its_place(tmp_path: Path, old: str, new: str, named: str) -> None:
+def test_a_wrong_unit_is_named_with_its_place(
+    tmp_path: Path, old: str, new: str, named: str
+) -> None:
     assert old in HOSPITAL
     with pytest.raises(InvalidConfig) as caught:
         read_declarations(written(tmp_path, HOSPITAL.replace(old, new)))
@@ -146,8 +163,12 @@ def test_a_wrong_unit_is_named_with_its_place(tmp_path: Path, old: str, new: str
 
 
 def test_a_way_to_no_unit_names_its_table(tmp_path: Path) -> None:
-    with pytest.raises(InvalidDeclaration, match=r"unit of table 'visits' goes via 'patients\.patient'"):
-        read_declarations(written(tmp_path, HOSPITAL.replace('via = "patients.id"', 'via = "patients.patient"')))
+    with pytest.raises(
+        InvalidDeclaration, match=r"unit of table 'visits' goes via 'patients\.patient'"
+    ):
+        read_declarations(
+            written(tmp_path, HOSPITAL.replace('via = "patients.id"', 'via = "patients.patient"'))
+        )
 
 
 def test_reading_opens_neither_data_nor_ledger(tmp_path: Path) -> None:
@@ -180,10 +201,16 @@ WRONG = {
     "no dataset": ({"dataset": ""}, "dataset is missing"),
     "dataset a number": ({"dataset": "dataset = 5"}, "dataset is missing, or is not a text"),
     "no ledger": ({"ledger": ""}, "ledger is missing"),
-    "an unknown key": ({"dataset": 'dataset = "d"\ncolour = 1'}, "the file has unknown keys: colour"),
+    "an unknown key": (
+        {"dataset": 'dataset = "d"\ncolour = 1'},
+        "the file has unknown keys: colour",
+    ),
     "an unknown budget key": ({"delta": "rho = 1"}, "budget has unknown keys: rho"),
     "a budget without epsilon": ({"epsilon": ""}, "budget has no epsilon"),
-    "an unknown table key": ({"source": 'source = "adult.csv"\npath = "x"'}, "tables.people has unknown keys: path"),
+    "an unknown table key": (
+        {"source": 'source = "adult.csv"\npath = "x"'},
+        "tables.people has unknown keys: path",
+    ),
     "no source": ({"source": ""}, "source is missing"),
     "a source that is no text": ({"source": "source = 3"}, "source is missing, or is not a text"),
     "an unknown unit key": (
@@ -191,7 +218,10 @@ WRONG = {
         "tables.people.unit has unknown keys: rows",
     ),
     "a unit without column": ({"unit": "unit = {max_rows = 1}"}, "column is missing"),
-    "a unit that is no table": ({"unit": 'unit = "person_id"'}, "tables.people.unit is not a table"),
+    "a unit that is no table": (
+        {"unit": 'unit = "person_id"'},
+        "tables.people.unit is not a table",
+    ),
     "a limit that is none": (
         {"unit": 'unit = {column = "person_id", max_rows = 0}'},
         "tables.people.unit: max_rows = 0",
@@ -201,8 +231,14 @@ WRONG = {
         "tables.people.unit: max_rows = '1'",
     ),
     "a size that is none": ({"source": 'source = "adult.csv"\nsize = 0'}, "tables.people: size=0"),
-    "a column twice": ({"columns_sex": 'columns.AGE = {type = "text"}'}, "tables.people: Two columns"),
-    "an unknown type": ({"columns_age": 'columns.age = {type = "float"}'}, "tables.people.columns.age: type 'float'"),
+    "a column twice": (
+        {"columns_sex": 'columns.AGE = {type = "text"}'},
+        "tables.people: Two columns",
+    ),
+    "an unknown type": (
+        {"columns_age": 'columns.age = {type = "float"}'},
+        "tables.people.columns.age: type 'float'",
+    ),
     "no type": ({"columns_age": "columns.age = {lower = 1}"}, "tables.people.columns.age: type ''"),
     "no upper": (
         {"columns_age": 'columns.age = {type = "integer", lower = 1}'},
@@ -224,14 +260,23 @@ WRONG = {
         {"columns_age": 'columns.age = {type = "real", lower = 0, upper = inf}'},
         "columns.age: upper",
     ),
-    "a bound NaN": ({"columns_age": 'columns.age = {type = "real", lower = nan, upper = 1}'}, "columns.age: lower"),
-    "no values": ({"columns_sex": 'columns.sex = {type = "category"}'}, "columns.sex: A Category needs its values"),
+    "a bound NaN": (
+        {"columns_age": 'columns.age = {type = "real", lower = nan, upper = 1}'},
+        "columns.age: lower",
+    ),
+    "no values": (
+        {"columns_sex": 'columns.sex = {type = "category"}'},
+        "columns.sex: A Category needs its values",
+    ),
     "a value twice": (
         {"columns_sex": 'columns.sex = {type = "category", values = ["a", "a"]}'},
         "columns.sex: A Category",
     ),
     "a column that is no table": ({"columns_age": "columns.age = 5"}, "columns.age is not a table"),
-    "no date": ({"columns_age": 'columns.age = {type = "date", lower = "x", upper = "y"}'}, "columns.age: Date"),
+    "no date": (
+        {"columns_age": 'columns.age = {type = "date", lower = "x", upper = "y"}'},
+        "columns.age: Date",
+    ),
     "an unknown relation": ({"dataset": 'dataset = "d"\nrelation = "swap"'}, "relation = 'swap'"),
     "a relation that is a list": ({"dataset": 'dataset = "d"\nrelation = []'}, "relation ="),
     "no TOML": ({"dataset": "dataset = "}, "is not TOML"),
@@ -340,7 +385,9 @@ def test_the_key_that_signs_lies_where_the_file_says(folder: Path) -> None:
 @pytest.mark.parametrize("value", ['"postgresql://ada:hunter2@db/x"', '""', "3"])
 def test_a_path_that_is_none_is_refused(folder: Path, key: str, value: str) -> None:
     with pytest.raises(InvalidConfig, match=key) as refused:
-        read_declarations(written(folder, EXAMPLE.replace("[budget]", f"{key} = {value}\n[budget]")))
+        read_declarations(
+            written(folder, EXAMPLE.replace("[budget]", f"{key} = {value}\n[budget]"))
+        )
     assert "hunter2" not in str(refused.value)
 
 

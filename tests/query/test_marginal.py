@@ -18,14 +18,21 @@ from sfumato.query.marginal import Marginal
 from sfumato.query.marginals import marginal_cube
 from sfumato.query.statistic import Opened
 
-ROWS = [{"who": who, "sex": sex, "smoker": smoker} for who in "ab" for sex in "FM" for smoker in (True, None)]
+ROWS = [
+    {"who": who, "sex": sex, "smoker": smoker}
+    for who in "ab"
+    for sex in "FM"
+    for smoker in (True, None)
+]
 CLIQUES = [("sex",), ("sex", "smoker"), ()]
 
 
 def cube(relation: object = sf.AddRemove) -> BoundedCube:
     """Two rows of each unit count in full."""
     columns = {"sex": sf.Category("F", "M"), "smoker": sf.Boolean()}
-    table = sf.Table(pa.Table.from_pylist(ROWS), unit=sf.Unit("who", max_rows_total=2), columns=columns)
+    table = sf.Table(
+        pa.Table.from_pylist(ROWS), unit=sf.Unit("who", max_rows_total=2), columns=columns
+    )
     return marginal_cube(Dataset("tiny", {"people": table}, relation), "people", CLIQUES)
 
 
@@ -43,7 +50,9 @@ def farthest(statistic: Marginal, *, replaced: bool = False) -> dict[Norm, int]:
         for rows in itertools.combinations(mine[0], size):
             others = [()] if not replaced else itertools.combinations(mine[1], 3)
             for other in others:
-                moved = np.abs(np.subtract(exact(statistic, list(rows)), exact(statistic, list(other)))).astype(object)
+                moved = np.abs(
+                    np.subtract(exact(statistic, list(rows)), exact(statistic, list(other)))
+                ).astype(object)
                 found = {Norm.L1: moved.sum(), Norm.L2: (moved**2).sum(), Norm.LINF: moved.max()}
                 most = {norm: max(most[norm], found[norm]) for norm in Norm}
     return most
@@ -51,7 +60,9 @@ def farthest(statistic: Marginal, *, replaced: bool = False) -> dict[Norm, int]:
 
 @pytest.mark.parametrize("clique", CLIQUES)
 @pytest.mark.parametrize("relation", [sf.AddRemove, sf.ReplaceOne])
-def test_a_marginal_moves_by_at_most_its_proved_distance(clique: tuple[str, ...], relation: object) -> None:
+def test_a_marginal_moves_by_at_most_its_proved_distance(
+    clique: tuple[str, ...], relation: object
+) -> None:
     statistic = Marginal(cube(relation), clique)
     found = farthest(statistic, replaced=relation is sf.ReplaceOne)
     assert all(found[norm] <= statistic.distance(norm).value for norm in Norm)

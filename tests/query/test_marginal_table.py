@@ -35,8 +35,12 @@ def test_counts_are_those_of_the_table(found: Marginals) -> None:
 
 def test_marginals_agree_where_units_are_weighed(tmp_path: Path) -> None:
     rows = pa.table({"person": ["a"] * 3 + ["b"], "sex": ["F", "F", "M", "M"]})
-    table = sf.Table(rows, unit=sf.Unit("person", max_rows_total=2), columns={"sex": sf.Category("F", "M")})
-    with sf.connect({"people": table}, dataset="few", budget=sf.Budget(10**6), ledger=tmp_path / "l.db") as opened:
+    table = sf.Table(
+        rows, unit=sf.Unit("person", max_rows_total=2), columns={"sex": sf.Category("F", "M")}
+    )
+    with sf.connect(
+        {"people": table}, dataset="few", budget=sf.Budget(10**6), ledger=tmp_path / "l.db"
+    ) as opened:
         (one,) = opened.marginals("people", [("sex",)], epsilon=10_000)
     assert one.counts.tolist() == pytest.approx([4 / 3, 5 / 3, 0], abs=0.01)
 
@@ -92,10 +96,21 @@ def test_axes_may_be_called_like_the_counts(tmp_path: Path) -> None:
     names = ["n", "n_low", "marginal", "n_"]
     rows = pa.table({name: [0, 1, 1] for name in names})
     table = sf.Table(rows, columns=dict.fromkeys(names, sf.Integer(0, 1)))
-    with sf.connect({"t": table}, dataset="few", budget=sf.Budget(10**6), ledger=tmp_path / "l.db") as opened:
+    with sf.connect(
+        {"t": table}, dataset="few", budget=sf.Budget(10**6), ledger=tmp_path / "l.db"
+    ) as opened:
         found = opened.marginals("t", [("n", "marginal"), ("n_low",), ("n_",)], **EXACTLY)
     whole = found.to_arrow()
-    assert whole.column_names == ["marginal__", "n", "n_low", "marginal", "n_", "n__", "n_low__", "n_high__"]
+    assert whole.column_names == [
+        "marginal__",
+        "n",
+        "n_low",
+        "marginal",
+        "n_",
+        "n__",
+        "n_low__",
+        "n_high__",
+    ]
     assert whole["n"].to_pylist()[:9] == [0, 0, 0, 1, 1, 1, None, None, None]
     assert whole["n__"].to_pylist()[-3:] == [1, 2, 0]
     assert repr(found["n_low"]).splitlines()[2].split() == ["0", "1"]
@@ -112,7 +127,9 @@ def test_one_axis_may_be_named_alone(found: Marginals) -> None:
     assert found["age"].clique == found["age",].clique == found[["age"]].clique == ("age",)
 
 
-@pytest.mark.parametrize("clique", ["sexsmoker", 0, None, slice(None), ("smoker", "sex"), ["sex"], {"age"}])
+@pytest.mark.parametrize(
+    "clique", ["sexsmoker", 0, None, slice(None), ("smoker", "sex"), ["sex"], {"age"}]
+)
 def test_another_clique_is_not_there(found: Marginals, clique: object) -> None:
     with pytest.raises(UnknownName):
         found[clique]

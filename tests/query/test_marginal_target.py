@@ -54,7 +54,10 @@ def test_what_is_left_decides_and_it_is_said(tmp_path: Path) -> None:
     with session(tmp_path, budget=(10, "1e-6"), unit=TWO) as opened:
         found = opened.marginals("people", BY, error=20, max_epsilon=3)
         assert found.task.allowance.norm is Norm.L2 and all(each.error() <= 20 for each in found)
-        assert "Gaussian noise chosen as the cheaper" in repr(found) and "closes the pure gate" in found.notes[1]
+        assert (
+            "Gaussian noise chosen as the cheaper" in repr(found)
+            and "closes the pure gate" in found.notes[1]
+        )
         spent = opened.budget.spent_rho
         again = opened.marginals("people", BY, error=20, max_epsilon=3)
         assert again.recalled and opened.budget.spent_rho == spent
@@ -64,7 +67,9 @@ def test_a_pure_account_is_asked_for_laplace_noise(tmp_path: Path) -> None:
     with session(tmp_path, budget=(10,), unit=TWO) as opened:
         found = opened.marginals("people", BY, error=20, max_epsilon=3)
         assert isinstance(found.task.mechanism.noise, DiscreteLaplace)
-        assert found.notes == ("Laplace noise chosen as the cheaper: of what is left, Laplace would take 5.99%.",)
+        assert found.notes == (
+            "Laplace noise chosen as the cheaper: of what is left, Laplace would take 5.99%.",
+        )
 
 
 def test_the_stored_one_is_taken_even_where_another_is_cheaper_now() -> None:
@@ -76,7 +81,12 @@ def test_an_error_that_costs_too_much_is_refused_free_with_the_least(tmp_path: P
     with session(tmp_path, unit=TWO) as opened:
         with pytest.raises(TargetUnreachable, match="the least is about"):
             opened.marginals("people", BY, error=1, max_epsilon="0.01")
-        for wrong in ({"error": "5%", "max_epsilon": 1}, {"error": 5}, {"max_epsilon": 1}, {"error": 5, "rho": 1}):
+        for wrong in (
+            {"error": "5%", "max_epsilon": 1},
+            {"error": 5},
+            {"max_epsilon": 1},
+            {"error": 5, "rho": 1},
+        ):
             with pytest.raises(WrongUse):
                 opened.marginals("people", BY, **wrong)
         assert opened.budget.spent == "0"

@@ -37,7 +37,11 @@ def task(cliques: object = BY, **stated: object) -> MarginalsTask:
 def test_marginals_cost_what_was_stated_and_are_stored_once(tmp_path: Path) -> None:
     with session(tmp_path, unit=TWO) as opened:
         first, again = (opened.marginals("people", BY, rho="0.5") for _ in range(2))
-        assert (again.stored.body, again.recalled, again.charge_id) == (first.stored.body, True, first.charge_id)
+        assert (again.stored.body, again.recalled, again.charge_id) == (
+            first.stored.body,
+            True,
+            first.charge_id,
+        )
         assert opened.budget.spent_rho == "0.5"
         assert opened.price(first.task).rho == "0.5"
         opened.marginals("people", BY, epsilon="0.25")
@@ -51,7 +55,9 @@ def test_the_log_says_what_was_counted(tmp_path: Path) -> None:
         opened.marginals("people", BY, rho="0.5")
         entries = [
             json.loads(each.body)
-            for each in opened._ledger.store.read(lambda rows: list(rows.entries(opened.dataset.name)))
+            for each in opened._ledger.store.read(
+                lambda rows: list(rows.entries(opened.dataset.name))
+            )
         ]
     said = [(each["kind"], each["line"]) for each in entries if "line" in each]
     assert said == [("marginals", "people: sex x smoker; age")]
@@ -75,7 +81,9 @@ def noises(cliques: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     return made[0]
 
 
-def test_the_noise_is_not_worked_out_for_each_marginal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_noise_is_not_worked_out_for_each_marginal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert noises(1, tmp_path, monkeypatch) == noises(6, tmp_path, monkeypatch)
 
 
@@ -127,7 +135,9 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("cliques", "kind"), REFUSED, ids=lambda each: str(each)[:30])
-def test_what_cannot_be_a_marginal_is_refused_free(tmp_path: Path, cliques: object, kind: type[SfumatoError]) -> None:
+def test_what_cannot_be_a_marginal_is_refused_free(
+    tmp_path: Path, cliques: object, kind: type[SfumatoError]
+) -> None:
     with session(tmp_path, unit=TWO) as opened:
         with pytest.raises(kind):
             opened.marginals("people", cliques, rho=1)
@@ -142,7 +152,10 @@ def test_a_table_that_is_not_declared_is_refused(tmp_path: Path, table: object) 
 
 def test_a_unit_without_a_limit_is_told_which_to_declare(tmp_path: Path) -> None:
     unit = sf.Unit("person", max_rows=2)
-    with session(tmp_path, unit=unit) as opened, pytest.raises(MissingDeclaration, match="max_rows_total"):
+    with (
+        session(tmp_path, unit=unit) as opened,
+        pytest.raises(MissingDeclaration, match="max_rows_total"),
+    ):
         opened.marginals("people", BY, rho=1)
 
 
@@ -221,7 +234,10 @@ FIVE = [("sex",), ("smoker",), ("age",), ("born",), ("hours",)]
     "failure", [OSError("disk full at 'p17'"), KeyboardInterrupt(), Cancelled(paid=True)], ids=repr
 )
 def test_a_failure_in_the_third_of_five_marginals_costs_all_five(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, failure: BaseException
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    failure: BaseException,
 ) -> None:
     reads: list[object] = []
     honest = Coded.marginals
@@ -232,7 +248,9 @@ def test_a_failure_in_the_third_of_five_marginals_costs_all_five(
             raise failure
         return honest(self, cliques)
 
-    told = {OSError: EngineFailed, KeyboardInterrupt: KeyboardInterrupt, Cancelled: Cancelled}[type(failure)]
+    told = {OSError: EngineFailed, KeyboardInterrupt: KeyboardInterrupt, Cancelled: Cancelled}[
+        type(failure)
+    ]
     with session(tmp_path, unit=TWO) as opened:
         with monkeypatch.context() as patch:
             patch.setattr(Coded, "marginals", third)

@@ -32,14 +32,20 @@ def limited(relation):
         "days": sf.Unit(["who", "when"], 1, 2),
     }
     tables = {
-        name: sf.Table("nowhere.csv", unit=units.get(name), columns=table.columns, public=table.public)
+        name: sf.Table(
+            "nowhere.csv", unit=units.get(name), columns=table.columns, public=table.public
+        )
         for name, table in world.TABLES.items()
     }
     return Dataset("world", tables, relation)
 
 
 @settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
-@given(world.questions(depth=2), st.sampled_from((Norm.L1, Norm.L2)), st.sampled_from((sf.AddRemove, sf.ReplaceOne)))
+@given(
+    world.questions(depth=2),
+    st.sampled_from((Norm.L1, Norm.L2)),
+    st.sampled_from((sf.AddRemove, sf.ReplaceOne)),
+)
 def test_every_part_has_a_distance_in_the_norm_of_its_mechanism(raw, norm, relation):
     dataset = limited(relation)
     plan = raw

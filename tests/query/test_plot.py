@@ -44,7 +44,9 @@ def test_every_text_is_escaped() -> None:
 
 
 def test_a_bar_is_as_long_as_its_value() -> None:
-    figure = bar_chart("t", "n", [Bar("a", "", 10, 8, 12), Bar("b", "", 20, 18, 22), Bar("c", "", 0, -2, 2)])
+    figure = bar_chart(
+        "t", "n", [Bar("a", "", 10, 8, 12), Bar("b", "", 20, 18, 22), Bar("c", "", 0, -2, 2)]
+    )
     widths = [float(rect.get("width")) for rect in drawn(figure, "rect")]
     assert widths[0] * 2 == pytest.approx(widths[1], abs=0.2)
     assert widths[2] == 0
@@ -68,7 +70,8 @@ def test_series_have_colours_and_a_legend_only_where_there_are_several() -> None
 
 
 @pytest.mark.parametrize(
-    ("top", "last"), [(0.9, "1"), (9, "10"), (45_000, "50k"), (4_500_000, "5M"), (4.5e9, "5G"), (0.0, "1")]
+    ("top", "last"),
+    [(0.9, "1"), (9, "10"), (45_000, "50k"), (4_500_000, "5M"), (4.5e9, "5G"), (0.0, "1")],
 )
 def test_the_ticks_are_round_and_hold_the_bars(top: float, last: str) -> None:
     figure = bar_chart("t", "n", [Bar("a", "", top, None, None)])

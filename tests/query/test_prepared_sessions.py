@@ -19,13 +19,18 @@ from tests.contracts.people import EXACTLY
 
 # ann has nine rows, bob and eve one each
 VISITS = [*(("ann", ward) for ward in "AAAABBBBB"), ("bob", "A"), ("eve", "B")]
-COUNT, BY_WARD = "SELECT COUNT(*) AS n FROM visits", "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
+COUNT, BY_WARD = (
+    "SELECT COUNT(*) AS n FROM visits",
+    "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward",
+)
 UNITS = "SELECT ward, COUNT(DISTINCT person) AS n FROM visits GROUP BY ward"
 
 
 def written(folder: Path, visits=VISITS) -> dict[str, sf.Table]:
     path = folder / "visits.csv"
-    path.write_text("\n".join(["person,ward", *(",".join(row) for row in visits)]), encoding="utf-8")
+    path.write_text(
+        "\n".join(["person,ward", *(",".join(row) for row in visits)]), encoding="utf-8"
+    )
     unit = sf.Unit("person", max_rows=2, max_groups=2)
     return {"visits": sf.Table(path, unit=unit, columns={"ward": sf.Category("A", "B")})}
 
@@ -42,7 +47,9 @@ def opened(folder: Path, *, prepared: bool = True, visits=VISITS):
 def session(folder: Path, tables, *, prepared: bool = True) -> sf.Session:
     place = folder / "layouts" if prepared else None
     ledger = folder / "ledger.db"
-    return sf.connect(tables, dataset="clinic", ledger=ledger, budget=sf.Budget(10**6, "1e-6"), prepared=place)
+    return sf.connect(
+        tables, dataset="clinic", ledger=ledger, budget=sf.Budget(10**6, "1e-6"), prepared=place
+    )
 
 
 def values(answer) -> list[object]:
@@ -55,22 +62,32 @@ def test_every_row_counts_up_to_the_limits(tmp_path: Path) -> None:
         assert values(asked.query(COUNT, epsilon=EXACTLY)) == [4]
         assert sum(values(asked.query(BY_WARD, epsilon=EXACTLY))) == 6
         assert sum(values(asked.query(UNITS, epsilon=EXACTLY))) in (3, 4)
-        none = asked.query("SELECT COUNT(*) AS n FROM visits WHERE ward = 'A' AND ward = 'B'", epsilon=EXACTLY)
+        none = asked.query(
+            "SELECT COUNT(*) AS n FROM visits WHERE ward = 'A' AND ward = 'B'", epsilon=EXACTLY
+        )
         assert values(none) == [0]
 
 
 def test_the_answer_says_what_was_read(tmp_path: Path) -> None:
     with opened(tmp_path) as asked:
         answer = asked.query(BY_WARD, epsilon=1)
-        assert "The prepared layout of visits was read: no part needs more noise for it." in answer.form["notes"]
+        assert (
+            "The prepared layout of visits was read: no part needs more noise for it."
+            in answer.form["notes"]
+        )
         sample = "a sample by a keyed hash, fixed when the layout was prepared."
         assert f"At most 4 rows of a unit count in COUNT(*): {sample}" in answer.form["bounded"]
-        assert any("asking again does not average it out" in str(line) for line in answer.form["bias"])
+        assert any(
+            "asking again does not average it out" in str(line) for line in answer.form["bias"]
+        )
         source = asked.query(BY_WARD, rho=1)
         assert any(
-            "was not read: its fixed sample would need more noise." in str(each) for each in source.form["notes"]
+            "was not read: its fixed sample would need more noise." in str(each)
+            for each in source.form["notes"]
         )
-        assert not any("layout" in str(line) for line in [*source.form["bounded"], *source.form["bias"]])
+        assert not any(
+            "layout" in str(line) for line in [*source.form["bounded"], *source.form["bias"]]
+        )
         assert "visits prepared" in asked.preview(BY_WARD, epsilon=1).statement
         assert "visits prepared" not in asked.preview(BY_WARD, rho=1).statement
 
@@ -101,18 +118,27 @@ def test_nothing_that_is_free_depends_on_rows(tmp_path: Path) -> None:
         folder.mkdir()
         with opened(folder, visits=visits) as asked:
             previews = [asked.preview(sql, epsilon=1) for sql in (COUNT, BY_WARD, UNITS)]
-            texts.append([(each.explain(), each.statement, each.error(), str(each.cost)) for each in previews])
+            texts.append(
+                [
+                    (each.explain(), each.statement, each.error(), str(each.cost))
+                    for each in previews
+                ]
+            )
     assert texts[0] == texts[1]
 
 
-BY_HOME = "SELECT h.town, COUNT(*) AS n FROM visits v JOIN homes h ON v.person = h.person GROUP BY h.town"
+BY_HOME = (
+    "SELECT h.town, COUNT(*) AS n FROM visits v JOIN homes h ON v.person = h.person GROUP BY h.town"
+)
 
 
 def with_homes(folder: Path) -> dict[str, sf.Table]:
     """Where people live: ann and bob in X, eve in Y."""
     path = folder / "homes.csv"
     path.write_text("person,town\nbob,X\neve,Y\nann,X\n", encoding="utf-8")
-    homes = sf.Table(path, unit=sf.Unit("person", max_rows=1), columns={"town": sf.Category("X", "Y")})
+    homes = sf.Table(
+        path, unit=sf.Unit("person", max_rows=1), columns={"town": sf.Category("X", "Y")}
+    )
     return {**written(folder), "homes": homes}
 
 
@@ -131,18 +157,28 @@ def test_a_join_to_the_one_row_of_a_person_reads_both_layouts(tmp_path: Path) ->
 
 def town_tables(folder: Path) -> dict[str, sf.Table]:
     """Everybody is within the limits; one visit and one home are nobody's, and zoe has no home."""
-    visits = [*(("ann", ward) for ward in "AABB"), ("bob", "A"), ("eve", "B"), ("zoe", "A"), (None, "A")]
+    visits = [
+        *(("ann", ward) for ward in "AABB"),
+        ("bob", "A"),
+        ("eve", "B"),
+        ("zoe", "A"),
+        (None, "A"),
+    ]
     homes = [("eve", "Y"), ("bob", "X"), (None, "X"), ("max", "Y"), ("ann", "X")]
     declared = with_homes(folder)
     tables = {}
     for name, column, rows in (("visits", "ward", visits), ("homes", "town", homes)):
         path = folder / f"{name}.parquet"
-        pq.write_table(pa.table(dict(zip(("person", column), zip(*rows, strict=True), strict=True))), path)
+        pq.write_table(
+            pa.table(dict(zip(("person", column), zip(*rows, strict=True), strict=True))), path
+        )
         tables[name] = replace(declared[name], source=path)
     return tables
 
 
-LOOKED_UP = "SELECT ward, COUNT(*) AS n, COUNT(DISTINCT person) AS p FROM visits WHERE {} GROUP BY ward"
+LOOKED_UP = (
+    "SELECT ward, COUNT(*) AS n, COUNT(DISTINCT person) AS p FROM visits WHERE {} GROUP BY ward"
+)
 IN_X = "SELECT person FROM homes WHERE town = 'X'"
 HOME = "SELECT 1 FROM homes h WHERE h.person = visits.person"
 # counts of rows and of persons: ann has two of each ward, bob A, eve B; zoe A
@@ -168,7 +204,9 @@ def test_units_that_are_looked_up_in_a_table_of_one_row_each_are_read_of_both_la
     for prepared in (True, False):
         with session(tmp_path, tables, prepared=prepared) as asked:
             answer = asked.query(sql, epsilon=EXACTLY)
-            assert [[ward, round(rows), round(people)] for ward, rows, people in answer.rows] == FOUND[test]
+            assert [
+                [ward, round(rows), round(people)] for ward, rows, people in answer.rows
+            ] == FOUND[test]
             read = "The prepared layout of visits, homes was read: no part needs more noise for it."
             assert (read in answer.form["notes"]) is prepared
             statement = asked.preview(sql, epsilon=1).statement
@@ -178,7 +216,10 @@ def test_units_that_are_looked_up_in_a_table_of_one_row_each_are_read_of_both_la
 def test_the_bias_says_what_one_row_of_a_unit_decides(tmp_path: Path) -> None:
     tables = town_tables(tmp_path)
     sf.prepare(tables, dataset="clinic", folder=tmp_path / "layouts")
-    line, below = "Prepared layout: of homes one row of a unit is looked at", "COUNT(*): never above the raw count"
+    line, below = (
+        "Prepared layout: of homes one row of a unit is looked at",
+        "COUNT(*): never above the raw count",
+    )
     for prepared, negated in ((True, False), (True, True), (False, True)):
         sql = LOOKED_UP.format(f"person {'NOT ' * negated}IN ({IN_X})")
         with session(tmp_path, tables, prepared=prepared) as asked:
@@ -211,7 +252,9 @@ def touched(path: Path) -> None:
 def test_a_stale_layout_is_refused_before_the_charge(tmp_path: Path) -> None:
     # of Parquet: CSV that has changed is refused until the session is opened again
     path = tmp_path / "visits.parquet"
-    pq.write_table(pa.table(dict(zip(("person", "ward"), zip(*VISITS, strict=True), strict=True))), path)
+    pq.write_table(
+        pa.table(dict(zip(("person", "ward"), zip(*VISITS, strict=True), strict=True))), path
+    )
     tables = {"visits": replace(written(tmp_path)["visits"], source=path)}
     sf.prepare(tables, dataset="clinic", folder=tmp_path / "layouts")
     with session(tmp_path, tables) as asked:

@@ -19,7 +19,9 @@ QUESTIONS = (
 OTHERS = {
     "one row less": FRAME.slice(1),
     "no row": FRAME.slice(0, 0),
-    "all NULL": pa.table({name: pa.nulls(7, FRAME.schema.field(name).type) for name in FRAME.column_names}),
+    "all NULL": pa.table(
+        {name: pa.nulls(7, FRAME.schema.field(name).type) for name in FRAME.column_names}
+    ),
     "ten times the rows": pa.concat_tables([FRAME] * 10),
 }
 
@@ -36,7 +38,9 @@ def test_a_preview_is_identical_on_other_data(tmp_path: Path, other: str) -> Non
     with session(tmp_path) as one, session(tmp_path / "other", OTHERS[other]) as two:
         for sql in QUESTIONS:
             for asked in ({"epsilon": 1}, {"rho": "0.1"}):
-                assert everything(one.preview(sql, **asked)) == everything(two.preview(sql, **asked))
+                assert everything(one.preview(sql, **asked)) == everything(
+                    two.preview(sql, **asked)
+                )
 
 
 def test_a_preview_touches_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +79,9 @@ def test_the_error_of_a_mean_is_reached_at_its_size(tmp_path: Path) -> None:
     frame = pa.concat_tables([FRAME] * 25)
     sql = "SELECT AVG(age) AS m FROM people"
     with session(tmp_path, frame) as opened:
-        expected = {line["rows"]: line["half_width"] for line in opened.preview(sql, epsilon=5).error()}[1000]
+        expected = {
+            line["rows"]: line["half_width"] for line in opened.preview(sql, epsilon=5).error()
+        }[1000]
         (told,) = opened.query(sql, epsilon=5).error()
     # 29.5 in [0, 99]: a smaller part of the noise of 'numerator alone', never above it but for the noisy size
     assert expected / 3 < told["m"]["half_width"] < expected * 1.1
@@ -91,7 +97,9 @@ def test_an_expression_depends_on_the_answers(tmp_path: Path) -> None:
 def test_the_statement_is_the_bounded_sql_without_its_sampling_key(tmp_path: Path) -> None:
     unit = sf.Unit("person", max_rows=1, max_groups=1)
     with session(tmp_path, unit=unit) as opened:
-        preview = opened.preview("SELECT sex, COUNT(DISTINCT person) AS n FROM people GROUP BY sex", epsilon=1)
+        preview = opened.preview(
+            "SELECT sex, COUNT(DISTINCT person) AS n FROM people GROUP BY sex", epsilon=1
+        )
     assert "<sampling key>" in preview.statement
     assert "unnest(min(p, 1)) AS p FROM placed GROUP BY unit" in preview.statement
 

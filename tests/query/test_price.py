@@ -36,7 +36,9 @@ def test_a_bad_cap_is_refused(value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [0, -1, math.nan, math.inf, "abc", "0%", "-5%", "nan%", "%", "5%%", [], True, "1e-401", "% 5"], ids=repr
+    "value",
+    [0, -1, math.nan, math.inf, "abc", "0%", "-5%", "nan%", "%", "5%%", [], True, "1e-401", "% 5"],
+    ids=repr,
 )
 def test_a_bad_error_is_refused(value: object) -> None:
     with pytest.raises(InvalidNumber, match="error"):
@@ -50,7 +52,9 @@ def test_a_bad_error_on_average_is_refused(value: object) -> None:
 
 
 def test_an_error_on_average_is_told_apart() -> None:
-    assert price(error=OnAverage("5%"), max_epsilon=1).target == Target(Fraction(1, 20), relative=True, average=True)
+    assert price(error=OnAverage("5%"), max_epsilon=1).target == Target(
+        Fraction(1, 20), relative=True, average=True
+    )
     assert price(error="5%", max_epsilon=1).target == Target(Fraction(1, 20), relative=True)
 
 
@@ -62,14 +66,21 @@ def test_a_float_that_is_zero_says_that_it_was_written_too_small() -> None:
 
 @pytest.mark.parametrize(
     "given_prices",
-    [{}, {"epsilon": 1, "rho": 1}, {"epsilon": 1, "error": 1}, {"epsilon": 1, "error": 1, "max_epsilon": 1}],
+    [
+        {},
+        {"epsilon": 1, "rho": 1},
+        {"epsilon": 1, "error": 1},
+        {"epsilon": 1, "error": 1, "max_epsilon": 1},
+    ],
 )
 def test_exactly_one_price_is_needed(given_prices: dict[str, object]) -> None:
     with pytest.raises(WrongUse, match="exactly one of epsilon=, rho= and error="):
         price(**given_prices)
 
 
-@pytest.mark.parametrize("given_prices", [{"error": 1}, {"epsilon": 1, "max_epsilon": 1}, {"rho": 1, "max_epsilon": 1}])
+@pytest.mark.parametrize(
+    "given_prices", [{"error": 1}, {"epsilon": 1, "max_epsilon": 1}, {"rho": 1, "max_epsilon": 1}]
+)
 def test_an_error_and_its_cap_go_together(given_prices: dict[str, object]) -> None:
     with pytest.raises(WrongUse, match="go together"):
         price(**given_prices)
@@ -82,7 +93,11 @@ def test_a_delta_that_is_none_is_refused(delta: object) -> None:
 
 
 def test_a_delta_goes_with_epsilon_or_rho() -> None:
-    assert price(epsilon=1, delta="1e-6").delta == price(rho=1, delta="1e-6").delta == Fraction(1, 10**6)
+    assert (
+        price(epsilon=1, delta="1e-6").delta
+        == price(rho=1, delta="1e-6").delta
+        == Fraction(1, 10**6)
+    )
     with pytest.raises(WrongUse, match="delta="):
         price(error=1, max_epsilon=1, delta="1e-6")
 
@@ -115,15 +130,29 @@ def test_the_edges_are_allowed(edge: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "amount", "relative"), [(100, 100, False), ("0.5", "1/2", False), ("5%", "1/20", True)]
+    ("error", "amount", "relative"),
+    [(100, 100, False), ("0.5", "1/2", False), ("5%", "1/20", True)],
 )
-def test_an_error_is_absolute_or_a_percentage(error: object, amount: object, *, relative: bool) -> None:
+def test_an_error_is_absolute_or_a_percentage(
+    error: object, amount: object, *, relative: bool
+) -> None:
     asked = price(error=error, max_epsilon="0.5")
     assert asked.target is not None
-    assert (asked.target.amount, asked.target.relative, asked.most) == (Fraction(amount), relative, Fraction(1, 2))
+    assert (asked.target.amount, asked.target.relative, asked.most) == (
+        Fraction(amount),
+        relative,
+        Fraction(1, 2),
+    )
 
 
-@given(st.text(max_size=8) | st.floats() | st.integers() | st.booleans() | st.none() | st.binary(max_size=4))
+@given(
+    st.text(max_size=8)
+    | st.floats()
+    | st.integers()
+    | st.booleans()
+    | st.none()
+    | st.binary(max_size=4)
+)
 def test_no_value_gives_anything_but_a_price_or_a_typed_error(value: object) -> None:
     for name in ("epsilon", "rho"):
         try:

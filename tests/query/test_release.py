@@ -134,7 +134,9 @@ def carried_out(log: list[str], ledger: Ledger) -> list[str]:
     return steps(log)
 
 
-def test_the_debit_comes_before_the_noise_and_the_noise_before_the_read(log: list[str], ledger: Ledger) -> None:
+def test_the_debit_comes_before_the_noise_and_the_noise_before_the_read(
+    log: list[str], ledger: Ledger
+) -> None:
     assert carried_out(log, ledger) == ORDER
 
 
@@ -213,7 +215,9 @@ FAILURES = [
 
 
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda each: type(each).__name__)
-def test_a_failure_after_the_read_is_forfeited(log: list[str], ledger: Ledger, failure: Exception) -> None:
+def test_a_failure_after_the_read_is_forfeited(
+    log: list[str], ledger: Ledger, failure: Exception
+) -> None:
     with pytest.raises(EngineFailed) as caught:
         release(Asked.of(planned(), who()), Failing(log, ledger, failure), ledger)
     assert str(caught.value) == str(EngineFailed())
@@ -225,7 +229,9 @@ def test_a_failure_after_the_read_is_forfeited(log: list[str], ledger: Ledger, f
     assert (balance.spent.epsilon, balance.reserved.epsilon) == (10**12, 0)
 
 
-def test_integers_that_are_not_of_the_plan_are_a_failure_of_the_engine(log: list[str], ledger: Ledger) -> None:
+def test_integers_that_are_not_of_the_plan_are_a_failure_of_the_engine(
+    log: list[str], ledger: Ledger
+) -> None:
     engine = Recording(log, ledger)
     engine.run = lambda plan, key: {(0,): (1,), (1,): ()}
     with pytest.raises(EngineFailed):
@@ -275,7 +281,12 @@ def interrupt_after(monkeypatch: pytest.MonkeyPatch, step: str) -> None:
 
 
 def left_by_an_interruption(
-    log: list[str], ledger: Ledger, monkeypatch: pytest.MonkeyPatch, step: str, *, held: bool = False
+    log: list[str],
+    ledger: Ledger,
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+    *,
+    held: bool = False,
 ) -> list[str]:
     """The states of the charges of a question that was interrupted after a step."""
     asked = Asked.of(planned(), who())
@@ -365,7 +376,11 @@ def test_a_ledger_that_fails_after_the_engine_tells_nothing_of_it(
 def test_three_failing_reads_freeze_the_analyst(log: list[str], ledger: Ledger) -> None:
     for index in range(3):
         with pytest.raises(EngineFailed):
-            release(Asked.of(planned(epsilon=1 + index), who()), Failing(log, ledger, ValueError()), ledger)
+            release(
+                Asked.of(planned(epsilon=1 + index), who()),
+                Failing(log, ledger, ValueError()),
+                ledger,
+            )
     with pytest.raises(AccountFrozen):
         release(Asked.of(planned(), who()), Recording(log, ledger), ledger)
     ledger.thaw("tiny")
@@ -388,7 +403,9 @@ def test_noise_is_added_to_every_declared_group_alike(log: list[str], ledger: Le
     assert sizes == [2, 4]
 
 
-def test_who_asks_what_is_being_answered_gets_the_stored_bytes(log: list[str], ledger: Ledger) -> None:
+def test_who_asks_what_is_being_answered_gets_the_stored_bytes(
+    log: list[str], ledger: Ledger
+) -> None:
     asked = Asked.of(planned(), who())
     # in another process somebody has reserved the same question
     charge, paused = ledger.reserve(asked.request()), []
@@ -405,7 +422,9 @@ def test_who_asks_what_is_being_answered_gets_the_stored_bytes(log: list[str], l
     assert "run" not in log
 
 
-def test_what_ended_without_an_answer_elsewhere_is_asked_anew(log: list[str], ledger: Ledger) -> None:
+def test_what_ended_without_an_answer_elsewhere_is_asked_anew(
+    log: list[str], ledger: Ledger
+) -> None:
     asked = Asked.of(planned(), who())
     charge = ledger.reserve(asked.request())
 
@@ -444,7 +463,9 @@ def test_two_threads_with_one_question_read_the_data_once(log: list[str], ledger
     assert ledger.balance("tiny").spent.epsilon == 10**12
 
 
-def test_a_caller_who_waits_no_longer_pays_only_for_what_may_have_been_read(log: list[str], ledger: Ledger) -> None:
+def test_a_caller_who_waits_no_longer_pays_only_for_what_may_have_been_read(
+    log: list[str], ledger: Ledger
+) -> None:
     stop = Stop()
     stop.stop()
     asked = Asked.of(planned(), who())
@@ -559,27 +580,43 @@ def test_a_key_is_the_hash_of_all_that_it_stands_for_as_canonical_json() -> None
 
 def hashed(facts: dict[str, object]) -> str:
     """The hash of canonical JSON, by hand."""
-    return hashlib.sha256(json.dumps(facts, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps(facts, sort_keys=True, separators=(",", ":")).encode()
+    ).hexdigest()
 
 
 def test_a_limit_is_no_part_of_a_key() -> None:
     declared = dataset()
-    keys = {asker(declared, budget).question_key(planned()) for budget in (Budget(1), Budget(2, "1e-6"))}
+    keys = {
+        asker(declared, budget).question_key(planned()) for budget in (Budget(1), Budget(2, "1e-6"))
+    }
     assert len(keys) == 1
-    old = {replace(asker(declared, BUDGET), limit=(each, "0")).question_key(planned()) for each in ("1", "2")}
+    old = {
+        replace(asker(declared, BUDGET), limit=(each, "0")).question_key(planned())
+        for each in ("1", "2")
+    }
     assert len(old - keys) == 2, "keys of earlier formats are noticed"
 
 
 def test_a_key_names_the_account_that_pays() -> None:
-    names = [{}, {"analyst": "ann"}, {"purpose": "research"}, {"analyst": "ann", "purpose": "research"}]
+    names = [
+        {},
+        {"analyst": "ann"},
+        {"purpose": "research"},
+        {"analyst": "ann", "purpose": "research"},
+    ]
     assert len({key(**each) for each in names}) == len(names)
 
 
 @pytest.mark.parametrize(
-    "asked", [each for each in corpus.statements() if each.verdict == "answered"], ids=attrgetter("name")
+    "asked",
+    [each for each in corpus.statements() if each.verdict == "answered"],
+    ids=attrgetter("name"),
 )
 def test_the_only_part_of_a_question_is_what_it_is_by_itself(asked: corpus.Statement) -> None:
-    question = understand(asked.text, corpus.DATASET, today=corpus.TODAY, scalars=lambda _: Fraction(1))
+    question = understand(
+        asked.text, corpus.DATASET, today=corpus.TODAY, scalars=lambda _: Fraction(1)
+    )
     bounded = compile_plan(question.raw, corpus.DATASET, Norm.L1)
     about = who().about(corpus.DATASET)
     for place in range(len(bounded.parts)):
@@ -609,7 +646,9 @@ def test_parts_whose_forms_are_written_together_have_the_forms_of_each_by_itself
     texts = [each.text for each in corpus.statements() if each.verdict == "answered"] + [SEVERAL]
     several = []
     for text in texts:
-        question = understand(text, corpus.DATASET, today=corpus.TODAY, scalars=lambda _: Fraction(1))
+        question = understand(
+            text, corpus.DATASET, today=corpus.TODAY, scalars=lambda _: Fraction(1)
+        )
         bounded = compile_plan(question.raw, corpus.DATASET, Norm.L1)
         if len(bounded.parts) > 1 and not bounded.tracked.raw.is_open:
             several.append(bounded)
@@ -623,7 +662,10 @@ def test_parts_whose_forms_are_written_together_have_the_forms_of_each_by_itself
 
 
 def test_a_statement_keeps_its_key_at_any_price() -> None:
-    keys = {who().statement_key(planned(COUNT, **asked).question) for asked in ({"epsilon": 1}, {"rho": 1})}
+    keys = {
+        who().statement_key(planned(COUNT, **asked).question)
+        for asked in ({"epsilon": 1}, {"rho": 1})
+    }
     assert len(keys) == 1
     assert keys != {who().statement_key(planned().question)}
 

@@ -23,7 +23,11 @@ def test_a_number_for_people(value: object, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("error", "text"),
-    [(None, ""), ({"low": None, "high": None}, "unbounded"), ({"low": -1.5, "high": 2000}, "[-1.5, 2,000]")],
+    [
+        (None, ""),
+        ({"low": None, "high": None}, "unbounded"),
+        ({"low": -1.5, "high": 2000}, "[-1.5, 2,000]"),
+    ],
 )
 def test_an_interval_for_people(error: object, text: str) -> None:
     assert interval(error) == text
@@ -32,7 +36,10 @@ def test_an_interval_for_people(error: object, text: str) -> None:
 def test_each_released_column_is_followed_by_its_interval() -> None:
     columns = [{"name": "sex", "released": False}, {"name": "n", "released": True}]
     error = {"low": 1, "high": 3, "half_width": 1}
-    assert cells(columns, [["F", 2]], [[None, error]]) == (["sex", "n", "95% interval"], [["F", "2", "[1, 3]"]])
+    assert cells(columns, [["F", 2]], [[None, error]]) == (
+        ["sex", "n", "95% interval"],
+        [["F", "2", "[1, 3]"]],
+    )
     assert cells(columns, [], []) == (["sex", "n", "95% interval"], [])
 
 

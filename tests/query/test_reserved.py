@@ -92,7 +92,9 @@ EVENTS = st.recursive(
 
 
 @given(EVENTS, st.lists(st.sampled_from([ONE, TWO, KEYS, NOISE]), max_size=8))
-def test_what_is_taken_never_costs_more_than_what_was_reserved(event: Event, wanted: list[Event]) -> None:
+def test_what_is_taken_never_costs_more_than_what_was_reserved(
+    event: Event, wanted: list[Event]
+) -> None:
     steps, taken = Reserved(event), []
     for each in wanted:
         try:
@@ -128,7 +130,12 @@ def test_a_step_of_a_sample_is_taken_of_the_sample_alone() -> None:
 
 WRONG_ORDERS = {
     "a step of the sample of all units": [("enter", HALF), ("take", ONE)],
-    "a step of all units of the sample": [("enter", HALF), ("sampled", ONE), ("sampled", TWO), ("sampled", ONE)],
+    "a step of all units of the sample": [
+        ("enter", HALF),
+        ("sampled", ONE),
+        ("sampled", TWO),
+        ("sampled", ONE),
+    ],
     "without a sample": [("sampled", ONE)],
     "another design": [("enter", PoissonSample(Fraction(1, 3)))],
     "a design of the other relation": [("enter", FixedSample(1, 2))],

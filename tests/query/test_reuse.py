@@ -50,12 +50,17 @@ def test_what_is_stored_already_is_not_charged(tmp_path: Path) -> None:
         assert 0 < Fraction(mean["epsilon"]) < 1
         assert spent(asked) == 1 + Fraction(mean["epsilon"])
         assert preview.cost == answer.cost
-        assert f"COUNT(*) was released before (charge {first.charge_id[:12]}) and is read again" in str(answer.notes)
+        assert (
+            f"COUNT(*) was released before (charge {first.charge_id[:12]}) and is read again"
+            in str(answer.notes)
+        )
         assert asked.query(BOTH, epsilon=1).bytes == answer.bytes
         assert asked.verify().problems == ()
 
 
-def test_a_question_of_stored_parts_alone_is_free_and_goes_on_to_be_the_same(tmp_path: Path) -> None:
+def test_a_question_of_stored_parts_alone_is_free_and_goes_on_to_be_the_same(
+    tmp_path: Path,
+) -> None:
     others = ["COUNT(*) AS persons", "COUNT(*) + 1 AS more", "COUNT(*) AS n, -COUNT(*) AS less"]
     texts = [COUNTED.replace("COUNT(*) AS n", other) for other in others]
     texts += [f"{COUNTED} HAVING COUNT(*) > 10", f"{COUNTED} ORDER BY n LIMIT 1", ROLLED]
@@ -103,7 +108,9 @@ def test_another_release_is_paid_for(tmp_path: Path, sql: str, price: dict[str, 
 
 
 @pytest.mark.parametrize("option", [{"version": "2"}, {"analyst": "guest"}])
-def test_another_version_or_analyst_is_another_release(tmp_path: Path, option: dict[str, str]) -> None:
+def test_another_version_or_analyst_is_another_release(
+    tmp_path: Path, option: dict[str, str]
+) -> None:
     with session(tmp_path) as asked:
         first = asked.query(COUNTED, epsilon=1)
     with session(tmp_path, **option) as asked:
@@ -121,14 +128,17 @@ def limited(tmp_path: Path, max_rows: int) -> Answer:
         return asked.query(COUNTED, epsilon=1)
 
 
-def test_a_part_under_other_bounds_is_not_reused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_under_other_bounds_is_not_reused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     keys = [limited(tmp_path, rows).form["parts"] for rows in (1, 2)]
     assert keys[0] != keys[1]
     with session(tmp_path) as asked:
         asked.query(COUNTED, epsilon=1)
         # a key that forgets the relation below the aggregate
         monkeypatch.setattr(
-            "sfumato.query.release.Asker.part_forms", lambda asker, plan, _: [str(each) for each in plan.bounded.parts]
+            "sfumato.query.release.Asker.part_forms",
+            lambda asker, plan, _: [str(each) for each in plan.bounded.parts],
         )
         smokers = COUNTED.replace("sex", "smoker")
         asked.query(smokers, epsilon=1)
@@ -159,9 +169,9 @@ def test_a_stored_part_has_no_more_noise_than_was_asked_for(one, other, paid, as
 def test_the_edge_of_a_budget_is_no_edge_for_what_is_stored(tmp_path: Path) -> None:
     with session(tmp_path, budget=(1, 0)) as asked:
         first = asked.query(COUNTED, epsilon=1)
-        assert counts(asked.query(COUNTED.replace("COUNT(*) AS n", "COUNT(*) AS n, sex AS s"), epsilon=1)) == counts(
-            first
-        )
+        assert counts(
+            asked.query(COUNTED.replace("COUNT(*) AS n", "COUNT(*) AS n, sex AS s"), epsilon=1)
+        ) == counts(first)
         with pytest.raises(BudgetExceeded):
             asked.query(BOTH, epsilon=1)
 
@@ -175,7 +185,9 @@ def test_a_key_of_another_request_is_refused_for_what_is_free_too(tmp_path: Path
             asked.query(COUNTED, epsilon="0.5", key="k")
 
 
-def test_an_answer_with_a_part_that_was_paid_elsewhere_is_not_shared_for_the_price_of_the_rest(tmp_path: Path) -> None:
+def test_an_answer_with_a_part_that_was_paid_elsewhere_is_not_shared_for_the_price_of_the_rest(
+    tmp_path: Path,
+) -> None:
     with session(tmp_path, analyst="ann") as asked:
         asked.query(COUNTED, epsilon=1)
         first = asked.query(BOTH, epsilon=1)
@@ -204,7 +216,9 @@ def test_an_index_that_lies_leads_nowhere(tmp_path: Path, monkeypatch: pytest.Mo
         assert asked.query(COUNTED.replace("n FROM", "k FROM"), epsilon=1).cost.epsilon == "0"
 
 
-def test_a_reader_that_believes_the_index_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_believes_the_index_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     honest = ROOM._part
     monkeypatch.setattr(ROOM, "_part", lambda body, key: honest(body, load_body(body)["parts"][0]))
     with pytest.raises((AssertionError, IndexError)):
@@ -215,7 +229,10 @@ def test_groups_that_are_not_public_are_paid_for_each_time(tmp_path: Path) -> No
     sql = "SELECT job, COUNT(*) AS n FROM people GROUP BY job"
     with session(tmp_path) as asked:
         first = asked.query(sql, epsilon=1, delta="1e-7")
-        assert asked.query(sql.replace("AS n", "AS k"), epsilon=1, delta="1e-7").charge_id != first.charge_id
+        assert (
+            asked.query(sql.replace("AS n", "AS k"), epsilon=1, delta="1e-7").charge_id
+            != first.charge_id
+        )
         assert first.form["parts"] == ["", ""][: len(first.cost.items)]
 
 

@@ -27,13 +27,17 @@ LINE = "{}: rounding moves each value by up to 0.000031, which may change the re
 def lines(folder: Path, what: str, epsilon: object, hours: Real = HOURS) -> list[str]:
     """What is said of rounding beside an answer about 40 people."""
     tables = {"people": sf.Table(FRAME, columns={"hours": hours, "age": sf.Integer(0, 99)})}
-    with sf.connect(tables, dataset="d", budget=sf.Budget(10**6), ledger=folder / f"{epsilon}.db") as session:
+    with sf.connect(
+        tables, dataset="d", budget=sf.Budget(10**6), ledger=folder / f"{epsilon}.db"
+    ) as session:
         answer = session.query(f"SELECT {what} FROM people", epsilon=epsilon)
     return [line for line in answer.bias if "rounding" in line]
 
 
 @pytest.mark.parametrize("what", ["AVG(hours)", "SUM(hours)"])
-def test_a_rounding_beyond_a_tenth_of_the_noise_is_a_line_of_bias(tmp_path: Path, what: str) -> None:
+def test_a_rounding_beyond_a_tenth_of_the_noise_is_a_line_of_bias(
+    tmp_path: Path, what: str
+) -> None:
     assert lines(tmp_path, what, 900_000) == [LINE.format(what)]
     assert lines(tmp_path, what, 50) == []
 
@@ -44,7 +48,9 @@ def test_declared_steps_and_counts_have_no_such_line(tmp_path: Path) -> None:
     assert lines(tmp_path, "COUNT(hours), MEDIAN(hours)", 800_000) == []
 
 
-def test_a_line_is_missed_where_no_value_moves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_is_missed_where_no_value_moves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(rounding, "_nearest", lambda value: Fraction(0))
     assert lines(tmp_path, "AVG(hours)", 900_000) == []
 
@@ -65,7 +71,9 @@ def test_how_far_a_value_is_moved_is_what_nobody_declared() -> None:
     assert move_of(CountRows()) is None
     assert move_of(Sum(Value.of(Column("age", Integer(-9, 5))))) is None
     column = Column("age", Integer(-9, 5))
-    assert move_of(Sum(Value("x", column.type, Field(column), Fraction(1, 8)))) == Move(Fraction(1, 8), Fraction(9))
+    assert move_of(Sum(Value("x", column.type, Field(column), Fraction(1, 8)))) == Move(
+        Fraction(1, 8), Fraction(9)
+    )
 
 
 def test_a_sum_moves_once_for_each_row() -> None:
@@ -81,9 +89,14 @@ def test_a_sum_moves_once_for_each_row() -> None:
     assert not is_beyond(move, shared, 0, Estimate(0, Statistic.MEAN), None)
 
 
-def test_a_deviation_moves_by_as_much_as_its_values_and_a_variance_by_twice_the_deviation_as_much() -> None:
+def test_a_deviation_moves_by_as_much_as_its_values_and_a_variance_by_twice_the_deviation_as_much() -> (
+    None
+):
     # half of the rows at 0 and half at 8: a deviation of 4
-    move, part = Move(Fraction(1, 2), Fraction(8)), variances([(50, 0, 50)], DiscreteLaplace(1), span=8)
+    move, part = (
+        Move(Fraction(1, 2), Fraction(8)),
+        variances([(50, 0, 50)], DiscreteLaplace(1), span=8),
+    )
     spread, square = Estimate(0, Statistic.DEVIATION), Estimate(0, Statistic.VARIANCE)
     assert is_beyond(move, part, 0, spread, 4.99) and not is_beyond(move, part, 0, spread, 5.01)
     # 4.5^2 - 4^2 = 4.25

@@ -23,7 +23,15 @@ from sfumato.plan.rows import BoundedRows, RowList
 from sfumato.plan.show import form
 from sfumato.plan.value import Value
 from sfumato.privacy.distance import Norm
-from sfumato.privacy.event import Composed, Design, Event, FixedSample, PoissonSample, Repeated, Sampled
+from sfumato.privacy.event import (
+    Composed,
+    Design,
+    Event,
+    FixedSample,
+    PoissonSample,
+    Repeated,
+    Sampled,
+)
 from sfumato.query.curator import Curator, Sample
 from sfumato.query.pipeline import compile_rows
 from sfumato.query.reserved import Reserved
@@ -41,7 +49,9 @@ EXACTLY = 10_000
 
 def plan_of(declared: Dataset) -> BoundedRows:
     """The age of each person, and whether they smoke."""
-    columns = tuple(Column(name, declared.tables["people"].columns[name]) for name in ("age", "smoker"))
+    columns = tuple(
+        Column(name, declared.tables["people"].columns[name]) for name in ("age", "smoker")
+    )
     scan = Scan("people", columns=columns, owner=owner_of(declared, "people"))
     return compile_rows(RowList(scan, tuple(map(Value.of, columns))), declared)
 
@@ -68,7 +78,9 @@ class Ages:
 
     @property
     def event(self) -> Event:
-        return Repeated(Sampled(self.design, self.noise.event(self.sums.distance(Norm.L1))), self.times)
+        return Repeated(
+            Sampled(self.design, self.noise.event(self.sums.distance(Norm.L1))), self.times
+        )
 
     @property
     def cells(self) -> tuple[int, ...]:
@@ -82,7 +94,10 @@ class Ages:
         return self.plan
 
     def run(self, curator: Curator) -> bytes:
-        found = [curator.measure(self.sums, self.noise, of=curator.sample(self.design)) for _ in range(self.times)]
+        found = [
+            curator.measure(self.sums, self.noise, of=curator.sample(self.design))
+            for _ in range(self.times)
+        ]
         return repr(found).encode()
 
 
@@ -100,7 +115,10 @@ def test_a_task_measures_samples_and_is_charged_for_sampled_events(tmp_path: Pat
         (item,) = here.price(task).to_json()["items"]
         assert item["mechanism"] == "discrete Laplace, on a sample of the units"
         assert item["parameter"] == "scale 1000, rate 1/2" and item["sensitivity"] == "L1 100 steps"
-        assert account(task.event).epsilon < account(Composed((task.noise.event(task.sums.distance(Norm.L1)),))).epsilon
+        assert (
+            account(task.event).epsilon
+            < account(Composed((task.noise.event(task.sums.distance(Norm.L1)),))).epsilon
+        )
         stored = here.ask(task)
         assert here.ask(task).body == stored.body
         assert float(here.budget.spent) == pytest.approx(float(here.price(task).epsilon), rel=1e-9)
@@ -139,7 +157,9 @@ def test_all_rows_may_be_measured_without_a_sample(tmp_path: Path) -> None:
             return repr([curator.measure(self.sums, self.noise)]).encode()
 
     with opened(tmp_path) as here:
-        assert sums(here.ask(Whole(plan_of(here.dataset), Fraction(EXACTLY)))) == [(sum(range(20, 40)) * 2, 10)]
+        assert sums(here.ask(Whole(plan_of(here.dataset), Fraction(EXACTLY)))) == [
+            (sum(range(20, 40)) * 2, 10)
+        ]
 
 
 # --- attacks -------------------------------------------------------------------------------------
@@ -172,7 +192,13 @@ def of_a_sample_of_its_own(task: Ages, curator: Curator) -> object:
     return curator.measure(task.sums, task.noise, of=Sample())
 
 
-ATTACKS = (of_all_units, of_a_larger_sample, of_the_same_sample_again, of_the_earlier_sample, of_a_sample_of_its_own)
+ATTACKS = (
+    of_all_units,
+    of_a_larger_sample,
+    of_the_same_sample_again,
+    of_the_earlier_sample,
+    of_a_sample_of_its_own,
+)
 
 
 def takes_anything(self: Reserved, event: Event, *, sampled: bool = False) -> None:
@@ -181,7 +207,10 @@ def takes_anything(self: Reserved, event: Event, *, sampled: bool = False) -> No
 
 MUTANTS: dict[str, list[tuple[object, str, object]]] = {
     "of_all_units": [(Reserved, "take", takes_anything)],
-    "of_a_larger_sample": [(Reserved, "enter", lambda self, design: None), (Reserved, "take", takes_anything)],
+    "of_a_larger_sample": [
+        (Reserved, "enter", lambda self, design: None),
+        (Reserved, "take", takes_anything),
+    ],
     "of_the_same_sample_again": [(Reserved, "take", takes_anything)],
     "of_the_earlier_sample": [(Curator, "_opened_for", lambda self, of: self._opened)],
     "of_a_sample_of_its_own": [(Curator, "_opened_for", lambda self, of: self._opened)],
@@ -217,7 +246,9 @@ def test_what_was_not_reserved_of_a_sample_is_not_answered(
     assert answered(attack, declared)
 
 
-def test_a_sample_for_the_other_relation_is_not_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sample_for_the_other_relation_is_not_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with opened(tmp_path) as here:
         task = Ages(plan_of(here.dataset), Fraction(1), FixedSample(20, 40))
         with pytest.raises(sf.SfumatoError):

@@ -54,13 +54,22 @@ def taken(here: Session) -> int:
     return here._ledger.balance(here.dataset.name).taken.epsilon
 
 
-def test_pieces_are_computed_one_after_the_other_from_what_the_earlier_ones_showed(here: Session) -> None:
+def test_pieces_are_computed_one_after_the_other_from_what_the_earlier_ones_showed(
+    here: Session,
+) -> None:
     with here.open_series(middle(here)) as found:
         bodies = [each.body for each in found]
         assert found.left == 0
     # 40 people of 20 to 39, two of each age
     assert narrowed(dict(enumerate(bodies))) == (29, 31)
-    assert [body.split(b",")[0] for body in bodies] == [b"[50", b"[25", b"[37", b"[31", b"[28", b"[29"]
+    assert [body.split(b",")[0] for body in bodies] == [
+        b"[50",
+        b"[25",
+        b"[37",
+        b"[31",
+        b"[28",
+        b"[29",
+    ]
 
 
 def test_the_whole_cost_is_debited_before_the_first_piece(here: Session) -> None:
@@ -134,7 +143,9 @@ def test_a_piece_that_does_what_was_not_reserved_for_it_is_refused_free(
     assert found.left == STEPS - 1
     # a door that does not look is stopped by the curator: the place is lost
     monkeypatch.setattr(
-        module, "part_of", lambda event, place: Changed(Fraction(6), here.dataset).piece(place, {}).event
+        module,
+        "part_of",
+        lambda event, place: Changed(Fraction(6), here.dataset).piece(place, {}).event,
     )
     assert found.next().body, "it is answered where both look at what the piece claims"
 
@@ -274,7 +285,9 @@ def test_a_caller_who_waits_no_longer_loses_nothing_before_it_is_begun(here: Ses
     assert not caught.value.paid and found.left == STEPS
 
 
-def test_an_interrupted_piece_is_lost_and_the_series_suspended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_piece_is_lost_and_the_series_suspended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ledger = opened(tmp_path)
     found = opened_series(Middle(), worker(ledger), ENDLESS)
 
@@ -383,9 +396,13 @@ def test_a_place_that_is_drawn_twice_is_noticed(mutant: str, tmp_path: Path) -> 
     assert is_wrong(killed(tmp_path, mutant, point)[-1])
 
 
-def test_a_piece_is_stored_before_it_is_returned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_piece_is_stored_before_it_is_returned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ledger = opened(tmp_path)
-    monkeypatch.setattr(type(ledger), "append", lambda *_, **__: (_ for _ in ()).throw(LedgerUnavailable("away")))
+    monkeypatch.setattr(
+        type(ledger), "append", lambda *_, **__: (_ for _ in ()).throw(LedgerUnavailable("away"))
+    )
     with pytest.raises(LedgerUnavailable):
         opened_series(Middle(), worker(ledger), ENDLESS).next()
     monkeypatch.undo()

@@ -5,7 +5,9 @@ import pyarrow as pa
 
 import sfumato as sf
 
-PEOPLE = {"people": sf.Table(pa.table({"age": list(range(20, 60))}), columns={"age": sf.Integer(0, 99)})}
+PEOPLE = {
+    "people": sf.Table(pa.table({"age": list(range(20, 60))}), columns={"age": sf.Integer(0, 99)})
+}
 COUNT = "SELECT COUNT(*) AS n FROM people"
 
 

@@ -33,10 +33,19 @@ COUNT = "SELECT COUNT(*) AS n FROM people"
         ("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", [("female", 20), ("male", 20)]),
         ("SELECT SUM(age) AS s FROM people WHERE sex = 'F'", [(590,)]),
         ("SELECT SUM(hours) AS h FROM people", [(195,)]),
-        ("SELECT smoker, COUNT(*) AS n FROM people GROUP BY smoker", [(False, 30), (True, 10), (None, 0)]),
+        (
+            "SELECT smoker, COUNT(*) AS n FROM people GROUP BY smoker",
+            [(False, 30), (True, 10), (None, 0)],
+        ),
         ("SELECT SUM(age) / COUNT(*) AS r FROM people", [(29.5,)]),
-        ("SELECT COUNT(*) AS n FROM people WHERE job IN ('job 0', 'job 1') OR born IS NULL", [(27,)]),
-        ("SELECT COUNT(*) AS n FROM people WHERE NOT (born BETWEEN DATE '1960-01-01' AND DATE '1969-12-31')", [(20,)]),
+        (
+            "SELECT COUNT(*) AS n FROM people WHERE job IN ('job 0', 'job 1') OR born IS NULL",
+            [(27,)],
+        ),
+        (
+            "SELECT COUNT(*) AS n FROM people WHERE NOT (born BETWEEN DATE '1960-01-01' AND DATE '1969-12-31')",
+            [(20,)],
+        ),
     ],
 )
 def test_with_noise_that_is_zero_the_answer_is_exact(
@@ -55,10 +64,14 @@ def test_a_mean_and_a_share_are_exact_too(tmp_path: Path) -> None:
 
 def test_the_census_extract_agrees_with_pandas(tmp_path: Path) -> None:
     raw = pd.read_csv(SOURCE, dtype=str)
-    with sf.connect({"people": census()}, dataset="acs", budget=sf.Budget(10**6), ledger=tmp_path / "l.db") as opened:
+    with sf.connect(
+        {"people": census()}, dataset="acs", budget=sf.Budget(10**6), ledger=tmp_path / "l.db"
+    ) as opened:
         count = opened.query("SELECT SEX, COUNT(*) AS n FROM people GROUP BY SEX", epsilon=EXACTLY)
         poor = opened.query("SELECT COUNT(*) AS n FROM people WHERE POVPIP < 100", epsilon=EXACTLY)
-        total = opened.query("SELECT SUM(PINCP) AS s, COUNT(PINCP) AS n FROM people", epsilon=900_000)
+        total = opened.query(
+            "SELECT SUM(PINCP) AS s, COUNT(PINCP) AS n FROM people", epsilon=900_000
+        )
     assert [row[1] for row in count.rows] == [int(raw.SEX.eq(code).sum()) for code in ("1", "2")]
     ratio = pd.to_numeric(raw.POVPIP, errors="coerce")
     assert poor.rows == [[int((ratio < 100).sum())]]
@@ -89,14 +102,21 @@ def test_parquet_csv_pandas_polars_and_duckdb_give_the_same(tmp_path: Path) -> N
             found.append(opened.query(sql, epsilon=EXACTLY).rows)
     with duckdb.connect() as plain:
         plain.register("people", FRAME)
-        rows = plain.execute(sql.replace("born >=", "CAST(born AS DATE) >=") + " ORDER BY sex").fetchall()
+        rows = plain.execute(
+            sql.replace("born >=", "CAST(born AS DATE) >=") + " ORDER BY sex"
+        ).fetchall()
     assert found == [[["female", *rows[0][1:]], ["male", *rows[1][1:]]]] * 4
 
 
-def test_the_same_question_is_the_same_bytes_at_no_cost_even_when_opened_again(tmp_path: Path) -> None:
+def test_the_same_question_is_the_same_bytes_at_no_cost_even_when_opened_again(
+    tmp_path: Path,
+) -> None:
     with session(tmp_path) as opened:
         first = opened.query(COUNT, epsilon="0.5")
-        assert opened.query("select count(*) n from people", epsilon=Fraction(1, 2)).bytes == first.bytes
+        assert (
+            opened.query("select count(*) n from people", epsilon=Fraction(1, 2)).bytes
+            == first.bytes
+        )
     with session(tmp_path) as opened:
         assert opened.query(COUNT, epsilon=0.5).bytes == first.bytes
         assert opened.budget.spent == "0.5"
@@ -164,7 +184,11 @@ def test_the_account_is_exact_and_shows_both_gates(tmp_path: Path) -> None:
     assert (account.spent, account.spent_rho, account.reserved) == ("unbounded", "0.01", "0")
     assert form["limit"] == {"epsilon": "3", "delta": "0.000001"}
     assert form["spent"] == {"epsilon": "unbounded", "rho": "0.01"}
-    assert Fraction(form["left"]["rho"]) == account.left_rho == Fraction(form["gates"]["zcdp"]) - Fraction(1, 100)
+    assert (
+        Fraction(form["left"]["rho"])
+        == account.left_rho
+        == Fraction(form["gates"]["zcdp"]) - Fraction(1, 100)
+    )
     assert account.left**2 / 2 <= account.left_rho < (account.left + Fraction(1, 10**12)) ** 2 / 2
     # what is not counted any more is not shown as if it were beyond its limit
     assert repr(account).splitlines()[1].startswith("spent     rho 0.01 of ")
@@ -198,7 +222,10 @@ def test_an_answer_that_was_stored_says_that_it_was_paid_before(tmp_path: Path) 
 
 def test_what_is_answered_by_an_error_asked_again_was_paid_before(tmp_path: Path) -> None:
     with session(tmp_path) as opened:
-        assert [opened.query(COUNT, error=10, max_epsilon=5).recalled for _ in range(2)] == [False, True]
+        assert [opened.query(COUNT, error=10, max_epsilon=5).recalled for _ in range(2)] == [
+            False,
+            True,
+        ]
 
 
 def test_a_pure_account_has_no_second_gate(tmp_path: Path) -> None:
@@ -212,7 +239,8 @@ def test_eight_threads_with_one_question_pay_once(tmp_path: Path) -> None:
     with session(tmp_path) as opened:
         found: list[bytes] = []
         threads = [
-            threading.Thread(target=lambda: found.append(opened.query(COUNT, epsilon="0.5").bytes)) for _ in range(8)
+            threading.Thread(target=lambda: found.append(opened.query(COUNT, epsilon="0.5").bytes))
+            for _ in range(8)
         ]
         for thread in threads:
             thread.start()
@@ -277,8 +305,12 @@ def test_another_asker_is_charged_apart_over_the_same_data(tmp_path: Path) -> No
             each.query(COUNT, epsilon="0.5")
 
 
-@pytest.mark.parametrize(("analyst", "purpose"), [("", "p"), ("a", ""), (None, "p"), ("a\x00", "p"), ("a" * 201, "p")])
-def test_an_asker_has_names_that_can_be_stored(tmp_path: Path, analyst: object, purpose: object) -> None:
+@pytest.mark.parametrize(
+    ("analyst", "purpose"), [("", "p"), ("a", ""), (None, "p"), ("a\x00", "p"), ("a" * 201, "p")]
+)
+def test_an_asker_has_names_that_can_be_stored(
+    tmp_path: Path, analyst: object, purpose: object
+) -> None:
     with session(tmp_path) as asking, pytest.raises(WrongUse):
         asking.asking_as(analyst, purpose)
 
@@ -289,14 +321,22 @@ def test_an_asker_sees_what_is_left_to_it(tmp_path: Path) -> None:
         asking._ledger.allocate("tiny", sf.Budget("0.1"), purpose="research", analyst="bob")
         asking._ledger.allocate("tiny", sf.Budget(2, "1e-6"), purpose="unstated", analyst="ann")
         bob, eve = asking.asking_as("bob", "research"), asking.asking_as("eve", "research")
-        assert [each.budget.left for each in (asking, bob, eve)] == [2, Fraction(1, 10), Fraction(1, 2)]
-        assert "own       tiny/research/bob: epsilon 0 of Budget(epsilon=0.1, delta=0)" in repr(bob.budget)
+        assert [each.budget.left for each in (asking, bob, eve)] == [
+            2,
+            Fraction(1, 10),
+            Fraction(1, 2),
+        ]
+        assert "own       tiny/research/bob: epsilon 0 of Budget(epsilon=0.1, delta=0)" in repr(
+            bob.budget
+        )
         assert "own" not in repr(eve.budget)
         assert bob.budget.to_json()["left"] == {"epsilon": "0.1", "rho": "0"}
         # a gaussian would cost less of the dataset's, and bob's account is pure
         assert asking.query(COUNT, error=40, max_epsilon="0.1").notes[0].startswith("Gaussian")
         assert bob.query(COUNT, error=40, max_epsilon="0.1").notes == ()
-        with pytest.raises(BudgetExceeded, match=r"has epsilon=0\.02\d* left. \(account 'tiny/research/bob'\)"):
+        with pytest.raises(
+            BudgetExceeded, match=r"has epsilon=0\.02\d* left. \(account 'tiny/research/bob'\)"
+        ):
             bob.query("SELECT SUM(age) AS s FROM people", epsilon=3)
 
 
@@ -308,7 +348,9 @@ def test_a_session_in_which_everybody_has_the_dataset_left_is_noticed(
         test_an_asker_sees_what_is_left_to_it(tmp_path)
 
 
-def interrupted(asking: sf.Session, monkeypatch: pytest.MonkeyPatch, **options: object) -> Cancelled:
+def interrupted(
+    asking: sf.Session, monkeypatch: pytest.MonkeyPatch, **options: object
+) -> Cancelled:
     """How a question ends whose statement never does, once its caller stops waiting; without options it is stopped."""
     stop, execute = sf.Stop(), Ledger.execute
 
@@ -333,9 +375,15 @@ def test_what_is_cancelled_is_interrupted_and_its_cost_stays_spent(
     with session(tmp_path, budget=(1, 0), analyst="ann") as asking:
         for _ in range(4):
             cancelled = interrupted(asking, monkeypatch)
-            assert (cancelled.paid, cancelled.__context__, cancelled.__cause__) == (True, None, None)
+            assert (cancelled.paid, cancelled.__context__, cancelled.__cause__) == (
+                True,
+                None,
+                None,
+            )
         assert asking.budget.spent == "0.4"
-        assert {(row.state, row.reason) for row in charges(asking._ledger)} == {("forfeited", "cancelled")}
+        assert {(row.state, row.reason) for row in charges(asking._ledger)} == {
+            ("forfeited", "cancelled")
+        }
         # four do not freeze the analyst, and the next question is answered
         assert asking.query(COUNT, epsilon="0.1").rows
         assert caplog.text == ""
@@ -353,7 +401,9 @@ def test_cancelled_questions_that_count_would_freeze_the_analyst(
             asking.query(COUNT, epsilon="0.1")
 
 
-def test_a_stop_from_another_thread_interrupts_what_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stop_from_another_thread_interrupts_what_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stop, rows = sf.Stop(), duckdb_room._rows
 
     def running(connection: duckdb.DuckDBPyConnection, statement: str) -> object:
@@ -368,7 +418,9 @@ def test_a_stop_from_another_thread_interrupts_what_runs(tmp_path: Path, monkeyp
         assert time.monotonic() - began < 30
 
 
-def test_a_session_that_closes_leaves_no_charge_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_that_closes_leaves_no_charge_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(duckdb_room, "statements", lambda *_: (Statement(ENDLESS, (0,)),))
     asking, running, ends = session(tmp_path, budget=(1, 0)), threading.Event(), []
     rows, spill = duckdb_room._rows, Path(asking._engine._spill)
@@ -391,7 +443,9 @@ def test_a_session_that_closes_leaves_no_charge_open(tmp_path: Path, monkeypatch
     asker.join(10)
     assert (ends, spill.exists()) == ([True], False)
     with session(tmp_path, budget=(1, 0)) as again:
-        assert [(row.state, row.reason) for row in charges(again._ledger)] == [("forfeited", "cancelled")]
+        assert [(row.state, row.reason) for row in charges(again._ledger)] == [
+            ("forfeited", "cancelled")
+        ]
 
 
 def test_a_time_limit_interrupts_what_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -429,7 +483,9 @@ def test_a_stop_before_the_data_is_read_costs_nothing(
             asking.query(COUNT, epsilon="0.1", stop=stop)
         assert not cancelled.value.paid
         assert (asking.budget.spent, asking.budget.reserved) == ("0", "0")
-        assert [row.state for row in charges(asking._ledger)] == ["voided"] * (moment == "after the reservation")
+        assert [row.state for row in charges(asking._ledger)] == ["voided"] * (
+            moment == "after the reservation"
+        )
         if moment == "waiting for a lane":
             held.__exit__(None, None, None)
         monkeypatch.undo()

@@ -24,7 +24,9 @@ WARDS = {"ward": sf.Category("A", "B")}
 
 
 def session(tables, folder, **options):
-    return sf.connect(tables, dataset="clinic", ledger=folder / "l.db", budget=sf.Budget(10**6, "1e-6"), **options)
+    return sf.connect(
+        tables, dataset="clinic", ledger=folder / "l.db", budget=sf.Budget(10**6, "1e-6"), **options
+    )
 
 
 @pytest.fixture
@@ -42,7 +44,11 @@ def test_dataframes_are_asked_where_they_are(visits, tmp_path):
 def test_what_was_drawn_once_is_not_drawn_again(visits, tmp_path, monkeypatch):
     runs = []
     run = SparkEngine._run
-    monkeypatch.setattr(SparkEngine, "_run", lambda self, *arguments: runs.append(arguments) or run(self, *arguments))
+    monkeypatch.setattr(
+        SparkEngine,
+        "_run",
+        lambda self, *arguments: runs.append(arguments) or run(self, *arguments),
+    )
     answers = []
     for _ in range(2):
         with session({"visits": visits}, tmp_path) as asked:
@@ -59,7 +65,9 @@ def test_noise_is_in_no_statement(visits, tmp_path, monkeypatch):
 
     texts = []
     translated = module.translated
-    monkeypatch.setattr(module, "translated", lambda *a, **b: texts.append(translated(*a, **b)) or texts[-1])
+    monkeypatch.setattr(
+        module, "translated", lambda *a, **b: texts.append(translated(*a, **b)) or texts[-1]
+    )
     with session({"visits": visits}, tmp_path) as asked:
         asked.query(BY_WARD, epsilon="0.001")
         asked.query(BY_WARD, rho="0.001")
@@ -88,7 +96,11 @@ def test_a_layout_is_not_read_by_spark(visits, tmp_path):
 def test_the_example_of_the_documentation_runs(spark, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs" / "engines.md").read_text(encoding="utf-8")
-    (example,) = [each for each in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "SparkSession" in each]
+    (example,) = [
+        each
+        for each in re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+        if "SparkSession" in each
+    ]
     found = {"sf": sf}
     exec(example, found)
     assert [row[0] for row in found["answer"].rows] == ["A", "B"]
@@ -157,8 +169,12 @@ def test_an_application_of_its_own_answers_ends_and_may_be_gone(tmp_path):
     program("java")
     (tmp_path / "visits").mkdir()
     people, wards = zip(*VISITS, strict=True)
-    pq.write_table(pa.table({"person": people, "ward": wards}), tmp_path / "visits" / "part-0.parquet")
-    run = subprocess.run([sys.executable, "-c", ALONE, str(tmp_path)], capture_output=True, text=True, timeout=300)
+    pq.write_table(
+        pa.table({"person": people, "ward": wards}), tmp_path / "visits" / "part-0.parquet"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", ALONE, str(tmp_path)], capture_output=True, text=True, timeout=300
+    )
     assert run.returncode == 0, run.stderr[-3000:]
     lines = run.stdout.splitlines()
     assert lines[0] == "answer [['A', 3], ['B', 3]]"

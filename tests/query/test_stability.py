@@ -75,7 +75,10 @@ def differences(plan: Bounded, pair: Pair) -> list[list[list[int]]]:
         zeros = (0,) * width(part.aggregate)
         groups = {*one, *other}
         found.append(
-            [[a - b for a, b in zip(one.get(group, zeros), other.get(group, zeros), strict=True)] for group in groups]
+            [
+                [a - b for a, b in zip(one.get(group, zeros), other.get(group, zeros), strict=True)]
+                for group in groups
+            ]
         )
     return found
 
@@ -122,7 +125,11 @@ def spreads(plan: Bounded, pair: Pair) -> bool:
 AGGREGATES = (
     CountRows(),
     CountUnits(),
-    *(make(each) for make in (CountValues, CountDistinct, Sum, Mean, Variance) for each in (SIGNED, POSITIVE)),
+    *(
+        make(each)
+        for make in (CountValues, CountDistinct, Sum, Mean, Variance)
+        for each in (SIGNED, POSITIVE)
+    ),
     Quantiles(SIGNED, HALF),
 )
 ROW = st.tuples(st.sampled_from("abcd"), st.sampled_from([-5, -2, 0, 1, 2, 3, 5, None]))
@@ -132,10 +139,15 @@ Rows = list[dict[str, object]]
 
 def person(letters: str, values: Sequence[int | None], name: str | None = "p") -> Rows:
     """One row for each letter and value of one unit."""
-    return [{"person": name, "letter": letter, "value": each} for letter, each in zip(letters, values, strict=True)]
+    return [
+        {"person": name, "letter": letter, "value": each}
+        for letter, each in zip(letters, values, strict=True)
+    ]
 
 
-def question(aggregates: Sequence[Aggregate], unit: Unit | None, keys: str, relation: Neighbourhood):
+def question(
+    aggregates: Sequence[Aggregate], unit: Unit | None, keys: str, relation: Neighbourhood
+):
     """Aggregates by letter or in all, of people with a unit or of rows."""
     values = [each.value for each in aggregates if not isinstance(each, CountRows | CountUnits)]
     # SIGNED and POSITIVE name the same column of the data: each reads it by its own declaration
@@ -149,7 +161,9 @@ def question(aggregates: Sequence[Aggregate], unit: Unit | None, keys: str, rela
         OPEN: (GroupKey(Value.of(LETTERS), None),),
     }
     return Raw(
-        Scan("people", columns=columns, owner=owner_of(dataset, "people")), made[keys], tuple(aggregates)
+        Scan("people", columns=columns, owner=owner_of(dataset, "people")),
+        made[keys],
+        tuple(aggregates),
     ), dataset
 
 
@@ -171,10 +185,18 @@ def asked(draw):
     """A question and neighbours."""
     unit, relation = draw(units() | st.none()), draw(st.sampled_from(Neighbourhood))
     kind = draw(st.sampled_from([SIGNED, POSITIVE]))
-    possible = [each for each in AGGREGATES if isinstance(each, CountRows | CountUnits) or each.value == kind]
+    possible = [
+        each
+        for each in AGGREGATES
+        if isinstance(each, CountRows | CountUnits) or each.value == kind
+    ]
     aggregates = draw(st.lists(st.sampled_from(possible), min_size=1, max_size=3, unique=True))
     names = st.sampled_from(["u", "v", "w", None])
-    base = [each for name in draw(st.lists(names, max_size=3, unique=True)) for each in draw(rows(name, unit))]
+    base = [
+        each
+        for name in draw(st.lists(names, max_size=3, unique=True))
+        for each in draw(rows(name, unit))
+    ]
     return question(aggregates, unit, draw(st.sampled_from([ALL, CLOSED, OPEN])), relation), draw(
         pairs(base, unit, relation)
     )
@@ -182,7 +204,9 @@ def asked(draw):
 
 def rows(name: str | None, unit: Unit | None) -> st.SearchStrategy[Rows]:
     held = st.lists(ROW, min_size=1, max_size=9 if unit else 1)
-    return held.map(lambda found: [each for row in found for each in person(row[0], [row[1]], name)])
+    return held.map(
+        lambda found: [each for row in found for each in person(row[0], [row[1]], name)]
+    )
 
 
 @st.composite
@@ -214,9 +238,17 @@ def limited(draw, relation: Neighbourhood) -> Dataset:
     for name, table in world.TABLES.items():
         unit, few = table.unit, st.integers(1, 3)
         if unit is not None:
-            limits = (None, None, draw(few)) if by_total else (draw(few), draw(few), draw(few | st.none()))
-            unit = Unit(list(unit.columns), *limits, via=unit.via, key=unit.key if unit.via else None)
-        tables[name] = sf.Table("nowhere.csv", unit=unit, columns=table.columns, public=table.public)
+            limits = (
+                (None, None, draw(few))
+                if by_total
+                else (draw(few), draw(few), draw(few | st.none()))
+            )
+            unit = Unit(
+                list(unit.columns), *limits, via=unit.via, key=unit.key if unit.via else None
+            )
+        tables[name] = sf.Table(
+            "nowhere.csv", unit=unit, columns=table.columns, public=table.public
+        )
     return Dataset("world", tables, relation)
 
 
@@ -235,7 +267,9 @@ def neighbours(draw, relation: Neighbourhood, *, of_rows: bool) -> Pair:
     content = draw(world.data(5))
     if of_rows:
         return without_a_row(draw, content, relation)
-    names = {owner(table, row, content) for table in (*world.OWNED, "days") for row in content[table]} - {None}
+    names = {
+        owner(table, row, content) for table in (*world.OWNED, "days") for row in content[table]
+    } - {None}
     gone, instead = (draw(st.sampled_from(sorted(names) or ["p"])) for _ in range(2))
     # of the rows of nobody some may be there and some not
     less = alone(content, lambda each: each not in (gone, None))
@@ -268,11 +302,15 @@ def pair_of(one: Rows, other: Rows) -> Pair:
 
 def added(letters: str, *values: int | None) -> Pair:
     """One person more, with these values in turn."""
-    return pair_of([], person(letters, [values[place % len(values)] for place in range(len(letters))]))
+    return pair_of(
+        [], person(letters, [values[place % len(values)] for place in range(len(letters))])
+    )
 
 
 def swapped(letters: str, before: int | None, instead: str, after: int | None) -> Pair:
-    return pair_of(person(letters, [before] * len(letters)), person(instead, [after] * len(instead)))
+    return pair_of(
+        person(letters, [before] * len(letters)), person(instead, [after] * len(instead))
+    )
 
 
 ROWS = Unit("person", max_rows=2)
@@ -285,7 +323,15 @@ THREE_EACH = added("aaabbbcccddd", 1, 2, 3)
 TIGHT = {
     "a row": (CountRows(), None, CLOSED, ADD, added("a", 0), 1, 1),
     "a row replaced": (CountRows(), None, CLOSED, REPLACE, swapped("a", 0, "b", 0), 2, 2),
-    "a row replaced, one cell": (CountValues(EVEN), None, ALL, REPLACE, swapped("a", 0, "a", None), 1, 1),
+    "a row replaced, one cell": (
+        CountValues(EVEN),
+        None,
+        ALL,
+        REPLACE,
+        swapped("a", 0, "a", None),
+        1,
+        1,
+    ),
     "a row by an open key": (CountRows(), None, OPEN, REPLACE, swapped("a", 0, "b", 0), 2, 2),
     "a value of a row": (Sum(SIGNED), None, ALL, ADD, added("a", -9), 5, 25),
     "a value of a row replaced": (Sum(SIGNED), None, ALL, REPLACE, swapped("a", -9, "a", 9), 8, 64),
@@ -295,8 +341,24 @@ TIGHT = {
     "the lower bound is larger": (Sum(SIGNED), ROWS, ALL, ADD, added("aaa", -9), 10, 100),
     "the upper bound is larger": (Sum(POSITIVE), ROWS, ALL, ADD, added("aaa", 9), 10, 100),
     "a mean moves by its range": (Mean(SIGNED), ROWS, ALL, ADD, added("aaa", -5), 16, 256),
-    "a variance moves by its range squared": (SPREAD, ROWS, ALL, ADD, added("aaa", -5), 128, 128**2),
-    "a variance of many levels": (Variance(WIDE, 2**10), ROWS, ALL, ADD, added("aaa", 0), 2 * 10**6, 4 * 10**12),
+    "a variance moves by its range squared": (
+        SPREAD,
+        ROWS,
+        ALL,
+        ADD,
+        added("aaa", -5),
+        128,
+        128**2,
+    ),
+    "a variance of many levels": (
+        Variance(WIDE, 2**10),
+        ROWS,
+        ALL,
+        ADD,
+        added("aaa", 0),
+        2 * 10**6,
+        4 * 10**12,
+    ),
     "distinct values": (DISTINCT, ROWS, ALL, ADD, added("aaa", 1, 2, 3), 2, 4),
     "distinct values by group": (DISTINCT, GROUPS, CLOSED, ADD, THREE_EACH, 4, 8),
     "distinct values by total": (DISTINCT, TOTAL, CLOSED, ADD, THREE_EACH, 6, 12),
@@ -304,21 +366,61 @@ TIGHT = {
     "group limit": (CountRows(), GROUPS, CLOSED, ADD, added("aabbccdd", 0), 4, 8),
     "group limit of sums": (Sum(SIGNED), GROUPS, CLOSED, ADD, added("aabbccdd", -5), 20, 200),
     "group limit of means": (Mean(SIGNED), GROUPS, CLOSED, ADD, added("aabbccdd", 3), 32, 512),
-    "group limit of variances": (SPREAD, GROUPS, CLOSED, ADD, added("aabbccdd", 3), 256, 2 * 128**2),
+    "group limit of variances": (
+        SPREAD,
+        GROUPS,
+        CLOSED,
+        ADD,
+        added("aabbccdd", 3),
+        256,
+        2 * 128**2,
+    ),
     "total": (CountRows(), TOTAL, CLOSED, ADD, added("aabbccdd", 0), 3, 6),
     "open keys": (CountRows(), GROUPS, OPEN, ADD, added("aabbccdd", 0), 4, 8),
     "open keys by total": (CountRows(), TOTAL, OPEN, ADD, added("aabbccdd", 0), 3, 6),
     "distinct units": (CountUnits(), GROUPS, CLOSED, ADD, added("abcd", 0), 2, 2),
     "distinct units by total": (CountUnits(), TOTAL, CLOSED, ADD, added("abcd", 0), 3, 3),
     "distinct units by open key": (CountUnits(), TOTAL, OPEN, ADD, added("abcd", 0), 3, 3),
-    "one count replaced": (CountValues(EVEN), ROWS, ALL, REPLACE, swapped("aa", 0, "aa", None), 2, 4),
+    "one count replaced": (
+        CountValues(EVEN),
+        ROWS,
+        ALL,
+        REPLACE,
+        swapped("aa", 0, "aa", None),
+        2,
+        4,
+    ),
     "one sum replaced": (Sum(SIGNED), ROWS, ALL, REPLACE, swapped("aaa", -9, "aaa", 9), 16, 256),
     "one mean replaced": (Mean(SIGNED), ROWS, ALL, REPLACE, swapped("aa", -5, "aa", 3), 32, 512),
-    "one variance replaced": (SPREAD, ROWS, ALL, REPLACE, swapped("aa", -5, "aa", 3), 256, 2 * 128**2),
-    "one set of values replaced": (DISTINCT, Unit("person", 1), ALL, REPLACE, swapped("a", 0, "a", None), 1, 1),
+    "one variance replaced": (
+        SPREAD,
+        ROWS,
+        ALL,
+        REPLACE,
+        swapped("aa", -5, "aa", 3),
+        256,
+        2 * 128**2,
+    ),
+    "one set of values replaced": (
+        DISTINCT,
+        Unit("person", 1),
+        ALL,
+        REPLACE,
+        swapped("a", 0, "a", None),
+        1,
+        1,
+    ),
     "counts replaced": (CountRows(), GROUPS, CLOSED, REPLACE, swapped("aabb", 0, "ccdd", 0), 8, 16),
     "sums replaced": (Sum(EVEN), GROUPS, CLOSED, REPLACE, swapped("aabb", -5, "aabb", 5), 40, 800),
-    "positive sums replaced": (Sum(POSITIVE), GROUPS, CLOSED, REPLACE, swapped("aabb", 5, "ccdd", 5), 40, 400),
+    "positive sums replaced": (
+        Sum(POSITIVE),
+        GROUPS,
+        CLOSED,
+        REPLACE,
+        swapped("aabb", 5, "ccdd", 5),
+        40,
+        400,
+    ),
     "values replaced": (
         DISTINCT,
         GROUPS,
@@ -338,7 +440,9 @@ def test_the_claim_is_the_one_worked_out_by_hand_and_is_attained(name, norm):
     plan = case(aggregate, norm, unit=unit, keys=keys, relation=relation)
     fine = plan.refinement if norm is Norm.L1 else plan.refinement**2
     claimed = plan.parts[0].distance
-    assert claimed == Distance(norm, Fraction((first if norm is Norm.L1 else second) * fine), relation)
+    assert claimed == Distance(
+        norm, Fraction((first if norm is Norm.L1 else second) * fine), relation
+    )
     assert (1 - Fraction(1, 10**5)) * claimed.value <= moved(plan, pair)[0] <= claimed.value
 
 
@@ -404,8 +508,11 @@ def test_a_unit_in_any_groups_stays_within_the_claim(letters):
 
 # --- mutants: each broken rule violates the claim in its worst case ----------------------------------
 
-HONEST = {name: getattr(reference._Unit, name) for name in ("of", "weight", "distinct", "integers")} | {
-    name: getattr(reference, name) for name in ("_linear", "_smaller", "_grouped", "_of_units", "_at_most")
+HONEST = {
+    name: getattr(reference._Unit, name) for name in ("of", "weight", "distinct", "integers")
+} | {
+    name: getattr(reference, name)
+    for name in ("_linear", "_smaller", "_grouped", "_of_units", "_at_most")
 }
 
 
@@ -415,7 +522,11 @@ def unclipped(aggregate, inside, limit):
 
 def weight_rounded_up(unit, norm):
     limits, count = unit.plan.tracked.limits, sum(map(len, unit.shown.values()))
-    exact = min(Fraction(1), Fraction(limits.groups or 9, len(unit.shown)), Fraction(limits.total or count, count))
+    exact = min(
+        Fraction(1),
+        Fraction(limits.groups or 9, len(unit.shown)),
+        Fraction(limits.total or count, count),
+    )
     fine = unit.plan.refinement
     if norm is Norm.L1:
         return -(-exact * fine // 1)
@@ -466,7 +577,11 @@ def one_group_fewer(aggregate, plan):
     return max(honest_occupied(aggregate, plan) - 1, 1)
 
 
-honest_distance, honest_occupied, honest_limits = stability.distance, stability.occupied, stability._limits
+honest_distance, honest_occupied, honest_limits = (
+    stability.distance,
+    stability.occupied,
+    stability._limits,
+)
 
 
 def range_of_sum(aggregate):
@@ -492,12 +607,36 @@ UNIT = reference._Unit
 BOTH, ONLY_L2, ONLY_L1 = [True, True], [False, True], [True, False]
 MUTANTS = {
     "row limit ignored in clipping": (reference, "_linear", unclipped, "row limit", BOTH),
-    "row limit of sums ignored": (reference, "_linear", unclipped, "the upper bound is larger", BOTH),
-    "row limit of variances ignored": (reference, "_linear", unclipped, "a variance moves by its range squared", BOTH),
+    "row limit of sums ignored": (
+        reference,
+        "_linear",
+        unclipped,
+        "the upper bound is larger",
+        BOTH,
+    ),
+    "row limit of variances ignored": (
+        reference,
+        "_linear",
+        unclipped,
+        "a variance moves by its range squared",
+        BOTH,
+    ),
     "groups limit ignored": (UNIT, "weight", weight_without("groups"), "group limit", BOTH),
     "total ignored": (UNIT, "weight", weight_without("total"), "total", BOTH),
-    "total ignored by open key": (UNIT, "weight", weight_without("total"), "open keys by total", BOTH),
-    "weights of Gauss for Laplace": (UNIT, "weight", weight_of_the_other_norm, "group limit", ONLY_L1),
+    "total ignored by open key": (
+        UNIT,
+        "weight",
+        weight_without("total"),
+        "open keys by total",
+        BOTH,
+    ),
+    "weights of Gauss for Laplace": (
+        UNIT,
+        "weight",
+        weight_of_the_other_norm,
+        "group limit",
+        ONLY_L1,
+    ),
     "groups of open keys not dropped": (UNIT, "of", every_group_shown, "open keys", BOTH),
     "one group more kept": (reference, "_smaller", one_more, "distinct units", BOTH),
     "one value more kept": (reference, "_smaller", one_more, "distinct values", BOTH),
@@ -505,12 +644,48 @@ MUTANTS = {
     "refinement ignored": (bound, "distance", without_refinement, "group limit", BOTH),
     "one value a group": (stability, "_limits", one_value_a_group, "distinct values", BOTH),
     "replace factor dropped": (stability, "_replaced", not_replaced, "counts replaced", BOTH),
-    "replace factor of values dropped": (stability, "_replaced", not_replaced, "values replaced", BOTH),
-    "replace factor of one sum dropped": (stability, "_replaced", not_replaced, "one sum replaced", BOTH),
-    "replace factor of one mean dropped": (stability, "_replaced", not_replaced, "one mean replaced", BOTH),
-    "one variance taken as one integer": (stability, "width", lambda _: 1, "one variance replaced", BOTH),
-    "signed sums taken as positive": (stability, "never_negative", lambda _: True, "sums replaced", ONLY_L2),
-    "the range of a sum for its size": (stability, "largest", range_of_sum, "the upper bound is larger", BOTH),
+    "replace factor of values dropped": (
+        stability,
+        "_replaced",
+        not_replaced,
+        "values replaced",
+        BOTH,
+    ),
+    "replace factor of one sum dropped": (
+        stability,
+        "_replaced",
+        not_replaced,
+        "one sum replaced",
+        BOTH,
+    ),
+    "replace factor of one mean dropped": (
+        stability,
+        "_replaced",
+        not_replaced,
+        "one mean replaced",
+        BOTH,
+    ),
+    "one variance taken as one integer": (
+        stability,
+        "width",
+        lambda _: 1,
+        "one variance replaced",
+        BOTH,
+    ),
+    "signed sums taken as positive": (
+        stability,
+        "never_negative",
+        lambda _: True,
+        "sums replaced",
+        ONLY_L2,
+    ),
+    "the range of a sum for its size": (
+        stability,
+        "largest",
+        range_of_sum,
+        "the upper bound is larger",
+        BOTH,
+    ),
     "the range of a variance not squared": (
         stability,
         "largest",
@@ -530,18 +705,50 @@ def test_a_broken_rule_violates_the_claim(name, monkeypatch):
         assert not exceeds(case(aggregate, norm, unit=unit, keys=keys, relation=relation), pair)
         with monkeypatch.context() as patch:
             patch.setattr(place, function, broken)
-            caught.append(exceeds(case(aggregate, norm, unit=unit, keys=keys, relation=relation), pair))
+            caught.append(
+                exceeds(case(aggregate, norm, unit=unit, keys=keys, relation=relation), pair)
+            )
     assert caught == expected
 
 
 LEAVES = {
-    "row limit of leaves ignored": (reference, "_at_most", rows_of_leaves_unlimited, "row limit of leaves", BOTH),
-    "weights of Gauss for leaves": (UNIT, "weight", weight_of_gauss, "more groups than the limit", BOTH),
-    "groups of leaves ignored": (UNIT, "weight", weight_without("groups"), "more groups than the limit", BOTH),
-    "total of leaves ignored": (UNIT, "weight", weight_without("total"), "total of leaves by open key", BOTH),
+    "row limit of leaves ignored": (
+        reference,
+        "_at_most",
+        rows_of_leaves_unlimited,
+        "row limit of leaves",
+        BOTH,
+    ),
+    "weights of Gauss for leaves": (
+        UNIT,
+        "weight",
+        weight_of_gauss,
+        "more groups than the limit",
+        BOTH,
+    ),
+    "groups of leaves ignored": (
+        UNIT,
+        "weight",
+        weight_without("groups"),
+        "more groups than the limit",
+        BOTH,
+    ),
+    "total of leaves ignored": (
+        UNIT,
+        "weight",
+        weight_without("total"),
+        "total of leaves by open key",
+        BOTH,
+    ),
     "groups of leaves not dropped": (UNIT, "of", every_group_shown, "open keys of leaves", BOTH),
     "one group fewer claimed": (bound, "occupied", one_group_fewer, "group limit of leaves", BOTH),
-    "refinement of leaves ignored": (bound, "distance", without_refinement, "row limit of leaves", BOTH),
+    "refinement of leaves ignored": (
+        bound,
+        "distance",
+        without_refinement,
+        "row limit of leaves",
+        BOTH,
+    ),
 }
 
 
@@ -554,7 +761,9 @@ def test_a_broken_rule_of_quantiles_violates_the_claim(name, monkeypatch):
         assert not exceeds(case(MEDIAN, norm, unit=unit, keys=keys, relation=relation), pair)
         with monkeypatch.context() as patch:
             patch.setattr(place, function, broken)
-            caught.append(exceeds(case(MEDIAN, norm, unit=unit, keys=keys, relation=relation), pair))
+            caught.append(
+                exceeds(case(MEDIAN, norm, unit=unit, keys=keys, relation=relation), pair)
+            )
     assert caught == expected
 
 
@@ -572,7 +781,9 @@ def test_a_weight_rounded_up_violates_the_claim(norm, monkeypatch):
 
 def by_popularity(plan, found, sampling_key):
     """Groups, and values in them, in the order of how many rows have them: most first."""
-    counts = Counter(group for group, inside in HONEST["_grouped"](plan, found).items() for _ in inside)
+    counts = Counter(
+        group for group, inside in HONEST["_grouped"](plan, found).items() for _ in inside
+    )
     kinds = Counter(row.values.get("value") for row in found)
 
     def order(_, *parts):
@@ -590,7 +801,9 @@ def crowd(letters: str, values: Sequence[int]) -> Rows:
 
 def tastes() -> Rows:
     """Each has once what all have, and seven times a value of its own."""
-    return [row for own, name in enumerate("uvwxy", 1) for row in person("a" * 8, [0, *[own] * 7], name)]
+    return [
+        row for own, name in enumerate("uvwxy", 1) for row in person("a" * 8, [0, *[own] * 7], name)
+    ]
 
 
 ONE = Unit("person", max_rows=1, max_groups=1)
@@ -605,7 +818,10 @@ CROWDS = {
 @pytest.mark.parametrize("name", CROWDS)
 def test_an_order_by_what_others_have_violates_the_claim(name, monkeypatch):
     aggregate, keys, base, letters, values = CROWDS[name]
-    plan, pair = case(aggregate, Norm.L1, unit=ONE, keys=keys), pair_of(base, base + person(letters, values))
+    plan, pair = (
+        case(aggregate, Norm.L1, unit=ONE, keys=keys),
+        pair_of(base, base + person(letters, values)),
+    )
     assert not exceeds(plan, pair)
     monkeypatch.setattr(reference, "_of_units", by_popularity)
     assert exceeds(plan, pair)
@@ -632,7 +848,11 @@ def test_a_join_that_multiplies_rows_violates_the_claim_of_rows(monkeypatch):
     assert not exceeds(plan, pair)
 
     def every_match(join, tables):
-        return [row for public in tables["prices"] for row in honest(join, {**tables, "prices": [public]})]
+        return [
+            row
+            for public in tables["prices"]
+            for row in honest(join, {**tables, "prices": [public]})
+        ]
 
     honest = reference_rows._public_join
     monkeypatch.setattr(reference_rows, "_public_join", every_match)
@@ -646,7 +866,10 @@ def per_unit() -> list[Bounded]:
     scan = Scan("people", columns=(EVEN.expression.column,), owner=owner_of(dataset, "people"))
     total = Column("total", sf.Integer(0, 3))
     summed = PerUnit(scan, (), (Computed(total, Summary.SUM, EVEN),))
-    return [compile_plan(Raw(summed, (), (make(Value.of(total)),)), dataset, Norm.L1) for make in (Mean, Variance)]
+    return [
+        compile_plan(Raw(summed, (), (make(Value.of(total)),)), dataset, Norm.L1)
+        for make in (Mean, Variance)
+    ]
 
 
 @pytest.mark.parametrize("letters", ["aaa", "a" * 9])

@@ -81,7 +81,10 @@ def units():
             with_it = marginals(plan, {"t": owned(rows) + rest})
             assert len(totals(with_it)) == 1
             found.append([one - other for one, other in zip(with_it, nothing, strict=True)])
-    return [np.array([each[place].ravel() for each in found], dtype=np.int64) for place in range(len(CLIQUES))]
+    return [
+        np.array([each[place].ravel() for each in found], dtype=np.int64)
+        for place in range(len(CLIQUES))
+    ]
 
 
 def test_neighbours_move_no_marginal_by_more(units):
@@ -104,7 +107,9 @@ def test_a_row_that_is_its_own_unit_moves_one_cell():
         assert [plan.l1.value, plan.l2.value, plan.apart.value] == [units] * 3
         for one, other in product(CELLS, repeat=2):
             before = [one] if relation is sf.ReplaceOne else []
-            assert not exceeds(plan, *(marginals(plan, {"t": [CELLS[3], *rows]}) for rows in (before, [other])))
+            assert not exceeds(
+                plan, *(marginals(plan, {"t": [CELLS[3], *rows]}) for rows in (before, [other]))
+            )
 
 
 def test_the_distances_are_those_worked_out_by_hand():
@@ -116,7 +121,11 @@ def test_the_distances_are_those_worked_out_by_hand():
 def test_rows_weigh_less_only_where_a_unit_may_have_several():
     scan = cube_of(THREE).cube.relation
     single = PerUnit(scan, (), (Computed(Column("n", sf.Integer(0, 9)), Summary.COUNT),))
-    assert [full_weight(None, scan), full_weight("who", single), full_weight("who", scan)] == [1, 1, FINE]
+    assert [full_weight(None, scan), full_weight("who", single), full_weight("who", scan)] == [
+        1,
+        1,
+        FINE,
+    ]
 
 
 # --- random cubes over several tables -------------------------------------------------------------
@@ -136,7 +145,9 @@ def opened(draw):
 @given(opened())
 def test_marginals_over_several_tables_keep_to_the_distances(given):
     plan, cliques, pair = given
-    assert not exceeds(plan, marginals(plan, pair.one, cliques), marginals(plan, pair.other, cliques))
+    assert not exceeds(
+        plan, marginals(plan, pair.one, cliques), marginals(plan, pair.other, cliques)
+    )
 
 
 # --- mutants --------------------------------------------------------------------------------------
@@ -169,7 +180,8 @@ def test_a_wrong_weight_is_noticed(monkeypatch, mutant):
 def weighed_by_cell(counted, clique):
     """T rows of a unit in each cell of this marginal: no weight that another marginal knows."""
     places = [
-        tuple(row.code(counted.plan.cube.axes[each].value.expression) for each in clique) for row, _ in counted.weighed
+        tuple(row.code(counted.plan.cube.axes[each].value.expression) for each in clique)
+        for row, _ in counted.weighed
     ]
     weighed = [
         (row, min(FINE, FINE * counted.plan.most // places.count(place)))
@@ -196,8 +208,12 @@ def test_a_claim_that_is_too_small_is_noticed():
     assert not exceeds(plan, before, after)
     one = cube_of(THREE)
     for name in ("l1", "l2"):
-        claims = {each: getattr(plan, each) for each in ("l1", "l2", "apart")} | {name: getattr(one, name)}
-        assert exceeds(BoundedCube(plan.cube, plan.unit, plan.most, plan.refinement, **claims), before, after)
+        claims = {each: getattr(plan, each) for each in ("l1", "l2", "apart")} | {
+            name: getattr(one, name)
+        }
+        assert exceeds(
+            BoundedCube(plan.cube, plan.unit, plan.most, plan.refinement, **claims), before, after
+        )
 
 
 def test_every_row_is_in_one_cell_of_every_marginal():

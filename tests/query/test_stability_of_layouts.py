@@ -13,7 +13,16 @@ from sfumato.engines import reference
 from sfumato.engines.layout import whole
 from sfumato.engines.reference import Reference, Sample
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, CountValues, Mean, Sum, Variance, width
+from sfumato.plan.aggregate import (
+    CountDistinct,
+    CountRows,
+    CountUnits,
+    CountValues,
+    Mean,
+    Sum,
+    Variance,
+    width,
+)
 from sfumato.plan.relation import Filter, Semi, UnitJoin
 from sfumato.plan.scalar import Constant, Member
 from sfumato.plan.stages import Bounded, Raw, Tracked
@@ -62,7 +71,9 @@ def of_layout(raw, dataset, norm, kept) -> Bounded:
 def moves(plan, dataset, pair, key="key"):
     """For each part, how far its integers are apart by group."""
     samples = {
-        name: Sample(whole(dataset, name), key) for name, table in dataset.tables.items() if table.unit is not None
+        name: Sample(whole(dataset, name), key)
+        for name, table in dataset.tables.items()
+        if table.unit is not None
     }
     one, other = (Reference(content, samples).run(plan, "") for content in (pair.one, pair.other))
     for part, left, right in zip(plan.parts, one, other, strict=True):
@@ -70,7 +81,10 @@ def moves(plan, dataset, pair, key="key"):
         yield (
             part,
             [
-                [a - b for a, b in zip(left.get(group, zeros), right.get(group, zeros), strict=True)]
+                [
+                    a - b
+                    for a, b in zip(left.get(group, zeros), right.get(group, zeros), strict=True)
+                ]
                 for group in {*left, *right}
             ],
         )
@@ -116,7 +130,9 @@ def asked_of_layouts(draw):
     """A question of the small world that layouts can answer, and neighbours."""
     raw = draw(layouts.questions()).tracked.raw
     content, relation = draw(world.data(5)), draw(st.sampled_from((ADD, REPLACE)))
-    names = {owner(table, row, content) for table in layouts.OWNED for row in content[table]} - {None}
+    names = {owner(table, row, content) for table in layouts.OWNED for row in content[table]} - {
+        None
+    }
     gone, instead = (draw(st.sampled_from(sorted(names) or ["p"])) for _ in range(2))
     pair = neighbours(content, gone, None if relation is ADD else instead)
     return raw, limited(draw, relation), pair
@@ -151,9 +167,14 @@ LOOKED_UP = (Semi(STAYS, OF_A), Semi(STAYS, Filter(OF_A, Constant(False)), negat
 def of_homes(kept, relation, key):
     """Visits of whom a row in another table says where they count, or whether: at most two of a unit do."""
     raw = Raw(relation, (world.by(relation, key),), (CountRows(),))
-    unit = {"people": Unit("who", 1, 1), "stays": Unit("patient", 2, 1, via="people.who", key="who")}
+    unit = {
+        "people": Unit("who", 1, 1),
+        "stays": Unit("patient", 2, 1, via="people.who", key="who"),
+    }
     tables = {
-        name: sf.Table("nowhere.csv", unit=unit.get(name, each.unit), columns=each.columns, public=each.public)
+        name: sf.Table(
+            "nowhere.csv", unit=unit.get(name, each.unit), columns=each.columns, public=each.public
+        )
         for name, each in world.TABLES.items()
     }
     dataset = Dataset("world", tables)
@@ -172,15 +193,39 @@ def test_what_the_one_row_of_the_unit_decides_is_bounded_and_attains_it(relation
 
 # A question of which one pair of neighbours attains the claim: in L1, and in squared L2. Up to 9 rows are stored.
 TIGHT = {
-    "as many rows as the limits allow": (CountRows(), GROUPS, CLOSED, ADD, added("aaaaaa", 0), 4, 16),
+    "as many rows as the limits allow": (
+        CountRows(),
+        GROUPS,
+        CLOSED,
+        ADD,
+        added("aaaaaa", 0),
+        4,
+        16,
+    ),
     "one group": (CountRows(), ROWS, ALL, ADD, added("aaaaaa", 0), 2, 4),
     "a total": (CountValues(EVEN), TOTAL, CLOSED, ADD, added("bbbbbb", 0), 3, 9),
     "open keys": (CountRows(), GROUPS, OPEN, ADD, added("cccccc", 0), 4, 16),
-    "no more than are stored": (CountRows(), Unit("person", 9, 9), OPEN, ADD, added("a" * 12, 0), 9, 81),
+    "no more than are stored": (
+        CountRows(),
+        Unit("person", 9, 9),
+        OPEN,
+        ADD,
+        added("a" * 12, 0),
+        9,
+        81,
+    ),
     "sums": (Sum(SIGNED), GROUPS, CLOSED, ADD, added("aaaaa", -9), 20, 400),
     "means": (Mean(SIGNED), GROUPS, CLOSED, ADD, added("aaaaa", -9), 32, 1024),
     "variances": (Variance(SIGNED), GROUPS, CLOSED, ADD, added("aaaaa", -9), 256, 256**2),
-    "distinct values": (CountDistinct(EVEN), GROUPS, CLOSED, ADD, added("aaaa", -1, 0, 1, 2), 4, 16),
+    "distinct values": (
+        CountDistinct(EVEN),
+        GROUPS,
+        CLOSED,
+        ADD,
+        added("aaaa", -1, 0, 1, 2),
+        4,
+        16,
+    ),
     "units by group": (CountUnits(), GROUPS, CLOSED, ADD, added("abcd", 0), 2, 2),
     "units by open key": (CountUnits(), GROUPS, OPEN, ADD, added("abcd", 0), 2, 2),
     "units by total": (CountUnits(), TOTAL, CLOSED, ADD, added("abcd", 0), 3, 3),
@@ -188,7 +233,15 @@ TIGHT = {
     "rows replaced": (CountRows(), GROUPS, CLOSED, REPLACE, swapped("aaaa", 0, "bbbb", 0), 8, 32),
     "one sum replaced": (Sum(SIGNED), ROWS, ALL, REPLACE, swapped("aaa", -9, "aaa", 9), 16, 256),
     "sums replaced": (Sum(EVEN), GROUPS, CLOSED, REPLACE, swapped("aaaa", -5, "aaaa", 5), 40, 1600),
-    "positive sums replaced": (Sum(POSITIVE), GROUPS, CLOSED, REPLACE, swapped("aaaa", 5, "bbbb", 5), 40, 800),
+    "positive sums replaced": (
+        Sum(POSITIVE),
+        GROUPS,
+        CLOSED,
+        REPLACE,
+        swapped("aaaa", 5, "bbbb", 5),
+        40,
+        800,
+    ),
     "units replaced": (CountUnits(), GROUPS, CLOSED, REPLACE, swapped("ab", 0, "cd", 0), 4, 4),
 }
 
@@ -240,7 +293,9 @@ def one_row_of_all(sample, tables, most):
 def rows_of_everybody(sample, tables, most):
     """The first rows of all units together."""
     alike = [{**row, "person": "p"} for row in tables["people"] if row["person"] is not None]
-    kept = HONEST["first"](sample, {"people": [{**row, "who": index} for index, row in enumerate(alike)]}, most)
+    kept = HONEST["first"](
+        sample, {"people": [{**row, "who": index} for index, row in enumerate(alike)]}, most
+    )
     return [tables["people"][row["who"]] for row in kept]
 
 
@@ -260,13 +315,17 @@ MUTANTS = {
 
 def violated() -> bool:
     """Whether a worst case, under any of some keys, is apart by more than is claimed."""
-    crowd = pair_of(person("aaaa", [0] * 4, "q"), [*person("aaaa", [0] * 4, "q"), *person("bbbb", [0] * 4)])
+    crowd = pair_of(
+        person("aaaa", [0] * 4, "q"), [*person("aaaa", [0] * 4, "q"), *person("bbbb", [0] * 4)]
+    )
     raw, dataset = question((CountRows(),), GROUPS, CLOSED, ADD)
     plan = of_layout(raw, dataset, Norm.L1, 9)
     if any(exceeds(plan, dataset, crowd, str(key)) for key in range(200)):
         return True
     homes = any(exceeds(*of_homes(9, *each)) for each in WITH_HOMES)
-    return homes or any(exceeds(*claimed(name, norm)[:3]) for name in TIGHT for norm in (Norm.L1, Norm.L2))
+    return homes or any(
+        exceeds(*claimed(name, norm)[:3]) for name in TIGHT for norm in (Norm.L1, Norm.L2)
+    )
 
 
 def test_worst_cases_stay_within_the_claim():

@@ -39,15 +39,23 @@ def owner(table, row, content):
     if table == "days":
         texts = [row["who"], row["when"]]
         return None if None in texts else "".join(f"{len(str(text))}:{text}" for text in texts)
-    via, column, key = {"stays": ("people", "patient", "who"), "notes": ("stays", "stay", "id")}[table]
-    claims = [owner(via, other, content) for other in content[via] if other[key] == row[column] is not None]
+    via, column, key = {"stays": ("people", "patient", "who"), "notes": ("stays", "stay", "id")}[
+        table
+    ]
+    claims = [
+        owner(via, other, content)
+        for other in content[via]
+        if other[key] == row[column] is not None
+    ]
     return min((each for each in claims if each is not None), default=None)
 
 
 def alone(content, keep):
     """The rows of the units that ``keep`` accepts; public tables whole."""
     return {
-        table: rows if table in ("drugs", "rows") else [row for row in rows if keep(owner(table, row, content))]
+        table: rows
+        if table in ("drugs", "rows")
+        else [row for row in rows if keep(owner(table, row, content))]
         for table, rows in content.items()
     }
 
@@ -58,10 +66,16 @@ def multiset(rows):
 
 def mixes_units(relation, content):
     """Whether a unit's rows depend on more than its own."""
-    units = {owner(table, row, content) for table in ("people", "stays", "notes", "days") for row in content[table]}
+    units = {
+        owner(table, row, content)
+        for table in ("people", "stays", "notes", "days")
+        for row in content[table]
+    }
     apart = Counter()
     for unit in units - {None}:
-        apart += multiset(reference_rows.rows(relation, alone(content, lambda each, unit=unit: each == unit)))
+        apart += multiset(
+            reference_rows.rows(relation, alone(content, lambda each, unit=unit: each == unit))
+        )
     return multiset(reference_rows.rows(relation, content)) != apart
 
 
@@ -91,8 +105,21 @@ def note(number, n):
 # both p and q claim stay 1; nobody has stay 9, and nobody is s
 HOSPITAL = {
     "people": [person("p", "1"), person("q", "2"), person("r", "2"), person(None, "3")],
-    "stays": [stay("p", "1", "0"), stay("q", "1", "0"), stay("q", "2", "4"), stay("s", "3", "1"), stay(None, "2", "1")],
-    "notes": [note("1", "1"), note("2", "1"), note("2", "2"), note("3", "1"), note("9", "1"), note(None, "1")],
+    "stays": [
+        stay("p", "1", "0"),
+        stay("q", "1", "0"),
+        stay("q", "2", "4"),
+        stay("s", "3", "1"),
+        stay(None, "2", "1"),
+    ],
+    "notes": [
+        note("1", "1"),
+        note("2", "1"),
+        note("2", "2"),
+        note("3", "1"),
+        note("9", "1"),
+        note(None, "1"),
+    ],
     "days": [],
     "rows": [],
     "drugs": [],
@@ -106,13 +133,23 @@ FOUR = Filter(SUMMED, Constant(True))
 
 def ranked_together(relation, tables):
     """One order for the rows of everybody."""
-    found = sorted(reference_rows.rows(relation.source, tables), key=lambda row: repr(sorted(row.values.items())))
-    return [Row(row.unit, {**row.values, relation.column.name: min(number, 2)}) for number, row in enumerate(found, 1)]
+    found = sorted(
+        reference_rows.rows(relation.source, tables),
+        key=lambda row: repr(sorted(row.values.items())),
+    )
+    return [
+        Row(row.unit, {**row.values, relation.column.name: min(number, 2)})
+        for number, row in enumerate(found, 1)
+    ]
 
 
 def any_unit_will_do(relation, tables):
     present = bool(reference_rows.rows(relation.units, tables))
-    return [row for row in reference_rows.rows(relation.source, tables) if present is not relation.negated]
+    return [
+        row
+        for row in reference_rows.rows(relation.source, tables)
+        if present is not relation.negated
+    ]
 
 
 def joined_to_anybody(relation, tables):
@@ -158,7 +195,9 @@ def broken(node, wrong):
     """The rows of every node, wrong at one kind."""
 
     def rows(relation, tables):
-        return wrong(relation, tables) if isinstance(relation, node) else honest_rows(relation, tables)
+        return (
+            wrong(relation, tables) if isinstance(relation, node) else honest_rows(relation, tables)
+        )
 
     return "rows", rows
 
@@ -191,14 +230,26 @@ MUTANTS = {
         Ranked(STAYS, (Sort(N),), (), Column("k", sf.Integer(1, 2))),
     ),
     "semi-join by rows of others": (broken(Semi, any_unit_will_do), Semi(PEOPLE, STAYS)),
-    "anti-join by rows of others": (broken(Semi, any_unit_will_do), Semi(PEOPLE, STAYS, negated=True)),
+    "anti-join by rows of others": (
+        broken(Semi, any_unit_will_do),
+        Semi(PEOPLE, STAYS, negated=True),
+    ),
     "join to another unit": (broken(UnitJoin, joined_to_anybody), UnitJoin(PEOPLE, SUMMED)),
     "one summary for all": (broken(PerUnit, summed_together), SUMMED),
-    "repeats dropped across units": (broken(Union, without_repeats), Union((STAYS,), ((Constant(1),),), (TOTAL,))),
+    "repeats dropped across units": (
+        broken(Union, without_repeats),
+        Union((STAYS,), ((Constant(1),),), (TOTAL,)),
+    ),
     "compared with everybody": (broken(Filter, best_of_all), FOUR),
     "public rows used up": (
         broken(PublicJoin, public_row_once),
-        PublicJoin(STAYS, world.scan("drugs", "d."), Constant(1), Column("d.n", world.KINDS["n"]), outer=True),
+        PublicJoin(
+            STAYS,
+            world.scan("drugs", "d."),
+            Constant(1),
+            Column("d.n", world.KINDS["n"]),
+            outer=True,
+        ),
     ),
     "a key that two claim is nobody's": (("_owners", of_nobody_where_two_claim), NOTES),
     "a key that nobody has is a unit": (("_owners", of_the_key_where_nobody_has_it), NOTES),
@@ -215,5 +266,12 @@ def test_a_node_that_mixes_units_is_caught(name, monkeypatch):
 
 def test_a_row_of_nobody_is_not_used():
     # one has no key, the stay of one is of nobody, and of one there is no stay
-    assert [owner("notes", row, HOSPITAL) for row in HOSPITAL["notes"]] == ["p", "q", "q", None, None, None]
+    assert [owner("notes", row, HOSPITAL) for row in HOSPITAL["notes"]] == [
+        "p",
+        "q",
+        "q",
+        None,
+        None,
+        None,
+    ]
     assert [row.unit for row in reference_rows.rows(NOTES, HOSPITAL)] == ["p", "q", "q"]

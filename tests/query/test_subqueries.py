@@ -23,7 +23,11 @@ def rehearsed(sql: str) -> tuple[Step, Rehearsed]:
     """A question with stand-ins."""
     first = Rehearsed(lambda step: plan_for_price(step.question, step.dataset, step.price))
     return resolved(
-        sql, None, price(epsilon=1, delta="1e-7") if "job" in sql else price(epsilon=1), DATASET, first
+        sql,
+        None,
+        price(epsilon=1, delta="1e-7") if "job" in sql else price(epsilon=1),
+        DATASET,
+        first,
     ), first
 
 
@@ -41,7 +45,9 @@ def test_a_delta_goes_to_the_question_that_spends_it() -> None:
 
 def test_a_stand_in_is_of_the_kind_of_the_answer() -> None:
     assert stand_in(understand("SELECT AVG(age) FROM people", DATASET)) == 1
-    assert stand_in(understand("SELECT MAX(born) FROM people", DATASET)) == datetime.date(1960, 1, 1)
+    assert stand_in(understand("SELECT MAX(born) FROM people", DATASET)) == datetime.date(
+        1960, 1, 1
+    )
     rehearsed("SELECT COUNT(*) FROM people WHERE born > (SELECT MEDIAN(born) FROM people)")
 
 
@@ -104,7 +110,10 @@ def test_a_sub_query_that_stands_twice_is_paid_and_told_once(tmp_path: Path) -> 
 def test_a_number_that_turns_out_too_large_is_refused_and_stays_paid(tmp_path: Path) -> None:
     with session(tmp_path) as opened:
         with pytest.raises(Refused, match="62 bits"):
-            opened.query("SELECT SUM(age + (SELECT SUM(age) * 1e18 FROM people)) AS s FROM people", epsilon=2 * EXACTLY)
+            opened.query(
+                "SELECT SUM(age + (SELECT SUM(age) * 1e18 FROM people)) AS s FROM people",
+                epsilon=2 * EXACTLY,
+            )
         assert opened.budget.spent == str(EXACTLY)
 
 

@@ -61,16 +61,41 @@ def test_without_clauses_every_group_appears_in_declared_order() -> None:
 
 
 def test_having_keeps_what_is_true() -> None:
-    assert keys(body(output(having=Compare(Comparison.GT, Estimate(0), Constant(Fraction(15)))))) == ["k0", "k2", None]
+    assert keys(
+        body(output(having=Compare(Comparison.GT, Estimate(0), Constant(Fraction(15)))))
+    ) == ["k0", "k2", None]
     # NULL is not true: the missing key compares as NULL
-    assert keys(body(output(having=Compare(Comparison.LT, Key(0), Constant(9))))) == ["k0", "k1", "k2", "k3"]
+    assert keys(body(output(having=Compare(Comparison.LT, Key(0), Constant(9))))) == [
+        "k0",
+        "k1",
+        "k2",
+        "k3",
+    ]
 
 
 def test_order_is_stable_and_nulls_go_where_they_are_told() -> None:
     assert keys(body(output(order=(Order(Estimate(0)),)))) == ["k1", "k3", "k2", "k0", None]
-    assert keys(body(output(order=(Order(Estimate(0), descending=True),)))) == [None, "k0", "k2", "k1", "k3"]
-    assert keys(body(output(order=(Order(Key(0), descending=True),)))) == ["k3", "k2", "k1", "k0", None]
-    assert keys(body(output(order=(Order(Key(0), nulls_first=True),)))) == [None, "k0", "k1", "k2", "k3"]
+    assert keys(body(output(order=(Order(Estimate(0), descending=True),)))) == [
+        None,
+        "k0",
+        "k2",
+        "k1",
+        "k3",
+    ]
+    assert keys(body(output(order=(Order(Key(0), descending=True),)))) == [
+        "k3",
+        "k2",
+        "k1",
+        "k0",
+        None,
+    ]
+    assert keys(body(output(order=(Order(Key(0), nulls_first=True),)))) == [
+        None,
+        "k0",
+        "k1",
+        "k2",
+        "k3",
+    ]
     two = (Order(Estimate(0)), Order(Key(0), descending=True))
     assert keys(body(output(order=two))) == ["k3", "k1", "k2", "k0", None]
 
@@ -119,11 +144,20 @@ def test_the_same_release_gives_the_same_bytes() -> None:
     assert json.loads(one)["format"] == 4
 
 
-@given(st.lists(st.integers(-(10**20), 10**20), min_size=5, max_size=5), st.fractions(Fraction(1, 1000), 1000))
+@given(
+    st.lists(st.integers(-(10**20), 10**20), min_size=5, max_size=5),
+    st.fractions(Fraction(1, 1000), 1000),
+)
 def test_parts_survive_their_stored_form(values: list[int], unit: Fraction) -> None:
     parts = [
         counts(values, unit),
-        means([(v, -v) for v in values], DiscreteGaussian(sigma_squared=Fraction(7, 3)), unit, unit, unit),
+        means(
+            [(v, -v) for v in values],
+            DiscreteGaussian(sigma_squared=Fraction(7, 3)),
+            unit,
+            unit,
+            unit,
+        ),
         Released(
             "Q",
             Reading(Kind.QUANTILES, unit, unit, unit, 2 * unit, is_date=True),
@@ -180,9 +214,20 @@ def test_without_sets_nothing_is_added_up() -> None:
 
 def test_a_quantile_of_dates_is_shown_as_a_date() -> None:
     reading = Reading(Kind.QUANTILES, ONE, Fraction(0), ONE, Fraction(199), is_date=True)
-    part = Released("Q", reading, None, tuple((day,) for day in (0, 31, 59, 90, 120)), (1,) * 5, (ONE,), 200)
+    part = Released(
+        "Q", reading, None, tuple((day,) for day in (0, 31, 59, 90, 120)), (1,) * 5, (ONE,), 200
+    )
     form = body(output(), [part])
-    assert [row[1] for row in form["rows"]] == ["1970-01-01", "1970-02-01", "1970-03-01", "1970-04-01", "1970-05-01"]
+    assert [row[1] for row in form["rows"]] == [
+        "1970-01-01",
+        "1970-02-01",
+        "1970-03-01",
+        "1970-04-01",
+        "1970-05-01",
+    ]
     assert form["columns"][1]["type"] == "date"
     assert form["errors"][0][1]["rank_error"] > 0
-    assert (form["errors"][0][1]["low"], form["errors"][0][1]["high"]) == ("1970-01-01", "1970-07-19")
+    assert (form["errors"][0][1]["low"], form["errors"][0][1]["high"]) == (
+        "1970-01-01",
+        "1970-07-19",
+    )

@@ -30,7 +30,9 @@ def beyond(noise, copies, far):
     return 1 - inside
 
 
-@pytest.mark.parametrize("noise", [DiscreteLaplace(6), DiscreteLaplace("0.4"), DiscreteGaussian(sigma_squared=50)])
+@pytest.mark.parametrize(
+    "noise", [DiscreteLaplace(6), DiscreteLaplace("0.4"), DiscreteGaussian(sigma_squared=50)]
+)
 @pytest.mark.parametrize("copies", [1, 2, 5])
 def test_a_sum_of_noises_is_within_its_reach_at_least_as_often_as_stated(noise, copies):
     far = reach(noise, MISS, copies=copies)

@@ -45,7 +45,9 @@ def test_an_absolute_error_is_met(tmp_path: Path, sql: str, column: str, error: 
 
 def test_two_aggregates_both_meet_the_error(tmp_path: Path) -> None:
     with session(tmp_path) as opened:
-        answer = opened.query("SELECT COUNT(*) AS n, SUM(age) AS s FROM people", error=30, max_epsilon=100)
+        answer = opened.query(
+            "SELECT COUNT(*) AS n, SUM(age) AS s FROM people", error=30, max_epsilon=100
+        )
     assert max(half_widths(answer, "n") | half_widths(answer, "s")) <= 30
 
 
@@ -83,7 +85,9 @@ def test_the_first_stored_estimate_is_the_reference_and_is_named(tmp_path: Path)
         answer = opened.query(COUNT, error="10%", max_epsilon=10)
         estimate = first.rows[0][0]
         assert first.charge_id[:12] in answer.notes[0]
-        assert answer.notes[0].startswith(f"10% of {estimate}, the mean stored estimate of COUNT(*)")
+        assert answer.notes[0].startswith(
+            f"10% of {estimate}, the mean stored estimate of COUNT(*)"
+        )
         assert max(half_widths(answer, "n")) <= estimate / 10
 
 
@@ -106,7 +110,10 @@ def test_a_reference_by_groups_is_their_mean(tmp_path: Path) -> None:
 
 
 def test_the_error_of_a_mean_needs_a_public_size(tmp_path: Path) -> None:
-    with session(tmp_path) as opened, pytest.raises(NoReference, match="depends on how many rows a group has"):
+    with (
+        session(tmp_path) as opened,
+        pytest.raises(NoReference, match="depends on how many rows a group has"),
+    ):
         opened.query("SELECT AVG(age) AS m FROM people", error=1, max_epsilon=1)
 
 
@@ -118,7 +125,10 @@ def test_what_costs_more_than_its_cap_is_refused_and_free(tmp_path: Path) -> Non
 
 
 def test_a_target_beyond_the_account_is_refused_by_the_ledger(tmp_path: Path) -> None:
-    with session(tmp_path, budget=("0.1", 0)) as opened, pytest.raises(BudgetExceeded, match=r"has epsilon=0\.1 left"):
+    with (
+        session(tmp_path, budget=("0.1", 0)) as opened,
+        pytest.raises(BudgetExceeded, match=r"has epsilon=0\.1 left"),
+    ):
         opened.query(COUNT, error=1, max_epsilon=10)
 
 
@@ -154,7 +164,12 @@ def test_a_reference_that_is_not_positive_is_none() -> None:
 
 @pytest.mark.parametrize(
     ("sql", "error"),
-    [(COUNT, 7), (BY_SEX, 7), ("SELECT SUM(age) AS s FROM people", 50), ("SELECT SUM(hours) AS s FROM people", "2.5")],
+    [
+        (COUNT, 7),
+        (BY_SEX, 7),
+        ("SELECT SUM(age) AS s FROM people", 50),
+        ("SELECT SUM(hours) AS s FROM people", "2.5"),
+    ],
 )
 @pytest.mark.parametrize("budget", [(10**6, 0), (10**6, "1e-6")])
 def test_an_error_on_average_is_the_root_of_the_mean_square(
@@ -230,15 +245,23 @@ def test_a_percentage_on_average(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("error", "unit"), [(1, ""), ("0.1%", "%"), (OnAverage(1), "")])
-def test_a_refusal_says_the_smallest_error_that_can_be_had(tmp_path: Path, error: object, unit: str) -> None:
+def test_a_refusal_says_the_smallest_error_that_can_be_had(
+    tmp_path: Path, error: object, unit: str
+) -> None:
     with session(tmp_path, size=1000) as opened:
-        with pytest.raises(TargetUnreachable, match=r"The smallest that it buys is about") as refused:
+        with pytest.raises(
+            TargetUnreachable, match=r"The smallest that it buys is about"
+        ) as refused:
             opened.query(COUNT, error=error, max_epsilon="0.05")
         shown = refused.value.problem.rsplit("about ", 1)[1].removesuffix(".")
         assert shown.endswith("%") == bool(unit)
         enough = shown if unit else Fraction(shown)
         less = f"{Fraction(shown[:-1]) * 4 / 5}%" if unit else Fraction(shown) * 4 / 5
-        again = (lambda value: OnAverage(value)) if isinstance(error, OnAverage) else (lambda value: value)
+        again = (
+            (lambda value: OnAverage(value))
+            if isinstance(error, OnAverage)
+            else (lambda value: value)
+        )
         opened.preview(COUNT, error=again(enough), max_epsilon="0.05")
         with pytest.raises(TargetUnreachable):
             opened.preview(COUNT, error=again(less), max_epsilon="0.05")

@@ -16,9 +16,13 @@ PROMISED = {name for name, _ in inspect.getmembers(Task) if not name.startswith(
 
 def test_a_question_in_sql_is_a_task() -> None:
     declared = dataset()
-    asked = Asked.of(plan_for_price(understand(BY_SEX, declared), declared, price(epsilon=1)), who())
+    asked = Asked.of(
+        plan_for_price(understand(BY_SEX, declared), declared, price(epsilon=1)), who()
+    )
     assert {"cells", "event", "form", "kind", "line", "ready", "run", "size"} == PROMISED
-    assert all(hasattr(each, name) for name in PROMISED for each in (asked, measuring(lambda _: b"")))
+    assert all(
+        hasattr(each, name) for name in PROMISED for each in (asked, measuring(lambda _: b""))
+    )
     assert (asked.kind, asked.cells, asked.size) == ("sql", (2,), None)
     assert asked.ready(declared) == asked.planned.bounded
     assert asked.event == asked.planned.event
@@ -26,7 +30,9 @@ def test_a_question_in_sql_is_a_task() -> None:
 
 def test_the_names_of_a_question_in_sql_are_its_keys() -> None:
     declared = dataset()
-    asked = Asked.of(plan_for_price(understand(BY_SEX, declared), declared, price(epsilon=1)), who())
+    asked = Asked.of(
+        plan_for_price(understand(BY_SEX, declared), declared, price(epsilon=1)), who()
+    )
     assert asked.names == Names(
         asked.question, who().statement_key(asked.planned.question), asked.shared, (), asked.parts
     )

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 import sfumato as sf
-from sfumato.errors import BudgetExceeded, Cancelled, EngineFailed, KeyUsed, LedgerUnavailable, WrongUse
+from sfumato.errors import (
+    BudgetExceeded,
+    Cancelled,
+    EngineFailed,
+    KeyUsed,
+    LedgerUnavailable,
+    WrongUse,
+)
 from sfumato.privacy.event import Composed, Repeated
 from sfumato.query.curator import Curator
 from tests.contracts.people import session
@@ -91,7 +98,9 @@ def test_a_stopped_task_costs_nothing_and_a_closed_session_answers_none(tmp_path
 
 
 @pytest.mark.parametrize(
-    "task", [None, "SELECT COUNT(*) FROM people", measuring, object()], ids=lambda each: type(each).__name__
+    "task",
+    [None, "SELECT COUNT(*) FROM people", measuring, object()],
+    ids=lambda each: type(each).__name__,
 )
 def test_what_is_no_task_is_refused_free(tmp_path: Path, task: object) -> None:
     with session(tmp_path) as opened:

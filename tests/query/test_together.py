@@ -11,7 +11,15 @@ import pytest
 import sfumato as sf
 from sfumato.accounting.account import account
 from sfumato.accounting.budget_gates import Charge, charge_for
-from sfumato.errors import BudgetExceeded, Cancelled, EngineFailed, KeyUsed, MissingDeclaration, Refused, WrongUse
+from sfumato.errors import (
+    BudgetExceeded,
+    Cancelled,
+    EngineFailed,
+    KeyUsed,
+    MissingDeclaration,
+    Refused,
+    WrongUse,
+)
 from sfumato.ledger import Ledger
 from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, RESERVED, VOIDED
 from sfumato.ledger.verify import verify
@@ -31,7 +39,8 @@ PRICE = Price(epsilon=Fraction(1))
 ONE, TWO = ("one", PRICE), ("two", PRICE)
 ABOVE = "SELECT COUNT(*) AS n FROM people WHERE age > (SELECT AVG(age) FROM people)"
 NESTED = ABOVE.replace(
-    "SELECT AVG(age) FROM people", "SELECT AVG(age) FROM people WHERE hours > (SELECT AVG(hours) FROM people)"
+    "SELECT AVG(age) FROM people",
+    "SELECT AVG(age) FROM people WHERE hours > (SELECT AVG(hours) FROM people)",
 )
 
 
@@ -46,7 +55,9 @@ def states(ledger: Ledger) -> list[str]:
     return [row.state for row in charges(ledger)]
 
 
-def test_a_question_of_several_charges_takes_them_together_or_pays_for_nothing(ledger: Ledger) -> None:
+def test_a_question_of_several_charges_takes_them_together_or_pays_for_nothing(
+    ledger: Ledger,
+) -> None:
     with (
         pytest.raises(BudgetExceeded, match=r"costs epsilon 1\.2"),
         together(ledger, {ONE: pure("0.6", "a"), TWO: pure("0.6", "b")}),
@@ -69,7 +80,10 @@ def test_a_question_of_several_charges_takes_them_together_or_pays_for_nothing(l
 
 
 def test_a_charge_that_is_not_used_is_given_back(ledger: Ledger) -> None:
-    with pytest.raises(ValueError), together(ledger, {ONE: pure("0.6", "a"), TWO: pure("0.4", "b")}) as held:
+    with (
+        pytest.raises(ValueError),
+        together(ledger, {ONE: pure("0.6", "a"), TWO: pure("0.4", "b")}) as held,
+    ):
         ledger.execute(held.reserve(ONE, pure("0.6", "a")))
         raise ValueError
     assert states(ledger) == [EXECUTING, VOIDED]
@@ -90,7 +104,9 @@ def test_a_dearer_request_than_was_held_is_refused_and_the_rest_given_back(ledge
     assert states(ledger) == [VOIDED]
 
 
-def test_what_cannot_be_given_back_ends_with_its_lease(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_given_back_ends_with_its_lease(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with together(ledger, {ONE: pure("0.6", "a")}):
         ledger._close_all(lambda rows: None, "expired")
     assert states(ledger) == [VOIDED]
@@ -101,11 +117,18 @@ def test_what_cannot_be_given_back_ends_with_its_lease(ledger: Ledger, monkeypat
 
 def covers(one: Charge, other: Charge) -> bool:
     """Whether a charge costs at least as much as another one at both gates."""
-    pure_enough = one.epsilon is None or (other.epsilon is not None and other.epsilon <= one.epsilon)
+    pure_enough = one.epsilon is None or (
+        other.epsilon is not None and other.epsilon <= one.epsilon
+    )
     return pure_enough and other.rho <= one.rho and other.delta <= one.delta
 
 
-PRICES = [{"epsilon": "0.3"}, {"rho": "0.013"}, {"epsilon": 1, "delta": "1e-7"}, {"rho": 1, "delta": "1e-7"}]
+PRICES = [
+    {"epsilon": "0.3"},
+    {"rho": "0.013"},
+    {"epsilon": 1, "delta": "1e-7"},
+    {"rho": 1, "delta": "1e-7"},
+]
 STATEMENTS = [
     "SELECT COUNT(*) AS n, SUM(age) AS s, AVG(hours) AS m, MEDIAN(age) AS q FROM people",
     "SELECT sex, AVG(age) AS m, STDDEV(hours) AS d FROM people GROUP BY sex",
@@ -117,15 +140,22 @@ STATEMENTS = [
 
 @pytest.mark.parametrize("asked", PRICES, ids=repr)
 @pytest.mark.parametrize("relation", list(Relation))
-def test_no_question_costs_more_than_the_ceiling_of_its_price(asked: dict[str, object], relation: Relation) -> None:
-    declared, stated = dataset(relation=relation, unit=sf.Unit("person", max_rows=2, max_groups=2)), price(**asked)
+def test_no_question_costs_more_than_the_ceiling_of_its_price(
+    asked: dict[str, object], relation: Relation
+) -> None:
+    declared, stated = (
+        dataset(relation=relation, unit=sf.Unit("person", max_rows=2, max_groups=2)),
+        price(**asked),
+    )
     norm = Norm.L1 if stated.epsilon is not None else Norm.L2
     most = charge_for(account(ceiling(stated, norm, relation)))
     for sql in STATEMENTS:
         if ("job" in sql) == (stated.delta is not None):
             found = plan_for_price(understand(sql, declared), declared, stated)
             assert covers(most, found.charge), sql
-            assert not covers(charge_for(account(ceiling(_less(stated), norm, relation))), found.charge), sql
+            assert not covers(
+                charge_for(account(ceiling(_less(stated), norm, relation))), found.charge
+            ), sql
 
 
 def _less(stated: Price) -> Price:
@@ -136,7 +166,9 @@ def _less(stated: Price) -> Price:
 # --- whole questions -----------------------------------------------------------------------------
 
 
-def test_somebody_else_in_between_leaves_nothing_half_paid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_somebody_else_in_between_leaves_nothing_half_paid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with session(tmp_path, budget=(1, 0)) as asking:
         taken = _with_somebody_between(asking, monkeypatch)
         asking.query(ABOVE, epsilon=1)
@@ -144,8 +176,12 @@ def test_somebody_else_in_between_leaves_nothing_half_paid(tmp_path: Path, monke
         assert asking.budget.spent == "1"
 
 
-def test_charges_taken_one_after_the_other_are_left_half_paid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking_room, "together", lambda ledger, requests: nullcontext(Held(ledger, {})))
+def test_charges_taken_one_after_the_other_are_left_half_paid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        asking_room, "together", lambda ledger, requests: nullcontext(Held(ledger, {}))
+    )
     with session(tmp_path, budget=(1, 0)) as asking:
         taken = _with_somebody_between(asking, monkeypatch)
         with pytest.raises(BudgetExceeded):
@@ -154,7 +190,9 @@ def test_charges_taken_one_after_the_other_are_left_half_paid(tmp_path: Path, mo
         assert asking.budget.spent != "0"
 
 
-def _with_somebody_between(asking: Session, monkeypatch: pytest.MonkeyPatch) -> list[type[Exception] | None]:
+def _with_somebody_between(
+    asking: Session, monkeypatch: pytest.MonkeyPatch
+) -> list[type[Exception] | None]:
     """Another analyst asks for what is left as soon as the first charge is committed; how that ended."""
     taken: list[type[Exception] | None] = []
     commit = Ledger.commit
@@ -193,7 +231,9 @@ def test_limits_to_be_learnt_are_taken_together_with_the_question(tmp_path: Path
         assert asking.budget.spent == "1"
 
 
-def test_a_failing_engine_gives_back_what_was_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_engine_gives_back_what_was_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with session(tmp_path, budget=(1, 0)) as asking:
         monkeypatch.setattr(asking._engine, "_run", lambda *_: 1 / 0)
         with pytest.raises(EngineFailed):
@@ -259,7 +299,9 @@ def test_a_share_that_cannot_be_paid_is_refused_with_the_rest_for_nothing(tmp_pa
         assert len(charges(asking._ledger)) == before
 
 
-def test_a_later_step_that_turns_out_to_be_shared_is_paid_in_place_of_what_was_held(tmp_path: Path) -> None:
+def test_a_later_step_that_turns_out_to_be_shared_is_paid_in_place_of_what_was_held(
+    tmp_path: Path,
+) -> None:
     with session(tmp_path, budget=(100_000, 0), analyst="ann", purpose="one") as asking:
         # so exact that the mean is 29.5 for both purposes, and the question above it the same
         asking.query("SELECT COUNT(*) AS n FROM people WHERE age > 29.5", epsilon=20_000)
@@ -267,7 +309,10 @@ def test_a_later_step_that_turns_out_to_be_shared_is_paid_in_place_of_what_was_h
         two.query(ABOVE, epsilon=40_000)
         ledger = asking._ledger
         assert ledger.standing("tiny", "two", "ann").spent.epsilon == 40_000 * 10**12
-        assert (ledger.balance("tiny").spent.epsilon, ledger.balance("tiny").reserved.epsilon) == (40_000 * 10**12, 0)
+        assert (ledger.balance("tiny").spent.epsilon, ledger.balance("tiny").reserved.epsilon) == (
+            40_000 * 10**12,
+            0,
+        )
         assert asking.verify().problems == ()
 
 
@@ -292,7 +337,9 @@ def test_a_key_that_cannot_be_had_costs_no_sub_query(tmp_path: Path, key: object
             asking.query(ABOVE, epsilon="0.3", key="new")
 
 
-def test_a_key_that_is_looked_at_last_costs_a_sub_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_is_looked_at_last_costs_a_sub_query(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(asking_room, "require_key", lambda *_: None)
     with session(tmp_path, budget=(1, 0)) as asking:
         asking.query("SELECT COUNT(*) AS n FROM people", epsilon="0.1", key="used")

@@ -27,13 +27,17 @@ from sfumato.query.pipeline import compile_rows
 from sfumato.query.statistic import Opened
 from sfumato.query.unit_sums import UnitSums
 
-ROWS = [{"who": who, "x": x, "y": y} for who in "abc" for x, y in ((3, -2), (-3, 1), (2, None), (3, 2))]
+ROWS = [
+    {"who": who, "x": x, "y": y} for who in "abc" for x, y in ((3, -2), (-3, 1), (2, None), (3, 2))
+]
 COLUMNS = {"x": sf.Integer(-3, 3), "y": sf.Integer(-2, 2)}
 
 
 def plan(relation: object = sf.AddRemove, most: int = 2, kinds: object = COLUMNS) -> BoundedRows:
     """At most two rows of each unit."""
-    table = sf.Table(pa.Table.from_pylist(ROWS), unit=sf.Unit("who", max_rows_total=most), columns=kinds)
+    table = sf.Table(
+        pa.Table.from_pylist(ROWS), unit=sf.Unit("who", max_rows_total=most), columns=kinds
+    )
     declared = Dataset("tiny", {"people": table}, relation)
     columns = tuple(Column(name, kind) for name, kind in kinds.items())
     scan = Scan("people", columns=columns, owner=owner_of(declared, "people"))
@@ -52,15 +56,21 @@ def farthest(statistic: UnitSums, *, replaced: bool = False) -> int:
     mine, other, rest = ([row for row in ROWS if row["who"] == who] for who in "abc")
     for size, more in itertools.product(range(5), range(5) if replaced else [0]):
         for rows in itertools.combinations(mine, size):
-            moved = np.subtract(exact(statistic, [*rows, *rest]), exact(statistic, [*other[:more], *rest]))
+            moved = np.subtract(
+                exact(statistic, [*rows, *rest]), exact(statistic, [*other[:more], *rest])
+            )
             found = np.abs(moved).sum() if statistic.norm is Norm.L1 else (moved**2).sum()
             most = max(most, int(found))
     return most
 
 
-@pytest.mark.parametrize(("norm", "bound"), [(Norm.L1, 3), (Norm.L1, 100), (Norm.L2, 3), (Norm.L2, 1)])
+@pytest.mark.parametrize(
+    ("norm", "bound"), [(Norm.L1, 3), (Norm.L1, 100), (Norm.L2, 3), (Norm.L2, 1)]
+)
 @pytest.mark.parametrize("relation", [sf.AddRemove, sf.ReplaceOne])
-def test_the_sum_moves_by_at_most_its_proved_distance(norm: Norm, bound: int, relation: object) -> None:
+def test_the_sum_moves_by_at_most_its_proved_distance(
+    norm: Norm, bound: int, relation: object
+) -> None:
     statistic = UnitSums(plan(relation), bound, norm)
     assert farthest(statistic, replaced=relation is sf.ReplaceOne) <= statistic.distance(norm).value
 
@@ -82,12 +92,18 @@ BROKEN = {
         "_shortened",
         lambda vector, bound, norm: [min(max(each, -bound), bound) for each in vector],
     ),
-    "rows of others": (unit_sums, "_vectors", lambda rows: np.where(rows.codes < -9, 0, rows.codes)),
+    "rows of others": (
+        unit_sums,
+        "_vectors",
+        lambda rows: np.where(rows.codes < -9, 0, rows.codes),
+    ),
 }
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_sum_that_is_bounded_wrongly_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sum_that_is_bounded_wrongly_is_noticed(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     owner, attribute, broken = BROKEN[name]
     monkeypatch.setattr(owner, attribute, broken)
     statistic = UnitSums(plan(), 3, Norm.L1)
@@ -121,7 +137,9 @@ def test_an_order_that_looks_at_other_units_is_noticed(monkeypatch: pytest.Monke
 
 
 @given(st.lists(st.integers(-(2**61), 2**61), min_size=1, max_size=4), st.integers(1, 2**61))
-def test_a_vector_is_shortened_to_the_bound_and_no_further_than_rounding(vector: list[int], bound: int) -> None:
+def test_a_vector_is_shortened_to_the_bound_and_no_further_than_rounding(
+    vector: list[int], bound: int
+) -> None:
     for norm in (Norm.L1, Norm.L2):
         (found,) = unit_sums._clipped(np.array([vector]), bound, norm).tolist()
         size = sum(map(abs, vector)) if norm is Norm.L1 else isqrt(sum(each**2 for each in vector))
@@ -144,7 +162,9 @@ def test_no_rows_are_zeros() -> None:
     assert exact(UnitSums(plan(), 3, Norm.L2), []) == [0, 0]
 
 
-@pytest.mark.parametrize(("bound", "norm"), [(0, Norm.L1), (True, Norm.L1), (1.5, Norm.L2), (3, Norm.LINF)])
+@pytest.mark.parametrize(
+    ("bound", "norm"), [(0, Norm.L1), (True, Norm.L1), (1.5, Norm.L2), (3, Norm.LINF)]
+)
 def test_a_bound_that_is_none_is_refused(bound: object, norm: Norm) -> None:
     with pytest.raises(InvalidDeclaration):
         UnitSums(plan(), bound, norm)

@@ -25,7 +25,12 @@ HOUSEHOLD = {"Ann": "h1", "Bob": "h1", "Cleo": "h1", "Dan": "h2", "Eve": "h3"}
 DAYS = ("mon", "tue", "wed")
 # two walks a person and day, but one of Eve, who walked on Monday alone
 WALKS: Rows = [
-    {"walk": f"{person} {day} {turn}", "person": person, "day": day, "steps": 100 * (turn + 1) + 10 * place}
+    {
+        "walk": f"{person} {day} {turn}",
+        "person": person,
+        "day": day,
+        "steps": 100 * (turn + 1) + 10 * place,
+    }
     for place, person in enumerate(HOUSEHOLD)
     for day in DAYS
     for turn in (0, 1)
@@ -34,7 +39,9 @@ WALKS: Rows = [
 DATA: Data = {
     "people": [{"person": person, "household": home} for person, home in HOUSEHOLD.items()],
     "walks": WALKS,
-    "stops": [{"walk": walk["walk"], "day": walk["day"], "steps": 190} for walk in WALKS for _ in (0, 1)],
+    "stops": [
+        {"walk": walk["walk"], "day": walk["day"], "steps": 190} for walk in WALKS for _ in (0, 1)
+    ],
     "ties": [
         {"a": a, "b": b, "day": "mon", "steps": 190}
         for a, b in (("Ann", "Bob"), ("Ann", "Cleo"), ("Ann", "Dan"), ("Dan", "Ann"))
@@ -77,10 +84,14 @@ KINDS: dict[str, tuple[dict[str, Unit | None], str, Whose]] = {
 def compiled(units: dict[str, Unit | None], table: str, norm: Norm) -> Bounded:
     """COUNT(*), SUM(steps), COUNT(DISTINCT unit) by day."""
     columns = {"steps": STEPS.type, "day": DAY.type}
-    dataset = Dataset("walking", {name: Table(f"{name}.csv", unit, columns) for name, unit in units.items()})
+    dataset = Dataset(
+        "walking", {name: Table(f"{name}.csv", unit, columns) for name, unit in units.items()}
+    )
     key = GroupKey(Value.of(DAY), tuple(range(len(DAYS))))
     parts = (CountRows(), Sum(Value.of(STEPS)), CountUnits())
-    return compile_plan(Raw(Scan(table, "", (DAY, STEPS), owner_of(dataset, table)), (key,), parts), dataset, norm)
+    return compile_plan(
+        Raw(Scan(table, "", (DAY, STEPS), owner_of(dataset, table)), (key,), parts), dataset, norm
+    )
 
 
 def distances(plan: Bounded, table: str, whose: Whose) -> list[Fraction]:
@@ -97,7 +108,9 @@ def distances(plan: Bounded, table: str, whose: Whose) -> list[Fraction]:
                 for one, other in zip(before.get(group, (0,)), after.get(group, (0,)), strict=True)
             ]
             power = 2 if plan.norm is Norm.L2 else 1
-            worst[place] = max(worst[place], sum(each**power for each in moved) / part.distance.value)
+            worst[place] = max(
+                worst[place], sum(each**power for each in moved) / part.distance.value
+            )
     return worst
 
 
@@ -115,7 +128,9 @@ def test_what_one_unit_changes_is_claimed_and_reached(kind: str, norm: Norm) -> 
 def test_the_same_question_needs_more_noise_for_the_larger_unit() -> None:
     kinds = ("an event", "a day", "a person", "a household")
     plans = [compiled(*KINDS[kind][:2], Norm.L1) for kind in kinds]
-    counts, sums = ([plan.parts[place].distance.value / plan.refinement for plan in plans] for place in (0, 1))
+    counts, sums = (
+        [plan.parts[place].distance.value / plan.refinement for plan in plans] for place in (0, 1)
+    )
     assert counts == [1, 2, 6, 18]
     assert sums == [200 * count for count in counts]
 
@@ -131,7 +146,9 @@ def test_the_same_question_needs_more_noise_for_the_larger_unit() -> None:
         ("a tie", "a person of ties"),
     ],
 )
-def test_what_hides_the_smaller_unit_does_not_hide_the_larger_one(declared: str, larger: str) -> None:
+def test_what_hides_the_smaller_unit_does_not_hide_the_larger_one(
+    declared: str, larger: str
+) -> None:
     units, table, _ = KINDS[declared]
     whose = KINDS[larger][2] if larger in KINDS else lambda row: row["a"]
     assert max(distances(compiled(units, table, Norm.L1), table, whose)) > 1
@@ -140,7 +157,11 @@ def test_what_hides_the_smaller_unit_does_not_hide_the_larger_one(declared: str,
 def test_a_row_of_nobody_is_not_used_and_a_key_of_two_belongs_to_one() -> None:
     units, table, _ = KINDS["a person, of stops"]
     plan = compiled(units, table, Norm.L1)
-    walks = [{"walk": "w", "person": "Bob"}, {"walk": "w", "person": "Ann"}, {"walk": None, "person": "Cleo"}]
+    walks = [
+        {"walk": "w", "person": "Bob"},
+        {"walk": "w", "person": "Ann"},
+        {"walk": None, "person": "Cleo"},
+    ]
     stops = [{"walk": walk, "day": "mon", "steps": 1} for walk in ("w", "w", "elsewhere", None)]
     both, only_ann, only_bob, neither = (
         Reference({"walks": known, "stops": stops}).run(plan, "key")

@@ -46,9 +46,14 @@ def sgd(sigma: str, rate: str, steps: int) -> Event:
 
 @pytest.mark.parametrize(
     ("event", "delta", "most"),
-    [(sgd("1.4", "0.000101", 100_000), "1e-12", 0.2), (sgd("1.0", "0.000117", 10_000), "1e-15", 0.8)],
+    [
+        (sgd("1.4", "0.000101", 100_000), "1e-12", 0.2),
+        (sgd("1.0", "0.000117", 10_000), "1e-15", 0.8),
+    ],
 )
-def test_a_tail_that_outweighs_the_body_overflows_nothing(event: Event, delta: str, most: float) -> None:
+def test_a_tail_that_outweighs_the_body_overflows_nothing(
+    event: Event, delta: str, most: float
+) -> None:
     # the tilt was chosen by an outline that ended before the lattice did
     found = privacy_curve(event).epsilon(delta)
     assert 0 < found.lower <= found.upper < most
@@ -65,7 +70,9 @@ def test_a_tail_that_outweighs_the_body_overflows_nothing(event: Event, delta: s
         (Composed((gaussian("1"), laplace("2"))), "1e-60"),
     ],
 )
-def test_a_delta_too_small_for_rounding_has_an_epsilon_all_the_same(event: Event, delta: str) -> None:
+def test_a_delta_too_small_for_rounding_has_an_epsilon_all_the_same(
+    event: Event, delta: str
+) -> None:
     found = privacy_curve(event).epsilon(delta)
     assert 0 <= found.lower <= found.upper < 1e9
 
@@ -73,7 +80,9 @@ def test_a_delta_too_small_for_rounding_has_an_epsilon_all_the_same(event: Event
 @pytest.mark.parametrize("scale", ["6.5", "6.6", "6.61", "6.7", "0.2", "40"])
 @pytest.mark.parametrize("uses", [2, 3, 17])
 @pytest.mark.parametrize("delta", ["1e-4", "1e-8", "1e-14"])
-def test_few_uses_of_laplace_noise_on_integers_divide_by_nothing(scale: str, uses: int, delta: str) -> None:
+def test_few_uses_of_laplace_noise_on_integers_divide_by_nothing(
+    scale: str, uses: int, delta: str
+) -> None:
     noise = AdditiveNoise(DiscreteLaplace(Fraction(scale)), Distance(Norm.L1, UNIT))
     found = privacy_curve(Repeated(noise, uses)).epsilon(delta)
     assert 0 <= found.lower <= found.upper <= uses / float(scale) * (1 + 1e-12)
@@ -109,7 +118,9 @@ def test_the_logarithm_of_one_has_few_digits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("event", "epsilon"), [(Repeated(laplace("1"), 10_000), 9999), (Repeated(PureEvent(UNIT), 3000), 2999)], ids=str
+    ("event", "epsilon"),
+    [(Repeated(laplace("1"), 10_000), 9999), (Repeated(PureEvent(UNIT), 3000), 2999)],
+    ids=str,
 )
 def test_a_delta_that_floats_cannot_hold_is_not_said_to_be_zero(event: Event, epsilon: int) -> None:
     # all losses at their largest: below the pure sum some delta is left, however small
@@ -127,7 +138,10 @@ def test_a_huge_epsilon_is_no_number_of_millions_of_digits(sigma: str) -> None:
 def test_gaussians_that_hide_nothing_have_their_epsilon(sigma: str) -> None:
     # delta = P(Z > t) up to e^-mu, t = 4.753424... the point of 1e-6; epsilon = mu^2/2 + mu t
     mu = 1 / Fraction(sigma)
-    found, rough = privacy_curve(gaussian(sigma)).epsilon("1e-6"), float(mu**2 / 2 + mu * Fraction("4.7534243088229"))
+    found, rough = (
+        privacy_curve(gaussian(sigma)).epsilon("1e-6"),
+        float(mu**2 / 2 + mu * Fraction("4.7534243088229")),
+    )
     assert rough * (1 - 1e-5) < found.lower <= found.upper < rough * (1 + 1e-12)
 
 
@@ -146,7 +160,9 @@ def test_wide_noise_on_an_integer_that_cannot_move_has_a_curve(norm: Norm) -> No
 
 
 def test_a_fixed_sample_of_nearly_nothing_is_a_number() -> None:
-    one = ContinuousNoise(ContinuousLaw.GAUSSIAN, UNIT, Distance(Norm.L2, UNIT, Relation.REPLACE_ONE))
+    one = ContinuousNoise(
+        ContinuousLaw.GAUSSIAN, UNIT, Distance(Norm.L2, UNIT, Relation.REPLACE_ONE)
+    )
     found = privacy_curve(Sampled(FixedSample(1, 10**60), one)).delta(Fraction(1, 10**60))
     # a share of the Gaussian delta at ln 2, which is 0.1906
     assert 0 <= found.lower <= 1.906e-61 <= found.upper < 1e-50
@@ -174,7 +190,9 @@ def test_what_is_stated_of_a_loss_holds_for_samples_of_nearly_all(missing: str) 
     pair = SampledPair(Atoms.pure(epsilon), float(rate))
     with ctx.workprec(200):
         exact = (1 - _ball(rate) + _ball(rate) * arb(-epsilon).exp()).log()
-        assert abs(arb(float(pair.atoms()[0][0])) - exact) <= pair.rounding.at(float(abs(exact).upper()))
+        assert abs(arb(float(pair.atoms()[0][0])) - exact) <= pair.rounding.at(
+            float(abs(exact).upper())
+        )
 
 
 def _ball(value: Fraction) -> arb:

@@ -19,7 +19,10 @@ from sfumato.query.pipeline import compile_plan
 from sfumato.sql import understand
 
 COLS = {"region": sf.Category("a", "b"), "age": sf.Integer(0, 99)}
-DATA = Dataset("d", {"events": sf.Table("x.csv", unit=sf.Unit("user_id", max_rows=3, max_groups=2), columns=COLS)})
+DATA = Dataset(
+    "d",
+    {"events": sf.Table("x.csv", unit=sf.Unit("user_id", max_rows=3, max_groups=2), columns=COLS)},
+)
 
 
 def run(source, kind, text, unit=None):
@@ -39,7 +42,9 @@ def test_tables_whose_names_differ_in_case_are_not_mixed_up():
     assert engine.run(plan, "k") == ({(): (5,)},)
 
 
-@pytest.mark.parametrize("kind", [sf.Category("1"), sf.Boolean(), sf.Text(), sf.Integer(0, 1, missing="N")])
+@pytest.mark.parametrize(
+    "kind", [sf.Category("1"), sf.Boolean(), sf.Text(), sf.Integer(0, 1, missing="N")]
+)
 def test_a_narrow_decimal_does_not_fail(kind):
     cells = pa.table({"x": pa.array([Decimal("0." + "9" * 38)], pa.decimal128(38, 38))})
     run(cells, kind, "SELECT COUNT(x) FROM t WHERE x IS NOT NULL")
@@ -67,8 +72,12 @@ def test_one_row_does_not_decide_which_others_are_missing(tmp_path):
     counts = []
     for other in ("NULL", "'c'"):
         path = tmp_path / f"{len(counts)}.parquet"
-        duckdb.connect().execute(f"COPY (SELECT unnest(['N', 'N', 'Na', {other}]) AS x) TO '{path}'")
-        counts.append(run(path, sf.Text(missing="N"), "SELECT COUNT(*) FROM t WHERE x LIKE 'N%'")[0])
+        duckdb.connect().execute(
+            f"COPY (SELECT unnest(['N', 'N', 'Na', {other}]) AS x) TO '{path}'"
+        )
+        counts.append(
+            run(path, sf.Text(missing="N"), "SELECT COUNT(*) FROM t WHERE x LIKE 'N%'")[0]
+        )
     assert counts == [({(): (1,)},)] * 2
 
 
@@ -121,13 +130,19 @@ def test_a_statement_is_refused_before_it_costs(text):
 
 @pytest.mark.parametrize("test", ["r = 'a'"])
 def test_a_key_in_brackets_or_by_alias_is_the_key(test):
-    one = understand(f"SELECT region AS r, COUNT(*) FROM events GROUP BY region HAVING {test}", DATA)
-    other = understand("SELECT region AS r, COUNT(*) FROM events GROUP BY region HAVING region = 'a'", DATA)
+    one = understand(
+        f"SELECT region AS r, COUNT(*) FROM events GROUP BY region HAVING {test}", DATA
+    )
+    other = understand(
+        "SELECT region AS r, COUNT(*) FROM events GROUP BY region HAVING region = 'a'", DATA
+    )
     assert one.output == other.output
 
 
 def test_names_of_columns_differ():
-    output = understand("SELECT COUNT(*) AS a, COUNT(*) AS a, COUNT(*) AS a_2 FROM events", DATA).output
+    output = understand(
+        "SELECT COUNT(*) AS a, COUNT(*) AS a, COUNT(*) AS a_2 FROM events", DATA
+    ).output
     assert len({item.name for item in output.items}) == 3
 
 
@@ -145,7 +160,9 @@ def test_evaluation_of_two_kinds_is_total():
     evaluate(Compare(Comparison.LT, Constant(1), Constant("a")), lambda leaf: None)
 
 
-@pytest.mark.parametrize("bounds", [("0", "1e399", None), ("0", "1e-395", "1e-400"), (1.5, 2.5, 1), (-0.5, 0.5, 1)])
+@pytest.mark.parametrize(
+    "bounds", [("0", "1e399", None), ("0", "1e-395", "1e-400"), (1.5, 2.5, 1), (-0.5, 0.5, 1)]
+)
 def test_a_real_that_no_engine_can_hold_is_refused_when_declared(bounds):
     low, high, step = bounds
     try:

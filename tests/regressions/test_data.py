@@ -21,7 +21,10 @@ EPSILON = 1000
 
 def ask(tmp_path, table, sql, **declared):
     with sf.connect(
-        {"t": sf.Table(table, **declared)}, dataset="d", budget=sf.Budget(10**6), ledger=tmp_path / "l.db"
+        {"t": sf.Table(table, **declared)},
+        dataset="d",
+        budget=sf.Budget(10**6),
+        ledger=tmp_path / "l.db",
     ) as session:
         return session.query(sql, epsilon=EPSILON).rows[0][0]
 
@@ -47,7 +50,9 @@ def test_a_timestamp_beyond_every_calendar_is_read(tmp_path, resolution):
     assert ask(tmp_path, table, "SELECT COUNT(*) FROM t", columns={"x": sf.Text()}) == 1
 
 
-@pytest.mark.parametrize("kind", [sf.Real(0, 10), sf.Text(), sf.Date("2000-01-01", "2001-01-01"), sf.Category("a")])
+@pytest.mark.parametrize(
+    "kind", [sf.Real(0, 10), sf.Text(), sf.Date("2000-01-01", "2001-01-01"), sf.Category("a")]
+)
 def test_a_column_of_nothing_but_null_is_no_error(tmp_path, kind):
     table = pa.table({"x": pa.nulls(3)})
     assert ask(tmp_path, table, "SELECT COUNT(x) FROM t", columns={"x": kind}) == 0
@@ -101,12 +106,19 @@ def test_a_folder_name_does_not_overwrite_a_column(tmp_path):
     folder = tmp_path / "x=7"
     folder.mkdir()
     pq.write_table(pa.table({"x": [1, 1, 1]}), folder / "f.parquet")
-    assert ask(tmp_path, folder / "f.parquet", "SELECT SUM(x) FROM t", columns={"x": sf.Integer(0, 10)}) == 3
+    assert (
+        ask(
+            tmp_path, folder / "f.parquet", "SELECT SUM(x) FROM t", columns={"x": sf.Integer(0, 10)}
+        )
+        == 3
+    )
 
 
 def test_an_engine_failure_holds_nothing_of_its_cause(tmp_path):
     table = sf.Table(pa.table({"x": [1]}), columns={"x": sf.Integer(0, 10)})
-    with sf.connect({"t": table}, dataset="d", budget=sf.Budget(1), ledger=tmp_path / "l.db") as session:
+    with sf.connect(
+        {"t": table}, dataset="d", budget=sf.Budget(1), ledger=tmp_path / "l.db"
+    ) as session:
         session._engine.close()
         with pytest.raises(EngineFailed) as caught:
             session.query("SELECT SUM(x) FROM t", epsilon=1)
@@ -118,8 +130,12 @@ def test_the_statement_of_a_preview_does_not_know_how_the_data_is_stored(tmp_pat
     shown = set()
     for place, values in enumerate(([1, 2, 1], [1.0, 2.0, None], ["1", "2", "1"])):
         table = sf.Table(pa.table({"x": values}), columns={"x": sf.Category(1, 2)})
-        with sf.connect({"t": table}, dataset="d", budget=sf.Budget(1), ledger=tmp_path / f"{place}.db") as session:
-            shown.add(session.preview("SELECT x, COUNT(*) FROM t GROUP BY x", epsilon="0.1").statement)
+        with sf.connect(
+            {"t": table}, dataset="d", budget=sf.Budget(1), ledger=tmp_path / f"{place}.db"
+        ) as session:
+            shown.add(
+                session.preview("SELECT x, COUNT(*) FROM t GROUP BY x", epsilon="0.1").statement
+            )
     assert len(shown) == 1
 
 
@@ -153,9 +169,16 @@ def sources(folder: Path, names: list[str]) -> dict[str, object]:
     (folder / "files").mkdir()
     for place in (folder / "one.parquet", folder / "files" / "one.parquet"):
         pq.write_table(table, place)
-    (folder / "one.csv").write_text(f"{','.join(names)}\n{','.join('1' * len(names))}\n", encoding="utf-8")
+    (folder / "one.csv").write_text(
+        f"{','.join(names)}\n{','.join('1' * len(names))}\n", encoding="utf-8"
+    )
     frame = pd.DataFrame([range(len(names))], columns=names)
-    forms = {"arrow": table, "parquet": folder / "one.parquet", "folder": folder / "files", "csv": folder / "one.csv"}
+    forms = {
+        "arrow": table,
+        "parquet": folder / "one.parquet",
+        "folder": folder / "files",
+        "csv": folder / "one.csv",
+    }
     return {**forms, "reader": table.to_reader(), "pandas": frame}
 
 

@@ -13,7 +13,13 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.errors import AccountFrozen, LedgerBusy, LedgerCorrupt, LedgerIncomplete, LedgerUnavailable
+from sfumato.errors import (
+    AccountFrozen,
+    LedgerBusy,
+    LedgerCorrupt,
+    LedgerIncomplete,
+    LedgerUnavailable,
+)
 from sfumato.ledger import Ledger, verify
 from sfumato.ledger.recover import recover
 from sfumato.ledger.store.sqlite import SQLite
@@ -133,7 +139,9 @@ def test_a_forged_second_answer_of_a_charge_is_found(tmp_path):
     columns = "question, statement, shared, charge, body, seq, coding"
     connection.execute(f"CREATE TABLE answer ({columns})")
     connection.execute(f"INSERT INTO answer (rowid, {columns}) SELECT * FROM t")
-    connection.execute("INSERT INTO answer (rowid, question, charge, body) SELECT -1, 'q', charge, x'00' FROM t")
+    connection.execute(
+        "INSERT INTO answer (rowid, question, charge, body) SELECT -1, 'q', charge, x'00' FROM t"
+    )
     connection.close()
     ledger = Ledger.open(tmp_path / "l.db")
     assert verify(ledger).problems
@@ -156,7 +164,9 @@ def test_a_row_that_cannot_be_read_is_a_problem_and_no_failure(tmp_path, column)
 def test_a_disk_that_is_full_is_no_corrupt_ledger(tmp_path):
     session = open_session(tmp_path)
     connection = session._ledger.store._connection
-    connection.execute(f"PRAGMA max_page_count = {connection.execute('PRAGMA page_count').fetchone()[0]}")
+    connection.execute(
+        f"PRAGMA max_page_count = {connection.execute('PRAGMA page_count').fetchone()[0]}"
+    )
     with pytest.raises(LedgerUnavailable):
         for place in range(200):
             session.query(f"SELECT COUNT(*) FROM t WHERE age <> {place}", epsilon="0.001")
@@ -189,7 +199,9 @@ def test_a_link_to_a_ledger_is_the_same_ledger(tmp_path):
         os.link(tmp_path / "l.db", tmp_path / "hard.db")
         (tmp_path / "l.db").read_bytes()
         (tmp_path / "l.db.lock").unlink()
-        assert [elsewhere(tmp_path / name) for name in ("soft.db", "hard.db", "l.db")] == ["busy"] * 3
+        assert [elsewhere(tmp_path / name) for name in ("soft.db", "hard.db", "l.db")] == [
+            "busy"
+        ] * 3
 
 
 def test_what_is_left_of_a_ledger_is_no_new_one(tmp_path):
@@ -207,7 +219,9 @@ def test_what_names_no_file_is_no_ledger(path):
 def test_a_damaged_page_is_found_even_where_no_row_lies(tmp_path):
     open_session(tmp_path).close()
     connection = apsw.Connection(str(tmp_path / "l.db"))
-    root = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'answer_statement'").fetchone()[0]
+    root = connection.execute(
+        "SELECT rootpage FROM sqlite_master WHERE name = 'answer_statement'"
+    ).fetchone()[0]
     size = connection.execute("PRAGMA page_size").fetchone()[0]
     connection.close()
     with (tmp_path / "l.db").open("r+b") as file:

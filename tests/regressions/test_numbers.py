@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from sfumato.accounting import Charge, Gates
-from sfumato.errors import EngineFailed, InvalidDeclaration, InvalidNumber, SfumatoError, SqlSyntaxError
+from sfumato.errors import (
+    EngineFailed,
+    InvalidDeclaration,
+    InvalidNumber,
+    SfumatoError,
+    SqlSyntaxError,
+)
 from sfumato.exact.rational import to_fraction
 from sfumato.exact.rounding import exp_down, exp_up
 from sfumato.metadata import Boolean, Category, Dataset, Integer, Real, Table
@@ -20,7 +26,9 @@ LAPLACE = {"law": "discrete_laplace", "scale": "1"}
 EVENT = {"kind": "additive_noise", "version": 1, "noise": LAPLACE, "norm": "L1", "sensitivity": "1"}
 
 
-@pytest.mark.parametrize("value", [10**5000, Fraction(1, 10**401), "1e400/1e-400"], ids=["long", "small", "ratio"])
+@pytest.mark.parametrize(
+    "value", [10**5000, Fraction(1, 10**401), "1e400/1e-400"], ids=["long", "small", "ratio"]
+)
 def test_a_number_that_would_fill_a_page_is_refused(value):
     with pytest.raises(InvalidNumber):
         Budget(value)
@@ -105,7 +113,9 @@ def test_what_is_left_of_an_exhausted_account_is_nothing():
     assert Gates.of(Budget(1)).share(Charge(1, 1, 0), Charge(10**12, 0, 0)) is None
 
 
-@pytest.mark.parametrize("error", [SqlSyntaxError("a", line=1, column=2, remedy="b"), EngineFailed()])
+@pytest.mark.parametrize(
+    "error", [SqlSyntaxError("a", line=1, column=2, remedy="b"), EngineFailed()]
+)
 def test_an_error_crosses_a_process_whole(error):
     again = pickle.loads(pickle.dumps(error))
     assert (type(again), str(again)) == (type(error), str(error))

@@ -43,7 +43,9 @@ def test_a_raised_limit_keeps_answers_parts_and_keys(tmp_path: Path) -> None:
         assert again.verify().problems == ()
 
 
-def test_a_key_that_names_the_limit_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_names_the_limit_would_be_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     honest = Asker.__post_init__
 
     def forgetful(self: Asker) -> None:
@@ -55,12 +57,16 @@ def test_a_key_that_names_the_limit_would_be_noticed(tmp_path: Path, monkeypatch
         test_a_raised_limit_keeps_answers_parts_and_keys(tmp_path)
 
 
-def as_format_3(folder: Path, monkeypatch: pytest.MonkeyPatch, limit: tuple[str, str], **options: object) -> Session:
+def as_format_3(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, limit: tuple[str, str], **options: object
+) -> Session:
     """A session that names keys as formats before 4 did, in a ledger that knows nothing of it."""
     with monkeypatch.context() as patch:
         patch.setattr(owner, "PAST", owner.SHARING)
         found = session(folder, budget=limit, **options)
-    found._asker = replace(found._asker, limit=(str(sf.Budget(*limit).epsilon), str(sf.Budget(*limit).delta)), past=())
+    found._asker = replace(
+        found._asker, limit=(str(sf.Budget(*limit).epsilon), str(sf.Budget(*limit).delta)), past=()
+    )
     return found
 
 
@@ -68,7 +74,10 @@ def as_format_3(folder: Path, monkeypatch: pytest.MonkeyPatch, limit: tuple[str,
 def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, sf.Answer]:
     """Answers of a ledger of format 3 whose limit was raised once, by their limit."""
     with as_format_3(tmp_path, monkeypatch, ("1", "1e-6")) as first:
-        found = {"count": first.query(COUNT, epsilon="0.1", key="k"), "both": first.query(BOTH, epsilon="0.2")}
+        found = {
+            "count": first.query(COUNT, epsilon="0.1", key="k"),
+            "both": first.query(BOTH, epsilon="0.2"),
+        }
     raised(tmp_path, 2)
     with as_format_3(tmp_path, monkeypatch, ("2", "1e-6")) as second:
         found["paid again"] = second.query(COUNT, epsilon="0.1", key="l")
@@ -83,7 +92,10 @@ def test_answers_of_earlier_formats_are_found_under_every_limit_that_there_was(
         raised(tmp_path, limit)
         with asked(tmp_path) as again:
             assert again._asker.past == (("1", "1/1000000"), ("2", "1/1000000"))
-            assert again.query(COUNT, epsilon="0.1").bytes in (old["count"].bytes, old["paid again"].bytes)
+            assert again.query(COUNT, epsilon="0.1").bytes in (
+                old["count"].bytes,
+                old["paid again"].bytes,
+            )
             assert again.query(COUNT, epsilon="0.1", key="k").bytes == old["count"].bytes
             assert again.query(COUNT, epsilon="0.1", key="l").bytes == old["paid again"].bytes
             assert again.query(BOTH, epsilon="0.2").bytes == old["both"].bytes
@@ -94,13 +106,20 @@ def test_answers_of_earlier_formats_are_found_under_every_limit_that_there_was(
             assert again.verify().problems == ()
 
 
-def test_an_answer_of_an_earlier_format_is_none_of_another_purpose(tmp_path: Path, old: dict[str, sf.Answer]) -> None:
+def test_an_answer_of_an_earlier_format_is_none_of_another_purpose(
+    tmp_path: Path, old: dict[str, sf.Answer]
+) -> None:
     with asked(tmp_path, purpose="ads") as other:
-        assert other.query(COUNT, epsilon="0.1").bytes in (old["count"].bytes, old["paid again"].bytes)
+        assert other.query(COUNT, epsilon="0.1").bytes in (
+            old["count"].bytes,
+            old["paid again"].bytes,
+        )
         # the dataset pays nothing, the purpose in full
         assert other.budget.spent == "0.4"
         assert other._ledger.standing("tiny", "ads").spent.epsilon == 10**11
-        assert other.query(SUM, epsilon="0.2").cost.epsilon == "0.2", "parts are paid for by who reads them"
+        assert other.query(SUM, epsilon="0.2").cost.epsilon == "0.2", (
+            "parts are paid for by who reads them"
+        )
 
 
 def test_a_ledger_that_forgot_its_past_limits_would_be_noticed(

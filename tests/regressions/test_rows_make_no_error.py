@@ -13,14 +13,33 @@ from sfumato.errors import InvalidDeclaration, InvalidNumber
 from sfumato.mechanisms import bounds, laplace, randomized_response, representative
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.noise import Binomial, DiscreteGaussian, DiscreteLaplace, Geometric
-from sfumato.privacy import AdditiveNoise, Distance, Norm, PoissonSample, Sampled, ZeroConcentratedDP
+from sfumato.privacy import (
+    AdditiveNoise,
+    Distance,
+    Norm,
+    PoissonSample,
+    Sampled,
+    ZeroConcentratedDP,
+)
 from sfumato.privacy.event import event_from_json, event_to_json
 
 ROW = Distance(Norm.L1, Fraction(1))
 
 
 @pytest.mark.parametrize(
-    "value", [0.5, Fraction(1, 3), float("nan"), Decimal("1.5"), "7", None, True, np.float64(2), np.bool_(1)], ids=repr
+    "value",
+    [
+        0.5,
+        Fraction(1, 3),
+        float("nan"),
+        Decimal("1.5"),
+        "7",
+        None,
+        True,
+        np.float64(2),
+        np.bool_(1),
+    ],
+    ids=repr,
 )
 def test_noise_is_added_to_integers_alone(value):
     mechanism = laplace(ROW, 1)
@@ -41,7 +60,9 @@ def test_an_integer_of_numpy_neither_wraps_nor_fails():
     assert laplace(ROW, 1).release(np.zeros(1, np.uint64), drawn=[-3]) == (-3,)
 
 
-@pytest.mark.parametrize("values", [[1, 2**70], [2**63, -1], [1, None], [1, float("nan")], ["2", 2]], ids=str)
+@pytest.mark.parametrize(
+    "values", [[1, 2**70], [2**63, -1], [1, None], [1, float("nan")], ["2", 2]], ids=str
+)
 def test_no_value_can_make_a_report_fail(values):
     reports = randomized_response(50, 4).release_many(values)
     expected = [min(max(value, 0), 3) if isinstance(value, int) else 0 for value in values]
@@ -73,14 +94,23 @@ def test_a_huge_epsilon_has_a_gaussian(epsilon):
 
 
 def test_a_huge_sensitivity_has_a_gaussian():
-    assert gaussian_for("1", "1e-5", sensitivity_squared=Fraction(10**300), entries=1).sigma_squared > 10**300
+    assert (
+        gaussian_for("1", "1e-5", sensitivity_squared=Fraction(10**300), entries=1).sigma_squared
+        > 10**300
+    )
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [("0.001", "0.01"), ("1e-100", "1e-5"), ("1", "1e-6")])
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [("0.001", "0.01"), ("1e-100", "1e-5"), ("1", "1e-6")]
+)
 def test_the_variance_is_nearly_least_however_small_epsilon(epsilon, delta):
     noise = gaussian_for(epsilon, delta, sensitivity_squared=Fraction(1), entries=1)
     less = DiscreteGaussian(sigma_squared=noise.sigma_squared * Fraction(999, 1000))
-    assert gaussian_delta(noise, 1, epsilon).upper <= float(delta) < gaussian_delta(less, 1, epsilon).upper
+    assert (
+        gaussian_delta(noise, 1, epsilon).upper
+        <= float(delta)
+        < gaussian_delta(less, 1, epsilon).upper
+    )
 
 
 def test_statements_of_huge_gaussians_do_not_overflow():
@@ -102,7 +132,9 @@ def test_an_event_nested_beyond_reason_is_unknown():
         event_from_json(form)
 
 
-@pytest.mark.parametrize("law", [DiscreteLaplace(3), Geometric(3), DiscreteGaussian(sigma_squared=7)], ids=repr)
+@pytest.mark.parametrize(
+    "law", [DiscreteLaplace(3), Geometric(3), DiscreteGaussian(sigma_squared=7)], ids=repr
+)
 def test_a_stored_law_is_made_anew(law):
     again = pickle.loads(pickle.dumps(law))
     assert again == law and again._sampler._curve == law._sampler._curve

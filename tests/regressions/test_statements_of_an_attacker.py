@@ -90,7 +90,9 @@ def test_a_delta_goes_to_the_question_that_spends_it(session):
     assert len(answer.notes) == 1
 
 
-@pytest.mark.parametrize("divisor", ["(SELECT COUNT(*) FROM users)", "NULLIF((SELECT COUNT(*) FROM users), 0)"])
+@pytest.mark.parametrize(
+    "divisor", ["(SELECT COUNT(*) FROM users)", "NULLIF((SELECT COUNT(*) FROM users), 0)"]
+)
 def test_a_preview_refuses_what_the_question_will(session, divisor):
     """Not what the noisy answer of the sub-query happens to be decides it."""
     text = f"SELECT SUM(1 / {divisor}) FROM events"
@@ -107,7 +109,8 @@ def test_a_preview_refuses_what_the_question_will(session, divisor):
 
 
 @pytest.mark.parametrize(
-    "text", ["QUANTILE_CONT(amount, 1)", "QUANTILE_DISC(amount, 0)", "QUANTILE_CONT(amount, 0.00000001)"]
+    "text",
+    ["QUANTILE_CONT(amount, 1)", "QUANTILE_DISC(amount, 0)", "QUANTILE_CONT(amount, 0.00000001)"],
 )
 def test_a_quantile_at_the_end_is_answered_or_refused_with_a_way_on(session, text):
     try:
@@ -120,7 +123,8 @@ def test_a_quantile_at_the_end_is_answered_or_refused_with_a_way_on(session, tex
 
 def test_a_text_made_of_noisy_numbers_becomes_a_table(session):
     answer = session.query(
-        "SELECT region, CASE WHEN COUNT(*) > 0 THEN 'yes' END AS a FROM events GROUP BY region", epsilon=1
+        "SELECT region, CASE WHEN COUNT(*) > 0 THEN 'yes' END AS a FROM events GROUP BY region",
+        epsilon=1,
     )
     assert answer.columns[1]["type"] == "text"
     assert set(answer.to_arrow().column("a").to_pylist()) <= {"yes", None}
@@ -129,9 +133,14 @@ def test_a_text_made_of_noisy_numbers_becomes_a_table(session):
 def test_a_number_of_a_question_inside_the_sub_query_that_it_is_asked_beside_ends(session):
     inner = "(SELECT AVG(amount) FROM events)"
     per_user = f"SELECT user_id, MIN({inner}) AS d FROM events GROUP BY user_id"
-    answer = session.query(f"WITH a AS ({per_user}) SELECT COUNT(*), COUNT({inner}) FROM a WHERE d > 3", epsilon=1)
+    answer = session.query(
+        f"WITH a AS ({per_user}) SELECT COUNT(*), COUNT({inner}) FROM a WHERE d > 3", epsilon=1
+    )
     assert len(answer.notes) == 1
 
 
 def test_a_long_chain_of_names_is_not_deep():
-    assert understand(chain("SELECT * FROM {before} WHERE amount > {n}", 30), DATASET).table == "events"
+    assert (
+        understand(chain("SELECT * FROM {before} WHERE amount > {n}", 30), DATASET).table
+        == "events"
+    )

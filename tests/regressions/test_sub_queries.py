@@ -13,7 +13,9 @@ from sfumato.sql import understand
 from tests.contracts.people import EXACTLY, session
 
 INNER = "(SELECT COUNT(*) FROM people)"
-CODED = sf.Table("p.csv", columns={"code": sf.Category("1", "2"), "age": sf.Integer(0, 99), "job": sf.Text()})
+CODED = sf.Table(
+    "p.csv", columns={"code": sf.Category("1", "2"), "age": sf.Integer(0, 99), "job": sf.Text()}
+)
 DATASET = Dataset("d", {"people": CODED})
 
 
@@ -35,7 +37,9 @@ DATASET = Dataset("d", {"people": CODED})
         ("SELECT COUNT(COALESCE({}, age)) AS n FROM people", [[40]]),
     ],
 )
-def test_a_sub_query_that_is_null_is_used_as_null(tmp_path: Path, inner: str, sql: str, rows: object) -> None:
+def test_a_sub_query_that_is_null_is_used_as_null(
+    tmp_path: Path, inner: str, sql: str, rows: object
+) -> None:
     with session(tmp_path) as opened:
         answer = opened.query(sql.format(inner), epsilon=2 * EXACTLY)
         assert answer.rows == rows
@@ -65,7 +69,9 @@ def test_where_a_null_would_be_refused_it_is_refused_while_it_is_free(tmp_path: 
     ],
 )
 @pytest.mark.parametrize("answer", [1, 2, 3, Fraction(7, 2)])
-def test_a_declared_text_is_not_compared_with_an_answer_whatever_it_is(test: str, answer: object) -> None:
+def test_a_declared_text_is_not_compared_with_an_answer_whatever_it_is(
+    test: str, answer: object
+) -> None:
     with pytest.raises(UnsupportedSql, match="the answer of a sub-query"):
         understand(
             f"SELECT COUNT(*) FROM people WHERE {test}",
@@ -82,7 +88,9 @@ def test_a_declared_text_is_not_compared_with_an_answer_whatever_it_is(test: str
 def test_which_groups_there_are_is_written_and_never_answered(test: str, answer: object) -> None:
     sql = f"SELECT age, COUNT(*) FROM people WHERE {test} AND age >= 90 GROUP BY age"
     asked = understand(
-        sql, DATASET, scalars={"SELECT COUNT(*) FROM people": None if answer is None else Fraction(answer)}
+        sql,
+        DATASET,
+        scalars={"SELECT COUNT(*) FROM people": None if answer is None else Fraction(answer)},
     )
     assert asked.raw.keys[0].codes == tuple(range(90, 100))
 

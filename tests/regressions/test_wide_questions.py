@@ -74,7 +74,9 @@ def test_the_work_grows_with_the_columns_and_no_faster(name: str) -> None:
     assert grows_evenly(ASKED[name])
 
 
-def test_names_that_are_looked_for_from_the_start_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_that_are_looked_for_from_the_start_are_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def name(self: names.Context, wanted: str) -> str:
         count, chosen = 1, wanted
         while chosen in self._taken:
@@ -87,7 +89,9 @@ def test_names_that_are_looked_for_from_the_start_are_noticed(monkeypatch: pytes
     assert not grows_evenly(ASKED["rows of two tables"])
 
 
-def test_ties_that_are_compared_with_each_other_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ties_that_are_compared_with_each_other_are_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     whole = prune._cut
 
     def cut(relation: object, read: set[str]) -> object:

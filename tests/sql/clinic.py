@@ -52,9 +52,15 @@ DATASET = Dataset(
         "drugs": sf.Table(
             "drugs.csv",
             public=True,
-            columns={"drug": sf.Text(), "kind": sf.Category("pain", "heart"), "price": sf.Integer(0, 9)},
+            columns={
+                "drug": sf.Text(),
+                "kind": sf.Category("pain", "heart"),
+                "price": sf.Integer(0, 9),
+            },
         ),
-        "beds": sf.Table("beds.csv", columns={"ward": sf.Category("eye", "ear", "heart"), "used": sf.Boolean()}),
+        "beds": sf.Table(
+            "beds.csv", columns={"ward": sf.Category("eye", "ear", "heart"), "used": sf.Boolean()}
+        ),
     },
 )
 TABLES: Mapping[str, list[dict[str, object]]] = {
@@ -88,7 +94,14 @@ TABLES: Mapping[str, list[dict[str, object]]] = {
     ],
     "beds": [{"ward": "eye", "used": True}, {"ward": "eye", "used": False}, {"ward": "ear", "used": None}],
 }  # fmt: skip
-_TYPES = {"age": "INTEGER", "joined": "DATE", "cost": "DOUBLE", "day": "DATE", "urgent": "BOOLEAN", "dose": "INTEGER"}
+_TYPES = {
+    "age": "INTEGER",
+    "joined": "DATE",
+    "cost": "DOUBLE",
+    "day": "DATE",
+    "urgent": "BOOLEAN",
+    "dose": "INTEGER",
+}
 _TYPES |= {"used": "BOOLEAN", "price": "INTEGER"}
 
 
@@ -99,7 +112,9 @@ def plain():
         columns = ", ".join(f"{column} {_TYPES.get(column, 'VARCHAR')}" for column in rows[0])
         connection.execute(f"CREATE TABLE {name} ({columns})")
         marks = ", ".join("?" for _ in rows[0])
-        connection.executemany(f"INSERT INTO {name} VALUES ({marks})", [list(row.values()) for row in rows])
+        connection.executemany(
+            f"INSERT INTO {name} VALUES ({marks})", [list(row.values()) for row in rows]
+        )
     return connection
 
 
@@ -116,7 +131,12 @@ def answered(question: Question, dataset: Dataset = DATASET):
             if isinstance(leaf, Key):
                 return group[leaf.index]
             assert isinstance(leaf, Estimate)
-            return number(plan.parts[leaf.index].aggregate, leaf.statistic, integers[leaf.index], plan.refinement)
+            return number(
+                plan.parts[leaf.index].aggregate,
+                leaf.statistic,
+                integers[leaf.index],
+                plan.refinement,
+            )
 
         yield tuple(
             keys[item.expression.index].value.type.decode(group[item.expression.index])

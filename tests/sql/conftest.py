@@ -28,16 +28,25 @@ def shop():
             "users": sf.Table(
                 "users.csv",
                 unit=sf.Unit("user_id", max_rows=1),
-                columns={"age_band": sf.Category("a", "b"), "born": sf.Date("1990-01-01", "1999-12-31")},
+                columns={
+                    "age_band": sf.Category("a", "b"),
+                    "born": sf.Date("1990-01-01", "1999-12-31"),
+                },
             ),
-            "orders": sf.Table("orders.csv", columns={"price": sf.Real(0, 10), "quantity": sf.Text()}),
+            "orders": sf.Table(
+                "orders.csv", columns={"price": sf.Real(0, 10), "quantity": sf.Text()}
+            ),
             "events_unbounded": sf.Table(
                 "more.csv", unit=sf.Unit("user_id"), columns={"amount": sf.Real(0, 200, step=1)}
             ),
             "products": sf.Table(
                 "products.csv",
                 public=True,
-                columns={"product": sf.Text(), "kind": sf.Category("x", "y"), "size": sf.Integer(0, 9)},
+                columns={
+                    "product": sf.Text(),
+                    "kind": sf.Category("x", "y"),
+                    "size": sf.Integer(0, 9),
+                },
             ),
             "days": sf.Table(
                 "days.csv",

@@ -8,7 +8,16 @@ from sqlglot import exp
 
 from sfumato.errors import MissingDeclaration, Refused
 from sfumato.metadata.column import Column, Integer
-from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, CountValues, Mean, Quantiles, Sum, Variance
+from sfumato.plan.aggregate import (
+    CountDistinct,
+    CountRows,
+    CountUnits,
+    CountValues,
+    Mean,
+    Quantiles,
+    Sum,
+    Variance,
+)
 from sfumato.plan.scalar import Case, Compare, Comparison, Constant, Estimate, Field
 from sfumato.plan.statistic import Statistic
 from sfumato.plan.value import Value
@@ -44,12 +53,18 @@ ALLOWED = {
         ("STDDEV_POP(age)", Variance(V["age"])),
         ("MEDIAN(day)", Quantiles(V["day"], (Fraction(1, 2),))),
         ("QUANTILE_CONT(age, 0.25)", Quantiles(V["age"], (Fraction(1, 4),))),
-        ("PERCENTILE_DISC(0.25) WITHIN GROUP (ORDER BY age DESC)", Quantiles(V["age"], (Fraction(3, 4),))),
+        (
+            "PERCENTILE_DISC(0.25) WITHIN GROUP (ORDER BY age DESC)",
+            Quantiles(V["age"], (Fraction(3, 4),)),
+        ),
         ("MIN(age)", Quantiles(V["age"], (Fraction(1, 200),))),
         ("MAX(age)", Quantiles(V["age"], (Fraction(199, 200),))),
         ("QUANTILE_CONT(age, 0)", Quantiles(V["age"], (Fraction(1, 200),))),
         ("QUANTILE_DISC(age, 1)", Quantiles(V["age"], (Fraction(199, 200),))),
-        ("PERCENTILE_CONT(1) WITHIN GROUP (ORDER BY age DESC)", Quantiles(V["age"], (Fraction(1, 200),))),
+        (
+            "PERCENTILE_CONT(1) WITHIN GROUP (ORDER BY age DESC)",
+            Quantiles(V["age"], (Fraction(1, 200),)),
+        ),
         ("QUANTILE_CONT(age, 0.000001)", Quantiles(V["age"], (Fraction(1, 10**6),))),
     ],
 )
@@ -67,9 +82,17 @@ def test_each_aggregate_is_one_part(ask, text, aggregate):
             [Variance],
             [(0, "DEVIATION_OF_SAMPLE"), (0, "MEAN"), (0, "SUM"), (0, "COUNT"), (0, "VARIANCE")],
         ),
-        ("VAR_SAMP(age), STDDEV_POP(age)", [Variance], [(0, "VARIANCE_OF_SAMPLE"), (0, "DEVIATION")]),
+        (
+            "VAR_SAMP(age), STDDEV_POP(age)",
+            [Variance],
+            [(0, "VARIANCE_OF_SAMPLE"), (0, "DEVIATION")],
+        ),
         ("SUM(amount), AVG(age)", [Sum, Mean], [(0, "VALUE"), (1, "VALUE")]),
-        ("COUNT(*), AVG(age), COUNT(*)", [CountRows, Mean], [(0, "VALUE"), (1, "VALUE"), (0, "VALUE")]),
+        (
+            "COUNT(*), AVG(age), COUNT(*)",
+            [CountRows, Mean],
+            [(0, "VALUE"), (1, "VALUE"), (0, "VALUE")],
+        ),
         ("AVG(age + 0), SUM(age)", [Mean], [(0, "VALUE"), (0, "SUM")]),
         ("AVG(age * 2), SUM(2 * events.age)", [Mean], [(0, "VALUE"), (0, "SUM")]),
     ],
@@ -83,9 +106,14 @@ def test_what_measures_the_same_thing_shares_a_release(ask, text, parts, reads):
 
 
 def test_the_quantiles_of_a_value_share_their_leaves(ask):
-    asked = ask("SELECT MAX(age), MEDIAN(age), QUANTILE(age, 0.5), MIN(age), MEDIAN(amount) FROM events")
+    asked = ask(
+        "SELECT MAX(age), MEDIAN(age), QUANTILE(age, 0.5), MIN(age), MEDIAN(amount) FROM events"
+    )
     levels = (Fraction(1, 200), Fraction(1, 2), Fraction(199, 200))
-    assert asked.raw.aggregates == (Quantiles(V["age"], levels), Quantiles(V["amount"], (Fraction(1, 2),)))
+    assert asked.raw.aggregates == (
+        Quantiles(V["age"], levels),
+        Quantiles(V["amount"], (Fraction(1, 2),)),
+    )
     places = [(item.expression.index, item.expression.place) for item in asked.output.items]
     assert places == [(0, 2), (0, 1), (0, 1), (0, 0), (1, 0)]
     assert len(asked.notes) == 2 and "0.5%" in asked.notes[0]
@@ -99,15 +127,24 @@ def test_a_share_that_is_not_taken_is_noticed(ask, monkeypatch):
 
 
 def test_a_filter_is_a_value_that_is_null_elsewhere(ask):
-    raw = ask("SELECT SUM(age) FILTER (WHERE amount > 10), COUNT(*) FILTER (WHERE amount > 10) FROM events").raw
+    raw = ask(
+        "SELECT SUM(age) FILTER (WHERE amount > 10), COUNT(*) FILTER (WHERE amount > 10) FROM events"
+    ).raw
     total, count = raw.aggregates
-    assert total.value.expression == Case(((DEAR, Field(Column("age", EVENTS["age"]))),), Constant(None))
-    assert count == CountValues(Value(count.value.name, Integer(0, 1), Case(((DEAR, Constant(1)),), Constant(None))))
+    assert total.value.expression == Case(
+        ((DEAR, Field(Column("age", EVENTS["age"]))),), Constant(None)
+    )
+    assert count == CountValues(
+        Value(count.value.name, Integer(0, 1), Case(((DEAR, Constant(1)),), Constant(None)))
+    )
 
 
 def test_a_computed_value_has_the_range_of_its_expression(ask):
     (sum_,) = ask("SELECT SUM(age * amount - 1) FROM events").raw.aggregates
-    assert (sum_.value.type.lower_code * sum_.value.step, sum_.value.type.upper_code * sum_.value.step) == (-1, 3999)
+    assert (
+        sum_.value.type.lower_code * sum_.value.step,
+        sum_.value.type.upper_code * sum_.value.step,
+    ) == (-1, 3999)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +186,10 @@ def test_a_sum_of_any_number_of_rows_asks_for_a_limit(ask):
     with pytest.raises(MissingDeclaration, match="AVG of total has no bound") as refusal:
         ask(f"SELECT AVG(total) FROM {inner}")
     assert "AVG(LEAST(total, 100))" in refusal.value.remedy
-    assert ask(f"SELECT AVG(LEAST(total, 100)) FROM {inner}").raw.aggregates[0].value.type.upper_code == 100
+    assert (
+        ask(f"SELECT AVG(LEAST(total, 100)) FROM {inner}").raw.aggregates[0].value.type.upper_code
+        == 100
+    )
     assert ask(f"SELECT COUNT(*) FROM {inner} WHERE n > 3").raw.aggregates == (CountRows(),)
 
 

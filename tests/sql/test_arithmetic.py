@@ -122,7 +122,11 @@ def test_a_quotient_of_a_quotient_is_null_only_where_that_is_zero(x, y, z, form)
     result = arithmetic.divide(x, divisor, skips_zero=True)
     for one, up, down in itertools.product(codes(x), codes(y), codes(z)):
         found = at(result, {"x": one, "y": up, "z": down})
-        if None in (one, up, down) or not down or not (below := exactly(up * y.step, down * z.step)):
+        if (
+            None in (one, up, down)
+            or not down
+            or not (below := exactly(up * y.step, down * z.step))
+        ):
             assert found is None
             continue
         assert abs(one * x.step / below - found) <= result.rounding
@@ -162,14 +166,19 @@ def test_rounding_to_places_is_half_away_from_zero(x, places):
     for code in codes(x):
         value = None if code is None else code * x.step
         want = (
-            None if value is None else math.floor(abs(value) / unit + Fraction(1, 2)) * unit * (1 if value >= 0 else -1)
+            None
+            if value is None
+            else math.floor(abs(value) / unit + Fraction(1, 2)) * unit * (1 if value >= 0 else -1)
         )
         assert at(arithmetic.rounded(x, places), {"x": code}) == want
 
 
 @settings(deadline=None)
 @given(
-    numbers("x"), st.fractions(-5, 5, max_denominator=7), st.fractions("1/3", 5, max_denominator=7), st.integers(1, 7)
+    numbers("x"),
+    st.fractions(-5, 5, max_denominator=7),
+    st.fractions("1/3", 5, max_denominator=7),
+    st.integers(1, 7),
 )
 def test_a_bucket_is_that_of_the_standard(x, low, width, count):
     result = arithmetic.bucket(x, low, low + width, count)
@@ -208,7 +217,11 @@ def test_a_product_of_up_to_62_bits_is_exact():
     assert at(product, {"x": 2**40 - 1, "y": 999}) == (2**40 - 1) * 999
     # as many rows as there can be, squared: its last codes are kept for what is compared with it
     square = arithmetic.multiply(up_to("n", 2**31), up_to("n", 2**31))
-    assert square.is_precise and at(square, {"n": 3}) == 9 and at(square, {"n": 2**31 - 1}) == (2**31 - 1) ** 2
+    assert (
+        square.is_precise
+        and at(square, {"n": 3}) == 9
+        and at(square, {"n": 2**31 - 1}) == (2**31 - 1) ** 2
+    )
     assert at(square, {"n": 2**31}) == 2**62 - 2 and square.rounding == 2
 
 
@@ -228,7 +241,12 @@ def test_a_product_beyond_62_bits_is_rounded_and_says_so():
 )  # fmt: skip
 def test_what_jumps_is_off_by_no_more_than_it_says(stepped):
     exact = arithmetic.multiply(up_to("x", 2**20), up_to("y", 2**20))
-    rounded = replace(exact, expression=floored(exact.expression, Fraction(1, 2**9)), step=Fraction(2**9), cut=True)
+    rounded = replace(
+        exact,
+        expression=floored(exact.expression, Fraction(1, 2**9)),
+        step=Fraction(2**9),
+        cut=True,
+    )
     rounded = replace(rounded, rounding=Fraction(2**9))
     for x, y in ((1, 1), (31, 33), (1023, 1), (5, 205), (1, 511)):
         row = {"x": x, "y": y}
@@ -239,7 +257,9 @@ def test_what_jumps_is_off_by_no_more_than_it_says(stepped):
 
 def test_a_product_that_drops_digits_in_silence_is_noticed(monkeypatch):
     def silent(one, bits):
-        return replace(one, expression=floored(one.expression, Fraction(1, 2**bits)), step=one.step * 2**bits)
+        return replace(
+            one, expression=floored(one.expression, Fraction(1, 2**bits)), step=one.step * 2**bits
+        )
 
     monkeypatch.setattr(arithmetic, "_coarser", silent)
     product = arithmetic.multiply(up_to("x", 2**40), up_to("y", 2**30))

@@ -46,7 +46,9 @@ def test_a_text_stays_a_text(ask, text):
     )
 
 
-@pytest.mark.parametrize("value", ["1 OR TRUE", "'; DROP TABLE events; --", "$1", "region", "(SELECT 1)", "amount"])
+@pytest.mark.parametrize(
+    "value", ["1 OR TRUE", "'; DROP TABLE events; --", "$1", "region", "(SELECT 1)", "amount"]
+)
 def test_a_value_cannot_change_what_a_statement_means(ask, value):
     with pytest.raises(Refused):
         ask(COUNT + "age > $1", parameters=[value])
@@ -54,7 +56,9 @@ def test_a_value_cannot_change_what_a_statement_means(ask, value):
         ask("SELECT COUNT(*) FROM events LIMIT $1", parameters=[value])
 
 
-@pytest.mark.parametrize("value", [None, [1], {"a": 1}, b"x", datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC), 1j])
+@pytest.mark.parametrize(
+    "value", [None, [1], {"a": 1}, b"x", datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC), 1j]
+)
 def test_a_value_of_another_kind_is_refused(ask, value):
     with pytest.raises(InvalidNumber, match="parameter 1") as refusal:
         ask(COUNT + "age > $1", parameters=[value])
@@ -85,16 +89,19 @@ def test_parameters_are_a_list_or_a_mapping(ask, given):
 
 def test_today_is_a_constant_and_said_so(ask, where):
     asked = ask(COUNT + "day > CURRENT_DATE - 7 OR day = TODAY()", today=DAY)
-    assert asked.raw.relation.predicate == where("day > DATE '2024-01-25' OR day = DATE '2024-02-01'")
-    assert asked.notes == ("CURRENT_DATE is 2024-02-01 here.",)
-    assert ask(COUNT + "day > CURRENT_DATE - INTERVAL 1 MONTH", today=DAY).raw.relation.predicate == where(
-        "day > '2024-01-01'"
+    assert asked.raw.relation.predicate == where(
+        "day > DATE '2024-01-25' OR day = DATE '2024-02-01'"
     )
+    assert asked.notes == ("CURRENT_DATE is 2024-02-01 here.",)
+    assert ask(
+        COUNT + "day > CURRENT_DATE - INTERVAL 1 MONTH", today=DAY
+    ).raw.relation.predicate == where("day > '2024-01-01'")
     assert ask(COUNT + "day > '2024-01-01'", today=DAY).notes == ()
 
 
 @pytest.mark.parametrize(
-    "clock", ["NOW()", "CURRENT_TIMESTAMP", "get_current_timestamp()", "CURRENT_TIME", "LOCALTIMESTAMP"]
+    "clock",
+    ["NOW()", "CURRENT_TIMESTAMP", "get_current_timestamp()", "CURRENT_TIME", "LOCALTIMESTAMP"],
 )
 def test_the_time_of_day_is_refused(ask, clock):
     with pytest.raises(UnsupportedSql, match="time of day") as refusal:
@@ -128,7 +135,10 @@ def test_without_an_answer_the_inner_question_is_named(ask):
 def test_an_inner_answer_can_be_a_date_or_stand_above_the_noise(ask, where):
     asked = ask(COUNT + "day > (SELECT MEDIAN(day) FROM events)", scalars=lambda query: DAY)
     assert asked.raw.relation.predicate == where("day > DATE '2024-02-01'")
-    above = ask("SELECT COUNT(*) / (SELECT COUNT(*) FROM users) FROM events", scalars=lambda query: Fraction(-2))
+    above = ask(
+        "SELECT COUNT(*) / (SELECT COUNT(*) FROM users) FROM events",
+        scalars=lambda query: Fraction(-2),
+    )
     assert above.raw.aggregates == ask("SELECT COUNT(*) FROM events").raw.aggregates
 
 
@@ -191,7 +201,10 @@ def test_an_inner_question_sees_every_with_around_it_and_its_own(ask):
     assert query.sql(dialect="duckdb") == (
         "WITH x AS (SELECT * FROM events), y AS (SELECT * FROM x), z AS (SELECT * FROM y) SELECT AVG(amount) FROM z"
     )
-    assert ask(query.sql(dialect="duckdb")).raw.aggregates == ask("SELECT AVG(amount) FROM events").raw.aggregates
+    assert (
+        ask(query.sql(dialect="duckdb")).raw.aggregates
+        == ask("SELECT AVG(amount) FROM events").raw.aggregates
+    )
 
 
 @pytest.mark.parametrize(
@@ -238,23 +251,34 @@ def test_an_answer_is_used_wherever_a_value_can_stand(ask):
     ):
         answer = DAY if "MEDIAN" in text else Fraction(-3)
         written = "DATE '2024-02-01'" if "MEDIAN" in text else "(-3)"
-        start, end = text.index("(SELECT"), text.index(")", text.index("FROM", text.index("(SELECT"))) + 1
-        asked, typed = ask(text, scalars=lambda query, answer=answer: answer), ask(text[:start] + written + text[end:])
+        start, end = (
+            text.index("(SELECT"),
+            text.index(")", text.index("FROM", text.index("(SELECT"))) + 1,
+        )
+        asked, typed = (
+            ask(text, scalars=lambda query, answer=answer: answer),
+            ask(text[:start] + written + text[end:]),
+        )
         assert (asked.raw, asked.output) == (typed.raw, typed.output)
 
 
 def test_many_inner_questions_are_refused(ask):
     with pytest.raises(UnsupportedSql, match="201 sub-queries in place of numbers"):
         ask(
-            COUNT + " AND ".join(["amount > (SELECT AVG(amount) FROM events)"] * 201), scalars=lambda query: Fraction(1)
+            COUNT + " AND ".join(["amount > (SELECT AVG(amount) FROM events)"] * 201),
+            scalars=lambda query: Fraction(1),
         )
 
 
 def test_a_correlated_one_is_refused(ask):
     with pytest.raises(UnsupportedSql, match="reads the row outside"):
-        ask("SELECT COUNT(*) FROM events e WHERE amount > (SELECT AVG(x.amount) FROM events x WHERE x.day = e.day)")
+        ask(
+            "SELECT COUNT(*) FROM events e WHERE amount > (SELECT AVG(x.amount) FROM events x WHERE x.day = e.day)"
+        )
 
 
 def test_a_parameter_pasted_as_text_is_noticed(ask, monkeypatch):
-    monkeypatch.setattr(bind, "constant", lambda name, value: exp.maybe_parse(str(value), dialect="duckdb"))
+    monkeypatch.setattr(
+        bind, "constant", lambda name, value: exp.maybe_parse(str(value), dialect="duckdb")
+    )
     assert ask(COUNT + "age > $1", parameters=["amount"]).raw.aggregates

@@ -56,9 +56,13 @@ def test_a_quantile_is_found_with_its_order():
     ],
 )
 def test_a_place_or_an_alias_stands_for_its_column(shop, key, stands_for):
-    tree, scope = select(shop, f"SELECT e.region, age + 1 AS older, amount AS day FROM events e GROUP BY {key}")
+    tree, scope = select(
+        shop, f"SELECT e.region, age + 1 AS older, amount AS day FROM events e GROUP BY {key}"
+    )
     # a column of the table comes before an alias of the same name
-    assert placed(tree.args["group"].expressions[0], tree, scope).sql(dialect="duckdb") == stands_for
+    assert (
+        placed(tree.args["group"].expressions[0], tree, scope).sql(dialect="duckdb") == stands_for
+    )
 
 
 @pytest.mark.parametrize("key", ["0", "4", "1.5", "'a'", "-1"])
@@ -70,7 +74,9 @@ def test_a_place_that_is_none_is_refused(shop, key):
 
 
 def test_a_key_that_is_written_again_is_the_key():
-    tree = parse("SELECT age + 1, 2 * (age + 1) FROM events GROUP BY age + 1 HAVING age + 1 > 3 ORDER BY age")
+    tree = parse(
+        "SELECT age + 1, 2 * (age + 1) FROM events GROUP BY age + 1 HAVING age + 1 > 3 ORDER BY age"
+    )
     key = tree.args["group"].expressions[0]
     assert [place for _, place in same_nodes(tree, [key])] == [0, 0, 0]
     assert not list(same_nodes(tree, [parse("SELECT age FROM t").expressions[0]]))

@@ -33,7 +33,8 @@ from sfumato.sql import compare, typed, understand
 from tests.sql.conftest import EVENTS
 
 AGE, AMOUNT, DAY, REGION, SMOKER, PRODUCT = (
-    Field(Column(name, EVENTS[name])) for name in ("age", "amount", "day", "region", "smoker", "product")
+    Field(Column(name, EVENTS[name]))
+    for name in ("age", "amount", "day", "region", "smoker", "product")
 )
 FIRST = (datetime.date(2024, 2, 1) - datetime.date(1970, 1, 1)).days
 UNIT_TEXT = Field(Column("user_id", sf.Text()))
@@ -71,7 +72,9 @@ BY_HAND = {
     "age IN (15, 11, 11.5)": Member(AGE, (11, 15)),
     "age NOT IN (15)": Not(Member(AGE, (15,))),
     "age BETWEEN 11 AND 15": And((Compare(GE, AGE, Constant(11)), Compare(LE, AGE, Constant(15)))),
-    "age NOT BETWEEN 11 AND 15": Not(And((Compare(GE, AGE, Constant(11)), Compare(LE, AGE, Constant(15))))),
+    "age NOT BETWEEN 11 AND 15": Not(
+        And((Compare(GE, AGE, Constant(11)), Compare(LE, AGE, Constant(15))))
+    ),
     "age IS NULL": IsNull(AGE),
     "age IS NOT NULL": Not(IsNull(AGE)),
     "day >= DATE '2024-02-01'": Compare(GE, DAY, Constant(FIRST)),
@@ -88,14 +91,21 @@ BY_HAND = {
     "TRUE": Constant(True),
     "2 > 1": Constant(True),
     "'a' = 'b'": Constant(False),
-    "age = 11 AND smoker AND age = 12": And((Member(AGE, (11,)), Member(SMOKER, (1,)), Member(AGE, (12,)))),
-    "age = 11 OR (smoker AND TRUE)": Or((Member(AGE, (11,)), And((Member(SMOKER, (1,)), Constant(True))))),
+    "age = 11 AND smoker AND age = 12": And(
+        (Member(AGE, (11,)), Member(SMOKER, (1,)), Member(AGE, (12,)))
+    ),
+    "age = 11 OR (smoker AND TRUE)": Or(
+        (Member(AGE, (11,)), And((Member(SMOKER, (1,)), Constant(True))))
+    ),
     "age + 1 = 16": Member(Arithmetic(Operation.ADD, AGE, Constant(1)), (16,)),
     "-age > -15.5": Compare(GT, Arithmetic(Operation.SUBTRACT, Constant(0), AGE), Constant(-16)),
     "amount * 2 > 5.5": Compare(GT, AMOUNT, Constant(5)),
     "region = region": Compare(Comparison.EQ, REGION, REGION),
     "age IN (11, amount)": Or(
-        (Member(AGE, (11,)), Compare(Comparison.EQ, Arithmetic(Operation.MULTIPLY, AGE, Constant(2)), AMOUNT))
+        (
+            Member(AGE, (11,)),
+            Compare(Comparison.EQ, Arithmetic(Operation.MULTIPLY, AGE, Constant(2)), AMOUNT),
+        )
     ),
     "smoker = (age > 12)": Compare(Comparison.EQ, SMOKER, codes_of(Compare(GT, AGE, Constant(12)))),
     "user_id = 1000123": Member(UNIT_TEXT, ("1000123",)),
@@ -130,7 +140,8 @@ OPERATORS = {
 }
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 CONSTANTS = st.one_of(
-    st.integers(-40, 40).map(lambda n: Fraction(n, 8)), st.sampled_from([Fraction(10**30), -Fraction(10**30)])
+    st.integers(-40, 40).map(lambda n: Fraction(n, 8)),
+    st.sampled_from([Fraction(10**30), -Fraction(10**30)]),
 )
 
 
@@ -151,7 +162,9 @@ def agrees(kind, symbol, constant, *, mirrored):
     )
 
 
-KINDS = st.sampled_from([sf.Integer(-4, 3), sf.Integer(1, 4), sf.Real(-2, 2, step="0.25"), sf.Real(-4, 5, step=1)])
+KINDS = st.sampled_from(
+    [sf.Integer(-4, 3), sf.Integer(1, 4), sf.Real(-2, 2, step="0.25"), sf.Real(-4, 5, step=1)]
+)
 
 
 @settings(deadline=None, max_examples=400)
@@ -162,17 +175,23 @@ def test_codes_compare_as_their_values(kind, symbol, constant, mirrored):
 
 @settings(deadline=None)
 @given(st.sampled_from(list(OPERATORS)), st.integers(0, 1000), st.integers(0, 1000))
-def test_a_number_on_a_lattice_that_nobody_declared_compares_as_it_was_before_its_rounding(symbol, tenths, others):
+def test_a_number_on_a_lattice_that_nobody_declared_compares_as_it_was_before_its_rounding(
+    symbol, tenths, others
+):
     kind = sf.Real(0, 100)
     value, constant = Fraction(tenths, 10), Fraction(others, 10)
     test = lowered(kind, f"x {symbol} {float(constant)!r}")
-    assert evaluate(test, lambda leaf: round(value / kind.step)) is OPERATORS[symbol](value, constant)
+    assert evaluate(test, lambda leaf: round(value / kind.step)) is OPERATORS[symbol](
+        value, constant
+    )
 
 
 def test_an_exact_constant_against_rounded_numbers_is_noticed(monkeypatch):
     kind = sf.Real(0, 100)
     monkeypatch.setattr(typed, "is_of_range", lambda kind: False)
-    assert evaluate(lowered(kind, "x < 0.1"), lambda leaf: round(Fraction(1, 10) / kind.step)) is True
+    assert (
+        evaluate(lowered(kind, "x < 0.1"), lambda leaf: round(Fraction(1, 10) / kind.step)) is True
+    )
 
 
 def test_a_rounded_constant_against_declared_steps_is_noticed(monkeypatch):
@@ -186,7 +205,9 @@ def test_a_rounding_in_the_wrong_direction_is_noticed(monkeypatch):
     assert agrees(sf.Integer(-4, 3), ">=", Fraction(1, 2), mirrored=False)
     assert agrees(sf.Integer(-4, 3), "<", Fraction(10**30), mirrored=True)
     honest = compare.math
-    monkeypatch.setattr(compare, "math", type("Floor", (), {"ceil": honest.floor, "floor": honest.ceil}))
+    monkeypatch.setattr(
+        compare, "math", type("Floor", (), {"ceil": honest.floor, "floor": honest.ceil})
+    )
     assert not agrees(sf.Integer(-4, 3), ">=", Fraction(1, 2), mirrored=False)
 
 
@@ -201,7 +222,9 @@ def test_dates_compare_as_days(day, symbol):
     kind = sf.Date("1969-12-28", "1970-01-03")
     test = lowered(kind, f"x {symbol} DATE '{day.isoformat()}'")
     for code in range(kind.lower_code, kind.upper_code + 1):
-        assert evaluate(test, lambda leaf, code=code: code) is OPERATORS[symbol](kind.decode(code), day)
+        assert evaluate(test, lambda leaf, code=code: code) is OPERATORS[symbol](
+            kind.decode(code), day
+        )
 
 
 @settings(deadline=None)
@@ -231,7 +254,9 @@ def test_a_test_out_of_the_language_is_refused(where, text):
 
 
 def test_columns_too_large_for_one_lattice_are_refused():
-    data = Dataset("d", {"t": sf.Table("t.csv", columns={"x": sf.Real(0, 1), "y": sf.Integer(0, 2**52)})})
+    data = Dataset(
+        "d", {"t": sf.Table("t.csv", columns={"x": sf.Real(0, 1), "y": sf.Integer(0, 2**52)})}
+    )
     with pytest.raises(Refused, match="too different for one lattice") as refusal:
         understand("SELECT COUNT(*) FROM t WHERE x < y", data)
     assert "constant" in refusal.value.remedy
@@ -247,7 +272,14 @@ def bias_of(text):
 
 
 @pytest.mark.parametrize(
-    "test", ["n * n >= 9", "n / NULLIF(n * n, 0) >= 0.25", "n * n > m", "n * m = n * n", "v / NULLIF(n, 0) > 0.3"]
+    "test",
+    [
+        "n * n >= 9",
+        "n / NULLIF(n * n, 0) >= 0.25",
+        "n * n > m",
+        "n * m = n * n",
+        "v / NULLIF(n, 0) > 0.3",
+    ],
 )
 def test_products_of_counts_are_compared_exactly(test):
     assert bias_of(f"SELECT COUNT(*) FROM {INNER} WHERE {test}") == ()
@@ -270,7 +302,9 @@ ROUNDED = [
 def test_a_test_of_what_62_bits_do_not_hold_is_told(text):
     lines = [each for each in bias_of(text) if not each.startswith("The divisor ")]
     assert lines or "/ NULLIF" in text
-    assert all("A test of a computed number decides it as rounded by up to " in each for each in lines)
+    assert all(
+        "A test of a computed number decides it as rounded by up to " in each for each in lines
+    )
 
 
 def test_a_divisor_that_62_bits_do_not_hold_is_named():

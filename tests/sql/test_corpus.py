@@ -8,7 +8,16 @@ import pytest
 from sfumato import errors
 from sfumato.errors import Refused
 from sfumato.metadata.column import Text
-from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, CountValues, Mean, Quantiles, Sum, Variance
+from sfumato.plan.aggregate import (
+    CountDistinct,
+    CountRows,
+    CountUnits,
+    CountValues,
+    Mean,
+    Quantiles,
+    Sum,
+    Variance,
+)
 from sfumato.plan.relation import Filter, PerUnit, PublicJoin, Ranked, Scan, Semi, UnitJoin
 from sfumato.sql import understand
 from tests.contracts.corpus import DATASET, TODAY, statements
@@ -33,7 +42,9 @@ def test_the_corpus_is_whole():
 def test_a_statement_to_support_is_understood(name):
     question = understood(ANSWERED[name])
     assert question.raw.aggregates
-    assert list(question.notes) == [words for words in ANSWERED[name].facts.get("note", "").split("\n") if words]
+    assert list(question.notes) == [
+        words for words in ANSWERED[name].facts.get("note", "").split("\n") if words
+    ]
 
 
 @pytest.mark.parametrize("name", REFUSED)

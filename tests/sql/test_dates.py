@@ -56,9 +56,9 @@ def test_differences_count_days_weeks_and_boundaries(one, other):
     assert at(difference("day", D, E), one, other) == days
     assert at(difference("week", D, E), one, other) == int(days / 7)
     assert at(difference("months", D, E), one, other) == months
-    assert at(difference("quarter", D, E), one, other) == (other.year * 4 + (other.month - 1) // 3) - (
-        one.year * 4 + (one.month - 1) // 3
-    )
+    assert at(difference("quarter", D, E), one, other) == (
+        other.year * 4 + (other.month - 1) // 3
+    ) - (one.year * 4 + (one.month - 1) // 3)
     assert at(difference("year", D, E), one, other) == other.year - one.year
 
 
@@ -78,7 +78,9 @@ def test_a_truncation_begins_the_period(day, name):
     if name == "week":
         assert first.isoweekday() == 1
     elif name != "day":
-        assert first.day == 1 and (name == "month" or first.month in (1, *([4, 7, 10] if name == "quarter" else [])))
+        assert first.day == 1 and (
+            name == "month" or first.month in (1, *([4, 7, 10] if name == "quarter" else []))
+        )
 
 
 @pytest.mark.parametrize(
@@ -121,7 +123,9 @@ def test_an_interval_is_whole_days_or_months(amount, unit, length):
     assert interval(Fraction(amount), unit) == Interval(*length)
 
 
-@pytest.mark.parametrize(("amount", "unit"), [(1, "HOUR"), (Fraction(1, 2), "DAY"), (10**7, "DAY"), (1, "")])
+@pytest.mark.parametrize(
+    ("amount", "unit"), [(1, "HOUR"), (Fraction(1, 2), "DAY"), (10**7, "DAY"), (1, "")]
+)
 def test_another_interval_is_refused(amount, unit):
     with pytest.raises(UnsupportedSql, match="INTERVAL"):
         interval(Fraction(amount), unit)
@@ -137,7 +141,11 @@ def test_a_text_is_a_day_if_it_is_written_as_one():
 
 @pytest.mark.parametrize("name", ["hour", "epoch", "", "century"])
 def test_an_unknown_part_lists_the_known_ones(name):
-    for refused in (lambda: part_of(name, D), lambda: trunc(name, D), lambda: difference(name, D, E)):
+    for refused in (
+        lambda: part_of(name, D),
+        lambda: trunc(name, D),
+        lambda: difference(name, D, E),
+    ):
         with pytest.raises(UnsupportedSql) as refusal:
             refused()
         assert "week" in refusal.value.allowed.lower()
@@ -145,7 +153,9 @@ def test_an_unknown_part_lists_the_known_ones(name):
 
 def test_a_day_off_by_one_is_noticed(monkeypatch):
     monkeypatch.setattr(dates, "plus", lambda expression, amount: expression)
-    assert at(shifted(D, number(1), 1), datetime.date(2000, 1, 1)) != code(datetime.date(2000, 1, 2))
+    assert at(shifted(D, number(1), 1), datetime.date(2000, 1, 1)) != code(
+        datetime.date(2000, 1, 2)
+    )
 
 
 def test_a_number_of_days_must_be_whole():

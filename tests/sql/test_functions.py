@@ -12,7 +12,13 @@ SYNTAX = {exp.Case, exp.If, exp.And, exp.Or, exp.Not, exp.Count}
 # the parser has other names for what is allowed: COUNT_IF and so on are aggregates, CURRENT_DATE a constant
 ALLOWED = set(FUNCTIONS) | SYNTAX | {exp.CurrentDate}
 OTHERS = sorted(set(exp.ALL_FUNCTIONS) - ALLOWED, key=lambda kind: kind.__name__)
-OPERANDS = [exp.column("amount"), exp.column("day"), exp.column("region"), exp.column("user_id"), exp.Literal.number(2)]
+OPERANDS = [
+    exp.column("amount"),
+    exp.column("day"),
+    exp.column("region"),
+    exp.column("user_id"),
+    exp.Literal.number(2),
+]
 
 
 def built(kind):
@@ -59,13 +65,21 @@ def test_an_allowed_function_is_understood_or_refused_whatever_it_is_given(shop)
                     assert refusal.problem
 
 
-@pytest.mark.parametrize("call", ["my_udf", "error", "random", "getenv", "read_text", "hash", "uuid"])
+@pytest.mark.parametrize(
+    "call", ["my_udf", "error", "random", "getenv", "read_text", "hash", "uuid"]
+)
 def test_functions_are_refused_by_the_name_that_was_written(ask, call):
-    for text in (f"SELECT {call}(age) FROM events", f"SELECT COUNT(*) FROM events WHERE {call}(age) = 1"):
+    for text in (
+        f"SELECT {call}(age) FROM events",
+        f"SELECT COUNT(*) FROM events WHERE {call}(age) = 1",
+    ):
         with pytest.raises(UnsupportedSql) as refusal:
             ask(text)
         assert refusal.value.remedy
-        assert call.upper() in refusal.value.problem.upper() or "SELECT without" in refusal.value.problem
+        assert (
+            call.upper() in refusal.value.problem.upper()
+            or "SELECT without" in refusal.value.problem
+        )
 
 
 def test_a_function_let_through_is_noticed(ask, monkeypatch):

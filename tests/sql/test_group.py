@@ -61,7 +61,11 @@ def test_a_key_beside_an_outer_join_has_a_group_of_those_without(ask):
     joined = "events e {} JOIN users u ON e.user_id = u.user_id GROUP BY u.age_band"
     assert not ask(f"SELECT COUNT(*) FROM {joined.format('')}").raw.keys[0].missing
     assert ask(f"SELECT COUNT(*) FROM {joined.format('LEFT')}").raw.keys[0].missing
-    assert ask("SELECT COUNT(*) FROM events e LEFT JOIN products p USING (product) GROUP BY p.kind").raw.keys[0].missing
+    assert (
+        ask("SELECT COUNT(*) FROM events e LEFT JOIN products p USING (product) GROUP BY p.kind")
+        .raw.keys[0]
+        .missing
+    )
 
 
 def test_the_same_key_twice_is_one(ask):
@@ -109,11 +113,22 @@ def test_totals_are_added_up_of_counts_and_sums_alone(ask, text):
     with pytest.raises(UnsupportedSql, match="adds up the groups after the noise") as refusal:
         ask(text)
     assert "one question for each grouping" in refusal.value.remedy
-    assert ask("SELECT STDDEV(age), AVG(age), SUM(age), COUNT(age) FROM events GROUP BY ROLLUP(region)").output.sets
+    assert ask(
+        "SELECT STDDEV(age), AVG(age), SUM(age), COUNT(age) FROM events GROUP BY ROLLUP(region)"
+    ).output.sets
 
 
 @pytest.mark.parametrize(
-    "by", ["user_id", "1", "u", "ROLLUP(user_id)", "GROUPING SETS ((user_id), (region))", "region, user_id", "ALL"]
+    "by",
+    [
+        "user_id",
+        "1",
+        "u",
+        "ROLLUP(user_id)",
+        "GROUPING SETS ((user_id), (region))",
+        "region, user_id",
+        "ALL",
+    ],
 )
 def test_the_unit_is_no_key_however_it_is_written(ask, by):
     with pytest.raises(Refused, match="makes every group one person") as refusal:
@@ -122,7 +137,13 @@ def test_the_unit_is_no_key_however_it_is_written(ask, by):
 
 
 @pytest.mark.parametrize(
-    "by", ["UPPER(user_id)", "user_id || 'x'", "COALESCE(user_id, 'x')", "CASE WHEN smoker THEN user_id END"]
+    "by",
+    [
+        "UPPER(user_id)",
+        "user_id || 'x'",
+        "COALESCE(user_id, 'x')",
+        "CASE WHEN smoker THEN user_id END",
+    ],
 )
 def test_nothing_of_the_unit_is_a_key(ask, by):
     with pytest.raises(Refused, match="user_id names single persons"):
@@ -136,9 +157,13 @@ def test_a_part_of_a_unit_of_two_columns_is_a_key(ask):
 
 def test_the_number_of_sets_is_limited(ask):
     with pytest.raises(UnsupportedSql, match="CUBE of more than 6"):
-        ask("SELECT COUNT(*) FROM events GROUP BY CUBE(region, smoker, age, day, amount, product, YEAR(day))")
+        ask(
+            "SELECT COUNT(*) FROM events GROUP BY CUBE(region, smoker, age, day, amount, product, YEAR(day))"
+        )
     with pytest.raises(UnsupportedSql, match="grouping sets"):
-        ask("SELECT COUNT(*) FROM events GROUP BY CUBE(region, smoker, age), CUBE(region, smoker, age), CUBE(day, age)")
+        ask(
+            "SELECT COUNT(*) FROM events GROUP BY CUBE(region, smoker, age), CUBE(region, smoker, age), CUBE(day, age)"
+        )
 
 
 def test_a_unit_let_through_is_noticed(ask, monkeypatch):

@@ -33,7 +33,9 @@ def test_a_join_on_the_unit_takes_one_row_of_the_table_that_has_one(ask, text):
     assert isinstance(found.source, Scan) and found.source.table == "events"
     # the declaration is enforced, not assumed: the first row of each unit in the order of all its columns
     assert isinstance(found.other, Filter) and isinstance(found.other.source, Ranked)
-    assert found.other.source.ties == tuple(Field(column) for column in found.other.source.source.columns)
+    assert found.other.source.ties == tuple(
+        Field(column) for column in found.other.source.source.columns
+    )
     assert is_single(found.other)
 
 
@@ -51,7 +53,9 @@ def test_outer_joins_keep_the_rows_of_one_side(ask):
 
 
 def test_tests_of_the_other_side_alone_stand_before_an_outer_join(ask):
-    found = ask(FROM + "events e LEFT JOIN users u ON e.user_id = u.user_id AND u.age_band = 'b'").raw.relation
+    found = ask(
+        FROM + "events e LEFT JOIN users u ON e.user_id = u.user_id AND u.age_band = 'b'"
+    ).raw.relation
     assert isinstance(found, UnitJoin) and found.other.predicate == Member(
         Field(found.other.source.source.source.columns[0]), (1,)
     )
@@ -59,7 +63,8 @@ def test_tests_of_the_other_side_alone_stand_before_an_outer_join(ask):
 
 def test_other_conditions_stand_after_an_inner_join(ask):
     found = ask(
-        FROM + "events e JOIN users u ON e.user_id = u.user_id AND e.day > u.born AND e.day = u.born"
+        FROM
+        + "events e JOIN users u ON e.user_id = u.user_id AND e.day > u.born AND e.day = u.born"
     ).raw.relation
     assert isinstance(found, Filter) and isinstance(found.source, UnitJoin)
     assert len(found.predicate.operands) == 2
@@ -82,7 +87,9 @@ def public(kind, other):
         "t": sf.Table("t.csv", unit=sf.Unit("who", max_rows=1), columns={"a": kind}),
         "p": sf.Table("p.csv", public=True, columns={"b": other, "c": sf.Boolean()}),
     }
-    return understand("SELECT COUNT(*) FROM t JOIN p ON t.a = p.b", Dataset("d", tables)).raw.relation
+    return understand(
+        "SELECT COUNT(*) FROM t JOIN p ON t.a = p.b", Dataset("d", tables)
+    ).raw.relation
 
 
 def test_a_key_is_coded_as_the_public_column_codes_it():
@@ -92,7 +99,9 @@ def test_a_key_is_coded_as_the_public_column_codes_it():
     assert public(category, sf.Category("y", "z", "x")).left == Lookup(leaf, 0, (2, 0))
     assert public(category, sf.Category({"x": "first", "y": "second"})).left == leaf
     age = Field(Column("a", Integer(0, 9)))
-    assert public(Integer(0, 9), sf.Real(0, 9, step="0.5")).left == Arithmetic(Operation.MULTIPLY, age, Constant(2))
+    assert public(Integer(0, 9), sf.Real(0, 9, step="0.5")).left == Arithmetic(
+        Operation.MULTIPLY, age, Constant(2)
+    )
     day = sf.Date("2024-01-01", "2024-01-31")
     assert public(day, sf.Date("2020-01-01", "2024-01-31")).left == Field(Column("a", day))
     assert public(sf.Boolean(), sf.Boolean()).left == Field(Column("a", sf.Boolean()))
@@ -114,7 +123,8 @@ def test_keys_of_different_types_are_refused_with_the_declaration(kind, other):
 
 def test_several_tables_are_joined_one_after_the_other(ask):
     found = ask(
-        FROM + "products p JOIN events e ON e.product = p.product JOIN users u ON u.user_id = e.user_id"
+        FROM
+        + "products p JOIN events e ON e.product = p.product JOIN users u ON u.user_id = e.user_id"
     ).raw.relation
     assert isinstance(found, UnitJoin) and isinstance(found.source, PublicJoin)
 
@@ -148,7 +158,9 @@ def test_a_self_join_on_the_unit_needs_one_row_on_a_side(ask):
         ask(FROM + "events a JOIN events b ON a.user_id = b.user_id")
     assert "GROUP BY user_id" in refusal.value.remedy and "ROW_NUMBER" in refusal.value.remedy
     one = "(SELECT user_id, COUNT(*) AS n FROM events GROUP BY user_id) AS one"
-    assert ask(f"{FROM}events a JOIN {one} ON one.user_id = a.user_id WHERE one.n > 3").raw.aggregates
+    assert ask(
+        f"{FROM}events a JOIN {one} ON one.user_id = a.user_id WHERE one.n > 3"
+    ).raw.aggregates
 
 
 def test_a_join_by_a_key_that_is_not_the_unit_leads_to_the_unit():
@@ -169,17 +181,22 @@ def test_a_join_by_a_key_that_is_not_the_unit_leads_to_the_unit():
         understand("SELECT COUNT(*) FROM drugs d JOIN visits v ON d.visit_id = v.visit_id", data)
     assert "a.patient_id = b.patient_id" in refusal.value.remedy
     with pytest.raises(Refused, match="several rows a unit") as refusal:
-        understand("SELECT COUNT(*) FROM drugs d JOIN visits v ON d.patient_id = v.patient_id", data)
+        understand(
+            "SELECT COUNT(*) FROM drugs d JOIN visits v ON d.patient_id = v.patient_id", data
+        )
     per = "(SELECT patient_id, MIN(ward) AS ward FROM visits GROUP BY patient_id) AS one"
     asked = understand(
-        f"SELECT one.ward, COUNT(*) FROM drugs d JOIN {per} ON one.patient_id = d.patient_id GROUP BY one.ward", data
+        f"SELECT one.ward, COUNT(*) FROM drugs d JOIN {per} ON one.patient_id = d.patient_id GROUP BY one.ward",
+        data,
     )
     assert isinstance(asked.raw.relation, UnitJoin)
 
 
 def test_the_unit_of_an_absent_row_is_nobody(ask):
     joined = "events e LEFT JOIN users u" + ON
-    assert ask(f"SELECT COUNT(DISTINCT e.user_id), COUNT(DISTINCT user_id) FROM {joined}").raw.aggregates
+    assert ask(
+        f"SELECT COUNT(DISTINCT e.user_id), COUNT(DISTINCT user_id) FROM {joined}"
+    ).raw.aggregates
     with pytest.raises(Refused, match="names single persons"):
         ask(f"SELECT COUNT(DISTINCT u.user_id) FROM {joined}")
     found = ask(f"{FROM}{joined} WHERE u.user_id IS NULL").raw.relation
@@ -189,16 +206,22 @@ def test_the_unit_of_an_absent_row_is_nobody(ask):
 def test_the_unit_of_a_sub_query_on_the_outer_side_is_counted_by_a_column_of_it(ask):
     inner = "(SELECT user_id, COUNT(*) AS n FROM events GROUP BY user_id) AS q"
     joined = f"users u LEFT JOIN {inner} ON u.user_id = q.user_id"
-    for what in ("COUNT(q.user_id)", "COUNT(DISTINCT q.user_id)", "COUNT_IF(q.user_id IS NOT NULL)"):
-        with pytest.raises(Refused, match="user_id is NULL where the outer join finds no row") as refusal:
+    for what in (
+        "COUNT(q.user_id)",
+        "COUNT(DISTINCT q.user_id)",
+        "COUNT_IF(q.user_id IS NOT NULL)",
+    ):
+        with pytest.raises(
+            Refused, match="user_id is NULL where the outer join finds no row"
+        ) as refusal:
             ask(f"SELECT {what} FROM {joined}")
         assert "COUNT(*) AS n" in refusal.value.remedy
     # what the message says to write
     counted = "SELECT COUNT(q.n), COUNT_IF(q.n IS NOT NULL) FROM " + joined
     assert [type(each) for each in ask(counted).raw.aggregates] == [CountValues, CountValues]
-    assert ask(f"SELECT COUNT(DISTINCT u.user_id) FROM {joined} WHERE q.n IS NOT NULL").raw.aggregates == (
-        CountUnits(),
-    )
+    assert ask(
+        f"SELECT COUNT(DISTINCT u.user_id) FROM {joined} WHERE q.n IS NOT NULL"
+    ).raw.aggregates == (CountUnits(),)
     person = "SELECT COUNT(person) FROM (SELECT user_id AS person, COUNT(*) AS n FROM events GROUP BY user_id)"
     assert ask(person).raw.aggregates == (CountRows(),)
 

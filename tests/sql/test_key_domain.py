@@ -46,7 +46,9 @@ def test_an_image_is_what_some_row_gives(expression):
     reached = set()
     for x in (*range(-3, 5), None):
         for y in (0, 1, 2, None):
-            reached.add(evaluate(expression, lambda leaf, row={"x": x, "y": y}: row[leaf.column.name]))
+            reached.add(
+                evaluate(expression, lambda leaf, row={"x": x, "y": y}: row[leaf.column.name])
+            )
     assert image(expression) == tuple(sorted(reached - {None}))
 
 
@@ -60,12 +62,16 @@ WIDE = Field(Column("d", Date("1900-01-01", "2199-12-31")))
 @pytest.mark.parametrize("part", [Part.YEAR, Part.QUARTER, Part.MONTH, Part.WEEK])
 def test_the_periods_of_long_times_are_found_without_trying_every_day(part):
     kind = WIDE.column.type
-    wanted = sorted({date_trunc(part, code) for code in range(kind.lower_code, kind.upper_code + 1)})
+    wanted = sorted(
+        {date_trunc(part, code) for code in range(kind.lower_code, kind.upper_code + 1)}
+    )
     assert image(DateTrunc(part, WIDE)) == tuple(wanted)
 
 
 def test_what_cannot_be_tried_is_the_whole_range():
-    product = Arithmetic(Operation.MULTIPLY, Field(Column("a", Integer(0, 200))), Field(Column("b", Integer(0, 200))))
+    product = Arithmetic(
+        Operation.MULTIPLY, Field(Column("a", Integer(0, 200))), Field(Column("b", Integer(0, 200)))
+    )
     assert image(product) == tuple(range(40_001))
     text = Case(((Member(Field(Column("t", Text())), ("a",)), Constant(5)),), Constant(7))
     assert image(text) == (5, 6, 7)
@@ -102,5 +108,7 @@ def test_an_absent_column_makes_a_group_of_null():
 def test_an_image_that_forgets_null_is_noticed(monkeypatch):
     expression = Coalesce((X, Constant(9)))
     assert 9 in image(expression)
-    monkeypatch.setattr(room, "_rows", lambda fields, tests: ({fields[0]: code} for code in range(-3, 5)))
+    monkeypatch.setattr(
+        room, "_rows", lambda fields, tests: ({fields[0]: code} for code in range(-3, 5))
+    )
     assert 9 not in image.__wrapped__(expression)

@@ -22,12 +22,16 @@ C = Label(Field(Column("c", Category(*WORDS))), WORDS)
 
 def values(result):
     """The text of the result for each declared value, and for NULL."""
-    codes = [evaluate(result.expression, lambda leaf, code=code: code) for code in (*range(len(WORDS)), None)]
+    codes = [
+        evaluate(result.expression, lambda leaf, code=code: code)
+        for code in (*range(len(WORDS)), None)
+    ]
     return [None if code is None else result.labels[code] for code in codes]
 
 
 @pytest.mark.parametrize(
-    "function", [str.upper, str.lower, lambda label: label[:1], lambda label: "x", lambda label: label]
+    "function",
+    [str.upper, str.lower, lambda label: label[:1], lambda label: "x", lambda label: label],
 )
 def test_a_mapped_text_is_the_function_of_the_text(function):
     assert values(mapped(C, function)) == [*(function(word) for word in WORDS), None]
@@ -41,7 +45,13 @@ def test_texts_that_become_one_share_a_code():
 
 
 def test_texts_are_joined_with_constants():
-    assert values(joined([text("<"), C, text(">"), text("!")])) == ["<ab>!", "<Ab>!", "<b c>!", "<12>!", None]
+    assert values(joined([text("<"), C, text(">"), text("!")])) == [
+        "<ab>!",
+        "<Ab>!",
+        "<b c>!",
+        "<12>!",
+        None,
+    ]
     assert joined([text("a"), text("b")]) == text("ab")
     with pytest.raises(UnsupportedSql, match="Two columns of text"):
         joined([C, C])
@@ -49,7 +59,12 @@ def test_texts_are_joined_with_constants():
 
 def test_a_measure_is_a_number_or_null():
     result = measured(C, to_number)
-    assert [evaluate(result.expression, lambda leaf, code=code: code) for code in range(4)] == [None, None, None, 12]
+    assert [evaluate(result.expression, lambda leaf, code=code: code) for code in range(4)] == [
+        None,
+        None,
+        None,
+        12,
+    ]
     halves = measured(C, lambda label: Fraction(len(label), 2))
     assert halves.step == Fraction(1, 2) and halves.expression.table == (2, 2, 3, 2)
     assert measured(text("abc"), len).expression == Constant(3)
@@ -112,7 +127,20 @@ def test_a_whole_match_is_of_the_whole_text():
 
 @pytest.mark.parametrize(
     "pattern",
-    ["(a+)+$", "(a|b)*", "a*a*a*b", "a?a?a?aaa", "(?=a)", "\\1", "[", "a**", "a{1,9}", "x" * 201, "*a", "a\\"],
+    [
+        "(a+)+$",
+        "(a|b)*",
+        "a*a*a*b",
+        "a?a?a?aaa",
+        "(?=a)",
+        "\\1",
+        "[",
+        "a**",
+        "a{1,9}",
+        "x" * 201,
+        "*a",
+        "a\\",
+    ],
 )
 def test_an_expression_that_may_run_away_or_fail_is_refused(pattern):
     with pytest.raises(UnsupportedSql) as refusal:
@@ -122,12 +150,22 @@ def test_an_expression_that_may_run_away_or_fail_is_refused(pattern):
 
 @pytest.mark.parametrize(
     ("start", "length", "cut"),
-    [(1, 2, "ab"), (2, None, "bcd"), (0, 2, "a"), (-2, 1, "c"), (-9, 7, "ab"), (9, 1, ""), (2, 0, "")],
+    [
+        (1, 2, "ab"),
+        (2, None, "bcd"),
+        (0, 2, "a"),
+        (-2, 1, "c"),
+        (-9, 7, "ab"),
+        (9, 1, ""),
+        (2, 0, ""),
+    ],
 )
 def test_a_substring_is_counted_from_one(start, length, cut):
     assert substring(start, length)("abcd") == cut
 
 
 def test_a_table_off_by_one_is_noticed(monkeypatch):
-    monkeypatch.setattr(labels, "Lookup", lambda operand, first, table: Lookup(operand, first + 1, table))
+    monkeypatch.setattr(
+        labels, "Lookup", lambda operand, first, table: Lookup(operand, first + 1, table)
+    )
     assert values(mapped(C, str.lower)) != [*(word.lower() for word in WORDS), None]

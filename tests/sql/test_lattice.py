@@ -12,7 +12,17 @@ from sfumato.plan.evaluate import evaluate
 from sfumato.plan.scalar import Arithmetic, Constant, Field, Operation
 from sfumato.plan.value_range import span
 from sfumato.sql import lattice
-from sfumato.sql.lattice import aligned, clipped, common_step, finest_step, fitted, floored, largest, moved, onto
+from sfumato.sql.lattice import (
+    aligned,
+    clipped,
+    common_step,
+    finest_step,
+    fitted,
+    floored,
+    largest,
+    moved,
+    onto,
+)
 
 STEPS = st.builds(Fraction, st.integers(1, 40), st.integers(1, 40))
 CODES = st.integers(-1000, 1000)
@@ -45,10 +55,19 @@ def test_the_common_step_is_the_greatest_that_divides_all(steps):
 
 def test_two_numbers_meet_exactly_where_the_codes_fit():
     step, (one, other) = aligned([(X, Fraction(1, 4)), (X, Fraction(1, 6))])
-    assert (step, at(one, 7) * step, at(other, 7) * step) == (Fraction(1, 12), Fraction(7, 4), Fraction(7, 6))
+    assert (step, at(one, 7) * step, at(other, 7) * step) == (
+        Fraction(1, 12),
+        Fraction(7, 4),
+        Fraction(7, 6),
+    )
 
 
-@given(st.integers(0, MAX_CODE), st.integers(1, 2**40), st.integers(1, 2**30), st.integers(-(2**30), 2**30))
+@given(
+    st.integers(0, MAX_CODE),
+    st.integers(1, 2**40),
+    st.integers(1, 2**30),
+    st.integers(-(2**30), 2**30),
+)
 def test_a_floor_whose_product_would_pass_64_bits_is_exact_too(code, factor, under, extra):
     ratio, shift = Fraction(factor, under), Fraction(extra, under)
     assume(MAX_CODE * ratio + abs(shift) < 2**60)

@@ -52,7 +52,9 @@ def test_a_text_survives_its_quotes(text):
     assert read(f"'{quoted}'") == text
 
 
-@pytest.mark.parametrize("text", ["age", "1 + 1", "NULL", "-'5'", "-TRUE", "COUNT(*)", "DATE '2019-01-01'", "x.y", "?"])
+@pytest.mark.parametrize(
+    "text", ["age", "1 + 1", "NULL", "-'5'", "-TRUE", "COUNT(*)", "DATE '2019-01-01'", "x.y", "?"]
+)
 def test_anything_else_is_no_constant(text):
     assert read(text) is None
 

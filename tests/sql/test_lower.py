@@ -21,7 +21,16 @@ from sfumato.plan.aggregate import CountRows, Mean, Sum
 from sfumato.plan.output import Item, Order, Output
 from sfumato.plan.owner import Owner
 from sfumato.plan.relation import Filter, Scan
-from sfumato.plan.scalar import Arithmetic, Compare, Comparison, Constant, Estimate, Field, Key, Operation
+from sfumato.plan.scalar import (
+    Arithmetic,
+    Compare,
+    Comparison,
+    Constant,
+    Estimate,
+    Field,
+    Key,
+    Operation,
+)
 from sfumato.plan.show import canonical
 from sfumato.plan.stages import Raw
 from sfumato.plan.value import GroupKey, Value
@@ -63,7 +72,9 @@ def test_the_corpus_is_read_whole():
 def test_a_clause_let_through_is_noticed(ask, monkeypatch):
     monkeypatch.setattr(lower, "require_only", lambda node, *allowed: None)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"), pytest.raises(Refused):
-        ask("SELECT COUNT(*) FROM events QUALIFY ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY day) = 1")
+        ask(
+            "SELECT COUNT(*) FROM events QUALIFY ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY day) = 1"
+        )
 
 
 def test_a_statement_becomes_the_plan_worked_out_by_hand(ask):
@@ -73,7 +84,9 @@ def test_a_statement_becomes_the_plan_worked_out_by_hand(ask):
     """
     asked = ask(text)
     test = Compare(Comparison.GE, Field(C["age"]), Constant(15))
-    raw = Raw(Filter(SCAN, test), (REGION, GroupKey(V["smoker"], (0, 1))), (CountRows(), Sum(V["amount"])))
+    raw = Raw(
+        Filter(SCAN, test), (REGION, GroupKey(V["smoker"], (0, 1))), (CountRows(), Sum(V["amount"]))
+    )
     items = (
         Item("r", Key(0)),
         Item("n", Estimate(0)),
@@ -86,12 +99,15 @@ def test_a_statement_becomes_the_plan_worked_out_by_hand(ask):
 
 
 def test_an_aggregate_that_is_asked_twice_is_released_once(ask):
-    asked = ask("SELECT AVG(age), COUNT(*), AVG(age) + 1 FROM events HAVING AVG(age) > 3 ORDER BY COUNT(*)")
+    asked = ask(
+        "SELECT AVG(age), COUNT(*), AVG(age) + 1 FROM events HAVING AVG(age) > 3 ORDER BY COUNT(*)"
+    )
     assert asked.raw.aggregates == (Mean(V["age"]), CountRows())
 
 
 @pytest.mark.parametrize(
-    "group", ["region", "1", "r", "REGION", "events.region", '"region"', "region, region", "1, r", "1.0"]
+    "group",
+    ["region", "1", "r", "REGION", "events.region", '"region"', "region, region", "1, r", "1.0"],
 )
 def test_a_group_is_a_column_a_place_or_an_alias(ask, group):
     assert ask(f"SELECT region AS r, COUNT(*) FROM events GROUP BY {group}").raw.keys == (REGION,)
@@ -145,11 +161,17 @@ def test_the_same_question_otherwise_written_is_the_same_plan(ask, one, other):
 def test_a_tree_is_understood_as_its_text(ask, shop):
     text = "SELECT region, AVG(amount) AS m FROM events WHERE age > 12 GROUP BY region ORDER BY m"
     by_text, by_tree = ask(text), understand(sqlglot.parse_one(text, read="duckdb"), shop)
-    assert (by_text.raw, by_text.output, by_text.text) == (by_tree.raw, by_tree.output, by_tree.text)
+    assert (by_text.raw, by_text.output, by_text.text) == (
+        by_tree.raw,
+        by_tree.output,
+        by_tree.text,
+    )
 
 
 def test_a_tree_stays_as_it_was_built(shop):
-    tree = sqlglot.parse_one("SELECT COUNT(*) FROM events WHERE age = $1 AND day < CURRENT_DATE", read="duckdb")
+    tree = sqlglot.parse_one(
+        "SELECT COUNT(*) FROM events WHERE age = $1 AND day < CURRENT_DATE", read="duckdb"
+    )
     before = tree.sql()
     understand(tree, shop, parameters=[12])
     assert tree.sql() == before
@@ -160,7 +182,10 @@ def test_the_table_of_a_question_is_the_one_whose_rows_are_counted(ask):
         ("SELECT COUNT(*) FROM events", "events"),
         ("SELECT COUNT(*) FROM users u JOIN events e ON u.user_id = e.user_id", "events"),
         ("SELECT COUNT(*) FROM products p JOIN events e ON p.product = e.product", "events"),
-        ("SELECT COUNT(*) FROM (SELECT user_id FROM users UNION ALL SELECT user_id FROM events)", "users"),
+        (
+            "SELECT COUNT(*) FROM (SELECT user_id FROM users UNION ALL SELECT user_id FROM events)",
+            "users",
+        ),
     ):
         assert ask(text).table == table
 
@@ -169,13 +194,20 @@ def test_a_stand_in_is_of_the_kind_of_the_answer(ask):
     for text in ("COUNT(*)", "AVG(age) / 2", "CASE WHEN COUNT(*) > 3 THEN 1 END", "MEDIAN(age)"):
         assert lower.stand_in(ask(f"SELECT {text} FROM events")) == 1
     assert lower.stand_in(ask("SELECT MAX(day) FROM events")) == datetime.date(2024, 1, 1)
-    for text in ("COUNT(*) > 3", "NOT COUNT(*) > 3", "COUNT(*) IS NULL", "CASE WHEN COUNT(*) > 3 THEN 'many' END"):
+    for text in (
+        "COUNT(*) > 3",
+        "NOT COUNT(*) > 3",
+        "COUNT(*) IS NULL",
+        "CASE WHEN COUNT(*) > 3 THEN 'many' END",
+    ):
         with pytest.raises(UnsupportedSql, match="a test or a text"):
             lower.stand_in(ask(f"SELECT {text} FROM events"))
 
 
 def test_columns_of_the_answer_have_different_names(ask):
-    names = [item.name for item in ask("SELECT COUNT(*), COUNT(*), COUNT(*) FROM events").output.items]
+    names = [
+        item.name for item in ask("SELECT COUNT(*), COUNT(*), COUNT(*) FROM events").output.items
+    ]
     assert names == ["COUNT(*)", "COUNT(*)_2", "COUNT(*)_3"]
     taken = ask("SELECT COUNT(*) AS a, COUNT(*) AS a, COUNT(*) AS a_2 FROM events").output.items
     assert len({item.name for item in taken}) == 3
@@ -197,14 +229,24 @@ WORDS = (CORPUS / "words.txt").read_text(encoding="utf-8").split()
 CLAUSES = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
 STATEMENTS = st.one_of(
     st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join),
-    st.builds("SELECT {} FROM events WHERE {} GROUP BY {} HAVING {} ORDER BY {}".format, *[CLAUSES] * 5),
+    st.builds(
+        "SELECT {} FROM events WHERE {} GROUP BY {} HAVING {} ORDER BY {}".format, *[CLAUSES] * 5
+    ),
     st.builds("SELECT COUNT(*), {} FROM events WHERE age {}".format, CLAUSES, CLAUSES),
     st.builds("SELECT region, COUNT(*) FROM events GROUP BY region HAVING {}".format, CLAUSES),
     st.builds(
-        "SELECT COUNT(*) FROM (SELECT user_id, {} FROM events GROUP BY user_id) AS u {}".format, CLAUSES, CLAUSES
+        "SELECT COUNT(*) FROM (SELECT user_id, {} FROM events GROUP BY user_id) AS u {}".format,
+        CLAUSES,
+        CLAUSES,
     ),
-    st.builds("SELECT COUNT(*) FROM events JOIN users u ON {} WHERE user_id IN (SELECT {})".format, CLAUSES, CLAUSES),
-    st.builds("SELECT SUM({}), COUNT({}) FROM events GROUP BY {}".format, CLAUSES, CLAUSES, CLAUSES),
+    st.builds(
+        "SELECT COUNT(*) FROM events JOIN users u ON {} WHERE user_id IN (SELECT {})".format,
+        CLAUSES,
+        CLAUSES,
+    ),
+    st.builds(
+        "SELECT SUM({}), COUNT({}) FROM events GROUP BY {}".format, CLAUSES, CLAUSES, CLAUSES
+    ),
     st.text(max_size=30),
 )
 
@@ -221,11 +263,16 @@ def test_no_text_raises_anything_but_our_errors(ask, text):
 
 
 TOKENS = {
-    text: [text[each.start : each.end + 1] for each in Dialect.get_or_raise("duckdb").tokenize(text)]
+    text: [
+        text[each.start : each.end + 1] for each in Dialect.get_or_raise("duckdb").tokenize(text)
+    ]
     for text in [each.text for each in corpus.statements()]
 }
 EDITS = st.lists(
-    st.tuples(st.integers(0, 60), st.sampled_from([None, *WORDS, "(SELECT AVG(amount) FROM events)"])), max_size=3
+    st.tuples(
+        st.integers(0, 60), st.sampled_from([None, *WORDS, "(SELECT AVG(amount) FROM events)"])
+    ),
+    max_size=3,
 )
 
 
@@ -281,7 +328,10 @@ DEEP = {
     + "".join(f", a{n + 1} AS (SELECT user_id, x + x AS x FROM a{n})" for n in range(40))
     + " SELECT SUM(x) FROM a40",
     "twice": "WITH a0 AS (SELECT user_id FROM events GROUP BY user_id)"
-    + "".join(f", a{n + 1} AS (SELECT p.user_id FROM a{n} p JOIN a{n} q ON p.user_id = q.user_id)" for n in range(40))
+    + "".join(
+        f", a{n + 1} AS (SELECT p.user_id FROM a{n} p JOIN a{n} q ON p.user_id = q.user_id)"
+        for n in range(40)
+    )
     + " SELECT COUNT(*) FROM a40",
     "long": "x" * 40_001,
 }
@@ -304,7 +354,10 @@ ALMOST = {
     )
     + " SELECT COUNT(*) FROM t15",
     "computed names": "WITH t0 AS (SELECT user_id, amount FROM events)"
-    + "".join(f", t{n + 1} AS (SELECT user_id, FLOOR(amount / 3 + {n}) * 2.5 AS amount FROM t{n})" for n in range(20))
+    + "".join(
+        f", t{n + 1} AS (SELECT user_id, FLOOR(amount / 3 + {n}) * 2.5 AS amount FROM t{n})"
+        for n in range(20)
+    )
     + " SELECT SUM(amount) FROM t20",
     "functions": f"SELECT SUM({'LEAST(' * 110}amount{', 1)' * 110}) FROM events",
     "windows": f"SELECT COUNT(*) FROM (SELECT user_id{''.join(f', {SHADES}{n}' for n in range(95))} FROM events)",
@@ -324,7 +377,11 @@ def test_what_is_almost_too_deep_leaves_room_on_the_stack(ask, shop, name):
 
 @pytest.mark.parametrize(
     ("text", "line", "column"),
-    [("SELECT COUNT(*\nFROM events", 2, 4), ("SELECT COUNT(*)\nFROM events\nWHERE age >", 3, 11), ("SELEC 1", 1, 7)],
+    [
+        ("SELECT COUNT(*\nFROM events", 2, 4),
+        ("SELECT COUNT(*)\nFROM events\nWHERE age >", 3, 11),
+        ("SELEC 1", 1, 7),
+    ],
 )
 def test_a_syntax_error_shows_its_line_and_column(ask, text, line, column):
     with pytest.raises(SqlSyntaxError, match=f"line {line}, column {column}") as refusal:

@@ -28,7 +28,14 @@ VALUES = {
     "i": [-4, -3, -1, 0, 1, 3, 4, None],
     "r": [-2.0, -1.25, -0.5, 0.0, 0.25, 0.5, 1.5, 3.0, None],
     "j": [1, 2, 3, None],
-    "d": [DAY(2023, 12, 25), DAY(2023, 12, 31), DAY(2024, 1, 1), DAY(2024, 2, 29), DAY(2024, 3, 5), None],
+    "d": [
+        DAY(2023, 12, 25),
+        DAY(2023, 12, 31),
+        DAY(2024, 1, 1),
+        DAY(2024, 2, 29),
+        DAY(2024, 3, 5),
+        None,
+    ],
     "e": [DAY(2023, 11, 1), DAY(2024, 1, 7), DAY(2024, 2, 29), None],
     "c": ["ab", "Abc", "b c", "12", None],
     "b": [True, False, None],
@@ -49,8 +56,12 @@ ROWS = list(rows())
 def engine():
     """The same rows in DuckDB."""
     connection = duckdb.connect()
-    connection.execute("CREATE TABLE t (i INTEGER, r DOUBLE, j INTEGER, d DATE, e DATE, c VARCHAR, b BOOLEAN)")
-    connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?, ?)", [list(row.values()) for row in ROWS])
+    connection.execute(
+        "CREATE TABLE t (i INTEGER, r DOUBLE, j INTEGER, d DATE, e DATE, c VARCHAR, b BOOLEAN)"
+    )
+    connection.executemany(
+        "INSERT INTO t VALUES (?, ?, ?, ?, ?, ?, ?)", [list(row.values()) for row in ROWS]
+    )
     return connection
 
 
@@ -71,7 +82,8 @@ def meant(text):
     kind = aggregate.value.type
     for row in ROWS:
         found = evaluate(
-            aggregate.value.expression, lambda leaf, row=row: code(leaf.column.name, row[leaf.column.name])
+            aggregate.value.expression,
+            lambda leaf, row=row: code(leaf.column.name, row[leaf.column.name]),
         )
         assert found is None or kind.lower_code <= found <= kind.upper_code
         yield (
@@ -144,12 +156,21 @@ def same(one, other):
 @pytest.mark.parametrize("text", EXACT)
 def test_an_expression_means_what_the_engine_says(engine, text):
     pairs = list(zip(meant(text), said(engine, text), strict=True))
-    assert all(same(one, other) for one, other in pairs), [pair for pair in pairs if not same(*pair)][:5]
+    assert all(same(one, other) for one, other in pairs), [
+        pair for pair in pairs if not same(*pair)
+    ][:5]
     assert len({other for _, other in pairs}) > 1
 
 
 @pytest.mark.parametrize(
-    "text", ["i / j", "r / (j + 1)", "1 / (i - 10)", "i / NULLIF(r, 0)", "(i * r) / (d - DATE '2020-01-01')"]
+    "text",
+    [
+        "i / j",
+        "r / (j + 1)",
+        "1 / (i - 10)",
+        "i / NULLIF(r, 0)",
+        "(i * r) / (d - DATE '2020-01-01')",
+    ],
 )
 def test_a_quotient_is_off_by_less_than_its_step(engine, text):
     (aggregate,) = understand(f"SELECT AVG({text}) FROM t", DATA).raw.aggregates
@@ -163,7 +184,10 @@ def test_a_quotient_is_off_by_less_than_its_step(engine, text):
 
 @pytest.mark.parametrize(
     ("text", "where"),
-    [("LEAST(i, r)", "i IS NOT NULL AND r IS NOT NULL"), ("GREATEST(d, e)", "d IS NOT NULL AND e IS NOT NULL")],
+    [
+        ("LEAST(i, r)", "i IS NOT NULL AND r IS NOT NULL"),
+        ("GREATEST(d, e)", "d IS NOT NULL AND e IS NOT NULL"),
+    ],
 )
 def test_least_and_greatest_are_null_where_one_is(engine, text, where):
     told = engine.execute(f"SELECT CASE WHEN {where} THEN {text} END FROM t").fetchall()
@@ -178,6 +202,8 @@ def test_a_cast_to_integer_rounds_as_round_does():
 def test_a_function_that_means_something_else_is_noticed(engine, monkeypatch):
     from sfumato.sql import arithmetic
 
-    monkeypatch.setattr(arithmetic, "floored", lambda expression, ratio, shift=Fraction(0): expression)
+    monkeypatch.setattr(
+        arithmetic, "floored", lambda expression, ratio, shift=Fraction(0): expression
+    )
     pairs = list(zip(meant("ROUND(r, 1)"), said(engine, "ROUND(r, 1)"), strict=True))
     assert not all(same(one, other) for one, other in pairs)

@@ -18,7 +18,9 @@ from tests.sql.conftest import EVENTS
 
 def scope_of(shop, table, alias=None):
     context = Context(shop)
-    return declared(context, exp.to_table(table).as_(alias) if alias else exp.to_table(table)).scope(context)
+    return declared(
+        context, exp.to_table(table).as_(alias) if alias else exp.to_table(table)
+    ).scope(context)
 
 
 @pytest.fixture
@@ -29,7 +31,9 @@ def scope(shop):
 @pytest.mark.parametrize("name", ["age", "AGE", "Age"])
 @pytest.mark.parametrize("prefix", [None, "e", "E"])
 def test_a_column_is_found_whatever_its_case(scope, name, prefix):
-    assert scope.column(exp.column(name, table=prefix)) == Number(Field(Column("age", EVENTS["age"])), 1)
+    assert scope.column(exp.column(name, table=prefix)) == Number(
+        Field(Column("age", EVENTS["age"])), 1
+    )
 
 
 def test_an_unknown_column_lists_the_declared_ones(scope):
@@ -72,7 +76,9 @@ def test_a_unit_of_two_columns_is_both(shop):
     assert (scope.part(who), scope.part(day), scope.part(exp.column("steps"))) == (0, 1, None)
 
 
-@pytest.mark.parametrize("text", ["events", "EVENTS", '"events"', '"Events"', "events AS e", "events e"])
+@pytest.mark.parametrize(
+    "text", ["events", "EVENTS", '"events"', '"Events"', "events AS e", "events e"]
+)
 def test_a_table_is_found_whatever_its_case(ask, text):
     assert ask(f"SELECT COUNT(*) FROM {text}").table == "events"
 
@@ -84,7 +90,9 @@ def test_an_unknown_table_lists_the_declared_ones(ask):
 
 
 def test_a_name_of_two_tables_is_refused_with_both(ask):
-    joined = "events e JOIN users u ON e.user_id = u.user_id JOIN products p ON e.product = p.product"
+    joined = (
+        "events e JOIN users u ON e.user_id = u.user_id JOIN products p ON e.product = p.product"
+    )
     with pytest.raises(UnknownName, match="Several tables have a column 'product'") as refusal:
         ask(f"SELECT COUNT(product) FROM {joined}")
     assert refusal.value.allowed == "e.product, p.product"
@@ -96,7 +104,13 @@ def test_a_name_of_two_tables_is_refused_with_both(ask):
 HYPHENS = {each: sf.Integer(0, 9) for each in ("blood-pressure", "a-b-c", "a")}
 STUDY = Dataset(
     "study",
-    {"t": sf.Table("t.csv", unit=sf.Unit("p-id", max_rows=1), columns={**HYPHENS, "sex": sf.Category("F", "M")})},
+    {
+        "t": sf.Table(
+            "t.csv",
+            unit=sf.Unit("p-id", max_rows=1),
+            columns={**HYPHENS, "sex": sf.Category("F", "M")},
+        )
+    },
 )
 
 
@@ -114,7 +128,9 @@ STUDY = Dataset(
 def test_a_name_with_a_hyphen_is_told_from_a_subtraction(sql, meant):
     with pytest.raises(UnknownName) as refusal:
         understand(sql, STUDY)
-    assert refusal.value.remedy.startswith(f'A name with a hyphen stands in double quotes: "{meant}".')
+    assert refusal.value.remedy.startswith(
+        f'A name with a hyphen stands in double quotes: "{meant}".'
+    )
     understand('SELECT AVG("blood-pressure"), AVG("a-b-c"), COUNT(DISTINCT "p-id") FROM t', STUDY)
 
 
@@ -136,7 +152,10 @@ def test_a_subtraction_of_what_is_not_there_is_no_name_with_a_hyphen():
 def test_a_text_in_double_quotes_is_told_to_be_written_in_single_ones(test, written):
     with pytest.raises(UnknownName) as refusal:
         understand(f"SELECT COUNT(*) FROM t WHERE {test}", STUDY)
-    assert refusal.value.remedy == f"A text stands in single quotes: {written}. Double quotes name a column."
+    assert (
+        refusal.value.remedy
+        == f"A text stands in single quotes: {written}. Double quotes name a column."
+    )
 
 
 def test_no_column_is_declared_is_said_so():
@@ -148,10 +167,14 @@ def test_no_column_is_declared_is_said_so():
 
 def test_odd_names_are_reached_in_quotes():
     names = ["select", "a b", 'say "hi"', "空", "o'clock", "count(*)", "t.a"]
-    odd = Dataset("odd", {"t": sf.Table("t.csv", columns={name: sf.Integer(0, 1) for name in names})})
+    odd = Dataset(
+        "odd", {"t": sf.Table("t.csv", columns={name: sf.Integer(0, 1) for name in names})}
+    )
     for name in names:
         quoted = name.replace('"', '""')
-        assert understand(f'SELECT SUM("{quoted}") FROM t', odd).raw.aggregates[0].value.name == name
+        assert (
+            understand(f'SELECT SUM("{quoted}") FROM t', odd).raw.aggregates[0].value.name == name
+        )
 
 
 def test_prefixes_keep_the_columns_of_tables_apart(shop):

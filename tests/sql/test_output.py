@@ -56,7 +56,10 @@ def having(ask, text):
         ("(COUNT(*) * 2)", Arithmetic(MULTIPLY, N, TWO)),
         ("SUM(amount) / COUNT(*)", Arithmetic(DIVIDE, N, Estimate(1))),
         ("-COUNT(*)", Arithmetic(SUBTRACT, Constant(0), N)),
-        ("100 * AVG(smoker) / 2", Arithmetic(DIVIDE, Arithmetic(MULTIPLY, Constant(Fraction(100)), N), TWO)),
+        (
+            "100 * AVG(smoker) / 2",
+            Arithmetic(DIVIDE, Arithmetic(MULTIPLY, Constant(Fraction(100)), N), TWO),
+        ),
     ],
 )
 def test_arithmetic_on_noisy_results_is_what_is_written(ask, text, expression):
@@ -64,7 +67,9 @@ def test_arithmetic_on_noisy_results_is_what_is_written(ask, text, expression):
 
 
 def test_the_items_are_keys_estimates_and_constants_under_their_names(ask):
-    items = ask("SELECT age, COUNT(*), region AS r, 'x' AS label, 2 FROM events GROUP BY region, age").output.items
+    items = ask(
+        "SELECT age, COUNT(*), region AS r, 'x' AS label, 2 FROM events GROUP BY region, age"
+    ).output.items
     assert [each.name for each in items] == ["age", "COUNT(*)", "r", "label", "2"]
     assert [each.expression for each in items] == [Key(1), N, Key(0), Constant("x"), TWO]
 
@@ -85,8 +90,14 @@ def test_the_items_are_keys_estimates_and_constants_under_their_names(ask):
         ("r = 'R02'", Member(Key(0), (1,))),
         ("region IS NULL", IsNull(Key(0))),
         ("age >= 12.5", Compare(GE, Key(1), Constant(Fraction(25, 2)))),
-        ("age BETWEEN 12 AND 13", And((Compare(GE, Key(1), Constant(12)), Compare(LE, Key(1), Constant(13))))),
-        ("age IN (12, 13)", Or((Compare(EQ, Key(1), Constant(12)), Compare(EQ, Key(1), Constant(13))))),
+        (
+            "age BETWEEN 12 AND 13",
+            And((Compare(GE, Key(1), Constant(12)), Compare(LE, Key(1), Constant(13)))),
+        ),
+        (
+            "age IN (12, 13)",
+            Or((Compare(EQ, Key(1), Constant(12)), Compare(EQ, Key(1), Constant(13)))),
+        ),
         ("smoker", Member(Key(2), (1,))),
         ("smoker = FALSE", Member(Key(2), (0,))),
         ("n IN (2)", Compare(EQ, N, TWO)),
@@ -98,12 +109,19 @@ def test_having_tests_released_numbers_and_keys(ask, text, test):
 
 
 def test_having_tests_the_least_and_the_largest_by_their_quantiles(ask):
-    asked = ask("SELECT region, COUNT(*) FROM events GROUP BY region HAVING MAX(amount) > 2 AND MIN(amount) < 1")
+    asked = ask(
+        "SELECT region, COUNT(*) FROM events GROUP BY region HAVING MAX(amount) > 2 AND MIN(amount) < 1"
+    )
     released, extremes = asked.raw.aggregates
     assert (released, extremes.levels) == (CountRows(), (LOWEST, HIGHEST))
     one = Constant(Fraction(1))
-    assert asked.output.having == And((Compare(GT, Estimate(1, place=1), TWO), Compare(LT, Estimate(1, place=0), one)))
-    assert [note.split(" is the value")[0] for note in asked.notes] == ["MAX(amount)", "MIN(amount)"]
+    assert asked.output.having == And(
+        (Compare(GT, Estimate(1, place=1), TWO), Compare(LT, Estimate(1, place=0), one))
+    )
+    assert [note.split(" is the value")[0] for note in asked.notes] == [
+        "MAX(amount)",
+        "MIN(amount)",
+    ]
     with pytest.raises(Refused, match="user_id names single persons"):
         ask("SELECT COUNT(*) FROM events HAVING MAX(user_id) > 'p5'")
 
@@ -128,7 +146,15 @@ def test_limit_and_offset_are_whole_numbers(ask):
     assert ask("SELECT COUNT(*) FROM events LIMIT 0").output.limit == 0
     output = ask("SELECT COUNT(*) FROM events LIMIT 3 OFFSET 2").output
     assert (output.limit, output.offset) == (3, 2)
-    for clause in ("LIMIT 1.5", "LIMIT -1", "LIMIT 'x'", "LIMIT 10%", "OFFSET -1", "LIMIT COUNT(*)", "LIMIT 1e10"):
+    for clause in (
+        "LIMIT 1.5",
+        "LIMIT -1",
+        "LIMIT 'x'",
+        "LIMIT 10%",
+        "OFFSET -1",
+        "LIMIT COUNT(*)",
+        "LIMIT 1e10",
+    ):
         with pytest.raises(UnsupportedSql) as refusal:
             ask(f"SELECT COUNT(*) FROM events {clause}")
         assert refusal.value.remedy
@@ -145,7 +171,10 @@ def test_limit_and_offset_are_whole_numbers(ask):
     ],
 )  # fmt: skip
 def test_an_item_out_of_the_language_is_refused(ask, select):
-    for text in (f"SELECT COUNT(*), {select} FROM events", f"SELECT COUNT(*) FROM events ORDER BY {select}"):
+    for text in (
+        f"SELECT COUNT(*), {select} FROM events",
+        f"SELECT COUNT(*) FROM events ORDER BY {select}",
+    ):
         with pytest.raises(Refused) as refusal:
             ask(text)
         assert refusal.value.remedy or refusal.value.allowed
@@ -185,7 +214,10 @@ KEYED = "SELECT {} FROM events GROUP BY region, day, smoker, product, MONTH(day)
         ("MONTH(day)", Key(4)),
         ("month(day) + 2", Arithmetic(ADD, Key(4), TWO)),
         ("smoker", Key(2)),
-        ("CASE WHEN smoker THEN 'yes' ELSE 'no' END", Case(((Member(Key(2), (1,)), Constant("yes")),), Constant("no"))),
+        (
+            "CASE WHEN smoker THEN 'yes' ELSE 'no' END",
+            Case(((Member(Key(2), (1,)), Constant("yes")),), Constant("no")),
+        ),
         ("CASE region WHEN 'R02' THEN 2 END", Case(((Member(Key(0), (1,)), TWO),), Constant(None))),
         ("smoker IS TRUE", And((Not(IsNull(Member(Key(2), (1,)))), Member(Key(2), (1,))))),
     ],
@@ -197,7 +229,10 @@ def test_keys_are_read_as_what_they_are(ask, text, expression):
 def test_a_number_that_is_a_key_is_its_code_times_its_step(ask):
     items = ask("SELECT amount, amount + 1, COUNT(*) FROM events GROUP BY amount").output.items
     in_units = Arithmetic(MULTIPLY, Key(0), Constant(Fraction(1, 2)))
-    assert [each.expression for each in items[:2]] == [Key(0), Arithmetic(ADD, in_units, Constant(1))]
+    assert [each.expression for each in items[:2]] == [
+        Key(0),
+        Arithmetic(ADD, in_units, Constant(1)),
+    ]
 
 
 def test_a_date_that_was_found_privately_compares_with_dates(ask):
@@ -237,12 +272,17 @@ def test_a_function_of_a_released_number_has_its_value(ask, text, value):
 def test_an_alias_of_a_key_means_nothing_else(ask):
     with pytest.raises(UnsupportedSql, match="also the name of a group key"):
         ask("SELECT COUNT(*) AS region FROM events GROUP BY region")
-    assert ask("SELECT region AS region, COUNT(*) FROM events GROUP BY region").output.items[0].expression == Key(0)
+    assert ask("SELECT region AS region, COUNT(*) FROM events GROUP BY region").output.items[
+        0
+    ].expression == Key(0)
 
 
 NUMBERS = st.recursive(
     st.sampled_from(["COUNT(*)", "SUM(age)", "AVG(smoker)", "2", "0.5", "0"]),
-    lambda inner: st.builds("({} {} {})".format, inner, st.sampled_from("+-*/"), inner) | inner.map("(-{})".format),
+    lambda inner: (
+        st.builds("({} {} {})".format, inner, st.sampled_from("+-*/"), inner)
+        | inner.map("(-{})".format)
+    ),
     max_leaves=6,
 )
 

@@ -17,7 +17,14 @@ from tests.contracts.people import session
 
 @pytest.mark.parametrize(
     "text",
-    ["SELECT 1", "select 1;", "  SELECT 1 -- why\n", "/* why */ SELECT 1", "SELECT 1;;", "FROM t SELECT 1"],
+    [
+        "SELECT 1",
+        "select 1;",
+        "  SELECT 1 -- why\n",
+        "/* why */ SELECT 1",
+        "SELECT 1;;",
+        "FROM t SELECT 1",
+    ],
 )
 def test_one_select_is_parsed(text):
     assert isinstance(parse(text), exp.Select)
@@ -32,7 +39,13 @@ def test_nothing_is_no_statement(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["SELECT 1; SELECT 2", "SELECT 1; DROP TABLE t", "DROP TABLE t; SELECT 1", "SELECT 1;\n;SELECT 2"]
+    "text",
+    [
+        "SELECT 1; SELECT 2",
+        "SELECT 1; DROP TABLE t",
+        "DROP TABLE t; SELECT 1",
+        "SELECT 1;\n;SELECT 2",
+    ],
 )
 def test_several_statements_are_refused(text):
     with pytest.raises(UnsupportedSql, match="2 statements") as refusal:
@@ -41,7 +54,13 @@ def test_several_statements_are_refused(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["SELECT 1 /* ; DROP TABLE t */", "SELECT ';'", "SELECT 1 -- ; DROP TABLE t", 'SELECT ";" FROM t']
+    "text",
+    [
+        "SELECT 1 /* ; DROP TABLE t */",
+        "SELECT ';'",
+        "SELECT 1 -- ; DROP TABLE t",
+        'SELECT ";" FROM t',
+    ],
 )
 def test_a_semicolon_that_separates_nothing_is_none(text):
     assert isinstance(parse(text), exp.Select)
@@ -72,14 +91,23 @@ def test_a_syntax_error_says_nothing_of_the_parsers_inside(text, told):
     assert str(refusal.value).startswith(told)
 
 
-@pytest.mark.parametrize("text", ["SELECT 'never closed", 'SELECT "never closed', "SELECT 1 /* never closed"])
+@pytest.mark.parametrize(
+    "text", ["SELECT 'never closed", 'SELECT "never closed', "SELECT 1 /* never closed"]
+)
 def test_an_open_quote_is_a_syntax_error(text):
     with pytest.raises(SqlSyntaxError):
         parse(text)
 
 
 @pytest.mark.parametrize(
-    "text", ["(" * 3000 + "1" + ")" * 3000, "SELECT " + "NOT " * 3000 + "TRUE", "SELECT 1 " * 20_000, None, 5]
+    "text",
+    [
+        "(" * 3000 + "1" + ")" * 3000,
+        "SELECT " + "NOT " * 3000 + "TRUE",
+        "SELECT 1 " * 20_000,
+        None,
+        5,
+    ],
 )
 def test_too_deep_too_long_or_no_text_is_refused(text):
     with pytest.raises(UnsupportedSql):
@@ -129,7 +157,11 @@ def test_parameters_are_numbered_in_the_order_of_the_text(text, same):
 
 
 def test_a_tree_that_lacks_a_part_is_refused():
-    for node in (exp.GT(this=exp.column("a")), exp.Abs(), exp.Abs(this=exp.column("a"), more=exp.column("b"))):
+    for node in (
+        exp.GT(this=exp.column("a")),
+        exp.Abs(),
+        exp.Abs(this=exp.column("a"), more=exp.column("b")),
+    ):
         with pytest.raises(UnsupportedSql, match="lacks a part"):
             built(exp.select(exp.Paren(this=node)))
     with pytest.raises(UnsupportedSql, match="The statement DROP"):
@@ -143,7 +175,9 @@ def test_a_copy_is_given_of_a_tree():
 
 def sized(count: int) -> str:
     """A statement of so many comparisons, each of five nodes."""
-    return "SELECT COUNT(*) FROM people WHERE " + " OR ".join(f"age = {each * 1000}" for each in range(count))
+    return "SELECT COUNT(*) FROM people WHERE " + " OR ".join(
+        f"age = {each * 1000}" for each in range(count)
+    )
 
 
 def test_a_statement_of_too_many_parts_is_refused_by_its_size_alone() -> None:
@@ -154,7 +188,9 @@ def test_a_statement_of_too_many_parts_is_refused_by_its_size_alone() -> None:
     with pytest.raises(UnsupportedSql, match="3,500 parts"):
         built(_statements(sized(720))[0])
     # a list is one node a value
-    parse(f"SELECT COUNT(*) FROM people WHERE age IN ({', '.join(str(each) for each in range(3400))})")
+    parse(
+        f"SELECT COUNT(*) FROM people WHERE age IN ({', '.join(str(each) for each in range(3400))})"
+    )
 
 
 def test_what_with_repeats_counts_as_often_as_it_is_read() -> None:
@@ -169,7 +205,10 @@ def test_what_with_repeats_counts_as_often_as_it_is_read() -> None:
 
 
 def test_a_short_text_has_few_parts() -> None:
-    texts = ["SELECT " + "1," * 480 + "1 FROM t", "SELECT COUNT(*) FROM t WHERE " + "a=1 OR " * 130 + "a=1"]
+    texts = [
+        "SELECT " + "1," * 480 + "1 FROM t",
+        "SELECT COUNT(*) FROM t WHERE " + "a=1 OR " * 130 + "a=1",
+    ]
     for text in texts:
         assert len(text) <= _SHORT
         assert _size(_statements(text)[0], {}) <= _MOST_NODES

@@ -22,7 +22,9 @@ V = {name: Value.of(Column(name, kind)) for name, kind in EVENTS.items()}
 def columns(ask, select, table="events"):
     """The computed columns of a sub-query by the unit; the limit of a unit is 10 rows in each of 5 groups."""
     (relation,) = [
-        ask(f"SELECT COUNT(*) FROM (SELECT user_id, {select} FROM {table} GROUP BY user_id) AS per").raw.relation
+        ask(
+            f"SELECT COUNT(*) FROM (SELECT user_id, {select} FROM {table} GROUP BY user_id) AS per"
+        ).raw.relation
     ]
     assert isinstance(relation, PerUnit) and not relation.keys
     return relation.columns
@@ -66,22 +68,32 @@ def test_a_summary_of_an_expression_has_its_range(ask, select, kind):
 
 def test_without_a_limit_a_count_is_any_number(ask):
     found = columns(ask, "COUNT(*), SUM(amount)", "events_unbounded")
-    assert [each.column.type for each in found] == [Integer(1, UNLIMITED), Integer(0, 200 * UNLIMITED)]
+    assert [each.column.type for each in found] == [
+        Integer(1, UNLIMITED),
+        Integer(0, 200 * UNLIMITED),
+    ]
     assert columns(ask, "COUNT(*)", "users")[0].column.type == Integer(1, 2)
 
 
 def test_a_sum_is_cut_to_what_codes_can_hold():
-    data = Dataset("d", {"t": sf.Table("t.csv", unit=sf.Unit("who"), columns={"x": sf.Integer(-(2**40), 2**40)})})
+    data = Dataset(
+        "d",
+        {"t": sf.Table("t.csv", unit=sf.Unit("who"), columns={"x": sf.Integer(-(2**40), 2**40)})},
+    )
     raw = understand("SELECT COUNT(*) FROM (SELECT who, SUM(x) FROM t GROUP BY who)", data).raw
     assert raw.relation.columns[0].column.type == Integer(-MAX_CODE, MAX_CODE)
 
 
 def test_the_mean_of_a_unit_lies_where_its_values_lie(ask):
-    relation = ask("SELECT AVG(m) FROM (SELECT user_id, AVG(age) AS m FROM events GROUP BY user_id)").raw
+    relation = ask(
+        "SELECT AVG(m) FROM (SELECT user_id, AVG(age) AS m FROM events GROUP BY user_id)"
+    ).raw
     assert [each.summary for each in relation.relation.columns] == [Summary.MEAN]
     kind = relation.aggregates[0].value.type
     assert (kind.lower_code * kind.step, kind.upper_code * kind.step) == (10, 20)
-    assert kind.step < Fraction(1, 10**12) and relation.aggregates[0].value.rounding == kind.step / 2
+    assert (
+        kind.step < Fraction(1, 10**12) and relation.aggregates[0].value.rounding == kind.step / 2
+    )
 
 
 @pytest.mark.parametrize("text", ["SUM(age) / COUNT(age)", "(SUM(age)) / NULLIF(COUNT(age), 0)"])
@@ -90,7 +102,12 @@ def test_a_sum_over_its_count_is_a_mean(ask, text):
 
 
 @pytest.mark.parametrize(
-    "text", ["SUM(age) / COUNT(*)", "SUM(age) / NULLIF(COUNT(DISTINCT age), 0)", "SUM(age) / NULLIF(COUNT(day), 0)"]
+    "text",
+    [
+        "SUM(age) / COUNT(*)",
+        "SUM(age) / NULLIF(COUNT(DISTINCT age), 0)",
+        "SUM(age) / NULLIF(COUNT(day), 0)",
+    ],
 )
 def test_a_sum_over_another_count_is_none(ask, text):
     assert Summary.MEAN not in [each.summary for each in columns(ask, text)]
@@ -98,9 +115,16 @@ def test_a_sum_over_another_count_is_none(ask, text):
 
 def test_texts_are_compared_by_the_alphabet():
     data = Dataset(
-        "d", {"t": sf.Table("t.csv", unit=sf.Unit("who", max_rows=1), columns={"c": sf.Category("b", "a", "c")})}
+        "d",
+        {
+            "t": sf.Table(
+                "t.csv", unit=sf.Unit("who", max_rows=1), columns={"c": sf.Category("b", "a", "c")}
+            )
+        },
     )
-    raw = understand("SELECT x, COUNT(*) FROM (SELECT who, MIN(c) AS x FROM t GROUP BY who) GROUP BY x", data).raw
+    raw = understand(
+        "SELECT x, COUNT(*) FROM (SELECT who, MIN(c) AS x FROM t GROUP BY who) GROUP BY x", data
+    ).raw
     (found,) = raw.relation.columns
     assert found.value.type == Category("a", "b", "c") and found.value.expression == Lookup(
         Field(Column("c", sf.Category("b", "a", "c"))), 0, (1, 0, 2)
@@ -108,7 +132,15 @@ def test_texts_are_compared_by_the_alphabet():
 
 
 def test_the_same_summary_twice_is_one_column(ask):
-    assert len(columns(ask, "SUM(age), AVG(age), COUNT(age) AS n, SUM(age) + 1 AS more, 2 * AVG(age) AS twice")) == 3
+    assert (
+        len(
+            columns(
+                ask,
+                "SUM(age), AVG(age), COUNT(age) AS n, SUM(age) + 1 AS more, 2 * AVG(age) AS twice",
+            )
+        )
+        == 3
+    )
 
 
 def test_keys_beside_the_unit_are_columns(ask):
@@ -122,7 +154,9 @@ def test_keys_beside_the_unit_are_columns(ask):
 
 def test_distinct_is_one_row_for_each(ask):
     assert ask("SELECT COUNT(*) FROM (SELECT DISTINCT user_id FROM events)").raw.relation.keys == ()
-    (key,) = ask("SELECT COUNT(*) FROM (SELECT DISTINCT user_id, product FROM events)").raw.relation.keys
+    (key,) = ask(
+        "SELECT COUNT(*) FROM (SELECT DISTINCT user_id, product FROM events)"
+    ).raw.relation.keys
     assert key[1] == V["product"]
 
 
@@ -145,7 +179,9 @@ def test_a_group_of_units_can_be_grouped_again(ask):
     found = ask(
         f"SELECT COUNT(*) FROM (SELECT user_id, COUNT(*) AS n, MIN(last) AS x FROM ({inner}) GROUP BY user_id)"
     ).raw.relation
-    assert isinstance(found.source, PerUnit) and found.columns[1].column.type == Date("2024-01-01", "2024-12-31")
+    assert isinstance(found.source, PerUnit) and found.columns[1].column.type == Date(
+        "2024-01-01", "2024-12-31"
+    )
 
 
 def test_a_unit_of_two_columns_is_grouped_by_both(ask):
@@ -165,14 +201,29 @@ def test_a_unit_of_two_columns_is_grouped_by_both(ask):
         ("SELECT DISTINCT region FROM events", "aggregates over units"),
         ("SELECT quantity, COUNT(*) FROM orders GROUP BY quantity", "aggregates over units"),
         ("SELECT user_id, amount FROM events GROUP BY user_id", "outside GROUP BY in a sub-query"),
-        ("SELECT user_id, MEDIAN(amount) FROM events GROUP BY user_id", "MEDIAN of one unit's rows"),
-        ("SELECT user_id, STRING_AGG(product, ',') FROM events GROUP BY user_id", "of one unit's rows"),
+        (
+            "SELECT user_id, MEDIAN(amount) FROM events GROUP BY user_id",
+            "MEDIAN of one unit's rows",
+        ),
+        (
+            "SELECT user_id, STRING_AGG(product, ',') FROM events GROUP BY user_id",
+            "of one unit's rows",
+        ),
         ("SELECT user_id, MAX(product) FROM events GROUP BY user_id", "without declared values"),
-        ("SELECT user_id, COUNT(DISTINCT age, day) FROM events GROUP BY user_id", "several columns"),
+        (
+            "SELECT user_id, COUNT(DISTINCT age, day) FROM events GROUP BY user_id",
+            "several columns",
+        ),
         ("SELECT DISTINCT user_id, COUNT(*) FROM events", "DISTINCT"),
-        ("SELECT DISTINCT ON (user_id) user_id, age FROM events", r"\(user_id\) in DISTINCT ON \(user_id\)"),
+        (
+            "SELECT DISTINCT ON (user_id) user_id, age FROM events",
+            r"\(user_id\) in DISTINCT ON \(user_id\)",
+        ),
         ("SELECT user_id, SUM(product) FROM events GROUP BY user_id", "declared bounds"),
-        ("SELECT user_id, COUNT(*) AS n, SUM(age) AS n FROM events GROUP BY user_id", "two columns 'n'"),
+        (
+            "SELECT user_id, COUNT(*) AS n, SUM(age) AS n FROM events GROUP BY user_id",
+            "two columns 'n'",
+        ),
         ("SELECT user_id FROM events GROUP BY ROLLUP(user_id)", "aggregates over units"),
     ],
 )
@@ -184,7 +235,9 @@ def test_another_sub_query_is_refused(ask, inner, word):
 
 def test_any_number_of_rows_is_no_group(ask):
     with pytest.raises(MissingDeclaration, match="GROUP BY a key that may have") as refusal:
-        ask("SELECT n, COUNT(*) FROM (SELECT user_id, COUNT(*) AS n FROM events_unbounded GROUP BY user_id) GROUP BY n")
+        ask(
+            "SELECT n, COUNT(*) FROM (SELECT user_id, COUNT(*) AS n FROM events_unbounded GROUP BY user_id) GROUP BY n"
+        )
     assert "LEAST(column, 20)" in refusal.value.remedy
     raw = ask(
         "SELECT LEAST(n, 20), COUNT(*) FROM (SELECT user_id, COUNT(*) AS n FROM events_unbounded GROUP BY 1) GROUP BY 1"
@@ -195,6 +248,8 @@ def test_any_number_of_rows_is_no_group(ask):
 def test_a_range_that_forgets_the_number_of_rows_is_noticed(ask, monkeypatch):
     honest = columns(ask, "SUM(age)")[0].column.type
     monkeypatch.setattr(
-        per_unit.Summaries, "_sum", lambda self, operand, node, test: self._end(operand, node, test, Summary.SUM)
+        per_unit.Summaries,
+        "_sum",
+        lambda self, operand, node, test: self._end(operand, node, test, Summary.SUM),
     )
     assert columns(ask, "SUM(age)")[0].column.type != honest

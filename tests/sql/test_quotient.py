@@ -27,7 +27,15 @@ OPERATORS = st.sampled_from(list(Comparison))
 CONSTANTS = st.one_of(
     st.fractions(-3, 3, max_denominator=12),
     st.decimals(-2, 2, places=16).map(Fraction),
-    st.sampled_from([Fraction(0), Fraction(10**40), Fraction(-1, 10**30), Fraction(3, 200), Fraction("0.3333333333")]),
+    st.sampled_from(
+        [
+            Fraction(0),
+            Fraction(10**40),
+            Fraction(-1, 10**30),
+            Fraction(3, 200),
+            Fraction("0.3333333333"),
+        ]
+    ),
 )
 
 
@@ -37,7 +45,9 @@ def column(name, kind):
 
 def codes_of(kind):
     return st.one_of(
-        st.none(), st.integers(kind.lower_code, kind.upper_code), st.sampled_from([kind.lower_code, kind.upper_code])
+        st.none(),
+        st.integers(kind.lower_code, kind.upper_code),
+        st.sampled_from([kind.lower_code, kind.upper_code]),
     )
 
 
@@ -47,12 +57,18 @@ def value(row, test):
 
 def exact(row, ratio):
     one, other = (row[each.expression.column.name] for each in (ratio.above, ratio.below))
-    return None if one is None or not other else Fraction(one * ratio.above.step) / (other * ratio.below.step)
+    return (
+        None
+        if one is None or not other
+        else Fraction(one * ratio.above.step) / (other * ratio.below.step)
+    )
 
 
 def agrees(row, op, ratio, constant):
     found = exact(row, ratio)
-    return value(row, against(op, ratio, constant)) is (None if found is None else compares(op, found, constant))
+    return value(row, against(op, ratio, constant)) is (
+        None if found is None else compares(op, found, constant)
+    )
 
 
 @settings(deadline=None, max_examples=400)
@@ -63,7 +79,10 @@ def test_a_quotient_compares_with_a_constant_as_the_exact_numbers_do(data, one, 
     # the very quotient is the constant at which a comparison can go wrong
     near = exact(row, ratio) or Fraction(0)
     constant = data.draw(st.one_of(CONSTANTS, st.just(near), st.just(near + Fraction(1, 10**9))))
-    assume(constant.limit_denominator(10**9) == constant or max(other.upper_code, -other.lower_code) < 2**31)
+    assume(
+        constant.limit_denominator(10**9) == constant
+        or max(other.upper_code, -other.lower_code) < 2**31
+    )
     confine(against(op, ratio, constant))
     assert agrees(row, op, ratio, constant)
 
@@ -71,20 +90,34 @@ def test_a_quotient_compares_with_a_constant_as_the_exact_numbers_do(data, one, 
 @settings(deadline=None, max_examples=300)
 @given(st.data(), st.tuples(KINDS, KINDS, KINDS, KINDS), OPERATORS)
 def test_two_quotients_compare_as_the_exact_numbers_do(data, kinds, op):
-    one, other = (Ratio(column(f"a{at}", kinds[at]), column(f"b{at}", kinds[at + 2])) for at in (0, 1))
-    row = {f"{name}{at}": data.draw(codes_of(kinds[at + 2 * (name == "b")])) for name in "ab" for at in (0, 1)}
-    test = between(op, *(Number(each.above.expression, Fraction(1), ratio=each) for each in (one, other)))
+    one, other = (
+        Ratio(column(f"a{at}", kinds[at]), column(f"b{at}", kinds[at + 2])) for at in (0, 1)
+    )
+    row = {
+        f"{name}{at}": data.draw(codes_of(kinds[at + 2 * (name == "b")]))
+        for name in "ab"
+        for at in (0, 1)
+    }
+    test = between(
+        op, *(Number(each.above.expression, Fraction(1), ratio=each) for each in (one, other))
+    )
     assume(test is not None)
     confine(test)
     left, right = exact(row, one), exact(row, other)
-    assert value(row, test) is (None if left is None or right is None else compares(op, left, right))
+    assert value(row, test) is (
+        None if left is None or right is None else compares(op, left, right)
+    )
 
 
 @settings(deadline=None)
 @given(st.data(), KINDS, KINDS, OPERATORS)
 def test_a_quotient_compares_with_a_column(data, one, other, op):
     ratio, third = Ratio(column("a", one), column("b", other)), column("c", sf.Integer(-5, 5))
-    row = {"a": data.draw(codes_of(one)), "b": data.draw(codes_of(other)), "c": data.draw(st.integers(-5, 5))}
+    row = {
+        "a": data.draw(codes_of(one)),
+        "b": data.draw(codes_of(other)),
+        "c": data.draw(st.integers(-5, 5)),
+    }
     test = between(op, Number(ratio.above.expression, Fraction(1), ratio=ratio), third)
     assume(test is not None)
     found = exact(row, ratio)
@@ -97,7 +130,9 @@ def test_a_constant_that_is_rounded_is_noticed(monkeypatch, op):
     rows = [{"a": 3, "b": shown} for shown in (199, 200, 201)]
     assert all(agrees(each, op, ratio, Fraction(3, 200)) for each in rows)
     honest = quotient.floored
-    monkeypatch.setattr(quotient, "floored", lambda below, value: honest(below, value.limit_denominator(100)))
+    monkeypatch.setattr(
+        quotient, "floored", lambda below, value: honest(below, value.limit_denominator(100))
+    )
     assert not all(agrees(each, op, ratio, Fraction(3, 200)) for each in rows)
 
 
@@ -114,7 +149,10 @@ DATA = Dataset("ads", {"ads": sf.Table("ads.csv", columns=COLUMNS)})
         ("1 - clicks / NULLIF(shown, 0) < 0.985", lambda a, b: 200 * a > 3 * b),
         ("0.015 < clicks / NULLIF(shown, 0)", lambda a, b: 200 * a > 3 * b),
         ("clicks / NULLIF(shown, 0) = 0.015", lambda a, b: 200 * a == 3 * b),
-        ("clicks / NULLIF(shown, 0) BETWEEN 0.01 AND 0.015", lambda a, b: 100 * a >= b and 200 * a <= 3 * b),
+        (
+            "clicks / NULLIF(shown, 0) BETWEEN 0.01 AND 0.015",
+            lambda a, b: 100 * a >= b and 200 * a <= 3 * b,
+        ),
         ("clicks / NULLIF(shown, 0) IN (0.015, 0.5)", lambda a, b: 200 * a == 3 * b or 2 * a == b),
     ],
 )

@@ -45,23 +45,24 @@ def test_rows_are_numbered_in_an_order_that_all_columns_make_whole(ask, order, s
 
 def test_texts_are_ordered_by_the_alphabet():
     kind = sf.Category("b", "a")
-    data = Dataset("d", {"t": sf.Table("t.csv", unit=sf.Unit("who", max_rows=1), columns={"c": kind})})
+    data = Dataset(
+        "d", {"t": sf.Table("t.csv", unit=sf.Unit("who", max_rows=1), columns={"c": kind})}
+    )
     raw = understand(
-        "SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY who ORDER BY c) AS rn FROM t) WHERE rn = 1", data
+        "SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY who ORDER BY c) AS rn FROM t) WHERE rn = 1",
+        data,
     ).raw
     assert raw.relation.source.order == (Sort(Lookup(Field(Column("c", kind)), 0, (1, 0))),)
 
 
 def test_the_first_row_makes_a_table_of_one_row_a_unit(ask):
     assert is_single(window(ask, "PARTITION BY user_id ORDER BY day", "WHERE rn = 1"))
-    assert is_single(window(ask, "PARTITION BY user_id ORDER BY day", "WHERE age > 12 AND x.rn = 1"))
+    assert is_single(
+        window(ask, "PARTITION BY user_id ORDER BY day", "WHERE age > 12 AND x.rn = 1")
+    )
     assert not is_single(window(ask, "PARTITION BY user_id ORDER BY day", "WHERE rn <= 2"))
-    first = (
-        "(SELECT user_id, day, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY day) AS rn FROM events) WHERE rn = 1"
-    )
-    joined = (
-        f"SELECT COUNT(*) FROM events e JOIN (SELECT * FROM {first}) AS f ON f.user_id = e.user_id WHERE e.day > f.day"
-    )
+    first = "(SELECT user_id, day, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY day) AS rn FROM events) WHERE rn = 1"
+    joined = f"SELECT COUNT(*) FROM events e JOIN (SELECT * FROM {first}) AS f ON f.user_id = e.user_id WHERE e.day > f.day"
     assert ask(joined).raw.aggregates
 
 

@@ -9,7 +9,16 @@ import pytest
 from sqlglot import exp, parse_one
 
 from sfumato.errors import UnsupportedSql
-from sfumato.sql.reject import _RULES, NOT_A_QUERY, called, refuse, reject, require_few, require_only, written
+from sfumato.sql.reject import (
+    _RULES,
+    NOT_A_QUERY,
+    called,
+    refuse,
+    reject,
+    require_few,
+    require_only,
+    written,
+)
 
 
 def nodes():
@@ -35,7 +44,11 @@ def test_every_rule_is_reached():
     # a rule above that takes all its nodes would make it dead
     said = [(type(node), (error := reject(node)).problem, error.remedy) for node in NODES]
     for kind, _, (why, instead) in _RULES:
-        own = [problem for made, problem, remedy in said if issubclass(made, kind) and remedy == instead]
+        own = [
+            problem
+            for made, problem, remedy in said
+            if issubclass(made, kind) and remedy == instead
+        ]
         assert any(why in problem for problem in own), kind
 
 
@@ -83,7 +96,10 @@ def test_a_node_with_only_allowed_parts_passes():
         (exp.select("1").with_("x", as_="SELECT 1"), "WITH"),
         (exp.select("1").limit(5), "LIMIT in a sub-query"),
         (exp.Table(this=exp.to_identifier("t"), db=exp.to_identifier("d")), "d in d.t is not"),
-        (exp.Fetch(direction="FIRST", count=exp.Literal.number(3)), "FIRST in FETCH FIRST 3 ROWS ONLY is not"),
+        (
+            exp.Fetch(direction="FIRST", count=exp.Literal.number(3)),
+            "FIRST in FETCH FIRST 3 ROWS ONLY is not",
+        ),
         (exp.Between(this=exp.column("a"), symmetric=True), "SYMMETRIC"),
     ],
 )
@@ -101,7 +117,9 @@ def test_many_parts_are_counted():
 
 
 # how the parser calls the kinds of nodes that have no rule of their own
-KINDS = {type(node).__name__ for node in NODES if type(node).__name__ != type(node).__name__.upper()} - {"Nothing"}
+KINDS = {
+    type(node).__name__ for node in NODES if type(node).__name__ != type(node).__name__.upper()
+} - {"Nothing"}
 
 
 @pytest.mark.parametrize(
@@ -120,7 +138,10 @@ KINDS = {type(node).__name__ for node in NODES if type(node).__name__ != type(no
         ("SELECT LIST(age) FROM events", "(ARRAY_AGG)"),
         ("SELECT COUNT(VAR_POP(age)) FROM events", "The aggregate VAR_POP"),
         ("SELECT VAR_POP(region) FROM events", "VAR_POP of 'region', which is"),
-        ("SELECT AVG(n) FROM (SELECT user_id, ARG_MAX(age, day) AS n FROM events GROUP BY user_id)", "ARG_MAX of one"),
+        (
+            "SELECT AVG(n) FROM (SELECT user_id, ARG_MAX(age, day) AS n FROM events GROUP BY user_id)",
+            "ARG_MAX of one",
+        ),
         ("SELECT COUNT(*) FROM events GROUP BY 1e400", "GROUP BY 1e400."),
         ("SELECT COUNT(*) FROM events ORDER BY 1e400", "ORDER BY 1e400."),
         ("CHECKPOINT", "The statement CHECKPOINT"),

@@ -33,12 +33,20 @@ def test_a_sub_query_of_rows_is_its_expressions(ask, text):
 
 
 def test_each_where_is_a_filter_of_its_own_rows(ask):
-    found = ask("SELECT COUNT(*) FROM (SELECT * FROM events WHERE age > 12) WHERE age < 15").raw.relation
-    assert isinstance(found, Filter) and isinstance(found.source, Filter) and isinstance(found.source.source, Scan)
+    found = ask(
+        "SELECT COUNT(*) FROM (SELECT * FROM events WHERE age > 12) WHERE age < 15"
+    ).raw.relation
+    assert (
+        isinstance(found, Filter)
+        and isinstance(found.source, Filter)
+        and isinstance(found.source.source, Scan)
+    )
 
 
 def test_a_name_that_is_not_selected_is_not_seen(ask):
-    with pytest.raises(Refused, match="The sub-query 'x' has no declared column 'amount'") as refusal:
+    with pytest.raises(
+        Refused, match="The sub-query 'x' has no declared column 'amount'"
+    ) as refusal:
         ask("SELECT SUM(amount) FROM (SELECT user_id, age FROM events) AS x")
     assert refusal.value.allowed == "user_id, age"
     with pytest.raises(Refused, match="no declared column 'user_id'"):
@@ -48,9 +56,13 @@ def test_a_name_that_is_not_selected_is_not_seen(ask):
 
 
 def test_a_star_is_every_column_and_the_unit(ask):
-    assert ask("SELECT COUNT(DISTINCT user_id), COUNT(day) FROM (SELECT * FROM events)").raw.aggregates
+    assert ask(
+        "SELECT COUNT(DISTINCT user_id), COUNT(day) FROM (SELECT * FROM events)"
+    ).raw.aggregates
     both = "SELECT * FROM events e JOIN users u ON e.user_id = u.user_id"
-    assert ask(f"SELECT COUNT(DISTINCT user_id), COUNT(age_band), COUNT(age) FROM ({both})").raw.aggregates
+    assert ask(
+        f"SELECT COUNT(DISTINCT user_id), COUNT(age_band), COUNT(age) FROM ({both})"
+    ).raw.aggregates
     assert ask(f"SELECT COUNT(born) FROM ({both.replace('*', 'u.*')})").raw.aggregates
     with pytest.raises(Refused, match="no declared column 'age'"):
         ask(f"SELECT COUNT(age) FROM ({both.replace('*', 'u.*')})")
@@ -58,7 +70,9 @@ def test_a_star_is_every_column_and_the_unit(ask):
 
 def test_a_name_of_with_is_lowered_anew_each_time(ask):
     per = "WITH p AS (SELECT user_id, COUNT(*) AS n FROM events GROUP BY user_id)"
-    found = ask(f"{per} SELECT COUNT(*) FROM p a JOIN p b USING (user_id) WHERE a.n < b.n").raw.relation.source
+    found = ask(
+        f"{per} SELECT COUNT(*) FROM p a JOIN p b USING (user_id) WHERE a.n < b.n"
+    ).raw.relation.source
     assert isinstance(found.source, PerUnit) and isinstance(found.other, PerUnit)
     assert found.source.columns[0].column.name != found.other.columns[0].column.name
 
@@ -66,8 +80,14 @@ def test_a_name_of_with_is_lowered_anew_each_time(ask):
 @pytest.mark.parametrize(
     ("text", "word"),
     [
-        ("WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT COUNT(*) FROM r", "RECURSIVE"),
-        ("WITH a AS (SELECT * FROM b), b AS (SELECT * FROM events) SELECT COUNT(*) FROM a", "No table 'b'"),
+        (
+            "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT COUNT(*) FROM r",
+            "RECURSIVE",
+        ),
+        (
+            "WITH a AS (SELECT * FROM b), b AS (SELECT * FROM events) SELECT COUNT(*) FROM a",
+            "No table 'b'",
+        ),
         ("WITH a AS (SELECT * FROM a) SELECT COUNT(*) FROM a", "No table 'a'"),
         ("WITH a(x) AS (SELECT age FROM events) SELECT COUNT(*) FROM a", "list of columns"),
         ("WITH x AS (DELETE FROM events) SELECT COUNT(*) FROM events", "DELETE FROM events"),
@@ -78,9 +98,15 @@ def test_a_name_of_with_is_lowered_anew_each_time(ask):
         ("SELECT COUNT(*) FROM (events JOIN users USING (user_id))", "sub-query"),
         ("SELECT COUNT(*) FROM (SELECT 1)", "without FROM"),
         ("SELECT COUNT(*) FROM (SELECT age AS a, day AS a FROM events)", "two columns 'a'"),
-        ("SELECT COUNT(*) FROM (SELECT age FROM products p JOIN events e USING (product)) AS x(a)", "list of columns"),
+        (
+            "SELECT COUNT(*) FROM (SELECT age FROM products p JOIN events e USING (product)) AS x(a)",
+            "list of columns",
+        ),
         ("SELECT COUNT(*) FROM (SELECT product FROM products)", "public tables alone"),
-        ("SELECT COUNT(*) FROM (SELECT kind, COUNT(*) FROM products GROUP BY kind)", "public tables alone"),
+        (
+            "SELECT COUNT(*) FROM (SELECT kind, COUNT(*) FROM products GROUP BY kind)",
+            "public tables alone",
+        ),
     ],
 )
 def test_another_from_is_refused(ask, text, word):

@@ -39,9 +39,14 @@ def test_a_case_is_the_first_branch_that_is_true(value):
     assert value("CASE WHEN smoker THEN 1 END").expression == Case(
         ((Member(SMOKER, (1,)), Constant(1)),), Constant(None)
     )
-    assert value("IF(smoker, 1, 2)").expression == value("CASE WHEN smoker THEN 1 ELSE 2 END").expression
+    assert (
+        value("IF(smoker, 1, 2)").expression
+        == value("CASE WHEN smoker THEN 1 ELSE 2 END").expression
+    )
     assert value("COALESCE(region, 'R02')").expression == Coalesce((REGION, Constant(1)))
-    assert value("LEAST(age, 12, 11)").expression == Extreme(greatest=False, operands=(AGE, Constant(12), Constant(11)))
+    assert value("LEAST(age, 12, 11)").expression == Extreme(
+        greatest=False, operands=(AGE, Constant(12), Constant(11))
+    )
 
 
 def test_null_is_a_value_of_every_kind_of_choice():
@@ -57,7 +62,9 @@ def test_what_is_kept_is_null_elsewhere():
     assert kept(number(3), test).expression == Case(((test, Constant(3)),), Constant(None))
     assert kept(number(3), None) == number(3)
     both = And((test, Not(IsNull(AGE))))
-    assert counted(Number(AGE, Fraction(1)), test).expression == Case(((both, Constant(1)),), Constant(None))
+    assert counted(Number(AGE, Fraction(1)), test).expression == Case(
+        ((both, Constant(1)),), Constant(None)
+    )
     assert counted(text("a"), None) == text("a")
 
 
@@ -72,7 +79,11 @@ def test_what_is_kept_is_null_elsewhere():
         ("SUM(user_id)", UnsupportedSql, "user_id names single persons"),
         ("SUM(CASE WHEN age THEN 1 END)", UnsupportedSql, "Column 'age' alone is not a test"),
         ("SUM(CASE WHEN age + 1 THEN 1 END)", UnsupportedSql, "An expression alone is not a test"),
-        ("COUNT(CASE WHEN smoker THEN user_id END)", UnsupportedSql, "user_id names single persons"),
+        (
+            "COUNT(CASE WHEN smoker THEN user_id END)",
+            UnsupportedSql,
+            "user_id names single persons",
+        ),
         ("COUNT(INTERVAL 3 DAY)", UnsupportedSql, "INTERVAL that is not added"),
         ("SUM(COUNT(*))", UnsupportedSql, "COUNT stands where only a row is known"),
         ("SUM(age IS 3)", UnsupportedSql, "This test"),
@@ -87,5 +98,8 @@ def test_a_value_of_the_wrong_kind_is_refused_by_name(ask, text, error, word):
 def test_a_value_of_the_unit_is_noted_where_it_is_tested(ask):
     asked = ask("SELECT SUM(user_id = 'p1'), COUNT(*) FROM events WHERE user_id IN ('p1', 'p2')")
     assert len(asked.notes) == 1 and "user_id" in asked.notes[0] and "noise" in asked.notes[0]
-    assert Column("user_id", asked.raw.relation.source.columns[-1].type) in asked.raw.relation.source.columns
+    assert (
+        Column("user_id", asked.raw.relation.source.columns[-1].type)
+        in asked.raw.relation.source.columns
+    )
     assert not ask("SELECT COUNT(DISTINCT user_id) FROM events").notes

@@ -13,7 +13,9 @@ from tests.sql import clinic
 
 ALIKE = [
     " ".join(each.split())
-    for each in (Path(__file__).parent / "corpus" / "alike.sql").read_text(encoding="utf-8").split("\n\n")
+    for each in (Path(__file__).parent / "corpus" / "alike.sql")
+    .read_text(encoding="utf-8")
+    .split("\n\n")
     if each.strip() and not each.startswith("--")
 ]
 # what the way from a prescription to its patient is in plain SQL
@@ -37,7 +39,10 @@ def told(engine, text):
 
 
 def meant(text):
-    return Counter(tuple(_exact(value) for value in row) for row in clinic.answered(understand(text, clinic.DATASET)))
+    return Counter(
+        tuple(_exact(value) for value in row)
+        for row in clinic.answered(understand(text, clinic.DATASET))
+    )
 
 
 def _exact(value):
@@ -45,7 +50,11 @@ def _exact(value):
         return value
     if isinstance(value, datetime.datetime):
         return value.date()
-    return Fraction(value).limit_denominator(10**6) if isinstance(value, int | float | Fraction) else value
+    return (
+        Fraction(value).limit_denominator(10**6)
+        if isinstance(value, int | float | Fraction)
+        else value
+    )
 
 
 def test_the_statements_are_read_whole():
@@ -59,7 +68,9 @@ def test_a_statement_gives_what_the_engine_gives(engine, text):
 
 @pytest.mark.parametrize("text", VIA)
 def test_a_unit_that_is_reached_by_a_key_is_known_by_its_name(engine, text):
-    assert meant(text.format(prescriptions="prescriptions")) == told(engine, text.format(prescriptions=WITH_PATIENT))
+    assert meant(text.format(prescriptions="prescriptions")) == told(
+        engine, text.format(prescriptions=WITH_PATIENT)
+    )
 
 
 def test_a_test_of_units_that_is_lost_is_noticed(engine, monkeypatch):

@@ -28,7 +28,9 @@ DATA = Dataset(
         "rows": table(None),
         "people": table(sf.Unit("who", max_rows=2, max_groups=3)),
         "stays": table(sf.Unit("person", max_rows=4, name="who")),
-        "notes": sf.Table("n.csv", unit=sf.Unit("stay", via="people.who", key="stay"), columns={"stay": sf.Text()}),
+        "notes": sf.Table(
+            "n.csv", unit=sf.Unit("stay", via="people.who", key="stay"), columns={"stay": sf.Text()}
+        ),
         "days": table(sf.Unit(["who", "day"], max_rows_total=5)),
         "known": sf.Table("k.csv", unit=sf.Unit("who"), columns={"who": sf.Integer(0, 99)}),
         "lists": table(None, public=True),
@@ -67,7 +69,9 @@ def test_what_names_the_unit_is_known_but_not_read():
     # a unit that is reached by a key has the name that it has there, and no text of its own
     notes, context = found("notes")
     assert notes.scope(context).column(exp.column("who")) == Person("who", None)
-    assert notes.scope(context).is_unit([exp.column("who")]) and not notes.scope(context).is_unit([exp.column("stay")])
+    assert notes.scope(context).is_unit([exp.column("who")]) and not notes.scope(context).is_unit(
+        [exp.column("stay")]
+    )
 
 
 def test_a_unit_goes_by_its_own_name_everywhere():
@@ -75,14 +79,18 @@ def test_a_unit_goes_by_its_own_name_everywhere():
     for name in ("person", "PERSON", "who", "Who"):
         assert stays.scope(context).is_unit([exp.column(name)])
         # tests read the column of the table
-        assert stays.scope(context).column(exp.column(name)).reading == Words(Field(Column("person", Text())))
+        assert stays.scope(context).column(exp.column(name)).reading == Words(
+            Field(Column("person", Text()))
+        )
     # where a way leads to a unit it has its name alone, not that of the column at the end
     data = Dataset(
         "d",
         {
             "stays": DATA.tables["stays"],
             "notes": sf.Table(
-                "n.csv", unit=sf.Unit("stay", via="stays.person", key="stay"), columns={"person": sf.Text()}
+                "n.csv",
+                unit=sf.Unit("stay", via="stays.person", key="stay"),
+                columns={"person": sf.Text()},
             ),
         },
     )
@@ -156,7 +164,10 @@ def test_a_column_is_added_to_the_scans_that_are_asked_for_it():
 def test_the_columns_that_tell_rows_apart_are_those_of_the_rows():
     a, b, rank = Column("a", Text()), Column("b", Text()), Column("rank", sf.Integer(1, 9))
     scan = Scan("t", "", (a,), Owner(("who",)))
-    assert fields(Ranked(Filter(scan, Constant(value=True)), (), (), rank)) == (Field(a), Field(rank))
+    assert fields(Ranked(Filter(scan, Constant(value=True)), (), (), rank)) == (
+        Field(a),
+        Field(rank),
+    )
     assert fields(PerUnit(scan, ((b, Value.of(a)),), ())) == (Field(b),)
     assert fields(Union((scan,), ((Field(a),),), (b,))) == (Field(b),)
     assert fields(UnitJoin(scan, PerUnit(scan, (), ()))) == (Field(a),)

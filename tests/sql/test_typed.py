@@ -109,7 +109,11 @@ def test_a_truth_has_codes_and_codes_have_a_truth():
 
 @pytest.mark.parametrize(
     ("typed", "word"),
-    [(Person("user", None), "user names single persons"), (Interval(1, 0), "INTERVAL"), (Null(), "NULL")],
+    [
+        (Person("user", None), "user names single persons"),
+        (Interval(1, 0), "INTERVAL"),
+        (Null(), "NULL"),
+    ],
 )
 def test_what_has_no_code_is_refused(typed, word):
     with pytest.raises(UnsupportedSql, match=word) as refusal:
@@ -154,7 +158,8 @@ def test_a_tree_that_is_deep_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "step"), [(0, 9, 10**300), (0, 9, Fraction(1, 10**301)), (-(2**52), 2**52, 10**299)]
+    ("low", "high", "step"),
+    [(0, 9, 10**300), (0, 9, Fraction(1, 10**301)), (-(2**52), 2**52, 10**299)],
 )
 def test_numbers_that_no_float_can_hold_are_refused_as_a_question(low, high, step):
     with pytest.raises(UnsupportedSql, match="too large or too small for a float"):

@@ -49,7 +49,9 @@ def test_codes_are_brought_to_one_meaning(ask):
 
 
 def test_texts_stay_texts(ask):
-    found = ask("SELECT COUNT(*) FROM (SELECT product FROM events UNION ALL SELECT product FROM events)").raw.relation
+    found = ask(
+        "SELECT COUNT(*) FROM (SELECT product FROM events UNION ALL SELECT product FROM events)"
+    ).raw.relation
     assert found.columns[0].type == Text() and found.values[0] != () and len(found.sources) == 2
 
 
@@ -68,10 +70,14 @@ def test_three_arms_are_one_union(ask):
 
 def test_limits_of_the_arms_add_up(ask):
     inner = "SELECT user_id, age AS x FROM events UNION ALL SELECT user_id, 3 FROM users"
-    found = ask(f"SELECT COUNT(*) FROM (SELECT user_id, COUNT(*) AS n FROM ({inner}) GROUP BY user_id)").raw.relation
+    found = ask(
+        f"SELECT COUNT(*) FROM (SELECT user_id, COUNT(*) AS n FROM ({inner}) GROUP BY user_id)"
+    ).raw.relation
     assert found.columns[0].column.type.upper_code == 51
     open_ = inner.replace("FROM users", "FROM events_unbounded")
-    found = ask(f"SELECT COUNT(*) FROM (SELECT user_id, COUNT(*) AS n FROM ({open_}) GROUP BY user_id)").raw.relation
+    found = ask(
+        f"SELECT COUNT(*) FROM (SELECT user_id, COUNT(*) AS n FROM ({open_}) GROUP BY user_id)"
+    ).raw.relation
     assert found.columns[0].column.type.upper_code == 2**31
 
 
@@ -113,6 +119,8 @@ def test_another_set_operation_is_refused(ask, kind):
 def test_a_code_that_is_not_recoded_is_noticed(ask, monkeypatch):
     honest = union(ask, "region AS x", "age_band").relation.values
     monkeypatch.setattr(
-        room, "unified", lambda values: (lambda scalar: values[0], [each.expression for each in values])
+        room,
+        "unified",
+        lambda values: (lambda scalar: values[0], [each.expression for each in values]),
     )
     assert union(ask, "region AS x", "age_band").relation.values != honest

@@ -30,7 +30,10 @@ def relation(ask, test):
         ("NOT (NOT " + USERS + ")", False),
         ("((" + USERS + "))", False),
         ("EXISTS (SELECT 1 FROM users u WHERE u.user_id = e.user_id AND u.age_band = 'b')", False),
-        ("NOT EXISTS (SELECT * FROM users WHERE e.user_id = users.user_id AND (age_band = 'b'))", True),
+        (
+            "NOT EXISTS (SELECT * FROM users WHERE e.user_id = users.user_id AND (age_band = 'b'))",
+            True,
+        ),
         ("EXISTS (SELECT 1 FROM users WHERE user_id = e.user_id AND age_band = 'b')", False),
     ],
 )
@@ -42,13 +45,16 @@ def test_a_test_of_units_is_a_semi_join(ask, test, negated):
 
 
 def test_units_are_found_by_what_their_rows_add_up_to(ask):
-    found = relation(ask, "user_id IN (SELECT user_id FROM events GROUP BY user_id HAVING COUNT(*) > 2)")
+    found = relation(
+        ask, "user_id IN (SELECT user_id FROM events GROUP BY user_id HAVING COUNT(*) > 2)"
+    )
     assert isinstance(found.units.source, PerUnit)
 
 
 def test_tests_of_rows_and_of_units_stand_together(ask):
     found = relation(
-        ask, f"age > 12 AND {USERS} AND smoker AND NOT EXISTS (SELECT 1 FROM users u WHERE u.user_id = e.user_id)"
+        ask,
+        f"age > 12 AND {USERS} AND smoker AND NOT EXISTS (SELECT 1 FROM users u WHERE u.user_id = e.user_id)",
     )
     assert isinstance(found, Semi) and found.negated
     assert isinstance(found.source, Semi) and not found.source.negated
@@ -85,14 +91,38 @@ def test_conjuncts_are_what_must_all_hold():
         ("user_id IN (SELECT price FROM orders)", "another column than the unit"),
         ("user_id IN (SELECT product FROM products)", "another column than the unit"),
         ("EXISTS (SELECT 1 FROM users)", "does not look for the same unit"),
-        ("EXISTS (SELECT 1 FROM users u WHERE u.age_band = 'b')", "does not look for the same unit"),
-        ("EXISTS (SELECT 1 FROM users u WHERE u.user_id = user_id)", "does not look for the same unit"),
-        ("EXISTS (SELECT 1 FROM users u WHERE u.user_id = e.product)", "does not look for the same unit"),
-        ("EXISTS (SELECT 1 FROM users u WHERE u.user_id = e.user_id OR TRUE)", "does not look for the same unit"),
-        ("EXISTS (SELECT 1 FROM orders o WHERE o.quantity = e.user_id)", "does not look for the same unit"),
-        ("EXISTS (SELECT 1 FROM users u WHERE u.user_id = e.user_id AND u.born > e.day)", "more than the unit"),
-        ("EXISTS (SELECT 1 FROM users u WHERE u.user_id = e.user_id AND e.age > 12)", "more than the unit"),
-        ("EXISTS (SELECT COUNT(*) FROM users u WHERE u.user_id = e.user_id HAVING COUNT(*) > 1)", "sub-query"),
+        (
+            "EXISTS (SELECT 1 FROM users u WHERE u.age_band = 'b')",
+            "does not look for the same unit",
+        ),
+        (
+            "EXISTS (SELECT 1 FROM users u WHERE u.user_id = user_id)",
+            "does not look for the same unit",
+        ),
+        (
+            "EXISTS (SELECT 1 FROM users u WHERE u.user_id = e.product)",
+            "does not look for the same unit",
+        ),
+        (
+            "EXISTS (SELECT 1 FROM users u WHERE u.user_id = e.user_id OR TRUE)",
+            "does not look for the same unit",
+        ),
+        (
+            "EXISTS (SELECT 1 FROM orders o WHERE o.quantity = e.user_id)",
+            "does not look for the same unit",
+        ),
+        (
+            "EXISTS (SELECT 1 FROM users u WHERE u.user_id = e.user_id AND u.born > e.day)",
+            "more than the unit",
+        ),
+        (
+            "EXISTS (SELECT 1 FROM users u WHERE u.user_id = e.user_id AND e.age > 12)",
+            "more than the unit",
+        ),
+        (
+            "EXISTS (SELECT COUNT(*) FROM users u WHERE u.user_id = e.user_id HAVING COUNT(*) > 1)",
+            "sub-query",
+        ),
         ("EXISTS (SELECT 1 FROM users u WHERE u.user_id = e.user_id LIMIT 1)", "LIMIT"),
         ("EXISTS (SELECT 1 FROM users UNION ALL SELECT 2)", "set operation"),
         ("user_id = ANY (SELECT user_id FROM users)", "ANY or ALL"),
@@ -109,8 +139,12 @@ def test_units_of_another_kind_are_refused():
         "people": sf.Table("p.csv", unit=sf.Unit("id")),
         "homes": sf.Table("h.csv", unit=sf.Unit("id", name="home")),
     }
-    with pytest.raises(UnsupportedSql, match="'people' and 'homes' are not about the same units") as refusal:
-        understand("SELECT COUNT(*) FROM people WHERE id IN (SELECT id FROM homes)", Dataset("d", homes))
+    with pytest.raises(
+        UnsupportedSql, match="'people' and 'homes' are not about the same units"
+    ) as refusal:
+        understand(
+            "SELECT COUNT(*) FROM people WHERE id IN (SELECT id FROM homes)", Dataset("d", homes)
+        )
     assert "name=" in refusal.value.remedy
 
 

@@ -39,7 +39,11 @@ LEAVES = st.one_of(
     st.builds(Compare, st.sampled_from(Comparison), st.sampled_from(KEYS), CODES.map(Constant)),
     st.builds(Compare, st.sampled_from(Comparison), CODES.map(Constant), st.sampled_from(KEYS)),
     st.builds(Compare, st.sampled_from(Comparison), st.just(X), st.just(Y)),
-    st.builds(Member, st.sampled_from(KEYS), st.sets(CODES, max_size=4).map(lambda codes: tuple(sorted(codes)))),
+    st.builds(
+        Member,
+        st.sampled_from(KEYS),
+        st.sets(CODES, max_size=4).map(lambda codes: tuple(sorted(codes))),
+    ),
     st.builds(IsNull, st.sampled_from(KEYS)),
 )
 TESTS = st.recursive(
@@ -101,7 +105,9 @@ def test_no_group_that_a_row_can_give_is_left_out(key, tests):
 )
 def test_the_groups_are_those_that_rows_can_give(key, tests):
     known = about(key, tests)
-    groups = set(image(key, known)) | ({None} if may_be_missing(key, frozenset({X.column}), known) else set())
+    groups = set(image(key, known)) | (
+        {None} if may_be_missing(key, frozenset({X.column}), known) else set()
+    )
     assert groups == reached(key, tests)
 
 
@@ -176,10 +182,16 @@ def test_where_on_the_key_leaves_the_groups_that_it_names(ask, key, where, codes
 
 def test_the_months_of_a_range_of_days(ask):
     (key,) = ask(
-        WHERE.format(key="DATE_TRUNC('month', day)", where="day BETWEEN '2024-02-10' AND '2024-04-01'")
+        WHERE.format(
+            key="DATE_TRUNC('month', day)", where="day BETWEEN '2024-02-10' AND '2024-04-01'"
+        )
     ).raw.keys
     kind = Date("2024-01-01", "2024-12-31")
-    assert [str(kind.decode(code)) for code in key.codes] == ["2024-02-01", "2024-03-01", "2024-04-01"]
+    assert [str(kind.decode(code)) for code in key.codes] == [
+        "2024-02-01",
+        "2024-03-01",
+        "2024-04-01",
+    ]
 
 
 JOINED = "SELECT age_band, COUNT(*) FROM events e {} u ON e.user_id = u.user_id"
@@ -193,9 +205,18 @@ JOINED = "SELECT age_band, COUNT(*) FROM events e {} u ON e.user_id = u.user_id"
         (JOINED.format("LEFT JOIN (SELECT * FROM users WHERE age_band = 'a')") + " GROUP BY 1", 3),
         (JOINED.format("LEFT JOIN users") + " WHERE age_band = 'a' GROUP BY 1", 1),
         (JOINED.format("LEFT JOIN users") + " WHERE region = 'R01' GROUP BY 1", 3),
-        ("SELECT region, COUNT(*) FROM (SELECT * FROM events WHERE region = 'R01') GROUP BY region", 1),
-        ("SELECT kind, COUNT(*) FROM events LEFT JOIN products USING (product) WHERE kind = 'x' GROUP BY 1", 1),
-        ("SELECT n, COUNT(*) FROM (SELECT user_id, COUNT(*) AS n FROM events GROUP BY 1) WHERE n < 4 GROUP BY n", 3),
+        (
+            "SELECT region, COUNT(*) FROM (SELECT * FROM events WHERE region = 'R01') GROUP BY region",
+            1,
+        ),
+        (
+            "SELECT kind, COUNT(*) FROM events LEFT JOIN products USING (product) WHERE kind = 'x' GROUP BY 1",
+            1,
+        ),
+        (
+            "SELECT n, COUNT(*) FROM (SELECT user_id, COUNT(*) AS n FROM events GROUP BY 1) WHERE n < 4 GROUP BY n",
+            3,
+        ),
     ],
 )
 def test_tests_below_joins_and_sub_queries_count(ask, text, size):

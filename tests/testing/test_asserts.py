@@ -11,7 +11,13 @@ from scipy.stats import binom
 
 from sfumato.noise import DiscreteLaplace
 from sfumato.noise.entropy import SYSTEM, below
-from sfumato.testing import assert_at_most, assert_counts_agree, assert_counts_follow, assert_follows, asserts
+from sfumato.testing import (
+    assert_at_most,
+    assert_counts_agree,
+    assert_counts_follow,
+    assert_follows,
+    asserts,
+)
 
 
 def die(sides):
@@ -96,7 +102,9 @@ def test_draws_that_only_take_even_values_are_noticed():
     noise = DiscreteLaplace(2)
     draws = [2 * math.ceil(draw / 2) for draw in noise.sample(4000)]
     with pytest.raises(AssertionError):
-        assert_follows(draws, lambda x: noise.cdf(x).lower, notices=lambda x: DiscreteLaplace(3).cdf(x).lower)
+        assert_follows(
+            draws, lambda x: noise.cdf(x).lower, notices=lambda x: DiscreteLaplace(3).cdf(x).lower
+        )
 
 
 # ---------------------------------------------------------------- counts
@@ -154,7 +162,9 @@ def missed(n, p, q):
     edge = round(n * p)
     while 0 <= edge <= n:
         try:
-            assert_counts_follow([n - edge, edge], [1 - p, p], notices=[1.0, 0.0] if p > 0.3 else [0.0, 1.0])
+            assert_counts_follow(
+                [n - edge, edge], [1 - p, p], notices=[1.0, 0.0] if p > 0.3 else [0.0, 1.0]
+            )
         except AssertionError:
             break
         edge += step

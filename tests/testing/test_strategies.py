@@ -41,7 +41,11 @@ def test_every_type_is_reached(kind):
 def test_values_reach_the_bounds_and_missing(wanted):
     kind = Integer(-3, 2, missing="N")
     code = getattr(kind, wanted) if wanted else None
-    find(values(kind), lambda text: text is not None and code_of(Column("x", kind), text) == code, settings=SEARCH)
+    find(
+        values(kind),
+        lambda text: text is not None and code_of(Column("x", kind), text) == code,
+        settings=SEARCH,
+    )
     find(values(kind), lambda text: text is None, settings=SEARCH)
 
 
@@ -116,7 +120,9 @@ def test_a_plan_asks_what_its_table_has(drawn):
     read = [value.expression for value in values]
     if isinstance(raw.relation, Filter):
         read.append(raw.relation.predicate)
-    used = {leaf.column for expression in read for leaf in leaves(expression) if isinstance(leaf, Field)}
+    used = {
+        leaf.column for expression in read for leaf in leaves(expression) if isinstance(leaf, Field)
+    }
     assert used <= {Column(name, kind) for name, kind in table.columns.items()}
     assert raw.is_open == any(isinstance(key.value.type, Text) for key in raw.keys)
     assert table.unit or CountUnits() not in raw.aggregates

@@ -11,7 +11,14 @@ from fractions import Fraction
 from sfumato.accounting.profile import Profile
 from sfumato.errors import InvalidDeclaration, shown
 from sfumato.exact.rounding import exp_down, exp_up, log_up
-from sfumato.noise import Binomial, DiscreteGaussian, DiscreteLaplace, DiscreteStaircase, Skellam, Truncated
+from sfumato.noise import (
+    Binomial,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    DiscreteStaircase,
+    Skellam,
+    Truncated,
+)
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import (
     AdditiveNoise,
@@ -84,14 +91,26 @@ def _additive(event: AdditiveNoise) -> Profile:
         return Profile.pure(distance.value / noise.scale)
     if isinstance(noise, DiscreteGaussian) and distance.norm is Norm.L2:
         return Profile(None, distance.value / (2 * noise.sigma_squared))
-    if isinstance(noise, DiscreteStaircase) and event.distance.norm is Norm.LINF and event.cells is not None:
-        return Profile.pure(event.cells * math.ceil(event.distance.value / noise.sensitivity) * noise.epsilon)
-    if isinstance(noise, Truncated) and isinstance(noise.whole, DiscreteLaplace) and distance.norm is Norm.L1:
+    if (
+        isinstance(noise, DiscreteStaircase)
+        and event.distance.norm is Norm.LINF
+        and event.cells is not None
+    ):
+        return Profile.pure(
+            event.cells * math.ceil(event.distance.value / noise.sensitivity) * noise.epsilon
+        )
+    if (
+        isinstance(noise, Truncated)
+        and isinstance(noise.whole, DiscreteLaplace)
+        and distance.norm is Norm.L1
+    ):
         return Profile.pure(distance.value / noise.whole.scale, _cut(noise, event))
     if isinstance(noise, Skellam | Binomial):
         raise _no_rule(event, "its loss has no bound, and no proved rho", _ONE_CELL)
     norm = event.distance.norm.value
-    raise _no_rule(event, f"{type(noise).__name__} noise has no proved cost under this {norm} bound", _NORMS)
+    raise _no_rule(
+        event, f"{type(noise).__name__} noise has no proved cost under this {norm} bound", _NORMS
+    )
 
 
 def _continuous(event: ContinuousNoise) -> Profile:
@@ -104,7 +123,9 @@ def _summed(event: AdditiveNoise) -> Distance:
     """An Linf bound over a stated number of cells in the norm of the noise."""
     if event.distance.norm is not Norm.LINF or event.cells is None:
         return event.distance
-    return event.distance.over(event.cells, Norm.L2 if isinstance(event.noise, DiscreteGaussian) else Norm.L1)
+    return event.distance.over(
+        event.cells, Norm.L2 if isinstance(event.noise, DiscreteGaussian) else Norm.L1
+    )
 
 
 def _cut(noise: Truncated, event: AdditiveNoise) -> Fraction:
@@ -129,14 +150,19 @@ def _noisy_max(event: NoisyMax) -> Profile:
 def _sparse_vector(event: SparseVector) -> Profile:
     each = 1 if event.monotone else 2
     return Profile.pure(
-        _loss(event.threshold_noise, event, 1) + _loss(event.query_noise, event, each * event.positives)
+        _loss(event.threshold_noise, event, 1)
+        + _loss(event.query_noise, event, each * event.positives)
     )
 
 
 def _loss(noise: object, event: NoisyMax | SparseVector, times: int) -> Fraction:
     """The loss of discrete Laplace noise that an alignment moves ``times`` times by the sensitivity."""
     if not isinstance(noise, DiscreteLaplace):
-        raise _no_rule(event, f"{type(noise).__name__} noise has no alignment here", "Draw DiscreteLaplace noise.")
+        raise _no_rule(
+            event,
+            f"{type(noise).__name__} noise has no alignment here",
+            "Draw DiscreteLaplace noise.",
+        )
     return times * math.ceil(event.distance.value) / noise.scale
 
 
@@ -149,7 +175,9 @@ def _ranged(event: BoundedRange) -> Profile:
 
 
 def _known(event: PureEvent | ApproxEvent) -> Profile:
-    return Profile.pure(event.epsilon, event.delta if isinstance(event, ApproxEvent) else Fraction(0))
+    return Profile.pure(
+        event.epsilon, event.delta if isinstance(event, ApproxEvent) else Fraction(0)
+    )
 
 
 def _thresholded(event: Thresholded) -> Profile:
@@ -179,21 +207,27 @@ def _sampled(event: Sampled) -> Profile:
     if isinstance(design, PoissonSample) and design.relation is Relation.REPLACE_ONE:
         return _swapped(inner.epsilon, inner.delta, design.rate)
     if isinstance(design, WithReplacementSample):
-        return _grouped(_drawn(inner.epsilon, inner.delta, Fraction(1, design.population)), design.size)
+        return _grouped(
+            _drawn(inner.epsilon, inner.delta, Fraction(1, design.population)), design.size
+        )
     if design.rate == 1:
         return inner
     return _drawn(inner.epsilon, inner.delta, design.rate)
 
 
 def _drawn(epsilon: Fraction, delta: Fraction, rate: Fraction) -> Profile:
-    amplified = epsilon if epsilon > _HUGE else min(log_up(1 + rate * (exp_up(epsilon) - 1)), epsilon)
+    amplified = (
+        epsilon if epsilon > _HUGE else min(log_up(1 + rate * (exp_up(epsilon) - 1)), epsilon)
+    )
     return Profile.pure(amplified, rate * delta)
 
 
 def _swapped(epsilon: Fraction, delta: Fraction, rate: Fraction) -> Profile:
     """A unit leaves and another comes: ln((1 - q + q e^epsilon) / (1 - q + q e^-epsilon)), with a delta two steps."""
     if rate == 1 or delta > 0 or epsilon > _HUGE:
-        return _grouped(Profile.pure(epsilon, delta) if rate == 1 else _drawn(epsilon, delta, rate), 2)
+        return _grouped(
+            Profile.pure(epsilon, delta) if rate == 1 else _drawn(epsilon, delta, rate), 2
+        )
     amplified = log_up((1 - rate + rate * exp_up(epsilon)) / (1 - rate + rate * exp_down(-epsilon)))
     return Profile.pure(min(amplified, 2 * epsilon))
 
@@ -206,7 +240,11 @@ def _shuffled(event: Shuffled) -> Profile:
 def _group(event: Group) -> Profile:
     inner = _cost(event.event)
     if inner.epsilon is None and inner.delta > 0 and event.size > 1:
-        raise _no_rule(event, "a delta beside a rho does not grow with a group", "Declare the group as the unit.")
+        raise _no_rule(
+            event,
+            "a delta beside a rho does not grow with a group",
+            "Declare the group as the unit.",
+        )
     return _grouped(inner, event.size)
 
 
@@ -237,8 +275,15 @@ def _parallel(event: Parallel) -> Profile:
     """The dearest part; under replace-one the two dearest, as a unit may leave one and enter another (RULES 8)."""
     relations = relations_of(event)
     if len(relations) != 1:
-        raise _no_rule(event, "its parts state no relation, or several", "State the same relation in every part.")
-    parts, touched = [_cost(each) for each in event.events], 1 if relations == {Relation.ADD_REMOVE} else 2
+        raise _no_rule(
+            event,
+            "its parts state no relation, or several",
+            "State the same relation in every part.",
+        )
+    parts, touched = (
+        [_cost(each) for each in event.events],
+        1 if relations == {Relation.ADD_REMOVE} else 2,
+    )
     pure = [part.epsilon for part in parts if part.epsilon is not None]
     return Profile(
         sum(sorted(pure)[-touched:], Fraction(0)) if len(pure) == len(parts) else None,
@@ -260,7 +305,8 @@ def check_relations(event: Event) -> None:
     """Refuses an event whose parts are about different neighbours, and one of an unknown kind."""
     if len(relations_of(event)) > 1:
         raise InvalidDeclaration(
-            "Parts of one event are about different neighbour relations.", allowed="one relation for all parts"
+            "Parts of one event are about different neighbour relations.",
+            allowed="one relation for all parts",
         )
 
 
@@ -282,7 +328,11 @@ def relations_of(event: object) -> set[Relation]:
             return relations_of(inner)
         case Sampled(PoissonSample(_, Relation.REPLACE_ONE), inner):
             # stated for a unit that enters or leaves the sample; anything else beside it is mixed
-            return set(Relation) if Relation.REPLACE_ONE in relations_of(inner) else {Relation.REPLACE_ONE}
+            return (
+                set(Relation)
+                if Relation.REPLACE_ONE in relations_of(inner)
+                else {Relation.REPLACE_ONE}
+            )
         case Sampled(PoissonSample() | FixedSample() | WithReplacementSample() as design, inner):
             return {design.relation} | relations_of(inner)
         case Thresholded(additive):

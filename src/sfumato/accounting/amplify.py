@@ -17,7 +17,15 @@ from sfumato.errors import InvalidDeclaration, InvalidNumber
 from sfumato.exact.bracket import Bracket
 from sfumato.exact.rational import Number, to_fraction
 from sfumato.exact.rounding import exp_down, exp_up, float_down, float_up, log_down, log_up, sqrt_up
-from sfumato.privacy.event import ApproxEvent, Design, PoissonSample, PureEvent, RandomizedResponse, Sampled, Shuffled
+from sfumato.privacy.event import (
+    ApproxEvent,
+    Design,
+    PoissonSample,
+    PureEvent,
+    RandomizedResponse,
+    Sampled,
+    Shuffled,
+)
 from sfumato.privacy.event import WithReplacementSample as WithReplacement
 from sfumato.privacy.guarantee import ApproxDP
 from sfumato.privacy.unit import Relation
@@ -67,9 +75,13 @@ def before_sampling(design: Design, relation: Relation, wanted: ApproxDP) -> App
     """
     _same(design, relation)
     if not isinstance(design, WithReplacement):
-        return ApproxDP(whole_epsilon(design, wanted.epsilon), min(wanted.delta / design.rate, Fraction(1)))
+        return ApproxDP(
+            whole_epsilon(design, wanted.epsilon), min(wanted.delta / design.rate, Fraction(1))
+        )
     one = wanted.epsilon / design.size
-    epsilon = one if one > _HUGE else max(log_down(1 + design.population * (exp_down(one) - 1)), one)
+    epsilon = (
+        one if one > _HUGE else max(log_down(1 + design.population * (exp_down(one) - 1)), one)
+    )
     if wanted.epsilon > _HUGE:
         return ApproxDP(epsilon, Fraction(0))
     # the group's delta is delta / population * (1 + e^one + ... + e^((size - 1) one))
@@ -119,8 +131,12 @@ def sampled_delta(design: Design, relation: Relation, epsilon: Fraction, whole: 
     if design.population == 1:
         return whole(inner, design.size)
     bits = 256
-    first, weights, rest = binomial_weights(design.size, Fraction(1, design.population), bits, Fraction(1, 2**192))
-    shown = sum(weight * whole(inner, copies) for copies, weight in enumerate(weights, first) if copies)
+    first, weights, rest = binomial_weights(
+        design.size, Fraction(1, design.population), bits, Fraction(1, 2**192)
+    )
+    shown = sum(
+        weight * whole(inner, copies) for copies, weight in enumerate(weights, first) if copies
+    )
     return min(Fraction(shown) / (1 << bits) + rest, Fraction(1))
 
 
@@ -146,7 +162,9 @@ def shuffled(event: Shuffled, delta: Number) -> Bracket:
     if chance == 0 or epsilon0 > _HUGE:
         return Bracket(float_down(epsilon0) if chance == 0 else 0.0, float_up(epsilon0))
     nothing = Fraction(0)
-    upper = _falls(lambda epsilon: _upper(event, epsilon, chance * _IGNORED), chance, nothing, epsilon0)[1]
+    upper = _falls(
+        lambda epsilon: _upper(event, epsilon, chance * _IGNORED), chance, nothing, epsilon0
+    )[1]
     lower = _falls(lambda epsilon: _lower(event, epsilon), chance, nothing, epsilon0)[0]
     return Bracket(float_down(lower), float_up(upper))
 
@@ -194,7 +212,9 @@ def clone_bound(event: Shuffled, delta: Number) -> Fraction:
     return log_up(1 + (odds - 1) / (odds + 1) * spread)
 
 
-def before_shuffling(reports: int, wanted: ApproxDP, local: Callable[[Fraction], Local] | None = None) -> Fraction:
+def before_shuffling(
+    reports: int, wanted: ApproxDP, local: Callable[[Fraction], Local] | None = None
+) -> Fraction:
     """The largest epsilon0 of a report that is proved to give ``wanted`` after the shuffle, from below.
 
     ``local`` makes the randomizer of an epsilon0; without it, any randomizer.
@@ -207,11 +227,15 @@ def before_shuffling(reports: int, wanted: ApproxDP, local: Callable[[Fraction],
     4.0
     """
     if wanted.epsilon <= 0 or not 0 <= wanted.delta < 1:
-        raise InvalidNumber(f"A shuffle to {wanted}.", allowed="epsilon greater than 0, delta from 0 to less than 1")
+        raise InvalidNumber(
+            f"A shuffle to {wanted}.", allowed="epsilon greater than 0, delta from 0 to less than 1"
+        )
     make = local or (lambda epsilon0: PureEvent(epsilon0, Relation.REPLACE_ONE))
 
     def shown(minus: Fraction) -> Fraction:
-        return _upper(Shuffled(make(-minus), reports), wanted.epsilon, max(wanted.delta, _CLOSE**8) * _IGNORED)
+        return _upper(
+            Shuffled(make(-minus), reports), wanted.epsilon, max(wanted.delta, _CLOSE**8) * _IGNORED
+        )
 
     most = 2 * wanted.epsilon
     while most <= _HUGE and shown(-most) <= wanted.delta:
@@ -275,7 +299,9 @@ def _straight(value: Fraction, level: Fraction) -> float:
     """How far sqrt(-ln value) is beyond that of the level: negative where, and only where, value > level."""
     if value <= 0:
         return math.inf
-    found, goal = (math.sqrt(max(math.log(x.denominator) - math.log(x.numerator), 0.0)) for x in (value, level))
+    found, goal = (
+        math.sqrt(max(math.log(x.denominator) - math.log(x.numerator), 0.0)) for x in (value, level)
+    )
     distance = found - goal
     return min(distance, -1e-300) if value > level else max(distance, 0.0)
 

@@ -113,12 +113,20 @@ def family(promise: Promise) -> Family:
         case BoundedRangeDP(eta) if 0 < eta <= _HOPELESS:
             return _curve(lambda epsilon: delta_at(promise, epsilon).delta, eta)
         case GaussianDP(mu_squared) if 0 < mu_squared <= _HOPELESS:
-            return _curve(lambda epsilon: delta_at(promise, epsilon).delta, 13 * sqrt_up(mu_squared) + mu_squared / 2)
+            return _curve(
+                lambda epsilon: delta_at(promise, epsilon).delta,
+                13 * sqrt_up(mu_squared) + mu_squared / 2,
+            )
         case ZeroConcentratedDP(rho) if 0 < rho <= _HOPELESS:
             return lambda place: _concentrated(max(rho, _LEAST), place)
         case RenyiDP(order, budget) if 0 < budget <= _HOPELESS:
             return lambda place: _renyi(order, max(budget, _LEAST), place)
-        case ZeroConcentratedDP(number) | RenyiDP(_, number) | BoundedRangeDP(number) | GaussianDP(number):
+        case (
+            ZeroConcentratedDP(number)
+            | RenyiDP(_, number)
+            | BoundedRangeDP(number)
+            | GaussianDP(number)
+        ):
             return _single(number, Fraction(0))
         case PrivacyCurve():
             return _curve(lambda epsilon: Fraction(promise.delta(epsilon).upper), _reach(promise))
@@ -149,10 +157,14 @@ def _concentrated(rho: Fraction, place: float) -> Statement:
 
 def _renyi(order: Fraction, budget: Fraction, place: float) -> Statement:
     gap = float(min(order - 1, Fraction(10**30)))
-    return _tangent(order, budget, *_touching(place, np.array([gap]), np.array([float(budget)]))[1:])
+    return _tangent(
+        order, budget, *_touching(place, np.array([gap]), np.array([float(budget)]))[1:]
+    )
 
 
-def _tangent(order: Fraction, budget: Fraction, hits: Fraction, false_alarms: Fraction) -> Statement:
+def _tangent(
+    order: Fraction, budget: Fraction, hits: Fraction, false_alarms: Fraction
+) -> Statement:
     epsilon = max(log_up(hits / false_alarms), Fraction(0))
     if order * (epsilon + budget) > _HOPELESS:
         return _of(epsilon, Fraction(float_up(delta_at(RenyiDP(order, budget), epsilon).delta)))
@@ -172,7 +184,9 @@ def _touching(place: float, gaps: Floats, budgets: Floats) -> tuple[float, Fract
         yes, no = gaps * (hit - math.log(rare)), gaps * (miss - math.log1p(-rare))
         moment = np.exp(hit) * np.expm1(np.minimum(yes, 1)) + np.exp(miss) * np.expm1(no)
         near = np.log1p(np.maximum(moment, -0.9))
-        result: Floats = np.where(yes < 1, near, np.logaddexp(hit + yes, miss + no)) / gaps - budgets
+        result: Floats = (
+            np.where(yes < 1, near, np.logaddexp(hit + yes, miss + no)) / gaps - budgets
+        )
         return result
 
     low, high = 0.0, 1000.0
@@ -181,7 +195,11 @@ def _touching(place: float, gaps: Floats, budgets: Floats) -> tuple[float, Fract
         low, high = (middle, high) if slack(middle).max() < 0 else (low, middle)
     binding = float(gaps[int(np.argmax(slack(low)))])
     odds = start + low
-    hits = Fraction(1 / (1 + math.exp(-odds))) if odds < 0 else 1 - Fraction(1 / (1 + math.exp(min(odds, 690.0))))
+    hits = (
+        Fraction(1 / (1 + math.exp(-odds)))
+        if odds < 0
+        else 1 - Fraction(1 / (1 + math.exp(min(odds, 690.0))))
+    )
     return binding, hits, Fraction(rare)
 
 

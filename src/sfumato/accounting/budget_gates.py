@@ -45,7 +45,9 @@ class Charge:
             raise InvalidNumber("A charge with a part that is none.", allowed="integers >= 0")
 
     def __add__(self, other: "Charge") -> "Charge":
-        pure = None if self.epsilon is None or other.epsilon is None else self.epsilon + other.epsilon
+        pure = (
+            None if self.epsilon is None or other.epsilon is None else self.epsilon + other.epsilon
+        )
         return Charge(pure, self.rho + other.rho, self.delta + other.delta)
 
 
@@ -100,7 +102,9 @@ class Gates:
         conversion = budget.delta / 2
         order = order_for(budget.epsilon, conversion)
         rho = (budget.epsilon - conversion_cost(conversion, order)) / order
-        return cls(epsilon, max(math.floor(rho * UNIT), 0), math.floor(conversion * DELTA_UNIT), order)
+        return cls(
+            epsilon, max(math.floor(rho * UNIT), 0), math.floor(conversion * DELTA_UNIT), order
+        )
 
     def admits(self, total: Charge) -> bool:
         """Whether ``total``, everything spent and reserved with the new charge, may stand."""
@@ -116,7 +120,11 @@ class Gates:
         rho = max(self.rho - spent.rho, 0) if self.rho is not None else 0
         # epsilon^2/2 must round up to at most rho: 1e-24 e^2 / 2 <= 1e-12 rho
         through_rho = math.isqrt(2 * rho * UNIT)
-        return Left(Fraction(max(pure, through_rho), UNIT), Fraction(rho, UNIT), self.delta_events - spent.delta)
+        return Left(
+            Fraction(max(pure, through_rho), UNIT),
+            Fraction(rho, UNIT),
+            self.delta_events - spent.delta,
+        )
 
     def share(self, charge: Charge, spent: Charge) -> Fraction | None:
         """The part of what is left that a charge would take, at the gate where it takes least.
@@ -126,7 +134,11 @@ class Gates:
         if not self.admits(spent + charge):
             return None
         shares = []
-        if charge.epsilon is not None and spent.epsilon is not None and spent.epsilon + charge.epsilon <= self.epsilon:
+        if (
+            charge.epsilon is not None
+            and spent.epsilon is not None
+            and spent.epsilon + charge.epsilon <= self.epsilon
+        ):
             shares.append(Fraction(charge.epsilon, self.epsilon - spent.epsilon))
         if self.rho is not None and spent.rho + charge.rho <= self.rho:
             shares.append(Fraction(charge.rho, self.rho - spent.rho))

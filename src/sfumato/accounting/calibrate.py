@@ -119,7 +119,12 @@ def least_noise(
     if isinstance(target, ApproxDP) and target.epsilon > 0:
         guess, slope = _nearer(target, lambda index: curve(event(grid.value(index))), grid, guess)
     found = frontier(
-        lambda index: cost(event(grid.value(index))), limit, grid, start=guess, precision=precision, slope=slope
+        lambda index: cost(event(grid.value(index))),
+        limit,
+        grid,
+        start=guess,
+        precision=precision,
+        slope=slope,
     )
     return _calibrated(found, grid.value)
 
@@ -144,7 +149,9 @@ def laplace_scale(
     )
 
 
-def gaussian_sigma(target: ApproxDP, distance: Distance, queries: int = 1, *, curve: CurveOf) -> Calibrated[Fraction]:
+def gaussian_sigma(
+    target: ApproxDP, distance: Distance, queries: int = 1, *, curve: CurveOf
+) -> Calibrated[Fraction]:
     """The least sigma of discrete Gaussian noise for ``queries`` statistics of an L2 ``distance`` each."""
     _norm(distance, Norm.L2)
     return least_noise(
@@ -155,21 +162,30 @@ def gaussian_sigma(target: ApproxDP, distance: Distance, queries: int = 1, *, cu
     )
 
 
-def noise_multiplier(target: ApproxDP, rate: Number, steps: int, *, curve: CurveOf) -> Calibrated[Fraction]:
+def noise_multiplier(
+    target: ApproxDP, rate: Number, steps: int, *, curve: CurveOf
+) -> Calibrated[Fraction]:
     """The least sigma of DP-SGD: ``steps`` sums of clipped gradients of norm 1 over Poisson samples of ``rate``."""
-    sample, one = PoissonSample(positive("rate", rate, at_most=Fraction(1))), Distance(Norm.L2, Fraction(1))
+    sample, one = (
+        PoissonSample(positive("rate", rate, at_most=Fraction(1))),
+        Distance(Norm.L2, Fraction(1)),
+    )
     check_count("steps", steps)
     # the variance of a step's loss is about rate^2 (e^(1 / sigma^2) - 1), and rate^2 / sigma^2 where sigma is large
     flat = max(_as_gaussian(target, sample.rate**2 * steps), _LEAST_SIGMA)
     return least_noise(
         target,
-        lambda sigma: _repeated(Sampled(sample, ContinuousNoise(ContinuousLaw.GAUSSIAN, sigma, one)), steps),
+        lambda sigma: _repeated(
+            Sampled(sample, ContinuousNoise(ContinuousLaw.GAUSSIAN, sigma, one)), steps
+        ),
         curve=curve,
         start=1 / math.sqrt(math.log1p(flat**-2)),
     )
 
 
-def most_queries(target: Target, event: Event, *, curve: CurveOf, most: int = _MOST) -> Calibrated[int]:
+def most_queries(
+    target: Target, event: Event, *, curve: CurveOf, most: int = _MOST
+) -> Calibrated[int]:
     """How often ``event`` can be repeated within a guarantee, up to ``most`` times; 0: not once.
 
     Guarantees:
@@ -178,13 +194,21 @@ def most_queries(target: Target, event: Event, *, curve: CurveOf, most: int = _M
     cost, limit = _measure(target, curve)
     check_count("most", most)
     found = frontier(
-        lambda index: cost(_repeated(event, -index)) if index else (0.0, 0.0), limit, Counts(most), start=-1
+        lambda index: cost(_repeated(event, -index)) if index else (0.0, 0.0),
+        limit,
+        Counts(most),
+        start=-1,
     )
     return _calibrated(found, lambda index: -index)
 
 
 def least_epsilon(
-    error: int, confidence: Number, event: Callable[[Fraction], AdditiveNoise], *, curve: CurveOf, delta: Number
+    error: int,
+    confidence: Number,
+    event: Callable[[Fraction], AdditiveNoise],
+    *,
+    curve: CurveOf,
+    delta: Number,
 ) -> Priced:
     """The least epsilon at which noise stays within ``error``, in lattice steps, with this confidence.
 
@@ -202,13 +226,17 @@ def least_epsilon(
         tail = event(grid.value(index)).noise.tail(error)
         return tail.lower, tail.upper
 
-    scale = _calibrated(frontier(misses, chance, grid, start=grid.near(-math.log(error))), grid.value)
+    scale = _calibrated(
+        frontier(misses, chance, grid, start=grid.near(-math.log(error))), grid.value
+    )
     upper = curve(event(scale.value)).epsilon(delta).upper
     lower = None if scale.fails is None else curve(event(scale.fails)).epsilon(delta).lower
     return Priced(scale, Bounds(lower, upper))
 
 
-def _measure(target: Target, curve: CurveOf) -> tuple[Callable[[Event], tuple[Real, Real]], Fraction]:
+def _measure(
+    target: Target, curve: CurveOf
+) -> tuple[Callable[[Event], tuple[Real, Real]], Fraction]:
     """How a plan is held against a target: its cost between bounds, and the most that it may be."""
     match target:
         case PureDP(epsilon):
@@ -218,7 +246,9 @@ def _measure(target: Target, curve: CurveOf) -> tuple[Callable[[Event], tuple[Re
         case ApproxDP(epsilon, delta) if epsilon > 0:
             return lambda event: _ends(lambda: curve(event).epsilon(delta)), epsilon
         case ApproxDP(epsilon, delta):
-            return lambda event: _ends(lambda: curve(event).delta(epsilon)), positive("delta", delta)
+            return lambda event: _ends(lambda: curve(event).delta(epsilon)), positive(
+                "delta", delta
+            )
         case _:
             raise InvalidDeclaration(
                 f"A calibration to {shown(target)}.",
@@ -227,7 +257,9 @@ def _measure(target: Target, curve: CurveOf) -> tuple[Callable[[Event], tuple[Re
             )
 
 
-def _nearer(target: ApproxDP, curve: Callable[[int], Costs], grid: Decimals, guess: int) -> tuple[int, float]:
+def _nearer(
+    target: ApproxDP, curve: Callable[[int], Costs], grid: Decimals, guess: int
+) -> tuple[int, float]:
     """A better guess, and how steeply the cost falls there, by rough readings; the same guess where there are none."""
     seen: dict[int, float] = {}
 
@@ -281,19 +313,27 @@ def _repeated(event: Event, times: int) -> Event:
 
 def _as_gaussian(target: ApproxDP, squared: Fraction) -> float:
     """A first guess: the sigma of one Gaussian for this squared distance in all (Balle and Wang 2018, Theorem 8)."""
-    delta, epsilon = float(positive("delta", target.delta)), float(min(target.epsilon, Fraction(500)))
+    delta, epsilon = (
+        float(positive("delta", target.delta)),
+        float(min(target.epsilon, Fraction(500))),
+    )
     low, high = 1e-30, 1e3
     for _ in range(40):
         mu = math.sqrt(low * high)
         near, far = (epsilon / mu + sign * mu / 2 for sign in (-1, 1))
-        spent = math.erfc(near / math.sqrt(2)) / 2 - math.exp(epsilon) * math.erfc(far / math.sqrt(2)) / 2
+        spent = (
+            math.erfc(near / math.sqrt(2)) / 2
+            - math.exp(epsilon) * math.erfc(far / math.sqrt(2)) / 2
+        )
         low, high = (low, mu) if spent > delta else (mu, high)
     return math.sqrt(float(min(squared, Fraction(10**60)))) / low
 
 
 def _norm(distance: Distance, norm: Norm) -> None:
     if distance.norm is not norm:
-        raise InvalidDeclaration(f"A distance in {distance.norm.value}.", allowed=f"a distance in {norm.value}")
+        raise InvalidDeclaration(
+            f"A distance in {distance.norm.value}.", allowed=f"a distance in {norm.value}"
+        )
 
 
 def split(total: Fraction, weights: Sequence[Fraction], norm: Norm) -> list[Fraction]:

@@ -21,7 +21,16 @@ from sfumato.accounting.profile import Profile
 from sfumato.errors import InvalidNumber
 from sfumato.exact.bracket import Bounds, Bracket
 from sfumato.exact.rational import Number, to_fraction
-from sfumato.exact.rounding import exp_down, exp_up, float_down, float_up, log_down, log_up, sqrt_down, sqrt_up
+from sfumato.exact.rounding import (
+    exp_down,
+    exp_up,
+    float_down,
+    float_up,
+    log_down,
+    log_up,
+    sqrt_down,
+    sqrt_up,
+)
 from sfumato.noise import DiscreteGaussian
 from sfumato.privacy.event import Shuffled
 from sfumato.privacy.guarantee import PureDP, ZeroConcentratedDP
@@ -77,7 +86,11 @@ class Normal:
     def curve(self, epsilon: Fraction) -> tuple[Fraction, Fraction]:
         """P(Z > a) - e^epsilon P(Z > b), a = epsilon/mu - mu/2, b = epsilon/mu + mu/2; it grows with mu."""
         down, up = sqrt_down(self.squared), sqrt_up(self.squared)
-        lower = normal_excess(epsilon / down - down / 2, epsilon / down + down / 2)[0] if down else Fraction(0)
+        lower = (
+            normal_excess(epsilon / down - down / 2, epsilon / down + down / 2)[0]
+            if down
+            else Fraction(0)
+        )
         upper = normal_excess(epsilon / up - up / 2, epsilon / up + up / 2)[1]
         return max(lower, Fraction(0)), min(max(upper, Fraction(0)), Fraction(1))
 
@@ -119,7 +132,10 @@ class Once:
         if rest > 0:
             ways.append((rest, odds * self.rate / rest))
         return [
-            (share * self.whole.curve(log_up(inner))[0], share * self.whole.curve(log_down(inner))[1])
+            (
+                share * self.whole.curve(log_up(inner))[0],
+                share * self.whole.curve(log_down(inner))[1],
+            )
             for share, inner in ways
         ]
 
@@ -141,7 +157,10 @@ class Shifts:
         for _ in range(_ITERATIONS):
             middle = (low + high) / 2
             found = self._delta(middle)
-            under, over = (middle if found.lower > spare else under), (middle if found.upper <= target else over)
+            under, over = (
+                (middle if found.lower > spare else under),
+                (middle if found.upper <= target else over),
+            )
             low, high = (middle, high) if found.lower > spare else (low, middle)
         return Bracket(under, over)
 
@@ -154,7 +173,9 @@ class Shifts:
             return gaussian_delta(self.noise, self.shift, loss)
         # delta(0) <= delta(epsilon) + e^epsilon - 1
         near = gaussian_delta(self.noise, self.shift, _LEAST_LOSS)
-        return Bracket(near.lower, min(math.nextafter(near.upper + 2 * float(_LEAST_LOSS), 1.0), 1.0))
+        return Bracket(
+            near.lower, min(math.nextafter(near.upper + 2 * float(_LEAST_LOSS), 1.0), 1.0)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +213,9 @@ class FixedSize:
         if not self.reached or whole.lower is None:
             return Bounds(None, float_up(upper))
         least = min(Fraction(whole.lower), Fraction(HUGE))
-        return Bounds(max(float_down(log_down(1 + self.rate * (exp_down(least) - 1))), 0.0), float_up(upper))
+        return Bounds(
+            max(float_down(log_down(1 + self.rate * (exp_down(least) - 1))), 0.0), float_up(upper)
+        )
 
     def delta(self, epsilon: Number) -> Bounds:
         loss = loss_of(epsilon)
@@ -301,7 +324,8 @@ def loss_of(epsilon: Number) -> Fraction:
 def no_finite_epsilon() -> InvalidNumber:
     """What is raised where noise without a largest loss is asked for delta = 0."""
     return InvalidNumber(
-        "No epsilon holds at this delta: some noise of the plan has no largest loss.", allowed="a delta greater than 0"
+        "No epsilon holds at this delta: some noise of the plan has no largest loss.",
+        allowed="a delta greater than 0",
     )
 
 

@@ -18,7 +18,14 @@ from sfumato.accounting.renyi_to_approx import epsilon_of_renyi
 from sfumato.errors import InvalidNumber
 from sfumato.exact.rational import Number, positive, to_fraction
 from sfumato.exact.rounding import exp_down, exp_up, log_up, sqrt_down, sqrt_up
-from sfumato.privacy.guarantee import ApproxDP, BoundedRangeDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from sfumato.privacy.guarantee import (
+    ApproxDP,
+    BoundedRangeDP,
+    GaussianDP,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
 
 # Beyond it a float overflows; only a search for a good order looks at these floats.
 _LARGE = Fraction(10**100)
@@ -125,7 +132,9 @@ def renyi_from_renyi(guarantee: RenyiDP, order: Number) -> RenyiDP:
     """
     a = _order(order)
     if a > guarantee.order:
-        raise InvalidNumber(f"Order {a} from order {guarantee.order}.", allowed="an order of at most the one known")
+        raise InvalidNumber(
+            f"Order {a} from order {guarantee.order}.", allowed="an order of at most the one known"
+        )
     return RenyiDP(a, guarantee.epsilon)
 
 
@@ -172,7 +181,8 @@ def approx_from_approx(guarantee: ApproxDP, delta: Number) -> ApproxDP:
     slack, epsilon, own = _delta(delta), guarantee.epsilon, guarantee.delta
     if slack < own:
         raise InvalidNumber(
-            f"delta = {slack} from a guarantee of delta = {own}.", allowed="at least the guarantee's own delta"
+            f"delta = {slack} from a guarantee of delta = {own}.",
+            allowed="at least the guarantee's own delta",
         )
     if slack == 1:
         return ApproxDP(Fraction(0), slack)
@@ -207,7 +217,9 @@ def approx_from_range(guarantee: BoundedRangeDP, delta: Number = 0) -> ApproxDP:
     return ApproxDP(min(2 * log_up(root), eta) if root > 1 else Fraction(0), slack)
 
 
-def approx_from_zcdp(guarantee: ZeroConcentratedDP, delta: Fraction, order: Fraction | None = None) -> ApproxDP:
+def approx_from_zcdp(
+    guarantee: ZeroConcentratedDP, delta: Fraction, order: Fraction | None = None
+) -> ApproxDP:
     """The smallest epsilon of (epsilon, delta)-DP at ``order``, or at the best one.
 
     Source: Canonne, Kamath, Steinke (2020), Proposition 12 with the bound of one order.
@@ -218,7 +230,9 @@ def approx_from_zcdp(guarantee: ZeroConcentratedDP, delta: Fraction, order: Frac
         return ApproxDP(Fraction(0), slack)
     rho, cost = float(min(guarantee.rho, _LARGE)), _float_cost(slack)
     chosen = order or order_of_least(lambda gap: cost(gap) + (1 + gap) * rho)
-    return ApproxDP(max(chosen * guarantee.rho + conversion_cost(slack, chosen), Fraction(0)), slack)
+    return ApproxDP(
+        max(chosen * guarantee.rho + conversion_cost(slack, chosen), Fraction(0)), slack
+    )
 
 
 def zcdp_within(epsilon: Fraction, delta: Fraction) -> Fraction:
@@ -277,7 +291,9 @@ def approx_from_gaussian(guarantee: GaussianDP, delta: Number) -> ApproxDP:
         if not 0 < found <= slack or slope <= 0:
             break
         best = point
-        point = Fraction(math.ceil((point - log_up(slack / found) * found / slope) * 2**100), 2**100)
+        point = Fraction(
+            math.ceil((point - log_up(slack / found) * found / slope) * 2**100), 2**100
+        )
     return ApproxDP(best, slack)
 
 
@@ -314,7 +330,10 @@ def order_of_least(score: Callable[[float], float]) -> Fraction:
     Floats are enough: any order gives a sound conversion, a worse one only a looser one.
     """
     best = _coarse(score) / 16
-    return _rounded(min((score(2.0 ** (best + part / 512)), best + part / 512) for part in range(-32, 33))[1], 40)
+    return _rounded(
+        min((score(2.0 ** (best + part / 512)), best + part / 512) for part in range(-32, 33))[1],
+        40,
+    )
 
 
 def _float_cost(delta: Fraction) -> Callable[[float], float]:

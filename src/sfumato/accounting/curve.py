@@ -30,12 +30,30 @@ from sfumato.accounting.closed import (
 from sfumato.accounting.dominating_pairs import MOST_VARIANCE, FixedPlan
 from sfumato.accounting.fixed_scores import FixedScores
 from sfumato.accounting.log_concave import LogConcave
-from sfumato.accounting.loss import Lattice, delta_at, discretise, epsilon_at, merge, power, widths_at
+from sfumato.accounting.loss import (
+    Lattice,
+    delta_at,
+    discretise,
+    epsilon_at,
+    merge,
+    power,
+    widths_at,
+)
 from sfumato.accounting.loss.cap import Capped, with_cap
 from sfumato.accounting.loss.compose import even_share, folded
 from sfumato.accounting.loss.discretise import Span
 from sfumato.accounting.loss.travel import travelled
-from sfumato.accounting.loss.tuning import WIDTH, Aim, Part, Split, aim, capped, finer, least_lost, split
+from sfumato.accounting.loss.tuning import (
+    WIDTH,
+    Aim,
+    Part,
+    Split,
+    aim,
+    capped,
+    finer,
+    least_lost,
+    split,
+)
 from sfumato.accounting.profile import Profile
 from sfumato.accounting.renyi import profile_of
 from sfumato.errors import InvalidNumber
@@ -178,7 +196,10 @@ class _Composed:
             cost = profile_of(self.event)
             if cost is not None:
                 return Converted(replace(cost, delta=Fraction(0))).epsilon(spare).upper
-            raise InvalidNumber(f"No epsilon is proved at delta = {float(spare):.6g}.", allowed="from about 1e-25 on")
+            raise InvalidNumber(
+                f"No epsilon is proved at delta = {float(spare):.6g}.",
+                allowed="from about 1e-25 on",
+            )
         return float_up(bounded + Fraction(Normal(squared).epsilon(spare - outside).upper))
 
     def delta(self, epsilon: Number) -> Bounds:
@@ -191,7 +212,11 @@ class _Composed:
         return self.plan.own.added(self._shown(found))
 
     def _worst(
-        self, read: Callable[[Lattice], Bracket], *, delta: float | None = None, epsilon: float = 0.0
+        self,
+        read: Callable[[Lattice], Bracket],
+        *,
+        delta: float | None = None,
+        epsilon: float = 0.0,
     ) -> Bracket:
         """Of removing a unit and of adding one, where these differ: the larger by a rough guess first."""
         parts = self.plan.parts()
@@ -199,9 +224,18 @@ class _Composed:
         goals = []
         for way in ways:
             near = parts if way else capped(parts, delta=delta, epsilon=epsilon)
-            goals.append((aim(near, delta=delta, epsilon=epsilon, width=self.width, exchanged=way), near, way))
+            goals.append(
+                (
+                    aim(near, delta=delta, epsilon=epsilon, width=self.width, exchanged=way),
+                    near,
+                    way,
+                )
+            )
         # a cap is for losses that go far in one direction, which is the worse one
-        goals.sort(key=lambda goal: (goal[1] is not parts, goal[0].epsilon if delta else goal[0].delta), reverse=True)
+        goals.sort(
+            key=lambda goal: (goal[1] is not parts, goal[0].epsilon if delta else goal[0].delta),
+            reverse=True,
+        )
 
         look = partial(self._look, read, parts, again=bool(delta))
         worst = look(goals[0][1], goals[0][0], exchanged=goals[0][2])
@@ -261,7 +295,9 @@ def _sum(parts: Sequence[Part], goal: Aim, *, exchanged: bool) -> Lattice:
         pair = part.pair
         if isinstance(pair, Capped):
             pair = pair.on(apart.far if apart else step, goal.outside / times)
-        rounded = partial(discretise, pair, tilt=goal.tilt, outside=goal.outside / times, exchanged=exchanged)
+        rounded = partial(
+            discretise, pair, tilt=goal.tilt, outside=goal.outside / times, exchanged=exchanged
+        )
         blur = goal.blur / 2 * part.times / times
         found = _apart(part, goal, blur, rounded, apart)
         if found is None:
@@ -272,7 +308,11 @@ def _sum(parts: Sequence[Part], goal: Aim, *, exchanged: bool) -> Lattice:
     whole = merge(sums, goal.blur / 2, lost=goal.lost)
     seldom = _TRAVEL_LOST * goal.lost
     whole = replace(whole, travel=travelled(steps, seldom), error=whole.error + 2 * seldom)
-    return with_cap(whole, pair, [one for one, _ in steps], times, goal.epsilon) if isinstance(pair, Capped) else whole
+    return (
+        with_cap(whole, pair, [one for one, _ in steps], times, goal.epsilon)
+        if isinstance(pair, Capped)
+        else whole
+    )
 
 
 def _apart(
@@ -300,9 +340,17 @@ def _closed(event: Event, width: Number) -> Curve | None:
     while isinstance(event, Repeated) and event.times == 1:
         event = event.event
     shift = _lone_shift(event)
-    if shift is not None and isinstance(event, AdditiveNoise) and isinstance(event.noise, DiscreteGaussian):
+    if (
+        shift is not None
+        and isinstance(event, AdditiveNoise)
+        and isinstance(event.noise, DiscreteGaussian)
+    ):
         return Shifts(event.noise, shift)
-    if isinstance(event, AdditiveNoise) and isinstance(event.noise, Skellam | Binomial) and event.cells == 1:
+    if (
+        isinstance(event, AdditiveNoise)
+        and isinstance(event.noise, Skellam | Binomial)
+        and event.cells == 1
+    ):
         return LogConcave(event.noise, _moved(event))
     if isinstance(event, Shuffled):
         return Reports(event)
@@ -315,7 +363,11 @@ def _closed(event: Event, width: Number) -> Curve | None:
         return FixedSize(privacy_curve(event.event, width=width), event.design.rate, reached=summed)
     inner = event.event
     gaussian = isinstance(inner, ContinuousNoise) and inner.law is ContinuousLaw.GAUSSIAN
-    if isinstance(inner, ContinuousNoise) and gaussian and event.design == PoissonSample(event.design.rate):
+    if (
+        isinstance(inner, ContinuousNoise)
+        and gaussian
+        and event.design == PoissonSample(event.design.rate)
+    ):
         return Once(Normal(inner.distance.value / inner.scale**2), event.design.rate)
     return None
 
@@ -333,7 +385,11 @@ def _nonadaptive(event: Nonadaptive, width: Number) -> Curve:
 
 def _lone_shift(event: Event) -> int | None:
     """By how much the one integer of an event with discrete Gaussian noise can move, if that has no one pair."""
-    if not isinstance(event, AdditiveNoise) or not isinstance(event.noise, DiscreteGaussian) or event.cells != 1:
+    if (
+        not isinstance(event, AdditiveNoise)
+        or not isinstance(event.noise, DiscreteGaussian)
+        or event.cells != 1
+    ):
         return None
     shift = 0 if event.distance.norm is Norm.L1 else _moved(event)
     return shift if shift > 1 or (shift and event.noise.sigma_squared > MOST_VARIANCE) else None

@@ -38,7 +38,8 @@ def delta_at(guarantee: Guarantee, epsilon: Number) -> ApproxDP:
     rule = _RULES.get(type(guarantee))
     if rule is None:
         raise InvalidDeclaration(
-            f"{shown(guarantee)} is no guarantee.", allowed=", ".join(kind.__name__ for kind in _RULES)
+            f"{shown(guarantee)} is no guarantee.",
+            allowed=", ".join(kind.__name__ for kind in _RULES),
         )
     loss = PureDP(epsilon).epsilon
     return ApproxDP(loss, min(max(rule(guarantee, loss), Fraction(0)), Fraction(1)))

@@ -29,7 +29,10 @@ def pure_divergence(epsilon: Fraction, order: Fraction) -> Fraction:
     if order * epsilon > HUGE:
         return rough
     rising, falling = exp_above((order - _HALF) * epsilon), max(exp_below(epsilon / 2), ONE)
-    over, under = UP.add(rising, UP.divide(ONE, rising)), DOWN.add(falling, DOWN.divide(ONE, falling))
+    over, under = (
+        UP.add(rising, UP.divide(ONE, rising)),
+        DOWN.add(falling, DOWN.divide(ONE, falling)),
+    )
     return _least(rough, UP.divide(over, under), order)
 
 
@@ -56,7 +59,9 @@ def range_divergence(eta: Fraction, order: Fraction) -> Fraction:
     return min(max(Fraction(first) / (order - 1) + Fraction(second), Fraction(0)), rough)
 
 
-def laplace_divergence(epsilon: Fraction, order: Fraction, scale: Fraction | None = None) -> Fraction:
+def laplace_divergence(
+    epsilon: Fraction, order: Fraction, scale: Fraction | None = None
+) -> Fraction:
     """Of Laplace noise and the same shifted by epsilon scales; on the integers if there is a ``scale``.
 
     ln(A e^((a-1) epsilon) + (1 - A) e^(-a epsilon)) / (a - 1), A = a/(2a - 1) (Mironov 2017, Proposition 6);
@@ -82,8 +87,13 @@ def response_divergence(epsilon: Fraction, categories: int, order: Fraction) -> 
     rough = min(epsilon, order * epsilon**2 / 2)
     if order * epsilon > HUGE:
         return rough
-    over = UP.add(exp_above(order * epsilon), UP.add(exp_above((1 - order) * epsilon), Decimal(categories - 2)))
-    return _least(rough, UP.divide(over, DOWN.add(exp_below(epsilon), Decimal(categories - 1))), order)
+    over = UP.add(
+        exp_above(order * epsilon),
+        UP.add(exp_above((1 - order) * epsilon), Decimal(categories - 2)),
+    )
+    return _least(
+        rough, UP.divide(over, DOWN.add(exp_below(epsilon), Decimal(categories - 1))), order
+    )
 
 
 @lru_cache(maxsize=64)
@@ -93,8 +103,14 @@ def _shares(order: Fraction) -> tuple[Decimal, Decimal]:
 
 
 def _weight(scale: Fraction, order: Fraction) -> Decimal:
-    least, most, far = exp_below(-1 / scale), exp_above(-1 / scale), exp_above((1 - 2 * order) / scale)
-    share = min(UP.divide(UP.subtract(ONE, least), DOWN.subtract(ONE, far)), ONE) if far < ONE else ONE
+    least, most, far = (
+        exp_below(-1 / scale),
+        exp_above(-1 / scale),
+        exp_above((1 - 2 * order) / scale),
+    )
+    share = (
+        min(UP.divide(UP.subtract(ONE, least), DOWN.subtract(ONE, far)), ONE) if far < ONE else ONE
+    )
     return min(UP.divide(UP.add(most, share), DOWN.add(ONE, most)), ONE)
 
 

@@ -12,7 +12,16 @@ from functools import reduce
 from typing import Any, TypeAlias
 
 from sfumato.accounting.account import account
-from sfumato.accounting.loss import Atoms, Gaussian, Ramp, Replaced, Sampled, Swapped, SwappedNormal, shifted
+from sfumato.accounting.loss import (
+    Atoms,
+    Gaussian,
+    Ramp,
+    Replaced,
+    Sampled,
+    Swapped,
+    SwappedNormal,
+    shifted,
+)
 from sfumato.accounting.loss.edges import MAX_LOSS
 from sfumato.accounting.loss.pair import MAX_MU
 from sfumato.accounting.loss.swapped import MOST_RATE
@@ -84,7 +93,10 @@ class FixedPlan:
         """With one of the two directions for each unit that is replaced; None where no sample replaces any."""
         if not any(isinstance(pair, Replaced) for pair, _ in self.pairs):
             return None
-        pairs = tuple((pair.one_way if isinstance(pair, Replaced) else pair, times) for pair, times in self.pairs)
+        pairs = tuple(
+            (pair.one_way if isinstance(pair, Replaced) else pair, times)
+            for pair, times in self.pairs
+        )
         return replace(self, pairs=pairs)
 
     def times(self, count: int) -> "FixedPlan":
@@ -125,7 +137,9 @@ class FixedPlan:
                 squared += times * Fraction(inner.mu * (1 + 2.0**-40)) ** 2
             else:
                 bounded += times * Fraction(pair.worst + pair.rounding.at(pair.worst))
-                outside += times * Fraction(inner.outside) if isinstance(inner, Atoms | Swapped) else 0
+                outside += (
+                    times * Fraction(inner.outside) if isinstance(inner, Atoms | Swapped) else 0
+                )
         return bounded, squared, outside
 
     def parts(self) -> tuple[Part, ...]:
@@ -188,7 +202,9 @@ def _laplace(noise: DiscreteLaplace, event: kinds.AdditiveNoise) -> FixedPlan | 
     cells = 1 if norm is Norm.L1 else event.cells if norm is Norm.LINF else None
     if cells is None or cells > _MOST_CELLS or not 1 <= moved <= _MOST_SHIFT:
         return None
-    return _one(Atoms.discrete_laplace(_as_float(1 / noise.scale), moved), moved / noise.scale, cells)
+    return _one(
+        Atoms.discrete_laplace(_as_float(1 / noise.scale), moved), moved / noise.scale, cells
+    )
 
 
 def _gaussian(noise: DiscreteGaussian, event: kinds.AdditiveNoise) -> FixedPlan | None:
@@ -200,7 +216,9 @@ def _gaussian(noise: DiscreteGaussian, event: kinds.AdditiveNoise) -> FixedPlan 
         return None if norm is Norm.L1 else _far_gaussian(noise, event)
     if not entries or noise.sigma_squared > MOST_VARIANCE:
         return None
-    return FixedPlan(((Atoms.discrete_gaussian(float(noise.sigma_squared), 1), entries),), pure=None)
+    return FixedPlan(
+        ((Atoms.discrete_gaussian(float(noise.sigma_squared), 1), entries),), pure=None
+    )
 
 
 def _far_gaussian(noise: DiscreteGaussian, event: kinds.AdditiveNoise) -> FixedPlan | None:
@@ -210,12 +228,18 @@ def _far_gaussian(noise: DiscreteGaussian, event: kinds.AdditiveNoise) -> FixedP
         return None
     if moves[0] * (28 * sigma + moves[0] + 4) > 2 * MAX_LOSS * sigma**2:
         return None
-    return FixedPlan(((Atoms.discrete_gaussian(float(noise.sigma_squared), moves[0]), moves[1]),), pure=None)
+    return FixedPlan(
+        ((Atoms.discrete_gaussian(float(noise.sigma_squared), moves[0]), moves[1]),), pure=None
+    )
 
 
 def _moves(event: kinds.AdditiveNoise) -> tuple[int, int] | None:
     """How far each integer can move, and how many can, where these are known; an L2 distance is squared."""
-    if event.cells is None or event.cells > _MOST_CELLS or (event.cells > 1 and event.distance.norm is not Norm.LINF):
+    if (
+        event.cells is None
+        or event.cells > _MOST_CELLS
+        or (event.cells > 1 and event.distance.norm is not Norm.LINF)
+    ):
         return None
     value = math.floor(event.distance.value)
     return math.isqrt(value) if event.distance.norm is Norm.L2 else value, event.cells
@@ -262,14 +286,21 @@ def _stream(event: kinds.Stream) -> FixedPlan | None:
 def _sampled(event: kinds.Sampled) -> FixedPlan | None:
     if not isinstance(event.design, kinds.PoissonSample | kinds.FixedSample):
         return _known(event)
-    if isinstance(event.design, kinds.PoissonSample) and event.design.relation is Relation.REPLACE_ONE:
+    if (
+        isinstance(event.design, kinds.PoissonSample)
+        and event.design.relation is Relation.REPLACE_ONE
+    ):
         return _replaced(event)
     inner = FixedPlan.of(event.event)
     if inner is None or event.design.rate == 1:
         return inner
     inner = _merged(event.event) or inner
     rate, parts = event.design.rate, inner.parts()
-    if len(parts) != 1 or parts[0].times != 1 or not isinstance(parts[0].pair, Atoms | Ramp | Gaussian):
+    if (
+        len(parts) != 1
+        or parts[0].times != 1
+        or not isinstance(parts[0].pair, Atoms | Ramp | Gaussian)
+    ):
         return _known(event)
     poisson = isinstance(event.design, kinds.PoissonSample)
     # that a sample without the unit is a sample of the other one is so of sums
@@ -290,17 +321,29 @@ def _replaced(event: kinds.Sampled) -> FixedPlan | None:
     if event.design.rate > MOST_RATE:
         # nearly everybody: as two steps of the whole
         normal = isinstance(event.event, kinds.ContinuousNoise) and inner.squared
-        return FixedPlan(squared=4 * inner.squared, pure=None, exists=rate == 1) if normal else _known(event)
+        return (
+            FixedPlan(squared=4 * inner.squared, pure=None, exists=rate == 1)
+            if normal
+            else _known(event)
+        )
     if inner.pure is None:
         pair = _opposite(event.event, rate)
         return None if pair is None else FixedPlan(((pair, 1),), pure=None, exists=inner.exists)
     if inner.pure == 0:
         return inner
-    pair, exists = Swapped.laplace(_as_float(inner.pure), 1, rate), isinstance(event.event, kinds.PureEvent)
-    if isinstance(event.event, kinds.AdditiveNoise) and isinstance(event.event.noise, DiscreteLaplace):
+    pair, exists = (
+        Swapped.laplace(_as_float(inner.pure), 1, rate),
+        isinstance(event.event, kinds.PureEvent),
+    )
+    if isinstance(event.event, kinds.AdditiveNoise) and isinstance(
+        event.event.noise, DiscreteLaplace
+    ):
         steps = math.floor(event.event.distance.value)
         if event.event.distance.norm is Norm.L1 and steps <= _MOST_SHIFT:
-            pair, exists = Swapped.laplace(_as_float(1 / event.event.noise.scale), steps, rate), inner.exists
+            pair, exists = (
+                Swapped.laplace(_as_float(1 / event.event.noise.scale), steps, rate),
+                inner.exists,
+            )
     return FixedPlan(((pair, 1),), pure=account(event).epsilon, exists=exists)
 
 
@@ -321,10 +364,16 @@ def _merged(event: Event) -> FixedPlan | None:
     if not isinstance(event, kinds.AdditiveNoise) or not isinstance(event.noise, DiscreteLaplace):
         return None
     shift = math.floor(event.distance.value) * (event.cells or 1)
-    if event.distance.norm is not Norm.LINF or event.cells in (None, 1) or not 1 <= shift <= _MOST_SHIFT:
+    if (
+        event.distance.norm is not Norm.LINF
+        or event.cells in (None, 1)
+        or not 1 <= shift <= _MOST_SHIFT
+    ):
         return None
     return _one(
-        Atoms.discrete_laplace(_as_float(1 / event.noise.scale), shift), shift / event.noise.scale, exists=False
+        Atoms.discrete_laplace(_as_float(1 / event.noise.scale), shift),
+        shift / event.noise.scale,
+        exists=False,
     )
 
 

@@ -124,7 +124,9 @@ class FixedScores:
                 low += third
             else:
                 high -= third
-        return max(((count, lost(count)) for count in range(low, high + 1)), key=lambda found: found[1])
+        return max(
+            ((count, lost(count)) for count in range(low, high + 1)), key=lambda found: found[1]
+        )
 
 
 def _worst_top(eta: float, times: int, loss: float, count: int) -> float:
@@ -153,7 +155,11 @@ def _excess(times: int, top: float, bottom: float, loss: float, *, sign: int) ->
     index = np.arange(first, last, dtype=np.float64)
     ratio = (times - index) / (index + 1) * odds
     weights = np.concatenate(
-        [np.cumprod(1 / ratio[: mode - first][::-1])[::-1], [1.0], np.cumprod(ratio[mode - first :])]
+        [
+            np.cumprod(1 / ratio[: mode - first][::-1])[::-1],
+            [1.0],
+            np.cumprod(ratio[mode - first :]),
+        ]
     )
     count = np.arange(first, min(enough, last) + 1, dtype=np.float64)
     gain = np.maximum(-np.expm1(np.minimum(loss - (times * top - count * spread), 0.0)), 0.0)

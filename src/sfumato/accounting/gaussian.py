@@ -41,11 +41,15 @@ def gaussian_delta(noise: DiscreteGaussian, sensitivity: int, epsilon: Number) -
     # the curve falls with epsilon: at less than the given one it is larger
     loss = min(positive("epsilon", epsilon), _LARGEST)
     if isinstance(sensitivity, bool) or not isinstance(sensitivity, int) or sensitivity < 1:
-        raise InvalidNumber(f"A sensitivity of {shown(sensitivity)} lattice steps.", allowed="an integer >= 1")
+        raise InvalidNumber(
+            f"A sensitivity of {shown(sensitivity)} lattice steps.", allowed="an integer >= 1"
+        )
     first = 1 if sensitivity <= _ENUMERATED else sensitivity - _LAST + 1
     shifts = [_one_shift(noise, shift, loss) for shift in range(first, sensitivity + 1)]
     rest = _smaller_shifts(noise, first - 1, loss) if first > 1 else 0.0
-    return Bracket(max(each.lower for each in shifts), min(max(rest, *(each.upper for each in shifts)), 1.0))
+    return Bracket(
+        max(each.lower for each in shifts), min(max(rest, *(each.upper for each in shifts)), 1.0)
+    )
 
 
 def gaussian_for(

@@ -118,7 +118,13 @@ class Found:
 
 
 def frontier(
-    reading: Reading, target: Fraction, grid: Grid, *, start: int, precision: float = 0.0, slope: float = _FALLS
+    reading: Reading,
+    target: Fraction,
+    grid: Grid,
+    *,
+    start: int,
+    precision: float = 0.0,
+    slope: float = _FALLS,
 ) -> Found:
     """Where the cost first meets the target, within ``precision`` (relative) or as near as the readings tell.
 
@@ -148,7 +154,8 @@ def frontier(
     meets, fails = search.meets, search.edge(_LOWER)[0]
     if meets > grid.highest:
         raise InvalidNumber(
-            "No point of the grid is known to meet the target.", allowed="a target that enough noise can meet"
+            "No point of the grid is known to meet the target.",
+            allowed="a target that enough noise can meet",
         )
     return Found(meets, fails if fails >= grid.lowest else None, search.seen[meets])
 
@@ -166,7 +173,10 @@ class _Search:
     @property
     def meets(self) -> int:
         """The first that is known to meet the target."""
-        return min((i for i, cost in self.seen.items() if cost[_UPPER] <= self._target), default=self._grid.highest + 1)
+        return min(
+            (i for i, cost in self.seen.items() if cost[_UPPER] <= self._target),
+            default=self._grid.highest + 1,
+        )
 
     def edge(self, side: int) -> tuple[int, int]:
         """The last index below ``meets`` where this end of the cost is above the target, and what was read next."""
@@ -217,7 +227,10 @@ class _Search:
         places = [self._grid.place(index) for index in nearest]
         slope = self._slope
         if len(nearest) == 2:
-            slope = min((heights[nearest[0]] - heights[nearest[1]]) / (places[0] - places[1]), 0.0) or slope
+            slope = (
+                min((heights[nearest[0]] - heights[nearest[1]]) / (places[0] - places[1]), 0.0)
+                or slope
+            )
         return places[0] + min(max(heights[nearest[0]] / -slope, -_FARTHEST), _FARTHEST)
 
 

@@ -50,7 +50,8 @@ def for_group(guarantee: Kind, size: int) -> Kind:
     rule = _RULES.get(type(guarantee))
     if rule is None:
         raise InvalidDeclaration(
-            f"{shown(guarantee)} is no guarantee.", allowed=", ".join(kind.__name__ for kind in _RULES)
+            f"{shown(guarantee)} is no guarantee.",
+            allowed=", ".join(kind.__name__ for kind in _RULES),
         )
     grown: Kind = rule(guarantee, size)
     return grown

@@ -76,7 +76,9 @@ class Attacker:
     def __post_init__(self) -> None:
         at = family(self.promise)
         object.__setattr__(self, "_family", at)
-        object.__setattr__(self, "_statements", tuple(at(step / (_PLACES - 1)) for step in range(_PLACES)))
+        object.__setattr__(
+            self, "_statements", tuple(at(step / (_PLACES - 1)) for step in range(_PLACES))
+        )
 
     @property
     def advantage(self) -> float:
@@ -122,7 +124,9 @@ class Attacker:
         before, failing = _share("prior", prior), _share("failure", failure)
         factor = self._factor(failing)
         against = 1 - Fraction(self._updated(1 - before, factor))
-        return Posterior(before, max(float_down(against), 0.0), self._updated(before, factor), failing)
+        return Posterior(
+            before, max(float_down(against), 0.0), self._updated(before, factor), failing
+        )
 
     def harm(self, usual: Number, largest: Number | None = None) -> float:
         """A bound of E[harm] with the unit in the data, if it is ``usual`` without, and never above ``largest``.
@@ -139,7 +143,8 @@ class Attacker:
             most = _amount("largest", largest)
             if mean > most:
                 raise InvalidNumber(
-                    f"usual = {usual} above largest = {largest}.", allowed="a mean of at most the largest"
+                    f"usual = {usual} above largest = {largest}.",
+                    allowed="a mean of at most the largest",
                 )
             return float_up(most * (1 - self._misses(mean / most))) if most else 0.0
         factor = self._factor(Fraction(0))
@@ -163,7 +168,8 @@ class Attacker:
         places = {Fraction(each, points) for each in range(points + 1)}
         places.update(each.corner for each in self._statements)
         return tuple(
-            (float(place), float_down(max(each.misses(place) for each in self._statements))) for place in sorted(places)
+            (float(place), float_down(max(each.misses(place) for each in self._statements)))
+            for place in sorted(places)
         )
 
     def _misses(self, false_alarms: Fraction) -> Fraction:
@@ -172,7 +178,9 @@ class Attacker:
     def _factor(self, share: Fraction) -> Fraction | None:
         """How many times the odds can grow on an answer as likely as ``share``; None: without bound."""
         if share == 0:
-            pure = [each.odds for each in self._statements if each.delta == 0 and each.odds is not None]
+            pure = [
+                each.odds for each in self._statements if each.delta == 0 and each.odds is not None
+            ]
             return min(pure, default=None)
         least = self._misses(1 - share)
         return share / least if least else None

@@ -87,7 +87,9 @@ def normal_point(chance: Fraction) -> Fraction:
         return Fraction(0)
     if chance < _SIGHT:
         return _start(chance)
-    point, slack = _from_float(chance) if chance > _FLOAT_SIGHT else (_from_above(chance), Fraction(1, 2**120))
+    point, slack = (
+        _from_float(chance) if chance > _FLOAT_SIGHT else (_from_above(chance), Fraction(1, 2**120))
+    )
     while _tail_up(point) > chance:
         point, slack = point + slack, 16 * slack
     return point

@@ -105,7 +105,9 @@ class PureFilter(Filter):
         """The pure epsilon of the event."""
         profile = _without_delta(event)
         if profile.epsilon is None:
-            raise InvalidDeclaration(f"{type(event).__name__} has no pure loss.", allowed="events with a pure epsilon")
+            raise InvalidDeclaration(
+                f"{type(event).__name__} has no pure loss.", allowed="events with a pure epsilon"
+            )
         return profile.epsilon
 
     @property
@@ -213,7 +215,9 @@ class Odometer:
             self.relation,
             None if self.pure is None or pure is None else self.pure + pure,
             self.rho + rho,
-            self.renyi if more is None else tuple(one + other for one, other in zip(self.renyi, more, strict=True)),
+            self.renyi
+            if more is None
+            else tuple(one + other for one, other in zip(self.renyi, more, strict=True)),
         )
 
     def epsilon_spent(self, delta: Number) -> Fraction:

@@ -38,15 +38,31 @@ class Setting:
 
 _APPLE = "Apple, Differential Privacy Overview (2017)"
 _APPLE_URL = "https://www.apple.com/privacy/docs/Differential_Privacy_Overview.pdf"
-_WIKIMEDIA = (
-    "Adeleye et al., Publishing Wikipedia usage data with strong privacy guarantees (2023), and the data's README"
-)
+_WIKIMEDIA = "Adeleye et al., Publishing Wikipedia usage data with strong privacy guarantees (2023), and the data's README"
 _WIKIMEDIA_URL = "https://analytics.wikimedia.org/published/datasets/"
 
 SETTINGS = (
-    Setting("Apple, Health types", PureDP(2), "a donation, one a day", NoiseBy.DEVICE, 2017, _APPLE, _APPLE_URL),
-    Setting("Apple, emoji", PureDP(4), "a donation, one a day", NoiseBy.DEVICE, 2017, _APPLE, _APPLE_URL),
-    Setting("Apple, QuickType words", PureDP(8), "a donation, two a day", NoiseBy.DEVICE, 2017, _APPLE, _APPLE_URL),
+    Setting(
+        "Apple, Health types",
+        PureDP(2),
+        "a donation, one a day",
+        NoiseBy.DEVICE,
+        2017,
+        _APPLE,
+        _APPLE_URL,
+    ),
+    Setting(
+        "Apple, emoji", PureDP(4), "a donation, one a day", NoiseBy.DEVICE, 2017, _APPLE, _APPLE_URL
+    ),
+    Setting(
+        "Apple, QuickType words",
+        PureDP(8),
+        "a donation, two a day",
+        NoiseBy.DEVICE,
+        2017,
+        _APPLE,
+        _APPLE_URL,
+    ),
     Setting(
         "Wikimedia, views by country to 2023",
         PureDP(1),

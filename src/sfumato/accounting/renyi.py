@@ -220,7 +220,8 @@ def _group(event: Group, order: Fraction) -> Fraction:
         bounds += [grown.epsilon] if grown.order >= order else []
     if not bounds:
         raise InvalidDeclaration(
-            f"No Renyi bound of {shown(event)} at order {order}.", allowed="a smaller group or order"
+            f"No Renyi bound of {shown(event)} at order {order}.",
+            allowed="a smaller group or order",
         )
     return min(bounds)
 
@@ -249,7 +250,8 @@ def _sampled(event: Sampled, order: Fraction) -> Fraction:
 def _mirrors(event: Event) -> bool:
     """Whether a reflection exchanges the laws on two neighbours: one symmetric noise, shifted."""
     return isinstance(event, ContinuousNoise) or (
-        isinstance(event, AdditiveNoise) and isinstance(event.noise, DiscreteGaussian | DiscreteLaplace)
+        isinstance(event, AdditiveNoise)
+        and isinstance(event.noise, DiscreteGaussian | DiscreteLaplace)
     )
 
 
@@ -258,7 +260,9 @@ def _log_moment(event: Sampled, order: int) -> Fraction | None:
     if order == 1:
         return Fraction(0)
     both_ways = isinstance(event.design, PoissonSample) and not _mirrors(event.event)
-    largest = _LARGEST_SUM if _concentrated(event.event) else _LARGEST_SUM // (32 if both_ways else 8)
+    largest = (
+        _LARGEST_SUM if _concentrated(event.event) else _LARGEST_SUM // (32 if both_ways else 8)
+    )
     if order > largest or (order - 1) * bound(event.event, Fraction(order)) > HUGE:
         return None
     moments = _moments(event.event, order)
@@ -295,13 +299,18 @@ def _triples(event: Event, order: int) -> dict[int, Decimal]:
     found = {2: UP.multiply(Decimal(2), UP.subtract(exp_above(2 * rho), exp_below(rho)))}
     if order <= _LARGEST_DIFFERENCE:
         distances = _distances(rho, order)
-        found |= {k: UP.multiply(Decimal(4 - 2 * (k % 2)), distances[k]) for k in range(3, order + 1)}
+        found |= {
+            k: UP.multiply(Decimal(4 - 2 * (k % 2)), distances[k]) for k in range(3, order + 1)
+        }
     return found
 
 
 def _distances(rho: Fraction, order: int) -> list[Decimal]:
     """Upper bounds of the mean of |P/Q - 1|^k under Q, k = 0, ..., order: even ones are sums of moments."""
-    most, least = _growing(UP, exp_above(2 * rho), order + 1), _growing(DOWN, exp_below(2 * rho), order + 1)
+    most, least = (
+        _growing(UP, exp_above(2 * rho), order + 1),
+        _growing(DOWN, exp_below(2 * rho), order + 1),
+    )
     even = []
     for k in range(0, order + 2, 2):
         over = under = Decimal(0)
@@ -310,14 +319,18 @@ def _distances(rho: Fraction, order: int) -> list[Decimal]:
         for i in range(1, k, 2):
             under = DOWN.fma(Decimal(math.comb(k, i)), least[i], under)
         even.append(max(UP.subtract(over, under), Decimal(0)))
-    between = [UP.next_plus(UP.sqrt(UP.multiply(one, next_one))) for one, next_one in pairwise(even)]
+    between = [
+        UP.next_plus(UP.sqrt(UP.multiply(one, next_one))) for one, next_one in pairwise(even)
+    ]
     return [even[k // 2] if k % 2 == 0 else between[k // 2] for k in range(order + 1)]
 
 
 def _concentrated(event: Event) -> bool:
     """Whether an event's divergence is its order times its rho."""
     continuous = isinstance(event, ContinuousNoise) and event.law is ContinuousLaw.GAUSSIAN
-    return continuous or (isinstance(event, AdditiveNoise) and isinstance(event.noise, DiscreteGaussian))
+    return continuous or (
+        isinstance(event, AdditiveNoise) and isinstance(event.noise, DiscreteGaussian)
+    )
 
 
 def _poisson(rate: Fraction, moments: list[Decimal]) -> Decimal:
@@ -328,7 +341,9 @@ def _poisson(rate: Fraction, moments: list[Decimal]) -> Decimal:
     total = Decimal(0)
     for k, moment in enumerate(moments):
         total = UP.fma(weight, moment, total)
-        weight = UP.divide(UP.multiply(weight, UP.multiply(odds, Decimal(order - k))), Decimal(k + 1))
+        weight = UP.divide(
+            UP.multiply(weight, UP.multiply(odds, Decimal(order - k))), Decimal(k + 1)
+        )
     return total
 
 
@@ -349,7 +364,9 @@ def _fixed(event: Sampled, moments: list[Decimal]) -> Decimal:
     weight, total, power = Decimal(1), Decimal(1), Decimal(1)
     triples = _triples(event.event, order)
     for k in range(1, order + 1):
-        weight = UP.divide(UP.multiply(weight, UP.multiply(rate, Decimal(order - k + 1))), Decimal(k))
+        weight = UP.divide(
+            UP.multiply(weight, UP.multiply(rate, Decimal(order - k + 1))), Decimal(k)
+        )
         power = Decimal(2) if spread is None else UP.multiply(power, spread)
         bound = UP.multiply(moments[k], min(power, Decimal(2 - k % 2)))
         if k == 2:

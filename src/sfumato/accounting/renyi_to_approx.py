@@ -41,7 +41,11 @@ def delta_of_renyi(order: Fraction, divergence: Fraction, epsilon: Fraction) -> 
     """A delta at epsilon, nearly the least that holds; None where floats do not find it."""
     aim = float(min(epsilon, Fraction(_LARGEST))) * (1 - _AIM)
     line = _search(order, divergence, lambda touch: touch.epsilon - aim)
-    return min(max(line.delta, Fraction(0)), Fraction(1)) if line is not None and line.epsilon <= epsilon else None
+    return (
+        min(max(line.delta, Fraction(0)), Fraction(1))
+        if line is not None and line.epsilon <= epsilon
+        else None
+    )
 
 
 def tangent(order: Fraction, divergence: Fraction, one: Fraction, other: Fraction) -> Line | None:
@@ -65,7 +69,9 @@ def tangent(order: Fraction, divergence: Fraction, one: Fraction, other: Fractio
     moment = other * below[0] + (1 - other) * above[0]
     gap = exp_up((order - 1) * divergence) - moment
     outwards = gap / (order * (rise_down if gap > 0 else rise_up))
-    return Line(log_up(share * run_up / rise_down), one - share * run_down / rise_up * other + outwards)
+    return Line(
+        log_up(share * run_up / rise_down), one - share * run_down / rise_up * other + outwards
+    )
 
 
 def _powers(
@@ -89,7 +95,9 @@ class _Touch:
     delta: float
 
 
-def _search(order: Fraction, divergence: Fraction, missing: Callable[[_Touch], float]) -> Line | None:
+def _search(
+    order: Fraction, divergence: Fraction, missing: Callable[[_Touch], float]
+) -> Line | None:
     """The line at which ``missing`` (which grows with the slant) is 0; the search proves nothing, its result is proved."""
     if max(order, divergence) > _LARGEST:
         return None

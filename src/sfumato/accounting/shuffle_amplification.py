@@ -16,10 +16,15 @@ HALF = Fraction(1, 2)
 # Bits beyond those of what is ignored: the roundings of millions of steps stay below it.
 _GUARD = 64
 _PLACES = 256
-_PI = (Fraction(31415926535897932384626433832, 10**28), Fraction(31415926535897932384626433833, 10**28))
+_PI = (
+    Fraction(31415926535897932384626433832, 10**28),
+    Fraction(31415926535897932384626433833, 10**28),
+)
 
 
-def hidden_delta(odds: Fraction, rate: Fraction, others: int, factor: Fraction, ignored: Fraction) -> Fraction:
+def hidden_delta(
+    odds: Fraction, rate: Fraction, others: int, factor: Fraction, ignored: Fraction
+) -> Fraction:
     """An upper bound of the delta at epsilon = ln(``factor``) of a victim among clones.
 
     The victim reports 0 or 1 by randomised response of these ``odds``; each of the ``others``
@@ -40,7 +45,9 @@ def hidden_delta(odds: Fraction, rate: Fraction, others: int, factor: Fraction, 
     first, weights, rest = binomial_weights(others, rate, bits, ignored)
     total = sum(
         weight * max(gain * here - loss * beyond, 0)
-        for weight, (here, beyond) in zip(weights, _verdicts(first, odds, factor, bits), strict=False)
+        for weight, (here, beyond) in zip(
+            weights, _verdicts(first, odds, factor, bits), strict=False
+        )
     )
     return min(Fraction(total, 1 << 3 * bits) + rest * alone, alone)
 
@@ -64,7 +71,9 @@ def lone_delta(high: Fraction, low: Fraction, others: int, factor: Fraction) -> 
     return max(yes, _shown(others, 1 - low, 1 - low, 1 - high, factor))
 
 
-def _shown(others: int, chance: Fraction, here: Fraction, there: Fraction, factor: Fraction) -> Fraction:
+def _shown(
+    others: int, chance: Fraction, here: Fraction, there: Fraction, factor: Fraction
+) -> Fraction:
     """P(answers >= J) - factor Q(answers >= J) from below, at the J where it is largest.
 
     The victim gives this answer with probability ``here`` or ``there``, each of the others with ``chance``.
@@ -76,7 +85,9 @@ def _shown(others: int, chance: Fraction, here: Fraction, there: Fraction, facto
     before = min(math.floor((others + 1) * chance / (chance + slope * (1 - chance))), others)
     found = gain * chance_of(others, before, chance, upper=False)
     if factor > 1:
-        found -= (factor - 1) * Fraction(_tail(others, before, chance, _PLACES, upper=True), 1 << _PLACES)
+        found -= (factor - 1) * Fraction(
+            _tail(others, before, chance, _PLACES, upper=True), 1 << _PLACES
+        )
     return max(found, Fraction(0))
 
 
@@ -95,12 +106,26 @@ def binomial_weights(
     mode = min(math.floor((trials + 1) * chance), trials)
     middle = _up(chance_of(trials, mode, chance, upper=True), bits)
     cut = _down(ignored / 2, bits)
-    fewer = _run(middle, cut, bits, _up((1 - chance) / chance, bits), ((k, trials - k + 1) for k in range(mode, 0, -1)))
-    more = _run(middle, cut, bits, _up(chance / (1 - chance), bits), ((trials - k, k + 1) for k in range(mode, trials)))
+    fewer = _run(
+        middle,
+        cut,
+        bits,
+        _up((1 - chance) / chance, bits),
+        ((k, trials - k + 1) for k in range(mode, 0, -1)),
+    )
+    more = _run(
+        middle,
+        cut,
+        bits,
+        _up(chance / (1 - chance), bits),
+        ((trials - k, k + 1) for k in range(mode, trials)),
+    )
     return mode - len(fewer[0]), (*reversed(fewer[0]), middle, *more[0]), fewer[1] + more[1]
 
 
-def _run(weight: int, cut: int, bits: int, odds: int, steps: Iterable[tuple[int, int]]) -> tuple[list[int], Fraction]:
+def _run(
+    weight: int, cut: int, bits: int, odds: int, steps: Iterable[tuple[int, int]]
+) -> tuple[list[int], Fraction]:
     """Weights by their falling ratios over * odds / under, until all that follow are at most ``cut``."""
     weights: list[int] = []
     for over, under in steps:
@@ -112,7 +137,9 @@ def _run(weight: int, cut: int, bits: int, odds: int, steps: Iterable[tuple[int,
     return weights, Fraction(0)
 
 
-def _verdicts(clones: int, odds: Fraction, factor: Fraction, bits: int) -> Iterator[tuple[int, int]]:
+def _verdicts(
+    clones: int, odds: Fraction, factor: Fraction, bits: int
+) -> Iterator[tuple[int, int]]:
     """For so many clones and for each number above: P(A = j) from above, P(A > j) from below.
 
     A of the clones report 0; more than j reports of 0 speak for the victim's by more than ``factor``.
@@ -143,7 +170,11 @@ def _tail(trials: int, at: int, chance: Fraction, bits: int, *, upper: bool) -> 
     if upper:
         cut = 1 << bits // 4
         weights, rest = _run(
-            _up(start, bits), cut, bits, _up(odds, bits), ((trials - k, k + 1) for k in range(at, trials))
+            _up(start, bits),
+            cut,
+            bits,
+            _up(odds, bits),
+            ((trials - k, k + 1) for k in range(at, trials)),
         )
         return sum(weights) + _up(rest, bits)
     weight, total, fixed = _down(start, bits), 0, _down(odds, bits)
@@ -165,7 +196,11 @@ def chance_of(trials: int, successes: int, chance: Fraction, *, upper: bool) -> 
     0.375
     """
     end, other = (1, 0) if upper else (0, 1)
-    ways = log_factorial(trials)[end] - log_factorial(successes)[other] - log_factorial(trials - successes)[other]
+    ways = (
+        log_factorial(trials)[end]
+        - log_factorial(successes)[other]
+        - log_factorial(trials - successes)[other]
+    )
     log, exp = (log_up, exp_up) if upper else (log_down, exp_down)
     return exp(ways + successes * log(chance) + (trials - successes) * log(1 - chance))
 

@@ -72,7 +72,11 @@ class Audit:
     @property
     def verdict(self) -> Verdict:
         """VIOLATED, or UNDECIDED: runs never prove that a claim holds."""
-        return Verdict.VIOLATED if self.claim is not None and self.epsilon > self.claim else Verdict.UNDECIDED
+        return (
+            Verdict.VIOLATED
+            if self.claim is not None and self.epsilon > self.claim
+            else Verdict.UNDECIDED
+        )
 
     @property
     def sentence(self) -> str:
@@ -87,7 +91,13 @@ class Audit:
     def __str__(self) -> str:
         """A sentence, then a table of what was tested."""
         rows = [
-            (each.region, "second" if each.swapped else "first", str(each.hits), str(each.misses), str(each.runs))
+            (
+                each.region,
+                "second" if each.swapped else "first",
+                str(each.hits),
+                str(each.misses),
+                str(each.runs),
+            )
             for each in self.trials
         ]
         heading = ("tested set", "likelier under", "hits", "hits of the other", "runs of each")
@@ -135,7 +145,10 @@ def audit(
     miss = float(1 - open_unit("confidence", confidence)) / _BOUNDS * (1 - _SLACK)
     sampler = _Sampler(getattr(mechanism, "release", mechanism), neighbours, _count(runs), progress)
     first, second = sampler.choose(runs // 2)
-    chosen = [best_region(*samples, float(ignored), -math.log(miss)) for samples in ((first, second), (second, first))]
+    chosen = [
+        best_region(*samples, float(ignored), -math.log(miss))
+        for samples in ((first, second), (second, first))
+    ]
     regions = [region for region, _ in chosen]
     counts = sampler.test(runs - runs // 2, regions)
     trials = tuple(
@@ -167,10 +180,13 @@ class _Sampler:
     def __post_init__(self) -> None:
         if not callable(self.run):
             raise InvalidDeclaration(
-                f"A mechanism of type {type(self.run).__name__}.", allowed="a function, or an object with release()"
+                f"A mechanism of type {type(self.run).__name__}.",
+                allowed="a function, or an object with release()",
             )
         if not isinstance(self.neighbours, tuple | list) or len(self.neighbours) != 2:
-            raise InvalidDeclaration("Neighbours that are not a pair.", allowed="(one input, the other)")
+            raise InvalidDeclaration(
+                "Neighbours that are not a pair.", allowed="(one input, the other)"
+            )
 
     def choose(self, runs: int) -> tuple[list[Any], list[Any]]:
         """The outputs to choose on."""
@@ -179,7 +195,9 @@ class _Sampler:
             for sample, given in zip(samples, self.neighbours, strict=True):
                 sample.append(self._once(given))
             self._report(done)
-        kinds = {each.kind if isinstance(each, Raised) else None for sample in samples for each in sample}
+        kinds = {
+            each.kind if isinstance(each, Raised) else None for sample in samples for each in sample
+        }
         if None not in kinds:
             raise WrongUse(
                 f"The mechanism raised in every run: {', '.join(sorted(filter(None, kinds)))}.",
@@ -205,11 +223,16 @@ class _Sampler:
             return Raised(type(error).__name__)
 
     def _report(self, done: int) -> None:
-        if self.progress is not None and done * _REPORTS // self.total > (done - 1) * _REPORTS // self.total:
+        if (
+            self.progress is not None
+            and done * _REPORTS // self.total > (done - 1) * _REPORTS // self.total
+        ):
             self.progress(done, self.total)
 
 
-def _trial(region: Region, counts: list[int], runs: int, delta: Fraction, miss: float, *, swapped: bool) -> Trial:
+def _trial(
+    region: Region, counts: list[int], runs: int, delta: Fraction, miss: float, *, swapped: bool
+) -> Trial:
     """ln((P - delta) / Q) with P at its lower and Q at its upper bound."""
     hits, misses = reversed(counts) if swapped else counts
     p, q = at_least(hits, runs, miss), at_most(misses, runs, miss)
@@ -230,7 +253,9 @@ def _power(trial: Trial, claim: Fraction, delta: Fraction, miss: float) -> tuple
     """
     seen = trial.misses / trial.runs
     some = max(seen, 1 / trial.runs)
-    for_epsilon, for_delta = (_noticed_from(q, trial.runs, claim, delta, miss) for q in (some, seen))
+    for_epsilon, for_delta = (
+        _noticed_from(q, trial.runs, claim, delta, miss) for q in (some, seen)
+    )
     return (
         math.log((for_epsilon - float(delta)) / some) if for_epsilon <= 1 else math.inf,
         max(for_delta - math.exp(claim) * seen, 0.0) if for_delta <= 1 else 1.0,
@@ -272,11 +297,13 @@ def _target(claim: Claim | None, delta: Number | None) -> tuple[Fraction | None,
             own = claim.delta if isinstance(claim, Profile) else Fraction(0)
             if asked is None or asked <= own:
                 raise InvalidDeclaration(
-                    "A claim of rho without a delta to look at it.", allowed="delta= above that of the claim"
+                    "A claim of rho without a delta to look at it.",
+                    allowed="delta= above that of the claim",
                 )
             return approx_from_zcdp(ZeroConcentratedDP(rho), asked - own).epsilon, asked
     raise InvalidDeclaration(
-        f"A claim of type {type(claim).__name__}.", allowed="PureDP, ApproxDP, ZeroConcentratedDP, Profile"
+        f"A claim of type {type(claim).__name__}.",
+        allowed="PureDP, ApproxDP, ZeroConcentratedDP, Profile",
     )
 
 
@@ -284,12 +311,15 @@ def _at_least_own(own: Fraction, asked: Fraction | None) -> Fraction:
     """A smaller delta than the claimed one would look for what was never claimed."""
     if asked is not None and asked < own:
         raise InvalidDeclaration(
-            f"delta = {number(asked)} for a claim of delta = {number(own)}.", allowed="that of the claim, or more"
+            f"delta = {number(asked)} for a claim of delta = {number(own)}.",
+            allowed="that of the claim, or more",
         )
     return own if asked is None else asked
 
 
 def _count(runs: int) -> int:
     if isinstance(runs, bool) or not isinstance(runs, int) or not 2 <= runs <= _MOST_RUNS:
-        raise InvalidNumber(f"runs = {runs!r}.", allowed="an integer from 2 to 10^8: half to choose, half to test")
+        raise InvalidNumber(
+            f"runs = {runs!r}.", allowed="an integer from 2 to 10^8: half to choose, half to test"
+        )
     return runs

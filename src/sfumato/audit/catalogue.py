@@ -64,10 +64,18 @@ class Promised:
         ('laplace', 'HOLDS', None)
         """
         claim = self.claim
-        law = verify(self.mechanism, self.distance, claim=claim, tolerance=TOLERANCE) if self.exact else None
+        law = (
+            verify(self.mechanism, self.distance, claim=claim, tolerance=TOLERANCE)
+            if self.exact
+            else None
+        )
         delta = claim.delta + AT_DELTA if claim.epsilon is None else None
         run = self.run or self.mechanism.release
-        ran = audit(run, self.inputs, runs, claim=claim, delta=delta, progress=progress) if runs else None
+        ran = (
+            audit(run, self.inputs, runs, claim=claim, delta=delta, progress=progress)
+            if runs
+            else None
+        )
         return Checked(self, claim, law, ran)
 
 
@@ -127,14 +135,28 @@ def _choices() -> Iterator[Promised]:
     stream = (5, 5), (6, 4)
     for monotone in (False, True):
         name, scores = ("monotone-", ((0, 0, 0), (1, 0, 0))) if monotone else ("", _SCORES)
-        yield Promised(f"{name}exponential", make.exponential(_LINF, 1, monotone=monotone), _LINF, scores)
-        yield Promised(f"{name}permute-and-flip", make.permute_and_flip(_LINF, 1, monotone=monotone), _LINF, scores)
-        yield Promised(f"{name}noisy-max", make.report_noisy_max(_LINF, 3, monotone=monotone), _LINF, scores)
+        yield Promised(
+            f"{name}exponential", make.exponential(_LINF, 1, monotone=monotone), _LINF, scores
+        )
+        yield Promised(
+            f"{name}permute-and-flip",
+            make.permute_and_flip(_LINF, 1, monotone=monotone),
+            _LINF,
+            scores,
+        )
+        yield Promised(
+            f"{name}noisy-max", make.report_noisy_max(_LINF, 3, monotone=monotone), _LINF, scores
+        )
     gap = make.report_noisy_max(_LINF, 3, gap=True)
     yield Promised("noisy-max-with-gap", gap, _LINF, _SCORES)
     sparse = partial(make.sparse_vector, _LINF, threshold=5, positives=1)
     yield Promised("sparse-vector", sparse(epsilon=8), _LINF, stream)
-    yield Promised("sparse-vector-with-gap", sparse(epsilon=6, gap=True, monotone=True), _LINF, ((5, 5), (6, 5)))
+    yield Promised(
+        "sparse-vector-with-gap",
+        sparse(epsilon=6, gap=True, monotone=True),
+        _LINF,
+        ((5, 5), (6, 5)),
+    )
     yield Promised("randomized-response", make.randomized_response(1), _REPLACED, (0, 1))
     yield Promised("response-of-four", make.randomized_response(1, 4), _REPLACED, (0, 1))
     yield Promised("peeled-top-k", make.peeled_top_k(_LINF, 2, 1), _LINF, _SCORES, exact=False)
@@ -155,6 +177,12 @@ def _of_rows() -> Iterator[Promised]:
     yield of_rows("clipped-mean", make.clipped_mean(_L1, 1, clip=found))
     yield of_rows("clipped-variance", make.clipped_variance(_L1, 1, clip=found))
     yield of_rows("mode", make.mode(_L1, 1, range(5)))
-    yield of_rows("representative", make.representative(_L1, 1, range(5), lambda c, r: abs(c - r), cap=4))
+    yield of_rows(
+        "representative", make.representative(_L1, 1, range(5), lambda c, r: abs(c - r), cap=4)
+    )
     sampled = make.SamplingMechanism(PoissonSample(Fraction(1, 2)), make.laplace(_L1, 2))
-    yield of_rows("sampled-laplace", sampled, run=lambda units: sampled.release(units, lambda chosen: [len(chosen)]))
+    yield of_rows(
+        "sampled-laplace",
+        sampled,
+        run=lambda units: sampled.release(units, lambda chosen: [len(chosen)]),
+    )

@@ -38,15 +38,24 @@ class Compared:
         for p_low, p_high, q_low, q_high in self._pairs():
             upper += max(p_high * ONE - down * q_low, 0)
             lower += max(p_low * ONE - up * q_high, 0)
-        return Bracket(max(float_down(Fraction(lower, ONE**2)), 0.0), min(float_up(Fraction(upper, ONE**2)), 1.0))
+        return Bracket(
+            max(float_down(Fraction(lower, ONE**2)), 0.0),
+            min(float_up(Fraction(upper, ONE**2)), 1.0),
+        )
 
     def epsilon(self, delta: Fraction) -> Bracket:
         """The smallest epsilon >= 0 whose hockey-stick divergence is at most ``delta``; infinite where there is none."""
         allowed, pairs = delta * ONE, self._pairs()
-        highest = _largest_slope([(high, low) for _, high, low, _ in pairs], math.floor(allowed) - self.one.rest, 0)
-        lowest = _largest_slope([(low, high) for low, _, _, high in pairs], math.ceil(allowed), self.other.rest)
+        highest = _largest_slope(
+            [(high, low) for _, high, low, _ in pairs], math.floor(allowed) - self.one.rest, 0
+        )
+        lowest = _largest_slope(
+            [(low, high) for low, _, _, high in pairs], math.ceil(allowed), self.other.rest
+        )
         return Bracket(
-            math.inf if lowest is None else max(float_down(log_down(max(lowest, Fraction(1)))), 0.0),
+            math.inf
+            if lowest is None
+            else max(float_down(log_down(max(lowest, Fraction(1)))), 0.0),
             math.inf if highest is None else max(float_up(log_up(max(highest, Fraction(1)))), 0.0),
         )
 
@@ -68,14 +77,19 @@ class Compared:
         if ONE - kept > ignored * ONE or not kept or not upper:
             highest = math.inf
         else:
-            highest = float_up((log_up(Fraction(upper, ONE)) - order * log_down(Fraction(kept, ONE))) / (order - 1))
+            highest = float_up(
+                (log_up(Fraction(upper, ONE)) - order * log_down(Fraction(kept, ONE))) / (order - 1)
+            )
         lowest = float_down(log_down(Fraction(lower, ONE)) / (order - 1)) if lower else 0.0
         return Bracket(max(lowest, 0.0), max(highest, 0.0))
 
     def _pairs(self) -> list[_Pair]:
         nothing = (0, 0)
         keys = [*self.one.masses, *(key for key in self.other.masses if key not in self.one.masses)]
-        return [(*self.one.masses.get(key, nothing), *self.other.masses.get(key, nothing)) for key in keys]
+        return [
+            (*self.one.masses.get(key, nothing), *self.other.masses.get(key, nothing))
+            for key in keys
+        ]
 
 
 def _largest_slope(pairs: Sequence[tuple[int, int]], allowed: int, rest: int) -> Fraction | None:

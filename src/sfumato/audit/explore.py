@@ -50,7 +50,8 @@ class Explored:
         object.__setattr__(self, "rest", ONE - sum(low for low, _ in self.masses.values()))
         if self.rest < 0 or any(not 0 <= low <= high for low, high in self.masses.values()):
             raise InvalidDeclaration(
-                "These are not probabilities.", allowed="0 <= lower <= upper for each, lower ones of at most 1 in all"
+                "These are not probabilities.",
+                allowed="0 <= lower <= upper for each, lower ones of at most 1 in all",
             )
 
 
@@ -98,7 +99,9 @@ class Watched:
 
     def sample(self, shape: Shape, entropy: object = None) -> NDArray[Any]:
         """The next draws of the tape."""
-        return np.array([self._tape.take(self._table) for _ in range(size_of(shape))], np.int64).reshape(shape)
+        return np.array(
+            [self._tape.take(self._table) for _ in range(size_of(shape))], np.int64
+        ).reshape(shape)
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._law, name)
@@ -165,7 +168,8 @@ def watched(subject: T, tape: Tape) -> T:
     """A copy with every noise law in it on this tape."""
     if not is_dataclass(subject) or isinstance(subject, type):
         raise InvalidDeclaration(
-            f"The noise of a {type(subject).__name__} cannot be found.", allowed="a dataclass that holds its noise laws"
+            f"The noise of a {type(subject).__name__} cannot be found.",
+            allowed="a dataclass that holds its noise laws",
         )
     copied = copy.copy(subject)
     for each in fields(subject):
@@ -196,7 +200,9 @@ def _branch(open_paths: list[tuple[float, tuple[int, ...]]], tape: Tape) -> None
     likely = 1.0
     for at, (table, rank) in enumerate(tape.taken):
         if at >= len(tape.plan) - 1 and rank + 1 < len(table.values):
-            heapq.heappush(open_paths, (-likely * (table.highs[rank + 1] / ONE), (*ranks[:at], rank + 1)))
+            heapq.heappush(
+                open_paths, (-likely * (table.highs[rank + 1] / ONE), (*ranks[:at], rank + 1))
+            )
         likely *= table.highs[rank] / ONE
 
 
@@ -220,7 +226,11 @@ def table_of(law: Any) -> Table:
             remedy="Verify the mechanism at parameters with less noise.",
         )
     found.sort(key=lambda each: (-each[0], abs(each[2]), each[2]))
-    return Table(tuple(x for *_, x in found), tuple(low for _, low, _ in found), tuple(high for high, *_ in found))
+    return Table(
+        tuple(x for *_, x in found),
+        tuple(low for _, low, _ in found),
+        tuple(high for high, *_ in found),
+    )
 
 
 def units_of(probability: Bracket) -> tuple[int, int]:

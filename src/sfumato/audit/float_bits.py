@@ -74,7 +74,11 @@ def fraction(value: float) -> float | None:
 
 def decimals(value: float) -> int | None:
     """The digits after the point in the shortest decimal."""
-    return max(-int(repr(value).partition("e")[2] or 0), 0) + _written(value) if math.isfinite(value) else None
+    return (
+        max(-int(repr(value).partition("e")[2] or 0), 0) + _written(value)
+        if math.isfinite(value)
+        else None
+    )
 
 
 def of_first(feature: Callable[[float], Any]) -> Callable[[Any], Any]:

@@ -128,11 +128,17 @@ def _run(mechanism: Any, event: Event, given: Any) -> tuple[Tape, Callable[[], o
 
 def _add(mechanism: Any, exact: Sequence[int]) -> object:
     # a vector knows how many cells it has
-    drawn = mechanism.draw(_NONE) if isinstance(mechanism, VectorMechanism) else mechanism.draw(len(exact), _NONE)
+    drawn = (
+        mechanism.draw(_NONE)
+        if isinstance(mechanism, VectorMechanism)
+        else mechanism.draw(len(exact), _NONE)
+    )
     return tuple(map(int, mechanism.release(exact, drawn)))
 
 
-def _show(mechanism: Any, counts: Mapping[Hashable, int] | Sequence[tuple[Hashable, int]]) -> object:
+def _show(
+    mechanism: Any, counts: Mapping[Hashable, int] | Sequence[tuple[Hashable, int]]
+) -> object:
     return mechanism.release(dict(counts), _NONE)
 
 
@@ -146,18 +152,24 @@ def _stream(mechanism: Any, answers: Sequence[int]) -> object:
 
 def _selected(mechanism: Any, scores: Sequence[int]) -> Explored:
     if len(scores) > _MOST_CANDIDATES:
-        raise InvalidDeclaration(f"{len(scores)} candidates.", allowed=f"at most {_MOST_CANDIDATES}")
+        raise InvalidDeclaration(
+            f"{len(scores)} candidates.", allowed=f"at most {_MOST_CANDIDATES}"
+        )
     gaps = [mechanism.rate * (max(scores) - score) for score in scores]
     weights = [exp_scaled(gap.numerator, gap.denominator, BITS) for gap in gaps]
     if mechanism.rule is Rule.EXPONENTIAL:
         return _in_proportion(weights)
     lows, highs = [low for low, _ in weights], [high for _, high in weights]
-    return Explored({i: (_first(lows, highs, i)[0], _first(highs, lows, i)[1]) for i in range(len(scores))})
+    return Explored(
+        {i: (_first(lows, highs, i)[0], _first(highs, lows, i)[1]) for i in range(len(scores))}
+    )
 
 
 def _reported(mechanism: Any, truth: int) -> Explored:
     low, high = exp_scaled(mechanism.epsilon.numerator, mechanism.epsilon.denominator, BITS)
-    return _in_proportion([(ONE, ONE) if each == truth else (low, high) for each in range(mechanism.categories)])
+    return _in_proportion(
+        [(ONE, ONE) if each == truth else (low, high) for each in range(mechanism.categories)]
+    )
 
 
 def _verdicts(mechanism: Any, answers: Sequence[int]) -> Explored:
@@ -169,20 +181,28 @@ def _verdicts(mechanism: Any, answers: Sequence[int]) -> Explored:
         for answer in answers:
             least = mechanism.threshold + noise - answer
             below, above = (
-                units_of(side(least - 1)) for side in (mechanism.query_noise.cdf, mechanism.query_noise.above)
+                units_of(side(least - 1))
+                for side in (mechanism.query_noise.cdf, mechanism.query_noise.above)
             )
             split = {
                 (*said, told): (mass[0] * part[0] >> BITS, -(-mass[1] * part[1] >> BITS))
                 for said, mass in open_ones.items()
                 for told, part in ((False, below), (True, above))
             }
-            _add_up(law, {said: mass for said, mass in split.items() if sum(said) == mechanism.positives})
-            open_ones = {said: mass for said, mass in split.items() if sum(said) < mechanism.positives}
+            _add_up(
+                law,
+                {said: mass for said, mass in split.items() if sum(said) == mechanism.positives},
+            )
+            open_ones = {
+                said: mass for said, mass in split.items() if sum(said) < mechanism.positives
+            }
         _add_up(law, open_ones)
     return Explored(law)
 
 
-def _add_up(law: dict[Key, tuple[int, int]], more: Mapping[tuple[bool, ...], tuple[int, int]]) -> None:
+def _add_up(
+    law: dict[Key, tuple[int, int]], more: Mapping[tuple[bool, ...], tuple[int, int]]
+) -> None:
     for key, (low, high) in more.items():
         before = law.get(key, (0, 0))
         law[key] = before[0] + low, before[1] + high
@@ -203,8 +223,13 @@ def _first(own: Sequence[int], others: Sequence[int], index: int) -> tuple[int, 
     for at, weight in enumerate(others):
         if at != index:
             bias = Fraction(weight, ONE)
-            product = [a - bias * b for a, b in zip([*product, Fraction(0)], [Fraction(0), *product], strict=True)]
-    chance = own[index] * sum((each / (power + 1) for power, each in enumerate(product)), Fraction(0))
+            product = [
+                a - bias * b
+                for a, b in zip([*product, Fraction(0)], [Fraction(0), *product], strict=True)
+            ]
+    chance = own[index] * sum(
+        (each / (power + 1) for power, each in enumerate(product)), Fraction(0)
+    )
     return chance.__floor__(), chance.__ceil__()
 
 
@@ -214,4 +239,7 @@ _RUNS: dict[type, Callable[[Any, Any], object]] = {
     NoisyMax: _win,
     SparseVector: _stream,
 }
-_FORMULAS: dict[type, Callable[[Any, Any], Explored]] = {Selection: _selected, RandomizedResponse: _reported}
+_FORMULAS: dict[type, Callable[[Any, Any], Explored]] = {
+    Selection: _selected,
+    RandomizedResponse: _reported,
+}

@@ -61,7 +61,9 @@ def worst_neighbours(mechanism: Any, event: Event, distance: Distance) -> tuple[
             allowed=", ".join(kind.__name__ for kind in _FAMILIES),
             remedy="Name them: verify(..., neighbours=[(one, other)]).",
         )
-    return tuple(dict.fromkeys(Neighbours(one, other) for one, other in family(mechanism, distance)))
+    return tuple(
+        dict.fromkeys(Neighbours(one, other) for one, other in family(mechanism, distance))
+    )
 
 
 def _shifts(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
@@ -70,7 +72,9 @@ def _shifts(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
     declared = getattr(mechanism, "cells", None)
     for cells in (declared,) if declared else (1, _CELLS):
         zero = (0,) * cells
-        for step in sorted({whole, *(max(whole - less, 1) for less in (1, 2)), 1} if whole else {0}):
+        for step in sorted(
+            {whole, *(max(whole - less, 1) for less in (1, 2)), 1} if whole else {0}
+        ):
             if cells == 1 or step == whole:
                 yield zero, (step, *zero[1:])
         if cells > 1 and whole:
@@ -147,9 +151,14 @@ def _streams(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
 
 def _truths(mechanism: Any, distance: Distance) -> Iterator[tuple[Any, Any]]:
     """Any value against any other: by symmetry the first two."""
-    if distance.norm is not Norm.L1 or distance.value != 2 or distance.relation is not Relation.REPLACE_ONE:
+    if (
+        distance.norm is not Norm.L1
+        or distance.value != 2
+        or distance.relation is not Relation.REPLACE_ONE
+    ):
         raise InvalidDeclaration(
-            "More than one report differs.", allowed="one replaced row: Distance(Norm.L1, 2, Relation.REPLACE_ONE)"
+            "More than one report differs.",
+            allowed="one replaced row: Distance(Norm.L1, 2, Relation.REPLACE_ONE)",
         )
     yield 0, 1
 

@@ -61,7 +61,8 @@ def _other(output: object) -> Key:
         hash(output)
     except TypeError:
         raise InvalidDeclaration(
-            f"Outputs of type {kind.__name__} with parts that cannot be counted.", allowed="parts that are hashable"
+            f"Outputs of type {kind.__name__} with parts that cannot be counted.",
+            allowed="parts that are hashable",
         ) from None
     return (kind, output)
 

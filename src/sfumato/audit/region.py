@@ -60,7 +60,9 @@ class Among:
 Region: TypeAlias = Within | Among
 
 
-def best_region(one: Sequence[Any], other: Sequence[Any], delta: float, evidence: float) -> tuple[Region, int]:
+def best_region(
+    one: Sequence[Any], other: Sequence[Any], delta: float, evidence: float
+) -> tuple[Region, int]:
     """The set that promises the largest ln((P - delta) / Q), and how many sets were considered.
 
     ``evidence`` is ln(1 / false alarm) of the test that follows. Floats and rules of thumb are
@@ -89,11 +91,15 @@ def _regions(
     if len(keys) <= len(seen) // 4 + 2:
         yield from _likely(view, look, keys, others)
     plain = [[_plain(each) for each in values] for values in (seen, against)]
-    numbers = [np.array([each for each in values if each is not None], np.float64) for values in plain]
+    numbers = [
+        np.array([each for each in values if each is not None], np.float64) for values in plain
+    ]
     if min(map(len, numbers)) == 0:
         return
     ordered = [np.sort(each) for each in numbers]
-    for cut in np.unique(np.quantile(np.concatenate(ordered), np.linspace(0, 1, _CUTS), method="lower")).tolist():
+    for cut in np.unique(
+        np.quantile(np.concatenate(ordered), np.linspace(0, 1, _CUTS), method="lower")
+    ).tolist():
         for above in (False, True):
             counts = [_count(each, cut, above=above) for each in ordered]
             yield Within(view, look, cut, above), counts[0] / len(seen), counts[1] / len(against)
@@ -104,7 +110,9 @@ def _likely(
 ) -> Iterator[tuple[Region, float, float]]:
     """The values that are likelier in one sample, the most telling first, up to each of them."""
     n, m = sum(keys.values()), sum(others.values())
-    ranked = sorted(keys, key=lambda key: (keys[key] / (others.get(key, 0) + 0.5), keys[key]), reverse=True)
+    ranked = sorted(
+        keys, key=lambda key: (keys[key] / (others.get(key, 0) + 0.5), keys[key]), reverse=True
+    )
     p = q = 0
     steps = {math.ceil((step + 1) * len(ranked) / _CUTS) for step in range(_CUTS)}
     for count, key in enumerate(ranked, 1):

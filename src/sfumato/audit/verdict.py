@@ -39,7 +39,10 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     rule = ["-" * width for width in widths]
-    lines = ("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in [*rows, rule])
+    lines = (
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+        for row in [*rows, rule]
+    )
     heading, *body, line = (each.rstrip() for each in lines)
     return "\n".join((heading, line, *body))
 

@@ -68,7 +68,11 @@ class Finding:
         # floats and Fractions compare exactly, infinity too
         if self.truth.lower > self.claimed:
             return Verdict.VIOLATED
-        return Verdict.HOLDS if self.truth.upper <= self.claimed + self.tolerance else Verdict.UNDECIDED
+        return (
+            Verdict.HOLDS
+            if self.truth.upper <= self.claimed + self.tolerance
+            else Verdict.UNDECIDED
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +102,24 @@ class Verification:
     @property
     def worst(self) -> Finding:
         """The finding that decided, of those the one furthest above its claim."""
-        decided = [each for each in self.findings if each.verdict is self.verdict] or list(self.findings)
-        return max(decided, key=lambda each: (each.truth.lower - float(each.claimed), each.truth.upper))
+        decided = [each for each in self.findings if each.verdict is self.verdict] or list(
+            self.findings
+        )
+        return max(
+            decided, key=lambda each: (each.truth.lower - float(each.claimed), each.truth.upper)
+        )
 
     def __str__(self) -> str:
         """A sentence, then a table of the worst finding in each measure."""
         heading = ("measure", "claimed", "truth", "verdict", "neighbours")
         rows = [
-            (each.measure.value, number(each.claimed), shown(each.truth), each.verdict.value, str(each.neighbours))
+            (
+                each.measure.value,
+                number(each.claimed),
+                shown(each.truth),
+                each.verdict.value,
+                str(each.neighbours),
+            )
             for each in self._by_measure()
         ]
         return f"{self.sentence}\n\n{table([heading, *rows])}"
@@ -126,12 +140,16 @@ class Verification:
             case _ if self.needed and not pairs:
                 said = f"UNDECIDED: one input takes about {self.needed:.1g} runs, more than paths allows; most was not gone through."
             case _:
-                said = f"UNDECIDED: a probability of up to {self.unreached:.2g} was not gone through."
+                said = (
+                    f"UNDECIDED: a probability of up to {self.unreached:.2g} was not gone through."
+                )
         return f"{self.mechanism}: {said} {loss}"
 
     def _by_measure(self) -> list[Finding]:
         order = (Verdict.VIOLATED, Verdict.UNDECIDED, Verdict.HOLDS)
-        ranked = sorted(self.findings, key=lambda each: (order.index(each.verdict), -each.truth.lower))
+        ranked = sorted(
+            self.findings, key=lambda each: (order.index(each.verdict), -each.truth.lower)
+        )
         return list({each.measure: each for each in reversed(ranked)}.values())
 
 
@@ -174,7 +192,9 @@ def verify(
     """
     event = mechanism.event(distance)
     claimed = _profile(account(event) if claim is None else claim)
-    given = None if neighbours is None else tuple(Neighbours(one, other) for one, other in neighbours)
+    given = (
+        None if neighbours is None else tuple(Neighbours(one, other) for one, other in neighbours)
+    )
     pairs = worst_neighbours(mechanism, event, distance) if given is None else given
     if not pairs:
         raise InvalidDeclaration("No neighbours to compare.", allowed="one pair of inputs or more")
@@ -208,7 +228,9 @@ class _Pair:
     needed: float
 
 
-def _compared(mechanism: Any, event: Event, pairs: Iterable[Neighbours], effort: Effort) -> list[_Pair]:
+def _compared(
+    mechanism: Any, event: Event, pairs: Iterable[Neighbours], effort: Effort
+) -> list[_Pair]:
     """The laws on each pair: whole while ``effort`` lasts, then by formula or of the likeliest draws."""
     known: dict[Key, Explored] = {}
     left = float(effort.paths)
@@ -292,7 +314,8 @@ def _profile(claim: object) -> Profile:
             return Profile(None, rho)
         case _:
             raise InvalidDeclaration(
-                f"A claim of type {type(claim).__name__}.", allowed="Profile, PureDP, ApproxDP, ZeroConcentratedDP"
+                f"A claim of type {type(claim).__name__}.",
+                allowed="Profile, PureDP, ApproxDP, ZeroConcentratedDP",
             )
 
 

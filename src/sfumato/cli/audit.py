@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 from sfumato.audit.attack import Audit
 from sfumato.audit.catalogue import Checked, Promised, catalogue
@@ -20,7 +27,15 @@ from sfumato.privacy.event import Json
 
 _RUNS = 10_000
 _MOST = 10**8
-_HEADING = ("mechanism", "claim", "exact", "runs: epsilon >=", "wrong at most", "notices", "promise")
+_HEADING = (
+    "mechanism",
+    "claim",
+    "exact",
+    "runs: epsilon >=",
+    "wrong at most",
+    "notices",
+    "promise",
+)
 _PROMISE = {Verdict.HOLDS: "holds", Verdict.VIOLATED: "BROKEN", Verdict.UNDECIDED: "not refuted"}
 
 
@@ -32,10 +47,26 @@ _PROMISE = {Verdict.HOLDS: "holds", Verdict.VIOLATED: "BROKEN", Verdict.UNDECIDE
     show_default=True,
     help="Runs of each mechanism on each of two neighbouring inputs; 0: exact laws only.",
 )
-@click.option("--mechanism", "names", multiple=True, metavar="NAME", help="Only this one; may be repeated.")
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
-@click.option("--function", "place", metavar="FILE:NAME", help="A mechanism of your own instead: a Python function.")
-@click.option("--input", "inputs", nargs=2, default=("0", "1"), show_default=True, help="Its two inputs, as JSON.")
+@click.option(
+    "--mechanism", "names", multiple=True, metavar="NAME", help="Only this one; may be repeated."
+)
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+@click.option(
+    "--function",
+    "place",
+    metavar="FILE:NAME",
+    help="A mechanism of your own instead: a Python function.",
+)
+@click.option(
+    "--input",
+    "inputs",
+    nargs=2,
+    default=("0", "1"),
+    show_default=True,
+    help="Its two inputs, as JSON.",
+)
 @click.option("--epsilon", help="What --function claims.")
 @click.option("--delta", help="What --function claims besides.")
 def command(
@@ -54,7 +85,9 @@ def command(
             raise click.UsageError("--mechanism and --function: name one of them.")
         with _progress() as bar:
             task = bar.add_task(place, total=1)
-            ran = audit_function(place, inputs, claim_of(epsilon, delta), runs, _within(bar, task, 0))
+            ran = audit_function(
+                place, inputs, claim_of(epsilon, delta), runs, _within(bar, task, 0)
+            )
         _show_function(ran, form)
         return
     if epsilon is not None or delta is not None:
@@ -73,7 +106,10 @@ def _show_function(ran: Audit, form: str) -> None:
     """The result of a user's own mechanism."""
     click.echo(as_json(_runs_json(ran)) if form == "json" else str(ran))
     if ran.verdict is Verdict.VIOLATED:
-        raise Failed(f"The claim of {ran.mechanism} is broken.", remedy="Do not release anything with this function.")
+        raise Failed(
+            f"The claim of {ran.mechanism} is broken.",
+            remedy="Do not release anything with this function.",
+        )
 
 
 def _chosen(names: Sequence[str]) -> list[Promised]:
@@ -81,7 +117,9 @@ def _chosen(names: Sequence[str]) -> list[Promised]:
     known = {each.name: each for each in catalogue()}
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise click.BadParameter(f"no mechanism {unknown[0]!r}; there are {', '.join(known)}", param_hint="--mechanism")
+        raise click.BadParameter(
+            f"no mechanism {unknown[0]!r}; there are {', '.join(known)}", param_hint="--mechanism"
+        )
     return [each for name, each in known.items() if not names or name in names]
 
 
@@ -99,7 +137,12 @@ def _checked(chosen: Sequence[Promised], runs: int) -> list[Checked]:
 def _progress() -> Progress:
     """A bar on a terminal, nothing elsewhere."""
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
@@ -109,7 +152,10 @@ def _within(bar: Progress, task: TaskID, before: int) -> Callable[[int, int], No
 
 
 def _table(checked: Sequence[Checked]) -> str:
-    rows = [(each.promised.name, _claim(each), _exact(each), *_found(each), _PROMISE[each.verdict]) for each in checked]
+    rows = [
+        (each.promised.name, _claim(each), _exact(each), *_found(each), _PROMISE[each.verdict])
+        for each in checked
+    ]
     return f"{table([_HEADING, *rows])}\n\n" + "\n".join(_legend(checked))
 
 
@@ -124,7 +170,9 @@ def _legend(checked: Sequence[Checked]) -> Iterator[str]:
 
 def _claim(checked: Checked) -> str:
     claim = checked.claim
-    cost = f"rho {number(claim.rho)}" if claim.epsilon is None else f"epsilon {number(claim.epsilon)}"
+    cost = (
+        f"rho {number(claim.rho)}" if claim.epsilon is None else f"epsilon {number(claim.epsilon)}"
+    )
     return f"{cost}, delta {number(claim.delta)}" if claim.delta else cost
 
 
@@ -157,7 +205,9 @@ def _rho(checked: Checked) -> Bracket:
 def _json(checked: Checked) -> Json:
     """Numbers as they are; exact ones as texts, to six digits where they are long; beyond all floats: null."""
     claim = checked.claim
-    cost = {"rho": number(claim.rho)} if claim.epsilon is None else {"epsilon": number(claim.epsilon)}
+    cost = (
+        {"rho": number(claim.rho)} if claim.epsilon is None else {"epsilon": number(claim.epsilon)}
+    )
     return {
         "mechanism": checked.promised.name,
         "claim": {**cost, "delta": number(claim.delta)},
@@ -174,7 +224,10 @@ def _law_json(law: Verification | None) -> Json:
         "epsilon": [_finite(law.epsilon.lower), _finite(law.epsilon.upper)],
         "delta": number(law.claim.delta + law.tolerance),
         "findings": [
-            {"measure": each.measure.value, "truth": [_finite(each.truth.lower), _finite(each.truth.upper)]}
+            {
+                "measure": each.measure.value,
+                "truth": [_finite(each.truth.lower), _finite(each.truth.upper)],
+            }
             for each in law.findings
         ],
         "verdict": law.verdict.value,
@@ -190,7 +243,8 @@ def _runs_json(ran: Audit | None) -> Json:
         "confidence": str(ran.confidence),
         "notices": {"epsilon": _finite(ran.notices), "delta": ran.notices_delta},
         "trials": [
-            {"set": each.region, "hits": each.hits, "misses": each.misses, "runs": each.runs} for each in ran.trials
+            {"set": each.region, "hits": each.hits, "misses": each.misses, "runs": each.runs}
+            for each in ran.trials
         ],
         "verdict": ran.verdict.value,
     }

@@ -14,7 +14,11 @@ from sfumato.privacy import ApproxDP, PureDP
 
 
 def audit_function(
-    place: str, inputs: tuple[str, str], claim: PureDP | ApproxDP, runs: int, progress: Callable[[int, int], None]
+    place: str,
+    inputs: tuple[str, str],
+    claim: PureDP | ApproxDP,
+    runs: int,
+    progress: Callable[[int, int], None],
 ) -> Audit:
     """Runs the function in a Python file on two inputs, given as JSON.
 
@@ -29,7 +33,9 @@ def audit_function(
 def claim_of(epsilon: str | None, delta: str | None) -> PureDP | ApproxDP:
     """The claim that the options state."""
     if epsilon is None:
-        raise WrongUse("--function without a claim.", allowed="--epsilon 1, and --delta 1e-2 beside it")
+        raise WrongUse(
+            "--function without a claim.", allowed="--epsilon 1, and --delta 1e-2 beside it"
+        )
     if delta is None or to_fraction("delta", delta) == 0:
         return PureDP(positive("epsilon", epsilon))
     return ApproxDP(positive("epsilon", epsilon), to_fraction("delta", delta))
@@ -38,7 +44,10 @@ def claim_of(epsilon: str | None, delta: str | None) -> PureDP | ApproxDP:
 def _function(place: str) -> Callable[[Any], Any]:
     path, _, name = place.rpartition(":")
     if not path or not Path(path).is_file():
-        raise WrongUse(f"--function {place!r}: no such file.", allowed="noise.py:noisy, a file and a function in it")
+        raise WrongUse(
+            f"--function {place!r}: no such file.",
+            allowed="noise.py:noisy, a file and a function in it",
+        )
     spec = importlib.util.spec_from_file_location("sfumato_audited", path)
     if spec is None or spec.loader is None:
         raise WrongUse(f"--function {place!r}: not a Python file.", allowed="noise.py:noisy")
@@ -46,8 +55,12 @@ def _function(place: str) -> Callable[[Any], Any]:
     spec.loader.exec_module(module)
     found = getattr(module, name, None)
     if not callable(getattr(found, "release", found)):
-        names = ", ".join(each for each in vars(module) if callable(getattr(module, each)) and each[:1] != "_")
-        raise WrongUse(f"The file has no function {name!r}.", allowed=names or "a function of one input")
+        names = ", ".join(
+            each for each in vars(module) if callable(getattr(module, each)) and each[:1] != "_"
+        )
+        raise WrongUse(
+            f"The file has no function {name!r}.", allowed=names or "a function of one input"
+        )
     return found  # type: ignore[return-value]
 
 
@@ -55,4 +68,6 @@ def _input(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        raise WrongUse(f"--input {text!r} is not JSON.", allowed="0, 1.5, [1, 2, 3], '\"text\"'") from None
+        raise WrongUse(
+            f"--input {text!r} is not JSON.", allowed="0, 1.5, [1, 2, 3], '\"text\"'"
+        ) from None

@@ -11,8 +11,15 @@ from sfumato.query.load import load
 
 @click.command("budget")
 @config
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
-@click.option("--allocate", "limits", type=click.Path(), help="Set the limits of the accounts in a CSV or TOML file.")
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+@click.option(
+    "--allocate",
+    "limits",
+    type=click.Path(),
+    help="Set the limits of the accounts in a CSV or TOML file.",
+)
 @click.option("--reason", default="", help="Why, with --allocate; it is kept in the journal.")
 def command(config: str, form: str, limits: str | None, reason: str) -> None:
     """The account of the dataset: limit, spent, left; every number exact."""

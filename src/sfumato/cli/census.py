@@ -84,7 +84,11 @@ def _pure(title: str, epsilon: str, sql: str) -> Asked:
 QUESTIONS = (
     _pure("How many persons?", "0.05", "SELECT COUNT(*) AS persons FROM people"),
     _pure("Persons by sex", "0.05", "SELECT SEX, COUNT(*) AS persons FROM people GROUP BY SEX"),
-    _pure("Mean age by area", "0.2", "SELECT PUMA, AVG(AGEP) AS mean_age FROM people GROUP BY PUMA ORDER BY mean_age"),
+    _pure(
+        "Mean age by area",
+        "0.2",
+        "SELECT PUMA, AVG(AGEP) AS mean_age FROM people GROUP BY PUMA ORDER BY mean_age",
+    ),
     _pure(
         "Education by sex, adults from 25",
         "0.2",
@@ -95,7 +99,11 @@ QUESTIONS = (
         "0.2",
         "SELECT SEX, AVG(PINCP) AS mean_income, COUNT(PINCP) AS persons FROM people WHERE AGEP BETWEEN 25 AND 64 GROUP BY SEX",
     ),
-    _pure("Total income by tenure", "0.2", "SELECT OWN_RENT, SUM(PINCP) AS total_income FROM people GROUP BY OWN_RENT"),
+    _pure(
+        "Total income by tenure",
+        "0.2",
+        "SELECT OWN_RENT, SUM(PINCP) AS total_income FROM people GROUP BY OWN_RENT",
+    ),
     _pure(
         "Share with difficulty walking, from 65",
         "0.1",
@@ -118,4 +126,6 @@ QUESTIONS = (
         (("error", "60"), ("max_epsilon", "0.2")),
     ),
 )
-REFUSED = _pure("The ten highest incomes", "0.1", "SELECT PINCP FROM people ORDER BY PINCP DESC LIMIT 10")
+REFUSED = _pure(
+    "The ten highest incomes", "0.1", "SELECT PINCP FROM people ORDER BY PINCP DESC LIMIT 10"
+)

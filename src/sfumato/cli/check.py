@@ -65,7 +65,9 @@ def _ledger(declared: Declarations) -> str:
                 "No ledger yet, and no [budget] to open one with.", remedy='[budget]\nepsilon = "1"'
             ) from None
         # of a server the error gives the address, without its password
-        place = f"{declared.ledger}" if isinstance(declared.ledger, Path) else f"{missing.problem} It"
+        place = (
+            f"{declared.ledger}" if isinstance(declared.ledger, Path) else f"{missing.problem} It"
+        )
         return f"ledger: {place} will be made on first use with {declared.budget}"
     try:
         limit = declared.budget or ledger.budget_of(declared.dataset.name)

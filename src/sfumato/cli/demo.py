@@ -22,7 +22,9 @@ DATASET = "acs-2019-national"
 
 
 @click.command("demo")
-@click.option("--report", default="demo-report.html", show_default=True, help="Where to write the page.")
+@click.option(
+    "--report", default="demo-report.html", show_default=True, help="Where to write the page."
+)
 def command(report: str) -> None:
     """Ask ten questions of a census extract, attack them, and write a report."""
     require_folders(report)
@@ -37,7 +39,11 @@ def tell(console: Console, folder: Path) -> Story:
     """The whole demo, printed as it happens."""
     ledger = folder / "ledger.db"
     with connect({"people": census()}, dataset=DATASET, budget=BUDGET, ledger=ledger) as session:
-        say(console, "A census extract: 27,253 persons, each row one person", f"{BUDGET!r}, ledger {ledger.name}")
+        say(
+            console,
+            "A census extract: 27,253 persons, each row one person",
+            f"{BUDGET!r}, ledger {ledger.name}",
+        )
         told = [_question(console, session, index) for index in range(len(QUESTIONS))]
         repeated = _repeat(console, session, told[0])
         refusal = _refusal(console, session)
@@ -49,7 +55,9 @@ def tell(console: Console, folder: Path) -> Story:
         if after != before or verified.problems:
             raise Failed("The ledger did not survive being closed and opened again.")
         say(console, "The ledger, opened again: what was spent is still spent", after)
-        console.print(f"verified: {verified.entries} entries, {verified.charges} charges, the chain is whole")
+        console.print(
+            f"verified: {verified.entries} entries, {verified.charges} charges, the chain is whole"
+        )
     return Story(BUDGET, tuple(told), repeated, refusal, found, after, verified)
 
 
@@ -80,7 +88,11 @@ def _repeat(console: Console, session: Session, first: Told) -> bool:
     before = repr(session.budget)
     again = QUESTIONS[0].ask(session)
     same = again.bytes == first.answer.bytes and repr(session.budget) == before
-    say(console, "The first question again", f"the same bytes, at no cost: {'yes' if same else 'NO'}")
+    say(
+        console,
+        "The first question again",
+        f"the same bytes, at no cost: {'yes' if same else 'NO'}",
+    )
     return same
 
 

@@ -14,9 +14,16 @@ from sfumato.query.load import load
 @click.option("--epsilon", help="The cost in pure differential privacy (discrete Laplace noise).")
 @click.option("--rho", help="The cost in zCDP (discrete Gaussian noise).")
 @parameters
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
 def command(
-    sql: str, config: str, epsilon: str | None, rho: str | None, parameters: tuple[str, ...], form: str
+    sql: str,
+    config: str,
+    epsilon: str | None,
+    rho: str | None,
+    parameters: tuple[str, ...],
+    form: str,
 ) -> None:
     """How many units, and which share of the values, clipping and bounding touch in SQL; it is charged."""
     with load(config) as session:

@@ -80,7 +80,13 @@ def attack(folder: Path, trials: int = TRIALS) -> Attack:
     ) as session:
         first, second = (session.query(sql, epsilon=EPSILON).rows[0][0] for sql in sums())
     assert isinstance(first, int) and isinstance(second, int), "sums of an Integer column are whole"
-    return Attack((five, four), (first, second), sum(_guesses_right() for _ in range(trials)), trials, 2 * EPSILON)
+    return Attack(
+        (five, four),
+        (first, second),
+        sum(_guesses_right() for _ in range(trials)),
+        trials,
+        2 * EPSILON,
+    )
 
 
 def _plain(sql: str) -> int:
@@ -104,7 +110,8 @@ def _guesses_right() -> bool:
     dataset = Dataset("five-patients", {"patients": table}, ReplaceOne)
     rows = Reference({"patients": rows_of({"name": NAMES, "diabetes": bits})})
     noisy = [
-        _release(plan_for_price(understand(sql, dataset), dataset, price(epsilon=EPSILON)), rows) for sql in sums()
+        _release(plan_for_price(understand(sql, dataset), dataset, price(epsilon=EPSILON)), rows)
+        for sql in sums()
     ]
     difference = noisy[0] - noisy[1]
     guess = SYSTEM.bits(1) if 2 * difference == 1 else int(2 * difference > 1)

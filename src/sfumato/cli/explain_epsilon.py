@@ -48,16 +48,32 @@ class Asked:
     def failure(self) -> Fraction:
         """How often the bound on a belief may fail."""
         return (
-            self.delta if isinstance(self.promise, ZeroConcentratedDP) else min(_TIMES_DELTA * self.delta, Fraction(1))
+            self.delta
+            if isinstance(self.promise, ZeroConcentratedDP)
+            else min(_TIMES_DELTA * self.delta, Fraction(1))
         )
 
 
 @click.command("explain-epsilon")
 @click.argument("epsilon", required=False)
-@click.option("--delta", help="The delta of the promise; with --rho, the delta that it is read at (1e-6).")
+@click.option(
+    "--delta", help="The delta of the promise; with --rho, the delta that it is read at (1e-6)."
+)
 @click.option("--rho", help="Explain rho-zCDP, instead of an epsilon.")
-@click.option("--prior", default="0.5", show_default=True, help="What the attacker believed before, from 0 to 1.")
-@click.option("--group", "size", type=int, default=2, show_default=True, help="How many units stand or fall together.")
+@click.option(
+    "--prior",
+    default="0.5",
+    show_default=True,
+    help="What the attacker believed before, from 0 to 1.",
+)
+@click.option(
+    "--group",
+    "size",
+    type=int,
+    default=2,
+    show_default=True,
+    help="How many units stand or fall together.",
+)
 @click.option(
     "--relation",
     type=click.Choice([each.value for each in Relation]),
@@ -65,10 +81,19 @@ class Asked:
     show_default=True,
     help="When two datasets are neighbours.",
 )
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option("--save-plot", type=click.Path(dir_okay=False), help="Write the trade-off curve as SVG.")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
+@click.option(
+    "--save-plot", type=click.Path(dir_okay=False), help="Write the trade-off curve as SVG."
+)
 def command(
-    epsilon: str | None, delta: str | None, rho: str | None, form: str, save_plot: str | None, **about: str | int
+    epsilon: str | None,
+    delta: str | None,
+    rho: str | None,
+    form: str,
+    save_plot: str | None,
+    **about: str | int,
 ) -> None:
     """What EPSILON means: what the best attacker can do, and what is not protected.
 
@@ -76,7 +101,13 @@ def command(
     """
     require_folders(save_plot)
     promise, slack = _promise(epsilon, delta, rho)
-    asked = Asked(promise, slack, to_fraction("prior", about["prior"]), int(about["size"]), Relation(about["relation"]))
+    asked = Asked(
+        promise,
+        slack,
+        to_fraction("prior", about["prior"]),
+        int(about["size"]),
+        Relation(about["relation"]),
+    )
     attacker = Attacker(promise)
     if form == "json":
         click.echo(as_json(_json(asked, attacker)))
@@ -92,7 +123,10 @@ def command(
 
 def _promise(epsilon: str | None, delta: str | None, rho: str | None) -> tuple[Explained, Fraction]:
     if (epsilon is None) == (rho is None):
-        raise InvalidNumber("Exactly one of EPSILON and --rho is explained.", allowed="explain-epsilon 1, or --rho 0.5")
+        raise InvalidNumber(
+            "Exactly one of EPSILON and --rho is explained.",
+            allowed="explain-epsilon 1, or --rho 0.5",
+        )
     if rho is not None:
         slack = positive("delta", "1e-6" if delta is None else delta, at_most=Fraction(1, 2))
         return ZeroConcentratedDP(rho), slack
@@ -106,18 +140,33 @@ def _rows(asked: Asked, attacker: Attacker) -> Iterator[tuple[str, str]]:
     prior, failure = asked.prior, asked.failure
     after = attacker.posterior(prior, failure)
     before, guess = _most(prior), _most(max(prior, 1 - prior))
-    yield f"a belief of {before} that you are in it", f"stays from {_least(after.lowest)} to {_most(after.highest)}"
+    yield (
+        f"a belief of {before} that you are in it",
+        f"stays from {_least(after.lowest)} to {_most(after.highest)}",
+    )
     if failure:
         yield "", f"except with probability {_up(failure)}: then up to certainty"
-    yield "a guess, in or out, at even odds", f"is right at most {_most(attacker.accuracy('0.5'))} of the time"
-    yield f"a guess where {before} are in", f"is right at most {_most(attacker.accuracy(prior))} ({guess} unseen)"
+    yield (
+        "a guess, in or out, at even odds",
+        f"is right at most {_most(attacker.accuracy('0.5'))} of the time",
+    )
+    yield (
+        f"a guess where {before} are in",
+        f"is right at most {_most(attacker.accuracy(prior))} ({guess} unseen)",
+    )
     yield "true alarms less false alarms", f"at most {_most(attacker.advantage)} (the advantage)"
-    yield "with 1% of false alarms", f"finds at most {_most(1 - Fraction(attacker.misses('0.01')))} of the members"
+    yield (
+        "with 1% of false alarms",
+        f"finds at most {_most(1 - Fraction(attacker.misses('0.01')))} of the members",
+    )
     yield (
         f"naming half of them, where {before} are in",
         f"at most {_most(attacker.precision(prior, '0.5'))} are members",
     )
-    yield "harm: 1% on average without you", f"at most {_most(attacker.harm(_USUAL, largest=1))} with you"
+    yield (
+        "harm: 1% on average without you",
+        f"at most {_most(attacker.harm(_USUAL, largest=1))} with you",
+    )
     yield f"{asked.size} units together", _together(asked.promise, asked.size)
     if asked.relation is Relation.ADD_REMOVE:
         yield "your value, if it is known that you are in", _together(asked.promise, 2)
@@ -135,17 +184,21 @@ def _together(promise: Explained, size: int) -> str:
 
 def _show(asked: Asked, attacker: Attacker) -> None:
     console, bounds = Console(highlight=False), list(_rows(asked, attacker))
-    console.print(f"{_short(asked.promise)}, neighbours {asked.relation.value}\n", style="bold", markup=False)
+    console.print(
+        f"{_short(asked.promise)}, neighbours {asked.relation.value}\n", style="bold", markup=False
+    )
     console.print(_table(("against any attacker", "bound"), bounds))
     if asked.delta and not isinstance(asked.promise, ZeroConcentratedDP):
         console.print(
-            f"\nWith probability up to delta = {_up(asked.delta)} all about a unit may be told.", markup=False
+            f"\nWith probability up to delta = {_up(asked.delta)} all about a unit may be told.",
+            markup=False,
         )
     console.print("\nWhat it does not protect", style="bold")
     for line in unprotected(asked.relation):
         console.print(f"- {line}", markup=False)
     console.print(
-        "\nWhat others chose: units differ, so it is no ranking, and no number is right by itself\n", style="bold"
+        "\nWhat others chose: units differ, so it is no ranking, and no number is right by itself\n",
+        style="bold",
     )
     others = (
         (
@@ -177,7 +230,11 @@ def _json(asked: Asked, attacker: Attacker) -> Json:
         "promise": _short(asked.promise),
         "relation": asked.relation.value,
         "prior": decimal_text(prior),
-        "posterior": {"lowest": after.lowest, "highest": after.highest, "failure": decimal_text(failure)},
+        "posterior": {
+            "lowest": after.lowest,
+            "highest": after.highest,
+            "failure": decimal_text(failure),
+        },
         "advantage": attacker.advantage,
         "accuracy": {"even odds": attacker.accuracy("0.5"), "prior": attacker.accuracy(prior)},
         "misses at 1% false alarms": attacker.misses("0.01"),

@@ -12,7 +12,16 @@ from rich.console import Console
 from sfumato.cli.census import Asked
 from sfumato.cli.demo import say, shown_left
 from sfumato.cli.hospitals_data import write_hospitals
-from sfumato.cli.hospitals_study import OFFICE, PATIENT, REFUSED, STUDY, UNITS, VISIT, hospitals, visits
+from sfumato.cli.hospitals_study import (
+    OFFICE,
+    PATIENT,
+    REFUSED,
+    STUDY,
+    UNITS,
+    VISIT,
+    hospitals,
+    visits,
+)
 from sfumato.errors import Failed, Refused
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.event import Json
@@ -39,7 +48,11 @@ def tell(console: Console, folder: Path) -> None:
     paths = write_hospitals(folder)
     tables, ledger = hospitals(paths), folder / "ledger.db"
     with connect(tables, dataset=DATASET, budget=BUDGET, ledger=ledger) as session:
-        say(console, "Three hospitals, made up: 5,000 patients, their visits and prescriptions", _declared(session))
+        say(
+            console,
+            "Three hospitals, made up: 5,000 patients, their visits and prescriptions",
+            _declared(session),
+        )
         with duckdb.connect() as raw:
             _open(raw, paths)
             for title, questions in (("The study", STUDY), ("The statistics office", OFFICE)):
@@ -72,11 +85,21 @@ def _open(raw: duckdb.DuckDBPyConnection, paths: Mapping[str, Path]) -> None:
     )
 
 
-def _question(console: Console, title: str, asked: Asked, session: Session, raw: duckdb.DuckDBPyConnection) -> None:
+def _question(
+    console: Console, title: str, asked: Asked, session: Session, raw: duckdb.DuckDBPyConnection
+) -> None:
     answer = asked.ask(session)
     say(console, title, f"{asked.sql}\n{asked.shown_price}\n")
-    notes = [*(f"note: {note}" for note in answer.notes), *(f"bias: {line}" for line in answer.bias)]
-    lines = [compared(answer, _truth(asked, answer, raw)), *notes, f"cost {answer.cost}", shown_left(session)]
+    notes = [
+        *(f"note: {note}" for note in answer.notes),
+        *(f"bias: {line}" for line in answer.bias),
+    ]
+    lines = [
+        compared(answer, _truth(asked, answer, raw)),
+        *notes,
+        f"cost {answer.cost}",
+        shown_left(session),
+    ]
     console.print("\n".join(lines), markup=False)
 
 
@@ -86,7 +109,11 @@ def _truth(asked: Asked, answer: Answer, raw: duckdb.DuckDBPyConnection) -> Trut
     found = {}
     for row in raw.execute(asked.sql.partition(" LIMIT ")[0]).fetchall():
         key, values = (
-            tuple(value for value, is_released in zip(row, released, strict=True) if is_released is wanted)
+            tuple(
+                value
+                for value, is_released in zip(row, released, strict=True)
+                if is_released is wanted
+            )
             for wanted in (False, True)
         )
         found[key] = values
@@ -98,8 +125,13 @@ def compared(answer: Answer, truth: Truth) -> str:
     released = [bool(column["released"]) for column in answer.columns]
     header: list[str] = []
     for column, is_released in zip(answer.columns, released, strict=True):
-        header += [str(column["name"]), "95% interval", "truth"] if is_released else [str(column["name"])]
-    body = [_line(row, errors, released, truth) for row, errors in zip(answer.rows, _errors(answer), strict=True)]
+        header += (
+            [str(column["name"]), "95% interval", "truth"] if is_released else [str(column["name"])]
+        )
+    body = [
+        _line(row, errors, released, truth)
+        for row, errors in zip(answer.rows, _errors(answer), strict=True)
+    ]
     return text_table(header, body)
 
 
@@ -108,12 +140,16 @@ def _errors(answer: Answer) -> list[list[Json]]:
     return [[row[name] for name in names] for row in answer.error()]
 
 
-def _line(row: Sequence[Json], errors: Sequence[Json], released: Sequence[bool], truth: Truth) -> list[str]:
+def _line(
+    row: Sequence[Json], errors: Sequence[Json], released: Sequence[bool], truth: Truth
+) -> list[str]:
     key = tuple(value for value, is_released in zip(row, released, strict=True) if not is_released)
     true = iter(truth.get(key, ("none",) * sum(released)))
     shown: list[str] = []
     for value, error, is_released in zip(row, errors, released, strict=True):
-        shown += [number(value), interval(error), _plain(next(true))] if is_released else [number(value)]
+        shown += (
+            [number(value), interval(error), _plain(next(true))] if is_released else [number(value)]
+        )
     return shown
 
 
@@ -143,6 +179,8 @@ def _units(console: Console, paths: Mapping[str, Path], folder: Path) -> None:
 def half_width(paths: Mapping[str, Path], unit: Unit, folder: Path) -> float:
     """The error that a preview states for the question under a unit."""
     ledger = folder / f"{unit.columns[0]}.db"
-    with connect({"visits": visits(paths, unit)}, dataset="units", budget=BUDGET, ledger=ledger) as session:
+    with connect(
+        {"visits": visits(paths, unit)}, dataset="units", budget=BUDGET, ledger=ledger
+    ) as session:
         preview = session.preview(UNITS.sql, **dict(UNITS.price))
     return max(float(str(line["half_width"])) for line in preview.error())

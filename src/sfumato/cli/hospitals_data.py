@@ -75,7 +75,9 @@ DRUGS = (
 )
 ILLNESSES = (
     Illness("I10", 16, 68, drugs=("lisinopril", "amlodipine", "metoprolol"), chronic=True),
-    Illness("E11", 18, 64, drugs=("metformin", "metformin", "metformin", "gliclazide"), chronic=True),
+    Illness(
+        "E11", 18, 64, drugs=("metformin", "metformin", "metformin", "gliclazide"), chronic=True
+    ),
     Illness("I25", 6, 72, drugs=("atorvastatin", "aspirin", "metoprolol"), chronic=True),
     Illness("I48", 4, 76, drugs=("apixaban", "metoprolol"), chronic=True),
     Illness("E78", 6, 62, drugs=("atorvastatin",), chronic=True),
@@ -156,7 +158,10 @@ def write_hospitals(folder: Path, *, patients: int = PATIENTS, seed: int = SEED)
         "prescriptions": prescriptions,
         "drugs": [(drug.name, drug.kind) for drug in DRUGS],
     }
-    return {name: _write(folder / f"{name}.parquet", columns, rows[name]) for name, columns in _COLUMNS.items()}
+    return {
+        name: _write(folder / f"{name}.parquet", columns, rows[name])
+        for name, columns in _COLUMNS.items()
+    }
 
 
 def _write(path: Path, columns: Sequence[str], rows: Sequence[Row]) -> Path:
@@ -166,7 +171,11 @@ def _write(path: Path, columns: Sequence[str], rows: Sequence[Row]) -> Path:
 
 
 def _patient(random: Random, number: int) -> Patient:
-    age = random.randrange(18) if random.random() < 0.15 else min(max(round(random.gauss(57, 18)), 18), OLDEST)
+    age = (
+        random.randrange(18)
+        if random.random() < 0.15
+        else min(max(round(random.gauss(57, 18)), 18), OLDEST)
+    )
     region = random.choices(REGIONS, (5, 3, 2, 2))[0]
     hospital = random.choices(HOSPITALS, _NEAR[region])[0]
     sex = random.choice(SEXES)
@@ -187,7 +196,10 @@ def _illness(random: Random, patient: Patient) -> Illness:
 def _draw(random: Random, age: int, *, chronic: bool) -> Illness:
     """An illness by how common it is around this age."""
     among = [illness for illness in ILLNESSES if illness.chronic or not chronic]
-    weights = [illness.weight * math.exp(-(((age - illness.age) / 22) ** 2) / 2) + 1e-9 for illness in among]
+    weights = [
+        illness.weight * math.exp(-(((age - illness.age) / 22) ** 2) / 2) + 1e-9
+        for illness in among
+    ]
     return random.choices(among, weights)[0]
 
 
@@ -202,7 +214,9 @@ def _prescribed(random: Random, illness: Illness) -> list[Drug]:
     """None, one or two different drugs of those that the illness is treated with."""
     if not illness.drugs or random.random() < 0.08:
         return []
-    names = {random.choice(illness.drugs)} | ({random.choice(illness.drugs)} if random.random() < 0.3 else set())
+    names = {random.choice(illness.drugs)} | (
+        {random.choice(illness.drugs)} if random.random() < 0.3 else set()
+    )
     return [_BY_NAME[name] for name in sorted(names)]
 
 

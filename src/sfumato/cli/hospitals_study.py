@@ -47,7 +47,9 @@ def hospitals(paths: Mapping[str, Path]) -> dict[str, Table]:
         "visits": visits(paths, PATIENT),
         "prescriptions": Table(
             paths["prescriptions"],
-            unit=Unit("visit_id", via="visits.patient_id", max_rows=4, max_groups=3, max_rows_total=8),
+            unit=Unit(
+                "visit_id", via="visits.patient_id", max_rows=4, max_groups=3, max_rows_total=8
+            ),
             columns={
                 "drug": drug,
                 "indication": Text(),
@@ -82,9 +84,7 @@ def _pure(title: str, epsilon: str, sql: str, **more: str) -> Asked:
 
 
 # whether it ever worked for a patient: one row each, so one patient changes little
-_EVER = (
-    "(SELECT patient_id, MAX(response) AS responded FROM prescriptions WHERE drug = 'metformin' GROUP BY patient_id)"
-)
+_EVER = "(SELECT patient_id, MAX(response) AS responded FROM prescriptions WHERE drug = 'metformin' GROUP BY patient_id)"
 STUDY = (
     _pure(
         "What share of 60 to 69 year-olds responded to metformin?",
@@ -140,5 +140,9 @@ OFFICE = (
         ON q.patient_id = o.patient_id GROUP BY q.region""",
     ),
 )
-REFUSED = _pure("Each patient's visits", "0.1", "SELECT patient_id, COUNT(*) AS visits FROM visits GROUP BY patient_id")
+REFUSED = _pure(
+    "Each patient's visits",
+    "0.1",
+    "SELECT patient_id, COUNT(*) AS visits FROM visits GROUP BY patient_id",
+)
 UNITS = _pure("Visits by ward", "0.2", "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward")

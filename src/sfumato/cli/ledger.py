@@ -47,7 +47,9 @@ _ELSEWHERE = {
 }
 
 signing_key = click.option(
-    "--key", type=click.Path(dir_okay=False), help="The signing key [default: ledger_key, or beside the ledger]."
+    "--key",
+    type=click.Path(dir_okay=False),
+    help="The signing key [default: ledger_key, or beside the ledger].",
 )
 
 
@@ -94,13 +96,29 @@ def reading(config: str) -> Iterator[tuple[Ledger, Declarations]]:
 
 @command.command("verify")
 @config
-@click.option("--head", "heads", multiple=True, type=click.Path(), help="A head kept elsewhere; may be repeated.")
-@click.option("--key", help="The public key that must have signed it [default: as pinned at first use].")
-@click.option("--known", type=click.Path(dir_okay=False), help="The file of the pins [default: in ~/.local/state].")
 @click.option(
-    "--state", type=click.Path(dir_okay=False), help="Read only what came since the verification that wrote this file."
+    "--head",
+    "heads",
+    multiple=True,
+    type=click.Path(),
+    help="A head kept elsewhere; may be repeated.",
 )
-def verify(config: str, heads: tuple[str, ...], key: str | None, known: str | None, state: str | None) -> None:
+@click.option(
+    "--key", help="The public key that must have signed it [default: as pinned at first use]."
+)
+@click.option(
+    "--known",
+    type=click.Path(dir_okay=False),
+    help="The file of the pins [default: in ~/.local/state].",
+)
+@click.option(
+    "--state",
+    type=click.Path(dir_okay=False),
+    help="Read only what came since the verification that wrote this file.",
+)
+def verify(
+    config: str, heads: tuple[str, ...], key: str | None, known: str | None, state: str | None
+) -> None:
     """Replay the journal: the chains, every cost, every account, every answer, every head kept elsewhere.
 
     The first verify with a head pins the ledger and the key that signed; later ones refuse others.
@@ -147,7 +165,9 @@ def _require_apart(config: str, state: str | None, *others: str) -> None:
     require_outputs(config, state)
     for other in others:
         if state is not None and is_same(Path(state), Path(other)):
-            raise WrongUse(f"{state!r} and {other!r} are one file.", remedy="Keep the state in another.")
+            raise WrongUse(
+                f"{state!r} and {other!r} are one file.", remedy="Keep the state in another."
+            )
 
 
 def _verified_before(path: str | None, pinned: Pin | None, heads: list[Head]) -> Verified | None:
@@ -155,7 +175,10 @@ def _verified_before(path: str | None, pinned: Pin | None, heads: list[Head]) ->
     if path is None:
         return None
     if pinned is None and not heads:
-        raise WrongUse("--state of a ledger that is not pinned.", remedy="Give a head that was kept elsewhere: --head.")
+        raise WrongUse(
+            "--state of a ledger that is not pinned.",
+            remedy="Give a head that was kept elsewhere: --head.",
+        )
     if not Path(path).exists():
         return None
     return Verified.read(path, pinned.state if pinned else "")
@@ -173,13 +196,20 @@ def _require_same(place: str, identity: str, pinned: Pin | None, pins: Known) ->
 
 @command.command("head")
 @config
-@click.option("--output", required=True, type=click.Path(dir_okay=False), help="Where to write it: keep it elsewhere.")
+@click.option(
+    "--output",
+    required=True,
+    type=click.Path(dir_okay=False),
+    help="Where to write it: keep it elsewhere.",
+)
 @signing_key
 def head(config: str, output: str, key: str | None) -> None:
     """Sign what every chain ends with now, for 'verify --head'."""
     require_outputs(config, output)
     if key is not None and is_same(Path(key), Path(output)):
-        raise WrongUse(f"{output!r} is the key that signs.", remedy="Write the head to another path.")
+        raise WrongUse(
+            f"{output!r} is the key that signs.", remedy="Write the head to another path."
+        )
     with opened(config) as (ledger, declared):
         signer = Signer(key or default_key(declared))
         signed = ledger.store.read(lambda rows: signer.sign(ledger.store.identity, rows))
@@ -189,7 +219,9 @@ def head(config: str, output: str, key: str | None) -> None:
 
 @command.command("log")
 @config
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
 @click.option("--last", type=click.IntRange(min=1), help="Only the last entries of each chain.")
 def log(config: str, form: str, last: int | None) -> None:
     """Every act, in the order of its chain: when, which, about what."""
@@ -202,7 +234,15 @@ def log(config: str, form: str, last: int | None) -> None:
                 body = json.loads(entry.body)
                 if form == "json":
                     click.echo(
-                        json.dumps({"chain": chain, "seq": entry.seq, "at": entry.at, "kind": entry.kind, **body})
+                        json.dumps(
+                            {
+                                "chain": chain,
+                                "seq": entry.seq,
+                                "at": entry.at,
+                                "kind": entry.kind,
+                                **body,
+                            }
+                        )
                     )
                 else:
                     about = body.get("charge") or body.get("account") or chain
@@ -238,4 +278,6 @@ def read_head(path: str) -> Head:
     try:
         return Head.from_text(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError):
-        raise WrongUse(f"{shown(path)} cannot be read.", allowed="a file that 'sfumato ledger head' wrote") from None
+        raise WrongUse(
+            f"{shown(path)} cannot be read.", allowed="a file that 'sfumato ledger head' wrote"
+        ) from None

@@ -17,7 +17,10 @@ from sfumato.privacy.event import Json
 def _name(_: click.Context, option: click.Parameter, value: str | None) -> str:
     """A name that was given, or "" for none: an empty shell variable must not mean the account above."""
     if value == "":
-        raise WrongUse(f"{option.opts[0]} without a name.", remedy="Leave the option out for the account above.")
+        raise WrongUse(
+            f"{option.opts[0]} without a name.",
+            remedy="Leave the option out for the account above.",
+        )
     return value or ""
 
 
@@ -25,13 +28,17 @@ _purpose = click.option("--purpose", callback=_name, help="The purpose below the
 _analyst = click.option("--analyst", callback=_name, help="The analyst below the purpose.")
 _epsilon = click.option("--epsilon", help="The limit in pure differential privacy.")
 _reason = click.option("--reason", default="", help="Why; it is kept in the journal.")
-_actor = click.option("--actor", callback=_name, help="Who does it [default: the user of the operating system].")
+_actor = click.option(
+    "--actor", callback=_name, help="Who does it [default: the user of the operating system]."
+)
 _delta = click.option("--delta", default="0", show_default=True, help="The delta of the limit.")
 
 
 @click.command("accounts")
 @config
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
 def _accounts(config: str, form: str) -> None:
     """Every account: limit, spent, left."""
     with reading(config) as (ledger, _):
@@ -54,10 +61,14 @@ def _accounts(config: str, form: str) -> None:
 @_analyst
 @_epsilon
 @_delta
-@click.option("--none", "unlimited", is_flag=True, help="No limit of its own: the account above bounds it.")
+@click.option(
+    "--none", "unlimited", is_flag=True, help="No limit of its own: the account above bounds it."
+)
 @_reason
 @_actor
-def _allocate(config: str, epsilon: str | None, delta: str, *, unlimited: bool, **about: str) -> None:
+def _allocate(
+    config: str, epsilon: str | None, delta: str, *, unlimited: bool, **about: str
+) -> None:
     """Set the limit of an account; without names, the dataset's. A lower one takes nothing back.
 
     It opens an account too: names beside it that nobody has opened are refused from then on.
@@ -68,7 +79,9 @@ def _allocate(config: str, epsilon: str | None, delta: str, *, unlimited: bool, 
     purpose, analyst = about["purpose"], about["analyst"]
     with opened(config) as (ledger, declared):
         name = declared.dataset.name
-        _by(ledger, about).allocate(name, budget, purpose=purpose, analyst=analyst, reason=about["reason"])
+        _by(ledger, about).allocate(
+            name, budget, purpose=purpose, analyst=analyst, reason=about["reason"]
+        )
         click.echo(_told(ledger.standing(name, purpose, analyst)))
     if not purpose:
         click.echo(f"write {budget} into {config}: the limit is part of the contract")
@@ -87,7 +100,9 @@ def _refresh(config: str, epsilon: str, delta: str, **about: str) -> None:
     purpose, analyst, budget = about["purpose"], about["analyst"], Budget(epsilon, delta)
     with opened(config) as (ledger, declared):
         name = declared.dataset.name
-        _by(ledger, about).refresh(name, budget, purpose=purpose, analyst=analyst, reason=about["reason"])
+        _by(ledger, about).refresh(
+            name, budget, purpose=purpose, analyst=analyst, reason=about["reason"]
+        )
         standing = ledger.standing(name, purpose, analyst)
     click.echo(_told(standing))
     if standing.lifetime:
@@ -99,7 +114,9 @@ def _refresh(config: str, epsilon: str, delta: str, **about: str) -> None:
 @config
 @_purpose
 @_analyst
-@click.option("--reason", default="frozen by the owner", show_default=True, help="For whoever is refused.")
+@click.option(
+    "--reason", default="frozen by the owner", show_default=True, help="For whoever is refused."
+)
 @_actor
 def _freeze(config: str, purpose: str, analyst: str, **about: str) -> None:
     """Refuse questions on an account and below it; stored answers are not given either."""
@@ -119,37 +136,53 @@ def _thaw(config: str, purpose: str, analyst: str, **about: str) -> None:
     """Acknowledge failures, so that a frozen account answers again."""
     with opened(config) as (ledger, declared):
         name = declared.dataset.name
-        seen = _by(ledger, about).thaw(name, purpose=purpose, analyst=analyst, reason=about["reason"])
+        seen = _by(ledger, about).thaw(
+            name, purpose=purpose, analyst=analyst, reason=about["reason"]
+        )
     click.echo(f"{seen} failures acknowledged")
 
 
 @click.command("share")
 @config
-@click.option("--allow/--forbid", "allowed", required=True, help="Whether analysts get each other's answers.")
+@click.option(
+    "--allow/--forbid", "allowed", required=True, help="Whether analysts get each other's answers."
+)
 @_reason
 @_actor
 def _share(config: str, allowed: bool, **about: str) -> None:
     """Whether an answer that one analyst paid for is given to another, who pays for it too."""
     with opened(config) as (ledger, declared):
-        _by(ledger, about).share_answers(declared.dataset.name, allowed=allowed, reason=about["reason"])
+        _by(ledger, about).share_answers(
+            declared.dataset.name, allowed=allowed, reason=about["reason"]
+        )
     click.echo("answers are shared" if allowed else "answers are not shared")
 
 
 @click.command("restrict")
 @config
-@click.option("--closed/--open", "closed", required=True, help="Only accounts that were opened, or any name that asks.")
+@click.option(
+    "--closed/--open",
+    "closed",
+    required=True,
+    help="Only accounts that were opened, or any name that asks.",
+)
 @_reason
 @_actor
 def _restrict(config: str, closed: bool, **about: str) -> None:
     """Whether only accounts that the owner has opened may spend, or any name that asks."""
     with opened(config) as (ledger, declared):
         if declared.closed not in (None, closed):
-            raise WrongUse(f"{config} says otherwise under [budget].", remedy="Change closed = there, or take it out.")
+            raise WrongUse(
+                f"{config} says otherwise under [budget].",
+                remedy="Change closed = there, or take it out.",
+            )
         _by(ledger, about).restrict(declared.dataset.name, closed=closed, reason=about["reason"])
     click.echo("only accounts that were opened may spend" if closed else "any name may spend")
 
 
-COMMANDS = {each.name: each for each in (_accounts, _allocate, _refresh, _freeze, _thaw, _share, _restrict)}
+COMMANDS = {
+    each.name: each for each in (_accounts, _allocate, _refresh, _freeze, _thaw, _share, _restrict)
+}
 
 
 def _by(ledger: Ledger, about: dict[str, str]) -> Ledger:
@@ -171,8 +204,17 @@ def _to_json(standing: Standing) -> dict[str, Json]:
         "limit": None
         if limit is None
         else {"epsilon": decimal_text(limit.epsilon), "delta": decimal_text(limit.delta)},
-        "spent": {"epsilon": units_text(standing.spent.epsilon), "rho": units_text(standing.spent.rho)},
-        "reserved": {"epsilon": units_text(standing.reserved.epsilon), "rho": units_text(standing.reserved.rho)},
-        "left": {"epsilon": decimal_text(standing.left.epsilon), "rho": decimal_text(standing.left.rho)},
+        "spent": {
+            "epsilon": units_text(standing.spent.epsilon),
+            "rho": units_text(standing.spent.rho),
+        },
+        "reserved": {
+            "epsilon": units_text(standing.reserved.epsilon),
+            "rho": units_text(standing.reserved.rho),
+        },
+        "left": {
+            "epsilon": decimal_text(standing.left.epsilon),
+            "rho": decimal_text(standing.left.rho),
+        },
         "frozen": standing.frozen,
     }

@@ -34,7 +34,9 @@ def _export(config: str, output: str, key: str | None) -> None:
     with reading(config) as (ledger, declared):
         damage = ledger.store.damage()
         if damage:
-            raise LedgerCorrupt(f"The ledger is not exported: {damage[0]}.", remedy="See: sfumato ledger verify")
+            raise LedgerCorrupt(
+                f"The ledger is not exported: {damage[0]}.", remedy="See: sfumato ledger verify"
+            )
         signer = Signer(key or default_key(declared))
 
         def write(rows: Rows) -> int:
@@ -52,12 +54,20 @@ def _export(config: str, output: str, key: str | None) -> None:
 @click.command("import")
 @click.argument("archive", type=click.Path(dir_okay=False))
 @config
-@click.option("--head", "heads", multiple=True, type=click.Path(), help="A head kept elsewhere; may be repeated.")
+@click.option(
+    "--head",
+    "heads",
+    multiple=True,
+    type=click.Path(),
+    help="A head kept elsewhere; may be repeated.",
+)
 def _import(archive: str, config: str, heads: tuple[str, ...]) -> None:
     """Read an export into the declared ledger, which must be new or empty; it is verified on the way."""
     source = Path(archive)
     if not source.is_file():
-        raise WrongUse(f"No file {shown(archive)}.", remedy="Name what 'sfumato ledger export' wrote.")
+        raise WrongUse(
+            f"No file {shown(archive)}.", remedy="Name what 'sfumato ledger export' wrote."
+        )
     kept = [read_head(path) for path in heads]
     with source.open(encoding="utf-8", errors="replace") as file:
         click.echo(f"{_load_into(read_declarations(config).ledger, file, kept)} entries, verified")
@@ -76,30 +86,42 @@ def _migrate(config: str, target: str | None) -> None:
         require_outputs(config, target)
     declared = read_declarations(config)
     count = migrate(declared.ledger, target, key=declared.ledger_key)
-    click.echo(f"{count} entries moved and verified to {shown(target)}; name that as ledger in {config}")
+    click.echo(
+        f"{count} entries moved and verified to {shown(target)}; name that as ledger in {config}"
+    )
     click.echo("the old ledger stays, to be read: it charges nothing any more")
 
 
 @click.command("recover")
 @config
-@click.option("--accept-loss", is_flag=True, help="Go on with what is left, although something is missing.")
+@click.option(
+    "--accept-loss", is_flag=True, help="Go on with what is left, although something is missing."
+)
 @click.option("--reason", required=True, help="Why; it is kept in the journal.")
 def _recover(config: str, reason: str, *, accept_loss: bool) -> None:
     """Open a ledger file whose newest entries are lost; its datasets are frozen until you thaw them."""
     if not accept_loss:
-        raise WrongUse("A recovery without --accept-loss.", remedy="Restore the newest files if you have them.")
+        raise WrongUse(
+            "A recovery without --accept-loss.", remedy="Restore the newest files if you have them."
+        )
     declared = read_declarations(config)
     place, sinks = declared.ledger, [sink_at(each) for each in declared.ledger_heads]
     if str(place).startswith(SERVERS):
-        raise WrongUse("A ledger on a server.", remedy="Recover the server; this command is for files.")
+        raise WrongUse(
+            "A ledger on a server.", remedy="Recover the server; this command is for files."
+        )
     click.echo(f"missing: {recover(place, reason=reason, sinks=sinks, key=declared.ledger_key)}")
-    click.echo("every dataset is frozen: lower its limit by what may be missing (sfumato ledger allocate), then")
+    click.echo(
+        "every dataset is frozen: lower its limit by what may be missing (sfumato ledger allocate), then"
+    )
     click.echo("sfumato ledger thaw")
 
 
 @click.command("report")
 @config
-@click.option("--output", required=True, type=click.Path(dir_okay=False), help="The HTML file to write.")
+@click.option(
+    "--output", required=True, type=click.Path(dir_okay=False), help="The HTML file to write."
+)
 @click.option("--language", type=click.Choice(list(LANGUAGES)), default="en", show_default=True)
 def _report(config: str, output: str, language: str) -> None:
     """One page in plain words: what was released, by whom, for what purpose, at what cost, what is left."""

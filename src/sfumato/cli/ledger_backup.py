@@ -18,9 +18,13 @@ from sfumato.ledger.rotation import Handover, rotate
 from sfumato.ledger.signed_heads import Signer
 from sfumato.query.load import read_declarations
 
-heads = click.option("--head", "heads", multiple=True, type=click.Path(), help="A head kept elsewhere; repeatable.")
+heads = click.option(
+    "--head", "heads", multiple=True, type=click.Path(), help="A head kept elsewhere; repeatable."
+)
 accept_loss = click.option(
-    "--accept-loss", is_flag=True, help="Whatever it lacks is lost: every dataset is frozen until it is thawed."
+    "--accept-loss",
+    is_flag=True,
+    help="Whatever it lacks is lost: every dataset is frozen until it is thawed.",
 )
 
 
@@ -37,7 +41,9 @@ def _backup(file: str, config: str, key: str | None) -> None:
     declared = read_declarations(config)
     head = backup(declared.ledger, file, Signer(key or default_key(declared)))
     entries = sum(seq for seq, _ in head.chains.values())
-    click.echo(f"{file}: {entries} entries, verified; head of {head.at} in {file}.head, key {head.public_key}")
+    click.echo(
+        f"{file}: {entries} entries, verified; head of {head.at} in {file}.head, key {head.public_key}"
+    )
 
 
 @click.command("restore")
@@ -74,7 +80,12 @@ def _accept(config: str, heads: Sequence[str], accept_loss: bool) -> None:
 @click.command("rotate-key")
 @config
 @signing_key
-@click.option("--output", required=True, type=click.Path(dir_okay=False), help="The handover: for whoever verifies.")
+@click.option(
+    "--output",
+    required=True,
+    type=click.Path(dir_okay=False),
+    help="The handover: for whoever verifies.",
+)
 def _rotate(config: str, key: str | None, output: str) -> None:
     """Replace the signing key by a new one; the old one signs that it is so, and is gone."""
     require_outputs(config, output)
@@ -86,7 +97,11 @@ def _rotate(config: str, key: str | None, output: str) -> None:
 @click.command("follow-key")
 @click.argument("handover", type=click.Path(dir_okay=False))
 @config
-@click.option("--known", type=click.Path(dir_okay=False), help="The file of the pins [default: in ~/.local/state].")
+@click.option(
+    "--known",
+    type=click.Path(dir_okay=False),
+    help="The file of the pins [default: in ~/.local/state].",
+)
 def _follow(handover: str, config: str, known: str | None) -> None:
     """Pin the new key of a ledger, on the word of the one that is pinned."""
     pins = Known(known)
@@ -94,7 +109,9 @@ def _follow(handover: str, config: str, known: str | None) -> None:
         place = ledger.store.place
     pin = pins.find(place)
     if pin is None:
-        raise WrongUse("No key is pinned for this ledger.", remedy="sfumato ledger verify --head FILE")
+        raise WrongUse(
+            "No key is pinned for this ledger.", remedy="sfumato ledger verify --head FILE"
+        )
     followed = read_handover(handover).applied(pin)
     pins.keep(place, followed)
     click.echo(f"pinned in {pins.path}: ledger {followed.ledger}, key {followed.key}")
@@ -105,7 +122,9 @@ def read_handover(path: str) -> Handover:
     try:
         return Handover.from_text(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError):
-        raise WrongUse(f"{shown(path)} cannot be read.", allowed="what 'rotate-key' wrote") from None
+        raise WrongUse(
+            f"{shown(path)} cannot be read.", allowed="what 'rotate-key' wrote"
+        ) from None
 
 
 def _publish(config: str, sinks: Sequence[Sink]) -> None:
@@ -113,7 +132,9 @@ def _publish(config: str, sinks: Sequence[Sink]) -> None:
     if sinks:
         with opened(config) as (ledger, declared):
             signer = Signer(default_key(declared))
-            replace_heads(sinks, ledger.store.read(lambda rows: signer.sign(ledger.store.identity, rows)))
+            replace_heads(
+                sinks, ledger.store.read(lambda rows: signer.sign(ledger.store.identity, rows))
+            )
 
 
 def _tell(lacking: Sequence[str], sound: str) -> None:

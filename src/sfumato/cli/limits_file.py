@@ -28,11 +28,19 @@ def read_limits(path: str, dataset: str) -> dict[Scope, Budget | None]:
     for number, row in enumerate(_rows(path), start=1):
         where = f"Account {number} of {shown(path)}"
         # a row of CSV with too many cells has a field without a name
-        if not isinstance(row, Mapping) or None in row or not row.keys() <= _FIELDS or not row.get("purpose"):
+        if (
+            not isinstance(row, Mapping)
+            or None in row
+            or not row.keys() <= _FIELDS
+            or not row.get("purpose")
+        ):
             raise WrongUse(f"{where} has other fields, or no purpose.", allowed=_ALLOWED)
         scope = Scope(dataset, row["purpose"], row.get("analyst") or "")
         if scope in limits:
-            raise WrongUse(f"{where} is {scope.id!r}, which was named before.", remedy="Name each account once.")
+            raise WrongUse(
+                f"{where} is {scope.id!r}, which was named before.",
+                remedy="Name each account once.",
+            )
         epsilon = row.get("epsilon")
         limits[scope] = None if epsilon in (None, "") else Budget(epsilon, row.get("delta") or "0")
     return limits

@@ -45,7 +45,9 @@ _PRICES = (
 
 def priced(command: F) -> F:
     """Adds the options that say what a question may cost; ``asked`` makes a price of them."""
-    command = click.option("--on-average", is_flag=True, help="--error is wanted on average over the cells.")(command)
+    command = click.option(
+        "--on-average", is_flag=True, help="--error is wanted on average over the cells."
+    )(command)
     for name, text in reversed(_PRICES):
         command = click.option(name, help=text)(command)
     return command
@@ -57,12 +59,18 @@ def asked(*, on_average: bool, **price: str | None) -> dict[str, Any]:
         return dict(price)
     error = price["error"]
     if error is None:
-        raise WrongUse("--on-average without an error.", remedy="--error 100 --on-average --max-epsilon 0.5")
+        raise WrongUse(
+            "--on-average without an error.", remedy="--error 100 --on-average --max-epsilon 0.5"
+        )
     return {**price, "error": OnAverage(error)}
 
 
 parameters = click.option(
-    "--parameter", "parameters", multiple=True, metavar="NAME=VALUE", help="The value of :NAME in the SQL; repeatable."
+    "--parameter",
+    "parameters",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="The value of :NAME in the SQL; repeatable.",
 )
 
 
@@ -93,7 +101,10 @@ def require_folders(*paths: str | None) -> None:
         if path is not None and is_address(path):
             raise WrongUse("An output that is written as an address.", allowed="the path of a file")
         if path is not None and not Path(path).absolute().parent.is_dir():
-            raise WrongUse(f"No folder for {shown(path)}.", remedy="Make the folder first; nothing was charged.")
+            raise WrongUse(
+                f"No folder for {shown(path)}.",
+                remedy="Make the folder first; nothing was charged.",
+            )
 
 
 def require_outputs(config: str, *paths: str | None) -> None:
@@ -109,7 +120,10 @@ def require_outputs(config: str, *paths: str | None) -> None:
     for path in given:
         what = next(_declared(config, declared, Path(path)), None)
         if what is not None:
-            raise WrongUse(f"{shown(path)} is declared in {config!r}: it is {what}.", remedy="Write to another path.")
+            raise WrongUse(
+                f"{shown(path)} is declared in {config!r}: it is {what}.",
+                remedy="Write to another path.",
+            )
 
 
 def _declared(config: str, declared: Declarations, path: Path) -> Iterator[str]:
@@ -144,7 +158,12 @@ def emit(answer: Answer, form: str, output: str | None) -> None:
     if form == "arrow":
         write_bytes(answer.to_arrow_bytes(), output)
     else:
-        write_text({"table": repr, "json": lambda each: as_json(each.to_json()), "csv": _csv}[form](answer), output)
+        write_text(
+            {"table": repr, "json": lambda each: as_json(each.to_json()), "csv": _csv}[form](
+                answer
+            ),
+            output,
+        )
 
 
 def write_text(text: str, output: str | None) -> None:
@@ -163,7 +182,11 @@ def _csv(answer: Answer) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(
-        [part for name in names for part in ([name, f"{name}_low", f"{name}_high"] if name in released else [name])]
+        [
+            part
+            for name in names
+            for part in ([name, f"{name}_low", f"{name}_high"] if name in released else [name])
+        ]
     )
     for values, row in zip(answer.told, errors, strict=True):
         line: list[object] = []

@@ -13,8 +13,14 @@ from sfumato.query.load import read_declarations
 
 @click.command("prepare")
 @config
-@click.option("--rows", type=int, help="How many rows of a unit to keep; by default as many as its limits allow.")
-@click.option("--drop", "dropping", is_flag=True, help="Delete the layouts instead: they are personal data.")
+@click.option(
+    "--rows",
+    type=int,
+    help="How many rows of a unit to keep; by default as many as its limits allow.",
+)
+@click.option(
+    "--drop", "dropping", is_flag=True, help="Delete the layouts instead: they are personal data."
+)
 def command(config: str, rows: int | None, dropping: bool) -> None:
     """Write a layout of each private table with a unit into the folder that prepared = names.
 
@@ -23,9 +29,13 @@ def command(config: str, rows: int | None, dropping: bool) -> None:
     """
     declared = read_declarations(config)
     if declared.prepared is None:
-        raise InvalidConfig("The file does not say where layouts go.", remedy='prepared = "layouts"')
+        raise InvalidConfig(
+            "The file does not say where layouts go.", remedy='prepared = "layouts"'
+        )
     if dropping:
-        click.echo(f"{declared.prepared}: {'deleted' if drop(declared.prepared) else 'there was nothing to delete'}")
+        click.echo(
+            f"{declared.prepared}: {'deleted' if drop(declared.prepared) else 'there was nothing to delete'}"
+        )
         return
     start = time.monotonic()
 

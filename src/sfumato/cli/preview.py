@@ -14,15 +14,25 @@ from sfumato.query.load import load
 @config
 @priced
 @parameters
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
 @click.option("--statement", is_flag=True, help="Show the SQL that would run on the data.")
-def command(sql: str, config: str, parameters: tuple[str, ...], form: str, statement: bool, **price: Any) -> None:
+def command(
+    sql: str, config: str, parameters: tuple[str, ...], form: str, statement: bool, **price: Any
+) -> None:
     """Cost and expected error of SQL, from the declarations alone; nothing is charged."""
     with load(config) as session:
         preview = session.preview(sql, parameters=named(parameters), **asked(**price))
         if form == "json":
             click.echo(
-                as_json({"cost": preview.cost.to_json(), "errors": preview.error(), "statement": preview.statement})
+                as_json(
+                    {
+                        "cost": preview.cost.to_json(),
+                        "errors": preview.error(),
+                        "statement": preview.statement,
+                    }
+                )
             )
             return
         click.echo(f"{preview!r}\n\n{preview.explain()}")

@@ -5,7 +5,16 @@ from typing import Any
 
 import click
 
-from sfumato.cli.options import asked, config, emit, named, parameters, priced, require_outputs, write_file
+from sfumato.cli.options import (
+    asked,
+    config,
+    emit,
+    named,
+    parameters,
+    priced,
+    require_outputs,
+    write_file,
+)
 from sfumato.cli.waiting import waiting
 from sfumato.query.load import load
 
@@ -16,10 +25,16 @@ from sfumato.query.load import load
 @priced
 @parameters
 @click.option(
-    "--format", "form", type=click.Choice(["table", "json", "csv", "arrow"]), default="table", show_default=True
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv", "arrow"]),
+    default="table",
+    show_default=True,
 )
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the answer to a file.")
-@click.option("--save-plot", type=click.Path(dir_okay=False), help="Write a bar chart with intervals as SVG.")
+@click.option(
+    "--save-plot", type=click.Path(dir_okay=False), help="Write a bar chart with intervals as SVG."
+)
 def command(
     sql: str,
     config: str,

@@ -62,14 +62,18 @@ def _header(story: Story) -> str:
     tiles = [
         ("27,253", "persons, each protected"),
         (str(len(story.told)), "questions answered"),
-        (f"{float(story.budget.epsilon):g}", f"epsilon in all, delta {float(story.budget.delta):g}"),
+        (
+            f"{float(story.budget.epsilon):g}",
+            f"epsilon in all, delta {float(story.budget.delta):g}",
+        ),
         (
             f"{story.attack.successes / story.attack.trials:.0%}",
             f"attacker right; bound {story.attack.bound:.0%}, blind guess 50%",
         ),
     ]
     shown = "".join(
-        f'<div class="tile"><b>{html.escape(big)}</b><span>{html.escape(small)}</span></div>' for big, small in tiles
+        f'<div class="tile"><b>{html.escape(big)}</b><span>{html.escape(small)}</span></div>'
+        for big, small in tiles
     )
     return (
         "<header><h1>A census extract, answered privately</h1><p>American Community Survey 2019, national excerpt (NIST). "
@@ -105,7 +109,9 @@ def _refusal(story: Story) -> str:
 
 def _attack(found: Attack) -> str:
     five, four = sums()
-    rows = "".join(f"<tr><td>{name}</td><td>{bit}</td></tr>" for name, bit in zip(NAMES, BITS, strict=True))
+    rows = "".join(
+        f"<tr><td>{name}</td><td>{bit}</td></tr>" for name, bit in zip(NAMES, BITS, strict=True)
+    )
     share = found.successes / found.trials
     # Hoeffding at 95%: what the true rate can be after so many trials
     reach = (3.689 / (2 * found.trials)) ** 0.5

@@ -29,12 +29,18 @@ def trade_off_chart(attackers: Sequence[Named]) -> Figure:
     parts = [_text(_LEFT, 24, title, "t"), f'<polygon points="{outline}" class="s"/>', _frame()]
     for place, (curve, (name, attacker)) in enumerate(zip(curves, attackers, strict=True)):
         colour = _COLOURS[place % len(_COLOURS)]
-        parts.append(f'<path d="M{"L".join(f"{x:.1f} {y:.1f}" for x, y in curve)}" class="l" stroke="{colour}"/>')
+        parts.append(
+            f'<path d="M{"L".join(f"{x:.1f} {y:.1f}" for x, y in curve)}" class="l" stroke="{colour}"/>'
+        )
         top = _TOP + 30 + 46 * place
-        parts.append(f'<rect x="{_LEFT + _SIDE + 24}" y="{top - 10}" width="10" height="10" rx="2" fill="{colour}"/>')
+        parts.append(
+            f'<rect x="{_LEFT + _SIDE + 24}" y="{top - 10}" width="10" height="10" rx="2" fill="{colour}"/>'
+        )
         parts.append(_text(_LEFT + _SIDE + 40, top, name, "t"))
         best = math.ceil(1000 * attacker.accuracy("0.5")) / 10
-        parts.append(_text(_LEFT + _SIDE + 40, top + 17, f"right at most {best:.1f}%, even odds", "a"))
+        parts.append(
+            _text(_LEFT + _SIDE + 40, top + 17, f"right at most {best:.1f}%, even odds", "a")
+        )
     return Figure(_document(title, "".join(parts)))
 
 
@@ -47,16 +53,22 @@ def _frame() -> str:
     parts = []
     for tick in range(0, 101, 20):
         x, y = _place(tick / 100, tick / 100)
-        parts.append(f'<line x1="{_LEFT}" x2="{_LEFT + _SIDE}" y1="{y:.1f}" y2="{y:.1f}" class="g"/>')
+        parts.append(
+            f'<line x1="{_LEFT}" x2="{_LEFT + _SIDE}" y1="{y:.1f}" y2="{y:.1f}" class="g"/>'
+        )
         parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{_TOP + _SIDE}" class="g"/>')
         parts.append(_text(_LEFT - 8, y + 4, f"{tick}%", "a", "end"))
         parts.append(_text(x, _TOP + _SIDE + 18, f"{tick}%", "a", "middle"))
     left, top = _place(0, 1)
     right, bottom = _place(1, 0)
-    parts.append(f'<line x1="{left:.1f}" y1="{top:.1f}" x2="{right:.1f}" y2="{bottom:.1f}" class="d"/>')
+    parts.append(
+        f'<line x1="{left:.1f}" y1="{top:.1f}" x2="{right:.1f}" y2="{bottom:.1f}" class="d"/>'
+    )
     parts.append(_text(right - 6, top + 14, "guessing: dashed", "a", "end"))
     parts.append(_text(left + 10, bottom - 10, "out of reach", "a"))
-    parts.append(_text((left + right) / 2, bottom + 38, "false alarms: non-members named", "a", "middle"))
+    parts.append(
+        _text((left + right) / 2, bottom + 38, "false alarms: non-members named", "a", "middle")
+    )
     parts.append(_text(left, top - 8, "misses: members not named", "a"))
     return "".join(parts)
 

@@ -22,7 +22,9 @@ def waiting(console: Console | None = None) -> Iterator[Local]:
         yield Local()
         return
     words = TextColumn("asking the data")
-    with Progress(words, BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), console=shown, transient=True) as bar:
+    with Progress(
+        words, BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), console=shown, transient=True
+    ) as bar:
         task, start = bar.add_task("", total=1.0, visible=False), time.monotonic()
 
         def told(share: float) -> None:

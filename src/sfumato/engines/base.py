@@ -79,7 +79,9 @@ class Engine(Protocol):
         """
         ...
 
-    def ready(self, plan: Bounded, sampling_key: str, patience: Patience = ENDLESS) -> Callable[[], Exact]:
+    def ready(
+        self, plan: Bounded, sampling_key: str, patience: Patience = ENDLESS
+    ) -> Callable[[], Exact]:
         """What computes the exact integers of a plan, part by part; nothing is read before it is called.
 
         What can be known to fail before the data is read fails here.
@@ -97,14 +99,18 @@ class Engine(Protocol):
         """What the engine would run, for people to read."""
         ...
 
-    def cube(self, plan: BoundedCube, patience: Patience = ENDLESS) -> AbstractContextManager["Marginals"]:
+    def cube(
+        self, plan: BoundedCube, patience: Patience = ENDLESS
+    ) -> AbstractContextManager["Marginals"]:
         """A bounded cube, read once when it is entered; its table is gone when it is left.
 
         What can be known to fail before the data is read fails here. Nothing is sampled, so no key is needed.
         """
         ...
 
-    def rows(self, plan: BoundedRows, key: str, patience: Patience = ENDLESS) -> AbstractContextManager[UnitRows]:
+    def rows(
+        self, plan: BoundedRows, key: str, patience: Patience = ENDLESS
+    ) -> AbstractContextManager[UnitRows]:
         """Bounded rows, read once when they are entered; they are gone when they are left.
 
         ``key`` orders units and their rows, and tells which rows of a unit are kept: the order is a function of
@@ -123,7 +129,11 @@ def nulls_first(code: int | str | None) -> tuple[bool, int, str]:
     >>> sorted([3, None, 1], key=nulls_first)
     [None, 1, 3]
     """
-    return code is not None, code if isinstance(code, int) else 0, code if isinstance(code, str) else ""
+    return (
+        code is not None,
+        code if isinstance(code, int) else 0,
+        code if isinstance(code, str) else "",
+    )
 
 
 def tidy(groups: Mapping[Codes, tuple[int, ...]]) -> dict[Codes, tuple[int, ...]]:
@@ -134,5 +144,7 @@ def tidy(groups: Mapping[Codes, tuple[int, ...]]) -> dict[Codes, tuple[int, ...]
     """
     # without NULL the codes, or the texts, of a key are compared as they are: ten times as fast
     empty = None in chain.from_iterable(groups)
-    order = sorted(groups, key=(lambda group: [nulls_first(code) for code in group]) if empty else None)
+    order = sorted(
+        groups, key=(lambda group: [nulls_first(code) for code in group]) if empty else None
+    )
     return {group: integers for group in order if any(integers := groups[group])}

@@ -82,14 +82,17 @@ class Coded:
 
     __slots__ = ("_ask", "_plan", "_table")
 
-    def __init__(self, plan: BoundedCube, table: str, ask: Callable[[str], Sequence[Integers]]) -> None:
+    def __init__(
+        self, plan: BoundedCube, table: str, ask: Callable[[str], Sequence[Integers]]
+    ) -> None:
         self._plan, self._table, self._ask = plan, table, ask
 
     def marginals(self, cliques: Sequence[Sequence[str]]) -> list[Integers]:
         """The exact marginals, one after the other; see ``Marginals``."""
         cube = self._plan.cube
         return [
-            dense(self._ask(counted(self._plan, self._table, each)), cube.shape(each)) for each in cube.places(cliques)
+            dense(self._ask(counted(self._plan, self._table, each)), cube.shape(each))
+            for each in cube.places(cliques)
         ]
 
     def __reduce__(self) -> NoReturn:
@@ -104,5 +107,9 @@ def _place(key: GroupKey, *, windows: bool) -> str:
     """The cell of a row on an axis, in the narrowest type: NULL is the last."""
     kind = key.value.type
     assert not isinstance(kind, Text), "an axis has declared values"
-    held = "INTEGER" if windows else next((name for name, cells in _WIDTHS if kind.size < cells), "INTEGER")
+    held = (
+        "INTEGER"
+        if windows
+        else next((name for name, cells in _WIDTHS if kind.size < cells), "INTEGER")
+    )
     return f"TRY_CAST(coalesce({typed(key.value)} - ({kind.lower_code}), {kind.size}) AS {held})"

@@ -22,7 +22,9 @@ _REMEDIES = {
 _PLAIN = re.compile(r"[A-Z_0-9' ]+(\(\d+(,\d+)?\))?(\[\d*\])*", re.IGNORECASE)
 
 
-def held(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], name: str, item: Opened) -> Source:
+def held(
+    connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], name: str, item: Opened
+) -> Source:
     """The source of a table, with the types that it holds: every column that is declared, or leads to units.
 
     Raises:
@@ -77,7 +79,12 @@ def owner_columns(tables: Mapping[str, Table], name: str) -> list[str]:
     unit = tables[name].unit
     columns = [] if unit is None else list(unit.columns)
     for other in tables.values():
-        if other.unit is not None and other.unit.target is not None and other.unit.target[0] == name and other.unit.key:
+        if (
+            other.unit is not None
+            and other.unit.target is not None
+            and other.unit.target[0] == name
+            and other.unit.key
+        ):
             columns.append(other.unit.key)
     return columns
 
@@ -122,7 +129,9 @@ def _require_readable(table: str, source: Source, column: str, kind: ColumnType,
     if family not in fits:
         raise InvalidDeclaration(
             f"Column {column!r} of table {table!r} {said}, and the data holds {plain_type(source.types[column])}.",
-            remedy=_REMEDIES.get(source.types[column], "Declare what it holds, or convert the column in the data."),
+            remedy=_REMEDIES.get(
+                source.types[column], "Declare what it holds, or convert the column in the data."
+            ),
         )
 
 

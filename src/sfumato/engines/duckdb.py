@@ -96,7 +96,9 @@ class DuckDB:
         self._lock = threading.Lock()
         # opens and describes sources; questions run in lanes
         self._connection = duckdb.connect(":memory:")
-        self._lanes = Lanes([Lane(self._connection, self._limits) for _ in range(self._limits.lanes)])
+        self._lanes = Lanes(
+            [Lane(self._connection, self._limits) for _ in range(self._limits.lanes)]
+        )
         self._tables, self._declared = dict(tables), fitting_sources(tables)
         self._prepared = prepared
         self._opened: dict[str, Opened] = {}
@@ -109,7 +111,9 @@ class DuckDB:
             files = [path for item in self._opened.values() for path in item.paths]
             for lane in self._lanes.all:
                 lane.show(self._opened)
-            layouts = [] if prepared is None else [prepared.path(table) for table in prepared.layouts]
+            layouts = (
+                [] if prepared is None else [prepared.path(table) for table in prepared.layouts]
+            )
             self._lock_down([*files, *layouts])
         except BaseException:
             self.close()
@@ -158,8 +162,12 @@ class DuckDB:
             InvalidSource: a prepared layout that the plan reads is stale.
         """
         self._require_current(plan)
-        kept = {table: Source(quote(f"{table} prepared"), {}, coded=True) for table in kept_tables(plan)}
-        return ";\n\n".join(each.sql for each in statements(plan, self._declared | kept, "<sampling key>"))
+        kept = {
+            table: Source(quote(f"{table} prepared"), {}, coded=True) for table in kept_tables(plan)
+        }
+        return ";\n\n".join(
+            each.sql for each in statements(plan, self._declared | kept, "<sampling key>")
+        )
 
     def wait(self, patience: Patience = ENDLESS) -> None:
         """Returns once a lane is free.
@@ -169,7 +177,9 @@ class DuckDB:
         """
         self._lanes.wait(patience)
 
-    def ready(self, plan: Bounded, sampling_key: str, patience: Patience = ENDLESS) -> Callable[[], Exact]:
+    def ready(
+        self, plan: Bounded, sampling_key: str, patience: Patience = ENDLESS
+    ) -> Callable[[], Exact]:
         """What computes the exact integers of a plan, once it is called.
 
         Raises:
@@ -178,7 +188,9 @@ class DuckDB:
         """
         self._require_current(plan)
         self._look_again(read_tables(plan))
-        return partial(self._run, plan, statements(plan, self._sources_of(plan), sampling_key), patience)
+        return partial(
+            self._run, plan, statements(plan, self._sources_of(plan), sampling_key), patience
+        )
 
     def run(self, plan: Bounded, sampling_key: str) -> Exact:
         """The exact integers of a plan."""
@@ -187,7 +199,9 @@ class DuckDB:
     def _run(self, plan: Bounded, emitted: Sequence[Statement], patience: Patience) -> Exact:
         raw = plan.tracked.raw
         fetch, read = (_columns, columns) if raw.is_open else (_rows, gather)
-        found = self._found(fetch, [each.sql for each in emitted], stored_columns(raw.relation), patience)
+        found = self._found(
+            fetch, [each.sql for each in emitted], stored_columns(raw.relation), patience
+        )
         if found is None or not self._is_unchanged(plan):
             # outside the handler, so that not even the context of our error holds its text
             raise EngineFailed()
@@ -196,13 +210,17 @@ class DuckDB:
             parts |= read(plan, each.places, given)
         return tuple(parts[place] for place in range(len(plan.parts)))
 
-    def cube(self, plan: BoundedCube, patience: Patience = ENDLESS) -> AbstractContextManager[Coded]:
+    def cube(
+        self, plan: BoundedCube, patience: Patience = ENDLESS
+    ) -> AbstractContextManager[Coded]:
         """A table of codes that is made when it is entered, and gone when it is left; raises as ``ready`` does."""
         asked = stored_columns(plan.cube.relation)
         self._look_again(asked)
         return self._coded(plan, coded(plan, self._sources), asked, patience)
 
-    def rows(self, plan: BoundedRows, key: str, patience: Patience = ENDLESS) -> AbstractContextManager[UnitRows]:
+    def rows(
+        self, plan: BoundedRows, key: str, patience: Patience = ENDLESS
+    ) -> AbstractContextManager[UnitRows]:
         """Rows in a file that is made when it is entered, and gone when it is left; raises as ``ready`` does."""
         asked = stored_columns(plan.rows.relation)
         self._look_again(asked)
@@ -256,7 +274,9 @@ class DuckDB:
         for name in names:
             if self._opened[name].has_changed:
                 with self._lock:
-                    item, source = held_again(self._connection, self._tables, name, self._opened[name])
+                    item, source = held_again(
+                        self._connection, self._tables, name, self._opened[name]
+                    )
                     self._opened[name] = item
                     # anew: another question may be reading those that there are
                     self._sources = self._sources | {name: source}
@@ -269,10 +289,14 @@ class DuckDB:
     def _is_unchanged(self, plan: Bounded) -> bool:
         """Whether the layouts are, after they were read, still those that the plan was made for."""
         changed = [
-            table for table in kept_tables(plan) if self._prepared is not None and not self._prepared.is_current(table)
+            table
+            for table in kept_tables(plan)
+            if self._prepared is not None and not self._prepared.is_current(table)
         ]
         for table in changed:
-            _OWNER.error("the data of table %s, or its prepared layout, changed while it was read", table)
+            _OWNER.error(
+                "the data of table %s, or its prepared layout, changed while it was read", table
+            )
         return not changed
 
     def _found(
@@ -290,7 +314,9 @@ class DuckDB:
         cancelled = stopped = False
         try:
             with self._lanes.take(patience) as lane:
-                return self._fetched(lane, partial(fetch, lane.connection), texts, asked or {}, patience)
+                return self._fetched(
+                    lane, partial(fetch, lane.connection), texts, asked or {}, patience
+                )
         except (duckdb.Error, MemoryError, OSError, RuntimeError) as failure:
             ended = patience.is_over or self._lanes.closed
             cancelled = isinstance(failure, duckdb.InterruptException | ServerFailed) and ended
@@ -313,7 +339,10 @@ class DuckDB:
         patience: Patience,
     ) -> list[T]:
         """What statements give in a lane, while its watcher looks."""
-        with lane.watcher.over(len(texts), patience) as watch, self._copied(lane.connection, asked, watch):
+        with (
+            lane.watcher.over(len(texts), patience) as watch,
+            self._copied(lane.connection, asked, watch),
+        ):
             found = []
             for each in texts:
                 found.append(fetch(each))
@@ -337,10 +366,15 @@ class DuckDB:
 
     @contextmanager
     def _copied(
-        self, connection: duckdb.DuckDBPyConnection, asked: Mapping[str, Collection[str]], watch: Watch
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        asked: Mapping[str, Collection[str]],
+        watch: Watch,
     ) -> Iterator[None]:
         """Tables of servers are there while they are read, and then they are not."""
-        served = {name: item.served for name, item in self._opened.items() if item.served is not None}
+        served = {
+            name: item.served for name, item in self._opened.items() if item.served is not None
+        }
         copied = [(served[name], columns) for name, columns in asked.items() if name in served]
         try:
             fill(connection, copied, lambda: not watch.is_over)

@@ -69,7 +69,9 @@ def statements(
     relation, tests = split(tracked.raw.relation, sources)
     raw = replace(tracked.raw, relation=relation)
     plan = replace(plan, tracked=replace(tracked, raw=raw))
-    stored = replace(Tables.of(relation, sources), tests=tests, read=names_read(raw), windows=windows)
+    stored = replace(
+        Tables.of(relation, sources), tests=tests, read=names_read(raw), windows=windows
+    )
     order = Order(sampling_key, stored.numbered, by_row=windows)
     for place, part in enumerate(plan.parts):
         tables = _tables(plan, place, stored)
@@ -126,18 +128,30 @@ def _rows(plan: Bounded, tables: Tables, read: Mapping[str, str]) -> str:
     raw = plan.tracked.raw
     items = [] if _is_plain(plan) else ["unit"]
     written = typed if _is_plain(plan) or tables.windows else narrow
-    items += [f"{written(key.value)} AS {name}" for key, name in zip(raw.keys, _keys(plan), strict=True)]
+    items += [
+        f"{written(key.value)} AS {name}" for key, name in zip(raw.keys, _keys(plan), strict=True)
+    ]
     items += [f"{expression} AS {name}" for name, expression in read.items()]
     found = rows(raw.relation, tables)
-    return found if items == ["unit"] else _in_groups(plan, f"SELECT {', '.join(items) or '1'} FROM ({found})")
+    return (
+        found
+        if items == ["unit"]
+        else _in_groups(plan, f"SELECT {', '.join(items) or '1'} FROM ({found})")
+    )
 
 
-def _added_apart(plan: Bounded, tables: Tables, apart: Apart, added: tuple[Mapping[str, str], Sequence[str]]) -> str:
+def _added_apart(
+    plan: Bounded, tables: Tables, apart: Apart, added: tuple[Mapping[str, str], Sequence[str]]
+) -> str:
     """(unit, group) rows where each unit is in one group: added up by unit, then joined to what the keys read."""
     (read, summed), keys = added, [key.value for key in plan.tracked.raw.keys]
     items = ["unit", *(f"{expression} AS {name}" for name, expression in read.items())]
-    units = _select(["unit", "count(*) AS n", *summed], _select(items, rows(apart.source, tables)), ["unit"])
-    shown = ", ".join(["l.*", *(f"{typed(key)} AS {name}" for key, name in zip(keys, _keys(plan), strict=True))])
+    units = _select(
+        ["unit", "count(*) AS n", *summed], _select(items, rows(apart.source, tables)), ["unit"]
+    )
+    shown = ", ".join(
+        ["l.*", *(f"{typed(key)} AS {name}" for key, name in zip(keys, _keys(plan), strict=True))]
+    )
     tests = " AND ".join(truth(each) for each in apart.tests)
     joined = f"SELECT {shown} FROM ({units}) AS l {'LEFT ' * apart.outer}JOIN ({rows(apart.other, tables)}) AS r ON l.unit = r.unit"
     return _in_groups(plan, f"{joined} WHERE {tests}" if tests else joined)
@@ -188,23 +202,37 @@ def _linear(plan: Bounded, tables: Tables, places: Sequence[int], order: Order) 
     summed = dict.fromkeys(f"{sql} AS {name}" for each in needed for name, sql in each.items())
     apart = None if _is_plain(plan) else taken_apart(plan.tracked.raw, values.values())
     if apart is None:
-        pairs = _select([*_by_unit(plan), "count(*) AS n", *summed], _rows(plan, tables, read), _by_unit(plan))
+        pairs = _select(
+            [*_by_unit(plan), "count(*) AS n", *summed], _rows(plan, tables, read), _by_unit(plan)
+        )
     else:
         pairs = _added_apart(plan, tables, apart, (read, [*summed]))
     if _is_plain(plan):
-        found = [f"({each}) * {plan.refinement}" for aggregate in aggregates for each in integers(aggregate, names)]
+        found = [
+            f"({each}) * {plan.refinement}"
+            for aggregate in aggregates
+            for each in integers(aggregate, names)
+        ]
         return _select([*_keys(plan), *found], pairs)
     counted = any(isinstance(each, CountUnits) for each in aggregates)
     pairs = _placed(plan, pairs, order, counted=counted)
-    weighed = _most(plan) is not None and not all(isinstance(each, CountUnits) for each in aggregates)
+    weighed = _most(plan) is not None and not all(
+        isinstance(each, CountUnits) for each in aggregates
+    )
     if weighed:
         pairs = _weighed(plan, pairs, plan.norm, windows=tables.windows)
     wide = "" if narrow else "::HUGEINT"
-    added = f"coalesce(sum(({{}}){wide} * weight), 0)" if weighed else f"coalesce(sum({{}}), 0) * {plan.refinement}"
+    added = (
+        f"coalesce(sum(({{}}){wide} * weight), 0)"
+        if weighed
+        else f"coalesce(sum({{}}), 0) * {plan.refinement}"
+    )
     released = []
     for aggregate in aggregates:
         if isinstance(aggregate, CountUnits):
-            first = f" FILTER (WHERE place <= {_kept(plan)})" if _is_placed(plan, counted=True) else ""
+            first = (
+                f" FILTER (WHERE place <= {_kept(plan)})" if _is_placed(plan, counted=True) else ""
+            )
             released.append(f"count(*){first} * {plan.refinement}")
         else:
             terms = clipped(aggregate, names, limit, narrow=narrow)
@@ -220,7 +248,11 @@ def _is_of_first(plan: Bounded, places: Sequence[int]) -> bool:
     if all(isinstance(each, CountUnits) for each in aggregates):
         return True
     known = limits.total is None and limits.rows is not None and limits.rows <= LARGEST
-    return plan.tracked.raw.is_open and known and all(isinstance(each, CountUnits | CountRows) for each in aggregates)
+    return (
+        plan.tracked.raw.is_open
+        and known
+        and all(isinstance(each, CountUnits | CountRows) for each in aggregates)
+    )
 
 
 def _first(plan: Bounded, tables: Tables, places: Sequence[int], order: Order) -> str:
@@ -228,10 +260,15 @@ def _first(plan: Bounded, tables: Tables, places: Sequence[int], order: Order) -
     keys, kept = _keys(plan), _kept(plan)
     assert kept is not None, "a unit keeps some of its groups"
     counted = any(isinstance(plan.parts[place].aggregate, CountRows) for place in places)
-    pairs = _select(["unit", *keys, *["count(*) AS n"] * counted], _rows(plan, tables, {}), ["unit", *keys])
+    pairs = _select(
+        ["unit", *keys, *["count(*) AS n"] * counted], _rows(plan, tables, {}), ["unit", *keys]
+    )
     amount = f"least(n, {plan.tracked.limits.rows})" if counted else ""
     first = order.first(pairs, keys, kept, amount, every_group(plan.tracked.raw.keys, keys))
-    read = ["units" if isinstance(plan.parts[place].aggregate, CountUnits) else "amount" for place in places]
+    read = [
+        "units" if isinstance(plan.parts[place].aggregate, CountUnits) else "amount"
+        for place in places
+    ]
     return _select([*keys, *(f"{each} * {plan.refinement}" for each in read)], first)
 
 
@@ -262,7 +299,11 @@ def _placed(plan: Bounded, pairs: str, order: Order, *, counted: bool) -> str:
         return pairs
     place = f"row_number() OVER (PARTITION BY unit ORDER BY {_by(plan)}) AS place"
     found = _select(["*", place], _in_order(plan, pairs, order))
-    return f"{_select(['*'], found)} WHERE place <= {_kept(plan)}" if plan.tracked.raw.is_open else found
+    return (
+        f"{_select(['*'], found)} WHERE place <= {_kept(plan)}"
+        if plan.tracked.raw.is_open
+        else found
+    )
 
 
 def _weighed(plan: Bounded, pairs: str, norm: Norm, *, windows: bool) -> str:
@@ -275,7 +316,9 @@ def _weighed(plan: Bounded, pairs: str, norm: Norm, *, windows: bool) -> str:
         return _select(["*", f"{plan.refinement}::BIGINT AS weight"], pairs)
     size = "n" if limit is None else f"least(n, {limit})"
     wide = "" if limit is not None and limit <= _SQUARED else "::HUGEINT"
-    size, kind = (size, "BIGINT") if norm is Norm.L1 else (f"{size}{wide} * {size}", wide[2:] or "BIGINT")
+    size, kind = (
+        (size, "BIGINT") if norm is Norm.L1 else (f"{size}{wide} * {size}", wide[2:] or "BIGINT")
+    )
     weight = f"{_weight(plan, norm, most)} AS weight"
     if not _is_spread(plan):
         return _select(["*", weight], _select(["*", f"{size} AS total"], pairs))
@@ -368,10 +411,14 @@ def _leaves(plan: Bounded, tables: Tables, aggregate: Quantiles, order: Order) -
     found = _rows(plan, tables, {"leaf": leaf})
     if _is_plain(plan):
         return _select(
-            [*keys, "leaf", f"count(*) * {fine}"], f"{_select(['*'], found)} WHERE leaf IS NOT NULL", [*keys, "leaf"]
+            [*keys, "leaf", f"count(*) * {fine}"],
+            f"{_select(['*'], found)} WHERE leaf IS NOT NULL",
+            [*keys, "leaf"],
         )
     by_unit, limit = ["unit", *keys], plan.tracked.limits.rows
-    pairs = _select([*by_unit, "count(*) AS n", "count(leaf) AS held"], "SELECT * FROM found", by_unit)
+    pairs = _select(
+        [*by_unit, "count(*) AS n", "count(leaf) AS held"], "SELECT * FROM found", by_unit
+    )
     pairs = _placed(plan, pairs, order, counted=False)
     few = "held" if limit is None else f"least(held, {limit})"
     # a unit within its limits adds its rows as they are, and is not looked up
@@ -379,7 +426,9 @@ def _leaves(plan: Bounded, tables: Tables, aggregate: Quantiles, order: Order) -
     joined, where = ("JOIN", "") if plan.tracked.raw.is_open else ("LEFT JOIN", f" WHERE {bound}")
     weighed = _weighed(plan, pairs, Norm.L1, windows=tables.windows)
     shares = f"{_select([*by_unit, f'weight * {few} // nullif(held, 0) AS share'], weighed)}{where}"
-    same = " AND ".join(["f.unit = p.unit", *(f"f.{key} IS NOT DISTINCT FROM p.{key}" for key in keys)])
+    same = " AND ".join(
+        ["f.unit = p.unit", *(f"f.{key} IS NOT DISTINCT FROM p.{key}" for key in keys)]
+    )
     by = ", ".join([*(f"f.{key}" for key in keys), "leaf"])
     return (
         f"WITH found AS MATERIALIZED ({found})\n"

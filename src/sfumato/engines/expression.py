@@ -47,8 +47,12 @@ def alias(column: Column) -> str:
     >>> alias(Column("e.amount", Text())), alias(Column("Age", Text()))
     ('"c_e.amount"', '"c_Age^1"')
     """
-    capitals = sum(1 << place for place, letter in enumerate(column.name) if letter != letter.lower())
-    return quote(f"c_{column.name}^{capitals:x}" if capitals or "^" in column.name else f"c_{column.name}")
+    capitals = sum(
+        1 << place for place, letter in enumerate(column.name) if letter != letter.lower()
+    )
+    return quote(
+        f"c_{column.name}^{capitals:x}" if capitals or "^" in column.name else f"c_{column.name}"
+    )
 
 
 def value(expression: Scalar) -> str:
@@ -99,7 +103,9 @@ def truth(expression: Scalar) -> str:
         case Member(operand, values):
             return _member(operand, values)
         case Like(operand, pattern):
-            return f"({_text(operand)} LIKE {text(pattern)})" if is_text(operand) else "NULL::BOOLEAN"
+            return (
+                f"({_text(operand)} LIKE {text(pattern)})" if is_text(operand) else "NULL::BOOLEAN"
+            )
         case Case() | Coalesce():
             return _chosen(expression, truth)
         case _:
@@ -140,7 +146,9 @@ def _code(expression: Scalar) -> str:
         case DateTrunc(part, operand):
             if part in (Part.DAY, Part.WEEKDAY):
                 return _code(operand)
-            return f"date_diff('day', DATE '1970-01-01', date_trunc('{part.value}', {_day(operand)}))"
+            return (
+                f"date_diff('day', DATE '1970-01-01', date_trunc('{part.value}', {_day(operand)}))"
+            )
         case _:
             raise TypeError(f"{type(expression).__name__} has no code over a row")
 
@@ -165,8 +173,12 @@ def _chosen(expression: Case | Coalesce, inner: Callable[[Scalar], str]) -> str:
     """The branches of CASE and COALESCE, all of one kind."""
     if isinstance(expression, Coalesce):
         return unforeseen(f"coalesce({', '.join(inner(each) for each in expression.operands)})")
-    branches = "".join(f" WHEN {truth(test)} THEN {inner(result)}" for test, result in expression.branches)
-    return unforeseen(f"CASE{branches or ' WHEN FALSE THEN NULL'} ELSE {inner(expression.otherwise)} END")
+    branches = "".join(
+        f" WHEN {truth(test)} THEN {inner(result)}" for test, result in expression.branches
+    )
+    return unforeseen(
+        f"CASE{branches or ' WHEN FALSE THEN NULL'} ELSE {inner(expression.otherwise)} END"
+    )
 
 
 def _member(operand: Scalar, values: tuple[int, ...] | tuple[str, ...]) -> str:
@@ -206,7 +218,11 @@ def _strict_columns(expression: Scalar) -> tuple[str, ...] | None:
         case Arithmetic() | Extreme() | FloorDivide() | DatePart() | DateTrunc():
             inner = [_strict_columns(each) for each in children(expression)]
             known = [each for each in inner if each is not None]
-            return tuple(dict.fromkeys(name for each in known for name in each)) if len(known) == len(inner) else None
+            return (
+                tuple(dict.fromkeys(name for each in known for name in each))
+                if len(known) == len(inner)
+                else None
+            )
         case _:
             return None
 
@@ -221,7 +237,9 @@ def _floor_divide(operand: Scalar, divisor: int) -> str:
     if times == 0:
         return f"({_code(operand)} // {step}::BIGINT)"
     wide = "BIGINT" if max(found[1], 0) + times * step <= _LARGEST else "HUGEINT"
-    moved = f"({_code(operand)}::{wide} + {times * step}::{wide}) // {step}::{wide} - {times}::{wide}"
+    moved = (
+        f"({_code(operand)}::{wide} + {times * step}::{wide}) // {step}::{wide} - {times}::{wide}"
+    )
     return f"TRY_CAST({moved} AS BIGINT)"
 
 
@@ -234,9 +252,7 @@ def _lookup(operand: Scalar, first: int, table: tuple[int | None, ...]) -> str:
         return "NULL::BIGINT"
     before = max(low, first) - 1
     listed = ", ".join("NULL" if code is None else str(code) for code in reached)
-    place = (
-        f"least(greatest({_code(operand)}, {before}::BIGINT), {before + len(reached) + 1}::BIGINT) - {before}::BIGINT"
-    )
+    place = f"least(greatest({_code(operand)}, {before}::BIGINT), {before + len(reached) + 1}::BIGINT) - {before}::BIGINT"
     return f"([{listed}]::BIGINT[])[{place}]"
 
 

@@ -53,7 +53,8 @@ def from_file(connection: duckdb.DuckDBPyConnection, name: str, path: Path) -> s
     """
     if set("*?[") & set(str(path)):
         raise InvalidSource(
-            f"Table {name!r}: {shown(path)} is a pattern.", allowed="the path of one file, without * ? ["
+            f"Table {name!r}: {shown(path)} is a pattern.",
+            allowed="the path of one file, without * ? [",
         )
     if not path.is_file():
         raise InvalidSource(f"Table {name!r}: no file {shown(path)}.", remedy="Check the path.")
@@ -63,7 +64,8 @@ def from_file(connection: duckdb.DuckDBPyConnection, name: str, path: Path) -> s
         return f"read_parquet({text(str(path))}, hive_partitioning = false)"
     if suffix != ".csv":
         raise InvalidSource(
-            f"Table {name!r}: {path.name!r} is neither .parquet nor .csv.", allowed="Parquet, CSV, an Arrow frame"
+            f"Table {name!r}: {path.name!r} is neither .parquet nor .csv.",
+            allowed="Parquet, CSV, an Arrow frame",
         )
     header = _header(name, path)
     if not _is_well_formed(connection, path, header):
@@ -92,7 +94,11 @@ def with_commas(columns: Sequence[str]) -> str:
     "Its first line is separated by ';': write the file with commas, or as Parquet."
     """
     found = next((each for each in ";\t|" if len(columns) == 1 and each in columns[0]), "")
-    return f"Its first line is separated by {found!r}: write the file with commas, or as Parquet." if found else ""
+    return (
+        f"Its first line is separated by {found!r}: write the file with commas, or as Parquet."
+        if found
+        else ""
+    )
 
 
 def require_names(name: str, source: object, columns: Sequence[str]) -> None:
@@ -102,7 +108,9 @@ def require_names(name: str, source: object, columns: Sequence[str]) -> None:
         other = seen.setdefault(column.lower(), place)
         if other != place:
             # what is called so may be a value: the first line of a file without a header
-            _OWNER.error("table %s: columns %d and %d are both called %r", name, other, place, column)
+            _OWNER.error(
+                "table %s: columns %d and %d are both called %r", name, other, place, column
+            )
             raise InvalidSource(
                 f"Table {name!r}: {shown(source)} has one name twice, for its columns {other} and {place}.",
                 allowed="a name for each column, small and capital letters being the same",
@@ -118,16 +126,24 @@ def no_column(table: str, column: str, columns: Sequence[str]) -> InvalidDeclara
         f"Table {table!r} has no column {column!r} among its {len(columns):,}.",
         allowed="a column that the data has; the log 'sfumato.owner' has their names",
         remedy=with_commas(columns)
-        or ("One differs in the case of its letters." if other_case else "Has the file a header line?"),
+        or (
+            "One differs in the case of its letters."
+            if other_case
+            else "Has the file a header line?"
+        ),
     )
 
 
-def require_parquet_names(connection: duckdb.DuckDBPyConnection, name: str, path: Path, place: Path) -> None:
+def require_parquet_names(
+    connection: duckdb.DuckDBPyConnection, name: str, path: Path, place: Path
+) -> None:
     """Refuses a Parquet file in which two columns have one name; ``place`` is what was declared, to be shown."""
     rows: list[tuple[str, int | None]] = []
     failed = ""
     try:
-        rows = connection.execute(f"SELECT name, num_children FROM parquet_schema({text(str(path))})").fetchall()
+        rows = connection.execute(
+            f"SELECT name, num_children FROM parquet_schema({text(str(path))})"
+        ).fetchall()
     except (duckdb.Error, RuntimeError) as failure:
         failed = type(failure).__name__
     if failed:
@@ -147,7 +163,9 @@ def require_parquet_names(connection: duckdb.DuckDBPyConnection, name: str, path
 
 def _is_well_formed(connection: duckdb.DuckDBPyConnection, path: Path, header: list[str]) -> bool:
     try:
-        connection.execute(f"SELECT count(COLUMNS(*)) FROM {_csv(path, header, checked=True)}").fetchall()
+        connection.execute(
+            f"SELECT count(COLUMNS(*)) FROM {_csv(path, header, checked=True)}"
+        ).fetchall()
     except (duckdb.Error, RuntimeError) as failure:
         line = re.search(r"Line: (\d+)", str(failure))
         _OWNER.error("%s is not well-formed CSV%s", path, f" at line {line[1]}" if line else "")

@@ -16,8 +16,30 @@ from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real, Text
 from sfumato.plan.aggregate import read_value
 from sfumato.plan.evaluate import evaluate
-from sfumato.plan.relation import Filter, PerUnit, PublicJoin, Ranked, Relation, Scan, Semi, Union, UnitJoin
-from sfumato.plan.scalar import And, Compare, Constant, Field, IsNull, Member, Not, Or, Scalar, children, leaves
+from sfumato.plan.relation import (
+    Filter,
+    PerUnit,
+    PublicJoin,
+    Ranked,
+    Relation,
+    Scan,
+    Semi,
+    Union,
+    UnitJoin,
+)
+from sfumato.plan.scalar import (
+    And,
+    Compare,
+    Constant,
+    Field,
+    IsNull,
+    Member,
+    Not,
+    Or,
+    Scalar,
+    children,
+    leaves,
+)
 from sfumato.plan.scope import expressions, nodes
 from sfumato.plan.stages import Raw
 
@@ -69,12 +91,18 @@ def split(relation: Relation, sources: Mapping[str, Source]) -> tuple[Relation, 
             raise unknown(relation)
 
 
-def _split_filter(source: Relation, predicate: Scalar, sources: Mapping[str, Source]) -> tuple[Relation, Tests]:
+def _split_filter(
+    source: Relation, predicate: Scalar, sources: Mapping[str, Source]
+) -> tuple[Relation, Tests]:
     inner, tests = split(source, sources)
     scan, rest = _source(source), []
     for each in conjuncts(predicate):
         column = None if scan is None else _only_column(each, scan)
-        found = None if scan is None or column is None else stored_test(each, column, scan, sources[scan.table])
+        found = (
+            None
+            if scan is None or column is None
+            else stored_test(each, column, scan, sources[scan.table])
+        )
         if found is None or column is None:
             rest.append(each)
         else:
@@ -140,10 +168,16 @@ def stored_test(test: Scalar, column: Column, scan: Scan, source: Source) -> str
         return _listed([word for word, code in kind.texts() if code in passed], name, source)
     if isinstance(kind, Integer | Real) and source.family(name) == "float":
         exact = max(abs(kind.lower_code), abs(kind.upper_code)) < _EXACT and len(runs) <= _PIECES
-        return _any([_rounded(run, kind, reading(name, kind, source)) for run in runs]) if exact else None
+        return (
+            _any([_rounded(run, kind, reading(name, kind, source)) for run in runs])
+            if exact
+            else None
+        )
     if isinstance(kind, Real):
         return None
-    fits = source.is_short(name) if isinstance(kind, Integer) else source.types[name].upper() == "DATE"
+    fits = (
+        source.is_short(name) if isinstance(kind, Integer) else source.types[name].upper() == "DATE"
+    )
     if not fits or len(runs) > _PIECES:
         return None
     found = _any([_between(run, kind, quote(name)) for run in runs])
@@ -170,7 +204,9 @@ def _truth(test: Scalar, low: int, high: int) -> tuple[list[Run], list[Run]] | N
             found = _truth(inner, low, high)
             return None if found is None else found[::-1]
         case And(operands) | Or(operands):
-            parts = [each for operand in operands if (each := _truth(operand, low, high)) is not None]
+            parts = [
+                each for operand in operands if (each := _truth(operand, low, high)) is not None
+            ]
             if len(parts) < len(operands):
                 return None
             true, false = [each for each, _ in parts], [each for _, each in parts]
@@ -178,7 +214,9 @@ def _truth(test: Scalar, low: int, high: int) -> tuple[list[Run], list[Run]] | N
                 return _shared(true, low, high), _either(false)
             return _either(true), _shared(false, low, high)
         case Member(Field(), codes) if all(isinstance(code, int) for code in codes):
-            runs = _either([[(code, code)] for code in codes if isinstance(code, int) and low <= code <= high])
+            runs = _either(
+                [[(code, code)] for code in codes if isinstance(code, int) and low <= code <= high]
+            )
             return runs, _left_out(runs, low, high)
         case _:
             return _asked(test, low, high)
@@ -222,7 +260,9 @@ def _left_out(runs: Sequence[Run], low: int, high: int) -> list[Run]:
     """The codes of a range that are in no run of an ascending list."""
     ends = [low - 1, *(end for _, end in runs)]
     starts = [*(start for start, _ in runs), high + 1]
-    return [(end + 1, start - 1) for end, start in zip(ends, starts, strict=True) if end + 1 < start]
+    return [
+        (end + 1, start - 1) for end, start in zip(ends, starts, strict=True) if end + 1 < start
+    ]
 
 
 def _passes(test: Scalar, code: int | None) -> bool:
@@ -263,8 +303,12 @@ def _turns(test: Scalar) -> set[int] | None:
 
 def _between(run: Run, kind: Integer | Date, raw: str) -> str:
     """A run of codes as stored values: what lies beyond a bound has the code of the bound."""
-    low, high = (f"DATE '{kind.decode(code)}'" if isinstance(kind, Date) else str(code) for code in run)
-    tests = [f"{raw} >= {low}"] * (run[0] > kind.lower_code) + [f"{raw} <= {high}"] * (run[1] < kind.upper_code)
+    low, high = (
+        f"DATE '{kind.decode(code)}'" if isinstance(kind, Date) else str(code) for code in run
+    )
+    tests = [f"{raw} >= {low}"] * (run[0] > kind.lower_code) + [f"{raw} <= {high}"] * (
+        run[1] < kind.upper_code
+    )
     return f"({' AND '.join(tests)})" if tests else f"{raw} IS NOT NULL"
 
 
@@ -283,6 +327,8 @@ def _any(tests: Sequence[str]) -> str:
 def _listed(words: Sequence[str], name: str, source: Source) -> str:
     """Whether the text of a stored value is one of these; of whole numbers, whether it is one of the numbers meant."""
     if source.is_short(name):
-        meant = [word for word in words if _NUMBER.fullmatch(word) and -(2**63) <= int(word) < 2**63]
+        meant = [
+            word for word in words if _NUMBER.fullmatch(word) and -(2**63) <= int(word) < 2**63
+        ]
         return f"({quote(name)} IN ({', '.join(meant)}))" if meant else "FALSE"
     return f"({column_text(name, source)} IN ({', '.join(map(text, words))}))" if words else "FALSE"

@@ -47,9 +47,7 @@ class Order:
         if self.by_row:
             unit = "unit" if self.numbered else _NUMBER
             named = f"SELECT *, md5({self._words(names)}) AS o_m, {unit} AS o_id FROM ({rows})"
-            numbers = (
-                f"{_hexadecimal('o_m', 1, 8)} AS o_a, {_hexadecimal('o_m', 9, 8)} AS o_b, {self._y('o_id')} AS o_y"
-            )
+            numbers = f"{_hexadecimal('o_m', 1, 8)} AS o_a, {_hexadecimal('o_m', 9, 8)} AS o_b, {self._y('o_id')} AS o_y"
             return f"SELECT *, {_place('o_a', 'o_y', 'o_b')} AS h FROM (SELECT *, {numbers} FROM ({named}))"
         return (
             f"WITH found AS MATERIALIZED ({rows})\n"
@@ -57,7 +55,9 @@ class Order:
             f"{self.units('found')}"
         )
 
-    def first(self, rows: str, names: Sequence[str], most: int, amount: str = "", groups: str = "") -> str:
+    def first(
+        self, rows: str, names: Sequence[str], most: int, amount: str = "", groups: str = ""
+    ) -> str:
         """Of each unit the first groups: how many units keep one (``units``), and the sum of an ``amount`` of theirs.
 
         The few are kept while all come by, which is far cheaper than to sort them. An amount, where one is
@@ -95,14 +95,18 @@ class Order:
 
     def _words(self, names: Sequence[str]) -> str:
         """The text of which md5 is asked."""
-        return " || '|' || ".join([text(self.key), *(f"coalesce(CAST({name} AS VARCHAR), 'N')" for name in names)])
+        return " || '|' || ".join(
+            [text(self.key), *(f"coalesce(CAST({name} AS VARCHAR), 'N')" for name in names)]
+        )
 
     def units(self, rows: str) -> str:
         """Where units are texts: a join to their y, which is made once for each."""
         if self.numbered:
             return ""
         every = f"SELECT unit, {_NUMBER} AS id FROM (SELECT unit FROM {rows} GROUP BY unit)"
-        return f" JOIN (SELECT unit, {self._y('id')} AS y FROM ({every})) AS u ON {rows}.unit = u.unit"
+        return (
+            f" JOIN (SELECT unit, {self._y('id')} AS y FROM ({every})) AS u ON {rows}.unit = u.unit"
+        )
 
     def _y(self, name: str) -> str:
         """The number of a unit mixed: linear in its pieces modulo the prime."""
@@ -127,7 +131,9 @@ def every_group(keys: Sequence[GroupKey], names: Sequence[str]) -> str:
             return ""
         codes = [*map(str, key.codes), *["NULL"] * key.missing]
         size *= len(codes)
-        listed.append(f"(SELECT unnest([{', '.join(codes)}]::{narrowest(key.value.type)}[]) AS {name})")
+        listed.append(
+            f"(SELECT unnest([{', '.join(codes)}]::{narrowest(key.value.type)}[]) AS {name})"
+        )
     return f"SELECT * FROM {' CROSS JOIN '.join(listed)}" if size <= _LISTED else ""
 
 

@@ -33,7 +33,10 @@ def is_cancelled_job(failure: Exception) -> bool:
     cause = getattr(failure, "java_exception", None)
     with suppress(Exception):
         while cause is not None:
-            if cause.getClass().getName() == _SPARK_FAILURE and cause.getCondition() == _INTERRUPTED:
+            if (
+                cause.getClass().getName() == _SPARK_FAILURE
+                and cause.getCondition() == _INTERRUPTED
+            ):
                 return True
             cause = cause.getCause()
     return False

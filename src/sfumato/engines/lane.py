@@ -25,7 +25,9 @@ class Lane:
         self.connection.execute(f"SET enable_progress_bar = {wanted}")
         self.connection.execute("SET enable_progress_bar_print = false")
         percent = self.connection.query_progress
-        self.watcher = Watcher(limits.time_limit, self.connection.interrupt, percent=percent, told=limits.progress)
+        self.watcher = Watcher(
+            limits.time_limit, self.connection.interrupt, percent=percent, told=limits.progress
+        )
 
     def show(self, sources: Mapping[str, Opened]) -> None:
         """Makes the sources visible that a cursor sees only once they are its own."""

@@ -40,7 +40,10 @@ def layout_statements(scan: Scan, tables: Tables, key: str, most: int, path: str
     Guarantees:
         a layout has the rows of the reference
     """
-    columns = [f"CAST({alias(each)} AS {narrowest(each.type)}) AS {in_layout(scan, each)}" for each in scan.columns]
+    columns = [
+        f"CAST({alias(each)} AS {narrowest(each.type)}) AS {in_layout(scan, each)}"
+        for each in scan.columns
+    ]
     marks = [_mark(scan, each) for each in scan.columns if is_marked(each)]
     items = ", ".join([*columns, *marks, "u.number AS unit", "CAST(place AS INTEGER) AS place"])
     # as texts, for one table may hold as a number what another one holds as a text

@@ -34,7 +34,9 @@ def held_rows(prepared: str | Path | None) -> list[Held]:
     places = [Path(tempfile.gettempdir()), *([folder] if folder is not None else [])]
     spills = [path for place in places for path in sorted(place.glob(f"{SPILL}*")) if path.is_dir()]
     return [Held("layout", path, _size(path)) for path in layouts] + [
-        Held("spilled rows of a process that has ended", path, _size(path)) for path in spills if not _is_running(path)
+        Held("spilled rows of a process that has ended", path, _size(path))
+        for path in spills
+        if not _is_running(path)
     ]
 
 

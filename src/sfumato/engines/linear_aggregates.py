@@ -9,7 +9,16 @@ computed, whatever the rows (``fits``); else sums are HUGEINT. Proof: linear_agg
 
 from collections.abc import Mapping
 
-from sfumato.plan.aggregate import Aggregate, CountRows, CountUnits, CountValues, Mean, Sum, Variance, levels
+from sfumato.plan.aggregate import (
+    Aggregate,
+    CountRows,
+    CountUnits,
+    CountValues,
+    Mean,
+    Sum,
+    Variance,
+    levels,
+)
 from sfumato.plan.scalar import Scalar
 
 Names = Mapping[Scalar, str]
@@ -67,7 +76,9 @@ def _sum(name: str, *, narrow: bool) -> dict[str, str]:
 
 def _added(read: str, *, narrow: bool) -> str:
     """A sum is HUGEINT; without any row it is 0."""
-    return f"coalesce(TRY_CAST(sum({read}) AS BIGINT), 0)" if narrow else f"coalesce(sum({read}), 0)"
+    return (
+        f"coalesce(TRY_CAST(sum({read}) AS BIGINT), 0)" if narrow else f"coalesce(sum({read}), 0)"
+    )
 
 
 def _scale(aggregate: Variance, names: Names) -> str:
@@ -87,13 +98,21 @@ def integers(aggregate: Aggregate, names: Names, *, narrow: bool = False) -> lis
         case Sum(read):
             return [f"s_{names[read.expression]}"]
         case Mean(read):
-            count, total, kind = f"m_{names[read.expression]}", f"s_{names[read.expression]}", read.numeric
+            count, total, kind = (
+                f"m_{names[read.expression]}",
+                f"s_{names[read.expression]}",
+                read.numeric,
+            )
             return [
                 f"{total} - ({kind.lower_code}) * {count}{wide}" if kind.lower_code else total,
                 f"({kind.upper_code}) * {count}{wide} - {total}",
             ]
         case Variance(read):
-            count, scale, top = f"m_{names[read.expression]}", _scale(aggregate, names), levels(aggregate)
+            count, scale, top = (
+                f"m_{names[read.expression]}",
+                _scale(aggregate, names),
+                levels(aggregate),
+            )
             once, square = f"t_{scale}", f"q_{scale}"
             return [
                 square,
@@ -104,7 +123,9 @@ def integers(aggregate: Aggregate, names: Names, *, narrow: bool = False) -> lis
             raise TypeError(f"{type(aggregate).__name__} is not linear")
 
 
-def clipped(aggregate: Aggregate, names: Names, limit: int | None, *, narrow: bool = False) -> list[str]:
+def clipped(
+    aggregate: Aggregate, names: Names, limit: int | None, *, narrow: bool = False
+) -> list[str]:
     """The same, as if the group had at most ``limit`` rows of the unit."""
     whole = integers(aggregate, names, narrow=narrow)
     match aggregate:
@@ -113,8 +134,13 @@ def clipped(aggregate: Aggregate, names: Names, limit: int | None, *, narrow: bo
         case CountRows() | CountValues():
             return [f"least({whole[0]}, {limit})"]
         case Sum(read):
-            low, high = limit * min(read.numeric.lower_code, 0), limit * max(read.numeric.upper_code, 0)
-            return [f"CASE WHEN {whole[0]} < {low} THEN {low} WHEN {whole[0]} > {high} THEN {high} ELSE {whole[0]} END"]
+            low, high = (
+                limit * min(read.numeric.lower_code, 0),
+                limit * max(read.numeric.upper_code, 0),
+            )
+            return [
+                f"CASE WHEN {whole[0]} < {low} THEN {low} WHEN {whole[0]} > {high} THEN {high} ELSE {whole[0]} END"
+            ]
         case Mean(read) | Variance(read):
             count = f"m_{names[read.expression]}"
             return [

@@ -42,15 +42,31 @@ class Local:
     def __post_init__(self) -> None:
         size, threads, seconds = self.memory_limit, self.threads, self.time_limit
         if size is not None and (not isinstance(size, str) or not _SIZE.fullmatch(size)):
-            raise InvalidDeclaration(f"memory_limit={shown(size)}.", allowed='a size with its unit: "8GB", "500MB"')
+            raise InvalidDeclaration(
+                f"memory_limit={shown(size)}.", allowed='a size with its unit: "8GB", "500MB"'
+            )
         if threads is not None and (
             isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 1024
         ):
-            raise InvalidDeclaration(f"threads={shown(threads)}.", allowed="an integer from 1 to 1024")
-        if isinstance(self.lanes, bool) or not isinstance(self.lanes, int) or not 1 <= self.lanes <= 64:
-            raise InvalidDeclaration(f"lanes={shown(self.lanes)}.", allowed="an integer from 1 to 64")
-        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < 1e9:
-            raise InvalidDeclaration(f"time_limit={shown(seconds)}.", allowed="seconds, more than 0")
+            raise InvalidDeclaration(
+                f"threads={shown(threads)}.", allowed="an integer from 1 to 1024"
+            )
+        if (
+            isinstance(self.lanes, bool)
+            or not isinstance(self.lanes, int)
+            or not 1 <= self.lanes <= 64
+        ):
+            raise InvalidDeclaration(
+                f"lanes={shown(self.lanes)}.", allowed="an integer from 1 to 64"
+            )
+        if (
+            isinstance(seconds, bool)
+            or not isinstance(seconds, int | float)
+            or not 0 < seconds < 1e9
+        ):
+            raise InvalidDeclaration(
+                f"time_limit={shown(seconds)}.", allowed="seconds, more than 0"
+            )
         if self.progress is not None and not callable(self.progress):
             raise InvalidDeclaration(
                 f"progress={shown(self.progress)}.", allowed="a function of the share that is done"

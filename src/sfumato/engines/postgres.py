@@ -65,7 +65,11 @@ _STORED = ("r", "p", "m")
 _MATERIALIZED = "m"
 # no name means something that somebody has put before PostgreSQL's own
 _PINNED = b"SET search_path = pg_catalog, pg_temp"
-_SETTINGS = (b"SET client_encoding = 'UTF8'", b"SET row_security = off", b"SET default_transaction_read_only = on")
+_SETTINGS = (
+    b"SET client_encoding = 'UTF8'",
+    b"SET row_security = off",
+    b"SET default_transaction_read_only = on",
+)
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 
 
@@ -161,7 +165,10 @@ def _described(connection: "psycopg.Connection[Any]", table: Served) -> Served:
     kinds = "".join(row[0] for row in connection.execute(_KINDS, (table.relation,) * 2).fetchall())
     found = connection.execute(_COLUMNS, (table.relation,)).fetchall()
     reads = {column: _READ.get(stored, ("NULL", "INTERVAL")) for column, stored, _ in found}
-    columns = {column: (expression.format(quote(column)), held) for column, (expression, held) in reads.items()}
+    columns = {
+        column: (expression.format(quote(column)), held)
+        for column, (expression, held) in reads.items()
+    }
     unread = {column: kind for column, stored, kind in found if stored not in _READ}
     return replace(table, columns=columns, unread=unread, kinds=kinds)
 
@@ -210,7 +217,11 @@ def _copy(
     import pyarrow  # frames need it, files do not
 
     held = {"BIGINT": pyarrow.int64(), "DOUBLE": pyarrow.float64(), "VARCHAR": pyarrow.string()}
-    held |= {"BOOLEAN": pyarrow.bool_(), "DATE": pyarrow.date32(), "TIMESTAMP": pyarrow.timestamp("us")}
+    held |= {
+        "BOOLEAN": pyarrow.bool_(),
+        "DATE": pyarrow.date32(),
+        "TIMESTAMP": pyarrow.timestamp("us"),
+    }
     kinds = [*(held[table.columns[column][1]] for column in columns), pyarrow.bool_()]
     read = ", ".join([*(table.columns[column][0] for column in columns), "TRUE"])
     names = ", ".join(map(quote, [*columns, _ROW]))
@@ -219,7 +230,10 @@ def _copy(
         while rows := cursor.fetchmany(BATCH):
             if not going():
                 raise ServerFailed
-            arrays = [pyarrow.array(cells, kind) for cells, kind in zip(zip(*rows, strict=True), kinds, strict=True)]
+            arrays = [
+                pyarrow.array(cells, kind)
+                for cells, kind in zip(zip(*rows, strict=True), kinds, strict=True)
+            ]
             batch = pyarrow.table(arrays, [str(place) for place in range(len(kinds))])
             connection.register("batch", batch)
             try:
@@ -235,7 +249,8 @@ def _connected(server: Server) -> Iterator["psycopg.Connection[Any]"]:
         import psycopg  # an extra
     except ImportError:
         raise InvalidSource(
-            "A table of a PostgreSQL server needs the package psycopg.", remedy="pip install 'sfumato[postgres]'"
+            "A table of a PostgreSQL server needs the package psycopg.",
+            remedy="pip install 'sfumato[postgres]'",
         ) from None
     failed = False
     try:

@@ -56,4 +56,6 @@ def taken_apart(raw: Raw, values: Iterable[Value]) -> Apart | None:
 
 def _names(expressions: Iterable[Scalar]) -> set[str]:
     """The columns that expressions read."""
-    return {leaf.column.name for each in expressions for leaf in leaves(each) if isinstance(leaf, Field)}
+    return {
+        leaf.column.name for each in expressions for leaf in leaves(each) if isinstance(leaf, Field)
+    }

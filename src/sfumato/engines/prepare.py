@@ -69,10 +69,19 @@ def prepare(
     >>> folder.cleanup()
     """
     declared = Dataset(dataset, dict(tables))
-    limits = {name: _rows(name, declared.tables[name], rows) for name in tables if origins(declared, name) is not None}
+    limits = {
+        name: _rows(name, declared.tables[name], rows)
+        for name in tables
+        if origins(declared, name) is not None
+    }
     if not limits:
-        raise WrongUse("No table to prepare.", allowed="private tables with a unit, read from Parquet or CSV files")
-    place = _own_folder(Path(folder).absolute(), {name: origins(declared, name) or [] for name in limits})
+        raise WrongUse(
+            "No table to prepare.",
+            allowed="private tables with a unit, read from Parquet or CSV files",
+        )
+    place = _own_folder(
+        Path(folder).absolute(), {name: origins(declared, name) or [] for name in limits}
+    )
     old = _known(place)
     _remove(place, keep=old)
     duckdb = DuckDB(declared.tables, limits=engine or Local(time_limit=_YEARS), spill=place)
@@ -131,7 +140,9 @@ def _rows(name: str, table: Table, rows: int | None) -> int:
     )
 
 
-def _written(engine: DuckDB, dataset: Dataset, name: str, most: int, at: tuple[Path, str]) -> Layout:
+def _written(
+    engine: DuckDB, dataset: Dataset, name: str, most: int, at: tuple[Path, str]
+) -> Layout:
     """Writes the layout of one table; its file has a name of its own, so that an older one stays whole."""
     (place, key), scan = at, whole(dataset, name)
     before = {str(path): fingerprint(path) for path in origins(dataset, name) or []}
@@ -142,7 +153,10 @@ def _written(engine: DuckDB, dataset: Dataset, name: str, most: int, at: tuple[P
         made.replace(target)
     sources = {path: found for path in before if (found := fingerprint(Path(path))) is not None}
     if sources != before:
-        raise InvalidSource(f"Table {name!r} changed while it was prepared.", remedy="Run it again when nobody writes.")
+        raise InvalidSource(
+            f"Table {name!r} changed while it was prepared.",
+            remedy="Run it again when nobody writes.",
+        )
     return Layout(target.name, most, declaration(dataset, name), sources, fingerprint(target) or "")
 
 
@@ -155,7 +169,9 @@ def _changing(place: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InvalidSource(f"The folder {shown(place)} cannot be made or changed ({error.strerror}).") from None
+        raise InvalidSource(
+            f"The folder {shown(place)} cannot be made or changed ({error.strerror})."
+        ) from None
 
 
 def _own_folder(place: Path, data: Mapping[str, Sequence[Path]]) -> Path:
@@ -188,7 +204,11 @@ def _known(place: Path) -> set[str]:
     try:
         form = read_manifest(place) or {}
         tables = form.get("tables")
-        return {str(each.get("file")) for each in tables.values()} if isinstance(tables, dict) else set()
+        return (
+            {str(each.get("file")) for each in tables.values()}
+            if isinstance(tables, dict)
+            else set()
+        )
     except (InvalidSource, AttributeError):
         return set()
 
@@ -220,7 +240,9 @@ def _publish(place: Path, dataset: str, key: str, layouts: Mapping[str, Layout])
     }
     made = place / f"{_PREFIX}{token()[:16]}.json"
     with _changing(place):
-        with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        with os.fdopen(
+            os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
+        ) as file:
             json.dump(form, file, ensure_ascii=False)
             file.flush()
             os.fsync(file.fileno())

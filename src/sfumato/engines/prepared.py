@@ -114,7 +114,8 @@ class Prepared:
         form = read_manifest(place)
         if form is None:
             raise InvalidSource(
-                f"No prepared layout in {shown(place)}.", remedy="Run sfumato prepare (sf.prepare) first."
+                f"No prepared layout in {shown(place)}.",
+                remedy="Run sfumato prepare (sf.prepare) first.",
             )
         wanted = {"format": FORMAT, "engine": engine_version(), "dataset": dataset.name}
         for name, value in wanted.items():
@@ -129,9 +130,13 @@ class Prepared:
             raise _unreadable(place) from None
         found = cls(place, layouts)
         for table in layouts:
-            if table not in dataset.tables or declaration(dataset, table) != layouts[table].declared:
+            if (
+                table not in dataset.tables
+                or declaration(dataset, table) != layouts[table].declared
+            ):
                 raise InvalidSource(
-                    f"The prepared layout of table {table!r} was written under other declarations.", remedy=_AGAIN
+                    f"The prepared layout of table {table!r} was written under other declarations.",
+                    remedy=_AGAIN,
                 )
             found.require_current(table)
         return found
@@ -147,7 +152,11 @@ class Prepared:
 
     def source(self, table: str) -> Source:
         """The layout as an engine reads it."""
-        return Source(f"read_parquet({text(str(self.path(table)))}, hive_partitioning = false)", {}, coded=True)
+        return Source(
+            f"read_parquet({text(str(self.path(table)))}, hive_partitioning = false)",
+            {},
+            coded=True,
+        )
 
     def is_current(self, table: str) -> bool:
         """Whether neither the data nor the layout has changed since it was prepared."""
@@ -212,7 +221,9 @@ def read_manifest(folder: Path) -> dict[str, Json] | None:
 
 
 def _unreadable(folder: Path) -> InvalidSource:
-    return InvalidSource(f"The manifest of the prepared layout in {shown(folder)} cannot be read.", remedy=_AGAIN)
+    return InvalidSource(
+        f"The manifest of the prepared layout in {shown(folder)} cannot be read.", remedy=_AGAIN
+    )
 
 
 def _layout(form: object) -> Layout:

@@ -72,7 +72,9 @@ class Reference:
     def wait(self, patience: Patience = ENDLESS) -> None:
         """Never waits: any number of plans run at once."""
 
-    def ready(self, plan: Bounded, sampling_key: str, patience: Patience = ENDLESS) -> Callable[[], Exact]:
+    def ready(
+        self, plan: Bounded, sampling_key: str, patience: Patience = ENDLESS
+    ) -> Callable[[], Exact]:
         """What computes the exact integers of a plan, once it is called; it is not interrupted."""
         return partial(self.run, plan, sampling_key)
 
@@ -90,7 +92,9 @@ class Reference:
             return _of_rows(plan, found)
         return _of_units(plan, found, sampling_key)
 
-    def cube(self, plan: BoundedCube, patience: Patience = ENDLESS) -> AbstractContextManager["Counted"]:
+    def cube(
+        self, plan: BoundedCube, patience: Patience = ENDLESS
+    ) -> AbstractContextManager["Counted"]:
         """The marginals of a bounded cube (see ``Engine``); what reads it is not interrupted."""
         return self._counted(plan)
 
@@ -100,7 +104,9 @@ class Reference:
         units = Counter(row.unit for row in found)
         yield Counted(plan, [(row, _weight(plan, units[row.unit])) for row in found])
 
-    def rows(self, plan: BoundedRows, key: str, patience: Patience = ENDLESS) -> AbstractContextManager[UnitRows]:
+    def rows(
+        self, plan: BoundedRows, key: str, patience: Patience = ENDLESS
+    ) -> AbstractContextManager[UnitRows]:
         """Bounded rows (see ``Engine``); what reads them is not interrupted."""
         return self._listed(plan, key)
 
@@ -119,7 +125,10 @@ class Reference:
                 tables[name.format(table)] = _first_rows(self._layouts[table], self._tables, most)
         groups = _grouped(plan, rows(_renamed(relation, _SAMPLE), tables))
         if isinstance(aggregate, CountUnits):
-            return {group: (len({row.unit for row in inside}) * plan.refinement,) for group, inside in groups.items()}
+            return {
+                group: (len({row.unit for row in inside}) * plan.refinement,)
+                for group, inside in groups.items()
+            }
         return {group: _plain(plan, aggregate, inside) for group, inside in groups.items()}
 
 
@@ -180,7 +189,11 @@ def _first_rows(sample: Sample, tables: Tables, most: int) -> list[Mapping[str, 
         seen, placed = Counter[Codes](), []
         for codes, raw in own:
             seen[codes] += 1
-            order = hashed(sample.key, *codes, unit, seen[codes]), [nulls_first(code) for code in codes], seen[codes]
+            order = (
+                hashed(sample.key, *codes, unit, seen[codes]),
+                [nulls_first(code) for code in codes],
+                seen[codes],
+            )
             placed.append((order, raw))
         placed.sort(key=lambda each: each[0])
         kept += [raw for _, raw in placed[:most]]
@@ -205,7 +218,8 @@ def _of_rows(plan: Bounded, found: list[Row]) -> Exact:
     groups = _grouped(plan, found)
 
     return tuple(
-        tidy({group: _plain(plan, part.aggregate, inside) for group, inside in groups.items()}) for part in plan.parts
+        tidy({group: _plain(plan, part.aggregate, inside) for group, inside in groups.items()})
+        for part in plan.parts
     )
 
 
@@ -231,11 +245,17 @@ def _of_units(plan: Bounded, found: list[Row], sampling_key: str) -> Exact:
     for row in found:
         assert row.unit is not None, "a relation of units has no row without one"
         by_unit[row.unit].append(row)
-    contributions = [_Unit.of(plan, unit, _grouped(plan, own), sampling_key) for unit, own in by_unit.items()]
-    return tuple(tidy(_summed(part.aggregate, contributions, plan.refinement)) for part in plan.parts)
+    contributions = [
+        _Unit.of(plan, unit, _grouped(plan, own), sampling_key) for unit, own in by_unit.items()
+    ]
+    return tuple(
+        tidy(_summed(part.aggregate, contributions, plan.refinement)) for part in plan.parts
+    )
 
 
-def _summed(aggregate: Aggregate, contributions: "list[_Unit]", fine: int) -> dict[Codes, tuple[int, ...]]:
+def _summed(
+    aggregate: Aggregate, contributions: "list[_Unit]", fine: int
+) -> dict[Codes, tuple[int, ...]]:
     """One part: contributions added up, of distinct values united."""
     if isinstance(aggregate, CountDistinct):
         kept: dict[Codes, set[int | str]] = defaultdict(set)
@@ -248,7 +268,8 @@ def _summed(aggregate: Aggregate, contributions: "list[_Unit]", fine: int) -> di
         for group in each.shown:
             amounts = each.integers(aggregate, group)
             totals[group] = tuple(
-                old + new for old, new in zip(totals.get(group, (0,) * len(amounts)), amounts, strict=True)
+                old + new
+                for old, new in zip(totals.get(group, (0,) * len(amounts)), amounts, strict=True)
             )
     return totals
 
@@ -269,7 +290,11 @@ class _Unit:
         """Orders the groups of a unit, and drops those beyond the limit where keys are open."""
         limits = plan.tracked.limits
         order = sorted(
-            held, key=lambda group: (_place(sampling_key, *group, name), [nulls_first(code) for code in group])
+            held,
+            key=lambda group: (
+                _place(sampling_key, *group, name),
+                [nulls_first(code) for code in group],
+            ),
         )
         first = tuple(order[: _smaller(limits.groups, limits.total)])
         shown = {group: held[group] for group in first} if plan.tracked.raw.is_open else held
@@ -286,7 +311,10 @@ class _Unit:
                 share = self.weight(Norm.L1) * _at_most(count, limit) // max(count, 1)
                 return [leaves[leaf] * share for leaf in range(aggregate.leaves)]
             case CountRows() | CountValues() | Sum() | Mean() | Variance():
-                return [integer * self.weight(self.plan.norm) for integer in _linear(aggregate, own, limit)]
+                return [
+                    integer * self.weight(self.plan.norm)
+                    for integer in _linear(aggregate, own, limit)
+                ]
             case _:
                 raise TypeError(f"{type(aggregate).__name__} is not added up by weight")
 
@@ -294,7 +322,10 @@ class _Unit:
         """floor(f min(1, B/N)), N the rows that count; or floor(f sqrt(min(1, R B / sum n^2))) (RULES 13)."""
         limits, fine = self.plan.tracked.limits, self.plan.refinement
         held = [_at_most(len(own), limits.rows) for own in self.shown.values()]
-        rows, groups = _smaller(limits.rows, limits.total), None if self.plan.tracked.raw.is_open else limits.groups
+        rows, groups = (
+            _smaller(limits.rows, limits.total),
+            None if self.plan.tracked.raw.is_open else limits.groups,
+        )
         most = _smaller(None if rows is None or groups is None else rows * groups, limits.total)
         if most is None or rows is None:
             return fine
@@ -325,14 +356,19 @@ def _linear(aggregate: Aggregate, inside: Sequence[Row], limit: int | None) -> l
             if limit is None:
                 return [total]
             kind = value.numeric
-            return [min(max(total, limit * min(kind.lower_code, 0)), limit * max(kind.upper_code, 0))]
+            return [
+                min(max(total, limit * min(kind.lower_code, 0)), limit * max(kind.upper_code, 0))
+            ]
         case Mean(value):
             low, high = value.numeric.lower_code, value.numeric.upper_code
             numbers = _numbers(value, inside)
             whole = [sum(code - low for code in numbers), sum(high - code for code in numbers)]
         case Variance(value):
             top = levels(aggregate)
-            amounts = [(code - value.numeric.lower_code) // aggregate.coarse for code in _numbers(value, inside)]
+            amounts = [
+                (code - value.numeric.lower_code) // aggregate.coarse
+                for code in _numbers(value, inside)
+            ]
             whole = [
                 sum(u * u for u in amounts),
                 sum(2 * u * (top - u) for u in amounts),
@@ -341,7 +377,9 @@ def _linear(aggregate: Aggregate, inside: Sequence[Row], limit: int | None) -> l
         case _:
             raise TypeError(f"{type(aggregate).__name__} is not linear")
     count = len(_codes(aggregate.value, inside))
-    return [each * limit // count if limit is not None and count > limit else each for each in whole]
+    return [
+        each * limit // count if limit is not None and count > limit else each for each in whole
+    ]
 
 
 def _leaves(aggregate: Quantiles, inside: Sequence[Row]) -> dict[int, int]:

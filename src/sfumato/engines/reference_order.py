@@ -28,7 +28,11 @@ def unit_rows(plan: BoundedRows, found: Iterable[Row], key: str) -> UnitRows:
     else:
         units = sorted(held, key=lambda unit: (hashed(key, unit), unit))
         blocks = [_ordered(key, unit, held[unit])[: plan.most] for unit in units]
-    codes = [[MISSING if code is None else int(code) for code in row] for block in blocks for row in block]
+    codes = [
+        [MISSING if code is None else int(code) for code in row]
+        for block in blocks
+        for row in block
+    ]
     starts = np.cumsum([0, *map(len, blocks)])
     return UnitRows(np.array(codes, np.int64).reshape(len(codes), len(plan.rows.values)), starts)
 
@@ -39,6 +43,10 @@ def _ordered(key: str, unit: str | None, found: Iterable[Codes]) -> list[Codes]:
     whose = [] if unit is None else [unit]
     for codes in found:
         seen[codes] += 1
-        order = hashed(key, *codes, *whose, seen[codes]), [nulls_first(code) for code in codes], seen[codes]
+        order = (
+            hashed(key, *codes, *whose, seen[codes]),
+            [nulls_first(code) for code in codes],
+            seen[codes],
+        )
         placed.append((order, codes))
     return [codes for _, codes in sorted(placed, key=lambda each: each[0])]

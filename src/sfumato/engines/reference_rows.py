@@ -51,7 +51,11 @@ class Row:
     def code(self, expression: Scalar) -> int | str | None:
         """The same, of an expression that has a code or a text."""
         value = self.read(expression)
-        if value is None or isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
+        if (
+            value is None
+            or isinstance(value, str)
+            or (isinstance(value, int) and not isinstance(value, bool))
+        ):
             return value
         raise TypeError("a value that is no code and no text")
 
@@ -82,7 +86,13 @@ def rows(relation: Relation, tables: Tables) -> list[Row]:
             return _ranked(relation, tables)
         case Union(sources, values, columns):
             return [
-                Row(row.unit, {column.name: row.read(value) for column, value in zip(columns, read, strict=True)})
+                Row(
+                    row.unit,
+                    {
+                        column.name: row.read(value)
+                        for column, value in zip(columns, read, strict=True)
+                    },
+                )
                 for source, read in zip(sources, values, strict=True)
                 for row in rows(source, tables)
             ]
@@ -98,7 +108,8 @@ def _scan(scan: Scan, tables: Tables) -> list[Row]:
         if owners is not None and unit is None:
             continue
         values = {
-            column.name: code_of(column, raw.get(column.name.removeprefix(scan.prefix))) for column in scan.columns
+            column.name: code_of(column, raw.get(column.name.removeprefix(scan.prefix)))
+            for column in scan.columns
         }
         found.append(Row(unit, values))
     return found
@@ -145,14 +156,21 @@ def _joined(source: list[Row], find: Callable[[Row], Row | None], *, outer: bool
 
 def _public_join(join: PublicJoin, tables: Tables) -> list[Row]:
     scan = join.table
-    candidates = rows(Scan(scan.table, scan.prefix, tuple(dict.fromkeys((*scan.columns, join.right))), None), tables)
-    candidates.sort(key=lambda row: [nulls_first(row.code(Field(column))) for column in scan.columns])
+    candidates = rows(
+        Scan(scan.table, scan.prefix, tuple(dict.fromkeys((*scan.columns, join.right))), None),
+        tables,
+    )
+    candidates.sort(
+        key=lambda row: [nulls_first(row.code(Field(column))) for column in scan.columns]
+    )
     public: dict[Value, Row] = {}
     for row in candidates:
         key = row.code(Field(join.right))
         if key is not None:
             public.setdefault(key, row)
-    return _joined(rows(join.source, tables), lambda row: public.get(row.code(join.left)), outer=join.outer)
+    return _joined(
+        rows(join.source, tables), lambda row: public.get(row.code(join.left)), outer=join.outer
+    )
 
 
 def _per_unit(relation: PerUnit, tables: Tables) -> list[Row]:
@@ -162,7 +180,12 @@ def _per_unit(relation: PerUnit, tables: Tables) -> list[Row]:
     found = []
     for (unit, codes), own in held.items():
         keys = {column.name: code for (column, _), code in zip(relation.keys, codes, strict=True)}
-        found.append(Row(unit, {**keys, **{each.column.name: _summary(each, own) for each in relation.columns}}))
+        found.append(
+            Row(
+                unit,
+                {**keys, **{each.column.name: _summary(each, own) for each in relation.columns}},
+            )
+        )
     return found
 
 
@@ -202,14 +225,19 @@ def _ranked(relation: Ranked, tables: Tables) -> list[Row]:
     for row in rows(relation.source, tables):
         held[row.unit].append(row)
     # a stable sort by the last key first, then by those before it
-    sorts = [*((each.expression, each.descending) for each in relation.order), *((tie, False) for tie in relation.ties)]
+    sorts = [
+        *((each.expression, each.descending) for each in relation.order),
+        *((tie, False) for tie in relation.ties),
+    ]
     found = []
     for own in held.values():
         ordered = own
         for expression, descending in reversed(sorts):
             ordered = _sorted(ordered, expression, descending=descending)
         for number, row in enumerate(ordered, start=1):
-            found.append(Row(row.unit, {**row.values, relation.column.name: _cut(relation.column, number)}))
+            found.append(
+                Row(row.unit, {**row.values, relation.column.name: _cut(relation.column, number)})
+            )
     return found
 
 
@@ -217,4 +245,7 @@ def _sorted(own: list[Row], expression: Scalar, *, descending: bool) -> list[Row
     """Rows in the order of an expression, NULL last in both directions; rows alike keep theirs."""
     present = [row for row in own if row.code(expression) is not None]
     absent = [row for row in own if row.code(expression) is None]
-    return [*sorted(present, key=lambda row: nulls_first(row.code(expression)), reverse=descending), *absent]
+    return [
+        *sorted(present, key=lambda row: nulls_first(row.code(expression)), reverse=descending),
+        *absent,
+    ]

@@ -83,7 +83,9 @@ def stored_columns(relation: Relation) -> dict[str, set[str]]:
     for each in nodes(relation):
         if isinstance(each, PublicJoin):
             columns = (*each.table.columns, each.right)
-            found[each.table.table] |= {column.name.removeprefix(each.table.prefix) for column in columns}
+            found[each.table.table] |= {
+                column.name.removeprefix(each.table.prefix) for column in columns
+            }
         if isinstance(each, Scan):
             found[each.table] |= {column.name.removeprefix(each.prefix) for column in each.columns}
             table, owner = each.table, each.owner
@@ -160,7 +162,10 @@ def _scan(scan: Scan, tables: Tables) -> str:
     """Innermost each value as it is compared (a number of steps, a day, a text), then its code."""
     source = tables.sources[scan.table]
     if source.coded:
-        codes = [f"CAST({in_layout(scan, column)} AS {_held(column)}) AS {alias(column)}" for column in scan.columns]
+        codes = [
+            f"CAST({in_layout(scan, column)} AS {_held(column)}) AS {alias(column)}"
+            for column in scan.columns
+        ]
         first = "" if tables.first is None else f" AND {first_in_layout(scan, tables.first)}"
         return f"SELECT {_items([*codes, 'unit'])} FROM {source.sql} WHERE place <= {tables.kept}{first}"
     readings, codes, joins = [], [], []
@@ -197,7 +202,11 @@ def _held(column: Column) -> str:
 def _owned(items: list[str], owner: Owner, source: Source, tables: Tables) -> str:
     """Items of a table with the unit of each row; a row that nobody owns may be missing."""
     if owner.via is None or owner.owner is None:
-        unit = f"CAST({quote(owner.columns[0])} AS BIGINT)" if tables.numbered else named(owner.columns, source)
+        unit = (
+            f"CAST({quote(owner.columns[0])} AS BIGINT)"
+            if tables.numbered
+            else named(owner.columns, source)
+        )
         return f"SELECT {_items([*items, f'{unit} AS unit'])} FROM {source.sql}"
     above = tables.sources[owner.via]
     key = f"{named(owner.keys, above)} AS key"
@@ -235,10 +244,13 @@ def _per_unit(relation: PerUnit, tables: Tables) -> str:
     keys = [alias(column) for column, _ in relation.keys]
     items = [_named(key.expression, column) for column, key in relation.keys]
     items += [
-        f"{typed(each.value)} AS v{index}" for index, each in enumerate(relation.columns) if each.value is not None
+        f"{typed(each.value)} AS v{index}"
+        for index, each in enumerate(relation.columns)
+        if each.value is not None
     ]
     summaries = [
-        f"{_summary(each, f'v{index}')} AS {alias(each.column)}" for index, each in enumerate(relation.columns)
+        f"{_summary(each, f'v{index}')} AS {alias(each.column)}"
+        for index, each in enumerate(relation.columns)
     ]
     cut = [f"{_cut(each.column)} AS {alias(each.column)}" for each in relation.columns]
     inner = f"SELECT {_items(['unit', *items])} FROM ({rows(relation.source, tables)})"
@@ -264,7 +276,9 @@ def _summary(computed: Computed, read: str) -> str:
 
 def _mean(computed: Computed, read: str) -> str:
     """floor(f sum / count + 1/2) for f codes of the mean in one of the value, from what is not negative."""
-    assert computed.value is not None and not isinstance(computed.value.type, Text), "a mean is one of numbers"
+    assert computed.value is not None and not isinstance(computed.value.type, Text), (
+        "a mean is one of numbers"
+    )
     times, under = computed.finer.as_integer_ratio()
     least = times * computed.value.type.lower_code // under
     count = f"count({read})::HUGEINT"
@@ -284,7 +298,11 @@ def _first(relation: Ranked, tables: Tables) -> str:
     number, tie = alias(relation.column), relation.ties[0] if len(relation.ties) == 1 else None
     if tables.kept == 1:
         return f"SELECT *, 1::BIGINT AS {number} FROM ({rows(relation.source, tables)})"
-    if not isinstance(tie, Field) or relation.order or tables.shown(provided(relation.source)) != [tie.column]:
+    if (
+        not isinstance(tie, Field)
+        or relation.order
+        or tables.shown(provided(relation.source)) != [tie.column]
+    ):
         return f"SELECT * FROM ({_ranked(relation, tables)}) WHERE {number} = 1"
     least = alias(tie.column)
     return f"SELECT unit, min({least}) AS {least}, 1::BIGINT AS {number} FROM ({rows(relation.source, tables)}) GROUP BY unit"
@@ -292,10 +310,15 @@ def _first(relation: Ranked, tables: Tables) -> str:
 
 def _ranked(relation: Ranked, tables: Tables) -> str:
     order = [
-        *(f"{value(each.expression)} {'DESC' if each.descending else 'ASC'} NULLS LAST" for each in relation.order),
+        *(
+            f"{value(each.expression)} {'DESC' if each.descending else 'ASC'} NULLS LAST"
+            for each in relation.order
+        ),
         *(f"{value(each)} ASC NULLS LAST" for each in relation.ties),
     ]
     assert not isinstance(relation.column.type, Text), "a rank is a number"
-    number = f"row_number() OVER (PARTITION BY unit{' ORDER BY ' if order else ''}{', '.join(order)})"
+    number = (
+        f"row_number() OVER (PARTITION BY unit{' ORDER BY ' if order else ''}{', '.join(order)})"
+    )
     cut = f"least({number}, {relation.column.type.upper_code})"
     return f"SELECT *, {cut} AS {alias(relation.column)} FROM ({rows(relation.source, tables)})"

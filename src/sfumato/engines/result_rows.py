@@ -69,7 +69,9 @@ class Columns(Mapping[Codes, tuple[int, ...]]):
         table = self.table
         for key, codes in enumerate(zip(*groups, strict=True)):
             column = table.column(key)
-            table = table.filter(pyarrow.compute.is_in(column, pyarrow.array(set(codes), column.type)))
+            table = table.filter(
+                pyarrow.compute.is_in(column, pyarrow.array(set(codes), column.type))
+            )
         return self.place.read(_tuples(table)) if groups else {}
 
     @cached_property

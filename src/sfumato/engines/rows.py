@@ -42,7 +42,11 @@ def listed(plan: BoundedRows, sources: Mapping[str, Source], key: str) -> str:
     found = f"SELECT {', '.join([*unit, *codes])} FROM ({rows(relation, tables)})"
     number = f"row_number() OVER (PARTITION BY {', '.join([*unit, *names])}) AS number"
     # equal rows of a unit are numbered, or all of them would be kept or none
-    within = [_hash(key, [*names, *unit, "number"]), *(f"{name} NULLS FIRST" for name in names), "number"]
+    within = [
+        _hash(key, [*names, *unit, "number"]),
+        *(f"{name} NULLS FIRST" for name in names),
+        "number",
+    ]
     place = f"row_number() OVER (PARTITION BY unit ORDER BY {', '.join(within)})" if unit else "1"
     order = [_hash(key, unit), "CAST(unit AS VARCHAR)", "place"] if unit else within
     shown = ", ".join(f"coalesce({name}, {MISSING}) AS {name}" for name in names)

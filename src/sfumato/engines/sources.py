@@ -16,7 +16,15 @@ from typing import Any
 
 import duckdb
 
-from sfumato.engines.files import Mark, from_file, is_same, marks, require_names, require_parquet_names, unreadable
+from sfumato.engines.files import (
+    Mark,
+    from_file,
+    is_same,
+    marks,
+    require_names,
+    require_parquet_names,
+    unreadable,
+)
 from sfumato.engines.postgres import Served, served
 from sfumato.engines.value_sql import quote, text
 from sfumato.errors import InvalidSource, shown
@@ -48,7 +56,9 @@ class Opened:
         return self.served is not None or marks(self.paths) != self.seen
 
 
-def opened(connection: duckdb.DuckDBPyConnection, name: str, table: Table, relation: str = "") -> Opened:
+def opened(
+    connection: duckdb.DuckDBPyConnection, name: str, table: Table, relation: str = ""
+) -> Opened:
     """The source of a table; ``relation``: what it was found to be on its server before.
 
     Raises:
@@ -65,7 +75,10 @@ def opened(connection: duckdb.DuckDBPyConnection, name: str, table: Table, relat
     if table.table is not None:
         return Opened(_from_database(connection, name, path, table.table))
     if path.suffix.lower() == ".duckdb" and path.is_file():
-        raise InvalidSource(f"Table {name!r}: {path.name!r} is a database.", remedy='Name its table: table="events".')
+        raise InvalidSource(
+            f"Table {name!r}: {path.name!r} is a database.",
+            remedy='Name its table: table="events".',
+        )
     files = files_of(path)
     seen = marks([path] if files is None else files)
     if files is None:
@@ -164,10 +177,14 @@ def _is_data(path: Path) -> bool:
     return not any(part.startswith(("_", ".")) for part in path.parts)
 
 
-def _from_files(connection: duckdb.DuckDBPyConnection, name: str, place: Path, files: Sequence[Path]) -> str:
+def _from_files(
+    connection: duckdb.DuckDBPyConnection, name: str, place: Path, files: Sequence[Path]
+) -> str:
     """Parquet files of one schema; what their folders are called (year=2024) are columns of text."""
     if not files:
-        raise InvalidSource(f"Table {name!r}: no file in {shown(place)}.", remedy="Check the path, or the pattern.")
+        raise InvalidSource(
+            f"Table {name!r}: no file in {shown(place)}.", remedy="Check the path, or the pattern."
+        )
     for file in files:
         _require_name(name, place, file)
     columns, keys = _schema(connection, name, place, files[0]), _keys(files[0])
@@ -176,11 +193,19 @@ def _from_files(connection: duckdb.DuckDBPyConnection, name: str, place: Path, f
             raise _differs(name, place, (files[0], file), "the key=value folders they lie in")
         other = _schema(connection, name, place, file)
         if other != columns:
-            odd = sorted(each for each in {*columns, *other} if columns.get(each) != other.get(each))
-            _OWNER.error("table %s: its files differ in the columns %s", name, ", ".join(map(repr, odd)))
+            odd = sorted(
+                each for each in {*columns, *other} if columns.get(each) != other.get(each)
+            )
+            _OWNER.error(
+                "table %s: its files differ in the columns %s", name, ", ".join(map(repr, odd))
+            )
             raise _differs(name, place, (files[0], file), f"{len(odd):,} of their columns")
     listed = ", ".join(text(str(file)) for file in files)
-    hive = "hive_partitioning = true, hive_types_autocast = false" if keys else "hive_partitioning = false"
+    hive = (
+        "hive_partitioning = true, hive_types_autocast = false"
+        if keys
+        else "hive_partitioning = false"
+    )
     sql = f"read_parquet([{listed}], union_by_name = false, {hive})"
     if len(_described(connection, name, place, sql)) != len(columns) + len(keys):
         _OWNER.error("table %s: its folders have the keys %s", name, ", ".join(map(repr, keys)))
@@ -196,16 +221,24 @@ def _keys(file: Path) -> tuple[str, ...]:
     return tuple(part.partition("=")[0] for part in file.parent.parts if "=" in part)
 
 
-def _schema(connection: duckdb.DuckDBPyConnection, name: str, place: Path, file: Path) -> dict[str, str]:
+def _schema(
+    connection: duckdb.DuckDBPyConnection, name: str, place: Path, file: Path
+) -> dict[str, str]:
     """The columns of one file."""
     require_parquet_names(connection, name, file, place)
-    return _described(connection, name, place, f"read_parquet({text(str(file))}, hive_partitioning = false)")
+    return _described(
+        connection, name, place, f"read_parquet({text(str(file))}, hive_partitioning = false)"
+    )
 
 
-def _described(connection: duckdb.DuckDBPyConnection, name: str, place: Path, sql: str) -> dict[str, str]:
+def _described(
+    connection: duckdb.DuckDBPyConnection, name: str, place: Path, sql: str
+) -> dict[str, str]:
     failed = ""
     try:
-        return {row[0]: row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall()}
+        return {
+            row[0]: row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall()
+        }
     except (duckdb.Error, RuntimeError) as failure:
         failed = type(failure).__name__
     # outside the handler: DuckDB may quote what it stumbled over
@@ -300,7 +333,9 @@ def _arrow(name: str, source: object) -> object:
         failed = type(failure).__name__
     if failed == "ValueError":
         # what Arrow says of a pandas frame in which two columns have one name, without naming it
-        require_names(name, kind, [each for each in getattr(source, "columns", ()) if isinstance(each, str)])
+        require_names(
+            name, kind, [each for each in getattr(source, "columns", ()) if isinstance(each, str)]
+        )
     if failed:
         # outside the handler: Arrow quotes the value that it stumbled over
         raise _unreadable_frame(name, source, failed)

@@ -32,7 +32,15 @@ from sfumato.engines.spark_quiet import quiet
 from sfumato.engines.spark_source import Read, declared, read
 from sfumato.engines.spark_statement import translated
 from sfumato.engines.stop import ENDLESS, Patience
-from sfumato.errors import Cancelled, EngineFailed, InvalidDeclaration, InvalidSource, WrongUse, shown, without_secrets
+from sfumato.errors import (
+    Cancelled,
+    EngineFailed,
+    InvalidDeclaration,
+    InvalidSource,
+    WrongUse,
+    shown,
+    without_secrets,
+)
 from sfumato.metadata.table import Table
 from sfumato.noise.entropy import token
 from sfumato.plan.cube import BoundedCube
@@ -115,11 +123,14 @@ class Spark:
 
     def __post_init__(self) -> None:
         if not isinstance(self.master, str) or not self.master:
-            raise InvalidDeclaration(f"sf.Spark({shown(self.master)}).", allowed='"spark://host:7077", "local[2]"')
+            raise InvalidDeclaration(
+                f"sf.Spark({shown(self.master)}).", allowed='"spark://host:7077", "local[2]"'
+            )
         given = self.options if isinstance(self.options, Mapping) else {"": None}
         if not all(isinstance(each, str) for pair in given.items() for each in pair):
             raise InvalidDeclaration(
-                "options= with a setting that is no text.", allowed='texts: {"spark.executor.memory": "8g"}'
+                "options= with a setting that is no text.",
+                allowed='texts: {"spark.executor.memory": "8g"}',
             )
         _require_limit(self.time_limit)
 
@@ -128,7 +139,9 @@ class Spark:
         return f"Spark({without_secrets(self.master)!r}, options={{{options}}}, time_limit={self.time_limit})"
 
     def __reduce__(self) -> NoReturn:
-        raise WrongUse("The settings of Spark are not pickled.", remedy="Give them again where they are used.")
+        raise WrongUse(
+            "The settings of Spark are not pickled.", remedy="Give them again where they are used."
+        )
 
     def open(self, tables: Mapping[str, Table]) -> "SparkEngine":
         """The engine over declared tables, in an application of its own.
@@ -181,7 +194,12 @@ class SparkEngine:
     """
 
     def __init__(
-        self, tables: Mapping[str, Table], session: "SparkSession", *, time_limit: float = _HOUR, own: bool = False
+        self,
+        tables: Mapping[str, Table],
+        session: "SparkSession",
+        *,
+        time_limit: float = _HOUR,
+        own: bool = False,
     ) -> None:
         _require_limit(time_limit)
         self._time_limit, self._own, self._process = time_limit, own, os.getpid()
@@ -221,7 +239,9 @@ class SparkEngine:
 
     def statement(self, plan: Bounded) -> str:
         """The SQL of a plan as the declarations alone make it: the same on any data (RULES 22)."""
-        return ";\n\n".join(each.sql for each in _statements(plan, self._declared, "<sampling key>"))
+        return ";\n\n".join(
+            each.sql for each in _statements(plan, self._declared, "<sampling key>")
+        )
 
     def wait(self, patience: Patience = ENDLESS) -> None:
         """Returns once no question runs.
@@ -231,7 +251,9 @@ class SparkEngine:
         """
         self._lane.wait(patience)
 
-    def ready(self, plan: Bounded, sampling_key: str, patience: Patience = ENDLESS) -> Callable[[], Exact]:
+    def ready(
+        self, plan: Bounded, sampling_key: str, patience: Patience = ENDLESS
+    ) -> Callable[[], Exact]:
         """What computes the exact integers of a plan, once it is called.
 
         Raises:
@@ -240,7 +262,9 @@ class SparkEngine:
         self._require_there()
         return partial(self._run, plan, _statements(plan, self._reads, sampling_key), patience)
 
-    def cube(self, plan: BoundedCube, patience: Patience = ENDLESS) -> AbstractContextManager[Coded]:
+    def cube(
+        self, plan: BoundedCube, patience: Patience = ENDLESS
+    ) -> AbstractContextManager[Coded]:
         """A table of codes that is made when it is entered, and gone when it is left (see ``Engine``).
 
         Raises:
@@ -249,14 +273,20 @@ class SparkEngine:
         self._require_there()
         sources = {name: read.source for name, read in self._reads.items()}
         tables = {name: read.rows for name, read in self._reads.items()}
-        sql = translated(coded(plan, sources, windows=True), tables, narrow=largest_code(plan) < _NARROW)
+        sql = translated(
+            coded(plan, sources, windows=True), tables, narrow=largest_code(plan) < _NARROW
+        )
 
         def make(keep: Callable[["DataFrame"], None]) -> None:
             self._one(keep, sql, patience)
 
-        return opened_cube(plan, self._session, make, lambda fetch, each: self._one(fetch, each, patience))
+        return opened_cube(
+            plan, self._session, make, lambda fetch, each: self._one(fetch, each, patience)
+        )
 
-    def rows(self, plan: BoundedRows, key: str, patience: Patience = ENDLESS) -> AbstractContextManager[UnitRows]:
+    def rows(
+        self, plan: BoundedRows, key: str, patience: Patience = ENDLESS
+    ) -> AbstractContextManager[UnitRows]:
         """Refuses: rows stay where they are (WrongUse)."""
         raise WrongUse(
             "Spark gives no rows of units: they may not fit on one machine.",
@@ -286,7 +316,10 @@ class SparkEngine:
         with suppress(Exception), quiet():
             there = not self._session.sparkContext._jsc.sc().isStopped()
         if not there:
-            raise InvalidSource("The Spark application has ended.", remedy="Open another session, in another process.")
+            raise InvalidSource(
+                "The Spark application has ended.",
+                remedy="Open another session, in another process.",
+            )
 
     def _settle(self) -> None:
         """What statements mean, whatever the application is set to."""
@@ -308,7 +341,9 @@ class SparkEngine:
         folder = self._session.conf.get("spark.sql.globalTempDatabase")
         return read(tables, name, f"{folder}.{identifier(view)}", frame.schema)
 
-    def _found(self, fetch: Callable[["DataFrame"], T], texts: list[str], patience: Patience) -> list[T]:
+    def _found(
+        self, fetch: Callable[["DataFrame"], T], texts: list[str], patience: Patience
+    ) -> list[T]:
         try:
             with self._lane.take(patience), quiet(), self._watched(patience):
                 self._session.sparkContext.setLogLevel("OFF")
@@ -327,7 +362,9 @@ class SparkEngine:
     def _watched(self, patience: Patience) -> Iterator[None]:
         """Interrupts what runs inside for too long, or when its caller is interrupted or waits no longer."""
         tag, done = f"sfumato_{token()}", threading.Event()
-        watcher = threading.Thread(target=self._watch, args=(tag, done, patience), name=tag, daemon=True)
+        watcher = threading.Thread(
+            target=self._watch, args=(tag, done, patience), name=tag, daemon=True
+        )
         self._session.sparkContext.addJobTag(tag)
         self._running = tag
         watcher.start()
@@ -366,13 +403,18 @@ def _statements(plan: Bounded, reads: Mapping[str, Read], sampling_key: str) -> 
     narrow, gathered = largest_code(plan) < _NARROW, limit is not None and limit <= _FEW
     return [
         replace(each, sql=translated(each.sql, rows, narrow=narrow, gathered=gathered))
-        for each in statements(plan, {name: read.source for name, read in reads.items()}, sampling_key, windows=True)
+        for each in statements(
+            plan, {name: read.source for name, read in reads.items()}, sampling_key, windows=True
+        )
     ]
 
 
 def _rows(frame: "DataFrame") -> Rows:
     """Rows; a wide integer comes as a decimal."""
-    return [tuple(int(cell) if isinstance(cell, Decimal) else cell for cell in row) for row in frame.collect()]
+    return [
+        tuple(int(cell) if isinstance(cell, Decimal) else cell for cell in row)
+        for row in frame.collect()
+    ]
 
 
 def _columns(frame: "DataFrame") -> "pyarrow.Table":
@@ -380,7 +422,11 @@ def _columns(frame: "DataFrame") -> "pyarrow.Table":
 
 
 def _require_limit(time_limit: object) -> None:
-    if isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or not 0 < time_limit < 1e9:
+    if (
+        isinstance(time_limit, bool)
+        or not isinstance(time_limit, int | float)
+        or not 0 < time_limit < 1e9
+    ):
         raise InvalidDeclaration(f"time_limit={shown(time_limit)}.", allowed="seconds, more than 0")
 
 

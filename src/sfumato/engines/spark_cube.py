@@ -40,7 +40,9 @@ def opened_cube(
     try:
         make(keep)
         # sums of weights, each at most 2^20
-        yield Coded(plan, "codes", lambda sql: ask(_arrays, translated(sql, {"codes": codes}, narrow=True)))
+        yield Coded(
+            plan, "codes", lambda sql: ask(_arrays, translated(sql, {"codes": codes}, narrow=True))
+        )
     finally:
         # an application that is gone keeps nothing
         with suppress(Exception), quiet():

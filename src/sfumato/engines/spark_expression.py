@@ -54,7 +54,15 @@ _CASTS = {
     Kind.BIGINT: {Kind.NULL, *WHOLE},
     Kind.HUGEINT: {*WHOLE},
     Kind.DOUBLE: {Kind.NULL, *NUMBERS, Kind.DECIMAL, Kind.BOOLEAN, Kind.VARCHAR},
-    Kind.VARCHAR: {Kind.NULL, *WHOLE, Kind.DECIMAL, Kind.VARCHAR, Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP},
+    Kind.VARCHAR: {
+        Kind.NULL,
+        *WHOLE,
+        Kind.DECIMAL,
+        Kind.VARCHAR,
+        Kind.BOOLEAN,
+        Kind.DATE,
+        Kind.TIMESTAMP,
+    },
     Kind.BOOLEAN: {Kind.NULL},
     Kind.DATE: {Kind.NULL, Kind.VARCHAR, Kind.DATE, Kind.TIMESTAMP},
     Kind.LIST: {Kind.LIST},
@@ -98,7 +106,11 @@ class Scope:
         """
         if id(node) not in self._written:
             # operands first: an expression may be deeper than Python's stack
-            inside = [each for each in node.walk(prune=_is_lambda) if type(each) in _RULES or type(each) in FUNCTIONS]
+            inside = [
+                each
+                for each in node.walk(prune=_is_lambda)
+                if type(each) in _RULES or type(each) in FUNCTIONS
+            ]
             for each in reversed(inside):
                 self._written[id(each)] = self._write(each)
             self._written.setdefault(id(node), self._write(node))
@@ -106,9 +118,15 @@ class Scope:
 
     def _write(self, node: exp.Expr) -> Typed:
         rule, arguments = _RULES.get(type(node)) or FUNCTIONS.get(type(node)) or (None, "")
-        given = {name for name, value in node.args.items() if value is not None and value is not False and value != []}
+        given = {
+            name
+            for name, value in node.args.items()
+            if value is not None and value is not False and value != []
+        }
         if rule is None or not given <= {*arguments.split()}:
-            raise TypeError(f"{type(node).__name__} with {', '.join(sorted(given))} has no meaning on Spark")
+            raise TypeError(
+                f"{type(node).__name__} with {', '.join(sorted(given))} has no meaning on Spark"
+            )
         return rule(node, self)
 
     def column(self, relation: str, name: str) -> Kind:
@@ -133,7 +151,11 @@ def _literal(node: exp.Literal, _: Writer) -> Typed:
         return Typed(literal(node.this), Kind.VARCHAR)
     if not node.this.isdigit():
         return Typed(f"CAST({literal(node.this)} AS DOUBLE)", Kind.DOUBLE)
-    return Typed(f"{node.this}L", Kind.BIGINT) if int(node.this) < 2**63 else Typed(f"{node.this}BD", Kind.HUGEINT)
+    return (
+        Typed(f"{node.this}L", Kind.BIGINT)
+        if int(node.this) < 2**63
+        else Typed(f"{node.this}BD", Kind.HUGEINT)
+    )
 
 
 def _null(_: exp.Null, __: Writer) -> Typed:
@@ -160,10 +182,23 @@ def _cast(node: exp.Cast, write: Writer) -> Typed:
     kind, value = _NAMED.get(node.to.this), write(node.this)
     tried = isinstance(node, exp.TryCast)
     if kind is Kind.BIGINT and tried and (digits := _hexadecimal(node.this)) is not None:
-        return Typed(f"try_cast(conv({required(write(digits), Kind.VARCHAR)}, 16, 10) AS BIGINT)", kind)
-    whole = tried and value.kind is Kind.DOUBLE and kind in (Kind.BIGINT, Kind.HUGEINT) and _is_rounded(node.this)
-    whole = whole or (tried and value.kind is Kind.VARCHAR and kind is Kind.BIGINT and _is_printed(node))
-    if kind is None or not (whole or value.kind in _CASTS[kind]) or (kind is Kind.LIST and not _is_of_bigint(node.to)):
+        return Typed(
+            f"try_cast(conv({required(write(digits), Kind.VARCHAR)}, 16, 10) AS BIGINT)", kind
+        )
+    whole = (
+        tried
+        and value.kind is Kind.DOUBLE
+        and kind in (Kind.BIGINT, Kind.HUGEINT)
+        and _is_rounded(node.this)
+    )
+    whole = whole or (
+        tried and value.kind is Kind.VARCHAR and kind is Kind.BIGINT and _is_printed(node)
+    )
+    if (
+        kind is None
+        or not (whole or value.kind in _CASTS[kind])
+        or (kind is Kind.LIST and not _is_of_bigint(node.to))
+    ):
         raise TypeError(f"a cast of {value.kind.name} to {node.to.sql()}")
     if value.kind is kind:
         return value
@@ -189,7 +224,11 @@ def _is_of_bigint(kind: exp.DataType) -> bool:
 def _is_printed(node: exp.Cast) -> bool:
     """Whether a text is cast only where it is a whole number as it is printed: of others engines read more or less."""
     test = node.parent.this if isinstance(node.parent, exp.If) else None
-    return isinstance(test, exp.RegexpFullMatch) and test.this == node.this and test.expression.this == WHOLE_PATTERN
+    return (
+        isinstance(test, exp.RegexpFullMatch)
+        and test.this == node.this
+        and test.expression.this == WHOLE_PATTERN
+    )
 
 
 def _is_rounded(node: exp.Expr) -> bool:
@@ -223,7 +262,9 @@ def _shifted(node: exp.BitwiseRightShift, write: Writer) -> Typed:
     places = node.expression
     if not (isinstance(places, exp.Literal) and places.this.isdigit() and int(places.this) < 64):
         raise TypeError("a shift by no constant")
-    return Typed(f"shiftright({required(write(node.this), Kind.BIGINT)}, {int(places.this)})", Kind.BIGINT)
+    return Typed(
+        f"shiftright({required(write(node.this), Kind.BIGINT)}, {int(places.this)})", Kind.BIGINT
+    )
 
 
 def _negative(node: exp.Neg, write: Writer) -> Typed:
@@ -244,7 +285,10 @@ def _truncated(node: exp.IntDiv, write: Writer) -> Typed:
     required(Typed("", kind), Kind.HUGEINT)
     if len(left) <= _SHORT_TEXT:
         return Typed(f"CAST(({left} - {left} % {right}) / {right} AS {kind.value})", kind)
-    return Typed(f"get(transform(array({left}), a -> CAST((a - a % {right}) / {right} AS {kind.value})), 0)", kind)
+    return Typed(
+        f"get(transform(array({left}), a -> CAST((a - a % {right}) / {right} AS {kind.value})), 0)",
+        kind,
+    )
 
 
 def _floor(node: exp.Floor, write: Writer) -> Typed:
@@ -293,14 +337,18 @@ def _case(node: exp.Case, write: Writer) -> Typed:
     tests = [required(write(each.this), *TRUTHS) for each in branches]
     results = [*(each.args["true"] for each in branches), node.args.get("default") or exp.Null()]
     (*found, otherwise), kind = alike(results, write)
-    written = " ".join(f"WHEN {test} THEN {result}" for test, result in zip(tests, found, strict=True))
+    written = " ".join(
+        f"WHEN {test} THEN {result}" for test, result in zip(tests, found, strict=True)
+    )
     return Typed(f"(CASE {written} ELSE {otherwise} END)", kind)
 
 
 def _chosen(node: exp.Func, write: Writer) -> Typed:
     """COALESCE; GREATEST and LEAST, which skip NULL on both engines."""
     values, kind = alike((node.this, *node.expressions), write)
-    return Typed(f"{_SIGNS[type(node)]}({', '.join(values)})" if len(values) > 1 else values[0], kind)
+    return Typed(
+        f"{_SIGNS[type(node)]}({', '.join(values)})" if len(values) > 1 else values[0], kind
+    )
 
 
 def _null_if(node: exp.Nullif, write: Writer) -> Typed:
@@ -331,7 +379,10 @@ _RULES: Rules = {
     exp.Coalesce: (_chosen, "this expressions"),
     exp.Nullif: (_null_if, "this expression"),
     **dict.fromkeys((exp.Add, exp.Sub, exp.Mul, exp.Mod), (_arithmetic, "this expression")),
-    **dict.fromkeys((exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ), (_compare, "this expression")),
+    **dict.fromkeys(
+        (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ),
+        (_compare, "this expression"),
+    ),
     **dict.fromkeys((exp.And, exp.Or), (_connect, "this expression")),
     **dict.fromkeys((exp.Greatest, exp.Least), (_chosen, "this expressions ignore_nulls")),
 }

@@ -47,7 +47,16 @@ _MILLISECONDS = re.compile(r"int64 \S+ \(TIMESTAMP\(MILLIS|TIMESTAMP_MILLIS")
 # What looks at values on the way, of columns that are not declared too.
 _LOOKS = {"Filter", "Join", "Sort", "RepartitionByExpression"}
 # What fails on no row.
-_TESTS = {"EqualTo", "EqualNullSafe", "GreaterThan", "GreaterThanOrEqual", "LessThan", "LessThanOrEqual", "In", "InSet"}
+_TESTS = {
+    "EqualTo",
+    "EqualNullSafe",
+    "GreaterThan",
+    "GreaterThanOrEqual",
+    "LessThan",
+    "LessThanOrEqual",
+    "In",
+    "InSet",
+}
 _TOTAL = _TESTS | {
     "Alias",
     "And",
@@ -71,7 +80,8 @@ def is_frame(source: object) -> bool:
     False
     """
     return any(
-        each.__module__.startswith("pyspark.sql.") and each.__name__ == "DataFrame" for each in type(source).__mro__
+        each.__module__.startswith("pyspark.sql.") and each.__name__ == "DataFrame"
+        for each in type(source).__mro__
     )
 
 
@@ -117,13 +127,18 @@ def frame_of(session: "SparkSession", name: str, table: Table) -> "DataFrame":
         failed = type(failure).__name__
     if frame is None:
         # outside the handler: a failure may quote a value
-        raise unreadable(name, source if isinstance(source, str | Path) else type(source).__name__, failed)
+        raise unreadable(
+            name, source if isinstance(source, str | Path) else type(source).__name__, failed
+        )
     return frame
 
 
 def _of_application(session: "SparkSession", name: str, frame: Any) -> "DataFrame":
     """The frame, if it belongs to this application."""
-    if ".connect." in type(frame).__module__ or frame.sparkSession.sparkContext is not session.sparkContext:
+    if (
+        ".connect." in type(frame).__module__
+        or frame.sparkSession.sparkContext is not session.sparkContext
+    ):
         raise InvalidSource(
             f"Table {name!r}: a DataFrame of Spark Connect, or of another application.",
             allowed="DataFrames of one classic Spark session",
@@ -152,7 +167,9 @@ def _arrow(name: str, source: object) -> Any:
         if path.stat().st_size > _MOST_BYTES:
             raise _too_large(name)
         with duckdb.connect() as connection:
-            return connection.sql(f"SELECT * FROM {from_file(connection, name, path)}").to_arrow_table()
+            return connection.sql(
+                f"SELECT * FROM {from_file(connection, name, path)}"
+            ).to_arrow_table()
     found = pyarrow.table(source)
     if found.nbytes > _MOST_BYTES:
         raise _too_large(name)
@@ -189,7 +206,9 @@ def require_plain(name: str, frame: "DataFrame") -> None:
     jvm = frame.sparkSession.sparkContext._jvm
     for node in _nodes(frame):
         odd = [] if _is_stable(node) else [_kind(node)]
-        odd += [each for expression in _all(node.expressions()) for each in _partial(expression, jvm)]
+        odd += [
+            each for expression in _all(node.expressions()) for each in _partial(expression, jvm)
+        ]
         if odd or frame.isStreaming:
             raise InvalidSource(
                 f"Table {name!r}: its DataFrame has {odd[0] if odd else 'a stream'}: another read may find other "
@@ -210,16 +229,25 @@ def require_moments(name: str, frame: "DataFrame", columns: Collection[str]) -> 
     """
     nodes = _nodes(frame)
     for node in nodes:
-        if _kind(node) == "LogicalRelation" and _format(node) == "parquet" and "EXCEPTION" in _rebases(node.relation()):
+        if (
+            _kind(node) == "LogicalRelation"
+            and _format(node) == "parquet"
+            and "EXCEPTION" in _rebases(node.relation())
+        ):
             raise InvalidSource(
                 f"Table {name!r}: its DataFrame reads Parquet in the rebase mode EXCEPTION, which fails on an old day.",
                 allowed="CORRECTED or LEGACY",
                 remedy=f"Set {' and '.join(_REBASES)} to CORRECTED, and read it again.",
             )
     read = any(
-        field.name in columns and field.dataType.simpleString().startswith("timestamp") for field in frame.schema
+        field.name in columns and field.dataType.simpleString().startswith("timestamp")
+        for field in frame.schema
     )
-    if (read or _LOOKS & set(map(_kind, nodes))) and _has_moments(nodes) and _has_milliseconds(frame):
+    if (
+        (read or _LOOKS & set(map(_kind, nodes)))
+        and _has_moments(nodes)
+        and _has_milliseconds(frame)
+    ):
         raise InvalidSource(
             f"Table {name!r}: its files hold TIMESTAMP(MILLIS), of which one value can make a read fail.",
             allowed="dates, or timestamps in microseconds",
@@ -305,7 +333,9 @@ def _partial(expression: Any, jvm: Any) -> list[str]:
         kind, inside = _kind(node), _all(node.children())
         if kind == "Cast":
             casts = jvm.org.apache.spark.sql.catalyst.expressions.Cast
-            total = node.evalMode().toString() != "ANSI" or casts.canUpCast(inside[0].dataType(), node.dataType())
+            total = node.evalMode().toString() != "ANSI" or casts.canUpCast(
+                inside[0].dataType(), node.dataType()
+            )
         else:
             total = kind in _TOTAL and not (kind in _TESTS and any(map(_is_fraction, inside)))
         found += [] if total else [kind]

@@ -3,7 +3,17 @@
 
 from sqlglot import exp
 
-from sfumato.engines.spark_kind import TRUTHS, WHOLE, Kind, Rules, Typed, Writer, literal, required, widened
+from sfumato.engines.spark_kind import (
+    TRUTHS,
+    WHOLE,
+    Kind,
+    Rules,
+    Typed,
+    Writer,
+    literal,
+    required,
+    widened,
+)
 from sfumato.engines.value_codes import DATE_PATTERN, NUMBER_PATTERN, WHOLE_PATTERN
 
 _PARTS = {
@@ -39,11 +49,17 @@ def _hash(node: exp.MD5, write: Writer) -> Typed:
 
 def _part(node: exp.Substring, write: Writer) -> Typed:
     """From a constant place on, so many letters."""
-    places = [each.this for name in ("start", "length") if isinstance(each := node.args.get(name), exp.Literal)]
+    places = [
+        each.this
+        for name in ("start", "length")
+        if isinstance(each := node.args.get(name), exp.Literal)
+    ]
     if len(places) != 2 or not all(each.isdigit() and int(each) > 0 for each in places):
         raise TypeError("a part of a text at no constant place")
     start, length = map(int, places)
-    return Typed(f"substring({required(write(node.this), Kind.VARCHAR)}, {start}, {length})", Kind.VARCHAR)
+    return Typed(
+        f"substring({required(write(node.this), Kind.VARCHAR)}, {start}, {length})", Kind.VARCHAR
+    )
 
 
 def _length(node: exp.Length, write: Writer) -> Typed:
@@ -56,7 +72,9 @@ def _like(node: exp.Like, write: Writer) -> Typed:
     if not (isinstance(pattern, exp.Literal) and pattern.is_string):
         raise TypeError("a pattern that is no constant")
     value = required(write(node.this), Kind.VARCHAR)
-    return Typed(f"({value} LIKE {literal(pattern.this.replace(chr(92), chr(92) * 2))})", Kind.BOOLEAN)
+    return Typed(
+        f"({value} LIKE {literal(pattern.this.replace(chr(92), chr(92) * 2))})", Kind.BOOLEAN
+    )
 
 
 def _matched(node: exp.RegexpFullMatch, write: Writer) -> Typed:
@@ -72,7 +90,10 @@ def _replaced(node: exp.RegexpReplace, write: Writer) -> Typed:
         raise TypeError("a pattern that was not compared")
     value = required(write(node.this), Kind.VARCHAR)
     # to Java, $ is before a last line end too
-    return Typed(f"regexp_replace({value}, {literal(node.expression.this[:-1] + chr(92) + 'z')}, '')", Kind.VARCHAR)
+    return Typed(
+        f"regexp_replace({value}, {literal(node.expression.this[:-1] + chr(92) + 'z')}, '')",
+        Kind.VARCHAR,
+    )
 
 
 # --- days ----------------------------------------------------------------------------------
@@ -144,7 +165,9 @@ def _aggregate(node: exp.Expr, write: Writer, after: str = "") -> Typed:
             return Typed(_added(node.this, write, after), Kind.HUGEINT)
         case exp.Min() | exp.Max():
             value = write(node.this)
-            return Typed(f"{'min' if isinstance(node, exp.Min) else 'max'}({value.sql}){after}", value.kind)
+            return Typed(
+                f"{'min' if isinstance(node, exp.Min) else 'max'}({value.sql}){after}", value.kind
+            )
         case exp.ArgMin():
             value = write(node.this)
             return Typed(f"min_by({value.sql}, {write(node.expression).sql}){after}", value.kind)
@@ -160,7 +183,11 @@ def _added(node: exp.Expr, write: Writer, after: str) -> str:
     whole, huge = widened(value, Kind.BIGINT), Kind.HUGEINT.value
     if write.narrow and node.find(exp.Mul) is None:
         return f"CAST(sum({whole}){after} AS {huge})"
-    parts = (f"shiftright({whole}, 44)", f"shiftright({whole}, 22) & {_PART - 1}L", f"{whole} & {_PART - 1}L")
+    parts = (
+        f"shiftright({whole}, 44)",
+        f"shiftright({whole}, 22) & {_PART - 1}L",
+        f"{whole} & {_PART - 1}L",
+    )
     high, middle, low = (f"CAST(sum({each}){after} AS {huge})" for each in parts)
     return f"(({high} * {_PART}BD + {middle}) * {_PART}BD + {low})"
 
@@ -175,12 +202,18 @@ def _counted(node: exp.Expr, write: Writer) -> str:
 
 
 def _with_filter(node: exp.Filter, write: Writer) -> Typed:
-    return _aggregate(node.this, write, f" FILTER (WHERE {required(write(node.expression.this), *TRUTHS)})")
+    return _aggregate(
+        node.this, write, f" FILTER (WHERE {required(write(node.expression.this), *TRUTHS)})"
+    )
 
 
 def _with_window(node: exp.Window, write: Writer) -> Typed:
     partition = ", ".join(write(each).sql for each in node.args["partition_by"])
-    order = [_ordered(each, write) for each in node.args["order"].expressions] if node.args.get("order") else []
+    order = (
+        [_ordered(each, write) for each in node.args["order"].expressions]
+        if node.args.get("order")
+        else []
+    )
     if not order and isinstance(node.this, exp.RowNumber):
         # Spark asks for an order; here every row is alike
         order = ["NULL"]

@@ -78,7 +78,13 @@ def literal(value: str) -> str:
     'it\'s \u0024{a}\\'
     """
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    return "'" + "".join(f"\\u{ord(each):04x}" if each < " " or each in "$\x7f" else each for each in escaped) + "'"
+    return (
+        "'"
+        + "".join(
+            f"\\u{ord(each):04x}" if each < " " or each in "$\x7f" else each for each in escaped
+        )
+        + "'"
+    )
 
 
 def widened(value: Typed, kind: Kind) -> str:

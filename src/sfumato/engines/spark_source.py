@@ -72,10 +72,15 @@ def read(tables: Mapping[str, Table], name: str, view: str, schema: Iterable[Any
         if column not in physical:
             raise no_column(name, column, list(physical))
         kind = tables[name].columns.get(column, Text())
-        types[column], item = _readable(name, column, physical[column], [kind, *[Text()] * (column in owners)])
+        types[column], item = _readable(
+            name, column, physical[column], [kind, *[Text()] * (column in owners)]
+        )
         items.append(f"{item} AS {identifier(column)}")
     sql = f"(SELECT {', '.join(items) or '1'} FROM {view})"
-    return Read(Source(quote(name), types), Rows(sql, {column: _KINDS[each] for column, each in types.items()}))
+    return Read(
+        Source(quote(name), types),
+        Rows(sql, {column: _KINDS[each] for column, each in types.items()}),
+    )
 
 
 def declared(tables: Mapping[str, Table], name: str) -> Read:
@@ -86,7 +91,10 @@ def declared(tables: Mapping[str, Table], name: str) -> Read:
         kind = tables[name].columns.get(column, Text())
         number = isinstance(kind, Integer | Real) and not kind.missing and column not in owners
         types[column] = "DOUBLE" if number else "DATE" if isinstance(kind, Date) else "VARCHAR"
-    return Read(Source(quote(name), types), Rows(identifier(name), {each: _KINDS[types[each]] for each in types}))
+    return Read(
+        Source(quote(name), types),
+        Rows(identifier(name), {each: _KINDS[types[each]] for each in types}),
+    )
 
 
 def _readable(table: str, column: str, physical: str, kinds: list[ColumnType]) -> tuple[str, str]:
@@ -104,7 +112,10 @@ def _readable(table: str, column: str, physical: str, kinds: list[ColumnType]) -
             raise _unheld(table, column, physical, kind)
     if found == "VARCHAR":
         # bytes that are no text are missing: they have no code points to be compared by
-        return found, f"try_validate_utf8({f'CAST({raw} AS STRING)' if family != physical else raw})"
+        return (
+            found,
+            f"try_validate_utf8({f'CAST({raw} AS STRING)' if family != physical else raw})",
+        )
     if found == "DOUBLE":
         return _double(_opaque(f"CAST({raw} AS DOUBLE)"), kinds[0])
     return found, f"CAST({raw} AS BIGINT)" if found == "BIGINT" else raw
@@ -143,13 +154,18 @@ def _double(raw: str, kind: ColumnType) -> tuple[str, str]:
     if isinstance(kind, Integer | Real) and not missing:
         return "DOUBLE", raw
     texts = [text for text, _ in kind.texts()] if isinstance(kind, Category | Boolean) else []
-    found = [(number, text) for text in dict.fromkeys([*texts, *missing]) for number in _number(text)]
-    branches = "".join(f" WHEN {raw} = CAST('{number!r}' AS DOUBLE) THEN {literal(text)}" for number, text in found)
+    found = [
+        (number, text) for text in dict.fromkeys([*texts, *missing]) for number in _number(text)
+    ]
+    branches = "".join(
+        f" WHEN {raw} = CAST('{number!r}' AS DOUBLE) THEN {literal(text)}" for number, text in found
+    )
     rest = "CAST(NULL AS STRING)"
     if isinstance(kind, Integer | Real):
         spaces = " " * (1 + max(len(text) - len(text.lstrip(" ")) for text in missing))
         branches += "".join(
-            f" WHEN {raw} = CAST('{sign}inf' AS DOUBLE) THEN '{spaces}{sign}1e999'" for sign in ("", "-")
+            f" WHEN {raw} = CAST('{sign}inf' AS DOUBLE) THEN '{spaces}{sign}1e999'"
+            for sign in ("", "-")
         )
         rest = f"'{spaces}' || CAST({raw} AS STRING)"
     return "VARCHAR", f"CASE{branches or ' WHEN FALSE THEN NULL'} ELSE {rest} END"

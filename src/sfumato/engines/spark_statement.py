@@ -29,7 +29,9 @@ class Rows:
     columns: Columns
 
 
-def translated(sql: str, tables: Mapping[str, Rows], *, narrow: bool, gathered: bool = False) -> str:
+def translated(
+    sql: str, tables: Mapping[str, Rows], *, narrow: bool, gathered: bool = False
+) -> str:
     """A statement on Spark.
 
     ``tables``: what stands for each table of the statement. ``narrow``: see ``Writer``.
@@ -58,10 +60,14 @@ class _Context:
 def _given(node: exp.Expr, allowed: str) -> dict[str, Any]:
     """The arguments of a node; TypeError if there are others than those allowed."""
     given = {
-        name: value for name, value in node.args.items() if value is not None and value is not False and value != []
+        name: value
+        for name, value in node.args.items()
+        if value is not None and value is not False and value != []
     }
     if not given.keys() <= {*allowed.split()}:
-        raise TypeError(f"{type(node).__name__} with {', '.join(sorted(given))} has no meaning on Spark")
+        raise TypeError(
+            f"{type(node).__name__} with {', '.join(sorted(given))} has no meaning on Spark"
+        )
     return given
 
 
@@ -101,9 +107,13 @@ def _select(node: exp.Select, context: _Context) -> Rows:
     names = {name or f"_{index}": kind for index, (_, name, kind) in enumerate(items)}
     if len(names) != len(items):
         raise TypeError("a name twice")
-    listed = ", ".join(f"{sql} AS {identifier(name)}" for (sql, _, _), name in zip(items, names, strict=True))
+    listed = ", ".join(
+        f"{sql} AS {identifier(name)}" for (sql, _, _), name in zip(items, names, strict=True)
+    )
     if "group" in given:
-        first, *others = [scope(each).sql for each in _given(given["group"], "expressions")["expressions"]]
+        first, *others = [
+            scope(each).sql for each in _given(given["group"], "expressions")["expressions"]
+        ]
         if context.gathered and (first, [*relations]) == (_UNIT, [""]) and others:
             # of a hint that is not heeded the rows are the same
             source = f"(SELECT /*+ REPARTITION({_UNIT}) */ * FROM {source})"
@@ -123,7 +133,9 @@ def _qualified(node: exp.Select, source: str, scope: Scope) -> Rows:
     names = ", ".join(map(identifier, columns))
     ranked = f"SELECT {names}, {scope(test.this).sql} AS `rank` FROM {source}"
     sign = "=" if isinstance(test, exp.EQ) else "<="
-    return Rows(f"SELECT {names} FROM ({ranked}) WHERE `rank` {sign} {int(test.expression.this)}", columns)
+    return Rows(
+        f"SELECT {names} FROM ({ranked}) WHERE `rank` {sign} {int(test.expression.this)}", columns
+    )
 
 
 def _items(node: exp.Expr, scope: Scope) -> list[tuple[str, str, Kind]]:
@@ -196,9 +208,13 @@ def _lists(node: exp.Subquery, context: _Context) -> tuple[str, str, Columns]:
     """Lists of constants side by side, ``SELECT unnest([...]) AS a, unnest([...]) AS b``, as rows of them."""
     columns = {}
     for each in _given(node.this, "expressions")["expressions"]:
-        columns[_given(each, "this alias")["alias"].name] = _list(_given(each.this, "this")["this"], context)
+        columns[_given(each, "this alias")["alias"].name] = _list(
+            _given(each.this, "this")["this"], context
+        )
     kinds = {name: common(value.kind for value in column) for name, column in columns.items()}
-    rows = ", ".join(f"({', '.join(value.sql for value in row)})" for row in zip(*columns.values(), strict=True))
+    rows = ", ".join(
+        f"({', '.join(value.sql for value in row)})" for row in zip(*columns.values(), strict=True)
+    )
     alias = f"{identifier(node.alias)}({', '.join(map(identifier, columns))})"
     return f"(VALUES {rows}) AS {alias}", node.alias, kinds
 
@@ -209,8 +225,13 @@ def _list(node: exp.Expr, context: _Context) -> list[Typed]:
     if isinstance(node, exp.Cast):
         if node.to.sql(dialect="duckdb") != "BIGINT[]":
             raise TypeError(f"a list of {node.to.sql(dialect='duckdb')}")
-        return [Typed(f"CAST({required(each, *WHOLE)} AS BIGINT)", Kind.BIGINT) for each in _list(node.this, context)]
-    if not isinstance(node, exp.Array) or not all(isinstance(each, exp.Literal | exp.Neg) for each in node.expressions):
+        return [
+            Typed(f"CAST({required(each, *WHOLE)} AS BIGINT)", Kind.BIGINT)
+            for each in _list(node.this, context)
+        ]
+    if not isinstance(node, exp.Array) or not all(
+        isinstance(each, exp.Literal | exp.Neg) for each in node.expressions
+    ):
         raise TypeError(f"unnest of {type(node).__name__}, which is no list of constants")
     return [scope(each) for each in node.expressions]
 

@@ -78,7 +78,9 @@ class Patience:
         if stop is not None and not isinstance(stop, Stop):
             raise WrongUse(f"stop={type(stop).__name__}.", allowed="sf.Stop()")
         if seconds is not None and (
-            isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < 1e9
+            isinstance(seconds, bool)
+            or not isinstance(seconds, int | float)
+            or not 0 < seconds < 1e9
         ):
             raise WrongUse(f"time_limit={shown(seconds)}.", allowed="seconds, more than 0")
         self._stop = stop
@@ -87,7 +89,11 @@ class Patience:
     @property
     def left(self) -> float:
         """The seconds that are left."""
-        return 0.0 if self._stop is not None and self._stop.is_stopped else self._ends - time.monotonic()
+        return (
+            0.0
+            if self._stop is not None and self._stop.is_stopped
+            else self._ends - time.monotonic()
+        )
 
     @property
     def is_over(self) -> bool:

@@ -55,7 +55,9 @@ class Watch:
 
         An engine that thinks again what there is to do must not go backwards.
         """
-        self._share = max(self._share, min((self._finished + percent / 100) / self._statements, 1.0))
+        self._share = max(
+            self._share, min((self._finished + percent / 100) / self._statements, 1.0)
+        )
         return self._share
 
 

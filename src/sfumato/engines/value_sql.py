@@ -133,10 +133,21 @@ def code(kind: ColumnType, value: str, *, short: bool) -> str:
             whole = short and isinstance(kind, Integer)
             inside = f"TRY_CAST({value} AS BIGINT)" if whole else _half_even(value, kind)
             present = f"{value} IS NOT NULL" if whole else no_nan(value)
-            return _clipped(value, (str(kind.lower_code), str(kind.upper_code)), kind, inside, present)
+            return _clipped(
+                value, (str(kind.lower_code), str(kind.upper_code)), kind, inside, present
+            )
         case Date():
-            ends = f"DATE '{kind.decode(kind.lower_code)}'", f"DATE '{kind.decode(kind.upper_code)}'"
-            return _clipped(value, ends, kind, f"date_diff('day', DATE '1970-01-01', {value})", f"{value} IS NOT NULL")
+            ends = (
+                f"DATE '{kind.decode(kind.lower_code)}'",
+                f"DATE '{kind.decode(kind.upper_code)}'",
+            )
+            return _clipped(
+                value,
+                ends,
+                kind,
+                f"date_diff('day', DATE '1970-01-01', {value})",
+                f"{value} IS NOT NULL",
+            )
         case Category() | Boolean() | Text():
             return value
         case _:
@@ -206,10 +217,16 @@ def no_nan(value: str) -> str:
 
 def _guarded(cast: str, raw: str, family: str, pattern: str) -> str:
     """A cast of text only where the text has the stated form."""
-    return f"CASE WHEN regexp_full_match({raw}, {text(pattern)}) THEN {cast} END" if family == "text" else cast
+    return (
+        f"CASE WHEN regexp_full_match({raw}, {text(pattern)}) THEN {cast} END"
+        if family == "text"
+        else cast
+    )
 
 
-def _clipped(value: str, ends: tuple[str, str], kind: Integer | Real | Date, inside: str, present: str) -> str:
+def _clipped(
+    value: str, ends: tuple[str, str], kind: Integer | Real | Date, inside: str, present: str
+) -> str:
     """What most values are is asked first."""
     return (
         f"CASE WHEN {value} BETWEEN {ends[0]} AND {ends[1]} THEN {inside} WHEN {value} < {ends[0]} "
@@ -226,4 +243,6 @@ def _half_even(y: str, kind: Integer | Real) -> str:
     if max(abs(kind.lower_code), abs(kind.upper_code)) < 2**51:
         return f"TRY_CAST(({y} + {_ROUNDER}) - {_ROUNDER} AS BIGINT)"
     floor, rest = f"TRY_CAST(floor({y}) AS BIGINT)", f"({y} - floor({y}))"
-    return f"{floor} + CASE WHEN {rest} > 0.5 OR ({rest} = 0.5 AND {floor} % 2 <> 0) THEN 1 ELSE 0 END"
+    return (
+        f"{floor} + CASE WHEN {rest} > 0.5 OR ({rest} = 0.5 AND {floor} % 2 <> 0) THEN 1 ELSE 0 END"
+    )

@@ -62,7 +62,9 @@ def _decimal(name: str, text: str, *, given: str) -> Fraction:
         raise _not_a_number(name, repr(given)) from None
     if not number.is_finite():
         raise _not_a_number(name, given)
-    if number and (abs(number.adjusted()) > MAX_EXPONENT or len(number.as_tuple().digits) > MAX_EXPONENT):
+    if number and (
+        abs(number.adjusted()) > MAX_EXPONENT or len(number.as_tuple().digits) > MAX_EXPONENT
+    ):
         raise _too_long(name)
     return Fraction(number)
 
@@ -84,7 +86,8 @@ def _sized(name: str, number: Fraction) -> Fraction:
 
 def _too_long(name: str) -> InvalidNumber:
     return InvalidNumber(
-        f"{name} has an exponent or a length beyond {MAX_EXPONENT} digits.", allowed="numbers between 1e-400 and 1e400"
+        f"{name} has an exponent or a length beyond {MAX_EXPONENT} digits.",
+        allowed="numbers between 1e-400 and 1e400",
     )
 
 
@@ -103,7 +106,9 @@ def positive(name: str, value: Number, *, at_most: Fraction | None = None) -> Fr
         hint = ""
         if number == 0 and isinstance(value, float):
             hint = "A float this small is zero: write it as a string, '1e-400'."
-        raise InvalidNumber(f"{name} = {value} is out of range.", allowed=f"greater than 0{upper}", remedy=hint)
+        raise InvalidNumber(
+            f"{name} = {value} is out of range.", allowed=f"greater than 0{upper}", remedy=hint
+        )
     return number
 
 

@@ -28,7 +28,9 @@ def _outward(function: str, number: Fraction, rounding: str) -> Fraction:
     context = _context(rounding)
     result: Decimal = getattr(context, function)(_decimal(number, rounding))
     if context.flags[Inexact]:
-        result = context.next_minus(result) if rounding == ROUND_FLOOR else context.next_plus(result)
+        result = (
+            context.next_minus(result) if rounding == ROUND_FLOOR else context.next_plus(result)
+        )
     return Fraction(result)
 
 
@@ -73,7 +75,9 @@ def sqrt_up(number: Fraction) -> Fraction:
 def float_down(number: Fraction) -> float:
     """The largest float <= number."""
     value = _nearest(number)
-    return math.nextafter(value, -math.inf) if value == math.inf or Fraction(value) > number else value
+    return (
+        math.nextafter(value, -math.inf) if value == math.inf or Fraction(value) > number else value
+    )
 
 
 def float_up(number: Fraction) -> float:

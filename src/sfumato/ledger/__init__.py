@@ -16,4 +16,14 @@ from sfumato.ledger.signed_heads import Head, Signer
 from sfumato.ledger.spend import Ledger
 from sfumato.ledger.verify import Report, verify
 
-__all__ = ["Balance", "Head", "Ledger", "Report", "Request", "Scope", "Signer", "Standing", "verify"]
+__all__ = [
+    "Balance",
+    "Head",
+    "Ledger",
+    "Report",
+    "Request",
+    "Scope",
+    "Signer",
+    "Standing",
+    "verify",
+]

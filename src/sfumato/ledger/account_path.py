@@ -52,7 +52,9 @@ class Scope:
     @classmethod
     def of(cls, account_id: str) -> "Scope":
         """The scope of an id."""
-        return cls(*(part.replace("%2F", "/").replace("%25", "%") for part in account_id.split("/")))
+        return cls(
+            *(part.replace("%2F", "/").replace("%25", "%") for part in account_id.split("/"))
+        )
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -90,7 +92,9 @@ def require_storable(what: str, text: str, longest: int) -> None:
         raise WrongUse(f"{what}={shown(text)}.", allowed="a text of printable characters")
     length = len(text.encode())
     if length > longest:
-        raise WrongUse(f"The {what} has {length} bytes.", allowed=f"at most {longest} bytes in UTF-8")
+        raise WrongUse(
+            f"The {what} has {length} bytes.", allowed=f"at most {longest} bytes in UTF-8"
+        )
 
 
 @lru_cache(maxsize=_MOST_KEPT)

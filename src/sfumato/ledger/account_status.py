@@ -10,7 +10,13 @@ from functools import lru_cache
 from sfumato.accounting.budget_gates import Charge, Left
 from sfumato.ledger.account_path import Scope, scope_of
 from sfumato.ledger.account_transaction import child
-from sfumato.ledger.balance import Balance, charge_from_json, charge_from_text, gates_from_text, held_from_text
+from sfumato.ledger.balance import (
+    Balance,
+    charge_from_json,
+    charge_from_text,
+    gates_from_text,
+    held_from_text,
+)
 from sfumato.ledger.policy import SHARING
 from sfumato.ledger.store.base import AccountRow
 from sfumato.privacy.budget import Budget
@@ -48,7 +54,9 @@ class Standing:
         known = [limit for limit in limits if limit is not None]
         if len(known) < len(limits):
             return None
-        return sum((each.epsilon for each in known), Fraction(0)), sum((each.delta for each in known), Fraction(0))
+        return sum((each.epsilon for each in known), Fraction(0)), sum(
+            (each.delta for each in known), Fraction(0)
+        )
 
 
 def standing_of(lineage: Sequence[str], find: Callable[[str], AccountRow | None]) -> Standing:
@@ -73,13 +81,19 @@ def standing_of(lineage: Sequence[str], find: Callable[[str], AccountRow | None]
 def _left_by_all(balances: tuple[tuple[str, str, str], ...]) -> Left:
     """The largest charge that the gates of every account of a path leave."""
     lefts = [_left(*each) for each in balances]
-    return Left(min(each.epsilon for each in lefts), min(each.rho for each in lefts), min(each.delta for each in lefts))
+    return Left(
+        min(each.epsilon for each in lefts),
+        min(each.rho for each in lefts),
+        min(each.delta for each in lefts),
+    )
 
 
 @lru_cache(maxsize=4096)
 def _left(gates: str, spent: str, held: str) -> Left:
     """What the gates of an account leave."""
-    return Balance(gates_from_text(gates), charge_from_text(spent), held_from_text(held).charge).left
+    return Balance(
+        gates_from_text(gates), charge_from_text(spent), held_from_text(held).charge
+    ).left
 
 
 @lru_cache(maxsize=4096)
@@ -95,7 +109,8 @@ def _shares(policy: str) -> bool:
 
 def _periods(earlier: str) -> tuple[Period, ...]:
     return tuple(
-        Period(limit_of(json.dumps(each["limit"])), charge_from_json(each["spent"])) for each in json.loads(earlier)
+        Period(limit_of(json.dumps(each["limit"])), charge_from_json(each["spent"]))
+        for each in json.loads(earlier)
     )
 
 

@@ -40,7 +40,9 @@ class Books:
         a name that is not listed opens no account of a closed dataset
     """
 
-    def __init__(self, rows: Rows, account_id: str, ahead: Callable[[], object] | None = None) -> None:
+    def __init__(
+        self, rows: Rows, account_id: str, ahead: Callable[[], object] | None = None
+    ) -> None:
         self._rows = rows
         self.lineage = lineage_of(account_id)
 
@@ -97,18 +99,28 @@ class Books:
 
     def require(self, cost: Charge, payers: Collection[str]) -> None:
         """Refuses a cost that an account among the payers does not admit; of several, the one with the least left."""
-        limited = {each: balance_of(self.accounts[each]) for each in payers if self.accounts[each].gates}
-        refusing = [each for each, balance in limited.items() if not balance.gates.admits(balance.taken + cost)]
+        limited = {
+            each: balance_of(self.accounts[each]) for each in payers if self.accounts[each].gates
+        }
+        refusing = [
+            each
+            for each, balance in limited.items()
+            if not balance.gates.admits(balance.taken + cost)
+        ]
         if not refusing:
             return
-        tightest = min(refusing, key=lambda each: (limited[each].left.epsilon, limited[each].left.rho))
+        tightest = min(
+            refusing, key=lambda each: (limited[each].left.epsilon, limited[each].left.rho)
+        )
         try:
             limited[tightest].require(cost)
         except BudgetExceeded as refused:
             if tightest == self.lineage[0]:
                 raise
             raise BudgetExceeded(
-                f"{refused.problem} (account {tightest!r})", allowed=refused.allowed, remedy=refused.remedy
+                f"{refused.problem} (account {tightest!r})",
+                allowed=refused.allowed,
+                remedy=refused.remedy,
             ) from None
 
     def hold(self, cost: Charge) -> None:
@@ -141,7 +153,9 @@ class Books:
         root, self._moved = self.root, set()
         bound: dict[str, Json] = {"moved": said} if said else {}
         previous = root.head if root.seq else genesis(root.id)
-        entry = chained(root.id, root.seq + 1, iso_time(self._rows.now()), kind, {**body, **bound}, previous)
+        entry = chained(
+            root.id, root.seq + 1, iso_time(self._rows.now()), kind, {**body, **bound}, previous
+        )
         self._rows.append(entry)
         self.accounts[root.id] = root._replace(seq=entry.seq, head=entry.hash)
         self._changed.add(root.id)
@@ -177,12 +191,16 @@ def child(account_id: str) -> AccountRow:
     """An account below a dataset that nobody has used or limited yet."""
     parent = account_id.rpartition("/")[0]
     nothing = charge_text(NOTHING), held_text(Held())
-    return AccountRow(account_id, parent, "", "", "", *nothing, "", "", "[]", 0, "", folded(account_id))
+    return AccountRow(
+        account_id, parent, "", "", "", *nothing, "", "", "[]", 0, "", folded(account_id)
+    )
 
 
 def balance_of(row: AccountRow) -> Balance:
     """The balance of an account that has gates of its own."""
-    return Balance(gates_from_text(row.gates), charge_from_text(row.spent), held_from_text(row.held).charge)
+    return Balance(
+        gates_from_text(row.gates), charge_from_text(row.spent), held_from_text(row.held).charge
+    )
 
 
 @lru_cache(maxsize=64)

@@ -38,7 +38,9 @@ class Answers(Owner):
         """The earliest stored answer of an account to a statement, by any of its keys, at any cost; free."""
 
         def find(rows: Rows) -> AnswerRow | None:
-            return next(filter(None, (rows.first_answer(each, account) for each in statements)), None)
+            return next(
+                filter(None, (rows.first_answer(each, account) for each in statements)), None
+            )
 
         return self._given(find)
 
@@ -55,7 +57,9 @@ class Answers(Owner):
 
     def _given(self, find: Callable[[Rows], AnswerRow | None]) -> bytes | None:
         """The bytes of an answer, if they are those that were committed."""
-        return _body(readable(lambda: self._store.read(lambda rows: require_answer(rows, find(rows)))))
+        return _body(
+            readable(lambda: self._store.read(lambda rows: require_answer(rows, find(rows))))
+        )
 
     def holds(self, request: Request) -> bool:
         """Whether the asking account has the answer to a request already."""

@@ -57,7 +57,10 @@ def lines(rows: Rows, head: Head) -> Iterator[str]:
     yield canonical_json({"sfumato-archive": _FORMAT})
     answers = entries = 0
     for line in history(rows):
-        answers, entries = answers + line.startswith('{"answer"'), entries + line.startswith('{"entry"')
+        answers, entries = (
+            answers + line.startswith('{"answer"'),
+            entries + line.startswith('{"entry"'),
+        )
         yield line
     yield canonical_json({"end": {"answers": answers, "entries": entries, "head": head.to_text()}})
 
@@ -112,7 +115,9 @@ def load(store: Store, archive: Iterable[str], heads: Sequence[Head] = ()) -> in
         filled = _fill(rows, iter(archive))
         problems = list(check(rows, [], heads).problems) + list(_strangers(filled, heads, rows))
         if problems:
-            raise LedgerCorrupt("The archive does not say what happened:\n" + "\n".join(problems[:50]))
+            raise LedgerCorrupt(
+                "The archive does not say what happened:\n" + "\n".join(problems[:50])
+            )
         rows.put_about(UNFINISHED, "")
         return filled.entries
 
@@ -131,7 +136,9 @@ def transfer(store: Store, entries: Iterable[str]) -> int:
         filled = fill(rows, entries)
         problems = check(rows, []).problems
         if problems:
-            raise LedgerCorrupt("What was copied does not say what happened:\n" + "\n".join(problems[:50]))
+            raise LedgerCorrupt(
+                "What was copied does not say what happened:\n" + "\n".join(problems[:50])
+            )
         rows.put_about(UNFINISHED, "")
         return filled.entries
 
@@ -192,7 +199,9 @@ def fill(rows: Rows, archive: Iterable[str]) -> Filled:
                 writing.apply(entry, json.loads(entry.body), answer)
                 filled.entries += 1
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise LedgerCorrupt(f"Line {number} of the archive cannot be read ({type(error).__name__}).") from None
+            raise LedgerCorrupt(
+                f"Line {number} of the archive cannot be read ({type(error).__name__})."
+            ) from None
     for row in replay.rows():
         rows.put_account(row)
     filled.ends = {chain: seq for chain, (seq, _) in replay.heads.items()}
@@ -208,11 +217,14 @@ def _fill(rows: Rows, archive: Iterator[str]) -> Filled:
     version = _form(next(archive, "{}")).get("sfumato-archive")
     if type(version) is not int or version not in _KNOWN:
         raise WrongUse(
-            "This is no archive of a ledger.", allowed=f"what 'sfumato ledger export' wrote, format {_FORMAT}"
+            "This is no archive of a ledger.",
+            allowed=f"what 'sfumato ledger export' wrote, format {_FORMAT}",
         )
     filled = fill(rows, archive)
     if version != _UNCLOSED and filled.head is None:
-        raise LedgerCorrupt("The archive has no closing line: its end is missing.", remedy="Take another copy.")
+        raise LedgerCorrupt(
+            "The archive has no closing line: its end is missing.", remedy="Take another copy."
+        )
     return filled
 
 
@@ -268,29 +280,44 @@ class _Filling:
         elif entry.kind in _AFTER:
             row = self._charge(body["charge"])
             pieces = opened_pieces(body) if entry.kind == "execute" else row.pieces
-            self._rows.put_charge(row._replace(state=_AFTER[entry.kind], reason=body.get("reason", ""), pieces=pieces))
+            self._rows.put_charge(
+                row._replace(state=_AFTER[entry.kind], reason=body.get("reason", ""), pieces=pieces)
+            )
             if entry.kind == "commit":
                 self._answer(row, answer, entry.seq)
                 parts = body.get("parts", ())
-                self._rows.put_parts([PartRow(part, row.id, entry.chain, entry.seq) for part in parts])
+                self._rows.put_parts(
+                    [PartRow(part, row.id, entry.chain, entry.seq) for part in parts]
+                )
         elif entry.kind in GOING_ON:
             self._go_on(entry, body, answer)
         elif entry.kind == "thaw":
             self._acknowledge(body)
         if "key" in body:
             self._rows.put_key(
-                KeyRow(body["account"], body["key"], body["request"], body["charge"], entry.chain, entry.seq)
+                KeyRow(
+                    body["account"],
+                    body["key"],
+                    body["request"],
+                    body["charge"],
+                    entry.chain,
+                    entry.seq,
+                )
             )
 
     def _go_on(self, entry: Entry, body: dict[str, Any], instalment: bytes) -> None:
         row = self._charge(body["charge"])
         row = row._replace(pieces=gone_on(row.pieces, entry.kind, body))
         if entry.kind == "append":
-            self._rows.put_instalment(InstalmentRow(row.id, body["place"], instalment, entry.chain, entry.seq))
+            self._rows.put_instalment(
+                InstalmentRow(row.id, body["place"], instalment, entry.chain, entry.seq)
+            )
         elif entry.kind != "begin":
             reason = body.get("reason", "")
             row = row._replace(
-                state=GOING_ON[entry.kind][1], reason=reason, failures=row.failures + (reason in COUNTED)
+                state=GOING_ON[entry.kind][1],
+                reason=reason,
+                failures=row.failures + (reason in COUNTED),
             )
         self._rows.put_charge(row)
 
@@ -302,7 +329,9 @@ class _Filling:
         account = body["account"] if "account" in body else Scope(body["dataset"]).id
         for row in self._rows.failures(Scope.of(account).root):
             if account in Scope.of(row.account).lineage:
-                self._rows.put_charge(row._replace(acknowledged=int(row.state == FORFEITED), failures=0))
+                self._rows.put_charge(
+                    row._replace(acknowledged=int(row.state == FORFEITED), failures=0)
+                )
 
     def _charge(self, charge_id: str) -> ChargeRow:
         row = self._rows.charge(charge_id)

@@ -56,13 +56,17 @@ def backup(place: str | Path, target: str | Path, signer: Signer) -> Head:
         sync_folder(str(target))
         write_durably(f"{target}.head", head.to_text().encode())
     except OSError as error:
-        raise LedgerUnavailable(f"No backup can be kept at {shown(str(target))} ({error.strerror}).") from None
+        raise LedgerUnavailable(
+            f"No backup can be kept at {shown(str(target))} ({error.strerror})."
+        ) from None
     finally:
         _remove(fresh)
     return head
 
 
-def restore(source: str | Path, place: str | Path, heads: Sequence[Head], *, accept_loss: bool = False) -> list[str]:
+def restore(
+    source: str | Path, place: str | Path, heads: Sequence[Head], *, accept_loss: bool = False
+) -> list[str]:
     """Makes a ledger of a backup at a place where there is none; what it lacks.
 
     Guarantees:
@@ -74,7 +78,9 @@ def restore(source: str | Path, place: str | Path, heads: Sequence[Head], *, acc
         LedgerCorrupt: it does not verify. WrongUse: something lies at the place already.
     """
     if not Path(source).is_file():
-        raise WrongUse(f"No file {shown(str(source))}.", remedy="Name what 'sfumato ledger backup' wrote.")
+        raise WrongUse(
+            f"No file {shown(str(source))}.", remedy="Name what 'sfumato ledger backup' wrote."
+        )
     _require_free(place)
     with _reading(source) as copy:
         _require_sound(copy)
@@ -174,7 +180,9 @@ def _working_copy(source: str, work: str, lacking: Sequence[str], place: str) ->
         Path(work).replace(place)
         sync_folder(place)
     except OSError as error:
-        raise LedgerUnavailable(f"No ledger can be kept at {shown(place)} ({error.strerror}).") from None
+        raise LedgerUnavailable(
+            f"No ledger can be kept at {shown(place)} ({error.strerror})."
+        ) from None
     finally:
         if work != place:
             _remove(work)

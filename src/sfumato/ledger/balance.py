@@ -94,7 +94,9 @@ class Balance:
         if charge.delta > self.left.delta:
             raise _delta_exceeded(charge.delta, self.left.delta, is_pure=self.gates.rho is None)
         asked = (
-            f"epsilon {units_text(charge.epsilon)}" if charge.epsilon is not None else f"rho {units_text(charge.rho)}"
+            f"epsilon {units_text(charge.epsilon)}"
+            if charge.epsilon is not None
+            else f"rho {units_text(charge.rho)}"
         )
         options = self._options()
         if charge.epsilon is None and self.gates.rho is None:
@@ -154,7 +156,9 @@ def charge_to_json(charge: Charge) -> dict[str, Json]:
 def charge_from_json(form: Mapping[str, Json]) -> Charge:
     """The charge that was stored."""
     epsilon = form["epsilon"]
-    return Charge(None if epsilon is None else _units(epsilon), _units(form["rho"]), _units(form["delta"]))
+    return Charge(
+        None if epsilon is None else _units(epsilon), _units(form["rho"]), _units(form["delta"])
+    )
 
 
 def charge_text(charge: Charge) -> str:

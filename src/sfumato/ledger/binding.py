@@ -42,7 +42,9 @@ def accounts_digest(digests: Mapping[str, str]) -> str:
 def moved_to(rows: Iterable[AccountRow], seq: int) -> tuple[list[AccountRow], dict[str, Json]]:
     """Accounts as entry ``seq`` leaves them, and what the entry says of that."""
     after = [row._replace(moved=seq) for row in rows]
-    said: dict[str, Json] = {new.id: [old.moved, account_digest(new)] for old, new in zip(rows, after, strict=True)}
+    said: dict[str, Json] = {
+        new.id: [old.moved, account_digest(new)] for old, new in zip(rows, after, strict=True)
+    }
     return after, said
 
 
@@ -104,7 +106,10 @@ def require_key(rows: Rows, key: KeyRow) -> None:
     said = read_json(entry.body) if entry is not None and is_genuine(entry) else {}
     bound = tuple(said.get(name) for name in ("account", "key", "request", "charge"))
     if bound != (key.account, key.key, key.request, key.charge):
-        raise LedgerCorrupt(f"The idempotency key {key.key!r} is not as it was bound: it was edited.", remedy=_REMEDY)
+        raise LedgerCorrupt(
+            f"The idempotency key {key.key!r} is not as it was bound: it was edited.",
+            remedy=_REMEDY,
+        )
 
 
 def is_instalment_of(entry: Entry, row: InstalmentRow) -> bool:
@@ -119,7 +124,9 @@ def binding_entries(rows: Iterable[AccountRow]) -> Iterator[tuple[Entry, list[Ac
 
     The root's row is in the last list of its dataset, with the end of the chain.
     """
-    unbound = sorted((row for row in rows if not row.moved), key=lambda row: (lineage_of(row.id)[0], row.id))
+    unbound = sorted(
+        (row for row in rows if not row.moved), key=lambda row: (lineage_of(row.id)[0], row.id)
+    )
     for _, each in groupby(unbound, key=lambda row: lineage_of(row.id)[0]):
         root, *below = each
         for start in range(0, len(below), _TOGETHER):
@@ -148,7 +155,9 @@ def digests_at(rows: Rows, ends: Mapping[str, int]) -> dict[str, str]:
                 last[each] = digest
         edited = next((each for each in last if now.get(each) != last[each]), None)
         if edited is not None:
-            raise LedgerCorrupt(f"The account {edited!r} is not as its last entry left it.", remedy=_REMEDY)
+            raise LedgerCorrupt(
+                f"The account {edited!r} is not as its last entry left it.", remedy=_REMEDY
+            )
     return {each: digest for each, digest in then.items() if digest}
 
 
@@ -178,6 +187,7 @@ def _tells(opened: Entry, ended: Entry, answer: AnswerRow) -> bool:
         opened.kind in ("reserve", "share")
         and ended.kind in ("commit", "share")
         and (asked["charge"], given["charge"]) == (answer.charge, answer.charge)
-        and (asked["question"], asked["statement"], shared) == (answer.question, answer.statement, answer.shared)
+        and (asked["question"], asked["statement"], shared)
+        == (answer.question, answer.statement, answer.shared)
         and given["answer"] == hashlib.sha256(answer.body).hexdigest()
     )

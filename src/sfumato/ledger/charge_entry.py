@@ -10,14 +10,36 @@ from sfumato.ledger.store.base import RESERVED, ChargeRow
 
 def opened_row(entry: Entry, body: dict[str, Any], cost: str) -> ChargeRow:
     """The charge that a ``reserve`` or ``share`` entry opens, whose cost is given as text."""
-    account_id = body["account"] if "account" in body else Scope(body["dataset"], UNSTATED, body["analyst"]).id
+    account_id = (
+        body["account"]
+        if "account" in body
+        else Scope(body["dataset"], UNSTATED, body["analyst"]).id
+    )
     scope = scope_of(account_id)
     return ChargeRow(
-        *(body["charge"], entry.chain, entry.seq, lineage_of(account_id)[0], account_id, scope.analyst, RESERVED),
-        *(body["question"], body["statement"], body.get("shared", ""), cost, body.get("source", ""), "", 0),
+        *(
+            body["charge"],
+            entry.chain,
+            entry.seq,
+            lineage_of(account_id)[0],
+            account_id,
+            scope.analyst,
+            RESERVED,
+        ),
+        *(
+            body["question"],
+            body["statement"],
+            body.get("shared", ""),
+            cost,
+            body.get("source", ""),
+            "",
+            0,
+        ),
     )
 
 
 def named(entry: Entry) -> str:
     """An entry, for a message."""
-    return f"entry {entry.seq}" if entry.chain == LEGACY else f"entry {entry.seq} of {entry.chain!r}"
+    return (
+        f"entry {entry.seq}" if entry.chain == LEGACY else f"entry {entry.seq} of {entry.chain!r}"
+    )

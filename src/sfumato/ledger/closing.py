@@ -104,7 +104,9 @@ def suspend(rows: Rows, books: Books, row: ChargeRow, reason: str) -> None:
     books.save()
 
 
-def execute(rows: Rows, charge_id: str, lease: int, pieces: Pieces | None = None) -> AccountFrozen | None:
+def execute(
+    rows: Rows, charge_id: str, lease: int, pieces: Pieces | None = None
+) -> AccountFrozen | None:
     """reserved -> executing, for ``lease`` milliseconds; voided where the account was frozen meanwhile, and why."""
     books, row = at_step(rows, charge_id, RESERVED, EXECUTING)
     try:
@@ -120,7 +122,9 @@ def execute(rows: Rows, charge_id: str, lease: int, pieces: Pieces | None = None
     return None
 
 
-def at_step(rows: Rows, charge_id: str, before: str, after: str, fence: int = ANY_WORKER) -> tuple[Books, ChargeRow]:
+def at_step(
+    rows: Rows, charge_id: str, before: str, after: str, fence: int = ANY_WORKER
+) -> tuple[Books, ChargeRow]:
     """The charge and its accounts, under lock, if it is where the step begins.
 
     ``fence`` names the worker: 0 of a charge with one answer.
@@ -131,7 +135,9 @@ def at_step(rows: Rows, charge_id: str, before: str, after: str, fence: int = AN
     """
     found = rows.charge(charge_id)
     if found is None:
-        raise LedgerUnavailable(f"Charge {charge_id} is unknown, not {before}; it cannot become {after}.")
+        raise LedgerUnavailable(
+            f"Charge {charge_id} is unknown, not {before}; it cannot become {after}."
+        )
     books = Books(rows, found.account, lambda: rows.charge(charge_id))
     row = rows.charge(charge_id) or found
     if fence != ANY_WORKER and fence_of(row.pieces) != fence:
@@ -140,7 +146,9 @@ def at_step(rows: Rows, charge_id: str, before: str, after: str, fence: int = AN
         return books, row
     if row.reason == EXPIRED:
         raise _late(f"Charge {charge_id} is {row.state}, not {before}: its lease had ended.")
-    raise LedgerUnavailable(f"Charge {charge_id} is {row.state}, not {before}; it cannot become {after}.")
+    raise LedgerUnavailable(
+        f"Charge {charge_id} is {row.state}, not {before}; it cannot become {after}."
+    )
 
 
 def _late(problem: str) -> LeaseExpired:

@@ -35,7 +35,10 @@ def accept_server(place: str, heads: Sequence[Head], *, accept_loss: bool = Fals
         WrongUse: the ledger lies on no server.
     """
     if not is_postgres(place):
-        raise WrongUse("The ledger lies in a file, not on a server.", remedy="sfumato ledger restore, or recover")
+        raise WrongUse(
+            "The ledger lies in a file, not on a server.",
+            remedy="sfumato ledger restore, or recover",
+        )
     store = cast(_OnServer, open_store(place, create=False, accept_loss=True))
     ledger = Ledger(store)
     try:

@@ -77,7 +77,12 @@ def sink_at(address: str) -> Sink:
         _ = parts.port
     except ValueError:
         raise WrongUse(f"ledger_heads has {shown(address)}.", allowed=ALLOWED) from None
-    if parts.scheme == "file" and not parts.netloc and parts.path.startswith("/") and not parts.path.endswith("/"):
+    if (
+        parts.scheme == "file"
+        and not parts.netloc
+        and parts.path.startswith("/")
+        and not parts.path.endswith("/")
+    ):
         return Patient(FileSink(Path(unquote(parts.path))))
     if parts.hostname and (parts.scheme == "https" or (parts.scheme == "http" and local)):
         return Patient(WebSink(parts))
@@ -113,7 +118,9 @@ class Patient:
             raise Silent("it owes a reply since it was asked before")
         pending: Future[Head | None] = Future()
         self._pending = pending
-        threading.Thread(target=_reply, args=(pending, call), name="sfumato-sink", daemon=True).start()
+        threading.Thread(
+            target=_reply, args=(pending, call), name="sfumato-sink", daemon=True
+        ).start()
         try:
             return pending.result(PATIENCE)
         except TimeoutError:

@@ -115,7 +115,10 @@ class HeadWatch:
                 self._publish(sink)
             except (Silent, SfumatoError, OSError) as why:
                 _OWNER.warning(
-                    "The head of the ledger %s was not published to %s: %s", self._store.place, sink.name, why
+                    "The head of the ledger %s was not published to %s: %s",
+                    self._store.place,
+                    sink.name,
+                    why,
                 )
                 with self._guard:
                     self._steps += 1  # it is tried again
@@ -139,9 +142,7 @@ class HeadWatch:
     def _require_newest(self, sink: Sink, head: Head | None) -> None:
         found = [] if head is None else self._store.read(lambda rows: list(head.differences(rows)))
         if found:
-            self._behind = (
-                f"The ledger {shown(self._store.place)} forgets what was spent: {found[0]} (kept at {sink.name})."
-            )
+            self._behind = f"The ledger {shown(self._store.place)} forgets what was spent: {found[0]} (kept at {sink.name})."
             raise LedgerIncomplete(
                 self._behind,
                 remedy=f"Restore the newest copy. If it is lost: {self._way_out()}, which freezes the datasets until the "
@@ -168,7 +169,9 @@ def replace_heads(sinks: Sequence[Sink], head: Head) -> None:
         try:
             sink.put(head)
         except Silent as why:
-            raise LedgerError(f"{sink.name} did not take the head: {why}.", remedy="Run it again.") from None
+            raise LedgerError(
+                f"{sink.name} did not take the head: {why}.", remedy="Run it again."
+            ) from None
 
 
 def behind(sinks: Sequence[Sink], rows: Rows) -> str:

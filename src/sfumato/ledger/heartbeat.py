@@ -27,12 +27,17 @@ class Heartbeat:
 
     def __enter__(self) -> "Heartbeat":
         worker = threading.current_thread()
-        self._thread = threading.Thread(target=self._beat, args=(worker,), name="sfumato heartbeat", daemon=True)
+        self._thread = threading.Thread(
+            target=self._beat, args=(worker,), name="sfumato heartbeat", daemon=True
+        )
         self._thread.start()
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._done.set()
         self._thread.join()

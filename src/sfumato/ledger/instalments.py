@@ -83,7 +83,9 @@ class Instalments(Answers):
 
         self._write(unit)
 
-    def append(self, charge_id: str, place: int, body: bytes, *, fence: int, size: int | None = None) -> None:
+    def append(
+        self, charge_id: str, place: int, body: bytes, *, fence: int, size: int | None = None
+    ) -> None:
         """Stores the instalment of a place that was begun; only then may it be shown.
 
         Places come upwards; those that are left out are lost. ``size`` is a public bound of its bytes, by
@@ -202,5 +204,8 @@ class Instalments(Answers):
 def _pieces(row: ChargeRow) -> Pieces:
     """How far a charge in instalments has come."""
     if not row.pieces:
-        raise WrongUse(f"Charge {row.id} is not answered in instalments.", allowed="one that Ledger.start has begun")
+        raise WrongUse(
+            f"Charge {row.id} is not answered in instalments.",
+            allowed="one that Ledger.start has begun",
+        )
     return Pieces.from_text(row.pieces)

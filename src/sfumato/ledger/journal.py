@@ -17,7 +17,9 @@ from sfumato.privacy.event import Json
 
 LEGACY = ""
 _SCAN: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+_ENCODER = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+)
 _LEGACY_GENESIS = "0" * 64
 
 
@@ -38,10 +40,16 @@ class Entry(NamedTuple):
 
 def genesis(chain: str) -> str:
     """What the first entry of a chain follows."""
-    return hashlib.sha256(f"sfumato chain\n{chain}".encode()).hexdigest() if chain != LEGACY else _LEGACY_GENESIS
+    return (
+        hashlib.sha256(f"sfumato chain\n{chain}".encode()).hexdigest()
+        if chain != LEGACY
+        else _LEGACY_GENESIS
+    )
 
 
-def chained(chain: str, seq: int, at: str, kind: str, body: Mapping[str, Json], previous: str) -> Entry:
+def chained(
+    chain: str, seq: int, at: str, kind: str, body: Mapping[str, Json], previous: str
+) -> Entry:
     """Entry ``seq`` of a chain whose last hash was ``previous``.
 
     >>> chained("d", 1, "2026-01-01T00:00:00Z", "thaw", {}, genesis("d")).seq
@@ -65,7 +73,9 @@ def is_intact(entry: Entry, before: Entry | None) -> bool:
 
 def is_genuine(entry: Entry) -> bool:
     """Whether an entry has the hash of what it says."""
-    return entry.hash == _hash(entry.chain, entry.seq, entry.at, entry.kind, entry.body, entry.previous)
+    return entry.hash == _hash(
+        entry.chain, entry.seq, entry.at, entry.kind, entry.body, entry.previous
+    )
 
 
 @lru_cache(maxsize=64)

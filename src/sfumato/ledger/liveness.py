@@ -16,7 +16,9 @@ def require_live(store: Store) -> None:
         LedgerUnavailable: what was to fill it did not end.
         LedgerIncomplete: it was being recovered, which did not end.
     """
-    unfinished, loss, successor = store.read(lambda rows: [rows.about(name) for name in (UNFINISHED, LOSS, SUCCESSOR)])
+    unfinished, loss, successor = store.read(
+        lambda rows: [rows.about(name) for name in (UNFINISHED, LOSS, SUCCESSOR)]
+    )
     if successor:
         raise moved(store.place, successor)
     if unfinished:
@@ -61,5 +63,8 @@ def lease_milliseconds(lease: timedelta) -> int:
     """
     milliseconds = int(lease / timedelta(milliseconds=1))
     if milliseconds < 1:
-        raise WrongUse(f"lease={lease!r}.", allowed="a millisecond or more, longer than the longest question takes")
+        raise WrongUse(
+            f"lease={lease!r}.",
+            allowed="a millisecond or more, longer than the longest question takes",
+        )
     return milliseconds

@@ -46,20 +46,33 @@ class Metrics:
     def to_prometheus(self) -> str:
         """As Prometheus and OpenMetrics read it."""
         lines = _counter(
-            "entries", [({"dataset": name, "kind": kind}, many) for (name, kind), many in self.kinds.items()]
+            "entries",
+            [({"dataset": name, "kind": kind}, many) for (name, kind), many in self.kinds.items()],
         )
         lines += _counter(
-            "refusals", [({"dataset": name, "kind": kind}, many) for (name, kind), many in self.refusals.items()]
+            "refusals",
+            [
+                ({"dataset": name, "kind": kind}, many)
+                for (name, kind), many in self.refusals.items()
+            ],
         )
-        lines += _counter("rereads", [({"dataset": name}, many) for name, many in self.rereads.items()])
-        gauges = [("under_way", self.under_way), ("size_bytes", self.size), ("head_age_seconds", self.head_age)]
+        lines += _counter(
+            "rereads", [({"dataset": name}, many) for name, many in self.rereads.items()]
+        )
+        gauges = [
+            ("under_way", self.under_way),
+            ("size_bytes", self.size),
+            ("head_age_seconds", self.head_age),
+        ]
         for name, value in gauges:
             if value is not None:
                 lines += [f"# TYPE sfumato_ledger_{name} gauge", f"sfumato_ledger_{name} {value}"]
         return "\n".join(lines) + "\n"
 
 
-def metrics(ledger: Ledger, before: Metrics | None = None, *, heads: Sequence[Head] = ()) -> Metrics:
+def metrics(
+    ledger: Ledger, before: Metrics | None = None, *, heads: Sequence[Head] = ()
+) -> Metrics:
     """The present numbers; with those of an earlier call, only the entries since then are read.
 
     ``heads`` are those kept elsewhere; the one beside a file is looked at too.
@@ -83,7 +96,9 @@ def metrics(ledger: Ledger, before: Metrics | None = None, *, heads: Sequence[He
                     rereads[chain] += sum(found.get(READS, {}).values())
                     for kind, many in found.get(REFUSALS, {}).items():
                         refusals[chain, kind] += many
-    under_way, now = ledger.store.read(lambda rows: (len(rows.overdue(None, _MOST_OPEN)), iso_time(rows.now())))
+    under_way, now = ledger.store.read(
+        lambda rows: (len(rows.overdue(None, _MOST_OPEN)), iso_time(rows.now()))
+    )
     signed = [_moment(head.at) for head in (*heads, *ledger.heads_beside())]
     age = max((_moment(now) - max(signed)).total_seconds(), 0.0) if signed else None
     size = ledger.store.size()
@@ -94,7 +109,9 @@ def _counter(name: str, values: Sequence[tuple[dict[str, str], int]]) -> list[st
     """The lines of a counter with labels; none of one that has counted nothing."""
     lines = [f"# TYPE sfumato_ledger_{name} counter"] if values else []
     for labels, many in sorted(values, key=lambda each: sorted(each[0].items())):
-        told = ",".join(f"{label}={json.dumps(value, ensure_ascii=False)}" for label, value in labels.items())
+        told = ",".join(
+            f"{label}={json.dumps(value, ensure_ascii=False)}" for label, value in labels.items()
+        )
         lines.append(f"sfumato_ledger_{name}_total{{{told}}} {many}")
     return lines
 

@@ -95,7 +95,8 @@ def _leave(source: Store, target: Store) -> None:
     problems = verify(ledger).problems
     if problems:
         raise LedgerCorrupt(
-            "The ledger does not say what happened, so it is not moved:\n" + "\n".join(problems[:50]),
+            "The ledger does not say what happened, so it is not moved:\n"
+            + "\n".join(problems[:50]),
             remedy="Restore the newest backup that verifies.",
         )
 
@@ -103,13 +104,18 @@ def _leave(source: Store, target: Store) -> None:
         roots = [row.id for row in rows.accounts() if not row.parent]
         rows.lock(roots)
         if rows.overdue(None, 1):
-            raise LedgerBusy("Charges are under way, so the ledger is not moved.", remedy="Try again when they ended.")
+            raise LedgerBusy(
+                "Charges are under way, so the ledger is not moved.",
+                remedy="Try again when they ended.",
+            )
         for root in roots:
             books = Books(rows, root)
             before = books.root.frozen
             reason = moved_reason(target.place)
             books.put(books.root._replace(frozen=reason))
-            books.note("move", {"account": root, "to": target.place, "frozen": before, "reason": reason})
+            books.note(
+                "move", {"account": root, "to": target.place, "frozen": before, "reason": reason}
+            )
             books.save()
         rows.put_about(SUCCESSOR, target.place)
         rows.put_about(SUCCEEDED_BY, target.identity)
@@ -128,7 +134,9 @@ def _arrive(source: Store, target: Store, rows: Rows, lines: list[str]) -> None:
     for root in [row.id for row in rows.accounts() if not row.parent]:
         books = Books(rows, root)
         last = rows.last_entry(root)
-        before = json.loads(last.body)["frozen"] if last is not None and last.kind == "move" else None
+        before = (
+            json.loads(last.body)["frozen"] if last is not None and last.kind == "move" else None
+        )
         if before is None:
             raise LedgerBusy(
                 f"The dataset {root!r} was opened in {source.place!r} while that was being moved.",

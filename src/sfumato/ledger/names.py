@@ -55,7 +55,8 @@ def require_well_formed(name: str) -> None:
     """
     if name != " ".join(name.split()):
         raise WrongUse(
-            f"The name {name!r} has spaces around it, or two in a row.", allowed=repr(" ".join(name.split()))
+            f"The name {name!r} has spaces around it, or two in a row.",
+            allowed=repr(" ".join(name.split())),
         )
     if name != unicodedata.normalize("NFKC", name):
         raise WrongUse(
@@ -78,7 +79,11 @@ def is_highly_restrictive(name: str) -> bool:
     >>> [is_highly_restrictive(each) for each in ("ann", "\\u738b ann", "\\u0430nn")]
     [True, True, False]
     """
-    each = [scripts_of(character) for character in name if not " " <= character <= "~" or character.isalpha()]
+    each = [
+        scripts_of(character)
+        for character in name
+        if not " " <= character <= "~" or character.isalpha()
+    ]
     if not all(each):
         return False
     own = [scripts for scripts in each if not scripts & _OF_ALL]

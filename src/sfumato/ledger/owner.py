@@ -69,13 +69,20 @@ class Owner:
         """The same ledger for somebody who acts as its owner; closing it closes the ledger."""
         require_storable("actor", actor, LONGEST_NAME)
         if not actor:
-            raise WrongUse("An actor without a name.", allowed="who does it, for whoever reads the journal")
+            raise WrongUse(
+                "An actor without a name.", allowed="who does it, for whoever reads the journal"
+            )
         other = copy.copy(self)
         other._actor = actor
         return other
 
     def adopt(
-        self, contract: Contract, budget: Budget, *, sources: Collection[str] = (), other_people: str = ""
+        self,
+        contract: Contract,
+        budget: Budget,
+        *,
+        sources: Collection[str] = (),
+        other_people: str = "",
     ) -> None:
         """Opens the account of a dataset, or checks that it is the same one.
 
@@ -94,7 +101,9 @@ class Owner:
             if known is None:
                 # so that of two spellings that come at once the second sees the first
                 rows.lock([f"name {folded(scope.id)}"])
-                self._open(rows, contract, budget, _places(rows, scope.id, [], sources, other_people))
+                self._open(
+                    rows, contract, budget, _places(rows, scope.id, [], sources, other_people)
+                )
                 return True
             contract.require_same(json.loads(known.contract))
             self._bring_forward(rows, known)
@@ -108,17 +117,29 @@ class Owner:
         if self._write(unit):
             self._store.checkpoint()
 
-    def _open(self, rows: Rows, contract: Contract, budget: Budget, places: dict[str, Json]) -> None:
+    def _open(
+        self, rows: Rows, contract: Contract, budget: Budget, places: dict[str, Json]
+    ) -> None:
         """The first entry of a dataset's chain, and its account."""
         scope, form = Scope(contract.dataset), contract.to_json()
         require_new(rows, scope.id)
         limit, gates = _limit_to_json(budget), gates_to_json(Gates.of(budget))
-        decisions: dict[str, Json] = {PAST: list[Json](), SOURCES: places.pop(SOURCES, list[Json]())}
-        body: dict[str, Json] = {"account": scope.id, "contract": form, "limit": limit, "gates": gates}
+        decisions: dict[str, Json] = {
+            PAST: list[Json](),
+            SOURCES: places.pop(SOURCES, list[Json]()),
+        }
+        body: dict[str, Json] = {
+            "account": scope.id,
+            "contract": form,
+            "limit": limit,
+            "gates": gates,
+        }
         body |= {"policy": decisions, "actor": self.actor, **places}
         fresh = with_policy(child(scope.id), decisions)._replace(contract=canonical_json(form))
         (row,), said = moved_to([_limited(fresh, limit, gates)], 1)
-        entry = chained(scope.id, 1, iso_time(rows.now()), "account", {**body, "moved": said}, genesis(scope.id))
+        entry = chained(
+            scope.id, 1, iso_time(rows.now()), "account", {**body, "moved": said}, genesis(scope.id)
+        )
         rows.append(entry)
         rows.put_account(row._replace(seq=entry.seq, head=entry.hash))
 
@@ -127,22 +148,34 @@ class Owner:
         if PAST in decided(known):
             return
         acts = earlier_acts(rows, known.id)
-        above = sorted({parent for each in limited_accounts(acts) for parent in lineage_of(each)[:-1]})
+        above = sorted(
+            {parent for each in limited_accounts(acts) for parent in lineage_of(each)[:-1]}
+        )
         past: dict[str, Json] = {PAST: list[Json](past_limits(acts))}
         books = Books(rows, known.id)
         books.take(above)
         for each in above:
             books.put(with_policy(books.accounts[each], {LISTED: True}))
         books.put(with_policy(books.root, past))
-        books.note("policy", {"account": known.id, **past, "lists": list[Json](above), "actor": self.actor})
+        books.note(
+            "policy", {"account": known.id, **past, "lists": list[Json](above), "actor": self.actor}
+        )
         books.save()
 
     def past_limits(self, dataset: str) -> tuple[tuple[str, str], ...]:
         """The limits under which formats before 4 kept a dataset's answers: epsilon and delta, as stored."""
-        return tuple((epsilon, delta) for epsilon, delta in decided(self._row(dataset)).get(PAST, ()))
+        return tuple(
+            (epsilon, delta) for epsilon, delta in decided(self._row(dataset)).get(PAST, ())
+        )
 
     def allocate(
-        self, dataset: str, budget: Budget | None, *, purpose: str = "", analyst: str = "", reason: str = ""
+        self,
+        dataset: str,
+        budget: Budget | None,
+        *,
+        purpose: str = "",
+        analyst: str = "",
+        reason: str = "",
     ) -> None:
         """Sets the limit of an account; None takes it away, where an account above bounds it.
 
@@ -172,7 +205,9 @@ class Owner:
         """
         require_reason(reason)
         if len({scope.root for scope in limits}) > 1:
-            raise WrongUse("Limits of several datasets.", remedy="Set those of one dataset after the other.")
+            raise WrongUse(
+                "Limits of several datasets.", remedy="Set those of one dataset after the other."
+            )
         wanted = [(scope, *_limit_of(scope, budget)) for scope, budget in limits.items()]
 
         def unit(rows: Rows, some: Sequence[tuple[Scope, Json, Json]]) -> int:
@@ -185,7 +220,9 @@ class Owner:
             return changed
 
         starts = range(0, len(wanted), _TOGETHER)
-        return sum(self._write(partial(unit, some=wanted[start : start + _TOGETHER])) for start in starts)
+        return sum(
+            self._write(partial(unit, some=wanted[start : start + _TOGETHER])) for start in starts
+        )
 
     def _allocate(self, rows: Rows, scope: Scope, limit: Json, gates: Json, reason: str) -> None:
         books = Books(rows, scope.id)
@@ -215,11 +252,18 @@ class Owner:
         require_reason(reason, needed=True)
 
         def unit(rows: Rows) -> None:
-            self._tell(Books(rows, scope.id), "policy", {"account": scope.id, "without_heads": silence}, reason)
+            self._tell(
+                Books(rows, scope.id),
+                "policy",
+                {"account": scope.id, "without_heads": silence},
+                reason,
+            )
 
         self._write(unit)
 
-    def refresh(self, dataset: str, budget: Budget, *, purpose: str = "", analyst: str = "", reason: str) -> None:
+    def refresh(
+        self, dataset: str, budget: Budget, *, purpose: str = "", analyst: str = "", reason: str
+    ) -> None:
         """Closes an account's period and begins the next with a limit of its own.
 
         The rows have been there all the time: over their lifetime they are protected by the
@@ -241,16 +285,26 @@ class Owner:
                     f"The account {scope.id!r} has spent more than its limit, which was lowered.",
                     remedy="Raise the limit to what was spent first: the period then closes with a limit that it kept.",
                 )
-            closed = {"limit": json.loads(own.limit) if own.limit else None, "spent": json.loads(own.spent)}
+            closed = {
+                "limit": json.loads(own.limit) if own.limit else None,
+                "spent": json.loads(own.spent),
+            }
             earlier = canonical_json([*json.loads(own.earlier), closed])
-            books.put(_limited(own._replace(spent=charge_text(NOTHING), earlier=earlier), limit, gates))
+            books.put(
+                _limited(own._replace(spent=charge_text(NOTHING), earlier=earlier), limit, gates)
+            )
             body: dict[str, Json] = {"account": scope.id, "limit": limit, "gates": gates}
             self._tell(books, "refresh", body | _listed(books), reason)
 
         self._write(unit)
 
     def freeze(
-        self, dataset: str, *, purpose: str = "", analyst: str = "", reason: str = "frozen by the owner"
+        self,
+        dataset: str,
+        *,
+        purpose: str = "",
+        analyst: str = "",
+        reason: str = "frozen by the owner",
     ) -> None:
         """Refuses every new charge on an account and below it.
 
@@ -318,7 +372,9 @@ def readable(work: Callable[[], T]) -> T:
     try:
         return work()
     except (ValueError, KeyError, TypeError) as error:
-        raise LedgerCorrupt(f"A row of the ledger cannot be read ({type(error).__name__}).") from None
+        raise LedgerCorrupt(
+            f"A row of the ledger cannot be read ({type(error).__name__})."
+        ) from None
 
 
 def is_below(row: ChargeRow, account_id: str) -> bool:
@@ -343,15 +399,22 @@ def _places(
     if others and not other_people:
         raise same_people(dataset, others)
     told: dict[str, Json] = {SOURCES: [*known, *new]}
-    return told | ({"other_people": list[Json](sorted(others)), "reason": other_people} if others else {})
+    return told | (
+        {"other_people": list[Json](sorted(others)), "reason": other_people} if others else {}
+    )
 
 
 def require_reason(reason: str, *, needed: bool = False) -> None:
     """Refuses what is no reason, or one of more than 1,000 bytes."""
     if not isinstance(reason, str) or not reason.isprintable() or (needed and not reason):
-        raise WrongUse(f"reason={reason!r}.", allowed="printable characters, for whoever reads the journal")
+        raise WrongUse(
+            f"reason={reason!r}.", allowed="printable characters, for whoever reads the journal"
+        )
     if len(reason.encode()) > LONGEST_REASON:
-        raise WrongUse(f"A reason of {len(reason.encode())} bytes.", allowed=f"at most {LONGEST_REASON} bytes in UTF-8")
+        raise WrongUse(
+            f"A reason of {len(reason.encode())} bytes.",
+            allowed=f"at most {LONGEST_REASON} bytes in UTF-8",
+        )
 
 
 def _listed(books: Books) -> dict[str, Json]:
@@ -388,7 +451,11 @@ def _limit_of(scope: Scope, budget: Budget | None) -> tuple[Json, Json]:
     """The stored forms of a limit and its gates; None for none."""
     if budget is None and not scope.parent:
         raise WrongUse("A dataset without a limit.", allowed="a budget; None only below a dataset")
-    return (None, None) if budget is None else (_limit_to_json(budget), gates_to_json(Gates.of(budget)))
+    return (
+        (None, None)
+        if budget is None
+        else (_limit_to_json(budget), gates_to_json(Gates.of(budget)))
+    )
 
 
 def _limit_to_json(budget: Budget) -> dict[str, Json]:

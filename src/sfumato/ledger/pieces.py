@@ -37,7 +37,9 @@ class Pieces:
 
     def __post_init__(self) -> None:
         if type(self.places) is not int or self.places < 1:
-            raise WrongUse(f"places={self.places!r}.", allowed="a whole number above 0: what was paid for")
+            raise WrongUse(
+                f"places={self.places!r}.", allowed="a whole number above 0: what was paid for"
+            )
 
     @classmethod
     def from_text(cls, text: str) -> "Pieces":

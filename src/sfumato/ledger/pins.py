@@ -40,7 +40,11 @@ class Pin:
     state: str = ""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.ledger, str) or not isinstance(self.key, str) or not _is_key(self.key):
+        if (
+            not isinstance(self.ledger, str)
+            or not isinstance(self.key, str)
+            or not _is_key(self.key)
+        ):
             raise WrongUse(
                 f"key={shown(self.key)}.",
                 allowed="a public key as 'sfumato ledger head' shows it: 64 hexadecimal digits",
@@ -98,7 +102,8 @@ class Known:
 
     def _unreadable(self) -> WrongUse:
         return WrongUse(
-            f"{shown(self.path)} does not hold the ledgers that were verified.", remedy="Take it away, or name another."
+            f"{shown(self.path)} does not hold the ledgers that were verified.",
+            remedy="Take it away, or name another.",
         )
 
 

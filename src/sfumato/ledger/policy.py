@@ -121,7 +121,11 @@ def shared_sources(rows: Rows, dataset: str, sources: Collection[str]) -> list[s
     """The other datasets that have one of some sources."""
     roots = [each for each in rows.chains() if each not in (LEGACY, dataset)]
     found = ((each, rows.account(each)) for each in roots)
-    return [each for each, row in found if row is not None and set(sources) & set(decided(row).get(SOURCES, ()))]
+    return [
+        each
+        for each, row in found
+        if row is not None and set(sources) & set(decided(row).get(SOURCES, ()))
+    ]
 
 
 def same_people(dataset: str, others: Sequence[str]) -> ContractMismatch:

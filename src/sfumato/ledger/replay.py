@@ -77,7 +77,9 @@ class Replay:
     # by dataset: every limit that it has had, as its keys once named it
     limits: dict[str, list[list[str]]] = field(default_factory=dict)
     _ended: bytearray = field(default_factory=bytearray)
-    _opened_by: dict[str, "array[int]"] = field(default_factory=lambda: defaultdict(partial(array, "q")))
+    _opened_by: dict[str, "array[int]"] = field(
+        default_factory=lambda: defaultdict(partial(array, "q"))
+    )
     _costs: dict[bytes, tuple[Charge, dict[str, Json], str]] = field(default_factory=dict)
     # what shared answers refer to, by charge
     _sources: dict[str, Source] = field(default_factory=dict)
@@ -148,7 +150,9 @@ class Replay:
         limit = body.get("limit") or {"epsilon": contract["epsilon"], "delta": contract["delta"]}
         root = Scope(contract["dataset"]).id
         if root in self.books or entry.chain not in (root, LEGACY):
-            self.problems.append(f"{named(entry)} opens the account {root!r} where it cannot be opened")
+            self.problems.append(
+                f"{named(entry)} opens the account {root!r} where it cannot be opened"
+            )
         self.books[root] = Book(
             *(canonical_json(contract), canonical_json(limit), canonical_json(body["gates"])),
             policy=canonical_json(body.get("policy", {})),
@@ -167,7 +171,9 @@ class Replay:
             book = self.book(each)
             book.taken.move(found.cost, 1)
             if book.is_beyond():
-                self.problems.append(f"account {each!r} has spent beyond its gates at {named(entry)}")
+                self.problems.append(
+                    f"account {each!r} has spent beyond its gates at {named(entry)}"
+                )
         if found.row.id in self.open:
             self.problems.append(f"{named(entry)} reserves charge {found.row.id} a second time")
         self.open[found.row.id] = found
@@ -209,21 +215,27 @@ class Replay:
             self.failed[found.place] = found
         if entry.kind == "append":
             place, digest = body["place"], body["instalment"]
-            self.instalments += instalment_digest(found.row.id, place, digest, (entry.chain, entry.seq))
+            self.instalments += instalment_digest(
+                found.row.id, place, digest, (entry.chain, entry.seq)
+            )
 
     def share(self, entry: Entry, body: dict[str, Any]) -> None:
         """An answer is given to an analyst, whose accounts pay where they have not."""
         found = self._opened(entry, body)
         source, paid, answer = self._sources.get(body["source"]) or self.find_source(body["source"])
         if (paid, answer) != (found.row.cost, body["answer"]):
-            self.problems.append(f"{named(entry)} shares what is not the answer of {body['source']}")
+            self.problems.append(
+                f"{named(entry)} shares what is not the answer of {body['source']}"
+            )
             return
         for each in sharers(found.row.account, source):
             book = self.book(each)
             book.taken.move(found.cost, 1)
             book.spent.move(found.cost, 1)
             if book.is_beyond():
-                self.problems.append(f"account {each!r} has spent beyond its gates at {named(entry)}")
+                self.problems.append(
+                    f"account {each!r} has spent beyond its gates at {named(entry)}"
+                )
         found.state = COMMITTED
         self._end(found, body["answer"], entry.seq)
 
@@ -340,7 +352,9 @@ class Replay:
             self._ended[place + DIGEST : place + PLACE] = found.answered
 
     def _bind(self, entry: Entry, body: dict[str, Any]) -> None:
-        row = KeyRow(body["account"], body["key"], body["request"], body["charge"], entry.chain, entry.seq)
+        row = KeyRow(
+            body["account"], body["key"], body["request"], body["charge"], entry.chain, entry.seq
+        )
         self.keys += row_digest(row)
 
 

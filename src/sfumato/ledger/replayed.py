@@ -94,7 +94,12 @@ class Book:
         """The row that must be stored."""
         return AccountRow(
             *(account_id, account_id.rpartition("/")[0], self.contract, self.limit, self.gates),
-            *(charge_text(self.spent.charge), held_text(Held(*self.held.parts)), self.frozen, self.policy),
+            *(
+                charge_text(self.spent.charge),
+                held_text(Held(*self.held.parts)),
+                self.frozen,
+                self.policy,
+            ),
             *(canonical_json(self.earlier), seq, head, folded(account_id)),
             moved=self.moved,
         )
@@ -123,15 +128,26 @@ class Open:
         """The charge that was kept, at another place."""
         row, (state, reason, pieces, failures, answered) = ChargeRow._make(form[0]), form[1:]
         cost, lineage = charge_from_text(row.cost), lineage_of(row.account)
-        return cls(place, row, cost, lineage, state, reason, pieces, int(failures), bytes.fromhex(answered))
+        return cls(
+            place, row, cost, lineage, state, reason, pieces, int(failures), bytes.fromhex(answered)
+        )
 
     def to_json(self) -> list[Json]:
         """As it was opened and how far it has come, for ``from_json``."""
-        return [list[Json](self.row), self.state, self.reason, self.pieces, self.failures, self.answered.hex()]
+        return [
+            list[Json](self.row),
+            self.state,
+            self.reason,
+            self.pieces,
+            self.failures,
+            self.answered.hex(),
+        ]
 
     def digest(self, acknowledged: int = 0) -> bytes:
         """Of the row that must be stored."""
-        return charge_digest(self.row, self.state, self.reason, acknowledged, self.pieces, self.failures)
+        return charge_digest(
+            self.row, self.state, self.reason, acknowledged, self.pieces, self.failures
+        )
 
     def go_on(self, kind: str, body: dict[str, Any]) -> bool:
         """A charge in instalments goes on; whether a ledger would have done it."""

@@ -60,14 +60,17 @@ def _promise(found: Summary, words: Words) -> str:
     assert root.limit is not None, "a dataset has a limit"
     units = sorted(set(found.contract["units"].values()) - {"(public)"})
     unit = " / ".join(
-        words["row"] if each == "(row)" else words["units"].format(column=_column(each)) for each in units
+        words["row"] if each == "(row)" else words["units"].format(column=_column(each))
+        for each in units
     )
     lines = [
         _say(words, "protected", unit=unit, relation=words[str(found.contract["relation"])]),
         _limit_in_words(found.bound, words),
     ]
     if root.earlier:
-        lines.append(_say(words, "lifetime", periods=str(len(root.earlier) + 1), limit=_budget(root.limit)))
+        lines.append(
+            _say(words, "lifetime", periods=str(len(root.earlier) + 1), limit=_budget(root.limit))
+        )
         lines.append(_say(words, "spent-before", spent=_cost(_spent(root), words)))
     elif found.bound != root.limit:
         lines.append(_say(words, "lowered", limit=_budget(root.limit)))
@@ -77,7 +80,9 @@ def _promise(found: Summary, words: Words) -> str:
         lines.append(words["sharing"])
     if root.frozen:
         lines.append(f"<strong>{_say(words, 'frozen', reason=root.frozen)}</strong>")
-    return f"<h2>{words['promise']}</h2>{_gauge(root)}" + "".join(f"<p>{line}</p>" for line in lines)
+    return f"<h2>{words['promise']}</h2>{_gauge(root)}" + "".join(
+        f"<p>{line}</p>" for line in lines
+    )
 
 
 def _limit_in_words(limit: Budget, words: Words) -> str:
@@ -87,7 +92,13 @@ def _limit_in_words(limit: Budget, words: Words) -> str:
         hundredths = -(-(exp_up(limit.epsilon) * 100) // 1)
         factor = decimal_text(Fraction(hundredths, 100))
     kind = "delta" if limit.delta else "pure"
-    return _say(words, kind, epsilon=decimal_text(limit.epsilon), delta=decimal_text(limit.delta), factor=factor)
+    return _say(
+        words,
+        kind,
+        epsilon=decimal_text(limit.epsilon),
+        delta=decimal_text(limit.delta),
+        factor=factor,
+    )
 
 
 def _gauge(root: Standing) -> str:
@@ -122,8 +133,12 @@ def _accounts(found: Summary, words: Words) -> str:
         limit = _budget(each.limit) if each.limit else words["bounded"]
         state = words["closed"] if each.frozen else words["open"]
         spent = (_cost(each.spent, words), _cost(_spent(each), words))
-        rows.append(("\u2003" * depth + shown, limit, *spent, str(found.paid.get(each.scope.id, 0)), state))
-    header = [words[name] for name in ("account", "limit", "used", "used-in-all", "charges", "state")]
+        rows.append(
+            ("\u2003" * depth + shown, limit, *spent, str(found.paid.get(each.scope.id, 0)), state)
+        )
+    header = [
+        words[name] for name in ("account", "limit", "used", "used-in-all", "charges", "state")
+    ]
     notes = [words["shared-note"].format(count=found.shared)] if found.shared else []
     if len(rows) < found.accounts:
         notes.append(words["accounts-note"].format(shown=len(rows), all=found.accounts))
@@ -152,7 +167,13 @@ def _release(each: Released, words: Words) -> tuple[str, ...]:
         what = words[FORFEITED]
     if each.shared:
         what = f"{what} {words['given-again']}"
-    return each.at[:19].replace("T", " "), each.scope.analyst, purpose, what, _cost(each.cost, words)
+    return (
+        each.at[:19].replace("T", " "),
+        each.scope.analyst,
+        purpose,
+        what,
+        _cost(each.cost, words),
+    )
 
 
 def _acts(found: Summary, words: Words) -> str:
@@ -171,8 +192,13 @@ def _acts(found: Summary, words: Words) -> str:
 
 
 def _asked_again(found: Summary, words: Words) -> str:
-    reads, refused = found.rereads, {each: sum(kinds.values()) for each, kinds in found.refusals.items()}
-    accounts = sorted({*reads, *refused}, key=lambda each: (-reads.get(each, 0) - refused.get(each, 0), each))
+    reads, refused = (
+        found.rereads,
+        {each: sum(kinds.values()) for each, kinds in found.refusals.items()},
+    )
+    accounts = sorted(
+        {*reads, *refused}, key=lambda each: (-reads.get(each, 0) - refused.get(each, 0), each)
+    )
     rows = [
         (each, str(reads.get(each, 0)), _refused(found.refusals.get(each, {}), words))
         for each in accounts[:_MOST_NAMED]
@@ -189,13 +215,22 @@ def _asked_again(found: Summary, words: Words) -> str:
 def _refused(kinds: Mapping[str, int], words: Words) -> str:
     """How many questions were refused, and why."""
     told = ((words.get(f"refused-{kind}", kind), many) for kind, many in kinds.items())
-    return " / ".join(f"{why}: {many}" for why, many in sorted(told, key=lambda each: (-each[1], each[0])))
+    return " / ".join(
+        f"{why}: {many}" for why, many in sorted(told, key=lambda each: (-each[1], each[0]))
+    )
 
 
 def _act(act: Act, words: Words) -> str:
     kind = act.kind
     if kind == "policy":
-        kind = next((f"{name}-{'on' if act.body[name] else 'off'}" for name in _SWITCHES if name in act.body), "policy")
+        kind = next(
+            (
+                f"{name}-{'on' if act.body[name] else 'off'}"
+                for name in _SWITCHES
+                if name in act.body
+            ),
+            "policy",
+        )
         kind = next((said for name, said in _SAYINGS.items() if name in act.body), kind)
     form = act.body.get("limit") or act.body.get("contract")
     limit = _budget(Budget(form["epsilon"], form["delta"])) if form else words["no-limit"]
@@ -224,7 +259,9 @@ def _say(words: Words, key: str, **values: str) -> str:
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
@@ -240,4 +277,6 @@ def _budget(limit: Budget) -> str:
 
 def _left(standing: Standing) -> str:
     options = [f"ε {decimal_text(standing.left.epsilon)}"] if standing.left.epsilon else []
-    return " / ".join([*options, f"ρ {decimal_text(standing.left.rho)}"] if standing.left.rho else options)
+    return " / ".join(
+        [*options, f"ρ {decimal_text(standing.left.rho)}"] if standing.left.rho else options
+    )

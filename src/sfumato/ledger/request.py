@@ -61,7 +61,9 @@ class Request:
 
     def __post_init__(self) -> None:
         if not _KIND.fullmatch(self.kind):
-            raise WrongUse(f"kind={self.kind!r}.", allowed="a word of at most 30 small letters and underscores")
+            raise WrongUse(
+                f"kind={self.kind!r}.", allowed="a word of at most 30 small letters and underscores"
+            )
         require_storable("line", self.line, LONGEST_LINE)
         for name in ("question", "statement", "shared", "key"):
             require_storable(name, getattr(self, name), LONGEST_KEY)
@@ -125,20 +127,36 @@ class Ready:
         """The charge, reserved by entry ``seq``; its lease is the ledger's to say."""
         asked, root = self.request, self.dataset
         return ChargeRow(
-            *(charge_id, root, seq, root, self.account, asked.analyst, RESERVED, asked.question, asked.statement),
+            *(
+                charge_id,
+                root,
+                seq,
+                root,
+                self.account,
+                asked.analyst,
+                RESERVED,
+                asked.question,
+                asked.statement,
+            ),
             *(asked.shared, charge_text(self.cost), "", "", 0),
         )
 
     def body(self, charge_id: str, **more: Json) -> dict[str, Json]:
         """What the journal says of the charge."""
-        bound: dict[str, Json] = {"key": self.request.key, "request": self.hash} if self.request.key else {}
+        bound: dict[str, Json] = (
+            {"key": self.request.key, "request": self.hash} if self.request.key else {}
+        )
         return {**self.form, **bound, **more, "charge": charge_id}
 
 
 def _asked(account: str, keys: Keys) -> str:
     """The hash of who asks for what. Not of the cost: a part may have been paid for by the time that
     the same request comes again."""
-    form: dict[str, Json] = {"account": account, "question": keys.question, "statement": keys.statement}
+    form: dict[str, Json] = {
+        "account": account,
+        "question": keys.question,
+        "statement": keys.statement,
+    }
     return hashlib.sha256(canonical_json(form).encode()).hexdigest()
 
 

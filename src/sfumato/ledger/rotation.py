@@ -43,7 +43,9 @@ class Handover:
         try:
             form = json.loads(text)
             body = form["handover"]
-            found = cls(str(body["ledger"]), str(body["old"]), str(body["new"]), str(form["signature"]))
+            found = cls(
+                str(body["ledger"]), str(body["old"]), str(body["new"]), str(form["signature"])
+            )
             key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(found.old))
             key.verify(bytes.fromhex(found.signature), found.message)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidSignature):
@@ -87,7 +89,9 @@ def rotate(path: str | Path, identity: str, output: str | Path) -> Handover:
         LedgerUnavailable: a file cannot be written. WrongUse: the file holds no key.
     """
     if not Path(path).is_file():
-        raise LedgerUnavailable(f"No key at {shown(path)}.", remedy="Name the file of the key with --key.")
+        raise LedgerUnavailable(
+            f"No key at {shown(path)}.", remedy="Name the file of the key with --key."
+        )
     old, fresh = Signer(path), Path(f"{path}.fresh")
     try:
         fresh.unlink(missing_ok=True)
@@ -96,5 +100,7 @@ def rotate(path: str | Path, identity: str, output: str | Path) -> Handover:
         write_durably(output, handover.to_text().encode())
         fresh.replace(path)
     except OSError as error:
-        raise LedgerUnavailable(f"The key {shown(path)} cannot be replaced ({error.strerror}).") from None
+        raise LedgerUnavailable(
+            f"The key {shown(path)} cannot be replaced ({error.strerror})."
+        ) from None
     return handover

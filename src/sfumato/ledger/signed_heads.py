@@ -59,8 +59,14 @@ class Head:
         try:
             form = json.loads(text)
             body = form["head"]
-            chains = {str(chain): (int(seq), str(last)) for chain, (seq, last) in body["chains"].items()}
-            key, signature, accounts = (str(form["public_key"]), str(form["signature"]), str(body.get("accounts", "")))
+            chains = {
+                str(chain): (int(seq), str(last)) for chain, (seq, last) in body["chains"].items()
+            }
+            key, signature, accounts = (
+                str(form["public_key"]),
+                str(form["signature"]),
+                str(body.get("accounts", "")),
+            )
             head = cls(str(body["ledger"]), str(body["at"]), chains, key, signature, accounts)
             verifier = Ed25519PublicKey.from_public_bytes(bytes.fromhex(head.public_key))
             verifier.verify(bytes.fromhex(head.signature), head.message)
@@ -93,7 +99,11 @@ class Head:
 
     def _is_before(self, since: Ends | None) -> bool:
         mine = {chain: seq for chain, (seq, _) in self.chains.items()}
-        return since is not None and mine != since and all(seq <= since.get(chain, 0) for chain, seq in mine.items())
+        return (
+            since is not None
+            and mine != since
+            and all(seq <= since.get(chain, 0) for chain, seq in mine.items())
+        )
 
     def _account_differences(self, rows: Rows) -> Iterator[str]:
         if not self.accounts:
@@ -118,7 +128,9 @@ class Head:
                 yield f"{name} is not the one of the head of {self.at}: it was rewritten, or is another ledger"
 
     def _body(self) -> dict[str, Json]:
-        chains: dict[str, Json] = {chain: [seq, last] for chain, (seq, last) in sorted(self.chains.items())}
+        chains: dict[str, Json] = {
+            chain: [seq, last] for chain, (seq, last) in sorted(self.chains.items())
+        }
         bound: dict[str, Json] = {"accounts": self.accounts} if self.accounts else {}
         return {"ledger": self.identity, "at": self.at, "chains": chains, **bound}
 
@@ -134,7 +146,9 @@ class Signer:
 
     def __init__(self, key: Source) -> None:
         if is_address(key):
-            raise WrongUse("The key of a ledger, written as an address.", allowed="the path of a file")
+            raise WrongUse(
+                "The key of a ledger, written as an address.", allowed="the path of a file"
+            )
         if isinstance(key, str | Path):
             self._key = _read_key(key) if Path(key).exists() else _make_key(key)
         else:
@@ -153,7 +167,10 @@ class Signer:
         """The head of a ledger as it is now."""
         ends = {chain: rows.last_entry(chain) for chain in rows.chains()}
         chains = {chain: (entry.seq, entry.hash) for chain, entry in ends.items() if entry}
-        at, accounts = iso_time(rows.now()), accounts_digest({row.id: account_digest(row) for row in rows.accounts()})
+        at, accounts = (
+            iso_time(rows.now()),
+            accounts_digest({row.id: account_digest(row) for row in rows.accounts()}),
+        )
         unsigned = Head(identity, at, chains, self.public_key, "", accounts)
         return replace(unsigned, signature=self.signature(unsigned.message))
 
@@ -214,7 +231,9 @@ def _read_key(path: str | Path) -> Ed25519PrivateKey:
     try:
         content = Path(path).read_bytes()
     except OSError as error:
-        raise LedgerUnavailable(f"The key {shown(path)} cannot be read ({error.strerror}).") from None
+        raise LedgerUnavailable(
+            f"The key {shown(path)} cannot be read ({error.strerror})."
+        ) from None
     return _from_pem(content, f"The file {shown(path)}")
 
 
@@ -224,7 +243,9 @@ def _from_pem(content: bytes, source: str) -> Ed25519PrivateKey:
     except (ValueError, TypeError):
         key = None
     if not isinstance(key, Ed25519PrivateKey):
-        raise WrongUse(f"{source} holds no Ed25519 key.", allowed="a private key in PEM, unencrypted")
+        raise WrongUse(
+            f"{source} holds no Ed25519 key.", allowed="a private key in PEM, unencrypted"
+        )
     return key
 
 
@@ -233,5 +254,7 @@ def _make_key(path: str | Path) -> Ed25519PrivateKey:
     try:
         write_durably(path, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     except OSError as error:
-        raise LedgerUnavailable(f"No key can be kept at {shown(path)} ({error.strerror}).") from None
+        raise LedgerUnavailable(
+            f"No key can be kept at {shown(path)} ({error.strerror})."
+        ) from None
     return key

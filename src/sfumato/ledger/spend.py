@@ -21,7 +21,16 @@ from sfumato.ledger.account_status import Standing, standing_of
 from sfumato.ledger.account_transaction import Books, balance_of
 from sfumato.ledger.answers import write_tally
 from sfumato.ledger.balance import Balance, charge_from_text
-from sfumato.ledger.closing import EXCHANGED, at_step, close, close_for, close_overdue, execute, forfeit, void
+from sfumato.ledger.closing import (
+    EXCHANGED,
+    at_step,
+    close,
+    close_for,
+    close_overdue,
+    execute,
+    forfeit,
+    void,
+)
 from sfumato.ledger.head_watch import HeadWatch
 from sfumato.ledger.instalments import Instalments
 from sfumato.ledger.liveness import lease_milliseconds, require_live
@@ -96,7 +105,13 @@ class Ledger(Instalments):
 
     @classmethod
     def open(
-        cls, place: Place, *, create: bool = True, lease: timedelta = LEASE, read_only: bool = False, key: Key = None
+        cls,
+        place: Place,
+        *,
+        create: bool = True,
+        lease: timedelta = LEASE,
+        read_only: bool = False,
+        key: Key = None,
     ) -> "Ledger":
         """The ledger in a file, or behind a postgresql:// address; made if it is not there.
 
@@ -248,7 +263,13 @@ class Ledger(Instalments):
             raise frozen
 
     def commit(
-        self, charge_id: str, body: bytes, *, released: Collection[str] = (), fence: int = 0, size: int | None = None
+        self,
+        charge_id: str,
+        body: bytes,
+        *,
+        released: Collection[str] = (),
+        fence: int = 0,
+        size: int | None = None,
     ) -> None:
         """Stores the answer with its charge; only then may it be shown.
 
@@ -268,8 +289,13 @@ class Ledger(Instalments):
             books, row = at_step(rows, charge_id, EXECUTING, COMMITTED, fence)
             rows.put_charge(row._replace(state=COMMITTED))
             books.settle(charge_from_text(row.cost))
-            seq = books.note("commit", {"charge": charge_id, "answer": digest} | ({"parts": parts} if parts else {}))
-            rows.put_answer(AnswerRow(row.question, row.statement, row.shared, row.id, body, seq, packed))
+            seq = books.note(
+                "commit",
+                {"charge": charge_id, "answer": digest} | ({"parts": parts} if parts else {}),
+            )
+            rows.put_answer(
+                AnswerRow(row.question, row.statement, row.shared, row.id, body, seq, packed)
+            )
             rows.put_parts([PartRow(str(part), charge_id, row.dataset, seq) for part in parts])
             books.save()
 

@@ -45,14 +45,20 @@ def bound_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
     if bound is None:
         return None
     if bound.request not in ready.hashes:
-        raise KeyUsed(f"The key {key!r} belongs to another request.", remedy="One key for one request: make a new key.")
+        raise KeyUsed(
+            f"The key {key!r} belongs to another request.",
+            remedy="One key for one request: make a new key.",
+        )
     require_key(rows, bound)
     charge = rows.charge(bound.charge)
     if charge is None:
         raise ValueError("a key without its charge")
     if charge.state in (FORFEITED, VOIDED):
         paid = "its cost stays spent" if charge.state == FORFEITED else "nothing was charged"
-        raise KeyUsed(f"The request under key {key!r} ended without an answer; {paid}.", remedy="Ask with a new key.")
+        raise KeyUsed(
+            f"The request under key {key!r} ended without an answer; {paid}.",
+            remedy="Ask with a new key.",
+        )
     # a request that was made of stored parts has no answer of its own: its key is bound to one of theirs
     is_own = charge.question in {each.question for each in ready.request.named}
     return rows.answer(charge.question) if is_own else None
@@ -77,7 +83,9 @@ def bind_stored(rows: Rows, ready: Ready, charge_id: str) -> None:
     bound_answer(rows, ready)
     account, key = ready.account, ready.request.key
     if key and rows.key(account, key) is None:
-        seq = books.note("recall", {"account": account, "key": key, "request": ready.hash, "charge": charge_id})
+        seq = books.note(
+            "recall", {"account": account, "key": key, "request": ready.hash, "charge": charge_id}
+        )
         bind(rows, ready, charge_id, seq)
         books.save()
 
@@ -96,7 +104,9 @@ def own_answer(rows: Rows, request: Request) -> AnswerRow | None:
         if _paid(rows, found).account == account:
             return found
         if keys.question == request.question:
-            raise WrongUse("One key of an answer for two accounts.", allowed="a key that names the account")
+            raise WrongUse(
+                "One key of an answer for two accounts.", allowed="a key that names the account"
+            )
     return None
 
 
@@ -109,7 +119,12 @@ def require_unanswered(rows: Rows, ready: Ready) -> None:
             f"The same question was begun under charge {under_way.id}, which is suspended; nothing was charged now.",
             remedy="Resume that charge (Ledger.resume): it is paid for.",
         )
-    if bound_answer(rows, ready) or own_answer(rows, request) or under_way or _is_shared_soon(rows, ready):
+    if (
+        bound_answer(rows, ready)
+        or own_answer(rows, request)
+        or under_way
+        or _is_shared_soon(rows, ready)
+    ):
         raise in_progress()
 
 
@@ -135,7 +150,8 @@ def _is_shared_soon(rows: Rows, ready: Ready) -> bool:
     """Whether a charge is under way whose answer this account would share."""
     shared, analyst = ready.request.shared, _shares_with(rows, ready)
     return bool(shared) and any(
-        row.shared == shared and analyst in (None, row.analyst) for row in rows.overdue(None, MANY_OPEN, ready.dataset)
+        row.shared == shared and analyst in (None, row.analyst)
+        for row in rows.overdue(None, MANY_OPEN, ready.dataset)
     )
 
 
@@ -176,7 +192,10 @@ def share(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
     require_answer(rows, found)
     source = _paid(rows, found)
     if source.cost != canonical_json(charge_to_json(ready.cost)):
-        raise WrongUse("One shared question with two costs.", allowed="one key of sharing for one question and price")
+        raise WrongUse(
+            "One shared question with two costs.",
+            allowed="one key of sharing for one question and price",
+        )
     books.require_open()
     books.require_listed()
     require_few_failures(rows, ready.dataset, ready.request.analyst)

@@ -139,7 +139,9 @@ def _paid(rows: Rows, root: str) -> tuple[Counter[str], int, int]:
 
 def _shown(accounts: Sequence[str], paid: Mapping[str, int]) -> list[str]:
     """The dataset, its purposes and the analysts who paid most, with those above them; not more than a page holds."""
-    first = sorted(accounts, key=lambda each: (each.count("/") > 1, -paid.get(each, 0), each))[:_ACCOUNTS_SHOWN]
+    first = sorted(accounts, key=lambda each: (each.count("/") > 1, -paid.get(each, 0), each))[
+        :_ACCOUNTS_SHOWN
+    ]
     return sorted({above for each in first for above in lineage_of(each)})
 
 
@@ -159,7 +161,11 @@ class _Latest:
     def see(self, at: str, kind: str, body: Mapping[str, Any], rows: Rows) -> None:
         if kind in _ENDINGS:
             row = rows.charge(body["charge"])
-            if row is not None and row.dataset == self._root and (kind != "suspend" or row.state == SUSPENDED):
+            if (
+                row is not None
+                and row.dataset == self._root
+                and (kind != "suspend" or row.state == SUSPENDED)
+            ):
                 if row.pieces:
                     # it was suspended before
                     others = [each for each in self.charges if each[1].id != row.id]
@@ -167,7 +173,10 @@ class _Latest:
                 self.charges.append((at, row))
                 self.at = at
             return
-        named = body.get("account") or Scope(body["contract"]["dataset"] if "contract" in body else body["dataset"]).id
+        named = (
+            body.get("account")
+            or Scope(body["contract"]["dataset"] if "contract" in body else body["dataset"]).id
+        )
         if lineage_of(named)[0] == self._root:
             self.acts.append(Act(at, kind, named, body))
             self.at = at
@@ -195,7 +204,9 @@ class _Latest:
         if balance_admits(root.gates, root.spent, root.held):
             present = present[-1:]
         bounds = [each[-1] for each in closed]
-        bounds.append(Budget(max(each.epsilon for each in present), max(each.delta for each in present)))
+        bounds.append(
+            Budget(max(each.epsilon for each in present), max(each.delta for each in present))
+        )
         return Budget(sum(each.epsilon for each in bounds), sum(each.delta for each in bounds))
 
 
@@ -206,9 +217,15 @@ def _released(rows: Rows, at: str, row: ChargeRow) -> Released:
     statement = said.get("line") or (_statement(answer.body) if answer else "")
     cost, kind = charge_from_json(json.loads(row.cost)), str(said.get("kind", SQL))
     pieces = Pieces.from_text(row.pieces) if row.pieces else None
-    places = (pieces.begun, pieces.places, pieces.begun - rows.stored_instalments(row.id)) if pieces else None
+    places = (
+        (pieces.begun, pieces.places, pieces.begun - rows.stored_instalments(row.id))
+        if pieces
+        else None
+    )
     scope, shared = Scope.of(row.account), bool(row.source)
-    return Released(at, scope, str(statement), cost, row.state, shared=shared, kind=kind, places=places)
+    return Released(
+        at, scope, str(statement), cost, row.state, shared=shared, kind=kind, places=places
+    )
 
 
 def _statement(body: bytes) -> str:

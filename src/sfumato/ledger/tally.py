@@ -49,7 +49,9 @@ class Tally:
     def is_due(self, dataset: str) -> bool:
         """Whether it is time to write what was counted, if no charge does."""
         with self._lock:
-            late = time.monotonic() - self._written.setdefault(dataset, time.monotonic()) >= _SECONDS
+            late = (
+                time.monotonic() - self._written.setdefault(dataset, time.monotonic()) >= _SECONDS
+            )
             return late and self._counts.get(dataset, Counter()).total() >= _ENOUGH
 
     def datasets(self) -> list[str]:

@@ -56,7 +56,9 @@ class Verified:
             "books": {each: book.to_json() for each, book in replay.books.items()},
             "charges": replay.charges,
             "unfinished": [each.to_json() for each in unfinished.values()],
-            "limits": {each: [list[Json](limit) for limit in had] for each, had in replay.limits.items()},
+            "limits": {
+                each: [list[Json](limit) for limit in had] for each, had in replay.limits.items()
+            },
         }
         return cls(zlib.compress(canonical_json(form).encode(), 1))
 
@@ -70,7 +72,9 @@ class Verified:
         try:
             found = cls(Path(path).read_bytes())
         except OSError as error:
-            raise WrongUse(f"{str(path)!r} cannot be read ({error.strerror}).", remedy=_REMEDY) from None
+            raise WrongUse(
+                f"{str(path)!r} cannot be read ({error.strerror}).", remedy=_REMEDY
+            ) from None
         if found.digest != digest:
             raise WrongUse(f"{str(path)!r} is not what the last verification kept.", remedy=_REMEDY)
         return found
@@ -84,12 +88,17 @@ class Verified:
         try:
             form = json.loads(zlib.decompress(self.content))
             if form["format"] != _FORMAT or form["ledger"] != ledger:
-                raise WrongUse(f"The state is of another ledger ({form['ledger']}; this is {ledger}).", remedy=_REMEDY)
+                raise WrongUse(
+                    f"The state is of another ledger ({form['ledger']}; this is {ledger}).",
+                    remedy=_REMEDY,
+                )
             replay = _resumed(form)
         except (zlib.error, ValueError, LookupError, TypeError, AttributeError, RecursionError):
             raise WrongUse("This is no state of a verification.", remedy=_REMEDY) from None
         if _accounts(replay) != form["accounts"]:
-            raise WrongUse("The accounts of the state are not those that were verified.", remedy=_REMEDY)
+            raise WrongUse(
+                "The accounts of the state are not those that were verified.", remedy=_REMEDY
+            )
         return replay
 
 
@@ -101,7 +110,12 @@ def source_before(rows: Rows, ends: Ends, charge_id: str) -> Source:
         return NO_SOURCE
     opened, ended = proof
     asked, given = read_json(opened.body), read_json(ended.body)
-    if (opened.kind, ended.kind, asked["charge"], given["charge"]) != ("reserve", "commit", charge_id, charge_id):
+    if (opened.kind, ended.kind, asked["charge"], given["charge"]) != (
+        "reserve",
+        "commit",
+        charge_id,
+        charge_id,
+    ):
         return NO_SOURCE
     if not asked.get("shared") or ended.seq > ends.get(ended.chain, 0):
         return NO_SOURCE
@@ -121,5 +135,7 @@ def _resumed(form: dict[str, Any]) -> Replay:
         before=int(form["charges"]),
         limits=form["limits"],
     )
-    replay.go_on(Open.from_json(number * PLACE, each) for number, each in enumerate(form["unfinished"]))
+    replay.go_on(
+        Open.from_json(number * PLACE, each) for number, each in enumerate(form["unfinished"])
+    )
     return replay

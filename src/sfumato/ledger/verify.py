@@ -17,7 +17,13 @@ from typing import TypeVar
 
 from sfumato.errors import LedgerCorrupt, SfumatoError
 from sfumato.ledger.binding import account_digest
-from sfumato.ledger.digests import DIGEST, answer_digest, instalment_digest, row_digest, stored_digest
+from sfumato.ledger.digests import (
+    DIGEST,
+    answer_digest,
+    instalment_digest,
+    row_digest,
+    stored_digest,
+)
 from sfumato.ledger.journal import LEGACY, Entry, canonical_json, is_genuine, is_intact
 from sfumato.ledger.pins import Pin
 from sfumato.ledger.replay import Replay
@@ -47,7 +53,9 @@ class Report:
     verified: Verified | None = field(default=None, repr=False, compare=False)
 
 
-def verify(ledger: Ledger, heads: Sequence[Head] = (), *, key: str = "", since: Verified | None = None) -> Report:
+def verify(
+    ledger: Ledger, heads: Sequence[Head] = (), *, key: str = "", since: Verified | None = None
+) -> Report:
     """Replays the journal against everything that is stored, and against heads noted before.
 
     What is taken off the end, from every table alike, leaves a ledger that was once true: only
@@ -83,7 +91,11 @@ def verify(ledger: Ledger, heads: Sequence[Head] = (), *, key: str = "", since: 
         failed = f"the store cannot be read ({type(error).__name__})"
         report = Report(0, 0, (*replay.problems, failed), "")
     report = replace(report, problems=(*damage.result(), *report.problems))
-    return report if report.problems else replace(report, verified=Verified.of(ledger.store.identity, replay))
+    return (
+        report
+        if report.problems
+        else replace(report, verified=Verified.of(ledger.store.identity, replay))
+    )
 
 
 def _damage(ledger: Ledger, *, pages: bool) -> tuple[str, ...]:
@@ -115,7 +127,13 @@ def check(rows: Rows, problems: list[str], heads: Sequence[Head] = ()) -> Report
 
 def _check(rows: Rows, replay: Replay, heads: Sequence[Head]) -> Report:
     ends = {chain: seq for chain, (seq, _) in replay.heads.items()} or None
-    compares = [_compare_accounts, _compare_charges, _compare_keys, _compare_parts, _compare_instalments]
+    compares = [
+        _compare_accounts,
+        _compare_charges,
+        _compare_keys,
+        _compare_parts,
+        _compare_instalments,
+    ]
     if ends is None:
         compares.append(_compare_counts)
     else:
@@ -147,7 +165,9 @@ def _replayed(rows: Rows, chain: str, replay: Replay) -> int:
         try:
             replay.apply(entry)
         except _UNREADABLE as error:
-            replay.problems.append(f"entry {entry.seq} of {chain!r} cannot be read ({type(error).__name__})")
+            replay.problems.append(
+                f"entry {entry.seq} of {chain!r} cannot be read ({type(error).__name__})"
+            )
         before = entry
     return before.seq if before else 0
 
@@ -178,9 +198,13 @@ def _compare_accounts(rows: Rows, replay: Replay, ends: Ends | None) -> None:
         if mine is None or theirs is None:
             replay.problems.append(f"account {each!r} is in only one of the journal and the table")
         else:
-            replay.problems += [f"account {each!r} {what}" for what in _account_differences(mine, theirs)]
+            replay.problems += [
+                f"account {each!r} {what}" for what in _account_differences(mine, theirs)
+            ]
             if account_digest(theirs) != replay.books[each].digest:
-                replay.problems.append(f"account {each!r} is not bound by the entry that last moved it")
+                replay.problems.append(
+                    f"account {each!r} is not bound by the entry that last moved it"
+                )
 
 
 def _account_differences(stored: AccountRow, said: AccountRow) -> Iterator[str]:
@@ -217,7 +241,9 @@ def _compare_charges(rows: Rows, replay: Replay, ends: Ends | None) -> None:
             mine = next(stored, None)
 
 
-def _charge_differences(row: ChargeRow, answer: AnswerRow | None, digest: bytes, answered: bytes) -> Iterator[str]:
+def _charge_differences(
+    row: ChargeRow, answer: AnswerRow | None, digest: bytes, answered: bytes
+) -> Iterator[str]:
     if stored_digest(row) != digest:
         yield f"charge {row.id} is not the one of the journal"
     if answer_digest(row, answer) != answered:
@@ -252,8 +278,13 @@ def _compare_instalments(rows: Rows, replay: Replay, ends: Ends | None) -> None:
     place, said = 0, replay.instalments
     for row in rows.all_instalments(ends):
         digest = hashlib.sha256(row.body).hexdigest()
-        if instalment_digest(row.charge, row.place, digest, (row.chain, row.seq)) != said[place : place + DIGEST]:
-            replay.problems.append(f"instalment {row.place} of charge {row.charge} is not the one that was appended")
+        if (
+            instalment_digest(row.charge, row.place, digest, (row.chain, row.seq))
+            != said[place : place + DIGEST]
+        ):
+            replay.problems.append(
+                f"instalment {row.place} of charge {row.charge} is not the one that was appended"
+            )
             return
         place += DIGEST
     if place != len(said):
@@ -263,6 +294,13 @@ def _compare_instalments(rows: Rows, replay: Replay, ends: Ends | None) -> None:
 def _compare_counts(rows: Rows, replay: Replay, ends: Ends | None) -> None:
     counts = rows.counts()
     many = (len(each) // DIGEST for each in (replay.keys, replay.parts, replay.instalments))
-    stored = (counts.accounts, counts.charges, counts.answers, counts.keys, counts.parts, counts.instalments)
+    stored = (
+        counts.accounts,
+        counts.charges,
+        counts.answers,
+        counts.keys,
+        counts.parts,
+        counts.instalments,
+    )
     if stored != (len(replay.books), replay.charges, replay.answers, *many):
         replay.problems.append("there are rows that the journal does not know, or too few")

@@ -16,7 +16,15 @@ from sfumato.mechanisms.additive import (
 )
 from sfumato.mechanisms.bernstein import Interval, Statistic
 from sfumato.mechanisms.bounds import ApproximateBounds, bounds
-from sfumato.mechanisms.moments import Clipped, ClippedMoment, Moment, clipped_mean, clipped_variance, mean, variance
+from sfumato.mechanisms.moments import (
+    Clipped,
+    ClippedMoment,
+    Moment,
+    clipped_mean,
+    clipped_variance,
+    mean,
+    variance,
+)
 from sfumato.mechanisms.noisy_max import NoisyMaxMechanism, Winner, report_noisy_max
 from sfumato.mechanisms.quantile import Quantile, Quantiles, median, quantile, quantiles
 from sfumato.mechanisms.representative import Mode, Representative, mode, representative

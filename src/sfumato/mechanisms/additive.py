@@ -14,7 +14,15 @@ import numpy as np
 from sfumato.accounting.gaussian import gaussian_for
 from sfumato.errors import InvalidDeclaration
 from sfumato.exact.rational import Number, positive
-from sfumato.noise import SYSTEM, DiscreteGaussian, DiscreteLaplace, DiscreteStaircase, Entropy, Integers, Noise
+from sfumato.noise import (
+    SYSTEM,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    DiscreteStaircase,
+    Entropy,
+    Integers,
+    Noise,
+)
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import AdditiveNoise
 
@@ -73,7 +81,9 @@ class AdditiveMechanism:
                 number of them that is not the declared one.
         """
         if self.cells not in (None, len(exact)):
-            raise InvalidDeclaration(f"{len(exact)} integers.", allowed=f"the declared {self.cells}")
+            raise InvalidDeclaration(
+                f"{len(exact)} integers.", allowed=f"the declared {self.cells}"
+            )
         values = [_integer(value) for value in exact]
         noise = self.draw(len(values)) if drawn is None else drawn
         return tuple(value + _integer(extra) for value, extra in zip(values, noise, strict=True))
@@ -85,10 +95,14 @@ class AdditiveMechanism:
             InvalidDeclaration: as ``release``.
         """
         if exact.ndim != 1 or exact.dtype != np.int64 or self.cells not in (None, len(exact)):
-            raise InvalidDeclaration(f"{exact.shape} of {exact.dtype}.", allowed="the declared number of int64")
+            raise InvalidDeclaration(
+                f"{exact.shape} of {exact.dtype}.", allowed="the declared number of int64"
+            )
         noise = self.noise.sample(len(exact)) if drawn is None else drawn
         if noise.shape != exact.shape:
-            raise InvalidDeclaration(f"Noise of {noise.shape} for {exact.shape} integers.", allowed="one each")
+            raise InvalidDeclaration(
+                f"Noise of {noise.shape} for {exact.shape} integers.", allowed="one each"
+            )
         if noise.dtype != np.int64 or max(map(_reach, (exact, noise))) >= _ADDABLE:
             wide: Integers = exact.astype(object) + noise.astype(object)
             return wide
@@ -120,7 +134,9 @@ def geometric(distance: Distance, epsilon: Number) -> AdditiveMechanism:
 def gaussian(distance: Distance, rho: Number) -> AdditiveMechanism:
     """Discrete Gaussian noise of sigma^2 = sensitivity^2 / (2 rho): rho-zCDP (L2)."""
     _require(distance, Norm.L2, "Gaussian noise")
-    return AdditiveMechanism(DiscreteGaussian(sigma_squared=distance.value / (2 * positive("rho", rho))))
+    return AdditiveMechanism(
+        DiscreteGaussian(sigma_squared=distance.value / (2 * positive("rho", rho)))
+    )
 
 
 def calibrated_gaussian(
@@ -136,7 +152,9 @@ def calibrated_gaussian(
     4.23
     """
     _require(distance, Norm.L2, "Gaussian noise")
-    return AdditiveMechanism(gaussian_for(epsilon, delta, sensitivity_squared=distance.value, entries=cells), cells)
+    return AdditiveMechanism(
+        gaussian_for(epsilon, delta, sensitivity_squared=distance.value, entries=cells), cells
+    )
 
 
 def staircase(distance: Distance, epsilon: Number) -> AdditiveMechanism:
@@ -161,7 +179,9 @@ def _reach(values: Integers) -> int:
 def _integer(value: object) -> int:
     """A Python integer: a fraction would be released as it is, an int64 could wrap around."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise InvalidDeclaration(f"Noise on a {type(value).__name__}.", allowed="exact integers, on a lattice")
+        raise InvalidDeclaration(
+            f"Noise on a {type(value).__name__}.", allowed="exact integers, on a lattice"
+        )
     return int(value)
 
 
@@ -175,7 +195,8 @@ def _require(distance: object, norm: Norm, what: str) -> None:
         )
     if distance.norm is not norm:
         raise InvalidDeclaration(
-            f"{what} on a statistic bounded in {distance.norm.value}.", allowed=f"a statistic bounded in {norm.value}"
+            f"{what} on a statistic bounded in {distance.norm.value}.",
+            allowed=f"a statistic bounded in {norm.value}",
         )
     if distance.value < 1:
         raise InvalidDeclaration(

@@ -51,7 +51,9 @@ class Interval:
 
     def scaled(self, start: int, scale: Fraction) -> "Interval":
         """start + scale x, scale >= 0."""
-        return Interval(start + scale * self.value, start + scale * self.lower, start + scale * self.upper)
+        return Interval(
+            start + scale * self.value, start + scale * self.lower, start + scale * self.upper
+        )
 
 
 def sums(parts: Integers, width: int, statistic: Statistic) -> tuple[int, ...]:
@@ -68,7 +70,9 @@ def sums(parts: Integers, width: int, statistic: Statistic) -> tuple[int, ...]:
     if statistic is Statistic.MEAN:
         return first, count * width - first
     high, low = parts >> _HALF, parts & ((1 << _HALF) - 1)
-    second = (_total(high * high) << 2 * _HALF) + (_total(high * low) << _HALF + 1) + _total(low * low)
+    second = (
+        (_total(high * high) << 2 * _HALF) + (_total(high * low) << _HALF + 1) + _total(low * low)
+    )
     return second, 2 * (width * first - second), count * width**2 - 2 * width * first + second
 
 
@@ -136,4 +140,8 @@ def _variances(first: Ends, middle: Ends, last: Ends) -> tuple[Fraction, Fractio
 def _peak(other: int, middle: int, ends: Ends) -> Fraction:
     """Where between its ends an outer sum makes the variance largest, given the other two."""
     low, high = map(Fraction, ends)
-    return min(max(other + middle + Fraction(middle * middle, 2 * other), low), high) if other else high
+    return (
+        min(max(other + middle + Fraction(middle * middle, 2 * other), low), high)
+        if other
+        else high
+    )

@@ -68,7 +68,9 @@ class ApproximateBounds:
     @property
     def edges(self) -> tuple[int, ...]:
         """The edges of the bins; a bin holds its upper edge, the first one both."""
-        return tuple(edge for edge in _GRID if self.within.lower_code <= edge <= self.within.upper_code)
+        return tuple(
+            edge for edge in _GRID if self.within.lower_code <= edge <= self.within.upper_code
+        )
 
     @property
     def threshold(self) -> int:
@@ -84,12 +86,16 @@ class ApproximateBounds:
         """The noise of every bin."""
         return self.additive.draw(len(self.edges) - 1, entropy)
 
-    def release(self, rows: Rows, drawn: Sequence[int] | None = None, entropy: Entropy = SYSTEM) -> tuple[int, int]:
+    def release(
+        self, rows: Rows, drawn: Sequence[int] | None = None, entropy: Entropy = SYSTEM
+    ) -> tuple[int, int]:
         """Bounds lower < upper. ``drawn``: the noise, where it was drawn before the read."""
         edges, threshold = self.edges, self.threshold
         places = np.searchsorted(np.array(edges[1:]), on_lattice(rows, self.within))
         counts = np.bincount(places, minlength=len(edges) - 1)
-        noisy = self.additive.release(counts.tolist(), self.draw(entropy) if drawn is None else drawn)
+        noisy = self.additive.release(
+            counts.tolist(), self.draw(entropy) if drawn is None else drawn
+        )
         passed = [place for place, count in enumerate(noisy) if count > threshold]
         return (edges[passed[0]], edges[passed[-1] + 1]) if passed else (edges[0], edges[-1])
 
@@ -99,7 +105,9 @@ class ApproximateBounds:
         return self.threshold + 1 + self.additive.error(1 - miss / (len(self.edges) - 1))
 
 
-def bounds(distance: Distance, epsilon: Number, *, lower: int, upper: int, failure: Number) -> ApproximateBounds:
+def bounds(
+    distance: Distance, epsilon: Number, *, lower: int, upper: int, failure: Number
+) -> ApproximateBounds:
     """Private bounds, epsilon-DP; ``distance`` in rows (L1).
 
     ``lower`` and ``upper`` are the widest bounds (0 or powers of two); ``failure`` is the probability

@@ -54,8 +54,13 @@ class GridQuantiles:
         object.__setattr__(self, "rate", positive("rate", self.rate))
         levels = tuple(to_fraction("a level", level) for level in self.levels)
         object.__setattr__(self, "levels", levels)
-        if not levels or not all(0 < level < 1 and level.denominator <= _FINEST for level in levels):
-            raise InvalidNumber("Levels of quantiles.", allowed="between 0 and 1, multiples of a millionth or coarser")
+        if not levels or not all(
+            0 < level < 1 and level.denominator <= _FINEST for level in levels
+        ):
+            raise InvalidNumber(
+                "Levels of quantiles.",
+                allowed="between 0 and 1, multiples of a millionth or coarser",
+            )
 
     def event(self, distance: Distance, groups: int) -> Composed:
         """What happens to groups of which neighbours differ in the weight of any leaves by at most ``distance``.
@@ -73,8 +78,13 @@ class GridQuantiles:
     def release(self, weights: Sequence[int], entropy: Entropy = SYSTEM) -> tuple[int, ...]:
         """The chosen leaf for each level, of one group."""
         kinds = set(map(type, weights))
-        if not all(issubclass(each, int) and each is not bool for each in kinds) or min(weights, default=-1) < 0:
-            raise InvalidDeclaration("Weights of leaves.", allowed="integers, 0 or greater, one a leaf")
+        if (
+            not all(issubclass(each, int) and each is not bool for each in kinds)
+            or min(weights, default=-1) < 0
+        ):
+            raise InvalidDeclaration(
+                "Weights of leaves.", allowed="integers, 0 or greater, one a leaf"
+            )
         return tuple(
             exponential(rank_scores(weights, level), rate / level.denominator, entropy)
             for rate, level in zip(self.rates, self.levels, strict=True)
@@ -91,7 +101,9 @@ class GridQuantiles:
         return tuple(others / rate for rate in self.rates)
 
 
-def grid_quantiles(distance: Distance, groups: int, epsilon: Number, levels: Sequence[Number]) -> GridQuantiles:
+def grid_quantiles(
+    distance: Distance, groups: int, epsilon: Number, levels: Sequence[Number]
+) -> GridQuantiles:
     """The quantiles of every group, epsilon-DP in all (pure).
 
     Raises:
@@ -101,7 +113,10 @@ def grid_quantiles(distance: Distance, groups: int, epsilon: Number, levels: Seq
     wanted = tuple(to_fraction("a level", level) for level in levels)
     _require(distance)
     # at rate 1 a selection loses 2 x the distance for each step
-    steps = sum(times * each for times, each in (_selections(level, groups, distance.relation) for level in wanted))
+    steps = sum(
+        times * each
+        for times, each in (_selections(level, groups, distance.relation) for level in wanted)
+    )
     return GridQuantiles(wanted, positive("epsilon", epsilon) / (2 * distance.value * steps))
 
 
@@ -113,9 +128,12 @@ def concentrated_grid_quantiles(
     _require(distance)
     # one that loses e costs e^2 / 8
     squares = sum(
-        times * each**2 for times, each in (_selections(level, groups, distance.relation) for level in wanted)
+        times * each**2
+        for times, each in (_selections(level, groups, distance.relation) for level in wanted)
     )
-    return GridQuantiles(wanted, sqrt_down(positive("rho", rho) / (distance.value**2 * squares / 2)))
+    return GridQuantiles(
+        wanted, sqrt_down(positive("rho", rho) / (distance.value**2 * squares / 2))
+    )
 
 
 def rank_scores(weights: Sequence[int], level: Fraction) -> NDArray[Any]:
@@ -150,4 +168,6 @@ def _reach(level: Fraction) -> Fraction:
 
 def _require(distance: Distance) -> None:
     if distance.norm is not Norm.LINF:
-        raise InvalidDeclaration(f"Weights bounded in {distance.norm.value}.", allowed="Linf, a group at a time")
+        raise InvalidDeclaration(
+            f"Weights bounded in {distance.norm.value}.", allowed="Linf, a group at a time"
+        )

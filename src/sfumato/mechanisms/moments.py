@@ -71,7 +71,9 @@ class Moment:
         """The noise of the sums."""
         return self.additive.draw(self.statistic.amounts, entropy)
 
-    def release(self, rows: Rows, drawn: Sequence[int] | None = None, entropy: Entropy = SYSTEM) -> tuple[int, ...]:
+    def release(
+        self, rows: Rows, drawn: Sequence[int] | None = None, entropy: Entropy = SYSTEM
+    ) -> tuple[int, ...]:
         """The noisy sums; missing rows are dropped. ``drawn``: the noise, where it was drawn before the read."""
         parts = on_lattice(rows, self.within) - self.within.lower_code
         noise = self.draw(entropy) if drawn is None else drawn
@@ -88,7 +90,9 @@ class Moment:
     def error(self, confidence: Number, *, size: int) -> Fraction:
         """How far the estimate is at most from the statistic of ``size`` clipped rows, with this confidence."""
         scale = self._width**self.statistic.value
-        return scale * share_error(size * scale, _reach(self.additive, self.statistic, confidence), self.statistic)
+        return scale * share_error(
+            size * scale, _reach(self.additive, self.statistic, confidence), self.statistic
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +131,9 @@ class ClippedMoment:
     def __post_init__(self) -> None:
         within = self.clip.within
         if within.upper_code - within.lower_code > _SPAN:
-            raise InvalidDeclaration(f"Private bounds within {shown(within)}.", allowed="at most 2^42 steps apart")
+            raise InvalidDeclaration(
+                f"Private bounds within {shown(within)}.", allowed="at most 2^42 steps apart"
+            )
 
     def event(self, distance: Distance) -> Composed:
         """The search for the bounds, then the sums between them; known before either."""
@@ -141,19 +147,28 @@ class ClippedMoment:
         lower, upper = found[0], found[-1]
         parts = _steps(np.clip(codes, lower, upper) - lower, upper - lower)
         noise = self.additive.draw(self.statistic.amounts, entropy)
-        return Clipped(lower, upper, self.additive.release(sums(parts, _STEPS, self.statistic), noise))
+        return Clipped(
+            lower, upper, self.additive.release(sums(parts, _STEPS, self.statistic), noise)
+        )
 
     def estimate(self, released: Clipped, confidence: Number) -> Interval:
         """The estimate, with an interval that covers the statistic OF THE ROWS CLIPPED to the released bounds."""
-        found = share(released.noisy, _reach(self.additive, self.statistic, confidence), self.statistic)
-        lower, upper = max(found.lower - _ROUNDING, Fraction(0)), min(found.upper + _ROUNDING, self.statistic.most)
+        found = share(
+            released.noisy, _reach(self.additive, self.statistic, confidence), self.statistic
+        )
+        lower, upper = (
+            max(found.lower - _ROUNDING, Fraction(0)),
+            min(found.upper + _ROUNDING, self.statistic.most),
+        )
         width = released.upper - released.lower
         return _in_range(Interval(found.value, lower, upper), released.lower, width, self.statistic)
 
     def error(self, confidence: Number, *, size: int) -> Fraction:
         """As ``Moment.error``, but over the width of the released range (over its square for a variance)."""
         whole = size * _STEPS**self.statistic.value
-        bound = share_error(whole, _reach(self.additive, self.statistic, confidence), self.statistic)
+        bound = share_error(
+            whole, _reach(self.additive, self.statistic, confidence), self.statistic
+        )
         return min(bound + _ROUNDING, self.statistic.most)
 
 
@@ -208,11 +223,17 @@ def _declared(distance: Distance, epsilon: Number, within: Integer, statistic: S
     return Moment(within, statistic, laplace(moved, epsilon))
 
 
-def _private(distance: Distance, epsilon: Number, clip: Clip, statistic: Statistic) -> ClippedMoment:
+def _private(
+    distance: Distance, epsilon: Number, clip: Clip, statistic: Statistic
+) -> ClippedMoment:
     total, spent = positive("epsilon", epsilon), account(clip.event(distance)).epsilon
     if spent is None or spent >= total:
-        raise InvalidNumber(f"Bounds that cost {spent} of an epsilon of {total}.", allowed="less than epsilon")
-    return ClippedMoment(clip, statistic, laplace(_moved(distance, _STEPS, statistic), total - spent))
+        raise InvalidNumber(
+            f"Bounds that cost {spent} of an epsilon of {total}.", allowed="less than epsilon"
+        )
+    return ClippedMoment(
+        clip, statistic, laplace(_moved(distance, _STEPS, statistic), total - spent)
+    )
 
 
 def _moved(distance: Distance, width: int, statistic: Statistic) -> Distance:
@@ -242,4 +263,6 @@ def _steps(parts: Integers, width: int) -> Integers:
 
 def _in_range(found: Interval, lower: int, width: int, statistic: Statistic) -> Interval:
     """The statistic of shares as that of the rows."""
-    return found.scaled(lower if statistic is Statistic.MEAN else 0, Fraction(width) ** statistic.value)
+    return found.scaled(
+        lower if statistic is Statistic.MEAN else 0, Fraction(width) ** statistic.value
+    )

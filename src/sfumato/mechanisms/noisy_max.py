@@ -73,7 +73,9 @@ class NoisyMaxMechanism:
         """The noise of this many scores."""
         return self.noise.sample(count("candidates", candidates), entropy)
 
-    def release(self, scores: Integers | Sequence[int], drawn: Integers | Sequence[int] | None = None) -> Winner:
+    def release(
+        self, scores: Integers | Sequence[int], drawn: Integers | Sequence[int] | None = None
+    ) -> Winner:
         """The winner among integer scores. ``drawn``: the noise, where it was drawn before the read.
 
         Raises:
@@ -82,10 +84,14 @@ class NoisyMaxMechanism:
         """
         exact = integers("scores", scores)
         if self.gap and len(exact) == 1:
-            raise InvalidDeclaration("The gap of a single candidate.", allowed="two candidates or more")
+            raise InvalidDeclaration(
+                "The gap of a single candidate.", allowed="two candidates or more"
+            )
         noise = integers("noise", self.draw(len(exact)) if drawn is None else drawn)
         if len(noise) != len(exact):
-            raise InvalidDeclaration(f"Noise of {len(noise)} integers for {len(exact)} scores.", allowed="one each")
+            raise InvalidDeclaration(
+                f"Noise of {len(noise)} integers for {len(exact)} scores.", allowed="one each"
+            )
         noisy = exact + noise
         index = int(np.argmax(noisy))
         return Winner(index, int(noisy[index]) - _least(noisy, index) if self.gap else None)
@@ -97,7 +103,9 @@ class NoisyMaxMechanism:
         if others == 0:
             return 0
         guess = int(self.noise.scale * log_up(others / miss))
-        return max(smallest(lambda h: others * _overtakes(self.noise.scale, h + 1) <= miss, below=guess), 0)
+        return max(
+            smallest(lambda h: others * _overtakes(self.noise.scale, h + 1) <= miss, below=guess), 0
+        )
 
 
 def report_noisy_max(
@@ -105,7 +113,9 @@ def report_noisy_max(
 ) -> NoisyMaxMechanism:
     """Noise of scale 2 sensitivity / epsilon, monotone sensitivity / epsilon, rounded up to integers (Linf)."""
     moves = math.ceil(distance.value) * (1 if monotone else 2)
-    mechanism = NoisyMaxMechanism(DiscreteLaplace(moves / positive("epsilon", epsilon)), monotone=monotone, gap=gap)
+    mechanism = NoisyMaxMechanism(
+        DiscreteLaplace(moves / positive("epsilon", epsilon)), monotone=monotone, gap=gap
+    )
     mechanism.event(distance)
     return mechanism
 

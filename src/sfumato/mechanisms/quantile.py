@@ -72,7 +72,9 @@ class Quantile:
     def release(self, rows: Rows, entropy: Entropy = SYSTEM) -> int:
         """The chosen point. Rows are put on the integers within the bounds, missing ones dropped."""
         codes = np.sort(on_lattice(rows, self.within))
-        return _choose(codes, (self.within.lower_code, self.within.upper_code), self.q, self.rate, entropy)
+        return _choose(
+            codes, (self.within.lower_code, self.within.upper_code), self.q, self.rate, entropy
+        )
 
     def error(self, confidence: Number) -> int:
         """Ranks within which the answer is a q-quantile, with probability >= confidence, for any rows."""
@@ -109,7 +111,8 @@ class Quantiles:
         _ordered(self.q)
         if self.within.size > _POINTS:
             raise InvalidDeclaration(
-                f"{self.within.size} lattice points between the bounds.", allowed="at most 2^42 for several quantiles"
+                f"{self.within.size} lattice points between the bounds.",
+                allowed="at most 2^42 for several quantiles",
             )
 
     def event(self, distance: Distance) -> Composed:
@@ -121,7 +124,9 @@ class Quantiles:
         codes = on_lattice(rows, self.within) - self.within.lower_code
         labels = (words(len(codes), entropy) >> np.uint64(64 - _LABELS)).astype(np.int64)
         fine = np.sort((codes << _LABELS) | labels)
-        found = _halve(fine, (0, (self.within.size << _LABELS) - 1), _relative(self.q), self.rate, entropy)
+        found = _halve(
+            fine, (0, (self.within.size << _LABELS) - 1), _relative(self.q), self.rate, entropy
+        )
         return tuple(self.within.lower_code + (each >> _LABELS) for each in found)
 
     def error(self, confidence: Number) -> int:
@@ -159,7 +164,9 @@ def median(distance: Distance, epsilon: Number, *, lower: int, upper: int) -> Qu
     return quantile(distance, epsilon, q=Fraction(1, 2), lower=lower, upper=upper)
 
 
-def quantiles(distance: Distance, epsilon: Number, *, q: Sequence[Number], lower: int, upper: int) -> Quantiles:
+def quantiles(
+    distance: Distance, epsilon: Number, *, q: Sequence[Number], lower: int, upper: int
+) -> Quantiles:
     """Several increasing quantiles, epsilon-DP together, as ``quantile``.
 
     >>> len(quantiles(Distance(Norm.L1, Fraction(1)), 1, q=[0.1, 0.5, 0.9], lower=0, upper=9).q)
@@ -176,7 +183,9 @@ def quantiles(distance: Distance, epsilon: Number, *, q: Sequence[Number], lower
 
 def _ordered(levels: Sequence[Fraction]) -> None:
     """Refuses what are not increasing quantiles in (0, 1) on a common grid of at most 10^6 parts."""
-    inside = levels and all(one < other for one, other in pairwise([Fraction(0), *levels, Fraction(1)]))
+    inside = levels and all(
+        one < other for one, other in pairwise([Fraction(0), *levels, Fraction(1)])
+    )
     if not inside or math.lcm(*(level.denominator for level in levels)) > _PARTS:
         raise InvalidNumber(
             f"q = {', '.join(map(str, levels)) or 'nothing'}.",
@@ -218,14 +227,21 @@ def _reaches(q: Sequence[Fraction]) -> list[Fraction]:
 
 
 def _halve(
-    rows: Integers, ends: tuple[int, int], levels: Sequence[Fraction], rate: Fraction, entropy: Entropy
+    rows: Integers,
+    ends: tuple[int, int],
+    levels: Sequence[Fraction],
+    rate: Fraction,
+    entropy: Entropy,
 ) -> list[int]:
     """The quantiles between the first and the last of ``levels``, which lie at ``ends``."""
     if len(levels) == 2:
         return []
     at, share = _middle(levels)
     found = _choose(rows, ends, share, rate, entropy)
-    lower, upper = rows[: np.searchsorted(rows, found)], rows[np.searchsorted(rows, found, side="right") :]
+    lower, upper = (
+        rows[: np.searchsorted(rows, found)],
+        rows[np.searchsorted(rows, found, side="right") :],
+    )
     return [
         *_halve(lower, (ends[0], found), levels[: at + 1], rate, entropy),
         found,
@@ -233,7 +249,9 @@ def _halve(
     ]
 
 
-def _choose(rows: Integers, ends: tuple[int, int], q: Fraction, rate: Fraction, entropy: Entropy) -> int:
+def _choose(
+    rows: Integers, ends: tuple[int, int], q: Fraction, rate: Fraction, entropy: Entropy
+) -> int:
     """A point from ``ends[0]`` to ``ends[1]``, with probability proportional to exp(-rate x rank error)."""
     starts, widths, errors = _pieces(rows, ends, q)
     piece = exponential(-errors, rate / q.denominator, entropy, weights=widths)

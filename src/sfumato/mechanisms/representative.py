@@ -74,7 +74,9 @@ class Representative(Generic[Candidate]):
         except Exception:
             # an error would tell of the row; like any answer that is no integer, it counts as the cap
             return self.cap
-        return min(max(int(found), 0), self.cap) if isinstance(found, int | np.integer) else self.cap
+        return (
+            min(max(int(found), 0), self.cap) if isinstance(found, int | np.integer) else self.cap
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,9 @@ def representative(
     return made
 
 
-def mode(distance: Distance, epsilon: Number, candidates: Sequence[Key], *, monotone: bool = False) -> Mode[Key]:
+def mode(
+    distance: Distance, epsilon: Number, candidates: Sequence[Key], *, monotone: bool = False
+) -> Mode[Key]:
     """The most frequent of public candidates, epsilon-DP; ``distance`` in rows (L1).
 
     Raises:

@@ -62,8 +62,14 @@ class ResponseMechanism:
     categories: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.categories, bool) or not isinstance(self.categories, int) or self.categories > _MOST:
-            raise InvalidDeclaration(f"categories = {shown(self.categories)}.", allowed="an integer from 2 to 2^31")
+        if (
+            isinstance(self.categories, bool)
+            or not isinstance(self.categories, int)
+            or self.categories > _MOST
+        ):
+            raise InvalidDeclaration(
+                f"categories = {shown(self.categories)}.", allowed="an integer from 2 to 2^31"
+            )
         RandomizedResponse(self.epsilon, self.categories)
         if self.epsilon < _FAINTEST:
             raise InvalidNumber("An epsilon below 1e-100.", allowed="1e-100 or more")
@@ -74,7 +80,11 @@ class ResponseMechanism:
         How many report is public, so rows added or removed are not hidden: that is refused.
         """
         pairs = distance.value / 2
-        if distance.norm is not Norm.L1 or distance.relation is not Relation.REPLACE_ONE or pairs.denominator != 1:
+        if (
+            distance.norm is not Norm.L1
+            or distance.relation is not Relation.REPLACE_ONE
+            or pairs.denominator != 1
+        ):
             raise InvalidDeclaration(
                 f"Randomised response for neighbours at {distance.value} in {distance.norm.value}, "
                 f"{distance.relation.value}.",
@@ -114,7 +124,11 @@ class ResponseMechanism:
     def release_bits(self, values: Words, count: int, entropy: Entropy = SYSTEM) -> Words:
         """The reports of ``count`` yes-or-no values packed in 64-bit words, lowest bit first; the rest is zero."""
         whole, rest = divmod(size_of(count), 64)
-        if self.categories != 2 or values.dtype != np.uint64 or values.shape != (whole + (rest > 0),):
+        if (
+            self.categories != 2
+            or values.dtype != np.uint64
+            or values.shape != (whole + (rest > 0),)
+        ):
             raise InvalidDeclaration(
                 f"Packed values for {self.categories} categories and {count} bits.",
                 allowed="2 categories, and an array of count / 64 uint64 words, rounded up",
@@ -128,15 +142,21 @@ class ResponseMechanism:
     def estimate(self, reports: ArrayLike) -> NDArray[np.float64]:
         """How many people are truly in each category, unbiased, from all reports."""
         given = np.asarray(reports).ravel()
-        if len(given) and (given.dtype.kind not in "iub" or not 0 <= given.min() <= given.max() < self.categories):
-            raise InvalidDeclaration("These are not reports.", allowed=f"integers from 0 to {self.categories - 1}")
+        if len(given) and (
+            given.dtype.kind not in "iub" or not 0 <= given.min() <= given.max() < self.categories
+        ):
+            raise InvalidDeclaration(
+                "These are not reports.", allowed=f"integers from 0 to {self.categories - 1}"
+            )
         return self.estimate_counts(np.bincount(given.astype(np.int64), minlength=self.categories))
 
     def estimate_counts(self, counts: Sequence[int] | Integers) -> NDArray[np.float64]:
         """The same from the number of reports of each category."""
         given = np.asarray(counts)
         if given.shape != (self.categories,) or given.dtype.kind not in "iu" or given.min() < 0:
-            raise InvalidDeclaration("These are not counts.", allowed=f"{self.categories} integers >= 0")
+            raise InvalidDeclaration(
+                "These are not counts.", allowed=f"{self.categories} integers >= 0"
+            )
         seen: NDArray[np.float64] = given.astype(np.float64)
         seen += (self.categories * seen - seen.sum()) * float(self._weight[0])
         return seen
@@ -150,7 +170,11 @@ class ResponseMechanism:
         slope = 1 + self.categories * self._weight[1]
         # the last term is far above what the floats of ``estimate_counts`` lose
         return float_up(
-            (deviation(count("people", people), self._variance, confidence) + Fraction(people, 1 << 48)) * slope
+            (
+                deviation(count("people", people), self._variance, confidence)
+                + Fraction(people, 1 << 48)
+            )
+            * slope
         )
 
     @property
@@ -189,4 +213,6 @@ def randomized_response(epsilon: Number, categories: int = 2) -> ResponseMechani
 
 
 def _not_categories(kind: str) -> InvalidDeclaration:
-    return InvalidDeclaration(f"Values of type {kind}.", allowed="integers: the number of the category")
+    return InvalidDeclaration(
+        f"Values of type {kind}.", allowed="integers: the number of the category"
+    )

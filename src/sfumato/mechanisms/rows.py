@@ -54,7 +54,11 @@ def on_lattice(values: Rows, within: Integer | Real, *, imputed: Number | None =
         values = _array(list(values))
     if isinstance(values, np.ndarray) and values.dtype.kind in "bui" and within.step == 1:
         return np.clip(_wide(values), within.lower_code, within.upper_code)
-    if isinstance(values, np.ndarray) and values.dtype.kind == "f" and _is_binary(values.dtype, within):
+    if (
+        isinstance(values, np.ndarray)
+        and values.dtype.kind == "f"
+        and _is_binary(values.dtype, within)
+    ):
         return _of_floats(values.astype(np.float64), within, fill)
     found = (_code(value, within) for value in values)
     kept = [fill if code is None else code for code in found]
@@ -79,7 +83,10 @@ def _declared(imputed: Number, within: Integer | Real) -> int:
     """The code of a declared value, which is public: out of bounds it is refused."""
     exact = to_fraction("imputed", imputed)
     if not within.lower_code * within.step <= exact <= within.upper_code * within.step:
-        raise InvalidNumber(f"imputed = {imputed} is outside of {shown(within)}.", allowed="a value within the bounds")
+        raise InvalidNumber(
+            f"imputed = {imputed} is outside of {shown(within)}.",
+            allowed="a value within the bounds",
+        )
     return round(exact / within.step)
 
 
@@ -103,7 +110,9 @@ def _wide(values: NDArray[Any]) -> Integers:
 def _is_binary(floats: np.dtype[Any], within: Integer | Real) -> bool:
     """Whether these are doubles at most, and scaling by the step, a power of two far from their range's ends, is exact."""
     step = within.step
-    return floats.itemsize <= 8 and power_of_two_at_most(step) == step and -900 < _exponent(step) < 900
+    return (
+        floats.itemsize <= 8 and power_of_two_at_most(step) == step and -900 < _exponent(step) < 900
+    )
 
 
 def _exponent(power: Fraction) -> int:
@@ -114,7 +123,9 @@ def _of_floats(values: NDArray[np.float64], within: Integer | Real, fill: int | 
     missing = np.isnan(values)
     low, high = (float(code * within.step) for code in (within.lower_code, within.upper_code))
     with np.errstate(all="ignore"):
-        codes = np.rint(np.ldexp(np.clip(values[~missing], low, high), -_exponent(within.step))).astype(np.int64)
+        codes = np.rint(
+            np.ldexp(np.clip(values[~missing], low, high), -_exponent(within.step))
+        ).astype(np.int64)
     if fill is None:
         return codes
     filled = np.full(values.shape, fill, np.int64)

@@ -119,7 +119,10 @@ class SamplingMechanism(Generic[Statistic, Released]):
         return Sampled(self.design, self.inner.event(distance))
 
     def release(
-        self, units: Sequence[One], statistic: Callable[[list[One]], Statistic], entropy: Entropy = SYSTEM
+        self,
+        units: Sequence[One],
+        statistic: Callable[[list[One]], Statistic],
+        entropy: Entropy = SYSTEM,
     ) -> Released:
         """The inner answer on the statistic of a fresh sample; divide a count or sum by ``design.rate``."""
         return self.inner.release(statistic(sample_units(self.design, units, entropy)))
@@ -156,4 +159,6 @@ def _checked(design: object) -> None:
             allowed="PoissonSample(rate): what is drawn here is stated for units that enter or leave",
         )
     if not isinstance(design, PoissonSample | FixedSample):
-        raise InvalidDeclaration(f"A sample by {type(design).__name__}.", allowed="PoissonSample or FixedSample")
+        raise InvalidDeclaration(
+            f"A sample by {type(design).__name__}.", allowed="PoissonSample or FixedSample"
+        )

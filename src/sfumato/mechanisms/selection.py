@@ -64,12 +64,16 @@ class SelectionMechanism:
         return union(count("candidates", candidates) - 1, confidence) / self.rate
 
 
-def exponential(distance: Distance, epsilon: Number, *, monotone: bool = False) -> SelectionMechanism:
+def exponential(
+    distance: Distance, epsilon: Number, *, monotone: bool = False
+) -> SelectionMechanism:
     """The exponential mechanism of rate epsilon / (2 sensitivity), monotone epsilon / sensitivity (Linf)."""
     return _calibrated(Rule.EXPONENTIAL, distance, epsilon, monotone=monotone)
 
 
-def permute_and_flip(distance: Distance, epsilon: Number, *, monotone: bool = False) -> SelectionMechanism:
+def permute_and_flip(
+    distance: Distance, epsilon: Number, *, monotone: bool = False
+) -> SelectionMechanism:
     """Permute-and-flip of the same rates: never a worse choice for the same pure epsilon.
 
     Of its zCDP only epsilon^2/2 can be said (RULES 9), so where choices are composed under
@@ -78,7 +82,9 @@ def permute_and_flip(distance: Distance, epsilon: Number, *, monotone: bool = Fa
     return _calibrated(Rule.PERMUTE_AND_FLIP, distance, epsilon, monotone=monotone)
 
 
-def _calibrated(rule: Rule, distance: Distance, epsilon: Number, *, monotone: bool) -> SelectionMechanism:
+def _calibrated(
+    rule: Rule, distance: Distance, epsilon: Number, *, monotone: bool
+) -> SelectionMechanism:
     moves = distance.value * (1 if monotone else 2)
     mechanism = SelectionMechanism(rule, positive("epsilon", epsilon) / moves, monotone=monotone)
     mechanism.event(distance)

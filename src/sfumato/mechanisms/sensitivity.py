@@ -67,7 +67,11 @@ class LocalSensitivity:
 
 
 def local_sensitivity(
-    statistic: Statistic, data: Sequence[Any], domain: Sequence[Any], relation: Relation, norm: Norm = Norm.L1
+    statistic: Statistic,
+    data: Sequence[Any],
+    domain: Sequence[Any],
+    relation: Relation,
+    norm: Norm = Norm.L1,
 ) -> LocalSensitivity:
     """How far the statistic moves between ``data`` and its neighbours of rows from ``domain``.
 
@@ -78,7 +82,10 @@ def local_sensitivity(
         a local sensitivity is that of the neighbours of the data
     """
     here = tuple(data)
-    found = (_apart(statistic(here), statistic(each), norm) for each in _neighbours(here, domain, relation))
+    found = (
+        _apart(statistic(here), statistic(each), norm)
+        for each in _neighbours(here, domain, relation)
+    )
     return LocalSensitivity(Fraction(max(found, default=0)))
 
 
@@ -155,7 +162,8 @@ def _apart(one: int | Sequence[int], other: int | Sequence[int], norm: Norm) -> 
     first, second = _entries(one), _entries(other)
     if len(first) != len(second):
         raise InvalidDeclaration(
-            "A statistic whose number of entries depends on the data.", allowed="always as many integers"
+            "A statistic whose number of entries depends on the data.",
+            allowed="always as many integers",
         )
     moves = [abs(a - b) for a, b in zip(first, second, strict=True)]
     if norm is Norm.L2:
@@ -167,13 +175,17 @@ def _entries(value: int | Sequence[int]) -> list[int]:
     try:
         return [index(each) for each in (value if isinstance(value, Iterable) else (value,))]
     except TypeError:
-        raise InvalidDeclaration("A statistic that is not integer.", allowed="an int or several") from None
+        raise InvalidDeclaration(
+            "A statistic that is not integer.", allowed="an int or several"
+        ) from None
 
 
 def _affordable(values: int, size: int, work: int, *, replaced: bool) -> None:
     """Refuses an empty search and one that is too long."""
     if values < 1 or isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        raise InvalidDeclaration(f"{values} values and {shown(size)} rows.", allowed="one or more of each")
+        raise InvalidDeclaration(
+            f"{values} values and {shown(size)} rows.", allowed="one or more of each"
+        )
     needed = datasets = 0
     for rows in range(size + 1):
         datasets = datasets * values if rows else 1

@@ -80,7 +80,12 @@ class SparseVectorMechanism:
     def event(self, distance: Distance) -> SparseVector:
         """The whole stream, with answers that each move by at most ``distance`` (Linf) between neighbours."""
         return SparseVector(
-            self.threshold_noise, self.query_noise, distance, self.positives, monotone=self.monotone, gap=self.gap
+            self.threshold_noise,
+            self.query_noise,
+            distance,
+            self.positives,
+            monotone=self.monotone,
+            gap=self.gap,
         )
 
     def open(self, entropy: Entropy = SYSTEM) -> "SparseSession":
@@ -105,7 +110,10 @@ class SparseVectorMechanism:
         """
         miss = (1 - open_unit("confidence", confidence)) / (2 * count("queries", queries))
         guess = int(max(self.threshold_noise.scale, self.query_noise.scale) * log_up(1 / miss))
-        return smallest(lambda h: h >= 0 and _apart(self.threshold_noise, self.query_noise, h) <= miss, below=guess)
+        return smallest(
+            lambda h: h >= 0 and _apart(self.threshold_noise, self.query_noise, h) <= miss,
+            below=guess,
+        )
 
 
 class SparseSession:
@@ -138,9 +146,14 @@ class SparseSession:
             InvalidDeclaration: an answer that is not an integer.
         """
         if isinstance(answer, bool | np.bool_) or not isinstance(answer, int | np.integer):
-            raise InvalidDeclaration(f"An answer of type {type(answer).__name__}.", allowed="an integer")
+            raise InvalidDeclaration(
+                f"An answer of type {type(answer).__name__}.", allowed="an integer"
+            )
         if self._process != os.getpid():
-            raise WrongUse("A sparse vector session after a fork.", remedy="Open one in this process: a new charge.")
+            raise WrongUse(
+                "A sparse vector session after a fork.",
+                remedy="Open one in this process: a new charge.",
+            )
         with self._lock:
             noise, self._noise = self._noise, None
             if noise is None:
@@ -157,11 +170,20 @@ class SparseSession:
         return Verdict(above=True, gap=gap if self._mechanism.gap else None)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise WrongUse("A copy of a sparse vector session would use its noise twice.", allowed="the session itself")
+        raise WrongUse(
+            "A copy of a sparse vector session would use its noise twice.",
+            allowed="the session itself",
+        )
 
 
 def sparse_vector(
-    distance: Distance, epsilon: Number, threshold: int, positives: int, *, gap: bool = False, monotone: bool = False
+    distance: Distance,
+    epsilon: Number,
+    threshold: int,
+    positives: int,
+    *,
+    gap: bool = False,
+    monotone: bool = False,
 ) -> SparseVectorMechanism:
     """Above threshold for epsilon in all: noise split 1 : (2c)^(2/3), monotone 1 : c^(2/3), c the positives.
 

@@ -99,13 +99,20 @@ class ThresholdMechanism:
         for kind in set(map(type, counts.values())):
             if issubclass(kind, bool | np.bool_) or not issubclass(kind, int | np.integer):
                 raise InvalidDeclaration(f"A count of type {kind.__name__}.", allowed="an integer")
-        placed = counts if _are_plain(counts) else {key: units for key, units in counts.items() if _has_place(key)}
+        placed = (
+            counts
+            if _are_plain(counts)
+            else {key: units for key, units in counts.items() if _has_place(key)}
+        )
         keys = [key for key, units in placed.items() if units >= 1]
         units = np.array([int(placed[key]) for key in keys], object)
         return self.release_many(units, lambda places: [keys[place] for place in places], entropy)
 
     def release_many(
-        self, counts: Integers, keys_at: Callable[[Integers], Sequence[K]], entropy: Entropy = SYSTEM
+        self,
+        counts: Integers,
+        keys_at: Callable[[Integers], Sequence[K]],
+        entropy: Entropy = SYSTEM,
     ) -> dict[K, int]:
         """The same of many counts of different keys; ``keys_at`` tells the keys at the places that are shown.
 
@@ -131,7 +138,9 @@ class ThresholdMechanism:
     def smallest_shown(self, confidence: Number) -> int:
         """The fewest units with which a key is shown with at least this confidence."""
         wanted = open_unit("confidence", confidence)
-        return smallest(lambda units: units >= 1 and self.shown(units).lower >= wanted, below=self.threshold)
+        return smallest(
+            lambda units: units >= 1 and self.shown(units).lower >= wanted, below=self.threshold
+        )
 
     def error(self, confidence: Number) -> int:
         """h with P(|noise| <= h) >= confidence, over all keys, shown or not.
@@ -141,7 +150,9 @@ class ThresholdMechanism:
         return self.noise.half_width(confidence)
 
 
-def threshold_laplace(keys: int, epsilon: Number, delta: Number, relation: Relation) -> ThresholdMechanism:
+def threshold_laplace(
+    keys: int, epsilon: Number, delta: Number, relation: Relation
+) -> ThresholdMechanism:
     """Discrete Laplace noise of scale keys / epsilon (replace-one: 2 keys), and the smallest threshold for delta."""
     touched, cap = _touched(keys, relation), _delta(delta)
     noise = DiscreteLaplace(touched / positive("epsilon", epsilon))
@@ -155,15 +166,21 @@ def threshold_laplace(keys: int, epsilon: Number, delta: Number, relation: Relat
     )
 
 
-def threshold_gaussian(keys: int, rho: Number, delta: Number, relation: Relation) -> ThresholdMechanism:
+def threshold_gaussian(
+    keys: int, rho: Number, delta: Number, relation: Relation
+) -> ThresholdMechanism:
     """Discrete Gaussian noise of sigma^2 = keys / (2 rho) (replace-one: 2 keys), and the smallest threshold."""
     touched, cap = _touched(keys, relation), _delta(delta)
     noise = DiscreteGaussian(sigma_squared=touched / (2 * positive("rho", rho)))
     guess = math.isqrt(int(2 * noise.sigma_squared * log_up(touched / cap)))
-    return _calibrated(lambda threshold: ThresholdMechanism(noise, threshold, keys), noise, cap, relation, guess)
+    return _calibrated(
+        lambda threshold: ThresholdMechanism(noise, threshold, keys), noise, cap, relation, guess
+    )
 
 
-def threshold_geometric(keys: int, epsilon: Number, delta: Number, relation: Relation) -> ThresholdMechanism:
+def threshold_geometric(
+    keys: int, epsilon: Number, delta: Number, relation: Relation
+) -> ThresholdMechanism:
     """Discrete Laplace noise cut where the threshold stands: delta pays for the cut and the lone keys at once.
 
     With one key a unit no (epsilon, delta) selection shows any key more often, for the very
@@ -175,7 +192,9 @@ def threshold_geometric(keys: int, epsilon: Number, delta: Number, relation: Rel
     touched, cap = _touched(keys, relation), _delta(delta)
     noise = DiscreteLaplace(touched / positive("epsilon", epsilon))
     return _calibrated(
-        lambda threshold: ThresholdMechanism(Truncated(noise, 1 - threshold, threshold - 1), threshold, keys),
+        lambda threshold: ThresholdMechanism(
+            Truncated(noise, 1 - threshold, threshold - 1), threshold, keys
+        ),
         noise,
         cap,
         relation,
@@ -226,7 +245,9 @@ def _are_plain(keys: Collection[object]) -> bool:
     """Whether all keys are tuples of the usual kinds, told at once."""
     if not set(map(type, keys)) <= {tuple}:
         return False
-    return _PLAIN.issuperset(map(type, chain.from_iterable(cast(Collection[tuple[object, ...]], keys))))
+    return _PLAIN.issuperset(
+        map(type, chain.from_iterable(cast(Collection[tuple[object, ...]], keys)))
+    )
 
 
 def _has_place(key: object, depth: int = 16) -> bool:

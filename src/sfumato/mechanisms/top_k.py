@@ -71,7 +71,11 @@ class PeelingMechanism(_TopK):
             at = select.exponential(left, self.rate, entropy)
             picked.append(int(places[at]))
             places = np.delete(places, at)
-            left = np.delete(left, at) if isinstance(left, np.ndarray) else [*left[:at], *left[at + 1 :]]
+            left = (
+                np.delete(left, at)
+                if isinstance(left, np.ndarray)
+                else [*left[:at], *left[at + 1 :]]
+            )
         return tuple(picked)
 
     def error(self, confidence: Number, candidates: int) -> Fraction:
@@ -107,10 +111,14 @@ class JointMechanism(_TopK):
 
         Its own distance is that of the loss of a sequence: once ``distance`` where monotone, else twice.
         """
-        loss = Distance(distance.norm, distance.value * _moves(monotone=self.monotone), distance.relation)
+        loss = Distance(
+            distance.norm, distance.value * _moves(monotone=self.monotone), distance.relation
+        )
         return Selection(Rule.EXPONENTIAL, self.rate, loss)
 
-    def release(self, scores: Integers | Sequence[int], entropy: Entropy = SYSTEM) -> tuple[int, ...]:
+    def release(
+        self, scores: Integers | Sequence[int], entropy: Entropy = SYSTEM
+    ) -> tuple[int, ...]:
         """The indices of the selected candidates, the best first."""
         exact = integers("scores", scores)
         _enough(self.k, len(exact))
@@ -123,7 +131,9 @@ class JointMechanism(_TopK):
         return union(math.perm(candidates, self.k) - 1, confidence) / self.rate
 
 
-def peeled_top_k(distance: Distance, k: int, epsilon: Number, *, monotone: bool = False) -> PeelingMechanism:
+def peeled_top_k(
+    distance: Distance, k: int, epsilon: Number, *, monotone: bool = False
+) -> PeelingMechanism:
     """Peeling of rate epsilon / (2 k sensitivity), monotone epsilon / (k sensitivity) (Linf)."""
     moves = count("k", k) * distance.value * _moves(monotone=monotone)
     mechanism = PeelingMechanism(k, positive("epsilon", epsilon) / moves, monotone=monotone)
@@ -131,7 +141,9 @@ def peeled_top_k(distance: Distance, k: int, epsilon: Number, *, monotone: bool 
     return mechanism
 
 
-def joint_top_k(distance: Distance, k: int, epsilon: Number, *, monotone: bool = False) -> JointMechanism:
+def joint_top_k(
+    distance: Distance, k: int, epsilon: Number, *, monotone: bool = False
+) -> JointMechanism:
     """A joint choice of rate epsilon / (4 sensitivity), monotone epsilon / (2 sensitivity) (Linf)."""
     moves = 2 * distance.value * _moves(monotone=monotone)
     mechanism = JointMechanism(k, positive("epsilon", epsilon) / moves, monotone=monotone)
@@ -148,9 +160,13 @@ def _draw(ranked: NDArray[Any], k: int, rate: Fraction, entropy: Entropy) -> lis
     bands = _bands(ranked, k, rate)
     sizes = [math.prod(_choices(ranked, k, last)) for _, last in bands]
     while True:
-        first, last = bands[select.exponential([-first for first, _ in bands], rate, entropy, weights=sizes)]
+        first, last = bands[
+            select.exponential([-first for first, _ in bands], rate, entropy, weights=sizes)
+        ]
         ranks = _sequence(_choices(ranked, k, last), entropy)
-        excess = max(int(ranked[place]) - int(ranked[rank]) for place, rank in enumerate(ranks)) - first
+        excess = (
+            max(int(ranked[place]) - int(ranked[rank]) for place, rank in enumerate(ranks)) - first
+        )
         weight = rate * excess
         if excess >= 0 and bernoulli_exp(weight.numerator, weight.denominator, entropy):
             return ranks
@@ -191,4 +207,6 @@ def _moves(*, monotone: bool) -> int:
 
 def _enough(k: int, candidates: int) -> None:
     if candidates < k:
-        raise InvalidDeclaration(f"The best {k} of {candidates} candidates.", allowed=f"{k} candidates or more")
+        raise InvalidDeclaration(
+            f"The best {k} of {candidates} candidates.", allowed=f"{k} candidates or more"
+        )

@@ -57,10 +57,14 @@ class VectorMechanism:
         """The noise of all cells."""
         return self.additive.noise.sample(self.cells, entropy)
 
-    def release(self, exact: Vector, drawn: Vector | None = None, entropy: Entropy = SYSTEM) -> Integers:
+    def release(
+        self, exact: Vector, drawn: Vector | None = None, entropy: Entropy = SYSTEM
+    ) -> Integers:
         """Exact integers plus noise, as ``add_saturating``. ``drawn``: noise drawn before the read."""
         if len(exact) != self.cells:
-            raise InvalidDeclaration(f"A vector of {len(exact)} cells.", allowed=f"the declared {self.cells}")
+            raise InvalidDeclaration(
+                f"A vector of {len(exact)} cells.", allowed=f"the declared {self.cells}"
+            )
         return add_saturating(exact, self.draw(entropy) if drawn is None else drawn)
 
     def error(self, confidence: Number) -> int:
@@ -87,7 +91,9 @@ def vector(
         return VectorMechanism(laplace(_summed(distance, _counted(cells), Norm.L1), epsilon), cells)
     if rho is not None and epsilon is None:
         return VectorMechanism(gaussian(_summed(distance, _counted(cells), Norm.L2), rho), cells)
-    raise InvalidDeclaration("A vector with both epsilon= and rho=, or neither.", allowed="one of them")
+    raise InvalidDeclaration(
+        "A vector with both epsilon= and rho=, or neither.", allowed="one of them"
+    )
 
 
 def add_saturating(exact: Vector, noise: Vector) -> Integers:
@@ -103,7 +109,9 @@ def add_saturating(exact: Vector, noise: Vector) -> Integers:
     """
     left, right = _clamped(exact, _LARGEST), _clamped(noise, 2 * _LARGEST)
     if left.shape != right.shape:
-        raise InvalidDeclaration(f"Noise of shape {right.shape}.", allowed=f"the shape {left.shape} of what it is for")
+        raise InvalidDeclaration(
+            f"Noise of shape {right.shape}.", allowed=f"the shape {left.shape} of what it is for"
+        )
     clamped: Integers = np.clip(left + right, -_LARGEST, _LARGEST)
     return clamped
 
@@ -117,7 +125,9 @@ def _clamped(values: Vector, limit: int) -> Integers:
     try:
         within = [min(max(index(value), -limit), limit) for value in listed.flat]
     except TypeError:
-        raise InvalidDeclaration("A vector of numbers that are not all integers.", allowed="exact integers") from None
+        raise InvalidDeclaration(
+            "A vector of numbers that are not all integers.", allowed="exact integers"
+        ) from None
     return np.array(within, np.int64).reshape(listed.shape)
 
 

@@ -50,10 +50,14 @@ class Integer(_Coded):
     Integer(17, 90, missing='N')
     """
 
-    def __init__(self, lower: Number, upper: Number, *, missing: str | Sequence[str] | None = None) -> None:
+    def __init__(
+        self, lower: Number, upper: Number, *, missing: str | Sequence[str] | None = None
+    ) -> None:
         low, high = _bounds(lower, upper)
         if low.denominator != 1 or high.denominator != 1:
-            raise InvalidDeclaration(f"Integer({lower}, {upper}).", allowed="whole bounds", remedy="Or declare a Real.")
+            raise InvalidDeclaration(
+                f"Integer({lower}, {upper}).", allowed="whole bounds", remedy="Or declare a Real."
+            )
         _set_codes(self, int(low), int(high), Fraction(1), missing)
 
     def __repr__(self) -> str:
@@ -75,12 +79,23 @@ class Real(_Coded):
     """
 
     def __init__(
-        self, lower: Number, upper: Number, *, step: Number | None = None, missing: str | Sequence[str] | None = None
+        self,
+        lower: Number,
+        upper: Number,
+        *,
+        step: Number | None = None,
+        missing: str | Sequence[str] | None = None,
     ) -> None:
         low, high = _bounds(lower, upper)
-        unit = power_of_two_at_most((high - low) / LATTICE_STEPS) if step is None else to_fraction("step", step)
+        unit = (
+            power_of_two_at_most((high - low) / LATTICE_STEPS)
+            if step is None
+            else to_fraction("step", step)
+        )
         if not 0 < unit <= high - low:
-            raise InvalidDeclaration(f"A step of {step}.", allowed="greater than 0 and at most upper - lower")
+            raise InvalidDeclaration(
+                f"A step of {step}.", allowed="greater than 0 and at most upper - lower"
+            )
         if round(low / unit) == round(high / unit) or not 1e-300 < float_up(unit) < 1e300:
             raise InvalidDeclaration(
                 "A Real whose bounds fall on one step, or whose step no float can hold.",
@@ -89,7 +104,10 @@ class Real(_Coded):
         _set_codes(self, round(low / unit), round(high / unit), unit, missing)
 
     def __repr__(self) -> str:
-        low, high = decimal_text(self.lower_code * self.step), decimal_text(self.upper_code * self.step)
+        low, high = (
+            decimal_text(self.lower_code * self.step),
+            decimal_text(self.upper_code * self.step),
+        )
         return f"Real({low}, {high}, step={decimal_text(self.step)}{_shown(self.missing)})"
 
     def decode(self, code: int) -> float:
@@ -106,7 +124,11 @@ class Date(_Coded):
     """
 
     def __init__(
-        self, lower: str | datetime.date, upper: str | datetime.date, *, missing: str | Sequence[str] | None = None
+        self,
+        lower: str | datetime.date,
+        upper: str | datetime.date,
+        *,
+        missing: str | Sequence[str] | None = None,
     ) -> None:
         low, high = date_code(lower), date_code(upper)
         if low is None or high is None or low >= high:
@@ -141,7 +163,8 @@ class Category(_Coded):
         for names in (stored, labels):
             if not names or len(set(names)) != len(names) or "" in names:
                 raise InvalidDeclaration(
-                    "A Category needs its values, each once and none empty.", allowed='sf.Category("Female", "Male")'
+                    "A Category needs its values, each once and none empty.",
+                    allowed='sf.Category("Female", "Male")',
                 )
         object.__setattr__(self, "values", tuple(stored))
         object.__setattr__(self, "labels", tuple(labels))
@@ -153,7 +176,9 @@ class Category(_Coded):
 
     def __repr__(self) -> str:
         labelled = self.values != self.labels
-        pairs = ", ".join(f"{value!r}: {label!r}" for value, label in zip(self.values, self.labels, strict=True))
+        pairs = ", ".join(
+            f"{value!r}: {label!r}" for value, label in zip(self.values, self.labels, strict=True)
+        )
         shown = f"{{{pairs}}}" if labelled else ", ".join(repr(value) for value in self.values)
         return f"Category({shown}{_shown(self.missing)})"
 
@@ -198,7 +223,11 @@ class Boolean(_Coded):
             )
 
     def __repr__(self) -> str:
-        texts = "" if (self.true, self.false) == (_TRUE, _FALSE) else f"true={self.true!r}, false={self.false!r}"
+        texts = (
+            ""
+            if (self.true, self.false) == (_TRUE, _FALSE)
+            else f"true={self.true!r}, false={self.false!r}"
+        )
         return f"Boolean({(texts + _shown(self.missing)).removeprefix(', ')})"
 
     def decode(self, code: int) -> bool:
@@ -250,13 +279,20 @@ def date_code(value: object) -> int | None:
     return None
 
 
-def _set_codes(target: _Coded, lower: int, upper: int, step: Fraction, missing: str | Sequence[str] | None) -> None:
+def _set_codes(
+    target: _Coded, lower: int, upper: int, step: Fraction, missing: str | Sequence[str] | None
+) -> None:
     if max(abs(lower), abs(upper)) > MAX_CODE:
         raise InvalidDeclaration(
             "Bounds that are more than 2^52 steps from zero.",
             remedy="Declare narrower bounds, or a larger step= for a Real.",
         )
-    for name, value in (("lower_code", lower), ("upper_code", upper), ("step", step), ("missing", _markers(missing))):
+    for name, value in (
+        ("lower_code", lower),
+        ("upper_code", upper),
+        ("step", step),
+        ("missing", _markers(missing)),
+    ):
         object.__setattr__(target, name, value)
 
 
@@ -264,7 +300,9 @@ def _bounds(lower: Number, upper: Number) -> tuple[Fraction, Fraction]:
     low, high = to_fraction("lower", lower), to_fraction("upper", upper)
     if low >= high:
         raise InvalidDeclaration(
-            f"Bounds from {lower} to {upper}.", allowed="lower < upper", remedy="Swap them, or widen a single value."
+            f"Bounds from {lower} to {upper}.",
+            allowed="lower < upper",
+            remedy="Swap them, or widen a single value.",
         )
     return low, high
 
@@ -272,9 +310,17 @@ def _bounds(lower: Number, upper: Number) -> tuple[Fraction, Fraction]:
 def _markers(given: str | Sequence[str] | None, name: str = "missing") -> Markers:
     if given is None:
         return None
-    markers = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list | tuple | set) else (None,)
+    markers = (
+        (given,)
+        if isinstance(given, str)
+        else tuple(given)
+        if isinstance(given, list | tuple | set)
+        else (None,)
+    )
     if not all(isinstance(marker, str) for marker in markers):
-        raise InvalidDeclaration(f"{name}={shown(given)}.", allowed="a text such as 'N', or several")
+        raise InvalidDeclaration(
+            f"{name}={shown(given)}.", allowed="a text such as 'N', or several"
+        )
     # the order of a set is another one in each process, and a plan with another order another plan
     return tuple(sorted(markers)) if isinstance(given, set) else markers
 
@@ -298,4 +344,6 @@ def _category_pairs(values: tuple[object, ...]) -> list[tuple[object, object]]:
 
 def _require_category_values(values: tuple[object, ...]) -> None:
     if not all(isinstance(value, str | int) for value in values):
-        raise InvalidDeclaration("A Category value that is neither text nor an integer.", allowed="'Female', 1")
+        raise InvalidDeclaration(
+            "A Category value that is neither text nor an integer.", allowed="'Female', 1"
+        )

@@ -32,7 +32,9 @@ class Contract:
     def of(cls, dataset: Dataset, budget: Budget) -> "Contract":
         """The contract of a dataset under a budget."""
         units = {name: _unit(table) for name, table in dataset.tables.items()}
-        return cls(dataset.name, dataset.relation.value, units, str(budget.epsilon), str(budget.delta))
+        return cls(
+            dataset.name, dataset.relation.value, units, str(budget.epsilon), str(budget.delta)
+        )
 
     def to_json(self) -> dict[str, Json]:
         """The stored form."""
@@ -47,7 +49,9 @@ class Contract:
         mine = self.to_json()
         different = [name for name in mine if mine[name] != stored.get(name)]
         if different:
-            changes = "; ".join(f"{name}: now {mine[name]}, in the ledger {stored.get(name)}" for name in different)
+            changes = "; ".join(
+                f"{name}: now {mine[name]}, in the ledger {stored.get(name)}" for name in different
+            )
             raise ContractMismatch(
                 f"The ledger knows dataset {self.dataset!r} under another contract ({changes}).",
                 remedy="Open it with the contract that it was created with. A new unit, relation or budget "

@@ -25,17 +25,26 @@ class Dataset:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
             raise InvalidDeclaration(
-                f"dataset={shown(self.name)}.", allowed="a name that stays with the data, such as 'acs-2019'"
+                f"dataset={shown(self.name)}.",
+                allowed="a name that stays with the data, such as 'acs-2019'",
             )
         if not isinstance(self.relation, Relation):
-            raise InvalidDeclaration(f"relation={shown(self.relation)}.", allowed="sf.AddRemove, sf.ReplaceOne")
+            raise InvalidDeclaration(
+                f"relation={shown(self.relation)}.", allowed="sf.AddRemove, sf.ReplaceOne"
+            )
         if not isinstance(self.version, str) or not self.version:
-            raise InvalidDeclaration(f"version={shown(self.version)}.", allowed="a text, such as '2026-11'")
+            raise InvalidDeclaration(
+                f"version={shown(self.version)}.", allowed="a text, such as '2026-11'"
+            )
         if not self.tables or not all(isinstance(name, str) for name in self.tables):
-            raise InvalidDeclaration("A dataset without a named table.", allowed='{"people": sf.Table(...)}')
+            raise InvalidDeclaration(
+                "A dataset without a named table.", allowed='{"people": sf.Table(...)}'
+            )
         object.__setattr__(self, "tables", dict(self.tables))
         if len({name.lower() for name in self.tables}) != len(self.tables):
-            raise InvalidDeclaration("Two tables whose names differ only in case.", remedy="Rename one.")
+            raise InvalidDeclaration(
+                "Two tables whose names differ only in case.", remedy="Rename one."
+            )
         for name, table in self.tables.items():
             if not isinstance(table, Table) or not name.isidentifier():
                 raise InvalidDeclaration(
@@ -76,7 +85,11 @@ class Dataset:
             target, column = unit.target
             other = self.tables.get(target)
             if other is None or other.unit is None or other.unit.column != column:
-                named = [f"{each}.{table.unit.column}" for each, table in self.tables.items() if table.unit]
+                named = [
+                    f"{each}.{table.unit.column}"
+                    for each, table in self.tables.items()
+                    if table.unit
+                ]
                 raise InvalidDeclaration(
                     f"The unit of table {seen[-1]!r} goes via {unit.via!r}, which is no unit of a declared table.",
                     allowed=", ".join(named),

@@ -58,15 +58,21 @@ class Table:
 
     def __post_init__(self) -> None:
         if self.unit is not None and not isinstance(self.unit, Unit):
-            raise InvalidDeclaration(f"unit={shown(self.unit)}.", allowed='sf.Unit("person_id", max_rows=1) or None')
+            raise InvalidDeclaration(
+                f"unit={shown(self.unit)}.", allowed='sf.Unit("person_id", max_rows=1) or None'
+            )
         if not isinstance(self.public, bool):
             raise InvalidDeclaration(f"public={shown(self.public)}.", allowed="True or False")
         if self.public and self.unit is not None:
             raise InvalidDeclaration(
                 "A public table with a unit.", allowed="public=True, or a unit", remedy="Drop one."
             )
-        if not isinstance(self.columns, Mapping) or not all(isinstance(name, str) for name in self.columns):
-            raise InvalidDeclaration("columns= that is no mapping of names.", allowed='{"age": sf.Integer(0, 120)}')
+        if not isinstance(self.columns, Mapping) or not all(
+            isinstance(name, str) for name in self.columns
+        ):
+            raise InvalidDeclaration(
+                "columns= that is no mapping of names.", allowed='{"age": sf.Integer(0, 120)}'
+            )
         for name, kind in self.columns.items():
             if not isinstance(kind, Integer | Real | Date | Category | Boolean | Text):
                 raise InvalidDeclaration(
@@ -75,9 +81,15 @@ class Table:
                 )
         lowered = [name.lower() for name in self.columns]
         if len(set(lowered)) != len(lowered):
-            raise InvalidDeclaration("Two columns whose names differ only in case.", remedy="Rename one in the data.")
-        if self.size is not None and (isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1):
-            raise InvalidDeclaration(f"size={shown(self.size)}.", allowed="a public number of rows, at least 1")
+            raise InvalidDeclaration(
+                "Two columns whose names differ only in case.", remedy="Rename one in the data."
+            )
+        if self.size is not None and (
+            isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1
+        ):
+            raise InvalidDeclaration(
+                f"size={shown(self.size)}.", allowed="a public number of rows, at least 1"
+            )
         self._require_path()
         object.__setattr__(self, "columns", dict(self.columns))
 
@@ -85,14 +97,19 @@ class Table:
         if isinstance(self.source, str) and is_postgres(self.source):
             object.__setattr__(self, "source", Server(self.source))
         elif is_address(self.source) and "postgres" in str(self.source).lower():
-            raise InvalidDeclaration("An address of PostgreSQL that is not written as one.", allowed=POSTGRES)
+            raise InvalidDeclaration(
+                "An address of PostgreSQL that is not written as one.", allowed=POSTGRES
+            )
         if self.table is None:
             if isinstance(self.source, Server):
-                raise InvalidDeclaration("A server without the name of a table.", allowed='table="patients"')
+                raise InvalidDeclaration(
+                    "A server without the name of a table.", allowed='table="patients"'
+                )
             return
         if not isinstance(self.table, str) or not self.table:
             raise InvalidDeclaration(
-                f"table={shown(self.table)}.", allowed="the name of a table in a DuckDB file, or on a server"
+                f"table={shown(self.table)}.",
+                allowed="the name of a table in a DuckDB file, or on a server",
             )
         if not isinstance(self.source, str | Path | Server):
             raise InvalidDeclaration(
@@ -105,7 +122,11 @@ class Table:
         """The declarations alone: without the source, of which only the kind is said."""
         kind = "server" if isinstance(self.source, Server) else type(self.source).__name__
         kind = "path" if isinstance(self.source, str | Path) else kind
-        return self if isinstance(self.source, Undisclosed) else replace(self, source=Undisclosed(kind), table=None)
+        return (
+            self
+            if isinstance(self.source, Undisclosed)
+            else replace(self, source=Undisclosed(kind), table=None)
+        )
 
     @property
     def about(self) -> str:
@@ -145,7 +166,13 @@ class Table:
         if isinstance(source, str | Path):
             items = [shown(source)]
         else:
-            items = [repr(source if isinstance(source, Server | Undisclosed) else Undisclosed(type(source).__name__))]
+            items = [
+                repr(
+                    source
+                    if isinstance(source, Server | Undisclosed)
+                    else Undisclosed(type(source).__name__)
+                )
+            ]
         for each in fields(self)[1:]:
             value = getattr(self, each.name)
             if value or each.name == "columns":

@@ -24,7 +24,9 @@ from sfumato.noise.staircase import DiscreteStaircase
 from sfumato.noise.truncated import Truncated
 from sfumato.noise.uniform import below_many, permutation, subset
 
-Noise: TypeAlias = DiscreteLaplace | DiscreteGaussian | DiscreteStaircase | Truncated | Binomial | Skellam
+Noise: TypeAlias = (
+    DiscreteLaplace | DiscreteGaussian | DiscreteStaircase | Truncated | Binomial | Skellam
+)
 
 __all__ = [
     "SYSTEM",

@@ -47,7 +47,9 @@ class Binomial:
             )
         variance = BinomialRatio(trials, bias).variance
         if variance > LARGEST_VARIANCE:
-            raise InvalidNumber(f"A binomial of variance {float(variance):g}.", allowed="at most 2^26")
+            raise InvalidNumber(
+                f"A binomial of variance {float(variance):g}.", allowed="at most 2^26"
+            )
         if trials * bias > 1 << 62:
             raise InvalidNumber("A binomial with a mean beyond 2^62.", allowed="what fits 64 bits")
         object.__setattr__(self, "trials", trials)

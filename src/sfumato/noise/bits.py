@@ -52,7 +52,9 @@ def random_bits(count: int, bias: Bounds, entropy: Entropy = SYSTEM, *, levels: 
     return drawn
 
 
-def _below(lanes: Words, digits: Callable[[int], list[bool]], entropy: Entropy, depth: int = 0) -> Words:
+def _below(
+    lanes: Words, digits: Callable[[int], list[bool]], entropy: Entropy, depth: int = 0
+) -> Words:
     """Words in which a bit of ``lanes`` is set where its number is below the bias, by the digits from ``depth`` on."""
     ours = digits(depth)
     # a set bit stands for the digit 0 of its lane's number

@@ -169,7 +169,10 @@ class BernoulliLogistic(Coin):
         """odds e^-gamma / (1 + odds e^-gamma) in units of 2^-precision."""
         for_true, for_false = self.odds.numerator, self.odds.denominator
         fine = precision + 2 + for_true.bit_length()
-        lower, upper = (for_true * decay for decay in exp_scaled(self.gamma.numerator, self.gamma.denominator, fine))
+        lower, upper = (
+            for_true * decay
+            for decay in exp_scaled(self.gamma.numerator, self.gamma.denominator, fine)
+        )
         false = for_false << fine
         return (lower << precision) // (lower + false), -(-(upper << precision) // (upper + false))
 

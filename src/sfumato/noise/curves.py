@@ -47,7 +47,9 @@ class Even(ABC):
 
     def ends(self, shift: int, blocks: int) -> tuple[Integers, Integers]:
         """2^31 f at the near and at the far end of each block, within the error of ``decay``."""
-        return _ends(decay(np.array(self.energies(1 << shift, blocks + 1))), shift, two_sided=self.two_sided)
+        return _ends(
+            decay(np.array(self.energies(1 << shift, blocks + 1))), shift, two_sided=self.two_sided
+        )
 
     def bounds(self, x: int, precision: int) -> tuple[int, int]:
         """2^precision f(x)."""
@@ -112,7 +114,10 @@ class Parabola(Even):
 
     def energies(self, step: int, count: int) -> list[int]:
         """floor(2^42 energy(j step)) for j < count."""
-        over, under = step * step * self.sigma_squared.denominator << FRACTION, 2 * self.sigma_squared.numerator
+        over, under = (
+            step * step * self.sigma_squared.denominator << FRACTION,
+            2 * self.sigma_squared.numerator,
+        )
         return [min(j * j * over // under, _INFINITE) for j in range(count)]
 
     def rise(self, shift: int, farthest: int) -> "QuadraticRise":

@@ -48,7 +48,9 @@ def decay(t: Integers) -> Integers:
     return value
 
 
-def coins(t: Integers, exact: Callable[[int], tuple[int, int]], entropy: Entropy) -> NDArray[np.bool_]:
+def coins(
+    t: Integers, exact: Callable[[int], tuple[int, int]], entropy: Entropy
+) -> NDArray[np.bool_]:
     """Independent coins: the i-th is true with probability e^-a_i, exactly.
 
     ``exact(i)`` gives a_i as (numerator, denominator); ``t[i]`` is a_i in units of 2^-42,
@@ -63,7 +65,9 @@ def coins(t: Integers, exact: Callable[[int], tuple[int, int]], entropy: Entropy
     return result
 
 
-def _block(t: Integers, start: int, exact: Callable[[int], tuple[int, int]], entropy: Entropy) -> NDArray[np.bool_]:
+def _block(
+    t: Integers, start: int, exact: Callable[[int], tuple[int, int]], entropy: Entropy
+) -> NDArray[np.bool_]:
     """Sixteen bits decide nearly all coins, thirty-two nearly all others, the exact bias the rest."""
     surely, perhaps = _sixteen()
     drawn = _shorts(len(t), entropy)

@@ -103,7 +103,9 @@ class DiscreteGaussian:
         """At most sigma^2 (Corollary 9); equal to it within 1e-6 relative for sigma >= 1."""
         if self.sigma_squared < 1:
             return Bracket(0.0, float_up(self.sigma_squared))
-        return Bracket(float_down(self.sigma_squared * (1 - Fraction(1, 10**6))), float_up(self.sigma_squared))
+        return Bracket(
+            float_down(self.sigma_squared * (1 - Fraction(1, 10**6))), float_up(self.sigma_squared)
+        )
 
     def _above(self, x: int) -> Bracket:
         """P(X > x), x >= 0."""
@@ -174,5 +176,8 @@ def _tail_sums(sigma_squared: Fraction) -> list[Bracket]:
     lower_z, upper_z = _normaliser(sigma_squared)
     lows = list(accumulate((low for low, _ in reversed(weights))))[::-1]
     highs = list(accumulate((high for _, high in reversed(weights)), initial=rest))[:0:-1]
-    sums = [Bracket(float_down(low / upper_z), float_up(high / lower_z)) for low, high in zip(lows, highs, strict=True)]
+    sums = [
+        Bracket(float_down(low / upper_z), float_up(high / lower_z))
+        for low, high in zip(lows, highs, strict=True)
+    ]
     return [*sums, Bracket(0.0, float_up(rest / lower_z))]

@@ -39,7 +39,9 @@ class Geometric:
     def __init__(self, scale: Number) -> None:
         object.__setattr__(self, "scale", positive("scale", scale))
         wide = partial(plain.geometric, self.scale)
-        object.__setattr__(self, "_sampler", Sampler(Exponential(self.scale, two_sided=False), wide))
+        object.__setattr__(
+            self, "_sampler", Sampler(Exponential(self.scale, two_sided=False), wide)
+        )
 
     def __reduce__(self) -> tuple[object, ...]:
         # made anew, so that what is drawn is what is stated also after a pickle

@@ -94,9 +94,13 @@ class DiscreteLaplace:
         """2g / (1-g)^2 with g = exp(-1/scale); from 2 s^2 - 1/6 to 2 s^2 for any scale s."""
         if self.scale > 10**20:
             # it is 1 / (2 sinh^2(1/2s)), and 1/x^2 - 1/3 <= 1/sinh^2(x) <= 1/x^2
-            return Bracket(float_down(2 * self.scale**2 - Fraction(1, 6)), float_up(2 * self.scale**2))
+            return Bracket(
+                float_down(2 * self.scale**2 - Fraction(1, 6)), float_up(2 * self.scale**2)
+            )
         lower, upper = self._ratio()
-        return Bracket(float_down(2 * lower / (1 - lower) ** 2), float_up(2 * upper / (1 - upper) ** 2))
+        return Bracket(
+            float_down(2 * lower / (1 - lower) ** 2), float_up(2 * upper / (1 - upper) ** 2)
+        )
 
     def _ratio(self) -> tuple[Fraction, Fraction]:
         return exp_down(-1 / self.scale), exp_up(-1 / self.scale)

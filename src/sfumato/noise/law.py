@@ -73,11 +73,18 @@ def size_of(shape: Shape) -> int:
     if type(shape) is int and 0 <= shape <= _MOST:
         return shape
     sides = shape if isinstance(shape, tuple) else (shape,)
-    if not all(isinstance(side, int | np.integer) and not isinstance(side, bool) and side >= 0 for side in sides):
-        raise InvalidNumber(f"shape = {shown(shape)}.", allowed="an integer >= 0, or a tuple of them")
+    if not all(
+        isinstance(side, int | np.integer) and not isinstance(side, bool) and side >= 0
+        for side in sides
+    ):
+        raise InvalidNumber(
+            f"shape = {shown(shape)}.", allowed="an integer >= 0, or a tuple of them"
+        )
     size = math.prod(int(side) for side in sides)
     if size > _MOST or any(side > _MOST for side in sides):
-        raise InvalidNumber(f"shape = {shown(shape)} has more than 2^60 entries.", allowed="what fits the memory")
+        raise InvalidNumber(
+            f"shape = {shown(shape)} has more than 2^60 entries.", allowed="what fits the memory"
+        )
     return size
 
 

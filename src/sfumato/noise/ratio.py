@@ -137,8 +137,14 @@ class RatioCurve:
 
     def ends(self, shift: int, blocks: int) -> tuple[Integers, Integers]:
         """2^31 f at each integer, at most 1 too low."""
-        right = [value >> _FALL - 31 for _, value in zip(range(blocks), self._walk(1, _FALL), strict=False)]
-        left = [value >> _FALL - 31 for _, value in zip(range(blocks + 1), self._walk(-1, _FALL), strict=False)]
+        right = [
+            value >> _FALL - 31
+            for _, value in zip(range(blocks), self._walk(1, _FALL), strict=False)
+        ]
+        left = [
+            value >> _FALL - 31
+            for _, value in zip(range(blocks + 1), self._walk(-1, _FALL), strict=False)
+        ]
         heights = np.array([*left[:0:-1], *right])
         return heights, heights
 
@@ -185,11 +191,17 @@ class Pieces:
     __slots__ = ("_pieces",)
 
     def __init__(self, *pieces: tuple[Ratio, int]) -> None:
-        self._pieces = [(Sampler(RatioCurve(ratio)), ratio.mode, times) for ratio, times in pieces if times]
+        self._pieces = [
+            (Sampler(RatioCurve(ratio)), ratio.mode, times) for ratio, times in pieces if times
+        ]
 
     def one(self, entropy: Entropy) -> int:
         """One exact draw."""
-        return sum(mode + sampler.one(entropy) for sampler, mode, times in self._pieces for _ in range(times))
+        return sum(
+            mode + sampler.one(entropy)
+            for sampler, mode, times in self._pieces
+            for _ in range(times)
+        )
 
     def many(self, shape: Shape, entropy: Entropy) -> Integers:
         """Independent exact draws."""
@@ -247,7 +259,10 @@ def stated(ratio: Ratio) -> Stated:
     return Stated(
         ratio.mode - len(left) + 1,
         (_down(lows, most), _up([low + steps for low in lows], least)),
-        (_down(sums, most), _up([low + steps * n + beyond for low, n in zip(sums, counts, strict=True)], least)),
+        (
+            _down(sums, most),
+            _up([low + steps * n + beyond for low, n in zip(sums, counts, strict=True)], least),
+        ),
         float(_up([below + beyond], least)[0]),
     )
 

@@ -103,7 +103,9 @@ class Cells:
         one draw and many follow the same law
     """
 
-    def __init__(self, curve: Curve, *, bits: int, fineness: int, height_bits: int = _HEIGHT_BITS) -> None:
+    def __init__(
+        self, curve: Curve, *, bits: int, fineness: int, height_bits: int = _HEIGHT_BITS
+    ) -> None:
         self.curve, self.bits, self.height_bits = curve, bits, height_bits
         self._height_mask = (1 << height_bits) - 1
         self.shift = curve.shift(fineness)
@@ -111,14 +113,20 @@ class Cells:
         self.first = -self.blocks if curve.two_sided else 0
         self._mask = (1 << self.shift) - 1
         self._rise = curve.rise(self.shift, self.blocks << self.shift)
-        self._dtype = np.dtype("<u2" if bits + self.shift <= 16 else "<u4" if bits + self.shift <= 32 else "<u8")
+        self._dtype = np.dtype(
+            "<u2" if bits + self.shift <= 16 else "<u4" if bits + self.shift <= 32 else "<u8"
+        )
         self._spare = 8 * self._dtype.itemsize - bits
         short = self.blocks <= _SHORT_BLOCKS
         self._limit, self._hard, self._none = (
             (_SHORT_BLOCKS, _SHORT_HARD, _SHORT_NONE) if short else (_BLOCKS, _HARD, _NONE)
         )
         # one word holds a cell and an offset, a longer one the height too
-        if self.blocks > self._limit or bits + self.shift > 64 or bits + self.shift + height_bits > 96:
+        if (
+            self.blocks > self._limit
+            or bits + self.shift > 64
+            or bits + self.shift + height_bits > 96
+        ):
             raise OverflowError("A table of noise whose cells do not fit a word.")
         self._build(*curve.ends(self.shift, self.blocks))
         if self.height >= 1 << _UNIT_BITS - 1:
@@ -139,12 +147,16 @@ class Cells:
         escapes = self._escapes(tail << _UNIT_BITS - 31, self.height)
         self._void = self._escape + escapes
         self._stretch, self._outside = stretch, outside
-        self._share = Fraction(2 * stretch * sides << _UNIT_BITS, self.height * escapes << self.shift)
+        self._share = Fraction(
+            2 * stretch * sides << _UNIT_BITS, self.height * escapes << self.shift
+        )
         numbers = np.arange(self.first, self.blocks)
         names = np.stack((numbers, numbers + self._hard), axis=1).ravel()
         counts = np.stack((easy, columns - easy), axis=1).ravel()
         self.table = np.repeat(
-            np.append(names, self._none).astype(np.int16 if self._limit == _SHORT_BLOCKS else np.int32),
+            np.append(names, self._none).astype(
+                np.int16 if self._limit == _SHORT_BLOCKS else np.int32
+            ),
             np.append(counts, (1 << self.bits) - self._escape),
         )
         self._cell = self.table.data
@@ -174,17 +186,27 @@ class Cells:
 
     def _batch(self, out: Integers, entropy: Entropy) -> None:
         hard = [self._lanes(out, start, entropy) for start in range(0, len(out), _LANES)]
-        lanes, names, drawn = hard[0] if len(hard) == 1 else [np.concatenate(each) for each in zip(*hard, strict=True)]
+        lanes, names, drawn = (
+            hard[0]
+            if len(hard) == 1
+            else [np.concatenate(each) for each in zip(*hard, strict=True)]
+        )
         if len(lanes) > _FEW:
             self._many(out, lanes, names.astype(np.int64) - self._hard, drawn, entropy)
         elif len(lanes):
             heights = entropy.bits(len(lanes) * self.height_bits)
             out[lanes] = [
-                self._settled(name - self._hard, word, heights >> place & self._height_mask, entropy)
-                for place, name, word in zip(count(0, self.height_bits), names.tolist(), drawn.tolist(), strict=False)
+                self._settled(
+                    name - self._hard, word, heights >> place & self._height_mask, entropy
+                )
+                for place, name, word in zip(
+                    count(0, self.height_bits), names.tolist(), drawn.tolist(), strict=False
+                )
             ]
 
-    def _lanes(self, out: Integers, start: int, entropy: Entropy) -> tuple[Integers, Integers, Words]:
+    def _lanes(
+        self, out: Integers, start: int, entropy: Entropy
+    ) -> tuple[Integers, Integers, Words]:
         """Draws a stretch of ``out``; gives the places of the hard cells, their names, and the words drawn."""
         target = out[start : start + _LANES]
         drawn = np.empty(len(target), self._dtype)
@@ -198,9 +220,14 @@ class Cells:
         hard = (names >= self._limit).nonzero()[0]
         return hard + start if start else hard, names[hard], drawn[hard]
 
-    def _many(self, out: Integers, lanes: Integers, numbers: Integers, drawn: Words, entropy: Entropy) -> None:
+    def _many(
+        self, out: Integers, lanes: Integers, numbers: Integers, drawn: Words, entropy: Entropy
+    ) -> None:
         """Settles hard cells all at once, but for the tail and for points too close to the curve."""
-        cells, offsets = (drawn >> self._spare).astype(np.int64), (drawn & self._mask).astype(np.int64)
+        cells, offsets = (
+            (drawn >> self._spare).astype(np.int64),
+            (drawn & self._mask).astype(np.int64),
+        )
         heights = (words(len(lanes), entropy) >> 64 - self.height_bits).astype(np.int64)
         outside = cells >= self._escape
         block = np.where(outside, 0, numbers - self.first)
@@ -209,7 +236,13 @@ class Cells:
         no = above >= 0
         values = numbers << self.shift | offsets
         for lane in ((under < 0) & ~no | outside).nonzero()[0]:
-            x = self._attempt(int(cells[lane]), int(numbers[lane]), int(offsets[lane]), int(heights[lane]), entropy)
+            x = self._attempt(
+                int(cells[lane]),
+                int(numbers[lane]),
+                int(offsets[lane]),
+                int(heights[lane]),
+                entropy,
+            )
             no[lane], values[lane] = x is None, x or 0
         out[lanes] = values
         again = np.empty(int(no.sum()), np.int64)
@@ -229,17 +262,23 @@ class Cells:
             name, offset = self._cell[cell], word >> self.bits & self._mask
             if name < self._limit:
                 return name << self.shift | offset
-            x = self._attempt(cell, name - self._hard, offset, word >> 96 - self.height_bits, entropy)
+            x = self._attempt(
+                cell, name - self._hard, offset, word >> 96 - self.height_bits, entropy
+            )
             if x is not None:
                 return x
 
-    def _attempt(self, cell: int, number: int, offset: int, height: int, entropy: Entropy) -> int | None:
+    def _attempt(
+        self, cell: int, number: int, offset: int, height: int, entropy: Entropy
+    ) -> int | None:
         """The draw of a hard cell, or None where its point is above the curve."""
         if cell >= self._escape:
             return self._tail(entropy) if cell < self._void else None
         block = number - self.first
         level = cell - self._starts_list[block]
-        under, above = self._margins(number, offset, level << self.height_bits | height, self._tops_list[block])
+        under, above = self._margins(
+            number, offset, level << self.height_bits | height, self._tops_list[block]
+        )
         if above >= 0:
             return None
         x = number << self.shift | offset
@@ -265,7 +304,9 @@ class Cells:
         def share(precision: int) -> tuple[int, int]:
             """The part of the cell under the curve; outside [0, 1] where all or nothing is."""
             lower, upper = self.curve.bounds(x, precision + _UNIT_BITS)
-            return lower // self.height - (level << precision), -(-upper // self.height) - (level << precision)
+            return lower // self.height - (level << precision), -(-upper // self.height) - (
+                level << precision
+            )
 
         return is_below(share, entropy, prefix=height, known=self.height_bits)
 

@@ -46,7 +46,9 @@ _SLACK = 1 - Fraction(1, 2**50)
 _HUGE = 2.0**500
 
 
-def exponential(scores: Scores, rate: Fraction, entropy: Entropy = SYSTEM, *, weights: Weights | None = None) -> int:
+def exponential(
+    scores: Scores, rate: Fraction, entropy: Entropy = SYSTEM, *, weights: Weights | None = None
+) -> int:
     """The index i of a candidate, with probability proportional to w_i exp(rate u_i), exactly.
 
     ``scores`` are an array of integers or floats (their exact binary values) or a sequence
@@ -125,7 +127,11 @@ def vector(name: str, values: Scores | Weights) -> NDArray[Any] | Sequence[Any]:
         raise _unfit(f"{name} that are not all int, float or Fraction")
     if all(issubclass(kind, float) for kind in kinds):
         return np.array(values, np.float64)
-    if all(issubclass(kind, int) for kind in kinds) and min(values) >= -(2**63) and max(values) < 2**63:
+    if (
+        all(issubclass(kind, int) for kind in kinds)
+        and min(values) >= -(2**63)
+        and max(values) < 2**63
+    ):
         return np.array(values, np.int64)
     return values
 
@@ -138,7 +144,11 @@ def integers(name: str, values: Integers | Sequence[int]) -> NDArray[Any]:
     """
     exact = vector(name, values)
     if isinstance(exact, np.ndarray) and exact.dtype == np.int64:
-        return exact if max(-exact.min().item(), exact.max().item()) <= _ADDABLE else exact.astype(object)
+        return (
+            exact
+            if max(-exact.min().item(), exact.max().item()) <= _ADDABLE
+            else exact.astype(object)
+        )
     if isinstance(exact, np.ndarray) or not all(isinstance(value, int) for value in exact):
         raise InvalidNumber(f"{name} that are not integers.", allowed="integers")
     return np.array([*map(int, exact)], object)
@@ -218,12 +228,18 @@ class _Majorant:
         if weights is None:
             return cls(gaps, None, 0)
         raw = cls(gaps, _whole(weights, gaps.count), 0)
-        return cls(gaps, raw.weights, min(int(raw._lead(block).min()) for block in _blocks(gaps.count)))
+        return cls(
+            gaps, raw.weights, min(int(raw._lead(block).min()) for block in _blocks(gaps.count))
+        )
 
     def powers(self, block: slice) -> Integers:
         """Integers between 1 and 2^_TOP."""
         plain = self.weights is None
-        shifts = self.gaps.bits(block, _TOP) if plain else np.minimum(self._lead(block) - self.floor, _TOP)
+        shifts = (
+            self.gaps.bits(block, _TOP)
+            if plain
+            else np.minimum(self._lead(block) - self.floor, _TOP)
+        )
         return np.right_shift(1 << _TOP, shifts, out=shifts)
 
     def ratio(self, index: int, power: int) -> Bounds:

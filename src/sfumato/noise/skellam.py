@@ -71,7 +71,10 @@ class Skellam:
         """P(X > x): sum over y of P(Y = y) P(Y' > x + y)."""
         if x < 0:
             below = self.above(-x - 1)
-            return Bracket(float(np.nextafter(1 - below.upper, 0)), float(min(np.nextafter(1 - below.lower, 2), 1.0)))
+            return Bracket(
+                float(np.nextafter(1 - below.upper, 0)),
+                float(min(np.nextafter(1 - below.lower, 2), 1.0)),
+            )
         lower, upper = _shifted(self.rate, x + 1, tails=True)
         return Bracket(lower, upper)
 

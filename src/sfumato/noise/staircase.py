@@ -118,18 +118,27 @@ class DiscreteStaircase:
         r, d, (low, high) = self.step, self.sensitivity, self._further
         centre = Fraction((r - 1) * r * (2 * r - 1), 6)
         flat = r * (r + d - 1) + Fraction((d - 1) * (2 * d - 1), 6)
-        least, most = [centre + b * (flat + (2 * r + 2 * d - 1) * b + 2 * b * b) for b in (low, high)]
-        return Bracket(max(float_down(2 * least / (2 * (r + high) - 1)), 0.0), float_up(2 * most / (2 * (r + low) - 1)))
+        least, most = [
+            centre + b * (flat + (2 * r + 2 * d - 1) * b + 2 * b * b) for b in (low, high)
+        ]
+        return Bracket(
+            max(float_down(2 * least / (2 * (r + high) - 1)), 0.0),
+            float_up(2 * most / (2 * (r + low) - 1)),
+        )
 
     def _proposals(self, count: int, entropy: Entropy) -> Integers:
         """Lanes of stairs, part, place and sign, without those of minus zero."""
         stairs = self._stairs.sample(count, entropy)
         magnitude = np.minimum(stairs, _MOST // self.sensitivity + 1) * self.sensitivity
-        outer = np.zeros(count, np.bool_) if self._part is None else self._part.sample(count, entropy)
+        outer = (
+            np.zeros(count, np.bool_) if self._part is None else self._part.sample(count, entropy)
+        )
         second = int(np.count_nonzero(outer))
         magnitude[~outer] += below_many(self.step, count - second, entropy)
         if second:
-            magnitude[outer] += self.step + below_many(self.sensitivity - self.step, second, entropy)
+            magnitude[outer] += self.step + below_many(
+                self.sensitivity - self.step, second, entropy
+            )
         np.minimum(magnitude, _MOST, out=magnitude)
         negative = (words(count, entropy) & 1).astype(np.bool_)
         magnitude[negative] *= -1
@@ -183,7 +192,12 @@ def _least_magnitude(epsilon: Fraction, sensitivity: int) -> int:
 
 
 def _whole(name: str, value: int, most: int | None) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1 or (most is not None and value > most):
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int)
+        or value < 1
+        or (most is not None and value > most)
+    ):
         upper = "" if most is None else f" and at most the sensitivity, {most}"
         raise InvalidNumber(f"{name} = {shown(value)}.", allowed=f"an integer >= 1{upper}")
     return value

@@ -58,13 +58,16 @@ class Truncated:
     def __post_init__(self) -> None:
         if not isinstance(self.whole, Cut):
             raise InvalidDeclaration(
-                f"A truncated {type(self.whole).__name__}.", allowed="DiscreteLaplace, DiscreteGaussian or Geometric"
+                f"A truncated {type(self.whole).__name__}.",
+                allowed="DiscreteLaplace, DiscreteGaussian or Geometric",
             )
         for name, value in (("lower", self.lower), ("upper", self.upper)):
             if isinstance(value, bool) or not isinstance(value, int):
                 raise InvalidNumber(f"{name} = {shown(value)}.", allowed="an integer")
         if not self.lower <= 0 <= self.upper:
-            raise InvalidNumber(f"A support from {self.lower} to {self.upper}.", allowed="lower <= 0 <= upper")
+            raise InvalidNumber(
+                f"A support from {self.lower} to {self.upper}.", allowed="lower <= 0 <= upper"
+            )
         if isinstance(self.whole, Geometric) and self.lower < 0:
             raise InvalidNumber(f"lower = {self.lower} for a law on x >= 0.", allowed="lower = 0")
 
@@ -135,7 +138,11 @@ class Truncated:
         """Uniform integers of the support, each kept with its weight."""
         drawn = below_many(self.upper - self.lower + 1, count, entropy)
         drawn += self.lower
-        return drawn[coins(self._energies(np.abs(drawn)), lambda lane: self._energy(int(drawn[lane])), entropy)]
+        return drawn[
+            coins(
+                self._energies(np.abs(drawn)), lambda lane: self._energy(int(drawn[lane])), entropy
+            )
+        ]
 
     def _energy(self, x: int) -> tuple[int, int]:
         """-ln of the weight of x, as a ratio."""
@@ -148,7 +155,9 @@ class Truncated:
         # only a support of 0 alone could be of a scale below 1
         rate = min(self._weight.rate(_RATE_BITS + drop), 1 << _RATE_BITS)
         places = magnitudes >> drop
-        shares = places * (rate >> _SPLIT_BITS) + (places * (rate & (1 << _SPLIT_BITS) - 1) >> _SPLIT_BITS)
+        shares = places * (rate >> _SPLIT_BITS) + (
+            places * (rate & (1 << _SPLIT_BITS) - 1) >> _SPLIT_BITS
+        )
         shares >>= _RATE_BITS - _SPLIT_BITS - FRACTION
         if isinstance(self._weight, ExponentialWeight):
             return shares
@@ -174,7 +183,10 @@ class Truncated:
     def _between(self, first: int, last: int) -> Bounds:
         """The weight of the part of the support in ``first`` .. ``last``, from both sides of 0."""
         first, last = max(first, self.lower), min(last, self.upper)
-        right, left = self._weight.mass(max(first, 0), last), self._weight.mass(max(-last, 1), -first)
+        right, left = (
+            self._weight.mass(max(first, 0), last),
+            self._weight.mass(max(-last, 1), -first),
+        )
         return right[0] + left[0], right[1] + left[1]
 
 

@@ -150,4 +150,6 @@ def _shuffle_ties(keys: Words, entropy: Entropy, *, dropped: int) -> None:
 
 def _whole(name: str, value: int, least: int, most: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise InvalidNumber(f"{name} = {shown(value)}.", allowed=f"an integer from {least} to {most}")
+        raise InvalidNumber(
+            f"{name} = {shown(value)}.", allowed=f"an integer from {least} to {most}"
+        )

@@ -153,7 +153,9 @@ def moments(weight: Weight, last: int) -> tuple[Bounds, Bounds]:
         shift = Fraction(length, 8) * (drop + drop * drop) if drop <= 1 else middle
         low_one += low * max(middle - shift, Fraction(start))
         high_one += high * middle
-        low_two += low * max(middle * (middle - 2 * shift) + spread * (1 - drop), Fraction(start * start))
+        low_two += low * max(
+            middle * (middle - 2 * shift) + spread * (1 - drop), Fraction(start * start)
+        )
         high_two += high * (middle * middle + spread)
     return (low_one, high_one), (low_two, high_two)
 

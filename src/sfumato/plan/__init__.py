@@ -20,7 +20,17 @@ from sfumato.plan.aggregate import (
     Variance,
 )
 from sfumato.plan.cube import BoundedCube, Cube
-from sfumato.plan.relation import Filter, PerUnit, PublicJoin, Ranked, Relation, Scan, Semi, Union, UnitJoin
+from sfumato.plan.relation import (
+    Filter,
+    PerUnit,
+    PublicJoin,
+    Ranked,
+    Relation,
+    Scan,
+    Semi,
+    Union,
+    UnitJoin,
+)
 from sfumato.plan.rows import BoundedRows, RowList
 from sfumato.plan.stages import Bounded, Limits, Part, Raw, Tracked
 from sfumato.plan.value import GroupKey, Value

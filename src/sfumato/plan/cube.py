@@ -47,7 +47,9 @@ def axis(value: Value) -> GroupKey:
             allowed=f"at most {MAX_VALUES:,}",
             remedy="Declare narrower bounds, or a larger step= for a Real.",
         )
-    return GroupKey(value, tuple(range(value.type.lower_code, value.type.upper_code + 1)), missing=True)
+    return GroupKey(
+        value, tuple(range(value.type.lower_code, value.type.upper_code + 1)), missing=True
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,10 @@ class Cube:
     def __post_init__(self) -> None:
         twice = [name for name, times in Counter(self.names).items() if times > 1]
         if not self.axes or twice:
-            raise WrongUse(f"Axes: {', '.join(map(shown, twice)) or 'none'}.", allowed="at least one, each once")
+            raise WrongUse(
+                f"Axes: {', '.join(map(shown, twice)) or 'none'}.",
+                allowed="at least one, each once",
+            )
         if not all(map(_is_total, self.axes)):
             raise ValueError("an axis has a cell for each code and one for missing")
 
@@ -97,7 +102,9 @@ class Cube:
             WrongUse: no cliques or too many, an axis twice in one, too many cells in all.
         """
         if not 1 <= len(cliques) <= MAX_CLIQUES:
-            raise WrongUse(f"{len(cliques):,} cliques.", allowed=f"from 1 to {MAX_CLIQUES:,} at once")
+            raise WrongUse(
+                f"{len(cliques):,} cliques.", allowed=f"from 1 to {MAX_CLIQUES:,} at once"
+            )
         found = tuple(self._clique(each) for each in cliques)
         sizes = [math.prod(self.shape(each)) for each in found]
         if sum(sizes) > MAX_CELLS:
@@ -114,10 +121,14 @@ class Cube:
         for name in names:
             if name not in self.names:
                 raise UnknownName(
-                    f"There is no axis {shown(name)}.", allowed=", ".join(self.names), remedy="Name declared columns."
+                    f"There is no axis {shown(name)}.",
+                    allowed=", ".join(self.names),
+                    remedy="Name declared columns.",
                 )
         if len(set(names)) < len(names):
-            raise WrongUse(f"The clique {', '.join(names)} has an axis twice.", allowed="each axis once")
+            raise WrongUse(
+                f"The clique {', '.join(names)} has an axis twice.", allowed="each axis once"
+            )
         return tuple(map(self.names.index, names))
 
 

@@ -76,7 +76,11 @@ def evaluate(expression: Scalar, lookup: Callable[[Leaf], Value]) -> Value:
             return next((value for each in operands if (value := inner(each)) is not None), None)
         case Compare(op, left, right):
             first, second = inner(left), inner(right)
-            if first is None or second is None or isinstance(first, str) is not isinstance(second, str):
+            if (
+                first is None
+                or second is None
+                or isinstance(first, str) is not isinstance(second, str)
+            ):
                 return None
             return compares(op, first, second)
         case _:
@@ -91,26 +95,44 @@ def _strict(expression: Scalar, inner: Callable[[Scalar], Value]) -> Value:
             return None if value is None else value in values
         case Like(operand, pattern):
             value = inner(operand)
-            return None if not isinstance(value, str) else _pattern(pattern).fullmatch(value) is not None
+            return (
+                None
+                if not isinstance(value, str)
+                else _pattern(pattern).fullmatch(value) is not None
+            )
         case Arithmetic(op, left, right):
             return _calculate(op, inner(left), inner(right))
         case Extreme(greatest, operands):
-            numbers = [each for operand in operands if isinstance(each := inner(operand), int | Fraction)]
+            numbers = [
+                each for operand in operands if isinstance(each := inner(operand), int | Fraction)
+            ]
             choose = max if greatest else min
             return choose(numbers) if len(numbers) == len(operands) else None
         case Quotient(left, right):
             first, second = inner(left), inner(right)
-            return _truncated(first, second) if isinstance(first, int) and isinstance(second, int) else None
+            return (
+                _truncated(first, second)
+                if isinstance(first, int) and isinstance(second, int)
+                else None
+            )
         case FloorDivide(operand, divisor):
             value = inner(operand)
             return value // divisor if isinstance(value, int | Fraction) else None
         case Lookup(operand, first, table):
             code = inner(operand)
-            return table[code - first] if isinstance(code, int) and 0 <= code - first < len(table) else None
+            return (
+                table[code - first]
+                if isinstance(code, int) and 0 <= code - first < len(table)
+                else None
+            )
         case DatePart(part, operand) | DateTrunc(part, operand):
             code = inner(operand)
             read = date_part if isinstance(expression, DatePart) else date_trunc
-            return read(part, code) if isinstance(code, int) and FIRST_DAY <= code <= LAST_DAY else None
+            return (
+                read(part, code)
+                if isinstance(code, int) and FIRST_DAY <= code <= LAST_DAY
+                else None
+            )
         case _:
             raise TypeError(f"{type(expression).__name__} has no meaning")
 
@@ -155,7 +177,9 @@ def date_part(part: Part, code: int) -> int:
         return (date.month + 2) // 3
     if part is Part.WEEK:
         return date.isocalendar().week
-    return {Part.YEAR: date.year, Part.MONTH: date.month, Part.DAY: date.day}.get(part, date.isoweekday())
+    return {Part.YEAR: date.year, Part.MONTH: date.month, Part.DAY: date.day}.get(
+        part, date.isoweekday()
+    )
 
 
 def date_trunc(part: Part, code: int) -> int:

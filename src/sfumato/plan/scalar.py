@@ -263,7 +263,16 @@ def children(expression: Scalar) -> tuple[Scalar, ...]:
             return (*(each for branch in branches for each in branch), otherwise)
         case Compare(_, left, right) | Arithmetic(_, left, right) | Quotient(left, right):
             return left, right
-        case Member() | Like() | IsNull() | Not() | FloorDivide() | Lookup() | DatePart() | DateTrunc():
+        case (
+            Member()
+            | Like()
+            | IsNull()
+            | Not()
+            | FloorDivide()
+            | Lookup()
+            | DatePart()
+            | DateTrunc()
+        ):
             return (expression.operand,)
         case _:
             raise unknown(expression)

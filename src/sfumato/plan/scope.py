@@ -110,7 +110,10 @@ def expressions(relation: Relation) -> list[tuple[Relation, tuple[Scalar, ...]]]
         case PublicJoin(source, _, left):
             return [(source, (left,))]
         case PerUnit(source, keys, columns):
-            values = [*(value for _, value in keys), *(each.value for each in columns if each.value is not None)]
+            values = [
+                *(value for _, value in keys),
+                *(each.value for each in columns if each.value is not None),
+            ]
             return [(source, tuple(value.expression for value in values))]
         case Ranked(source, order):
             return [(source, tuple(each.expression for each in order))]

@@ -92,7 +92,9 @@ def _members(kind: Hashable) -> tuple[tuple[str, str], ...] | None:
     """
     if not isinstance(kind, type) or not is_dataclass(kind):
         return None
-    members = {field.name: (f'"{field.name}":', field.name) for field in fields(kind) if field.compare}
+    members = {
+        field.name: (f'"{field.name}":', field.name) for field in fields(kind) if field.compare
+    }
     members["node"] = (f'"node":"{kind.__name__}"', "")
     return tuple(members[name] for name in sorted(members))
 
@@ -102,7 +104,9 @@ def _column(column: Column) -> str:
     """A declaration may list thousands of values, and a plan names its columns many times."""
     kind = column.type
     inner = {field.name: form(getattr(kind, field.name)) for field in fields(kind)}
-    return _object("Column", {"name": form(column.name), "type": _object(type(kind).__name__, inner)})
+    return _object(
+        "Column", {"name": form(column.name), "type": _object(type(kind).__name__, inner)}
+    )
 
 
 def title(aggregate: Aggregate) -> str:

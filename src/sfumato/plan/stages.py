@@ -84,7 +84,10 @@ class Tracked:
         if isinstance(aggregate, CountUnits):
             most = [limits.groups, limits.total]
         else:
-            most = [limits.total, None if limits.rows is None or groups is None else limits.rows * groups]
+            most = [
+                limits.total,
+                None if limits.rows is None or groups is None else limits.rows * groups,
+            ]
         return min([self.kept, *(each for each in most if each is not None)])
 
 

@@ -88,4 +88,6 @@ def _restore_enum(name: str, value: Json) -> Enum:
 
 
 def _unknown(name: str) -> InvalidDeclaration:
-    return InvalidDeclaration(f"A stored answer holds a node that this version does not know: {name}.")
+    return InvalidDeclaration(
+        f"A stored answer holds a node that this version does not know: {name}."
+    )

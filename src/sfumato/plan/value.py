@@ -39,7 +39,10 @@ class Value:
                 raise ValueError(f"{self.name} is no text")
             return
         found = span(self.expression)
-        if found is not None and not self.type.lower_code <= found[0] <= found[1] <= self.type.upper_code:
+        if (
+            found is not None
+            and not self.type.lower_code <= found[0] <= found[1] <= self.type.upper_code
+        ):
             raise ValueError(f"{self.name} may leave the range of its type")
 
     @classmethod

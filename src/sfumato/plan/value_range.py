@@ -35,7 +35,13 @@ Span: TypeAlias = tuple[int, int] | None
 # Engines compute in 64 bits.
 _LARGEST = 2**62
 _OPERATIONS = (Arithmetic, Extreme, FloorDivide, Quotient, Lookup, DatePart, DateTrunc)
-_CYCLES = {Part.QUARTER: (1, 4), Part.MONTH: (1, 12), Part.WEEK: (1, 53), Part.DAY: (1, 31), Part.WEEKDAY: (1, 7)}
+_CYCLES = {
+    Part.QUARTER: (1, 4),
+    Part.MONTH: (1, 12),
+    Part.WEEK: (1, 53),
+    Part.DAY: (1, 31),
+    Part.WEEKDAY: (1, 7),
+}
 
 
 def span(expression: Scalar) -> Span:
@@ -121,7 +127,11 @@ def _span(expression: Scalar) -> Span:
             spans = [each for operand in operands if (each := span(operand)) is not None]
             choose = max if greatest else min
             whole = len(spans) == len(operands)
-            return (choose(low for low, _ in spans), choose(high for _, high in spans)) if whole else None
+            return (
+                (choose(low for low, _ in spans), choose(high for _, high in spans))
+                if whole
+                else None
+            )
         case Arithmetic(op, left, right):
             return _arithmetic(op, span(left), span(right))
         case _:
@@ -140,7 +150,11 @@ def _of_one(expression: Scalar) -> Span:
         case Lookup(operand, first, table):
             _require_small(first, *(each for each in table if each is not None))
             inner = span(operand)
-            reached = [] if inner is None else table[max(inner[0] - first, 0) : max(inner[1] - first + 1, 0)]
+            reached = (
+                []
+                if inner is None
+                else table[max(inner[0] - first, 0) : max(inner[1] - first + 1, 0)]
+            )
             codes = [code for code in reached if code is not None]
             return (min(codes), max(codes)) if codes else None
         case DatePart(part, operand):
@@ -159,7 +173,9 @@ def _days(operand: Scalar) -> Span:
     """Days of the calendar (a week begins up to six days earlier)."""
     found = span(operand)
     if found is not None and (found[0] < FIRST_DAY + 6 or found[1] > LAST_DAY):
-        raise UnsupportedSql("A date that may lie beyond the years 1 to 9999.", remedy="Declare narrower dates.")
+        raise UnsupportedSql(
+            "A date that may lie beyond the years 1 to 9999.", remedy="Declare narrower dates."
+        )
     return found
 
 
@@ -185,6 +201,12 @@ def _quotient(left: Span, right: Span) -> Span:
     """The divisors nearest to zero and farthest from it make the extremes."""
     if left is None or right is None:
         return None
-    divisors = [each for each in (right[0], -1, 1, right[1]) if right[0] <= each <= right[1] and each]
-    sizes = [(abs(one) // abs(other)) * (1 if (one < 0) == (other < 0) else -1) for one in left for other in divisors]
+    divisors = [
+        each for each in (right[0], -1, 1, right[1]) if right[0] <= each <= right[1] and each
+    ]
+    sizes = [
+        (abs(one) // abs(other)) * (1 if (one < 0) == (other < 0) else -1)
+        for one in left
+        for other in divisors
+    ]
     return (min(sizes), max(sizes)) if sizes else None

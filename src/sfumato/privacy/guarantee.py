@@ -160,7 +160,9 @@ class GaussianDP:
         return self <= other
 
 
-Guarantee: TypeAlias = PureDP | BoundedRangeDP | ApproxDP | ZeroConcentratedDP | RenyiDP | GaussianDP
+Guarantee: TypeAlias = (
+    PureDP | BoundedRangeDP | ApproxDP | ZeroConcentratedDP | RenyiDP | GaussianDP
+)
 
 
 def _amount(name: str, value: Number) -> Fraction:

@@ -83,7 +83,11 @@ class Unit:
         name: str | None = None,
     ) -> None:
         columns = _columns(column)
-        for limit, value in (("max_rows", max_rows), ("max_groups", max_groups), ("max_rows_total", max_rows_total)):
+        for limit, value in (
+            ("max_rows", max_rows),
+            ("max_groups", max_groups),
+            ("max_rows_total", max_rows_total),
+        ):
             _require_limit(limit, value)
             object.__setattr__(self, limit, value)
         if via is None:
@@ -145,11 +149,21 @@ class Unit:
 
 
 def _columns(column: object) -> tuple[str, ...]:
-    columns = (column,) if isinstance(column, str) else tuple(column) if isinstance(column, list | tuple) else ()
+    columns = (
+        (column,)
+        if isinstance(column, str)
+        else tuple(column)
+        if isinstance(column, list | tuple)
+        else ()
+    )
     if not columns or not all(isinstance(each, str) and each for each in columns):
-        raise InvalidDeclaration("A unit needs the name of its column, or of several.", allowed='sf.Unit("person_id")')
+        raise InvalidDeclaration(
+            "A unit needs the name of its column, or of several.", allowed='sf.Unit("person_id")'
+        )
     if len({each.lower() for each in columns}) != len(columns):
-        raise InvalidDeclaration("A unit that names a column twice.", remedy="Name each column once.")
+        raise InvalidDeclaration(
+            "A unit that names a column twice.", remedy="Name each column once."
+        )
     return columns
 
 
@@ -160,18 +174,25 @@ def _require_own(key: object, name: object) -> None:
             allowed='sf.Unit("visit_id", via="visits.patient_id", key="id")',
         )
     if name is not None and (not isinstance(name, str) or not name):
-        raise InvalidDeclaration(f"name={shown(name)} of the unit.", allowed='a text: name="patient"')
+        raise InvalidDeclaration(
+            f"name={shown(name)} of the unit.", allowed='a text: name="patient"'
+        )
 
 
 def _require_path(columns: tuple[str, ...], via: object, key: object, name: object) -> None:
     if not isinstance(via, str) or not all(via.partition(".")):
-        raise InvalidDeclaration(f"via={shown(via)} of the unit.", allowed='"table.column": via="visits.patient_id"')
+        raise InvalidDeclaration(
+            f"via={shown(via)} of the unit.", allowed='"table.column": via="visits.patient_id"'
+        )
     if len(columns) > 1:
         raise InvalidDeclaration(
-            "A unit with via= that has several columns.", allowed="one column, looked up in one key="
+            "A unit with via= that has several columns.",
+            allowed="one column, looked up in one key=",
         )
     if key is not None and (not isinstance(key, str) or not key):
-        raise InvalidDeclaration(f"key={shown(key)} of the unit.", allowed='the name of a column: key="id"')
+        raise InvalidDeclaration(
+            f"key={shown(key)} of the unit.", allowed='the name of a column: key="id"'
+        )
     if name is not None:
         raise InvalidDeclaration(
             f"name={shown(name)} of a unit with via=: its rows are about the units of the other table.",

@@ -53,7 +53,10 @@ class Account:
         """As ``sfumato budget --format json`` prints it."""
         rho_limit, own = self.balance.gates.rho, self.standing.limit
         return {
-            "limit": {"epsilon": decimal_text(self.limit.epsilon), "delta": decimal_text(self.limit.delta)},
+            "limit": {
+                "epsilon": decimal_text(self.limit.epsilon),
+                "delta": decimal_text(self.limit.delta),
+            },
             "spent": {"epsilon": self.spent, "rho": self.spent_rho},
             "reserved": {"epsilon": self.reserved, "rho": units_text(self.balance.reserved.rho)},
             "own": {
@@ -81,8 +84,14 @@ class Account:
         if gates.rho is not None:
             spent.append(f"rho {self.spent_rho} of {units_text(gates.rho)} (zCDP gate)")
         if self.balance.spent.epsilon is None:
-            spent.append("no epsilon is added up since Gaussian noise was bought: the zCDP gate alone counts")
-        lines = [f"limit     {self.limit}", f"spent     {spent[0]}", *(f"          {line}" for line in spent[1:])]
+            spent.append(
+                "no epsilon is added up since Gaussian noise was bought: the zCDP gate alone counts"
+            )
+        lines = [
+            f"limit     {self.limit}",
+            f"spent     {spent[0]}",
+            *(f"          {line}" for line in spent[1:]),
+        ]
         lines += self._own_lines()
         lines.append(f"left      one question of epsilon up to {decimal_text(self.left)}")
         if self.left_rho:

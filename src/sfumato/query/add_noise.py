@@ -38,7 +38,11 @@ def cells_of(planned: Planned) -> tuple[int | None, ...]:
         return ()
     groups = len(every_group(raw.keys))
     parts = zip(planned.mechanisms, planned.bounded.parts, strict=True)
-    return tuple(groups * width(part.aggregate) for each, part in parts if isinstance(each, AdditiveMechanism))
+    return tuple(
+        groups * width(part.aggregate)
+        for each, part in parts
+        if isinstance(each, AdditiveMechanism)
+    )
 
 
 def noisy(planned: Planned, curator: Curator) -> tuple[list[Codes], list[Released]]:
@@ -51,7 +55,9 @@ def noisy(planned: Planned, curator: Curator) -> tuple[list[Codes], list[Release
     counts: dict[Codes, int] = {}
     if bounded.tracked.raw.is_open:
         mechanism, place = next(
-            (each, place) for place, each in enumerate(planned.mechanisms) if isinstance(each, ThresholdMechanism)
+            (each, place)
+            for place, each in enumerate(planned.mechanisms)
+            if isinstance(each, ThresholdMechanism)
         )
         counts = curator.threshold(Units(bounded, place), mechanism)
     groups = list(counts) if bounded.tracked.raw.is_open else every_group(bounded.tracked.raw.keys)
@@ -60,13 +66,19 @@ def noisy(planned: Planned, curator: Curator) -> tuple[list[Codes], list[Release
         if isinstance(mechanism_of, ThresholdMechanism):
             values = tuple((counts[group],) for group in groups)
             reading = Reading(Kind.NUMBER, Fraction(1))
-            released.append(Released(title(CountUnits()), reading, mechanism_of.noise, values, (1,) * len(groups)))
+            released.append(
+                Released(
+                    title(CountUnits()), reading, mechanism_of.noise, values, (1,) * len(groups)
+                )
+            )
         else:
             released.append(_released(mechanism_of, Cells(bounded, place, tuple(groups)), curator))
     return groups, released
 
 
-def _released(mechanism: AdditiveMechanism | GridQuantiles, cells: Cells, curator: Curator) -> Released:
+def _released(
+    mechanism: AdditiveMechanism | GridQuantiles, cells: Cells, curator: Curator
+) -> Released:
     part, once = cells.part, (1,) * len(cells.groups)
     reading, size = reading_of(part.aggregate, cells.plan.refinement), width(part.aggregate)
     if isinstance(mechanism, GridQuantiles):

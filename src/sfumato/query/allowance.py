@@ -48,12 +48,18 @@ class Allowance:
         if self.delta is None:
             return refusal
         epsilon = _largest(left, self.delta)
-        fits = f"epsilon={decimal_text(epsilon)} with delta={decimal_text(self.delta)}" if epsilon else ""
+        fits = (
+            f"epsilon={decimal_text(epsilon)} with delta={decimal_text(self.delta)}"
+            if epsilon
+            else ""
+        )
         allowed = " or ".join(filter(None, (refusal.allowed, fits)))
         return BudgetExceeded(refusal.problem, allowed=allowed, remedy=refusal.remedy)
 
 
-def allowance(*, epsilon: Number | None = None, rho: Number | None = None, delta: Number | None = None) -> Allowance:
+def allowance(
+    *, epsilon: Number | None = None, rho: Number | None = None, delta: Number | None = None
+) -> Allowance:
     """What the keywords of a task state: ``rho``, a pure ``epsilon``, or an ``epsilon`` with a ``delta``.
 
     An epsilon with a delta buys Gaussian noise: the largest rho whose proved conversion lies within both.
@@ -68,7 +74,9 @@ def allowance(*, epsilon: Number | None = None, rho: Number | None = None, delta
     asked = price(epsilon=epsilon, rho=rho, delta=delta)
     if asked.rho is not None:
         if asked.delta is not None:
-            raise InvalidNumber("A rho with a delta.", allowed="rho= alone, or epsilon= with delta=")
+            raise InvalidNumber(
+                "A rho with a delta.", allowed="rho= alone, or epsilon= with delta="
+            )
         return Allowance(Norm.L2, asked.rho)
     assert asked.epsilon is not None, "a price without a target has an epsilon or a rho"
     if asked.delta is None:

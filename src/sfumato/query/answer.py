@@ -80,7 +80,9 @@ class Answer:
         The interval holds the bounded statistic (see ``bounded`` and ``bias``) with at least
         this probability, in every cell. ``untold``: it is the whole range, so that nothing can be told.
         """
-        level = positive("confidence", to_fraction("confidence", confidence), at_most=1 - Fraction(1, 10**12))
+        level = positive(
+            "confidence", to_fraction("confidence", confidence), at_most=1 - Fraction(1, 10**12)
+        )
         order = cast(list[int], cast(dict[str, Json], self.form["released"])["order"])
         output, parts = self._released()
         lines = error_rows(output, parts, order, 1 - level)
@@ -104,7 +106,13 @@ class Answer:
         rows = consistent_rows(self.form, output, parts)
         notes: list[Json] = [*self.notes, NOTE]
         errors = _cut(cast(list[Json], self.form["errors"]), rows, output, parts)
-        form = {**self.form, "rows": cast(Json, rows), "errors": errors, "notes": notes, "consistent": True}
+        form = {
+            **self.form,
+            "rows": cast(Json, rows),
+            "errors": errors,
+            "notes": notes,
+            "consistent": True,
+        }
         return Answer(canonical_json(form).encode(), recalled=self.recalled)
 
     def _released(self) -> tuple[Output, list[Released]]:
@@ -146,8 +154,13 @@ class Answer:
         rows, arrays = [self._typed(row) for row in self.told], {}
         for place, column in enumerate(self.columns):
             kind, values = str(column["type"]), [row[place] for row in rows]
-            if kind == "real" or any(isinstance(value, int) and abs(value) >= 2**63 for value in values):
-                kind, values = "real", [None if value is None else float(cast(float, value)) for value in values]
+            if kind == "real" or any(
+                isinstance(value, int) and abs(value) >= 2**63 for value in values
+            ):
+                kind, values = (
+                    "real",
+                    [None if value is None else float(cast(float, value)) for value in values],
+                )
             arrays[str(column["name"])] = pyarrow.array(values, types[kind])
         return pyarrow.table(arrays)
 
@@ -193,25 +206,36 @@ class Answer:
         errors = cast(list[list[Json]], self.form["errors"])
         names = [str(each["name"]) for each in self.columns]
         keys = [place for place, each in enumerate(self.columns) if not each["released"]]
-        drawn = [each for each in self.columns if each["released"] and each["type"] not in ("date", "text")]
+        drawn = [
+            each
+            for each in self.columns
+            if each["released"] and each["type"] not in ("date", "text")
+        ]
         released = [str(each["name"]) for each in drawn if self.rows]
         chosen = column or (released[0] if released else "")
         if chosen not in released:
             raise WrongUse(
-                f"No released column {shown(chosen)} to plot.", allowed=", ".join(released) or "none: there are no rows"
+                f"No released column {shown(chosen)} to plot.",
+                allowed=", ".join(released) or "none: there are no rows",
             )
         place = names.index(chosen)
-        bars = [self._bar(row, line, place, keys) for row, line in zip(self.rows, errors, strict=True)]
+        bars = [
+            self._bar(row, line, place, keys) for row, line in zip(self.rows, errors, strict=True)
+        ]
         return bar_chart(chosen if len(names) > 1 else self.statement[:90], chosen, bars)
 
-    def _bar(self, row: Sequence[Json], line: Sequence[Json], place: int, keys: Sequence[int]) -> Bar:
+    def _bar(
+        self, row: Sequence[Json], line: Sequence[Json], place: int, keys: Sequence[int]
+    ) -> Bar:
         error = cast(dict[str, float | None], line[place])
         value = row[place]
         label = number(row[keys[0]]) if keys else "all"
         series = ", ".join(number(row[key]) for key in keys[1:])
         # of a quantile only the rank is known, not an interval of values
         low, high = (None, None) if "rank_error" in error else (error["low"], error["high"])
-        return Bar(label, series, float(cast(float, value or 0)), low, high, untold=is_untold(error))
+        return Bar(
+            label, series, float(cast(float, value or 0)), low, high, untold=is_untold(error)
+        )
 
     def _typed(self, row: Sequence[Json]) -> list[object]:
         dates = [column["type"] == "date" for column in self.columns]
@@ -230,7 +254,13 @@ class Answer:
     def __repr__(self) -> str:
         header, body = cells(self.columns, self.form["rows"], self.form["errors"])
         lines = [text_table(header, body), self.receipt()]
-        return "\n".join([*lines, *(f"note: {note}" for note in self.notes), *(f"bias: {line}" for line in self.bias)])
+        return "\n".join(
+            [
+                *lines,
+                *(f"note: {note}" for note in self.notes),
+                *(f"bias: {line}" for line in self.bias),
+            ]
+        )
 
     def _repr_html_(self) -> str:
         header, body = cells(self.columns, self.form["rows"], self.form["errors"])

@@ -91,7 +91,12 @@ class Asker:
         """What the ledger is asked for; ``key`` is the caller's idempotency key."""
         about = (self.dataset.name, self.analyst, names.question, names.statement, event)
         return Request(
-            *about, purpose=self.purpose, shared=names.shared, key=key, earlier=names.earlier, kind=names.kind
+            *about,
+            purpose=self.purpose,
+            shared=names.shared,
+            key=key,
+            earlier=names.earlier,
+            kind=names.kind,
         )
 
     def question_key(self, planned: Planned) -> str:
@@ -122,7 +127,9 @@ class Asker:
         """The key of each part by its form; empty where it has none."""
         return tuple(self._plan_key(self._own, each) if each else "" for each in forms)
 
-    def _alone(self, bounded: Bounded, place: int, relations: dict[frozenset[str], Relation]) -> Bounded:
+    def _alone(
+        self, bounded: Bounded, place: int, relations: dict[frozenset[str], Relation]
+    ) -> Bounded:
         """A part as it would be asked for by itself: without the columns that only others read.
 
         ``relations``: what is left of the relation, by the columns that a part reads of it.
@@ -159,7 +166,9 @@ class Asker:
         text = ",".join(f'"{name}":{facts[name]}' for name in sorted(facts))
         return hashlib.sha256(f"{{{text}}}".encode()).hexdigest()
 
-    def _plan_key(self, whose: tuple[str, str], plan: str, output: str = "null", event: str = "null") -> str:
+    def _plan_key(
+        self, whose: tuple[str, str], plan: str, output: str = "null", event: str = "null"
+    ) -> str:
         """The key of an answer, or of a part of one, that is a plan."""
         return self._key(whose, plan=plan, output=output, event=event, format=str(FORMAT))
 

@@ -38,9 +38,16 @@ def automatic(question: Question, dataset: Dataset) -> Iterator[tuple[str, Quest
     for limit in _LIMITS:
         if unit is not None and getattr(unit, limit) is AUTO and _is_needed(limit, question.raw):
             column = Column(f"auto.{limit}", Integer(1, _MOST))
-            raw = Raw(_counted(limit, question.raw, column), (), (Quantiles(_power(column), (_LEVEL,)),))
+            raw = Raw(
+                _counted(limit, question.raw, column), (), (Quantiles(_power(column), (_LEVEL,)),)
+            )
             output = Output((Item(limit, Estimate(0)),))
-            yield limit, replace(question, text=f"{limit} of: {question.text}", raw=raw, output=output, notes=())
+            yield (
+                limit,
+                replace(
+                    question, text=f"{limit} of: {question.text}", raw=raw, output=output, notes=()
+                ),
+            )
 
 
 def with_limits(dataset: Dataset, table: str, learnt: dict[str, int]) -> Dataset:
@@ -48,7 +55,10 @@ def with_limits(dataset: Dataset, table: str, learnt: dict[str, int]) -> Dataset
     unit = dataset.tables[table].unit
     if unit is None or all(getattr(unit, name) is not AUTO for name in _LIMITS):
         return dataset
-    limits = {name: learnt.get(name) if getattr(unit, name) is AUTO else getattr(unit, name) for name in _LIMITS}
+    limits = {
+        name: learnt.get(name) if getattr(unit, name) is AUTO else getattr(unit, name)
+        for name in _LIMITS
+    }
     declared = replace(dataset.tables[table], unit=unit.limited(**limits))
     return replace(dataset, tables={**dataset.tables, table: declared})
 
@@ -72,7 +82,9 @@ def units_needed(price: Price) -> int:
     >>> units_needed(Price(epsilon=Fraction(1, 10)))
     2695
     """
-    epsilon = price.epsilon if price.epsilon is not None else sqrt_down(8 * (price.rho or Fraction(0)))
+    epsilon = (
+        price.epsilon if price.epsilon is not None else sqrt_down(8 * (price.rho or Fraction(0)))
+    )
     others = math.log(100 * (len(_POWERS) - 1))
     return math.ceil(2 * float(_LEVEL / (1 - _LEVEL)) * others / max(float(epsilon), 1e-12))
 
@@ -85,7 +97,10 @@ def declared_groups(raw: Raw) -> int | None:
 
 def _power(column: Column) -> Value:
     """The place of the smallest power of two that is not below a number of rows or groups."""
-    table = tuple(next(place for place, power in enumerate(_POWERS) if power >= n) for n in range(1, _MOST + 1))
+    table = tuple(
+        next(place for place, power in enumerate(_POWERS) if power >= n)
+        for n in range(1, _MOST + 1)
+    )
     return Value(column.name, Integer(0, len(_POWERS) - 1), Lookup(Field(column), 1, table))
 
 
@@ -100,8 +115,12 @@ def _counted(limit: str, raw: Raw, column: Column) -> Relation:
     if limit == "max_rows_total" or not raw.keys:
         return PerUnit(raw.relation, (), (Computed(column, Summary.COUNT),))
     rows = Column("auto.rows", Integer(1, _MOST))
-    keys = tuple((Column(f"auto.k{index}", key.value.type), key.value) for index, key in enumerate(raw.keys))
+    keys = tuple(
+        (Column(f"auto.k{index}", key.value.type), key.value) for index, key in enumerate(raw.keys)
+    )
     by_group = PerUnit(raw.relation, keys, (Computed(rows, Summary.COUNT),))
     if limit == "max_groups":
         return PerUnit(by_group, (), (Computed(column, Summary.COUNT),))
-    return PerUnit(by_group, (), (Computed(column, Summary.MAXIMUM, Value("rows", rows.type, Field(rows))),))
+    return PerUnit(
+        by_group, (), (Computed(column, Summary.MAXIMUM, Value("rows", rows.type, Field(rows))),)
+    )

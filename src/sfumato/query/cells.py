@@ -82,7 +82,9 @@ class Units(BoundedStatistic[Counts]):
 
     def __post_init__(self) -> None:
         if not isinstance(self.plan.parts[self.place].aggregate, CountUnits):
-            raise InvalidDeclaration("A threshold on what counts no units.", allowed="COUNT(DISTINCT unit)")
+            raise InvalidDeclaration(
+                "A threshold on what counts no units.", allowed="COUNT(DISTINCT unit)"
+            )
 
     @property
     def groups(self) -> int:

@@ -52,7 +52,9 @@ class Terms:
 TERMS = Terms()
 
 
-def charged(task: Task, asker: Asker, engine: Engine, ledger: Ledger, terms: Terms = TERMS) -> Stored:
+def charged(
+    task: Task, asker: Asker, engine: Engine, ledger: Ledger, terms: Terms = TERMS
+) -> Stored:
     """The stored answer to a task, charged once.
 
     Nobody waits for a stored answer; who asks what is being answered waits for it, here and in other processes.
@@ -121,7 +123,9 @@ def _once(order: _Order, asker: Asker, engine: Engine, ledger: Ledger) -> Stored
     request, payer, patience = order.request, order.payer, order.patience
     stored = payer.recall(request)
     if stored is None:
-        with ledger.turns.of(request.question, None if patience.is_endless else patience.require) as waited:
+        with ledger.turns.of(
+            request.question, None if patience.is_endless else patience.require
+        ) as waited:
             # what somebody else has answered meanwhile is there now
             stored = payer.recall(request) if waited else None
             if stored is None:
@@ -167,7 +171,9 @@ def _carried_out(order: _Order, opened: Opened, ledger: Ledger) -> Stored:
     raise Cancelled(paid=True) if failed == CANCELLED else EngineFailed()
 
 
-def run_task(task: Task, size: int | None, curator: Curator, opened: Opened) -> tuple[bytes | None, str]:
+def run_task(
+    task: Task, size: int | None, curator: Curator, opened: Opened
+) -> tuple[bytes | None, str]:
     """The answer of a task; without one, why. What it raised is not told: its text could quote anything."""
     body: bytes | None = None
     failed = ENGINE

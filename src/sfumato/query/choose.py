@@ -73,7 +73,10 @@ class Planned:
     @property
     def events(self) -> tuple[Event, ...]:
         """One event a part."""
-        return tuple(_event(each, part) for each, part in zip(self.mechanisms, self.bounded.parts, strict=True))
+        return tuple(
+            _event(each, part)
+            for each, part in zip(self.mechanisms, self.bounded.parts, strict=True)
+        )
 
     @property
     def event(self) -> Composed:
@@ -101,7 +104,9 @@ def _event(mechanism: Mechanism, part: Part) -> Event:
     return mechanism.event(part.distance)
 
 
-def plan_for_price(question: Question, dataset: Dataset, price: Price, kept: Mapping[str, int] = UNPREPARED) -> Planned:
+def plan_for_price(
+    question: Question, dataset: Dataset, price: Price, kept: Mapping[str, int] = UNPREPARED
+) -> Planned:
     """The plan that a stated epsilon or rho buys: least error for its cost; ``kept`` are the prepared layouts.
 
     Raises:
@@ -117,9 +122,12 @@ def plan_for_price(question: Question, dataset: Dataset, price: Price, kept: Map
     weights = _weights(bounded)
     shares = split(total, weights, norm) if len(weights) > 1 else [total]
     mechanisms = tuple(
-        _mechanism(part, bounded, share, price.delta) for part, share in zip(bounded.parts, shares, strict=True)
+        _mechanism(part, bounded, share, price.delta)
+        for part, share in zip(bounded.parts, shares, strict=True)
     )
-    return Planned(question, bounded, mechanisms, (*question.notes, *layout_notes(bounded, dataset, kept)))
+    return Planned(
+        question, bounded, mechanisms, (*question.notes, *layout_notes(bounded, dataset, kept))
+    )
 
 
 def _counted(raw: Raw) -> Raw:
@@ -139,7 +147,8 @@ def _require_delta(raw: Raw, price: Price) -> None:
         )
     if price.delta is not None and not raw.is_open:
         raise WrongUse(
-            "Nothing in this question spends delta.", remedy="Leave delta= out; the account's delta is in its budget."
+            "Nothing in this question spends delta.",
+            remedy="Leave delta= out; the account's delta is in its budget.",
         )
 
 
@@ -150,7 +159,9 @@ def _weights(bounded: Bounded) -> list[Fraction]:
         # half for the keys: a key that is not shown answers nothing
         place = bounded.tracked.raw.aggregates.index(CountUnits())
         power = Fraction(3, 2) if bounded.norm is Norm.L1 else 2
-        others = sum(float(each) ** float(1 / power) for index, each in enumerate(weights) if index != place)
+        others = sum(
+            float(each) ** float(1 / power) for index, each in enumerate(weights) if index != place
+        )
         weights[place] = Fraction(others ** float(power)).limit_denominator(10**6)
     return weights
 
@@ -208,7 +219,8 @@ def plans_for_target(
         costs = _costs(bounded, wanted, price.most)
         if costs is not None:
             mechanisms = tuple(
-                _mechanism(part, bounded, cost, None) for part, cost in zip(bounded.parts, costs, strict=True)
+                _mechanism(part, bounded, cost, None)
+                for part, cost in zip(bounded.parts, costs, strict=True)
             )
             notes = (*question.notes, *wanted.notes, *layout_notes(bounded, dataset, kept))
             plans.append(Planned(question, bounded, mechanisms, notes))
@@ -223,7 +235,13 @@ def _costs(bounded: Bounded, wanted: Wanted, max_epsilon: Fraction) -> list[Frac
     grid, most = (_EPSILON_GRID, max_epsilon) if pure else (_RHO_GRID, max_epsilon**2 / 2)
     costs = []
     for index, part in enumerate(bounded.parts):
-        cost = _least(part, bounded.norm, grid, most, _within(wanted, wanted.reach(index, part, bounded.refinement)))
+        cost = _least(
+            part,
+            bounded.norm,
+            grid,
+            most,
+            _within(wanted, wanted.reach(index, part, bounded.refinement)),
+        )
         if cost is None:
             return None
         costs.append(cost)
@@ -247,7 +265,9 @@ def _unreachable(candidates: Sequence[Bounded], wanted: Wanted, price: Price) ->
     if most >= _EPSILON_GRID * len(wanted.amounts) and buys(_FARTHEST):
         factor = Fraction(smallest(lambda steps: steps > 0 and buys(steps), below=64), 64)
         shown = two_digits(target.amount * factor * (100 if target.relative else 1))
-        smallest_one = f" The smallest that it buys is about {shown}{'%' if target.relative else ''}."
+        smallest_one = (
+            f" The smallest that it buys is about {shown}{'%' if target.relative else ''}."
+        )
     return TargetUnreachable(
         f"No mechanism reaches this error with max_epsilon = {decimal_text(most)}.{smallest_one}",
         remedy="Allow a larger error= or a larger max_epsilon=; sfumato preview shows what an epsilon buys.",
@@ -268,9 +288,13 @@ def cheapest(plans: Sequence[Planned], balances: Sequence[Balance]) -> Planned:
         # the ledger will refuse it, naming what is left
         return plans[0]
     best = plans[payable[0][1]]
-    shown = ", ".join(f"{_name(plans[index])} would take {float(share):.2%}" for share, index in payable)
+    shown = ", ".join(
+        f"{_name(plans[index])} would take {float(share):.2%}" for share, index in payable
+    )
     note = f"{_name(best)} noise chosen as the cheaper: of what is left, {shown}."
-    return replace(best, notes=(*best.notes, note, *closing(best.bounded.norm, best.charge, balances)))
+    return replace(
+        best, notes=(*best.notes, note, *closing(best.bounded.norm, best.charge, balances))
+    )
 
 
 def share_of_left(charge: Charge, balances: Sequence[Balance]) -> Fraction | None:
@@ -287,7 +311,9 @@ def closing(norm: Norm, charge: Charge, balances: Sequence[Balance]) -> list[str
     before = min(each.left.epsilon for each in balances)
     after = min(each.gates.left(each.taken + charge).epsilon for each in balances)
     reach = f"{float(after):.4g} instead of {float(before):.4g}"
-    return [f"It closes the pure gate for good: one more question with epsilon= may then cost at most {reach}."]
+    return [
+        f"It closes the pure gate for good: one more question with epsilon= may then cost at most {reach}."
+    ]
 
 
 def _name(plan: Planned) -> str:
@@ -299,7 +325,9 @@ def name_of(norm: Norm) -> str:
     return "Laplace" if norm is Norm.L1 else "Gaussian"
 
 
-def _least(part: Part, norm: Norm, grid: Fraction, most: Fraction, meets: Callable[[Noise], bool]) -> Fraction | None:
+def _least(
+    part: Part, norm: Norm, grid: Fraction, most: Fraction, meets: Callable[[Noise], bool]
+) -> Fraction | None:
     """The least cost on the grid whose noise meets the error."""
 
     def noise(cost: Fraction) -> Noise:

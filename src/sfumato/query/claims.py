@@ -64,7 +64,8 @@ def _question_holds(plan: Bounded, declarations: Dataset) -> bool:
 def _cube_holds(plan: BoundedCube, declarations: Dataset) -> bool:
     unit, _ = whose(plan.cube.relation, declarations)
     proved = [
-        marginal(plan.most, plan.refinement, norm, declarations.relation) for norm in (Norm.L1, Norm.L2, Norm.LINF)
+        marginal(plan.most, plan.refinement, norm, declarations.relation)
+        for norm in (Norm.L1, Norm.L2, Norm.LINF)
     ]
     return plan.unit == unit and [plan.l1, plan.l2, plan.apart] == proved
 

@@ -11,7 +11,18 @@ from dataclasses import replace
 
 from sfumato.errors import InvalidDeclaration, unknown
 from sfumato.metadata.column import Column, Date, Integer, Real
-from sfumato.plan.relation import Filter, PerUnit, PublicJoin, Ranked, Relation, Scan, Semi, Sort, Union, UnitJoin
+from sfumato.plan.relation import (
+    Filter,
+    PerUnit,
+    PublicJoin,
+    Ranked,
+    Relation,
+    Scan,
+    Semi,
+    Sort,
+    Union,
+    UnitJoin,
+)
 from sfumato.plan.scalar import (
     And,
     Arithmetic,
@@ -49,7 +60,9 @@ def wide(column: Column) -> Column | None:
     kind = column.type
     try:
         if isinstance(kind, Integer):
-            return Column(column.name, Integer(kind.lower_code - 1, kind.upper_code + 1, missing=kind.missing))
+            return Column(
+                column.name, Integer(kind.lower_code - 1, kind.upper_code + 1, missing=kind.missing)
+            )
         if isinstance(kind, Real):
             low, high = (code * kind.step for code in (kind.lower_code - 1, kind.upper_code + 1))
             return Column(column.name, Real(low, high, step=kind.step, missing=kind.missing))
@@ -69,7 +82,9 @@ def widened(relation: Relation, columns: Wide) -> Relation:
 
     match relation:
         case Scan():
-            return replace(relation, columns=tuple(columns.get(each, each) for each in relation.columns))
+            return replace(
+                relation, columns=tuple(columns.get(each, each) for each in relation.columns)
+            )
         case Filter(source, predicate):
             return Filter(widened(source, columns), read(predicate))
         case PublicJoin(source, _, left):
@@ -82,7 +97,9 @@ def widened(relation: Relation, columns: Wide) -> Relation:
             sorts = tuple(replace(each, expression=read(each.expression)) for each in order)
             # what the declared bounds do not tell apart is told apart by the rest first, as before
             sorts += tuple(Sort(read(each)) for each in ties)
-            return replace(relation, source=widened(source, columns), order=sorts, ties=_fields(ties, columns))
+            return replace(
+                relation, source=widened(source, columns), order=sorts, ties=_fields(ties, columns)
+            )
         case PerUnit() | Union():
             return relation
         case _:
@@ -97,7 +114,9 @@ def through_bounds(expression: Scalar, columns: Wide) -> Scalar:
             return leaf
         kind = leaf.column.type
         assert isinstance(kind, Integer | Real | Date), "only these are read wide"
-        least = Extreme(greatest=True, operands=(Field(columns[leaf.column]), Constant(kind.lower_code)))
+        least = Extreme(
+            greatest=True, operands=(Field(columns[leaf.column]), Constant(kind.lower_code))
+        )
         return Extreme(greatest=False, operands=(least, Constant(kind.upper_code)))
 
     return _substituted(expression, clipped)
@@ -123,10 +142,21 @@ def _substituted(expression: Scalar, swap: Callable[[Leaf], Scalar]) -> Scalar:
         case And(operands) | Or(operands) | Coalesce(operands) | Extreme(_, operands):
             return replace(expression, operands=tuple(map(inner, operands)))
         case Case(branches, otherwise):
-            return Case(tuple((inner(test), inner(result)) for test, result in branches), inner(otherwise))
+            return Case(
+                tuple((inner(test), inner(result)) for test, result in branches), inner(otherwise)
+            )
         case Compare(_, left, right) | Arithmetic(_, left, right) | Quotient(left, right):
             return replace(expression, left=inner(left), right=inner(right))
-        case Member() | Like() | IsNull() | Not() | FloorDivide() | Lookup() | DatePart() | DateTrunc():
+        case (
+            Member()
+            | Like()
+            | IsNull()
+            | Not()
+            | FloorDivide()
+            | Lookup()
+            | DatePart()
+            | DateTrunc()
+        ):
             return replace(expression, operand=inner(expression.operand))
         case _:
             raise unknown(expression)

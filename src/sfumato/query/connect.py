@@ -78,11 +78,15 @@ def connect(
         LedgerError: the ledger cannot be used.
     """
     if not isinstance(tables, Mapping):
-        raise InvalidDeclaration(f"tables={type(tables).__name__}.", allowed='{"people": sf.Table(...)}')
+        raise InvalidDeclaration(
+            f"tables={type(tables).__name__}.", allowed='{"people": sf.Table(...)}'
+        )
     require_names(analyst=analyst, purpose=purpose)
     _require_kinds(budget, prepared, ledger)
     if ledger_key is not None and isinstance(ledger, Ledger):
-        raise WrongUse("ledger_key, and a ledger that is open.", remedy="Ledger.open(place, key=...)")
+        raise WrongUse(
+            "ledger_key, and a ledger that is open.", remedy="Ledger.open(place, key=...)"
+        )
     sinks = _sinks(ledger_heads)
     declared = Dataset(dataset, dict(tables), relation, version)
     layouts = None if prepared is None else Prepared.open(prepared, declared)
@@ -114,11 +118,15 @@ def connect(
         raise
 
 
-def _adopt(ledger: Ledger, declared: Dataset, limit: Budget, *, closed: bool | None, other_people: str) -> None:
+def _adopt(
+    ledger: Ledger, declared: Dataset, limit: Budget, *, closed: bool | None, other_people: str
+) -> None:
     """Opens the account of a dataset, or checks that it is the same one."""
     if closed is not None and not isinstance(closed, bool):
         raise WrongUse(f"closed={shown(closed)}.", allowed="True, False, or None")
-    ledger.adopt(Contract.of(declared, limit), limit, sources=declared.places, other_people=other_people)
+    ledger.adopt(
+        Contract.of(declared, limit), limit, sources=declared.places, other_people=other_people
+    )
     if closed is not None and ledger.is_closed(declared.name) != closed:
         ledger.restrict(declared.name, closed=closed, reason="declared with the dataset")
 
@@ -150,9 +158,13 @@ def _require_kinds(budget: object, prepared: object, ledger: object) -> None:
     if budget is not None and not isinstance(budget, Budget):
         raise WrongUse(f"budget={shown(budget)}.", allowed="sf.Budget(epsilon=1, delta=1e-6)")
     if prepared is not None and not isinstance(prepared, str | Path):
-        raise WrongUse(f"prepared={shown(prepared)}.", allowed="the folder that sf.prepare returned, or None")
+        raise WrongUse(
+            f"prepared={shown(prepared)}.", allowed="the folder that sf.prepare returned, or None"
+        )
     if ledger == ":memory:":
-        raise WrongUse("A ledger in memory would forget what was spent.", allowed="the path of a file")
+        raise WrongUse(
+            "A ledger in memory would forget what was spent.", allowed="the path of a file"
+        )
 
 
 def _engine(
@@ -161,15 +173,22 @@ def _engine(
     """The one engine that reads all the tables."""
     if engine is not None and not isinstance(engine, Spark | Local):
         raise WrongUse(
-            f"engine={shown(engine)}.", allowed='sf.Spark("spark://host:7077"), sf.Local(threads=4), or None'
+            f"engine={shown(engine)}.",
+            allowed='sf.Spark("spark://host:7077"), sf.Local(threads=4), or None',
         )
     session = shared_session(tables)
     if layouts is not None and (isinstance(engine, Spark) or session is not None):
-        raise WrongUse("A prepared layout, and Spark.", allowed="one of them", remedy="Leave prepared= out.")
+        raise WrongUse(
+            "A prepared layout, and Spark.", allowed="one of them", remedy="Leave prepared= out."
+        )
     if isinstance(engine, Spark):
         return engine.open(tables)
     if session is not None:
         if engine is not None:
-            raise WrongUse("DataFrames of Spark, and sf.Local.", allowed="one of them", remedy="Leave engine= out.")
+            raise WrongUse(
+                "DataFrames of Spark, and sf.Local.",
+                allowed="one of them",
+                remedy="Leave engine= out.",
+            )
         return SparkEngine(tables, session)
     return DuckDB(tables, limits=engine, prepared=layouts)

@@ -20,7 +20,9 @@ from sfumato.query.estimate import Kind, Released
 NOTE = "Counts are shown as whole numbers of 0 or more, totals as sums of these; intervals are cut at 0."
 
 
-def consistent_rows(form: Mapping[str, Json], output: Output, parts: Sequence[Released]) -> list[list[Json]]:
+def consistent_rows(
+    form: Mapping[str, Json], output: Output, parts: Sequence[Released]
+) -> list[list[Json]]:
     """The rows of an answer with each count rounded, half up, and cut at 0.
 
     A total of groups is the sum of the rounded counts that it was made of, where the answer
@@ -46,7 +48,12 @@ def consistent_error(error: Json, value: Json) -> Json:
     if not isinstance(error, dict) or error["low"] is None or error["high"] is None:
         return error
     low, high = (max(cast(float, error[end]), 0) for end in ("low", "high"))
-    return {**error, "low": low, "high": high, "half_width": max(cast(float, value) - low, high - cast(float, value))}
+    return {
+        **error,
+        "low": low,
+        "high": high,
+        "half_width": max(cast(float, value) - low, high - cast(float, value)),
+    }
 
 
 def is_count(expression: Scalar, parts: Sequence[Released]) -> bool:
@@ -58,12 +65,19 @@ def is_count(expression: Scalar, parts: Sequence[Released]) -> bool:
     return plain or expression.statistic is Statistic.COUNT
 
 
-def _whole(estimate: Estimate, parts: Sequence[Released], members: Sequence[Sequence[int]]) -> list[int]:
+def _whole(
+    estimate: Estimate, parts: Sequence[Released], members: Sequence[Sequence[int]]
+) -> list[int]:
     """The count of every row; a total from its groups where each of them is a row of its own."""
     part = parts[estimate.index]
-    alone = [max(math.floor(part.point(row, estimate.statistic) + Fraction(1, 2)), 0) for row in range(len(members))]
+    alone = [
+        max(math.floor(part.point(row, estimate.statistic) + Fraction(1, 2)), 0)
+        for row in range(len(members))
+    ]
     of_group = {each[0]: alone[row] for row, each in enumerate(members) if len(each) == 1}
     return [
-        sum(of_group[group] for group in each) if all(group in of_group for group in each) else alone[row]
+        sum(of_group[group] for group in each)
+        if all(group in of_group for group in each)
+        else alone[row]
         for row, each in enumerate(members)
     ]

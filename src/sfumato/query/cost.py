@@ -49,21 +49,36 @@ class Cost:
 
     def to_json(self) -> dict[str, Json]:
         """As in the JSON of an answer."""
-        return {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta, "items": [dict(i) for i in self.items]}
+        return {
+            "epsilon": self.epsilon,
+            "rho": self.rho,
+            "delta": self.delta,
+            "items": [dict(i) for i in self.items],
+        }
 
     def __str__(self) -> str:
         spent = f"rho = {self.rho}" if self.epsilon == "unbounded" else f"epsilon = {self.epsilon}"
-        return spent if self.delta == "0" else f"{spent}, delta = {float_up(Fraction(self.delta)):.3g}"
+        return (
+            spent if self.delta == "0" else f"{spent}, delta = {float_up(Fraction(self.delta)):.3g}"
+        )
 
 
-def cost_of(charge: Charge, parts: tuple[Part, ...], events: tuple[Event, ...], paid: Mapping[int, str] = NEW) -> Cost:
+def cost_of(
+    charge: Charge,
+    parts: tuple[Part, ...],
+    events: tuple[Event, ...],
+    paid: Mapping[int, str] = NEW,
+) -> Cost:
     """A cost with its items: ``parts`` released through ``events``, but for those that a charge has ``paid``."""
     items = tuple(
         _paid_item(part, paid[place]) if place in paid else _item(part, event)
         for place, (part, event) in enumerate(zip(parts, events, strict=True))
     )
     return Cost(
-        units_text(charge.epsilon), units_text(charge.rho), decimal_text(Fraction(charge.delta, DELTA_UNIT)), items
+        units_text(charge.epsilon),
+        units_text(charge.rho),
+        decimal_text(Fraction(charge.delta, DELTA_UNIT)),
+        items,
     )
 
 
@@ -143,13 +158,24 @@ def _described(event: Event) -> tuple[str, str, Distance]:
             every = [each.event for each in selections if isinstance(each, Repeated)]
             rates = dict.fromkeys(str(each.rate) for each in every if isinstance(each, Selection))
             levels = f"{len(selections)} selections a group, {times} groups"
-            return "exponential mechanism on a public grid", f"rate {', '.join(rates)}, {levels}", distance
+            return (
+                "exponential mechanism on a public grid",
+                f"rate {', '.join(rates)}, {levels}",
+                distance,
+            )
         case Selection(rule, rate, distance, _):
             return f"selection by {rule.value.replace('_', ' ')}", f"rate {rate}", distance
         case Sampled(design, inner):
             steps = [_described(each) for each, _ in _steps(inner, 1)]
-            names, parameters = _all(name for name, _, _ in steps), _all(parameter for _, parameter, _ in steps)
-            return f"{names}, on a sample of the units", f"{parameters}, {_drawn(design)}", steps[0][2]
+            names, parameters = (
+                _all(name for name, _, _ in steps),
+                _all(parameter for _, parameter, _ in steps),
+            )
+            return (
+                f"{names}, on a sample of the units",
+                f"{parameters}, {_drawn(design)}",
+                steps[0][2],
+            )
         case _:
             raise TypeError(f"{type(event).__name__} is nothing that a question is planned with")
 
@@ -161,7 +187,11 @@ def _all(words: Iterable[str]) -> str:
 
 def _drawn(design: Design) -> str:
     """How a sample is drawn, in words."""
-    return f"rate {design.rate}" if isinstance(design, PoissonSample) else f"{design.size} of {design.population}"
+    return (
+        f"rate {design.rate}"
+        if isinstance(design, PoissonSample)
+        else f"{design.size} of {design.population}"
+    )
 
 
 def _law(noise: Noise | Cut) -> tuple[str, str]:

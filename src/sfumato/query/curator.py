@@ -58,7 +58,16 @@ class Curator:
         EngineFailed: of every call that fails.
     """
 
-    __slots__ = ("_ended", "_failed", "_lock", "_opened", "_process", "_reserved", "_sample", "charge")
+    __slots__ = (
+        "_ended",
+        "_failed",
+        "_lock",
+        "_opened",
+        "_process",
+        "_reserved",
+        "_sample",
+        "charge",
+    )
 
     def __init__(self, charge: str, reserved: Reserved, opened: Opened) -> None:
         self.charge = charge
@@ -69,11 +78,19 @@ class Curator:
 
     @overload
     def measure(
-        self, statistic: BoundedStatistic[Integers], mechanism: AdditiveMechanism, *, of: Sample | None = None
+        self,
+        statistic: BoundedStatistic[Integers],
+        mechanism: AdditiveMechanism,
+        *,
+        of: Sample | None = None,
     ) -> Integers: ...
     @overload
     def measure(
-        self, statistic: BoundedStatistic[list[int]], mechanism: AdditiveMechanism, *, of: Sample | None = None
+        self,
+        statistic: BoundedStatistic[list[int]],
+        mechanism: AdditiveMechanism,
+        *,
+        of: Sample | None = None,
     ) -> tuple[int, ...]: ...
     def measure(
         self,
@@ -97,7 +114,9 @@ class Curator:
         return self._carried_out(step)
 
     def select(
-        self, scored: BoundedStatistic[Integers] | BoundedStatistic[list[int]], mechanism: SelectionMechanism
+        self,
+        scored: BoundedStatistic[Integers] | BoundedStatistic[list[int]],
+        mechanism: SelectionMechanism,
     ) -> int:
         """The index of a candidate whose score is high."""
 
@@ -120,7 +139,10 @@ class Curator:
                 raise InvalidDeclaration("Quantiles of what has no leaves.")
             self._reserved.take(mechanism.event(leaves.distance(Norm.LINF), part.groups))
             exact, size = leaves.exact(self._opened), width(part.aggregate)
-            return tuple(mechanism.release(exact[start : start + size]) for start in range(0, len(exact), size))
+            return tuple(
+                mechanism.release(exact[start : start + size])
+                for start in range(0, len(exact), size)
+            )
 
         return self._carried_out(step)
 
@@ -133,7 +155,11 @@ class Curator:
                 raise InvalidDeclaration(f"A threshold for {mechanism.keys} groups a unit.")
             self._reserved.take(mechanism.event(counted.distance(Norm.LINF)))
             exact = counted.exact(self._opened)
-            return mechanism.release_many(*exact) if isinstance(exact, tuple) else mechanism.release(exact)
+            return (
+                mechanism.release_many(*exact)
+                if isinstance(exact, tuple)
+                else mechanism.release(exact)
+            )
 
         return self._carried_out(step)
 
@@ -211,4 +237,6 @@ class Curator:
 def _require(mechanism: object, kind: type) -> None:
     """Refuses what only looks like a mechanism: a subclass could release what it is handed."""
     if type(mechanism) is not kind:
-        raise InvalidDeclaration(f"A mechanism of kind {type(mechanism).__name__}.", allowed=kind.__name__)
+        raise InvalidDeclaration(
+            f"A mechanism of kind {type(mechanism).__name__}.", allowed=kind.__name__
+        )

@@ -268,25 +268,38 @@ class Frame:
             raise WrongUse(f"how={shown(how)}.", allowed='"inner" or "left"')
         if not isinstance(on, str) or not on:
             raise WrongUse(f"on={shown(on)}.", allowed="the name of a column of both tables")
-        return replace(self, joins=(*self.joins, f"{how.upper()} JOIN {_table(table)} USING ({_name(on)})"))
+        return replace(
+            self, joins=(*self.joins, f"{how.upper()} JOIN {_table(table)} USING ({_name(on)})")
+        )
 
     def group_by(self, *keys: str | Expression) -> "Frame":
         """A row of the answer for each value of the keys."""
         found = [_expression(col(key) if isinstance(key, str) else key) for key in keys]
         shown = tuple(repr(each) for each in found)
-        return replace(self, keys=self.keys + tuple(each.text for each in found), columns=self.columns + shown)
+        return replace(
+            self, keys=self.keys + tuple(each.text for each in found), columns=self.columns + shown
+        )
 
     def agg(self, *aggregates: Expression, **named: Expression) -> "Frame":
         """The columns of the answer."""
         columns = [*aggregates, *(_expression(each).alias(name) for name, each in named.items())]
-        return replace(self, columns=self.columns + tuple(repr(_expression(each)) for each in columns))
+        return replace(
+            self, columns=self.columns + tuple(repr(_expression(each)) for each in columns)
+        )
 
     @property
     def sql(self) -> str:
         """The same question as SQL."""
         where = [f"WHERE {' AND '.join(self.tests)}"] if self.tests else []
         group = [f"GROUP BY {', '.join(self.keys)}"] if self.keys else []
-        return " ".join([f"SELECT {', '.join(self.columns) or '*'} FROM {self.table}", *self.joins, *where, *group])
+        return " ".join(
+            [
+                f"SELECT {', '.join(self.columns) or '*'} FROM {self.table}",
+                *self.joins,
+                *where,
+                *group,
+            ]
+        )
 
     def query(self, **price: Wish) -> "Answer":
         """The private answer, at a price as of ``Session.query``."""
@@ -307,7 +320,9 @@ def frame(name: str, ask: "Callable[..., Answer]", foresee: "Callable[..., Previ
 
 def _expression(given: object) -> Expression:
     if not isinstance(given, Expression):
-        raise WrongUse(f"{type(given).__name__} is no expression.", allowed='sf.col("age") >= 65, sf.count()')
+        raise WrongUse(
+            f"{type(given).__name__} is no expression.", allowed='sf.col("age") >= 65, sf.count()'
+        )
     return given
 
 
@@ -352,7 +367,10 @@ def _constant(value: Literal) -> Expression:
     if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
         return Expression(f"DATE '{value.isoformat()}'", Binding.ATOM)
     if not isinstance(value, int | float | Decimal | Fraction):
-        raise WrongUse(f"A constant of type {type(value).__name__}.", allowed="a number, a text, a date, True or False")
+        raise WrongUse(
+            f"A constant of type {type(value).__name__}.",
+            allowed="a number, a text, a date, True or False",
+        )
     number = to_fraction("A constant", value)
     written = decimal_text(number).replace("/", " / ")
     if "/" in written:

@@ -19,7 +19,14 @@ from dataclasses import dataclass, replace
 from sfumato.errors import UnsupportedSql
 from sfumato.exact.rational import decimal_text
 from sfumato.metadata.column import MAX_CODE, Boolean, Column, Date, Integer, Real
-from sfumato.plan.aggregate import CountDistinct, CountUnits, CountValues, Mean, Quantiles, read_value
+from sfumato.plan.aggregate import (
+    CountDistinct,
+    CountUnits,
+    CountValues,
+    Mean,
+    Quantiles,
+    read_value,
+)
 from sfumato.plan.output import Item, Output
 from sfumato.plan.relation import Computed, Filter, PerUnit, Relation, Summary, is_single, scans
 from sfumato.plan.scalar import (
@@ -72,7 +79,9 @@ def checks(question: Question, bounded: Bounded) -> tuple[Check, ...]:
     limits = tuple(_limits(bounded))
     if limits:
         relation = _contributions(raw, limits)
-        made.append(_check(question, "limits", relation, [each.exceeded for each in limits], units=True))
+        made.append(
+            _check(question, "limits", relation, [each.exceeded for each in limits], units=True)
+        )
     relation, values = _beyond(raw)
     # where units alone are counted, nothing may bound their rows
     if values and (bounded.tracked.unit is None or bounded.tracked.limits.rows is not None):
@@ -86,7 +95,9 @@ def checks(question: Question, bounded: Bounded) -> tuple[Check, ...]:
     return tuple(made)
 
 
-def _check(question: Question, name: str, relation: Relation, values: Sequence[Value], *, units: bool) -> Check:
+def _check(
+    question: Question, name: str, relation: Relation, values: Sequence[Value], *, units: bool
+) -> Check:
     """The question of the shares of rows for which each value is 1."""
     raw = Raw(relation, (), tuple(map(Mean, values)))
     reads = (Statistic.MEAN, Statistic.SUM, Statistic.COUNT)
@@ -127,7 +138,9 @@ class _Limit:
         column, kind = self.counted.column, self.counted.column.type
         if self.squared and isinstance(kind, Integer):
             square = Arithmetic(Operation.MULTIPLY, Field(column), Field(column))
-            return Computed(self.column, self.over, Value(column.name, Integer(0, kind.upper_code**2), square))
+            return Computed(
+                self.column, self.over, Value(column.name, Integer(0, kind.upper_code**2), square)
+            )
         return Computed(self.column, self.over, Value(column.name, kind, Field(column)))
 
     @property
@@ -145,9 +158,17 @@ def _limits(bounded: Bounded) -> Iterator[_Limit]:
     limits, rows = tracked.limits, tracked.limits.rows
     values = [each.value for each in raw.aggregates if isinstance(each, CountDistinct)]
     kept = [isinstance(each, CountUnits | CountDistinct) for each in raw.aggregates]
-    linear, spread = not all(kept), not is_one_group(raw.relation, [key.value.expression for key in raw.keys])
+    linear, spread = (
+        not all(kept),
+        not is_one_group(raw.relation, [key.value.expression for key in raw.keys]),
+    )
     if linear and rows is not None:
-        yield _counted("rows", Summary.MAXIMUM, rows, f"more than {rows} rows{' in a group' if raw.keys else ''}")
+        yield _counted(
+            "rows",
+            Summary.MAXIMUM,
+            rows,
+            f"more than {rows} rows{' in a group' if raw.keys else ''}",
+        )
     few = min((each for each in (limits.groups, limits.total) if each is not None), default=None)
     if few is not None and spread and (raw.is_open or any(kept)):
         yield _Limit("groups", None, Summary.COUNT, few, f"in more than {few} groups")
@@ -162,12 +183,22 @@ def _limits(bounded: Bounded) -> Iterator[_Limit]:
 
 def _weighed(bounded: Bounded, rows: int, most: int) -> Iterator[_Limit]:
     """What a unit is weighed down by: its rows in all groups, or under Gaussian noise their squares."""
-    linear = [part.aggregate for part in bounded.parts if not isinstance(part.aggregate, CountUnits | CountDistinct)]
+    linear = [
+        part.aggregate
+        for part in bounded.parts
+        if not isinstance(part.aggregate, CountUnits | CountDistinct)
+    ]
     norms = {Norm.L1 if isinstance(each, Quantiles) else bounded.norm for each in linear}
     # what no column can hold is nobody's
     if Norm.L1 in norms and most < MAX_CODE:
         counted = Computed(Column("diagnosed.total.of", Integer(0, rows)), Summary.COUNT)
-        yield _Limit("total", counted, Summary.SUM, most, f"more than {most} rows in all, at most {rows} of a group")
+        yield _Limit(
+            "total",
+            counted,
+            Summary.SUM,
+            most,
+            f"more than {most} rows in all, at most {rows} of a group",
+        )
     if Norm.L2 in norms and rows * most < MAX_CODE:
         counted = Computed(Column("diagnosed.squares.of", Integer(0, rows)), Summary.COUNT)
         text = f"squares of the rows of a group, at most {rows}, above {rows * most} in all"
@@ -182,9 +213,14 @@ def _counted(name: str, over: Summary, most: int, text: str, value: Value | None
 
 def _contributions(raw: Raw, limits: Sequence[_Limit]) -> Relation:
     """One row a unit, with what the limits bound of its rows that are in some group."""
-    keys = tuple((Column(f"diagnosed.k{index}", key.value.type), key.value) for index, key in enumerate(raw.keys))
+    keys = tuple(
+        (Column(f"diagnosed.k{index}", key.value.type), key.value)
+        for index, key in enumerate(raw.keys)
+    )
     inside = Filter(raw.relation, _in_group(raw.keys, {})) if raw.keys else raw.relation
-    by_group = PerUnit(inside, keys, tuple(each.counted for each in limits if each.counted is not None))
+    by_group = PerUnit(
+        inside, keys, tuple(each.counted for each in limits if each.counted is not None)
+    )
     return PerUnit(by_group, (), tuple(each.summed for each in limits))
 
 
@@ -196,7 +232,10 @@ def _beyond(raw: Raw) -> tuple[Relation, list[Value]]:
     for column, other in columns.items():
         kind = column.type
         assert isinstance(kind, Integer | Real | Date), "only these are read wide"
-        ends = ((Comparison.LT, kind.lower_code, "below"), (Comparison.GT, kind.upper_code, "above"))
+        ends = (
+            (Comparison.LT, kind.lower_code, "below"),
+            (Comparison.GT, kind.upper_code, "above"),
+        )
         known = And((inside, Not(IsNull(Field(other))))) if raw.keys else Not(IsNull(Field(other)))
         for op, code, side in ends:
             text = f"{column.name} {side} the declared {_shown(kind, code)}"
@@ -216,14 +255,18 @@ def _bounded_columns(raw: Raw) -> Iterator[tuple[Column, Column]]:
     for each in raw.aggregates:
         value = None if isinstance(each, CountValues) else read_value(each)
         for leaf in leaves(value.expression) if value is not None else ():
-            other = wide(leaf.column) if isinstance(leaf, Field) and leaf.column in declared else None
+            other = (
+                wide(leaf.column) if isinstance(leaf, Field) and leaf.column in declared else None
+            )
             if isinstance(leaf, Field) and other is not None:
                 yield leaf.column, other
 
 
 def _in_group(keys: Sequence[GroupKey], columns: Wide) -> Scalar:
     """Whether a row is in some group."""
-    return And(tuple(_has_group(key, through_bounds(key.value.expression, columns)) for key in keys))
+    return And(
+        tuple(_has_group(key, through_bounds(key.value.expression, columns)) for key in keys)
+    )
 
 
 def _has_group(key: GroupKey, read: Scalar) -> Scalar:
@@ -232,4 +275,6 @@ def _has_group(key: GroupKey, read: Scalar) -> Scalar:
 
 
 def _shown(kind: Integer | Real | Date, code: int) -> str:
-    return kind.decode(code).isoformat() if isinstance(kind, Date) else decimal_text(code * kind.step)
+    return (
+        kind.decode(code).isoformat() if isinstance(kind, Date) else decimal_text(code * kind.step)
+    )

@@ -67,7 +67,9 @@ class Diagnosis:
                 }
                 for each in self.findings
             ],
-            "charges": [{"charge_id": each.charge_id, "cost": each.cost.to_json()} for each in self.answers],
+            "charges": [
+                {"charge_id": each.charge_id, "cost": each.cost.to_json()} for each in self.answers
+            ],
         }
 
     def __repr__(self) -> str:
@@ -76,7 +78,11 @@ class Diagnosis:
 
 def diagnosis(checks: Sequence[Check], answers: Sequence[Answer]) -> Diagnosis:
     """What the answers to the checks say."""
-    found = [each for check, answer in zip(checks, answers, strict=True) for each in _findings(check, answer)]
+    found = [
+        each
+        for check, answer in zip(checks, answers, strict=True)
+        for each in _findings(check, answer)
+    ]
     return Diagnosis(tuple(found), tuple(answers))
 
 
@@ -88,5 +94,7 @@ def _findings(check: Check, answer: Answer) -> list[Finding]:
     for index, what in enumerate(check.found):
         share, count, total = (3 * index + place for place in range(3))
         known = (values[count], errors[count]["half_width"], values[total]) if check.units else ()
-        found.append(Finding(what, values[share], errors[share]["low"], errors[share]["high"], *known))
+        found.append(
+            Finding(what, values[share], errors[share]["low"], errors[share]["high"], *known)
+        )
     return found

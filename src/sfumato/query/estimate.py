@@ -105,7 +105,9 @@ def reading_of(aggregate: Aggregate, fine: int) -> Reading:
             step, is_date = kind_of.step, isinstance(kind_of, Date)
             least, upper = kind_of.lower_code * step, kind_of.upper_code * step
             span = aggregate.coarse * step
-            return Reading(Kind.QUANTILES, Fraction(1, fine), middle * step, span, upper, is_date, least)
+            return Reading(
+                Kind.QUANTILES, Fraction(1, fine), middle * step, span, upper, is_date, least
+            )
         case CountRows() | CountUnits() | CountValues() | CountDistinct():
             return Reading(Kind.NUMBER, Fraction(1, fine))
         case _:
@@ -149,10 +151,14 @@ class Released:
         told = statistic in (Statistic.COUNT, Statistic.SUM)
         if self.reading.kind not in (Kind.MEAN, Kind.VARIANCE) or told:
             return None
-        nobody = replace(self, values=((0,) * (2 if self.reading.kind is Kind.MEAN else 3),), copies=(1,))
+        nobody = replace(
+            self, values=((0,) * (2 if self.reading.kind is Kind.MEAN else 3),), copies=(1,)
+        )
         return nobody.interval(0, miss, statistic)
 
-    def interval(self, row: int, miss: Fraction, statistic: Statistic = Statistic.VALUE, place: int = 0) -> Range:
+    def interval(
+        self, row: int, miss: Fraction, statistic: Statistic = Statistic.VALUE, place: int = 0
+    ) -> Range:
         """An interval that holds the bounded statistic with probability >= 1 - miss.
 
         Of a quantile: the whole range; what is known of it is its rank (``rank_error``).
@@ -170,7 +176,9 @@ class Released:
             return self._spread_interval(row, statistic, miss)
         low, high = self._mean_shares(row, miss)
         least, far = read.lower - read.rounding, read.rounding
-        return max(read.lower + read.span * low - far, least), min(read.lower + read.span * high + far, read.upper)
+        return max(read.lower + read.span * low - far, least), min(
+            read.lower + read.span * high + far, read.upper
+        )
 
     def rank_error(self, place: int, miss: Fraction) -> Fraction:
         """Rows within which a quantile's ranks hold its level, with probability >= 1 - miss."""
@@ -218,7 +226,11 @@ class Released:
         return min(shares), max(shares)
 
     def _spread_point(self, values: Sequence[int], statistic: Statistic) -> Fraction:
-        share = bernstein.share(values, 0, bernstein.Statistic.VARIANCE).value if sum(values) > 0 else Fraction(1, 8)
+        share = (
+            bernstein.share(values, 0, bernstein.Statistic.VARIANCE).value
+            if sum(values) > 0
+            else Fraction(1, 8)
+        )
         rows = sum(values) * self.reading.unit
         factor = rows / (rows - 1) if statistic in _SAMPLE and rows >= 2 else Fraction(1)
         variance = share * self.reading.span**2 * factor
@@ -253,7 +265,9 @@ def _sum_coefficients(reading: Reading, places: int) -> tuple[Fraction, ...]:
 def _mean_share(values: Sequence[int]) -> Fraction:
     """The mean share of amounts that add up to one a row (bernstein)."""
     places = len(values) - 1
-    return Fraction(sum((places - place) * value for place, value in enumerate(values)), places * sum(values))
+    return Fraction(
+        sum((places - place) * value for place, value in enumerate(values)), places * sum(values)
+    )
 
 
 def _weighed(values: Sequence[int], coefficients: Sequence[Fraction]) -> Fraction:
@@ -261,7 +275,9 @@ def _weighed(values: Sequence[int], coefficients: Sequence[Fraction]) -> Fractio
     return sum(rest, first)
 
 
-def value_of(expression: Scalar, parts: Sequence[Released], row: int, codes: Sequence[int | str | None]) -> Value:
+def value_of(
+    expression: Scalar, parts: Sequence[Released], row: int, codes: Sequence[int | str | None]
+) -> Value:
     """The value of an output expression in a row."""
 
     def lookup(leaf: Leaf) -> Value:
@@ -283,7 +299,9 @@ class Cell:
     untold: bool = False
 
 
-def ranges_of(expression: Scalar, parts: Sequence[Released], rows: Sequence[int], miss: Fraction) -> list[Cell]:
+def ranges_of(
+    expression: Scalar, parts: Sequence[Released], rows: Sequence[int], miss: Fraction
+) -> list[Cell]:
     """The interval of an output expression in each row.
 
     The miss is shared among the different releases in the expression (union bound), so the
@@ -301,8 +319,13 @@ def ranges_of(expression: Scalar, parts: Sequence[Released], rows: Sequence[int]
     unknown = {leaf: parts[leaf.index].unknown(share, leaf.statistic) for leaf in used}
 
     def cell(row: int) -> Cell:
-        found = {leaf: parts[leaf.index].interval(row, share, leaf.statistic, leaf.place) for leaf in used}
-        untold = any(_covers(found[leaf], whole) for leaf, whole in unknown.items() if whole is not None)
+        found = {
+            leaf: parts[leaf.index].interval(row, share, leaf.statistic, leaf.place)
+            for leaf in used
+        }
+        untold = any(
+            _covers(found[leaf], whole) for leaf, whole in unknown.items() if whole is not None
+        )
         return Cell(_range(expression, found.__getitem__), untold)
 
     return [cell(row) for row in rows]
@@ -315,9 +338,9 @@ def _covers(one: Range, other: Range) -> bool:
 def _simplified(expression: Scalar) -> Scalar:
     """SUM / COUNT of one release is its mean, whose joint interval is the narrower one."""
     match expression:
-        case Arithmetic(Operation.DIVIDE, Estimate(one, Statistic.SUM), Estimate(other, Statistic.COUNT)) if (
-            one == other
-        ):
+        case Arithmetic(
+            Operation.DIVIDE, Estimate(one, Statistic.SUM), Estimate(other, Statistic.COUNT)
+        ) if one == other:
             return Estimate(one, Statistic.MEAN)
         case _:
             return expression
@@ -334,15 +357,28 @@ def _range(expression: Scalar, interval: Callable[[Estimate], Range]) -> Range |
             return None if first is None or second is None else _combine(op, first, second)
         case FloorDivide(operand, divisor):
             inner = _range(operand, interval)
-            return None if inner is None else (Fraction(inner[0] // divisor), Fraction(inner[1] // divisor))
+            return (
+                None
+                if inner is None
+                else (Fraction(inner[0] // divisor), Fraction(inner[1] // divisor))
+            )
         case Extreme(greatest, operands):
             ranges = [_range(each, interval) for each in operands]
             choose = max if greatest else min
             known = [each for each in ranges if each is not None]
             whole = len(known) == len(ranges)
-            return (choose(low for low, _ in known), choose(high for _, high in known)) if whole else None
+            return (
+                (choose(low for low, _ in known), choose(high for _, high in known))
+                if whole
+                else None
+            )
         case Case(branches, otherwise):
-            return _hull([_range(each, interval) for each in (*(result for _, result in branches), otherwise)])
+            return _hull(
+                [
+                    _range(each, interval)
+                    for each in (*(result for _, result in branches), otherwise)
+                ]
+            )
         case Coalesce(operands):
             return _hull([_range(each, interval) for each in operands])
         case _:

@@ -48,7 +48,9 @@ def protection(dataset: Dataset, unit: str | None) -> list[str]:
 def bounding(bounded: Bounded) -> list[str]:
     """What was bounded, and how."""
     values = [read_value(part.aggregate) for part in bounded.parts]
-    read = origin(bounded.tracked.raw.relation, *(value.expression for value in values if value is not None))
+    read = origin(
+        bounded.tracked.raw.relation, *(value.expression for value in values if value is not None)
+    )
     lines = [line for column in read.columns for line in _clipping(column)]
     lines += [f"{what[0].upper()}{what[1:]} was cut to {ends}." for what, ends in _cuts(read)]
     return list(dict.fromkeys([*lines, *_unit_bounding(bounded)]))
@@ -59,7 +61,11 @@ def _clipping(column: Column) -> Iterator[str]:
     if isinstance(kind, Date):
         yield f"{column.name} was clipped to its declared {_ends(kind)}."
     if isinstance(kind, Integer | Real):
-        moved = f", which moves a value by at most {decimal_text(kind.step / 2)}" if isinstance(kind, Real) else ""
+        moved = (
+            f", which moves a value by at most {decimal_text(kind.step / 2)}"
+            if isinstance(kind, Real)
+            else ""
+        )
         yield (
             f"{column.name} was clipped to its declared {_ends(kind)} and rounded to steps of "
             f"{decimal_text(kind.step)}{moved}."
@@ -87,7 +93,9 @@ def _is_cut(computed: Computed, kind: Integer | Real) -> bool:
         return kind.upper_code < UNLIMITED
     inner = computed.value.type
     if computed.summary is Summary.COUNT_DISTINCT:
-        return kind.upper_code < (UNLIMITED if isinstance(inner, Text) else min(inner.size, UNLIMITED))
+        return kind.upper_code < (
+            UNLIMITED if isinstance(inner, Text) else min(inner.size, UNLIMITED)
+        )
     low, high = computed.value.numeric.lower_code, computed.value.numeric.upper_code
     return kind.upper_code < high * UNLIMITED or kind.lower_code > low * UNLIMITED
 
@@ -110,20 +118,35 @@ def _unit_bounding(bounded: Bounded) -> list[str]:
     if limits.rows and linear:
         lines.append(f"A unit counts with at most {limits.rows} rows a group.")
     if tracked.raw.is_open:
-        lines += [f"A unit counts in at most {kept} groups, chosen by a keyed hash."] if kept else []
+        lines += (
+            [f"A unit counts in at most {kept} groups, chosen by a keyed hash."] if kept else []
+        )
     lines += _weighing(bounded)
-    if kept and not tracked.raw.is_open and not all(_is_weighed(part.aggregate) for part in bounded.parts):
-        lines.append(f"COUNT(DISTINCT ...) sees a unit in at most {kept} groups, chosen by a keyed hash.")
+    if (
+        kept
+        and not tracked.raw.is_open
+        and not all(_is_weighed(part.aggregate) for part in bounded.parts)
+    ):
+        lines.append(
+            f"COUNT(DISTINCT ...) sees a unit in at most {kept} groups, chosen by a keyed hash."
+        )
     for part in bounded.parts:
         if isinstance(part.aggregate, CountDistinct) and limits.rows:
-            lines.append(f"{title(part.aggregate)} sees at most {limits.rows} values of a unit in a group.")
+            lines.append(
+                f"{title(part.aggregate)} sees at most {limits.rows} values of a unit in a group."
+            )
     return [*lines, "Rows whose unit is NULL are not used."]
 
 
 def _weighing(bounded: Bounded) -> Iterator[str]:
     """How a unit is weighed down that has more rows within the limit of a group than the limits allow in all."""
-    limits, keys = bounded.tracked.limits, [key.value.expression for key in bounded.tracked.raw.keys]
-    spread = not bounded.tracked.raw.is_open and not is_one_group(bounded.tracked.raw.relation, keys)
+    limits, keys = (
+        bounded.tracked.limits,
+        [key.value.expression for key in bounded.tracked.raw.keys],
+    )
+    spread = not bounded.tracked.raw.is_open and not is_one_group(
+        bounded.tracked.raw.relation, keys
+    )
     most = limits.in_all if spread else limits.total
     if most is None or limits.rows is None:
         return
@@ -154,13 +177,19 @@ def bias(bounded: Bounded) -> list[str]:
     """What the interval does NOT hold: the difference between the bounded and the raw answer."""
     limited = bounded.tracked.unit is not None and not is_single(bounded.tracked.raw.relation)
     below = _never_above(bounded)
-    lines = [line for part in bounded.parts for line in _bias_of(part.aggregate, bounded, below, limited=limited)]
+    lines = [
+        line
+        for part in bounded.parts
+        for line in _bias_of(part.aggregate, bounded, below, limited=limited)
+    ]
     if bounded.tracked.kept is not None:
         lines.append(
             "Prepared layout: rows of a unit beyond the sample are missing, whatever WHERE asks; every answer misses "
             "the same ones, so asking again does not average it out."
         )
-        looked_up = dict.fromkeys(scan.table for each in _semis(bounded) for scan in scans(each.units))
+        looked_up = dict.fromkeys(
+            scan.table for each in _semis(bounded) for scan in scans(each.units)
+        )
         lines += [
             f"Prepared layout: of {table} one row of a unit is looked at; more than the one declared are not."
             for table in looked_up
@@ -170,13 +199,16 @@ def bias(bounded: Bounded) -> list[str]:
     grouped = origin(relation, *(key.value.expression for key in keys))
     for word, done, read in (("WHERE", "compared", compared), ("GROUP BY", "grouped", grouped)):
         lines += [
-            f"{word}: {name} is {done} as declared: clipped to its bounds, on its steps." for name in _bounds(read)
+            f"{word}: {name} is {done} as declared: clipped to its bounds, on its steps."
+            for name in _bounds(read)
         ]
         lines += [f"{word}: {what} is cut to {ends}." for what, ends in _cuts(read)]
     lines += [line for key in keys for line in _rounded("GROUP BY", key.value)]
     dropped = [key.value.name for key in keys if key.codes is not None and not key.missing]
     if dropped:
-        lines.append(f"Rows where {' or '.join(dropped)} is missing or not a declared value are in no group.")
+        lines.append(
+            f"Rows where {' or '.join(dropped)} is missing or not a declared value are in no group."
+        )
     hidden = [key.value.name for key in keys if key.codes is None]
     if hidden:
         lines.append(
@@ -195,38 +227,59 @@ def _never_above(bounded: Bounded) -> str:
     """What is missing lowers a count, but where a unit counts because it was not found, or a value as another one."""
     raw = bounded.tracked.raw
     looked_for = bounded.tracked.kept is not None and any(each.negated for each in _semis(bounded))
-    read = origin(raw.relation, *predicates(raw.relation), *(key.value.expression for key in raw.keys))
+    read = origin(
+        raw.relation, *predicates(raw.relation), *(key.value.expression for key in raw.keys)
+    )
     return "" if looked_for or _bounds(read) or any(_cuts(read)) else "never above the raw count; "
 
 
 def _bias_of(aggregate: Aggregate, bounded: Bounded, below: str, *, limited: bool) -> list[str]:
     name, limits, lines = title(aggregate), bounded.tracked.limits, list[str]()
     if isinstance(aggregate, Sum | Mean | Variance | Quantiles | CountDistinct):
-        lines += _clipped_values(name, origin(bounded.tracked.raw.relation, aggregate.value.expression))
+        lines += _clipped_values(
+            name, origin(bounded.tracked.raw.relation, aggregate.value.expression)
+        )
     if isinstance(aggregate, CountValues | CountDistinct):
         # a divisor that was rounded to zero has no value
         lines += _rounded(name, aggregate.value)
     if isinstance(aggregate, Sum | Mean | Variance | Quantiles):
         kind = aggregate.value.type
         lines += _rounded(name, aggregate.value)
-        if isinstance(aggregate, Variance | Quantiles) and aggregate.coarse > 1 and not isinstance(kind, Text):
-            lines.append(f"{name}: values are read on a public grid of {decimal_text(aggregate.coarse * kind.step)}.")
+        if (
+            isinstance(aggregate, Variance | Quantiles)
+            and aggregate.coarse > 1
+            and not isinstance(kind, Text)
+        ):
+            lines.append(
+                f"{name}: values are read on a public grid of {decimal_text(aggregate.coarse * kind.step)}."
+            )
         if limited and bounded.tracked.kept is None:
-            lines.append(f"{name}: units beyond the row and group limits weigh less than in the raw data.")
+            lines.append(
+                f"{name}: units beyond the row and group limits weigh less than in the raw data."
+            )
         return lines
     if isinstance(aggregate, CountUnits):
         cut = limited and (limits.groups or limits.total or bounded.tracked.kept)
         return [f"{name}: {below}units beyond the limits are missing from it."] if cut else []
     if isinstance(aggregate, CountDistinct):
-        missing = f"{name}: {below}values that only units beyond the limits have are missing from it."
+        missing = (
+            f"{name}: {below}values that only units beyond the limits have are missing from it."
+        )
         return [*lines, missing] if limited else lines
-    return [*lines, f"{name}: {below}rows beyond the limits are missing from it."] if limited else lines
+    return (
+        [*lines, f"{name}: {below}rows beyond the limits are missing from it."]
+        if limited
+        else lines
+    )
 
 
 def _rounded(name: str, value: Value) -> Iterator[str]:
     """What computing a value on lattices moves, if it is more than a millionth of its range."""
     kind = value.type
-    if not isinstance(kind, Text) and value.rounding * NEGLIGIBLE > (kind.upper_code - kind.lower_code) * kind.step:
+    if (
+        not isinstance(kind, Text)
+        and value.rounding * NEGLIGIBLE > (kind.upper_code - kind.lower_code) * kind.step
+    ):
         yield f"{name}: what is computed of a row is rounded by up to {two_digits(value.rounding)}."
 
 
@@ -244,7 +297,9 @@ def _clipped_values(name: str, read: Origin) -> Iterator[str]:
 
 def _bounds(read: Origin) -> list[str]:
     """The columns that are clipped to declared bounds."""
-    return [column.name for column in read.columns if isinstance(column.type, Integer | Real | Date)]
+    return [
+        column.name for column in read.columns if isinstance(column.type, Integer | Real | Date)
+    ]
 
 
 def explain(planned: Planned, dataset: Dataset) -> str:
@@ -252,7 +307,9 @@ def explain(planned: Planned, dataset: Dataset) -> str:
     bounded = planned.bounded
     lines = [*protection(dataset, bounded.tracked.unit)]
     for part, item in zip(bounded.parts, planned.cost.items, strict=True):
-        cost = f"epsilon {item['epsilon']}" if item["epsilon"] != "unbounded" else f"rho {item['rho']}"
+        cost = (
+            f"epsilon {item['epsilon']}" if item["epsilon"] != "unbounded" else f"rho {item['rho']}"
+        )
         cost += f", delta {item['delta']}" if item["delta"] != "0" else ""
         lines.append(
             f"{title(part.aggregate)}: {item['mechanism']}{' noise of' if part.distance.norm is not Norm.LINF else ','} "

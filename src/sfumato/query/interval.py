@@ -51,7 +51,11 @@ class _Test:
     """
 
     def __init__(self, noise: Noise, miss: Fraction) -> None:
-        self.tail = _laplace_tail(float(noise.scale)) if isinstance(noise, DiscreteLaplace) else _gaussian_tail(noise)
+        self.tail = (
+            _laplace_tail(float(noise.scale))
+            if isinstance(noise, DiscreteLaplace)
+            else _gaussian_tail(noise)
+        )
         self.allowed = float(miss)
         self._thresholds: dict[int, float] = {}
 
@@ -77,7 +81,9 @@ class _Test:
         low = high / 2
         for _ in range(20):
             middle = (low + high) / 2
-            low, high = (low, middle) if self.tail(middle, weight) <= self.allowed else (middle, high)
+            low, high = (
+                (low, middle) if self.tail(middle, weight) <= self.allowed else (middle, high)
+            )
         return high
 
 

@@ -64,7 +64,11 @@ def _values(parameters: Parameters | None) -> Hashable:
     if parameters is None:
         return ()
     try:
-        named = list(parameters.items()) if isinstance(parameters, Mapping) else list(enumerate(parameters))
+        named = (
+            list(parameters.items())
+            if isinstance(parameters, Mapping)
+            else list(enumerate(parameters))
+        )
     except TypeError:
         return None
     if not all(type(value) in _PLAIN and type(name) in (int, str) for name, value in named):

@@ -46,9 +46,15 @@ def origin(relation: Relation, *expressions: Scalar) -> Origin:
     seen: dict[Column, None] = {}
     waiting = list(reversed(expressions))
     while waiting:
-        found = [leaf.column for leaf in leaves(waiting.pop()) if isinstance(leaf, Field) and leaf.column not in seen]
+        found = [
+            leaf.column
+            for leaf in leaves(waiting.pop())
+            if isinstance(leaf, Field) and leaf.column not in seen
+        ]
         seen |= dict.fromkeys(found)
-        waiting += [each for column in reversed(found) for each in reversed(made.get(column.name, ()))]
+        waiting += [
+            each for column in reversed(found) for each in reversed(made.get(column.name, ()))
+        ]
     return Origin(
         tuple(column for column in seen if column.name not in made),
         tuple(summaries[column.name] for column in seen if column.name in summaries),
@@ -66,7 +72,10 @@ def _made(relation: Relation) -> Mapping[str, tuple[Scalar, ...]]:
             case Ranked(_, _, _, column):
                 found[column.name] = ()
             case Union(_, values, columns):
-                found |= {column.name: tuple(row[place] for row in values) for place, column in enumerate(columns)}
+                found |= {
+                    column.name: tuple(row[place] for row in values)
+                    for place, column in enumerate(columns)
+                }
             case Scan() | Filter() | PublicJoin() | UnitJoin() | Semi():
                 pass
             case _:
@@ -81,4 +90,9 @@ def _of(computed: Computed) -> tuple[Scalar, ...]:
 
 
 def _summaries(relation: Relation) -> Mapping[str, Computed]:
-    return {each.column.name: each for node in nodes(relation) if isinstance(node, PerUnit) for each in node.columns}
+    return {
+        each.column.name: each
+        for node in nodes(relation)
+        if isinstance(node, PerUnit)
+        for each in node.columns
+    }

@@ -36,7 +36,9 @@ _KEYS = {
 _LIMITS = ("max_rows", "max_groups", "max_rows_total")
 
 
-def load(path: str | Path = "sfumato.toml", *, analyst: str = "owner", engine: Local | None = None) -> Session:
+def load(
+    path: str | Path = "sfumato.toml", *, analyst: str = "owner", engine: Local | None = None
+) -> Session:
     """The session that a file declares; paths in it are relative to the file. ``engine``: as ``connect``.
 
     Raises:
@@ -96,13 +98,17 @@ def read_declarations(path: str | Path) -> Declarations:
     place = ledger if is_address(ledger) else folder / ledger
     other_people = _text(form, "other_people") if "other_people" in form else ""
     without = _text(form, "without_heads") if "without_heads" in form else ""
-    return Declarations(dataset, place, budget, prepared, _closed(form), other_people, _heads(form), without, key)
+    return Declarations(
+        dataset, place, budget, prepared, _closed(form), other_people, _heads(form), without, key
+    )
 
 
 def read_config(path: str | Path) -> dict[str, Any]:
     """The TOML of a file."""
     if is_address(path):
-        raise InvalidConfig("The address of a server where a file is needed.", remedy="Name a sfumato.toml.")
+        raise InvalidConfig(
+            "The address of a server where a file is needed.", remedy="Name a sfumato.toml."
+        )
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -112,7 +118,9 @@ def read_config(path: str | Path) -> dict[str, Any]:
     except OSError as error:
         raise InvalidConfig(f"{shown(path)} cannot be read ({error.strerror}).") from None
     except UnicodeDecodeError:
-        raise InvalidConfig(f"{shown(path)} is not UTF-8.", remedy="Save it as UTF-8, which TOML is.") from None
+        raise InvalidConfig(
+            f"{shown(path)} is not UTF-8.", remedy="Save it as UTF-8, which TOML is."
+        ) from None
     except tomllib.TOMLDecodeError as error:
         raise InvalidConfig(f"{shown(path)} is not TOML: {error}.") from None
 
@@ -123,7 +131,9 @@ def _table(name: str, form: object, folder: Path) -> Table:
     _known(table, where, {"source", "unit", "columns", "size", "public", "table"})
     columns = {
         column: _column(f"{where}.columns.{column}", declared)
-        for column, declared in _require_mapping(table.get("columns", {}), f"{where}.columns").items()
+        for column, declared in _require_mapping(
+            table.get("columns", {}), f"{where}.columns"
+        ).items()
     }
     named = _text(table, "source")
     source = named if is_address(named) else folder / named
@@ -140,7 +150,13 @@ def _unit(where: str, form: object) -> Unit:
         raise InvalidConfig(f"{where}: column is missing.", remedy='column = "person_id"')
     limits = {name: AUTO if unit.get(name) == AUTO.value else unit.get(name) for name in _LIMITS}
     with _placed(where):
-        return Unit(unit["column"], **limits, via=unit.get("via"), key=unit.get("key"), name=unit.get("name"))
+        return Unit(
+            unit["column"],
+            **limits,
+            via=unit.get("via"),
+            key=unit.get("key"),
+            name=unit.get("name"),
+        )
 
 
 @contextmanager
@@ -149,7 +165,9 @@ def _placed(where: str) -> Iterator[None]:
     try:
         yield
     except SfumatoError as error:
-        raise InvalidConfig(f"{where}: {error.problem}", allowed=error.allowed, remedy=error.remedy) from None
+        raise InvalidConfig(
+            f"{where}: {error.problem}", allowed=error.allowed, remedy=error.remedy
+        ) from None
 
 
 def _column(where: str, form: object) -> ColumnType:
@@ -170,7 +188,13 @@ def _column(where: str, form: object) -> ColumnType:
         with _placed(where):
             if kind == "category":
                 return Category(declared.pop("values", ()), **declared)
-            types = {"integer": Integer, "real": Real, "date": Date, "boolean": Boolean, "text": Text}
+            types = {
+                "integer": Integer,
+                "real": Real,
+                "date": Date,
+                "boolean": Boolean,
+                "text": Text,
+            }
             made: ColumnType = types[kind](**declared)
             return made
     except TypeError:
@@ -197,7 +221,9 @@ def _closed(form: Mapping[str, Any]) -> bool | None:
 def _heads(form: Mapping[str, Any]) -> tuple[str, ...]:
     heads = form.get("ledger_heads", [])
     if not isinstance(heads, list) or not all(isinstance(each, str) for each in heads):
-        raise InvalidConfig(f"ledger_heads = {heads!r}.", allowed='["file:///folder/name", "https://host/path"]')
+        raise InvalidConfig(
+            f"ledger_heads = {heads!r}.", allowed='["file:///folder/name", "https://host/path"]'
+        )
     return tuple(heads)
 
 
@@ -211,7 +237,9 @@ def _relation(name: object) -> Relation:
 
 def _mapping(form: Mapping[str, Any], key: str) -> dict[str, Any]:
     if key not in form:
-        raise InvalidConfig(f"The file has no [{key}].", remedy="See docs/query.md for a whole example.")
+        raise InvalidConfig(
+            f"The file has no [{key}].", remedy="See docs/query.md for a whole example."
+        )
     return _require_mapping(form[key], key)
 
 
@@ -241,4 +269,6 @@ def _path(form: Mapping[str, Any], key: str, folder: Path) -> Path | None:
 def _known(form: Mapping[str, Any], where: str, allowed: set[str]) -> None:
     unknown = sorted(set(form) - allowed)
     if unknown:
-        raise InvalidConfig(f"{where} has unknown keys: {', '.join(unknown)}.", allowed=", ".join(sorted(allowed)))
+        raise InvalidConfig(
+            f"{where} has unknown keys: {', '.join(unknown)}.", allowed=", ".join(sorted(allowed))
+        )

@@ -68,7 +68,9 @@ class MarginalTable:
     def __repr__(self) -> str:
         count, head = self.columns[0], self.to_arrow().slice(0, _SHOWN).to_pylist()
         body = [[*(_text(row[name]) for name in self.clique), _count(row[count])] for row in head]
-        more = f"\n... {self.counts.size - _SHOWN:,} more cells" if self.counts.size > _SHOWN else ""
+        more = (
+            f"\n... {self.counts.size - _SHOWN:,} more cells" if self.counts.size > _SHOWN else ""
+        )
         table = text_table([*self.clique, count], body)
         return f"{table}{more}\n{count}: +-{number(self.error())} in 95% of answers, in each cell"
 
@@ -79,12 +81,18 @@ class MarginalTable:
             WrongUse: more than 200 cells.
         """
         if self.counts.size > _BARS:
-            raise WrongUse(f"{self.counts.size:,} bars.", allowed=f"at most {_BARS} cells", remedy="Take to_arrow().")
+            raise WrongUse(
+                f"{self.counts.size:,} bars.",
+                allowed=f"at most {_BARS} cells",
+                remedy="Take to_arrow().",
+            )
         *names, counts, lows, highs = (column.to_pylist() for column in self.to_arrow().columns)
         series = names.pop() if len(names) > 1 else ["n"] * len(counts)
         bars = [
             Bar(", ".join(map(_text, label)), _text(one), *values)
-            for *label, one, values in zip(*names, series, zip(counts, lows, highs, strict=True), strict=True)
+            for *label, one, values in zip(
+                *names, series, zip(counts, lows, highs, strict=True), strict=True
+            )
         ]
         return bar_chart(" by ".join(["n", ", ".join(self.clique)]), "n", bars)
 
@@ -120,7 +128,10 @@ class Marginals:
         ends = np.cumsum(self.task.cells)
         cube, fine, mechanism = self.task.plan.cube, self.task.plan.refinement, self.task.mechanism
         for clique, shape, cells in zip(
-            cube.places(self.task.cliques), self.task.shapes, np.split(values, ends[:-1]), strict=True
+            cube.places(self.task.cliques),
+            self.task.shapes,
+            np.split(values, ends[:-1]),
+            strict=True,
         ):
             axes = tuple(cube.axes[place] for place in clique)
             counts = (cells / fine).reshape(shape)
@@ -131,7 +142,9 @@ class Marginals:
         wanted = (clique,) if isinstance(clique, str) else clique
         found = next((each for each in self if wanted in (each.clique, list(each.clique))), None)
         if found is None:
-            raise UnknownName(f"No marginal {shown(clique)}.", allowed=", ".join(map(str, self.task.cliques)))
+            raise UnknownName(
+                f"No marginal {shown(clique)}.", allowed=", ".join(map(str, self.task.cliques))
+            )
         return found
 
     @property
@@ -152,10 +165,14 @@ class Marginals:
 
         parts, (marginal, *counts) = [], self._columns
         for each in self:
-            names = pyarrow.array([", ".join(each.clique)]).take(pyarrow.array(np.zeros(each.counts.size, np.int64)))
+            names = pyarrow.array([", ".join(each.clique)]).take(
+                pyarrow.array(np.zeros(each.counts.size, np.int64))
+            )
             parts.append(each.to_arrow().add_column(0, marginal, names))
         whole = pyarrow.concat_tables(parts, promote_options="default")
-        return whole.select([marginal, *(key.value.name for key in self.task.plan.cube.axes), *counts])
+        return whole.select(
+            [marginal, *(key.value.name for key in self.task.plan.cube.axes), *counts]
+        )
 
     def to_arrow_bytes(self) -> bytes:
         """The Arrow table as an IPC stream."""
@@ -169,7 +186,12 @@ class Marginals:
     def to_json(self) -> dict[str, Json]:
         """What is stored beside the numbers, and of each marginal its axes, counts and error."""
         tables: list[Json] = [
-            {"by": list[Json](each.clique), "counts": each.counts.tolist(), "half_width": each.error()} for each in self
+            {
+                "by": list[Json](each.clique),
+                "counts": each.counts.tolist(),
+                "half_width": each.error(),
+            }
+            for each in self
         ]
         return {**self.facts, "marginals": tables}
 

@@ -20,7 +20,12 @@ from sfumato.query.target import CONFIDENCE
 
 
 def tasks_for_error(
-    dataset: Dataset, table: str, cliques: Sequence[Sequence[str]], price: Price, *, concentrated: bool
+    dataset: Dataset,
+    table: str,
+    cliques: Sequence[Sequence[str]],
+    price: Price,
+    *,
+    concentrated: bool,
 ) -> list[MarginalsTask]:
     """For each law the cheapest task whose error in each cell is at most the wanted one.
 
@@ -33,7 +38,9 @@ def tasks_for_error(
         Others as ``marginals_task``.
     """
     target, most = price.target, price.most
-    assert target is not None and most is not None, "asked of a target, which comes with max_epsilon"
+    assert target is not None and most is not None, (
+        "asked of a target, which comes with max_epsilon"
+    )
     if target.relative:
         raise WrongUse(
             "A relative error of marginals.",
@@ -43,10 +50,16 @@ def tasks_for_error(
     dearest = [Allowance(Norm.L1, most)]
     if concentrated:
         dearest.append(Allowance(Norm.L2, most**2 / 2))
-    found = [marginals_task(dataset, table, cliques, each) for each in dearest if each.amount >= GRIDS[each.norm]]
+    found = [
+        marginals_task(dataset, table, cliques, each)
+        for each in dearest
+        if each.amount >= GRIDS[each.norm]
+    ]
     reached = [task for each in found if (task := _cheapest(each, target)) is not None]
     if not reached:
-        least = min((each.mechanism.error(CONFIDENCE) / each.plan.refinement for each in found), default=0)
+        least = min(
+            (each.mechanism.error(CONFIDENCE) / each.plan.refinement for each in found), default=0
+        )
         raise TargetUnreachable(
             f"No noise reaches this error with max_epsilon = {decimal_text(most)}; the least is about {least:.3g} in 95%.",
             remedy="Allow a larger error= or a larger max_epsilon=, or ask for fewer marginals together.",
@@ -55,7 +68,9 @@ def tasks_for_error(
 
 
 def least_of_left(
-    tasks: Sequence[MarginalsTask], balances: Sequence[Balance], is_stored: Callable[[MarginalsTask], bool]
+    tasks: Sequence[MarginalsTask],
+    balances: Sequence[Balance],
+    is_stored: Callable[[MarginalsTask], bool],
 ) -> tuple[MarginalsTask, tuple[str, ...]]:
     """The task that is stored, else the one that takes the smallest share of what is left; and what to say of it."""
     for each in tasks:

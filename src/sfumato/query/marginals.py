@@ -56,7 +56,9 @@ class MarginalsTask:
     def line(self) -> str:
         """The table and the columns of each marginal, cut off where they are many."""
         cliques = "; ".join(" x ".join(each) or "all rows" for each in self.cliques)
-        return "".join(sign if sign.isprintable() else "?" for sign in f"{self.table}: {cliques}")[:_LINE]
+        return "".join(sign if sign.isprintable() else "?" for sign in f"{self.table}: {cliques}")[
+            :_LINE
+        ]
 
     @property
     def form(self) -> str:
@@ -74,7 +76,9 @@ class MarginalsTask:
     def event(self) -> Event:
         """The same for each marginal."""
         mechanism = self.mechanism
-        return Repeated(mechanism.event(Marginal(self.plan, ()).distance(mechanism.norm)), len(self.cliques))
+        return Repeated(
+            mechanism.event(Marginal(self.plan, ()).distance(mechanism.norm)), len(self.cliques)
+        )
 
     @property
     def cells(self) -> tuple[int, ...]:
@@ -94,14 +98,18 @@ class MarginalsTask:
     def ready(self, declarations: Dataset) -> BoundedCube:
         """The cube, if it is what these declarations say."""
         if marginal_cube(declarations, self.table, self.cliques) != self.plan:
-            raise WrongUse("Marginals that were planned for other declarations.", remedy="Plan them anew.")
+            raise WrongUse(
+                "Marginals that were planned for other declarations.", remedy="Plan them anew."
+            )
         return self.plan
 
     def run(self, curator: Curator) -> bytes:
         """Each marginal once."""
         mechanism = self.mechanism
         found = [curator.measure(Marginal(self.plan, each), mechanism) for each in self.cliques]
-        return b"".join([self._header(curator.charge), *(each.astype("<i8").tobytes() for each in found)])
+        return b"".join(
+            [self._header(curator.charge), *(each.astype("<i8").tobytes() for each in found)]
+        )
 
     def costing(self, allowed: Allowance) -> "MarginalsTask":
         """The same marginals for another cost."""
@@ -118,13 +126,18 @@ class MarginalsTask:
             "protected": list[Json](self.protected),
             "bounded": list[Json](_bounding(self.plan)),
             "unit": f"1/{self.plan.refinement}",
-            "axes": [{"name": key.value.name, "type": canonical(key.value.type)} for key in self.plan.cube.axes],
+            "axes": [
+                {"name": key.value.name, "type": canonical(key.value.type)}
+                for key in self.plan.cube.axes
+            ],
             "marginals": [list[Json](each) for each in self.cliques],
         }
         return canonical_json(facts).encode() + b"\n"
 
 
-def marginals_task(dataset: Dataset, table: str, cliques: Sequence[Sequence[str]], allowed: Allowance) -> MarginalsTask:
+def marginals_task(
+    dataset: Dataset, table: str, cliques: Sequence[Sequence[str]], allowed: Allowance
+) -> MarginalsTask:
     """The task of some marginals of a table.
 
     Raises:
@@ -135,11 +148,19 @@ def marginals_task(dataset: Dataset, table: str, cliques: Sequence[Sequence[str]
     plan = marginal_cube(dataset, table, cliques)
     named = tuple(map(tuple, cliques))
     if len(set(map(frozenset, named))) < len(named):
-        raise WrongUse("A marginal twice.", allowed="each set of axes once: one answer holds for every order of them")
+        raise WrongUse(
+            "A marginal twice.",
+            allowed="each set of axes once: one answer holds for every order of them",
+        )
     plan.cube.places(named)
-    task = MarginalsTask(dataset.name, table, plan, named, allowed, tuple(protection(dataset, plan.unit)))
+    task = MarginalsTask(
+        dataset.name, table, plan, named, allowed, tuple(protection(dataset, plan.unit))
+    )
     if task.mechanism.noise.variance.upper > _WIDEST**2:
-        raise WrongUse("Noise beyond 2^56 steps.", remedy="Ask for fewer marginals together, or at a higher cost.")
+        raise WrongUse(
+            "Noise beyond 2^56 steps.",
+            remedy="Ask for fewer marginals together, or at a higher cost.",
+        )
     return task
 
 
@@ -152,7 +173,9 @@ def marginal_cube(dataset: Dataset, table: str, cliques: Sequence[Sequence[str]]
     wanted = {name for clique in cliques for name in clique}
     unknown = [name for name in wanted if name not in columns]
     if unknown:
-        raise UnknownName(f"There is no axis {shown(min(unknown, key=str))}.", allowed=", ".join(columns))
+        raise UnknownName(
+            f"There is no axis {shown(min(unknown, key=str))}.", allowed=", ".join(columns)
+        )
     listed = tuple(Column(name, kind) for name, kind in columns.items() if name in wanted)
     scan = Scan(table, columns=listed, owner=owner_of(dataset, table))
     return compile_cube(Cube(scan, tuple(axis(Value.of(each)) for each in listed)), dataset)
@@ -160,15 +183,26 @@ def marginal_cube(dataset: Dataset, table: str, cliques: Sequence[Sequence[str]]
 
 def _require_cliques(cliques: object) -> None:
     if not isinstance(cliques, list | tuple) or not 1 <= len(cliques) <= MAX_CLIQUES:
-        given = f"{len(cliques):,} cliques" if isinstance(cliques, list | tuple) else f"cliques={shown(cliques)}"
-        raise WrongUse(f"{given}.", allowed=f'from 1 to {MAX_CLIQUES:,}: [("age", "sex"), ("age",)]')
+        given = (
+            f"{len(cliques):,} cliques"
+            if isinstance(cliques, list | tuple)
+            else f"cliques={shown(cliques)}"
+        )
+        raise WrongUse(
+            f"{given}.", allowed=f'from 1 to {MAX_CLIQUES:,}: [("age", "sex"), ("age",)]'
+        )
     for each in cliques:
         if not isinstance(each, list | tuple) or not all(isinstance(name, str) for name in each):
-            raise WrongUse(f"A clique that is a {type(each).__name__}.", allowed='names of axes: ("age", "sex")')
+            raise WrongUse(
+                f"A clique that is a {type(each).__name__}.",
+                allowed='names of axes: ("age", "sex")',
+            )
 
 
 def _bounding(plan: BoundedCube) -> list[str]:
     """What was bounded, in words."""
     if plan.unit is None:
         return []
-    return [f"Of a unit with more than {plan.most:,} rows each row weighs less, the same in every marginal."]
+    return [
+        f"Of a unit with more than {plan.most:,} rows each row weighs less, the same in every marginal."
+    ]

@@ -23,7 +23,9 @@ PASSES = (prune, track, limit, layout, bound)
 UNPREPARED: Mapping[str, int] = MappingProxyType({})
 
 
-def compile_plan(plan: Raw, dataset: Dataset, norm: Norm, kept: Mapping[str, int] = UNPREPARED) -> Bounded:
+def compile_plan(
+    plan: Raw, dataset: Dataset, norm: Norm, kept: Mapping[str, int] = UNPREPARED
+) -> Bounded:
     """A raw question as a plan that is bounded in ``norm``; ``kept`` are the prepared layouts."""
     context = Context(dataset, norm, kept)
     first, second, third, fourth, last = PASSES

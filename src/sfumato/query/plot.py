@@ -62,13 +62,27 @@ def bar_chart(title: str, axis: str, bars: Sequence[Bar]) -> Figure:
 
     parts = [f'<text x="{_LEFT}" y="20" class="t">{_text(title)}</text>', _legend(series)]
     for tick in ticks:
-        parts.append(f'<line x1="{x(tick):.1f}" y1="{_TOP - 4}" x2="{x(tick):.1f}" y2="{bottom}" class="g"/>')
-        parts.append(f'<text x="{x(tick):.1f}" y="{bottom + 16}" class="a" text-anchor="middle">{_short(tick)}</text>')
+        parts.append(
+            f'<line x1="{x(tick):.1f}" y1="{_TOP - 4}" x2="{x(tick):.1f}" y2="{bottom}" class="g"/>'
+        )
+        parts.append(
+            f'<text x="{x(tick):.1f}" y="{bottom + 16}" class="a" text-anchor="middle">{_short(tick)}</text>'
+        )
     previous = ""
     for place, bar in enumerate(bars):
-        parts.append(_bar(bar, x, _TOP + _ROW * place, series.index(bar.series), show_label=bar.label != previous))
+        parts.append(
+            _bar(
+                bar,
+                x,
+                _TOP + _ROW * place,
+                series.index(bar.series),
+                show_label=bar.label != previous,
+            )
+        )
         previous = bar.label
-    parts.append(f'<text x="{_LEFT}" y="{bottom + 34}" class="a">{_text(axis)}; whiskers: 95% interval</text>')
+    parts.append(
+        f'<text x="{_LEFT}" y="{bottom + 34}" class="a">{_text(axis)}; whiskers: 95% interval</text>'
+    )
     return Figure(_document(bottom + _BOTTOM, title, "".join(parts)))
 
 
@@ -77,7 +91,12 @@ def _range(bars: Sequence[Bar]) -> tuple[float, float]:
     bars = [bar for bar in bars if not bar.untold]
     values = [bar.value for bar in bars]
     reach = 2 * max((abs(value) for value in values), default=1.0)
-    ends = [end for bar in bars for end in (bar.low, bar.high) if end is not None and abs(end) <= max(reach, 1e-9)]
+    ends = [
+        end
+        for bar in bars
+        for end in (bar.low, bar.high)
+        if end is not None and abs(end) <= max(reach, 1e-9)
+    ]
     low, high = min([0.0, *values, *ends]), max([0.0, *values, *ends])
     return (low, high) if high - low > 1e-100 else (low, low + 1)
 
@@ -98,7 +117,9 @@ def _short(value: float) -> str:
     return f"{value:,.6g}"
 
 
-def _bar(bar: Bar, x: Callable[[float], float], top: float, colour: int, *, show_label: bool) -> str:
+def _bar(
+    bar: Bar, x: Callable[[float], float], top: float, colour: int, *, show_label: bool
+) -> str:
     middle, zero, end = top + _ROW / 2, x(0.0), x(bar.value)
     fill = _PALETTE[colour % len(_PALETTE)]
     label = f'<text x="{_LEFT - 8}" y="{middle + 4:.1f}" class="a" text-anchor="end">{_text(bar.label[:28])}</text>'
@@ -120,7 +141,9 @@ def _bar(bar: Bar, x: Callable[[float], float], top: float, colour: int, *, show
 
 def _text(words: str) -> str:
     """Words inside XML, which has no control characters."""
-    return html.escape("".join(" " if category(each) in ("Cc", "Cs", "Cn") else each for each in words))
+    return html.escape(
+        "".join(" " if category(each) in ("Cc", "Cs", "Cn") else each for each in words)
+    )
 
 
 def _legend(series: Sequence[str]) -> str:

@@ -47,7 +47,9 @@ class Preview:
         Counts and sums: exact, the same in every cell. Means and variances: by the number of
         rows in the group. Quantiles: the rank error, in rows. Expressions of several: "depends on the answers".
         """
-        level = positive("confidence", to_fraction("confidence", confidence), at_most=1 - Fraction(1, 10**12))
+        level = positive(
+            "confidence", to_fraction("confidence", confidence), at_most=1 - Fraction(1, 10**12)
+        )
         lines: list[dict[str, Json]] = []
         for item in self.planned.question.output.items:
             if isinstance(item.expression, Estimate):
@@ -64,16 +66,33 @@ class Preview:
             ranks = mechanism.error(level, width(part.aggregate))[estimate.place] * reading.unit
             return [{"column": name, "rows": None, "half_width": None, "rank_error": _shown(ranks)}]
         if isinstance(mechanism, ThresholdMechanism):
-            return [{"column": name, "rows": None, "half_width": _shown(Fraction(mechanism.error(level)))}]
-        if reading.kind is not Kind.NUMBER and estimate.statistic not in (Statistic.COUNT, Statistic.SUM):
+            return [
+                {
+                    "column": name,
+                    "rows": None,
+                    "half_width": _shown(Fraction(mechanism.error(level))),
+                }
+            ]
+        if reading.kind is not Kind.NUMBER and estimate.statistic not in (
+            Statistic.COUNT,
+            Statistic.SUM,
+        ):
             far = mechanism.error(level if reading.kind is Kind.MEAN else 1 - (1 - level) / 3)
             return [
-                {"column": name, "rows": size, "half_width": _shown(_of_size(reading, estimate.statistic, far, size))}
+                {
+                    "column": name,
+                    "rows": size,
+                    "half_width": _shown(_of_size(reading, estimate.statistic, far, size)),
+                }
                 for size in self._sizes()
             ]
         nothing = Released("", reading, mechanism.noise, ((0,) * width(part.aggregate),), (1,))
         return [
-            {"column": name, "rows": None, "half_width": _shown(nothing.interval(0, 1 - level, estimate.statistic)[1])}
+            {
+                "column": name,
+                "rows": None,
+                "half_width": _shown(nothing.interval(0, 1 - level, estimate.statistic)[1]),
+            }
         ]
 
     def _sizes(self) -> list[int]:
@@ -94,9 +113,7 @@ class Preview:
             ]
             for line in self.error()
         ]
-        return (
-            f"{text_table(['column', 'rows in group', '95% error'], body)}\nwould cost {self.cost}; nothing was charged"
-        )
+        return f"{text_table(['column', 'rows in group', '95% error'], body)}\nwould cost {self.cost}; nothing was charged"
 
 
 def _of_size(reading: Reading, statistic: Statistic, far: int, size: int) -> Fraction:
@@ -107,10 +124,18 @@ def _of_size(reading: Reading, statistic: Statistic, far: int, size: int) -> Fra
     if statistic is Statistic.MEAN:
         # a + b/2 is off by at most 3/2, a + b + c by 3 times the noise
         left = whole - 3 * far
-        return reading.span * min(Fraction(9 * far, 2 * left), Fraction(1)) if left > 0 else reading.span
+        return (
+            reading.span * min(Fraction(9 * far, 2 * left), Fraction(1))
+            if left > 0
+            else reading.span
+        )
     error = reading.span**2 * share_error(whole, far, bernstein.Statistic.VARIANCE)
     # a deviation moves the most where there is none
-    return sqrt_up(error) if statistic in (Statistic.DEVIATION, Statistic.DEVIATION_OF_SAMPLE) else error
+    return (
+        sqrt_up(error)
+        if statistic in (Statistic.DEVIATION, Statistic.DEVIATION_OF_SAMPLE)
+        else error
+    )
 
 
 def _shown(value: Fraction) -> float | int:

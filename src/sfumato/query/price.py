@@ -100,7 +100,9 @@ def price(
 def _cost(name: str, value: Number) -> Fraction:
     number = positive(name, value, at_most=_MOST)
     if number < _LEAST:
-        raise InvalidNumber(f"{name} = {value} is below the ledger's unit.", allowed="at least 1e-12")
+        raise InvalidNumber(
+            f"{name} = {value} is below the ledger's unit.", allowed="at least 1e-12"
+        )
     return number
 
 
@@ -108,7 +110,9 @@ def _delta(value: Number) -> Fraction:
     """At least the ledger's unit of delta."""
     number = positive("delta", value, at_most=Fraction(1, 2))
     if number < Fraction(1, 10**24):
-        raise InvalidNumber(f"delta = {value} is below the ledger's unit.", allowed="at least 1e-24")
+        raise InvalidNumber(
+            f"delta = {value} is below the ledger's unit.", allowed="at least 1e-24"
+        )
     return number
 
 
@@ -116,5 +120,7 @@ def _target(error: Wish) -> Target:
     if isinstance(error, OnAverage):
         return replace(_target(error.error), average=True)
     if isinstance(error, str) and error.strip().endswith("%"):
-        return Target(positive("error", to_fraction("error", error.strip()[:-1])) / 100, relative=True)
+        return Target(
+            positive("error", to_fraction("error", error.strip()[:-1])) / 100, relative=True
+        )
     return Target(positive("error", error), relative=False)

@@ -144,7 +144,9 @@ def release(
     """
     planned = asked.planned
     if planned.fresh is not None:
-        return charged(asked, asked.asker, engine, ledger, Terms(key, patience, payer, asked.names)).body
+        return charged(
+            asked, asked.asker, engine, ledger, Terms(key, patience, payer, asked.names)
+        ).body
     request = asked.request(key)
     stored = (payer or ledger).recall(request)
     if stored is not None:
@@ -153,12 +155,15 @@ def release(
     return _body(planned.stored[0].charge, asked, every_group(planned.bounded.tracked.raw.keys), [])
 
 
-def _body(charge: str, asked: Asked, groups: Sequence[Codes], released: Sequence[Released]) -> bytes:
+def _body(
+    charge: str, asked: Asked, groups: Sequence[Codes], released: Sequence[Released]
+) -> bytes:
     """The bytes of an answer: parts ``released`` now, and those that are stored."""
     planned, asker = asked.planned, asked.asker
     bounded, output, new = planned.bounded, planned.question.output, iter(released)
     parts = [
-        planned.stored[place].released if place in planned.stored else next(new) for place in range(len(bounded.parts))
+        planned.stored[place].released if place in planned.stored else next(new)
+        for place in range(len(bounded.parts))
     ]
     keys = bounded.tracked.raw.keys
     facts: dict[str, Json] = {
@@ -174,7 +179,9 @@ def _body(charge: str, asked: Asked, groups: Sequence[Codes], released: Sequence
     }
     rows = merged(output, parts, groups)
     types = [_key_type(key) for key in keys]
-    shown = [[_shown(key, code) for key, code in zip(keys, codes, strict=True)] for codes in rows.codes]
+    shown = [
+        [_shown(key, code) for key, code in zip(keys, codes, strict=True)] for codes in rows.codes
+    ]
     moves = [move_of(part.aggregate) for part in bounded.parts]
     return answer_body(facts, output, rows, types, shown, moves)
 

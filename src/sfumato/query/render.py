@@ -46,7 +46,9 @@ def estimate(value: Json, error: Json) -> str:
     return UNTOLD if isinstance(error, dict) and error.get("untold") else number(value)
 
 
-def cells(columns: Sequence[dict[str, Json]], rows: Json, errors: Json) -> tuple[list[str], list[list[str]]]:
+def cells(
+    columns: Sequence[dict[str, Json]], rows: Json, errors: Json
+) -> tuple[list[str], list[list[str]]]:
     """Header and rows: each released column is followed by its 95% interval."""
     assert isinstance(rows, list) and isinstance(errors, list), "an answer's own JSON"
     released = [bool(column["released"]) for column in columns]
@@ -67,9 +69,14 @@ def text_table(header: Sequence[str], body: Cells, limit: int = 60) -> str:
     """A table in plain text, control characters escaped; at most ``limit`` rows."""
     shown = [[_printable(cell) for cell in row] for row in (header, *body[:limit])]
     widths = [max(len(row[place]) for row in shown) for place in range(len(header))]
-    lines = ["  ".join(cell.ljust(size) for cell, size in zip(shown[0], widths, strict=True)).rstrip()]
+    lines = [
+        "  ".join(cell.ljust(size) for cell, size in zip(shown[0], widths, strict=True)).rstrip()
+    ]
     lines.append("  ".join("-" * size for size in widths))
-    lines += ["  ".join(cell.rjust(size) for cell, size in zip(row, widths, strict=True)) for row in shown[1:]]
+    lines += [
+        "  ".join(cell.rjust(size) for cell, size in zip(row, widths, strict=True))
+        for row in shown[1:]
+    ]
     if len(body) > limit:
         lines.append(f"... {len(body) - limit:,} more rows")
     return "\n".join(lines)
@@ -82,6 +89,11 @@ def _printable(cell: str) -> str:
 def html_table(header: Sequence[str], body: Cells, limit: int = 200) -> str:
     """A table in HTML, everything escaped; at most ``limit`` rows."""
     head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
-    rows = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in body[:limit])
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
+        for row in body[:limit]
+    )
     more = f"<p>... {len(body) - limit:,} more rows</p>" if len(body) > limit else ""
-    return f'<table class="sfumato"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}'
+    return (
+        f'<table class="sfumato"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}'
+    )

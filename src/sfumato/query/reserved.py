@@ -8,7 +8,15 @@ from typing import TypeAlias
 
 from sfumato.errors import InvalidDeclaration, WrongUse, shown
 from sfumato.noise import Integers
-from sfumato.privacy.event import AdditiveNoise, Composed, Design, Event, Repeated, Sampled, Thresholded
+from sfumato.privacy.event import (
+    AdditiveNoise,
+    Composed,
+    Design,
+    Event,
+    Repeated,
+    Sampled,
+    Thresholded,
+)
 
 # The noise of each additive step, in order; None, or the end of it: drawn when the step is taken.
 Drawn: TypeAlias = Sequence[Integers | None]
@@ -20,12 +28,20 @@ def stated(event: Event, cells: object) -> tuple[int | None, ...]:
     Raises:
         WrongUse: they are no sizes, or there are more of them than additive steps.
     """
-    sizes = tuple(cells) if isinstance(cells, Sequence) and not isinstance(cells, str | bytes) else ("",)
+    sizes = (
+        tuple(cells)
+        if isinstance(cells, Sequence) and not isinstance(cells, str | bytes)
+        else ("",)
+    )
     if not all(size is None or (type(size) is int and size >= 0) for size in sizes):
-        raise WrongUse(f"cells={shown(cells)}.", allowed="for each additive step a whole number >= 0, or None")
+        raise WrongUse(
+            f"cells={shown(cells)}.", allowed="for each additive step a whole number >= 0, or None"
+        )
     steps = sum(1 for _ in islice(_additive(event), len(sizes)))
     if steps < len(sizes):
-        raise WrongUse(f"{len(sizes)} sizes of {steps} additive steps.", allowed="at most one a step")
+        raise WrongUse(
+            f"{len(sizes)} sizes of {steps} additive steps.", allowed="at most one a step"
+        )
     return sizes
 
 
@@ -86,7 +102,9 @@ class Reserved:
         Raises:
             InvalidDeclaration: it is another one, or there is none left.
         """
-        step = self._next(lambda each: isinstance(each, Sampled) and each.design == design, sampled=False)
+        step = self._next(
+            lambda each: isinstance(each, Sampled) and each.design == design, sampled=False
+        )
         assert isinstance(step, Sampled), "that is what was looked for"
         self._left += [None, step.event]
         self._sampled = True
@@ -109,7 +127,9 @@ class Reserved:
 def _parts(step: Composed | Repeated) -> list[Event]:
     """A composition as its next parts, in the order in which they are taken."""
     if isinstance(step, Repeated):
-        return [step.event, Repeated(step.event, step.times - 1)] if step.times > 1 else [step.event]
+        return (
+            [step.event, Repeated(step.event, step.times - 1)] if step.times > 1 else [step.event]
+        )
     return sorted(step.events, key=lambda each: not isinstance(each, Thresholded))
 
 

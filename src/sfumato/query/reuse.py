@@ -37,7 +37,9 @@ class Shelf:
     def first(self, asked: Asked) -> dict[int, Stored]:
         """By its place, of each part the earliest release with no more noise than its mechanism adds."""
         named = [asked.parts, *asked.earlier_parts]
-        found = self._ledger.released([key for keys in named for key in keys if key], asked.asker.account)
+        found = self._ledger.released(
+            [key for keys in named for key in keys if key], asked.asker.account
+        )
         first = {}
         for place, mechanism in enumerate(asked.planned.mechanisms):
             # answers of earlier formats are the older ones

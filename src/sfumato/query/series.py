@@ -13,7 +13,15 @@ from typing import Protocol
 
 from sfumato.engines.base import Engine
 from sfumato.engines.stop import ENDLESS, Patience, Stop
-from sfumato.errors import Cancelled, EngineFailed, InProgress, LedgerError, LedgerUnavailable, Refused, WrongUse
+from sfumato.errors import (
+    Cancelled,
+    EngineFailed,
+    InProgress,
+    LedgerError,
+    LedgerUnavailable,
+    Refused,
+    WrongUse,
+)
 from sfumato.ledger.heartbeat import Heartbeat
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.request import Request
@@ -92,7 +100,9 @@ class OpenSeries:
         a piece that does what was not reserved for it is refused free
     """
 
-    def __init__(self, series: Series, event: Composed | Repeated, worker: Worker, begun: _Begun) -> None:
+    def __init__(
+        self, series: Series, event: Composed | Repeated, worker: Worker, begun: _Begun
+    ) -> None:
         # the event is asked for once: what was charged is what is run
         self._series, self._event, self._worker, self._begun = series, event, worker, begun
         self._lock = threading.Lock()
@@ -115,14 +125,19 @@ class OpenSeries:
         patience = ENDLESS if stop is None and time_limit is None else Patience(stop, time_limit)
         with self._worker.door.inside(), self._lock:
             if not self.left:
-                raise WrongUse("No piece is left, or the series was closed.", remedy="Open the series again.")
+                raise WrongUse(
+                    "No piece is left, or the series was closed.", remedy="Open the series again."
+                )
             place = self._begun.begun + 1
             task, part = self._series.piece(place, dict(self.earlier)), part_of(self._event, place)
             require_task(task)
             # each is asked for once, and before the place is begun
             told = stated(part, task.cells), sized(task.size)
             if task.event != part:
-                raise WrongUse(f"Piece {place} does not do what was reserved for it.", allowed="the event of its place")
+                raise WrongUse(
+                    f"Piece {place} does not do what was reserved for it.",
+                    allowed="the event of its place",
+                )
             opened = opened_plan(task, self._worker.asker, self._worker.engine, patience)
             try:
                 body, failed = self._carried_out(task, told, place, opened)
@@ -134,7 +149,11 @@ class OpenSeries:
         return Stored(body, self.charge)
 
     def _carried_out(
-        self, task: Task, told: tuple[tuple[int | None, ...], int | None], place: int, opened: Opened
+        self,
+        task: Task,
+        told: tuple[tuple[int | None, ...], int | None],
+        place: int,
+        opened: Opened,
     ) -> tuple[bytes | None, str]:
         """Begin, draw, run, append: in this order; ``told`` are the cells and the size that the task has stated."""
         ledger, charge, fence = self._worker.ledger, self.charge, self._begun.fence
@@ -228,7 +247,9 @@ def places_of(event: Event) -> int:
         return event.times
     if isinstance(event, Composed) and event.events:
         return len(event.events)
-    raise WrongUse(f"A series of {type(event).__name__}.", allowed="Composed, with a part a piece, or Repeated")
+    raise WrongUse(
+        f"A series of {type(event).__name__}.", allowed="Composed, with a part a piece, or Repeated"
+    )
 
 
 def part_of(event: Composed | Repeated, place: int) -> Event:

@@ -90,7 +90,9 @@ class Session(Tasks):
         self._shelf, self._known = Shelf(ledger), Known()
         self._limit = budget
         contract = Contract.of(dataset, budget)
-        self._asker = Asker(dataset.described, contract, analyst, purpose, ledger.past_limits(dataset.name))
+        self._asker = Asker(
+            dataset.described, contract, analyst, purpose, ledger.past_limits(dataset.name)
+        )
 
     @property
     def dataset(self) -> Dataset:
@@ -189,18 +191,26 @@ class Session(Tasks):
         asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
         name = name_of(sql, parameters, asked, self._asker)
         known = self._known.find(name)
-        body = None if known is None else self._ledger.recall(replace(known, key=key) if key else known)
+        body = (
+            None
+            if known is None
+            else self._ledger.recall(replace(known, key=key) if key else known)
+        )
         if body is not None:
             return Answer(body, recalled=True)
         with self._door.inside():
             resolve = partial(resolved, sql, parameters, asked, self.dataset)
-            answer, found = persistently(lambda: self._asked_once(resolve, key or "", patience), patience)
+            answer, found = persistently(
+                lambda: self._asked_once(resolve, key or "", patience), patience
+            )
         if name == name_of(sql, parameters, asked, self._asker):
             # still the same day
             self._known.keep(name, found)
         return answer
 
-    def _asked_once(self, resolve: Callable[[First], Step], key: str, patience: Patience) -> tuple[Answer, Asked]:
+    def _asked_once(
+        self, resolve: Callable[[First], Step], key: str, patience: Patience
+    ) -> tuple[Answer, Asked]:
         """The answer to a question, and what was asked.
 
         Raises:
@@ -229,7 +239,9 @@ class Session(Tasks):
                 first = Rehearsed(self._planned, self._own, others=self._others)
                 step = resolve(first)
                 plans = [*first.plans, (step, self._planned(step))]
-        return [(step, Asked.of(planned, self._asker.about(step.dataset))) for step, planned in plans]
+        return [
+            (step, Asked.of(planned, self._asker.about(step.dataset))) for step, planned in plans
+        ]
 
     def diagnose(
         self,
@@ -258,7 +270,10 @@ class Session(Tasks):
         found = checks(step.question, compile_plan(step.question.raw, step.dataset, norm))
         share = asked.scaled(Fraction(1, len(found)))
         # a prepared layout holds clipped codes, which cannot tell what was clipped
-        ready = [Asked.of(plan_for_price(each.question, step.dataset, share), self._asker) for each in found]
+        ready = [
+            Asked.of(plan_for_price(each.question, step.dataset, share), self._asker)
+            for each in found
+        ]
         with self._door.inside():
             return diagnosis(found, persistently(lambda: self._all_released(ready, share), ENDLESS))
 
@@ -267,7 +282,9 @@ class Session(Tasks):
         new = {(each.question, share): each for each in asked if not self._is_known(each)}
         with together(self._ledger, {name: each.request() for name, each in new.items()}) as held:
             return [
-                self._released(each, recalled=self._is_known(each), payer=held.of((each.question, share)))
+                self._released(
+                    each, recalled=self._is_known(each), payer=held.of((each.question, share))
+                )
                 for each in asked
             ]
 
@@ -305,7 +322,9 @@ class Session(Tasks):
         self.close()
 
     def __repr__(self) -> str:
-        return f"Session of {self.dataset.name!r}: {', '.join(self.dataset.tables)}\n{self.budget!r}"
+        return (
+            f"Session of {self.dataset.name!r}: {', '.join(self.dataset.tables)}\n{self.budget!r}"
+        )
 
     def _planned(self, step: Step) -> Planned:
         """The plan of a step: the cheapest of those that there are."""
@@ -319,7 +338,9 @@ class Session(Tasks):
         if len(asked) == 1:
             return asked[0]
         best = cheapest([each.planned for each in asked], self._ledger.balances(*self._path))
-        return next(replace(each, planned=best) for each in asked if each.planned.bounded is best.bounded)
+        return next(
+            replace(each, planned=best) for each in asked if each.planned.bounded is best.bounded
+        )
 
     def _own(self, step: Step) -> Answer | None:
         """The answer of a step, if the asker has paid for it."""
@@ -367,10 +388,19 @@ class Session(Tasks):
     def _plans(self, step: Step) -> list[Planned]:
         if step.price.target is None:
             return [plan_for_price(step.question, step.dataset, step.price, self._kept)]
-        goal = wanted(step.question, step.dataset, step.price.target, self._references(step.question))
-        concentrated = all(each.gates.rho is not None for each in self._ledger.balances(*self._path))
+        goal = wanted(
+            step.question, step.dataset, step.price.target, self._references(step.question)
+        )
+        concentrated = all(
+            each.gates.rho is not None for each in self._ledger.balances(*self._path)
+        )
         return plans_for_target(
-            step.question, step.dataset, step.price, goal, concentrated=concentrated, kept=self._kept
+            step.question,
+            step.dataset,
+            step.price,
+            goal,
+            concentrated=concentrated,
+            kept=self._kept,
         )
 
     def _references(self, question: Question) -> dict[int, Reference]:
@@ -383,8 +413,16 @@ class Session(Tasks):
         released = cast(dict[str, Json], answer.form["released"])
         found = {}
         for index, part in enumerate(parts_from_json(released["parts"])):
-            reads = [item.expression for item in question.output.items if isinstance(item.expression, Estimate)]
-            if not any(each.index == index for each in reads) or not part.values or part.noise is None:
+            reads = [
+                item.expression
+                for item in question.output.items
+                if isinstance(item.expression, Estimate)
+            ]
+            if (
+                not any(each.index == index for each in reads)
+                or not part.values
+                or part.noise is None
+            ):
                 continue
             points = [abs(part.point(group)) for group in range(len(part.values))]
             sizes = [sum(values) * part.reading.unit for values in part.values]

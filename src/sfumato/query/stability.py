@@ -38,7 +38,9 @@ def refinement(plan: Tracked) -> int:
     limits = plan.limits
     # of an open key the groups beyond the limit are dropped, not weighed; one group alone is counted whole
     spread = limits.groups is not None and plan.groups is not None
-    spread = spread and not is_one_group(plan.raw.relation, [key.value.expression for key in plan.raw.keys])
+    spread = spread and not is_one_group(
+        plan.raw.relation, [key.value.expression for key in plan.raw.keys]
+    )
     weighs = limits.total is not None or spread
     linear = any(not isinstance(each, CountUnits | CountDistinct) for each in plan.raw.aggregates)
     # the rows of a unit beyond the limit weigh less each: a leaf would lose its part of one
@@ -46,7 +48,9 @@ def refinement(plan: Tracked) -> int:
     return _FINE if (weighs and linear) or shared else 1
 
 
-def distance(aggregate: Aggregate, plan: Tracked, norm: Norm, relation: Relation, fine: int) -> Distance:
+def distance(
+    aggregate: Aggregate, plan: Tracked, norm: Norm, relation: Relation, fine: int
+) -> Distance:
     """The distance of one part's integers between neighbouring datasets.
 
     Of quantiles it is in Linf: how far the weight of any set of leaves of one group moves;
@@ -120,7 +124,9 @@ def _limits(aggregate: Aggregate, plan: Tracked) -> tuple[int, int, int]:
     kept = groups if limits.total is None else min(groups, limits.total)
     if isinstance(aggregate, CountUnits):
         return 1, kept, kept
-    assert limits.rows is not None, "the pass 'limit' refuses a linear aggregate without a row limit"
+    assert limits.rows is not None, (
+        "the pass 'limit' refuses a linear aggregate without a row limit"
+    )
     if isinstance(aggregate, CountDistinct):
         values = limits.rows if limits.total is None else min(limits.rows, limits.total)
         return values, kept, values * kept

@@ -108,7 +108,9 @@ class Opened:
 
     def _require(self, plan: Plan) -> None:
         if plan is not self._plan and plan != self._plan:
-            raise InvalidDeclaration("A statistic of another plan.", allowed="the plan that the task opened")
+            raise InvalidDeclaration(
+                "A statistic of another plan.", allowed="the plan that the task opened"
+            )
 
     def __enter__(self) -> None:
         pass

@@ -17,7 +17,14 @@ from sfumato.errors import MissingDeclaration, UnsupportedSql
 from sfumato.exact.rational import to_fraction
 from sfumato.metadata.dataset import Dataset
 from sfumato.query.answer import Answer
-from sfumato.query.auto_limits import SHARE, automatic, declared_groups, learnt_limit, units_needed, with_limits
+from sfumato.query.auto_limits import (
+    SHARE,
+    automatic,
+    declared_groups,
+    learnt_limit,
+    units_needed,
+    with_limits,
+)
 from sfumato.query.choose import Planned
 from sfumato.query.price import Price
 from sfumato.sql.bind import Parameters, scalar_queries
@@ -71,7 +78,10 @@ class Foreseen:
 
     def scalar(self, step: Step) -> tuple[Scalar, str]:
         value = stand_in(step.question)
-        return value, f"The answer of a sub-query is not known yet: taken as {value} here; its cost is shared."
+        return (
+            value,
+            f"The answer of a sub-query is not known yet: taken as {value} here; its cost is shared.",
+        )
 
     def limit(self, name: str, step: Step, groups: int | None) -> tuple[int, str]:
         raise MissingDeclaration(
@@ -124,7 +134,10 @@ class Rehearsed:
         answer = self._found(step)
         if answer is not None:
             return _constant(answer), ""
-        value, doubtful = stand_in(step.question), may_be_null(step.question.output.items[0].expression)
+        value, doubtful = (
+            stand_in(step.question),
+            may_be_null(step.question.output.items[0].expression),
+        )
         self.doubtful |= doubtful
         return None if doubtful and self._nulls else value, ""
 
@@ -156,7 +169,10 @@ class Paid:
         answer = self._answer(step)
         value = _constant(answer)
         shown = "NULL" if value is None else _only(answer)
-        return value, f"{step.question.text} = {shown} was answered first (charge {answer.charge_id[:12]})."
+        return (
+            value,
+            f"{step.question.text} = {shown} was answered first (charge {answer.charge_id[:12]}).",
+        )
 
     def limit(self, name: str, step: Step, groups: int | None) -> tuple[int, str]:
         answer = self._answer(step)
@@ -166,7 +182,11 @@ class Paid:
 
 
 def resolved(
-    sql: str | exp.Select, parameters: Parameters | None, price: Price, dataset: Dataset, first: First
+    sql: str | exp.Select,
+    parameters: Parameters | None,
+    price: Price,
+    dataset: Dataset,
+    first: First,
 ) -> Step:
     """The question as it is asked once all that comes first is there, with its share of the price."""
     select, guesses = tree(sql), first.guesses
@@ -181,7 +201,9 @@ def resolved(
 
     today = datetime.datetime.now(datetime.UTC).date()
     question = question_of(select, dataset, parameters=parameters, today=today, scalars=scalar)
-    question = replace(question, text=text_of(sql), notes=(*question.notes, *dict.fromkeys(filter(None, notes))))
+    question = replace(
+        question, text=text_of(sql), notes=(*question.notes, *dict.fromkeys(filter(None, notes)))
+    )
     return _limited(Step(question, dataset, share, first.guesses > guesses), first)
 
 
@@ -194,7 +216,9 @@ def _limited(step: Step, first: First) -> Step:
     for name, question in wanted:
         groups = declared_groups(step.question.raw) if name == "max_groups" else None
         price = replace(step.price.scaled(SHARE), delta=None)
-        learnt[name], note = first.limit(name, Step(question, step.dataset, price, step.guessed), groups)
+        learnt[name], note = first.limit(
+            name, Step(question, step.dataset, price, step.guessed), groups
+        )
         notes.append(note)
     question = replace(step.question, notes=(*step.question.notes, *filter(None, notes)))
     rest = step.price.scaled(1 - SHARE * len(wanted))

@@ -73,7 +73,10 @@ def answer_body(
         **facts,
         "format": FORMAT,
         "columns": [_column(item, parts, key_types) for item in output.items],
-        "rows": [[_cell(item.expression, parts, row, groups, shown) for item in output.items] for row in order],
+        "rows": [
+            [_cell(item.expression, parts, row, groups, shown) for item in output.items]
+            for row in order
+        ],
         "errors": errors,
         "released": {
             "order": list[Json](order),
@@ -83,7 +86,10 @@ def answer_body(
         },
     }
     body["notes"] = [*cast(list[Json], facts["notes"]), *_warnings(output, errors)]
-    body["bias"] = [*cast(list[Json], facts["bias"]), *_beyond_noise(output, moves, rows, order, errors)]
+    body["bias"] = [
+        *cast(list[Json], facts["bias"]),
+        *_beyond_noise(output, moves, rows, order, errors),
+    ]
     return canonical_json(body).encode()
 
 
@@ -93,7 +99,9 @@ def _column(item: Item, parts: Sequence[Released], key_types: Sequence[str]) -> 
     return {"name": item.name, "type": kind, "released": _is_released(item.expression)}
 
 
-def error_rows(output: Output, parts: Sequence[Released], order: Sequence[int], miss: Fraction) -> list[Json]:
+def error_rows(
+    output: Output, parts: Sequence[Released], order: Sequence[int], miss: Fraction
+) -> list[Json]:
     """For each row, each column's interval at confidence 1 - miss; null for a key."""
     columns = [_errors(item.expression, parts, order, miss) for item in output.items]
     return [list(row) for row in zip(*columns, strict=True)]
@@ -123,7 +131,9 @@ def _rows(output: Output, parts: Sequence[Released], groups: Sequence[Group]) ->
     return kept[output.offset : end]
 
 
-def _sorted(rows: list[int], order: Order, parts: Sequence[Released], groups: Sequence[Group]) -> list[int]:
+def _sorted(
+    rows: list[int], order: Order, parts: Sequence[Released], groups: Sequence[Group]
+) -> list[int]:
     values = {row: value_of(order.expression, parts, row, groups[row]) for row in rows}
     empty = [row for row in rows if values[row] is None]
     full = [row for row in rows if values[row] is not None]
@@ -176,7 +186,10 @@ def _type(expression: Scalar, parts: Sequence[Released], key_types: Sequence[str
         case Compare() | Member() | Like() | IsNull() | Not() | And() | Or():
             return "boolean"
         case Case(branches, otherwise):
-            kinds = {_type(each, parts, key_types) for each in (*(result for _, result in branches), otherwise)}
+            kinds = {
+                _type(each, parts, key_types)
+                for each in (*(result for _, result in branches), otherwise)
+            }
             # a NULL counts as real, and has any kind
             other = kinds - {"real", "integer"}
             return other.pop() if other else "integer" if kinds == {"integer"} else "real"
@@ -188,7 +201,9 @@ def _type(expression: Scalar, parts: Sequence[Released], key_types: Sequence[str
             return "real"
 
 
-def _errors(expression: Scalar, parts: Sequence[Released], rows: Sequence[int], miss: Fraction) -> list[Json]:
+def _errors(
+    expression: Scalar, parts: Sequence[Released], rows: Sequence[int], miss: Fraction
+) -> list[Json]:
     if not _is_released(expression):
         return [None] * len(rows)
     is_date, ranks = _is_date(expression, parts), _rank_error(expression, parts, miss)
@@ -219,7 +234,9 @@ def _rank_error(expression: Scalar, parts: Sequence[Released], miss: Fraction) -
     """What is known of a quantile: within how many rows its rank is right (RULES 22)."""
     if not isinstance(expression, Estimate) or parts[expression.index].noise is not None:
         return {}
-    return {"rank_error": _outward(parts[expression.index].rank_error(expression.place, miss), up=True)}
+    return {
+        "rank_error": _outward(parts[expression.index].rank_error(expression.place, miss), up=True)
+    }
 
 
 def _outward(value: Fraction, *, up: bool) -> Json:
@@ -243,7 +260,11 @@ def _warnings(output: Output, errors: Sequence[Json]) -> list[Json]:
 
 
 def _beyond_noise(
-    output: Output, moves: Sequence[Move | None], rows: Rows, order: Sequence[int], errors: Sequence[Json]
+    output: Output,
+    moves: Sequence[Move | None],
+    rows: Rows,
+    order: Sequence[int],
+    errors: Sequence[Json],
 ) -> list[Json]:
     """Which columns rounding may move by more than a tenth of their noise; from the released numbers alone."""
     lines: list[Json] = []
@@ -252,9 +273,14 @@ def _beyond_noise(
         move = moves[leaf.index] if moves and isinstance(leaf, Estimate) else None
         if move is None or not isinstance(leaf, Estimate):
             continue
-        widths = (cast(dict[str, Json], cast(list[Json], line)[place])["half_width"] for line in errors)
+        widths = (
+            cast(dict[str, Json], cast(list[Json], line)[place])["half_width"] for line in errors
+        )
         part = rows.parts[leaf.index]
-        if any(is_beyond(move, part, row, leaf, width) for row, width in zip(order, widths, strict=True)):
+        if any(
+            is_beyond(move, part, row, leaf, width)
+            for row, width in zip(order, widths, strict=True)
+        ):
             lines.append(
                 f"{item.name}: rounding moves each value by up to {two_digits(move.far)}, which may change the result "
                 "by more than a tenth of its noise."
@@ -283,12 +309,21 @@ def merged(output: Output, parts: Sequence[Released], groups: Sequence[Group]) -
             classes.setdefault(shown, []).append(row)
         rows += classes.items()
     members = tuple(tuple(each) for _, each in rows)
-    return Rows(tuple(_summed(part, members) for part in parts), tuple(codes for codes, _ in rows), members)
+    return Rows(
+        tuple(_summed(part, members) for part in parts), tuple(codes for codes, _ in rows), members
+    )
 
 
 def _summed(part: Released, rows: Sequence[Sequence[int]]) -> Released:
-    values = tuple(tuple(map(sum, zip(*(part.values[row] for row in members), strict=True))) for members in rows)
-    return replace(part, values=values, copies=tuple(sum(part.copies[row] for row in members) for members in rows))
+    values = tuple(
+        tuple(map(sum, zip(*(part.values[row] for row in members), strict=True)))
+        for members in rows
+    )
+    return replace(
+        part,
+        values=values,
+        copies=tuple(sum(part.copies[row] for row in members) for members in rows),
+    )
 
 
 def _part_to_json(part: Released) -> Json:

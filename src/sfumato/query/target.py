@@ -72,7 +72,14 @@ class Wanted:
             case Mean(value):
                 # an error of 1 in the numerator moves the mean by at most step / size; RULES 22
                 return int(amount / value.step * self.sizes[index] * fine) - 1
-            case CountRows() | CountUnits() | CountValues() | CountDistinct() | Variance() | Quantiles():
+            case (
+                CountRows()
+                | CountUnits()
+                | CountValues()
+                | CountDistinct()
+                | Variance()
+                | Quantiles()
+            ):
                 return int(amount * fine)
             case _:
                 raise unknown(part.aggregate)
@@ -88,7 +95,9 @@ class Wanted:
         return replace(self, amounts=tuple(amount * factor for amount in self.amounts))
 
 
-def wanted(question: Question, dataset: Dataset, target: Target, stored: Mapping[int, Reference]) -> Wanted:
+def wanted(
+    question: Question, dataset: Dataset, target: Target, stored: Mapping[int, Reference]
+) -> Wanted:
     """The wanted half-width of every part.
 
     Raises:
@@ -100,7 +109,11 @@ def wanted(question: Question, dataset: Dataset, target: Target, stored: Mapping
     others: list[Scalar] = [each for each in items if not isinstance(each, Estimate | Key)]
     others += [each for each in read if each.statistic not in (Statistic.VALUE, Statistic.MEAN)]
     spreads = any(isinstance(each, Variance) for each in question.raw.aggregates)
-    if others or spreads or {each.index for each in read} != set(range(len(question.raw.aggregates))):
+    if (
+        others
+        or spreads
+        or {each.index for each in read} != set(range(len(question.raw.aggregates)))
+    ):
         raise UnsupportedSql(
             "error= needs every aggregate as a column of its own, a count, a sum or a mean, without arithmetic, HAVING "
             "or ORDER BY on others, and without a variance.",
@@ -120,7 +133,9 @@ def wanted(question: Question, dataset: Dataset, target: Target, stored: Mapping
                 f"{title(aggregate)}: the error holds as far as none of the declared {size or 0:,} values is missing."
             )
     if target.average:
-        notes.append("The error is the root of the mean squared error over the cells of a column, not of every cell.")
+        notes.append(
+            "The error is the root of the mean squared error over the cells of a column, not of every cell."
+        )
     return Wanted(tuple(amounts), tuple(sizes), tuple(notes), target.average)
 
 
@@ -141,7 +156,9 @@ def _declared_size(question: Question, dataset: Dataset) -> int | None:
     return dataset.tables[question.table].size if whole else None
 
 
-def _amount(aggregate: Aggregate, target: Target, size: int | None, stored: Reference | None) -> tuple[Fraction, str]:
+def _amount(
+    aggregate: Aggregate, target: Target, size: int | None, stored: Reference | None
+) -> tuple[Fraction, str]:
     if not target.relative:
         return target.amount, ""
     percent = f"{decimal_text(target.amount * 100)}%"
@@ -161,7 +178,9 @@ def _amount(aggregate: Aggregate, target: Target, size: int | None, stored: Refe
     )
 
 
-def _size(aggregate: Aggregate, size: int | None, stored: Reference | None, *, average: bool) -> Fraction:
+def _size(
+    aggregate: Aggregate, size: int | None, stored: Reference | None, *, average: bool
+) -> Fraction:
     """The rows behind a mean: the declared size where every row is its own unit, or what is stored."""
     if not isinstance(aggregate, Mean):
         return Fraction(0)

@@ -98,7 +98,10 @@ def named(task: Named) -> tuple[str, str]:
     """
     kind, form = _text("kind", task.kind), _text("form", task.form)
     if kind == SQL:
-        raise WrongUse(f"A task of kind {SQL!r}.", allowed="another kind: only the statements of a session are SQL")
+        raise WrongUse(
+            f"A task of kind {SQL!r}.",
+            allowed="another kind: only the statements of a session are SQL",
+        )
     return kind, form
 
 

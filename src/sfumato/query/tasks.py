@@ -33,7 +33,12 @@ class Tasks:
     _ledger: Ledger
 
     def ask(
-        self, task: Task, *, key: str | None = None, stop: Stop | None = None, time_limit: float | None = None
+        self,
+        task: Task,
+        *,
+        key: str | None = None,
+        stop: Stop | None = None,
+        time_limit: float | None = None,
     ) -> Stored:
         """The stored answer to a task of any kind: charged, run and stored once, then read again for free.
 
@@ -51,13 +56,19 @@ class Tasks:
         require_task(task)
         patience = ENDLESS if stop is None and time_limit is None else Patience(stop, time_limit)
         with self._door.inside():
-            stored = charged(task, self._asker, self._engine, self._ledger, Terms(key or "", patience))
+            stored = charged(
+                task, self._asker, self._engine, self._ledger, Terms(key or "", patience)
+            )
             if not stored.recalled:
                 return stored
-            asked = self._asker.request(task.event, self._asker.names(task.kind, task.form, task.event))
+            asked = self._asker.request(
+                task.event, self._asker.names(task.kind, task.form, task.event)
+            )
             return replace(stored, charge=self._ledger.charge_of(asked))
 
-    def open_series(self, series: Series, *, stop: Stop | None = None, time_limit: float | None = None) -> OpenSeries:
+    def open_series(
+        self, series: Series, *, stop: Stop | None = None, time_limit: float | None = None
+    ) -> OpenSeries:
         """Opens a question that is answered in pieces: the whole cost is debited now, and nothing given back.
 
         A series that was opened before is not paid again: its stored pieces are there, and it goes on behind the
@@ -71,7 +82,9 @@ class Tasks:
         self._door.require_open()
         patience = ENDLESS if stop is None and time_limit is None else Patience(stop, time_limit)
         with self._door.inside():
-            return opened_series(series, Worker(self._asker, self._engine, self._ledger, self._door), patience)
+            return opened_series(
+                series, Worker(self._asker, self._engine, self._ledger, self._door), patience
+            )
 
     def price(self, task: Task) -> Cost:
         """What a task costs, item by item; free.
@@ -113,7 +126,9 @@ class Tasks:
         self._door.require_open()
         notes: tuple[str, ...] = ()
         if error is not None or max_epsilon is not None:
-            asked = price(epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon)
+            asked = price(
+                epsilon=epsilon, rho=rho, delta=delta, error=error, max_epsilon=max_epsilon
+            )
             task, notes = self._cheapest_marginals(table, cliques, asked)
         else:
             allowed = allowance(epsilon=epsilon, rho=rho, delta=delta)
@@ -135,6 +150,8 @@ class Tasks:
         tasks = tasks_for_error(asker.dataset, table, cliques, asked, concentrated=concentrated)
 
         def is_stored(task: MarginalsTask) -> bool:
-            return self._ledger.holds(asker.request(task.event, asker.names(task.kind, task.form, task.event)))
+            return self._ledger.holds(
+                asker.request(task.event, asker.names(task.kind, task.form, task.event))
+            )
 
         return least_of_left(tasks, balances, is_stored)

@@ -41,7 +41,9 @@ class Held:
             return
         try:
             held = self._charges.values()
-            taken = self._ledger.reserve_all([request for _, request in held], [charge for charge, _ in held])
+            taken = self._ledger.reserve_all(
+                [request for _, request in held], [charge for charge, _ in held]
+            )
         except (Refused, WrongUse, InProgress):
             self._charges.clear()
             raise
@@ -196,4 +198,8 @@ def ceiling(price: Price, norm: Norm, relation: Relation) -> Event:
         assert rho is not None, "a price is an epsilon, a rho or a target"
         law = DiscreteGaussian(sigma_squared=1 / (2 * rho))
         noise = AdditiveNoise(law, Distance(Norm.L2, Fraction(1), relation))
-    return noise if price.delta is None else Composed((noise, ApproxEvent(Fraction(0), price.delta, relation)))
+    return (
+        noise
+        if price.delta is None
+        else Composed((noise, ApproxEvent(Fraction(0), price.delta, relation)))
+    )

@@ -39,23 +39,34 @@ class UnitSums(BoundedStatistic[list[int]]):
 
     def __post_init__(self) -> None:
         kinds = [each.type for each in self.plan.rows.values]
-        largest = max(max(abs(each.lower_code), abs(each.upper_code)) for each in kinds if not isinstance(each, Text))
+        largest = max(
+            max(abs(each.lower_code), abs(each.upper_code))
+            for each in kinds
+            if not isinstance(each, Text)
+        )
         if self.norm not in (Norm.L1, Norm.L2) or type(self.bound) is not int or self.bound < 1:
             raise InvalidDeclaration(
-                f"Vectors clipped to {self.bound} in {self.norm.value}.", allowed="1 or more, in L1 or in L2"
+                f"Vectors clipped to {self.bound} in {self.norm.value}.",
+                allowed="1 or more, in L1 or in L2",
             )
         if self.plan.most * largest >= _MOST:
-            raise InvalidDeclaration(f"Sums of {self.plan.most:,} codes up to {largest:,}.", allowed="sums below 2^62")
+            raise InvalidDeclaration(
+                f"Sums of {self.plan.most:,} codes up to {largest:,}.", allowed="sums below 2^62"
+            )
 
     def distance(self, norm: Norm) -> Distance:
         """The bound, of the unit that is added or removed, or of both that are replaced."""
         units = 2 if self.plan.neighbours is Relation.REPLACE_ONE else 1
         moved = units * self.bound
-        proved = Distance(self.norm, Fraction(moved**2 if self.norm is Norm.L2 else moved), self.plan.neighbours)
+        proved = Distance(
+            self.norm, Fraction(moved**2 if self.norm is Norm.L2 else moved), self.plan.neighbours
+        )
         if norm is Norm.LINF and self.norm is Norm.L1:
             return replace(proved, norm=norm)
         if norm is not self.norm:
-            raise InvalidDeclaration(f"Vectors clipped in {self.norm.value}, released in {norm.value}.")
+            raise InvalidDeclaration(
+                f"Vectors clipped in {self.norm.value}, released in {norm.value}."
+            )
         return proved
 
     def exact(self, opened: Opened) -> list[int]:

@@ -30,7 +30,18 @@ from sfumato.sql.names import Scope
 from sfumato.sql.per_unit import UNLIMITED
 from sfumato.sql.reject import called, refuse, reject, require_only
 from sfumato.sql.row_expressions import Rows, as_number, bounds_needed, counted, kept
-from sfumato.sql.typed import Day, Label, Null, Number, Truth, Typed, Words, code_of, number, value_of
+from sfumato.sql.typed import (
+    Day,
+    Label,
+    Null,
+    Number,
+    Truth,
+    Typed,
+    Words,
+    code_of,
+    number,
+    value_of,
+)
 
 _SPREAD: Mapping[type[exp.Expr], Statistic] = {
     exp.Variance: Statistic.VARIANCE_OF_SAMPLE,
@@ -85,7 +96,10 @@ class Aggregates:
                 return self._count(node, test)
             case exp.CountIf():
                 return Moment(
-                    value_of(counted(number(1), _and(self._rows.test(node.this), test)), _sql(node)), Statistic.COUNT
+                    value_of(
+                        counted(number(1), _and(self._rows.test(node.this), test)), _sql(node)
+                    ),
+                    Statistic.COUNT,
                 )
             case exp.ApproxDistinct():
                 require_only(node, "this")
@@ -111,8 +125,14 @@ class Aggregates:
             return self._distinct(inner.expressions, test)
         every = inner is None or isinstance(inner, exp.Star) or literal(inner) is not None
         if every or self._scope.part(inner) is not None:
-            return CountRows() if test is None else Moment(value_of(kept(number(1), test), _sql(node)), Statistic.COUNT)
-        return Moment(value_of(counted(self._rows.countable(inner), test), _name(inner)), Statistic.COUNT)
+            return (
+                CountRows()
+                if test is None
+                else Moment(value_of(kept(number(1), test), _sql(node)), Statistic.COUNT)
+            )
+        return Moment(
+            value_of(counted(self._rows.countable(inner), test), _name(inner)), Statistic.COUNT
+        )
 
     def _distinct(self, nodes: Sequence[exp.Expr], test: Scalar | None) -> Ask:
         if len(nodes) == 1 and isinstance(nodes[0], exp.Tuple):
@@ -120,20 +140,28 @@ class Aggregates:
         if self._scope.is_unit(nodes) and len(nodes) == self._scope.width:
             if test is not None:
                 raise refuse(
-                    "COUNT(DISTINCT unit) with FILTER", ("is a question of its own", "Put the condition into WHERE.")
+                    "COUNT(DISTINCT unit) with FILTER",
+                    ("is a question of its own", "Put the condition into WHERE."),
                 )
             return CountUnits()
         if len(nodes) != 1:
-            raise UnsupportedSql("COUNT(DISTINCT ...) of several columns.", remedy="Ask one column at a time.")
+            raise UnsupportedSql(
+                "COUNT(DISTINCT ...) of several columns.", remedy="Ask one column at a time."
+            )
         typed = self._rows.value(nodes[0])
         if isinstance(typed, Words) and test is not None:
-            raise refuse("COUNT(DISTINCT text) with FILTER", ("is not answered", "Put the condition into WHERE."))
+            raise refuse(
+                "COUNT(DISTINCT text) with FILTER",
+                ("is not answered", "Put the condition into WHERE."),
+            )
         return CountDistinct(value_of(kept(typed, test), _name(nodes[0])))
 
     def _number(self, node: exp.Expr, test: Scalar | None) -> Value:
         inner = node.this
         if isinstance(inner, exp.Distinct):
-            raise refuse(f"{called(node)}(DISTINCT ...)", ("is not answered", f"{called(node)}(column)"))
+            raise refuse(
+                f"{called(node)}(DISTINCT ...)", ("is not answered", f"{called(node)}(column)")
+            )
         typed = self._rows.value(inner)
         if isinstance(typed, Words):
             raise bounds_needed(f"{called(node)}({_name(inner)})", typed)
@@ -146,7 +174,9 @@ class Aggregates:
             )
         if isinstance(typed, Truth) and test is None:
             return value_of(typed, _name(inner))
-        return self._limited(value_of(kept(as_number(typed, inner), test), _name(inner)), node, inner)
+        return self._limited(
+            value_of(kept(as_number(typed, inner), test), _name(inner)), node, inner
+        )
 
     def _quantile(self, node: exp.Expr, test: Scalar | None) -> Level:
         operand, level = _operand(node)
@@ -167,13 +197,18 @@ class Aggregates:
                 "the extreme itself is one person's."
             )
             level = HIGHEST if level else LOWEST
-        return Level(self._limited(value_of(kept(typed, test), _name(operand)), node, operand), level)
+        return Level(
+            self._limited(value_of(kept(typed, test), _name(operand)), node, operand), level
+        )
 
     def _limited(self, value: Value, node: exp.Expr, operand: exp.Expr) -> Value:
         """Refuses a range that rests on a number of rows that nobody limited."""
         if not self._unlimited or isinstance(value.type, Text) or value.type.size < UNLIMITED:
             return value
-        if any(isinstance(leaf, Field) and leaf.column.name in self._unlimited for leaf in leaves(value.expression)):
+        if any(
+            isinstance(leaf, Field) and leaf.column.name in self._unlimited
+            for leaf in leaves(value.expression)
+        ):
             name = _called(node)
             raise MissingDeclaration(
                 f"{name} of {_name(operand)} has no bound: no limit of the rows of a unit is declared.",
@@ -207,7 +242,9 @@ def shared(asks: Iterable[Ask]) -> tuple[tuple[Aggregate, ...], dict[Ask, Estima
                 estimates[ask] = Estimate(_place(places, release), read)
             case Level(value, level):
                 every = tuple(sorted(levels[value]))
-                estimates[ask] = Estimate(_place(places, Quantiles(value, every)), place=every.index(level))
+                estimates[ask] = Estimate(
+                    _place(places, Quantiles(value, every)), place=every.index(level)
+                )
             case _:
                 estimates[ask] = Estimate(_place(places, ask))
     return tuple(places), estimates
@@ -242,7 +279,11 @@ def _operand(node: exp.Expr) -> tuple[exp.Expr, Fraction]:
             return node.this, Fraction(isinstance(node, exp.Max))
         case exp.WithinGroup():
             order = node.expression
-            if not isinstance(order, exp.Order) or len(order.expressions) != 1 or not isinstance(node.this, _QUANTILE):
+            if (
+                not isinstance(order, exp.Order)
+                or len(order.expressions) != 1
+                or not isinstance(node.this, _QUANTILE)
+            ):
                 raise reject(node.this)
             key = order.expressions[0]
             level = _level(node.this.this)
@@ -273,7 +314,11 @@ def _unlimited(relation: Relation) -> Iterable[str]:
     if isinstance(relation, PerUnit):
         for each in relation.columns:
             of_rows = each.summary not in (Summary.MEAN, Summary.MINIMUM, Summary.MAXIMUM)
-            if of_rows and not isinstance(each.column.type, Text) and each.column.type.size >= UNLIMITED:
+            if (
+                of_rows
+                and not isinstance(each.column.type, Text)
+                and each.column.type.size >= UNLIMITED
+            ):
                 yield each.column.name
     if isinstance(relation, Ranked):
         yield relation.column.name

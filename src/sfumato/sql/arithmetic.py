@@ -48,9 +48,15 @@ def add(one: Number, other: Number) -> Number:
     if isinstance(first, Fraction) and isinstance(second, Fraction):
         return number(first + second)
     wrap, (left, right) = together([one, other])
-    shifted = plus(left, right.value) if isinstance(right, Constant) and isinstance(right.value, int) else None
+    shifted = (
+        plus(left, right.value)
+        if isinstance(right, Constant) and isinstance(right.value, int)
+        else None
+    )
     found = wrap(shifted or Arithmetic(Operation.ADD, left, right))
-    rounding = sum((each.rounding + moved(each.step, found.step) for each in (one, other)), Fraction(0))
+    rounding = sum(
+        (each.rounding + moved(each.step, found.step) for each in (one, other)), Fraction(0)
+    )
     found = replace(found, rounding=rounding)
     for ratio, constant in ((one.ratio, other), (other.ratio, one)):
         if ratio is not None and isinstance(known(constant), Fraction):
@@ -107,7 +113,11 @@ def divide(one: Number, other: Number, *, skips_zero: bool = False) -> Number:
     if below is not None and below[0] <= 0 <= below[1] and not skips_zero:
         raise may_be_zero()
     if other.ratio is not None and below is not None and below[0] <= 0 <= below[1]:
-        return divide(multiply(one, _missing_where_zero(other.ratio.below)), other.ratio.above, skips_zero=True)
+        return divide(
+            multiply(one, _missing_where_zero(other.ratio.below)),
+            other.ratio.above,
+            skips_zero=True,
+        )
     if above is None or below in (None, (0, 0)):
         raise always_null()
     nearest = [each for each in (*below, -1, 1) if below[0] <= each <= below[1] and each]
@@ -118,13 +128,18 @@ def divide(one: Number, other: Number, *, skips_zero: bool = False) -> Number:
         one, other = _fitted(one), _fitted(other)
         step = _quotient_step(one, other, max(map(abs, ends)))
     ratio = one.step / (other.step * step)
-    quotient = Quotient(times(one.expression, ratio.numerator), times(other.expression, ratio.denominator))
+    quotient = Quotient(
+        times(one.expression, ratio.numerator), times(other.expression, ratio.denominator)
+    )
     # the span of a divisor of both signs takes a code of 1 for the nearest to zero
     found = _within(quotient, min(ends), max(ends), step) if skips_zero else quotient
     least = min(map(abs, nearest)) * other.step
     rounding = step + (one.rounding + other.rounding * max(map(abs, ends))) / least
     marks = _marks(one, other)
-    return replace(Number(found, step, rounding, exact, **marks), cut=marks["cut"] or step * NEGLIGIBLE > one.step)
+    return replace(
+        Number(found, step, rounding, exact, **marks),
+        cut=marks["cut"] or step * NEGLIGIBLE > one.step,
+    )
 
 
 def _missing_where_zero(one: Number) -> Number:
@@ -168,7 +183,9 @@ def remainder(one: Number, divisor: Number) -> Number:
     """one % constant, with the sign of ``one``."""
     size = known(divisor)
     if not isinstance(size, Fraction) or size <= 0:
-        raise UnsupportedSql("MOD by something else than a positive constant.", remedy="MOD(column, 7)")
+        raise UnsupportedSql(
+            "MOD by something else than a positive constant.", remedy="MOD(column, 7)"
+        )
     step, (left, right) = aligned([(one.expression, one.step), (divisor.expression, divisor.step)])
     found = span(left)
     modulus = right.value if isinstance(right, Constant) and isinstance(right.value, int) else 0
@@ -220,7 +237,9 @@ def truncated(one: Number) -> Number:
 def absolute(one: Number) -> Number:
     """|one|."""
     size = Extreme(greatest=True, operands=(one.expression, _negated(one.expression), _ZERO))
-    ratio = None if one.ratio is None else Ratio(absolute(one.ratio.above), absolute(one.ratio.below))
+    ratio = (
+        None if one.ratio is None else Ratio(absolute(one.ratio.above), absolute(one.ratio.below))
+    )
     return replace(one, expression=size, ratio=ratio)
 
 
@@ -262,7 +281,11 @@ def _scaled(one: Number, factor: Fraction) -> Number:
     expression = one.expression if factor > 0 else _negated(one.expression)
     step, rounding = one.step * abs(factor), one.rounding * abs(factor)
     found = replace(one, expression=expression, step=step, rounding=rounding, ratio=None)
-    return found if one.ratio is None else _of_ratio(found, _scaled(one.ratio.above, factor), one.ratio)
+    return (
+        found
+        if one.ratio is None
+        else _of_ratio(found, _scaled(one.ratio.above, factor), one.ratio)
+    )
 
 
 def _of_ratio(found: Number, above: Number, ratio: Ratio) -> Number:
@@ -285,11 +308,16 @@ def _coarser(one: Number, bits: int) -> Number:
     """The same number without its last bits."""
     if not bits:
         return one
-    rounded, step = floored(one.expression, Fraction(1, 2**bits), Fraction(1, 2)), one.step * 2**bits
+    rounded, step = (
+        floored(one.expression, Fraction(1, 2**bits), Fraction(1, 2)),
+        one.step * 2**bits,
+    )
     return Number(rounded, step, one.rounding + step / 2, nearest=one.nearest, cut=True)
 
 
-def _stepped(one: Number, expression: Scalar, step: Fraction, *, jump: Fraction | None = None) -> Number:
+def _stepped(
+    one: Number, expression: Scalar, step: Fraction, *, jump: Fraction | None = None
+) -> Number:
     """A function with steps of a number: what is rounded past an edge is off by a whole ``jump``."""
     moved_past = Fraction(0) if one.is_precise else step if jump is None else jump
     return Number(expression, step, one.rounding + moved_past, cut=one.cut)
@@ -316,4 +344,11 @@ def _fitted(one: Number) -> Number:
     """The same number in codes of at most 52 bits."""
     found, coarse = fitted(one.expression, one.step)
     rounding = one.rounding + moved(one.step, coarse)
-    return replace(one, expression=found, step=coarse, rounding=rounding, cut=one.cut or coarse != one.step, ratio=None)
+    return replace(
+        one,
+        expression=found,
+        step=coarse,
+        rounding=rounding,
+        cut=one.cut or coarse != one.step,
+        ratio=None,
+    )

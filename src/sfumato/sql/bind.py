@@ -23,10 +23,27 @@ Answered: TypeAlias = Fraction | datetime.date | None
 Scalars: TypeAlias = Callable[[exp.Select], Answered]
 
 # Where a sub-query stands for rows, or for a number that has to be written.
-_ROWS = (exp.From, exp.Join, exp.In, exp.Limit, exp.Offset, exp.SetOperation, exp.Subquery, exp.Any, exp.All, exp.CTE)
+_ROWS = (
+    exp.From,
+    exp.Join,
+    exp.In,
+    exp.Limit,
+    exp.Offset,
+    exp.SetOperation,
+    exp.Subquery,
+    exp.Any,
+    exp.All,
+    exp.CTE,
+)
 # What leaves a sub-query without GROUP BY its one row.
 _ONE_ROW = ("expressions", "from_", "joins", "where", "with_")
-_CLOCKS = (exp.CurrentTimestamp, exp.CurrentTime, exp.CurrentDatetime, exp.Localtime, exp.Localtimestamp)
+_CLOCKS = (
+    exp.CurrentTimestamp,
+    exp.CurrentTime,
+    exp.CurrentDatetime,
+    exp.Localtime,
+    exp.Localtimestamp,
+)
 
 
 def with_parameters(select: exp.Select, parameters: Parameters | None) -> exp.Select:
@@ -46,17 +63,26 @@ def with_parameters(select: exp.Select, parameters: Parameters | None) -> exp.Se
         used.add(name)
     unused = [f"${each}" for each in given if each not in used]
     if unused:
-        raise WrongUse(f"Parameters that the statement does not use: {', '.join(unused)}.", remedy="Leave them out.")
+        raise WrongUse(
+            f"Parameters that the statement does not use: {', '.join(unused)}.",
+            remedy="Leave them out.",
+        )
     return select
 
 
 def with_today(select: exp.Select, today: datetime.date) -> tuple[exp.Select, tuple[str, ...]]:
     """The statement with CURRENT_DATE as a constant, and what to tell the reader."""
     for clock in select.find_all(*_CLOCKS, exp.Anonymous):
-        if not isinstance(clock, exp.Anonymous) or str(clock.this).upper() in ("NOW", "GET_CURRENT_TIMESTAMP"):
+        if not isinstance(clock, exp.Anonymous) or str(clock.this).upper() in (
+            "NOW",
+            "GET_CURRENT_TIMESTAMP",
+        ):
             raise refuse(
                 "The time of day (NOW, CURRENT_TIMESTAMP)",
-                ("is not the same when the answer is checked", "CURRENT_DATE, or a constant: DATE '2026-11-30'."),
+                (
+                    "is not the same when the answer is checked",
+                    "CURRENT_DATE, or a constant: DATE '2026-11-30'.",
+                ),
             )
     places = list(select.find_all(exp.CurrentDate))
     for node in places:
@@ -77,7 +103,9 @@ def scalar_queries(select: exp.Select) -> list[exp.Select]:
     return [_standing_alone(node) for node in _places(select)]
 
 
-def with_scalars(select: exp.Select, scalars: Scalars | Mapping[str, Answered] | None) -> exp.Select:
+def with_scalars(
+    select: exp.Select, scalars: Scalars | Mapping[str, Answered] | None
+) -> exp.Select:
     """The statement with the answers of its scalar sub-queries in their places (``literal.answered``).
 
     ``scalars`` answers a sub-query, in which those that came before it are answered already; or
@@ -93,7 +121,10 @@ def with_scalars(select: exp.Select, scalars: Scalars | Mapping[str, Answered] |
                 "or give the cost of both to session.query.",
             )
         answer = scalars[text] if isinstance(scalars, Mapping) else scalars(_standing_alone(node))
-        node.set("this", _null() if answer is None else constant("The answer of a sub-query", answer).unnest())
+        node.set(
+            "this",
+            _null() if answer is None else constant("The answer of a sub-query", answer).unnest(),
+        )
     return select
 
 
@@ -108,7 +139,8 @@ def constant(name: str, value: object) -> exp.Expr:
     if isinstance(value, str):
         if any("\ud800" <= letter <= "\udfff" for letter in value):
             raise WrongUse(
-                f"The parameter {name} is no text: it has half of a character.", allowed="what UTF-8 can write"
+                f"The parameter {name} is no text: it has half of a character.",
+                allowed="what UTF-8 can write",
             )
         return exp.Literal.string(value)
     if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
@@ -135,7 +167,8 @@ def _by_name(parameters: Parameters | None) -> dict[str, Parameter]:
         return {str(name).lower(): value for name, value in parameters.items()}
     if isinstance(parameters, str) or not isinstance(parameters, Sequence):
         raise WrongUse(
-            f"parameters= that is one {type(parameters).__name__}.", allowed="a list of values, or a mapping of names"
+            f"parameters= that is one {type(parameters).__name__}.",
+            allowed="a list of values, or a mapping of names",
         )
     return {str(place): value for place, value in enumerate(parameters, 1)}
 
@@ -146,7 +179,11 @@ def _places(select: exp.Select) -> list[exp.Subquery]:
     waiting: list[exp.Expr] = [select]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, exp.Subquery) and node.parent is not None and _is_scalar(node, node.parent):
+        if (
+            isinstance(node, exp.Subquery)
+            and node.parent is not None
+            and _is_scalar(node, node.parent)
+        ):
             found.append(node)
         else:
             inner = list(node.iter_expressions())

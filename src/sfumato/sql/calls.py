@@ -40,13 +40,16 @@ def placed(node: exp.Expr, select: exp.Select, scope: Scope) -> exp.Expr:
     if place is not None:
         if not isinstance(place, Fraction) or place not in range(1, len(select.expressions) + 1):
             raise UnsupportedSql(
-                f"GROUP BY {written(node)}.", allowed=f"a column of SELECT, 1 to {len(select.expressions)}"
+                f"GROUP BY {written(node)}.",
+                allowed=f"a column of SELECT, 1 to {len(select.expressions)}",
             )
         node = select.expressions[int(place) - 1]
     elif isinstance(node, exp.Column) and not node.table and not scope.owns(node):
         name = node.name.lower()
         aliased = [
-            each.this for each in select.expressions if isinstance(each, exp.Alias) and each.alias.lower() == name
+            each.this
+            for each in select.expressions
+            if isinstance(each, exp.Alias) and each.alias.lower() == name
         ]
         node = aliased[0] if aliased else node
     return node.this if isinstance(node, exp.Alias) else node

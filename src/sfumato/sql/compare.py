@@ -10,13 +10,37 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from sfumato.errors import UnknownName, UnsupportedSql
-from sfumato.plan.scalar import Compare, Comparison, Constant, Field, IsNull, Member, Not, Or, Scalar, compares
+from sfumato.plan.scalar import (
+    Compare,
+    Comparison,
+    Constant,
+    Field,
+    IsNull,
+    Member,
+    Not,
+    Or,
+    Scalar,
+    compares,
+)
 from sfumato.plan.value_range import span
 from sfumato.sql import quotient
 from sfumato.sql.dates import as_day
 from sfumato.sql.lattice import LARGEST, common_step, largest, onto
 from sfumato.sql.literal import Literal
-from sfumato.sql.typed import Day, Label, Null, Number, Person, Truth, Typed, Words, code_of, known, recoded, text
+from sfumato.sql.typed import (
+    Day,
+    Label,
+    Null,
+    Number,
+    Person,
+    Truth,
+    Typed,
+    Words,
+    code_of,
+    known,
+    recoded,
+    text,
+)
 
 MIRRORED = {
     Comparison.LT: Comparison.GT,
@@ -37,7 +61,9 @@ def compare(op: Comparison, left: Typed, right: Typed) -> Scalar:
     """The test ``left op right``."""
     left, right = _readable(left, right), _readable(right, left)
     if isinstance(left, Null) or isinstance(right, Null):
-        raise UnsupportedSql("A comparison with NULL is never true.", remedy="Write IS NULL or IS NOT NULL.")
+        raise UnsupportedSql(
+            "A comparison with NULL is never true.", remedy="Write IS NULL or IS NOT NULL."
+        )
     one, other = known(left), known(right)
     if one is not None and other is not None:
         return _constants(op, one, other)
@@ -67,7 +93,11 @@ def compare(op: Comparison, left: Typed, right: Typed) -> Scalar:
 
 def uncertain(left: Typed, right: Typed) -> Fraction:
     """By how much numbers are rounded for their comparison, where one of them is not precise; else 0."""
-    if not isinstance(left, Number) or not isinstance(right, Number) or not left.rounding + right.rounding:
+    if (
+        not isinstance(left, Number)
+        or not isinstance(right, Number)
+        or not left.rounding + right.rounding
+    ):
         return Fraction(0)
     if all(each.is_precise for each in _decisive(left, right)):
         return Fraction(0)
@@ -108,7 +138,9 @@ def member(operand: Typed, values: Sequence[Typed]) -> Scalar:
         return tests[0] if len(tests) == 1 else Or(tuple(tests))
     codes = {value for each in sets for value in each.values if isinstance(value, int)}
     texts = {value for each in sets for value in each.values if isinstance(value, str)}
-    return Member(sets[0].operand, tuple(sorted(codes)) if codes or not texts else tuple(sorted(texts)))
+    return Member(
+        sets[0].operand, tuple(sorted(codes)) if codes or not texts else tuple(sorted(texts))
+    )
 
 
 def _readable(operand: Typed, other: Typed) -> Typed:
@@ -135,7 +167,11 @@ def _against(op: Comparison, operand: Typed, constant: Typed) -> Scalar:
             return _number(op, operand, value)
         case Day(expression):
             day = as_day(constant)
-            if day is not None and isinstance(day.expression, Constant) and isinstance(day.expression.value, int):
+            if (
+                day is not None
+                and isinstance(day.expression, Constant)
+                and isinstance(day.expression.value, int)
+            ):
                 return _ordered(op, expression, Fraction(day.expression.value))
         case Label():
             return _labelled(op, operand, value)
@@ -189,7 +225,11 @@ def _labelled(op: Comparison, operand: Label, value: Literal | None) -> Scalar:
     for names in (operand.labels, operand.stored):
         if value in names:
             return _equality(op, Member(operand.expression, (names.index(str(value)),)))
-    name = f"{operand.expression.column.name!r}" if isinstance(operand.expression, Field) else "The expression"
+    name = (
+        f"{operand.expression.column.name!r}"
+        if isinstance(operand.expression, Field)
+        else "The expression"
+    )
     shown = ", ".join(operand.labels[:40]) + (", ..." if len(operand.labels) > 40 else "")
     raise UnknownName(f"{name} has no declared value {value!r}.", allowed=shown)
 
@@ -216,7 +256,11 @@ def _require_equality(op: Comparison, operand: Typed) -> None:
 
 def _text(value: Literal | None) -> str:
     """How a constant is written in the data."""
-    return str(value.numerator) if isinstance(value, Fraction) and value.denominator == 1 else str(value)
+    return (
+        str(value.numerator)
+        if isinstance(value, Fraction) and value.denominator == 1
+        else str(value)
+    )
 
 
 def _kind_error(left: Typed, right: Typed) -> UnsupportedSql:
@@ -226,5 +270,6 @@ def _kind_error(left: Typed, right: Typed) -> UnsupportedSql:
     value = known(right)
     shown = "another kind of value" if value is None else repr(_text(value))
     return UnsupportedSql(
-        f"{name} is compared with {shown}.", allowed=f"{_KINDS.get(type(left), 'a value of its kind')}{declared}"
+        f"{name} is compared with {shown}.",
+        allowed=f"{_KINDS.get(type(left), 'a value of its kind')}{declared}",
     )

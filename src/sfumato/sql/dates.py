@@ -44,7 +44,9 @@ def literal_day(text: str) -> Day:
     """The day of an ISO text."""
     code = date_code(text)
     if code is None:
-        raise UnsupportedSql("A DATE that is not written DATE 'YYYY-MM-DD'.", remedy="DATE '2019-12-31'")
+        raise UnsupportedSql(
+            "A DATE that is not written DATE 'YYYY-MM-DD'.", remedy="DATE '2019-12-31'"
+        )
     return Day(Constant(code))
 
 
@@ -67,7 +69,8 @@ def part_of(name: str, moment: Day) -> Number:
         return _whole(clipped(plus(since, 1), 1, 366))
     if upper not in PARTS:
         raise UnsupportedSql(
-            f"The part {upper[:20]} of a date.", allowed="YEAR, QUARTER, MONTH, WEEK, DAY, ISODOW, DOW, DOY"
+            f"The part {upper[:20]} of a date.",
+            allowed="YEAR, QUARTER, MONTH, WEEK, DAY, ISODOW, DOW, DOY",
         )
     return _whole(_part(PARTS[upper], moment.expression))
 
@@ -76,7 +79,9 @@ def trunc(name: str, moment: Day) -> Day:
     """The first day of the year, quarter, month or ISO week."""
     part = PARTS.get(name.upper())
     if part not in (Part.YEAR, Part.QUARTER, Part.MONTH, Part.WEEK, Part.DAY):
-        raise UnsupportedSql(f"DATE_TRUNC to {name[:20]!r}.", allowed="'year', 'quarter', 'month', 'week', 'day'")
+        raise UnsupportedSql(
+            f"DATE_TRUNC to {name[:20]!r}.", allowed="'year', 'quarter', 'month', 'week', 'day'"
+        )
     return moment if part is Part.DAY else Day(_trunc(part, moment.expression))
 
 
@@ -89,7 +94,9 @@ def difference(name: str, start: Day, end: Day) -> Number:
         return truncated(Number(_minus(other, one), Fraction(1, 7)))
     per_year = {"YEAR": 1, "QUARTER": 4, "MONTH": 12}.get(unit)
     if per_year is None:
-        raise UnsupportedSql(f"DATE_DIFF in {name[:20]!r}.", allowed="'day', 'week', 'month', 'quarter', 'year'")
+        raise UnsupportedSql(
+            f"DATE_DIFF in {name[:20]!r}.", allowed="'day', 'week', 'month', 'quarter', 'year'"
+        )
     return _whole(_minus(_count(per_year, other), _count(per_year, one)))
 
 
@@ -97,8 +104,12 @@ def shifted(moment: Day, length: Interval | Number, sign: int) -> Day:
     """A day so much later (or, with sign -1, earlier)."""
     if isinstance(length, Number):
         if length.step.denominator != 1:
-            raise UnsupportedSql("A date plus a number that is not whole.", remedy="day + 7, or FLOOR the number.")
-        return _in_calendar(_plus(moment.expression, times(length.expression, sign * int(length.step))))
+            raise UnsupportedSql(
+                "A date plus a number that is not whole.", remedy="day + 7, or FLOOR the number."
+            )
+        return _in_calendar(
+            _plus(moment.expression, times(length.expression, sign * int(length.step)))
+        )
     if length.months == 0:
         return _in_calendar(_plus(moment.expression, Constant(sign * length.days)))
     if not isinstance(moment.expression, Constant) or not isinstance(moment.expression.value, int):
@@ -106,14 +117,18 @@ def shifted(moment: Day, length: Interval | Number, sign: int) -> Day:
             "Months or years added to a column: they are not all of one length.",
             remedy="Add days, day + INTERVAL 30 DAY, or compare DATE_TRUNC('month', day).",
         )
-    return _in_calendar(Constant(_months_later(moment.expression.value, sign * length.months) + sign * length.days))
+    return _in_calendar(
+        Constant(_months_later(moment.expression.value, sign * length.months) + sign * length.days)
+    )
 
 
 def interval(amount: Fraction, unit: str) -> Interval:
     """INTERVAL amount unit."""
     days, months = _LENGTHS.get(unit.upper().rstrip("S"), (0, 0))
     if (days, months) == (0, 0) or amount.denominator != 1 or abs(amount) > 10**6:
-        raise UnsupportedSql("An INTERVAL that is no whole number of days.", remedy="INTERVAL 7 DAY")
+        raise UnsupportedSql(
+            "An INTERVAL that is no whole number of days.", remedy="INTERVAL 7 DAY"
+        )
     return Interval(int(amount) * days, int(amount) * months)
 
 
@@ -121,7 +136,9 @@ def _in_calendar(expression: Scalar) -> Day:
     """A day, if none of its range lies outside the calendar."""
     low, high = span(expression) or (0, 0)
     if low < FIRST_DAY or high > LAST_DAY:
-        raise UnsupportedSql("A date that may lie beyond the years 1 to 9999.", remedy="Add or subtract fewer days.")
+        raise UnsupportedSql(
+            "A date that may lie beyond the years 1 to 9999.", remedy="Add or subtract fewer days."
+        )
     return Day(expression)
 
 
@@ -129,7 +146,9 @@ def _months_later(code: int, months: int) -> int:
     start = day(code)
     total = start.year * 12 + start.month - 1 + months
     if not 12 <= total < 12 * 10_000:
-        raise UnsupportedSql("A date that may lie beyond the years 1 to 9999.", remedy="Use a shorter INTERVAL.")
+        raise UnsupportedSql(
+            "A date that may lie beyond the years 1 to 9999.", remedy="Use a shorter INTERVAL."
+        )
     year, month = total // 12, total % 12 + 1
     reached = datetime.date(year, month, min(start.day, calendar.monthrange(year, month)[1]))
     return (reached - EPOCH).days

@@ -32,7 +32,11 @@ def _add(rows: Rows, node: exp.Expr) -> Typed:
     one, other = rows.value(node.this), rows.value(node.expression)
     moment = dates.as_day(one) if isinstance(one, Day) or isinstance(other, Interval) else None
     later = dates.as_day(other) if isinstance(other, Day) or isinstance(one, Day) else None
-    days = [each for typed, each in ((one, node.this), (other, node.expression)) if isinstance(typed, Number)]
+    days = [
+        each
+        for typed, each in ((one, node.this), (other, node.expression))
+        if isinstance(typed, Number)
+    ]
     if (moment is not None or later is not None) and any(map(is_answered, days)):
         raise UnsupportedSql(
             "A date plus or minus the answer of a sub-query, which may be no whole number of days.",
@@ -67,7 +71,9 @@ def _divide(rows: Rows, node: exp.Expr) -> Typed:
 
 def _modulo(rows: Rows, node: exp.Expr) -> Typed:
     if is_answered(node.expression):
-        raise UnsupportedSql("MOD by the answer of a sub-query, which may not be positive.", remedy="MOD(column, 7)")
+        raise UnsupportedSql(
+            "MOD by the answer of a sub-query, which may not be positive.", remedy="MOD(column, 7)"
+        )
     return arithmetic.remainder(rows.number(node.this), rows.number(node.expression))
 
 
@@ -81,7 +87,9 @@ def _power(rows: Rows, node: exp.Expr) -> Typed:
 def _round(rows: Rows, node: exp.Expr) -> Typed:
     require_only(node, "this", "decimals")
     places = node.args.get("decimals")
-    return arithmetic.rounded(rows.number(node.this), 0 if places is None else whole(places, "ROUND to digits", -9, 9))
+    return arithmetic.rounded(
+        rows.number(node.this), 0 if places is None else whole(places, "ROUND to digits", -9, 9)
+    )
 
 
 def _of_number(function: Callable[[Number], Number]) -> Callable[[Rows, exp.Expr], Typed]:
@@ -95,9 +103,13 @@ def _of_number(function: Callable[[Number], Number]) -> Callable[[Rows, exp.Expr
 def _bucket(rows: Rows, node: exp.Expr) -> Typed:
     require_only(node, "this", "min_value", "max_value", "num_buckets")
     bounds = [node.args.get(each) for each in ("min_value", "max_value")]
-    low, high = (None if each is None or is_answered(each) else known(rows.value(each)) for each in bounds)
+    low, high = (
+        None if each is None or is_answered(each) else known(rows.value(each)) for each in bounds
+    )
     if not isinstance(low, Fraction) or not isinstance(high, Fraction) or low >= high:
-        raise UnsupportedSql("WIDTH_BUCKET without constant bounds.", remedy="WIDTH_BUCKET(column, 0, 200, 20)")
+        raise UnsupportedSql(
+            "WIDTH_BUCKET without constant bounds.", remedy="WIDTH_BUCKET(column, 0, 200, 20)"
+        )
     count = whole(node.args.get("num_buckets"), "WIDTH_BUCKET: a number of buckets", 1, 99_998)
     return arithmetic.bucket(rows.number(node.this), low, high, count)
 
@@ -122,7 +134,11 @@ def _cast(rows: Rows, node: exp.Expr) -> Typed:
     operand = rows.value(node.this)
     if kind == "date":
         constant = known(operand)
-        return dates.literal_day(constant) if isinstance(constant, str) else as_date(operand, node.this)
+        return (
+            dates.literal_day(constant)
+            if isinstance(constant, str)
+            else as_date(operand, node.this)
+        )
     if isinstance(operand, Label) and isinstance(node, exp.TryCast):
         operand = labels.measured(operand, labels.to_number)
     if isinstance(operand, Truth):
@@ -137,13 +153,17 @@ def _cast(rows: Rows, node: exp.Expr) -> Typed:
     if kind in WHOLE:
         return arithmetic.rounded(operand)
     raise UnsupportedSql(
-        f"A CAST to {kind.upper()[:20]}.", allowed="INTEGER, BIGINT, DOUBLE", remedy="ROUND(column, 2)"
+        f"A CAST to {kind.upper()[:20]}.",
+        allowed="INTEGER, BIGINT, DOUBLE",
+        remedy="ROUND(column, 2)",
     )
 
 
 def _type_name(to: exp.Expr) -> str:
     # to write out a tree is dear, and what a question casts to is a date most of all
-    is_date = isinstance(to, exp.DataType) and to.this is exp.DataType.Type.DATE and not to.expressions
+    is_date = (
+        isinstance(to, exp.DataType) and to.this is exp.DataType.Type.DATE and not to.expressions
+    )
     return "date" if is_date else to.sql(dialect="duckdb").lower()
 
 
@@ -164,14 +184,18 @@ def _trunc_date(rows: Rows, node: exp.Expr) -> Typed:
 def _difference(rows: Rows, node: exp.Expr) -> Typed:
     require_only(node, "this", "expression", "unit", "date_part_boundary")
     unit = node.args.get("unit")
-    return dates.difference("day" if unit is None else unit.name, rows.day(node.expression), rows.day(node.this))
+    return dates.difference(
+        "day" if unit is None else unit.name, rows.day(node.expression), rows.day(node.this)
+    )
 
 
 def _interval(rows: Rows, node: exp.Expr) -> Typed:
     amount = literal(node.this)
     exact = literal(exp.Literal.number(amount)) if isinstance(amount, str) else amount
     if not isinstance(exact, Fraction) or node.args.get("unit") is None:
-        raise UnsupportedSql("An INTERVAL that is not written as a number and a unit.", remedy="INTERVAL 7 DAY")
+        raise UnsupportedSql(
+            "An INTERVAL that is not written as a number and a unit.", remedy="INTERVAL 7 DAY"
+        )
     return dates.interval(exact, node.args["unit"].name)
 
 
@@ -195,7 +219,9 @@ def _substring(rows: Rows, node: exp.Expr) -> Typed:
     require_only(node, "this", "start", "length")
     length = node.args.get("length")
     size = None if length is None else whole(length, "SUBSTRING of a length", 0, 10_000)
-    cut = labels.substring(whole(node.args.get("start"), "SUBSTRING from a place", -10_000, 10_000), size)
+    cut = labels.substring(
+        whole(node.args.get("start"), "SUBSTRING from a place", -10_000, 10_000), size
+    )
     return labels.mapped(rows.label(node.this), cut)
 
 
@@ -214,7 +240,9 @@ def _join(rows: Rows, node: exp.Expr) -> Typed:
 def _replace(rows: Rows, node: exp.Expr) -> Typed:
     require_only(node, "this", "expression", "replacement")
     old, new = _text(node.expression), _text(node.args.get("replacement"))
-    return labels.mapped(rows.label(node.this), lambda label: label.replace(old, new) if old else label)
+    return labels.mapped(
+        rows.label(node.this), lambda label: label.replace(old, new) if old else label
+    )
 
 
 def _length(rows: Rows, node: exp.Expr) -> Typed:
@@ -229,7 +257,9 @@ def _like(rows: Rows, node: exp.Expr) -> Typed:
     if isinstance(operand, Words) and not ignore_case:
         found = Truth(Like(operand.expression, pattern))
     else:
-        found = labels.matching(as_label(operand, node.this), labels.like(pattern, ignore_case=ignore_case))
+        found = labels.matching(
+            as_label(operand, node.this), labels.like(pattern, ignore_case=ignore_case)
+        )
     return Truth(Not(found.test)) if node.args.get("negate") else found
 
 
@@ -251,7 +281,9 @@ def _contains(rows: Rows, node: exp.Expr) -> Typed:
 def _text(node: exp.Expr | None) -> str:
     value = literal(node)
     if not isinstance(value, str):
-        raise UnsupportedSql("A pattern or a text that is not a constant.", remedy="Write it: LIKE 'R0%'")
+        raise UnsupportedSql(
+            "A pattern or a text that is not a constant.", remedy="Write it: LIKE 'R0%'"
+        )
     return value
 
 

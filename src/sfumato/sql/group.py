@@ -64,7 +64,11 @@ def grouped(select: exp.Select, scope: Scope, rows: Rows, relation: Relation) ->
             values.append(typed)
             keys.append(_key(node, typed, absent, tests))
         places[id(node)] = values.index(typed)
-    kept = tuple(dict.fromkeys(tuple(sorted({places[id(each)] for each in chosen})) for chosen in _same(sets)))
+    kept = tuple(
+        dict.fromkeys(
+            tuple(sorted({places[id(each)] for each in chosen})) for chosen in _same(sets)
+        )
+    )
     whole = kept == (tuple(range(len(keys))),)
     return Group(tuple(nodes), tuple(values), tuple(keys), () if whole else kept)
 
@@ -77,7 +81,9 @@ def require_linear(group: Group, aggregates: Sequence[Aggregate]) -> None:
         "adds up the groups after the noise, which only COUNT, SUM, AVG and VARIANCE of declared groups allow",
         "Ask one question for each grouping: GROUP BY a, b; GROUP BY a; and without GROUP BY.",
     )
-    if any(key.codes is None for key in group.keys) or not all(isinstance(each, _LINEAR) for each in aggregates):
+    if any(key.codes is None for key in group.keys) or not all(
+        isinstance(each, _LINEAR) for each in aggregates
+    ):
         raise refuse("ROLLUP, CUBE or GROUPING SETS", why)
 
 
@@ -104,9 +110,13 @@ def _absent(relation: Relation) -> Iterator[Column]:
 
 def _require_key(node: exp.Expr, scope: Scope) -> None:
     if scope.part(node) is not None and scope.width == 1:
-        raise refuse("GROUP BY the unit", (_THE_UNIT[0], _THE_UNIT[1].replace("{unit}", scope.unit_name())))
+        raise refuse(
+            "GROUP BY the unit", (_THE_UNIT[0], _THE_UNIT[1].replace("{unit}", scope.unit_name()))
+        )
     if calls([node]):
-        raise UnsupportedSql("An aggregate in GROUP BY.", remedy="Group by columns; HAVING tests aggregates.")
+        raise UnsupportedSql(
+            "An aggregate in GROUP BY.", remedy="Group by columns; HAVING tests aggregates."
+        )
     if node.find(exp.Column) is None:
         raise UnsupportedSql("GROUP BY a constant.", remedy="Leave it out, or group by a column.")
 
@@ -116,11 +126,15 @@ def _sets(clause: exp.Group, select: exp.Select, scope: Scope) -> list[tuple[exp
     require_only(clause, "expressions", "all")
     if clause.args.get("all"):
         plain = [each.this if isinstance(each, exp.Alias) else each for each in select.expressions]
-        return [tuple(each for each in plain if not calls([each]) and each.find(exp.Column) is not None)]
+        return [
+            tuple(each for each in plain if not calls([each]) and each.find(exp.Column) is not None)
+        ]
     parts = [_part(each, select, scope) for each in clause.expressions]
     size = prod(len(part) for part in parts)
     if size > _MOST_SETS:
-        raise UnsupportedSql(f"{size:,} grouping sets.", allowed=f"at most {_MOST_SETS}", remedy="Name fewer.")
+        raise UnsupportedSql(
+            f"{size:,} grouping sets.", allowed=f"at most {_MOST_SETS}", remedy="Name fewer."
+        )
     return [tuple(node for chosen in choice for node in chosen) for choice in product(*parts)]
 
 
@@ -132,11 +146,19 @@ def _part(node: exp.Expr, select: exp.Select, scope: Scope) -> list[tuple[exp.Ex
             chosen = [elements[:size] for size in range(len(elements), -1, -1)]
         else:
             if len(elements) > 6:
-                raise UnsupportedSql("CUBE of more than 6 keys.", remedy="GROUPING SETS with the sets that you need.")
-            chosen = [list(each) for size in range(len(elements), -1, -1) for each in combinations(elements, size)]
+                raise UnsupportedSql(
+                    "CUBE of more than 6 keys.", remedy="GROUPING SETS with the sets that you need."
+                )
+            chosen = [
+                list(each)
+                for size in range(len(elements), -1, -1)
+                for each in combinations(elements, size)
+            ]
         return [tuple(key for element in each for key in element) for each in chosen]
     if isinstance(node, exp.GroupingSets):
-        return [alternative for each in node.expressions for alternative in _part(each, select, scope)]
+        return [
+            alternative for each in node.expressions for alternative in _part(each, select, scope)
+        ]
     return [_tuple(node, select, scope)]
 
 

@@ -73,7 +73,9 @@ def _with_private(context: Context, left: From, right: From, on: _On, *, outer: 
         raise refuse("A join", _filled(_MANY_ROWS, context, left))
     if outer:
         other, on = _tested_before(context, right, other, on)
-    right = replace(right, sources=tuple(_absent(each) for each in right.sources)) if outer else right
+    right = (
+        replace(right, sources=tuple(_absent(each) for each in right.sources)) if outer else right
+    )
     merged = _merged(left, right, UnitJoin(left.relation, other, outer))
     return _tested_after(context, merged, on)
 
@@ -108,7 +110,9 @@ def _with_public(context: Context, left: From, right: From, on: _On, *, outer: b
 def _semi(context: Context, left: From, right: From, on: _On, *, negated: bool) -> From:
     _require_unit(context, left, right, on)
     if on.pairs or on.rest:
-        raise UnsupportedSql("A SEMI or ANTI join on more than the unit.", remedy="WHERE EXISTS (SELECT 1 FROM ...)")
+        raise UnsupportedSql(
+            "A SEMI or ANTI join on more than the unit.", remedy="WHERE EXISTS (SELECT 1 FROM ...)"
+        )
     return left.over(Semi(left.relation, right.relation, negated))
 
 
@@ -119,7 +123,8 @@ def _on(context: Context, left: From, right: From, node: exp.Join) -> _On:
     rest: list[exp.Expr] = []
     if node.args.get("using"):
         columns = [
-            exp.column(each.copy() if isinstance(each, exp.Identifier) else each.name) for each in node.args["using"]
+            exp.column(each.copy() if isinstance(each, exp.Identifier) else each.name)
+            for each in node.args["using"]
         ]
         tests: list[exp.Expr] = [exp.EQ(this=each, expression=each.copy()) for each in columns]
     else:
@@ -136,12 +141,19 @@ def _on(context: Context, left: From, right: From, node: exp.Join) -> _On:
     return _On(frozenset(parts), tuple(pairs), tuple(rest))
 
 
-def _pair(mine: Scope, theirs: Scope, test: exp.Expr, *, using: bool) -> tuple[exp.Expr, exp.Expr] | None:
+def _pair(
+    mine: Scope, theirs: Scope, test: exp.Expr, *, using: bool
+) -> tuple[exp.Expr, exp.Expr] | None:
     """The two sides of an equality, if each is of one table."""
     if not isinstance(test, exp.EQ):
         return None
     for one, other in ((test.this, test.expression), (test.expression, test.this)):
-        own = mine.owns(one) and theirs.owns(other) and one.find(exp.Column) and other.find(exp.Column)
+        own = (
+            mine.owns(one)
+            and theirs.owns(other)
+            and one.find(exp.Column)
+            and other.find(exp.Column)
+        )
         if own and (using or not (mine.owns(other) or theirs.owns(one))):
             return one, other
     return None
@@ -162,7 +174,8 @@ def _tested_before(context: Context, right: From, other: Relation, on: _On) -> t
     scope = right.scope(context)
     if on.pairs or not all(scope.owns(each) for each in on.rest):
         raise UnsupportedSql(
-            "A LEFT JOIN that also compares other columns of both sides.", remedy="Use JOIN, or WHERE."
+            "A LEFT JOIN that also compares other columns of both sides.",
+            remedy="Use JOIN, or WHERE.",
         )
     rows = Rows(scope, FUNCTIONS)
     return passing(other, [rows.test(each) for each in on.rest]), replace(on, rest=())
@@ -170,8 +183,14 @@ def _tested_before(context: Context, right: From, other: Relation, on: _On) -> t
 
 def _tested_after(context: Context, merged: From, on: _On) -> From:
     """The other conditions of an inner join."""
-    pairs = [] if any(each.public for each in (merged,)) or isinstance(merged.relation, PublicJoin) else on.pairs
-    tests: list[exp.Expr] = [exp.EQ(this=one.copy(), expression=other.copy()) for one, other in pairs]
+    pairs = (
+        []
+        if any(each.public for each in (merged,)) or isinstance(merged.relation, PublicJoin)
+        else on.pairs
+    )
+    tests: list[exp.Expr] = [
+        exp.EQ(this=one.copy(), expression=other.copy()) for one, other in pairs
+    ]
     rows = Rows(merged.scope(context), FUNCTIONS)
     return merged.over(passing(merged.relation, [rows.test(each) for each in (*tests, *on.rest)]))
 
@@ -181,7 +200,8 @@ def _merged(left: From, right: From, relation: Relation) -> From:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise UnsupportedSql(
-            f"Two tables under the name {twice!r}.", remedy="Give each another alias: FROM t AS a JOIN t AS b"
+            f"Two tables under the name {twice!r}.",
+            remedy="Give each another alias: FROM t AS a JOIN t AS b",
         )
     return replace(left.over(relation), sources=(*left.sources, *right.sources))
 
@@ -199,7 +219,9 @@ def _public_key(scope: Scope, node: exp.Expr) -> Column:
     typed = scope.column(node) if isinstance(node, exp.Column) else None
     leaf = getattr(typed, "expression", None) if not isinstance(typed, Truth) else typed.codes
     if not isinstance(leaf, Field):
-        raise UnsupportedSql("A join to an expression of a public table.", remedy="Join to one of its columns.")
+        raise UnsupportedSql(
+            "A join to an expression of a public table.", remedy="Join to one of its columns."
+        )
     return leaf.column
 
 

@@ -48,7 +48,11 @@ def image(expression: Scalar, tests: Tests = ()) -> tuple[int, ...]:
 def _codes(expression: Scalar, tests: Tests) -> Sequence[int]:
     """The codes by what the tests say of the columns that are read."""
     fields = _fields(expression)
-    if isinstance(expression, DateTrunc) and isinstance(expression.operand, Field) and expression.part in _LONGEST:
+    if (
+        isinstance(expression, DateTrunc)
+        and isinstance(expression.operand, Field)
+        and expression.part in _LONGEST
+    ):
         return tuple(_starts(expression, tests))
     if not isinstance(expression, Field) and prod(_tries(each, tests) for each in fields) <= _TRIED:
         return _tried(expression, fields, tests)
@@ -65,7 +69,9 @@ def _codes(expression: Scalar, tests: Tests) -> Sequence[int]:
     return range(low, high + 1)
 
 
-def may_be_missing(expression: Scalar, absent: frozenset[Column] = frozenset(), tests: Tests = ()) -> bool:
+def may_be_missing(
+    expression: Scalar, absent: frozenset[Column] = frozenset(), tests: Tests = ()
+) -> bool:
     """Whether NULL is a group: a column read declares missing values or may be ``absent`` (an outer
     join), or the key itself says NULL; and no test leaves it out."""
     if never_null(expression, tests):
@@ -92,7 +98,9 @@ def may_be_missing(expression: Scalar, absent: frozenset[Column] = frozenset(), 
 
 
 def _fields(expression: Scalar) -> tuple[Column, ...]:
-    return tuple(dict.fromkeys(leaf.column for leaf in leaves(expression) if isinstance(leaf, Field)))
+    return tuple(
+        dict.fromkeys(leaf.column for leaf in leaves(expression) if isinstance(leaf, Field))
+    )
 
 
 def _within(column: Column, tests: Tests) -> range:
@@ -114,7 +122,10 @@ def _tried(expression: Scalar, fields: tuple[Column, ...], tests: Tests) -> tupl
 def _rows(fields: tuple[Column, ...], tests: Tests) -> Iterator[Mapping[Column, int | None]]:
     """Every combination of the values that the tests leave, NULL among them."""
     ranges = [
-        [*left(Field(each), tests, _within(each, tests)), *([] if never_null(Field(each), tests) else [None])]
+        [
+            *left(Field(each), tests, _within(each, tests)),
+            *([] if never_null(Field(each), tests) else [None]),
+        ]
         for each in fields
     ]
     for row in product(*ranges):

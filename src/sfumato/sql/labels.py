@@ -33,10 +33,13 @@ def mapped(operand: Label, function: Callable[[str], str]) -> Label:
 
 def joined(parts: Sequence[Label]) -> Label:
     """The texts one after the other; all but one of them are constants."""
-    varying = [place for place, each in enumerate(parts) if not isinstance(each.expression, Constant)]
+    varying = [
+        place for place, each in enumerate(parts) if not isinstance(each.expression, Constant)
+    ]
     if len(varying) > 1:
         raise UnsupportedSql(
-            "Two columns of text put together.", remedy="GROUP BY both columns, or CONCAT(column, 'constant')."
+            "Two columns of text put together.",
+            remedy="GROUP BY both columns, or CONCAT(column, 'constant').",
         )
     place = varying[0] if varying else 0
     before = "".join(each.labels[0] for each in parts[:place])
@@ -74,7 +77,11 @@ def _is_like(label: str, pieces: list[str]) -> bool:
     if len(pieces) == 1:
         return len(label) == len(pieces[0]) and _fits(label, 0, pieces[0])
     start, *middle, end = pieces
-    if len(label) < len(start) + len(end) or not _fits(label, 0, start) or not _fits(label, len(label) - len(end), end):
+    if (
+        len(label) < len(start) + len(end)
+        or not _fits(label, 0, start)
+        or not _fits(label, len(label) - len(end), end)
+    ):
         return False
     place, stop = len(start), len(label) - len(end)
     for piece in middle:
@@ -94,7 +101,9 @@ def regex(pattern: str, *, whole: bool) -> Callable[[str], bool]:
     """The test of a simple regular expression: alternatives of characters and classes, without groups."""
     _require_short(pattern)
     branches = pattern.split("|")
-    if not all(_SIMPLE.fullmatch(each) and len(re.findall(r"[*+?]", each)) <= 2 for each in branches):
+    if not all(
+        _SIMPLE.fullmatch(each) and len(re.findall(r"[*+?]", each)) <= 2 for each in branches
+    ):
         raise UnsupportedSql(
             "A regular expression with groups, or with more than two repetitions.",
             allowed="characters, classes [a-z] and \\d, each with one of * + ? {n}; ^ $ and |",
@@ -119,9 +128,15 @@ def substring(start: int, length: int | None) -> Callable[[str], str]:
 
 def to_number(label: str) -> Fraction | None:
     """TRY_CAST of a text to a number."""
-    return Fraction(label) if re.fullmatch(r"\s*[+-]?\d{1,15}(\.\d{1,9})?\s*", label, re.ASCII) else None
+    return (
+        Fraction(label)
+        if re.fullmatch(r"\s*[+-]?\d{1,15}(\.\d{1,9})?\s*", label, re.ASCII)
+        else None
+    )
 
 
 def _require_short(pattern: str) -> None:
     if len(pattern) > _LONGEST_PATTERN:
-        raise UnsupportedSql(f"A pattern of more than {_LONGEST_PATTERN} characters.", remedy="Write a shorter one.")
+        raise UnsupportedSql(
+            f"A pattern of more than {_LONGEST_PATTERN} characters.", remedy="Write a shorter one."
+        )

@@ -24,7 +24,9 @@ def times(expression: Scalar, factor: int) -> Scalar:
     """A code times a constant."""
     if isinstance(expression, Constant) and isinstance(expression.value, int):
         return Constant(expression.value * factor)
-    return expression if factor == 1 else Arithmetic(Operation.MULTIPLY, expression, Constant(factor))
+    return (
+        expression if factor == 1 else Arithmetic(Operation.MULTIPLY, expression, Constant(factor))
+    )
 
 
 def plus(expression: Scalar, amount: int) -> Scalar:
@@ -57,7 +59,9 @@ def _floored_apart(expression: Scalar, factor: int, extra: int, under: int) -> S
     whole, rest = divmod(factor, under)
     quotient = FloorDivide(expression, under)
     # without the clip its span would be that of a difference of anything
-    remainder = clipped(Arithmetic(Operation.SUBTRACT, expression, times(quotient, under)), 0, under - 1)
+    remainder = clipped(
+        Arithmetic(Operation.SUBTRACT, expression, times(quotient, under)), 0, under - 1
+    )
     part = FloorDivide(plus(times(remainder, rest), extra), under)
     found = Arithmetic(Operation.ADD, times(quotient, rest), part)
     return found if whole == 0 else Arithmetic(Operation.ADD, times(expression, whole), found)

@@ -40,7 +40,14 @@ from sfumato.plan.scalar import (
 )
 from sfumato.plan.stages import Raw
 from sfumato.sql.aggregates import Aggregates, shared
-from sfumato.sql.bind import Answered, Parameters, Scalars, with_parameters, with_scalars, with_today
+from sfumato.sql.bind import (
+    Answered,
+    Parameters,
+    Scalars,
+    with_parameters,
+    with_scalars,
+    with_today,
+)
 from sfumato.sql.calls import calls
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.group import grouped, require_linear
@@ -53,7 +60,18 @@ from sfumato.sql.relations import Relations
 from sfumato.sql.row_expressions import Rows
 from sfumato.sql.tables import From, require_private, with_columns
 
-_CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "with_")
+_CLAUSES = (
+    "expressions",
+    "from_",
+    "joins",
+    "where",
+    "group",
+    "having",
+    "order",
+    "limit",
+    "offset",
+    "with_",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +119,9 @@ def understand(
     >>> understand("SELECT AVG(age) FROM people WHERE age > $1", data, parameters=[17]).output.items[0].name
     'AVG(age)'
     """
-    question = question_of(tree(statement), dataset, parameters=parameters, today=today, scalars=scalars)
+    question = question_of(
+        tree(statement), dataset, parameters=parameters, today=today, scalars=scalars
+    )
     return replace(question, text=text_of(statement))
 
 
@@ -179,7 +199,9 @@ def may_be_null(expression: Scalar) -> bool:
         case Coalesce():
             return all(inner)
         case Case(branches, otherwise):
-            return any(may_be_null(each) for each in (otherwise, *(result for _, result in branches)))
+            return any(
+                may_be_null(each) for each in (otherwise, *(result for _, result in branches))
+            )
         case Quotient() | Lookup():
             return True
         case _:
@@ -194,8 +216,19 @@ def _is_number(expression: Scalar) -> bool:
         case Constant(value):
             return value is None or isinstance(value, Fraction)
         case Case(branches, otherwise):
-            return all(_is_number(each) for each in (otherwise, *(result for _, result in branches)))
-        case Coalesce() | Arithmetic() | Extreme() | Quotient() | FloorDivide() | Lookup() | DatePart() | DateTrunc():
+            return all(
+                _is_number(each) for each in (otherwise, *(result for _, result in branches))
+            )
+        case (
+            Coalesce()
+            | Arithmetic()
+            | Extreme()
+            | Quotient()
+            | FloorDivide()
+            | Lookup()
+            | DatePart()
+            | DateTrunc()
+        ):
             return True
         case Field() | Key() | Estimate():
             return True
@@ -232,7 +265,13 @@ def _raw_rows(select: exp.Select) -> UnsupportedSql:
     """The refusal of a SELECT that aggregates nothing, by what it shows."""
     told = (exp.Window, exp.Anonymous, exp.Distinct, exp.Star)
     distinct = select.args.get("distinct")
-    found = (node for kind in told for part in (distinct, *select.expressions) if part for node in part.find_all(kind))
+    found = (
+        node
+        for kind in told
+        for part in (distinct, *select.expressions)
+        if part
+        for node in part.find_all(kind)
+    )
     node = next(found, None)
     return refuse("A SELECT without an aggregate", RAW_ROWS) if node is None else reject(node)
 
@@ -249,5 +288,7 @@ def _count(select: exp.Select, name: str) -> int | None:
     require_only(clause, "expression")
     value = literal(clause.expression)
     if not isinstance(value, Fraction) or value.denominator != 1 or not 0 <= value <= 10**9:
-        raise UnsupportedSql(f"{name.upper()} that is not a whole number.", remedy=f"{name.upper()} 10")
+        raise UnsupportedSql(
+            f"{name.upper()} that is not a whole number.", remedy=f"{name.upper()} 10"
+        )
     return int(value)

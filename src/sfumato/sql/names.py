@@ -50,7 +50,11 @@ class Context:
         names = [*columns, ""]
         candidates = [""] if not self._taken else []
         candidates += [f"{table}.", *(f"{table}{count}." for count in range(2, _MOST_TABLES + 2))]
-        chosen = next(each for each in candidates if not self._taken.intersection(each + name for name in names))
+        chosen = next(
+            each
+            for each in candidates
+            if not self._taken.intersection(each + name for name in names)
+        )
         self._taken.update(chosen + name for name in names)
         return chosen
 
@@ -133,7 +137,11 @@ class Scope:
             node = node.this
         if not isinstance(node, exp.Column):
             return None
-        found = [each.parts[node.name.lower()] for each in self._owners(node) if node.name.lower() in each.parts]
+        found = [
+            each.parts[node.name.lower()]
+            for each in self._owners(node)
+            if node.name.lower() in each.parts
+        ]
         return found[0] if found else None
 
     def is_unit(self, nodes: Iterable[exp.Expr]) -> bool:
@@ -154,7 +162,11 @@ class Scope:
         if isinstance(node.this, exp.Star):
             raise reject(node.this)
         prefix = node.table.lower()
-        named = [each for each in self.sources if prefix in ("", each.name.lower()) and each.has(node.name)]
+        named = [
+            each
+            for each in self.sources
+            if prefix in ("", each.name.lower()) and each.has(node.name)
+        ]
         # of tables joined on the unit, the name of the unit alone is that of the one whose rows stay
         return sorted(named, key=lambda each: node.name.lower() not in each.parts)
 
@@ -162,7 +174,8 @@ class Scope:
         prefix = node.table.lower()
         if prefix and prefix not in [each.name.lower() for each in self.sources]:
             return UnknownName(
-                f"No table {node.table!r} in this question.", allowed=", ".join(each.name for each in self.sources)
+                f"No table {node.table!r} in this question.",
+                allowed=", ".join(each.name for each in self.sources),
             )
         named = [each for each in self.sources if prefix in ("", each.name.lower())]
         allowed = [column for each in named for column in each.shown]
@@ -195,7 +208,10 @@ def _hyphenated(node: exp.Column) -> Iterator[str]:
     while isinstance(top, exp.Binary):
         # of 1 + a - b the first word is a
         top = top.expression
-    words = [each.name.lower() if isinstance(each, exp.Column | exp.Literal) else "" for each in (top, *terms)]
+    words = [
+        each.name.lower() if isinstance(each, exp.Column | exp.Literal) else ""
+        for each in (top, *terms)
+    ]
     for size in range(len(words), 1, -1):
         for start in range(len(words) - size + 1):
             yield "-".join(words[start : start + size])

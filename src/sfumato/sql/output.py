@@ -37,7 +37,12 @@ class Outputs:
     """
 
     def __init__(
-        self, scope: Scope, rows: Rows, group: Group, calls: Mapping[int, Ask], estimates: Mapping[Ask, Estimate]
+        self,
+        scope: Scope,
+        rows: Rows,
+        group: Group,
+        calls: Mapping[int, Ask],
+        estimates: Mapping[Ask, Estimate],
     ) -> None:
         self._scope = scope
         self._rows = rows
@@ -76,12 +81,16 @@ class Outputs:
         if place is None:
             expression = shown(self._finished.value(node.this))
             if not leaves(expression):
-                raise UnsupportedSql("ORDER BY a constant.", remedy="ORDER BY a column of the answer, or leave it out.")
+                raise UnsupportedSql(
+                    "ORDER BY a constant.",
+                    remedy="ORDER BY a column of the answer, or leave it out.",
+                )
         elif isinstance(place, Fraction) and place in range(1, len(items) + 1):
             expression = items[int(place) - 1].expression
         else:
             raise UnsupportedSql(
-                f"ORDER BY {written(node.this)}.", allowed=f"a column of the answer, 1 to {len(items)}"
+                f"ORDER BY {written(node.this)}.",
+                allowed=f"a column of the answer, 1 to {len(items)}",
             )
         return Order(expression, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
 
@@ -117,7 +126,10 @@ class Outputs:
         match self._group.values[place]:
             case Number():
                 step = self._group.keys[place].value.step
-                return Number(leaf if step == 1 else Arithmetic(Operation.MULTIPLY, leaf, Constant(step)), _ONE)
+                return Number(
+                    leaf if step == 1 else Arithmetic(Operation.MULTIPLY, leaf, Constant(step)),
+                    _ONE,
+                )
             case Label(_, labels, stored):
                 return Label(leaf, labels, stored)
             case Day():
@@ -129,10 +141,13 @@ class Outputs:
 
     def _require_own_name(self, name: str, typed: Typed) -> None:
         """An alias that is also a key's name would mean two things."""
-        names = [key.name.lower() if isinstance(key, exp.Column) else "" for key in self._group.nodes]
+        names = [
+            key.name.lower() if isinstance(key, exp.Column) else "" for key in self._group.nodes
+        ]
         if name.lower() in names and shown(typed) != shown(self._key(names.index(name.lower()))):
             raise UnsupportedSql(
-                f"The alias {name!r} is also the name of a group key.", remedy="Choose another name for the column."
+                f"The alias {name!r} is also the name of a group key.",
+                remedy="Choose another name for the column.",
             )
 
 
@@ -148,7 +163,9 @@ def shown(typed: Typed) -> Scalar:
         case Number() | Day() | Label() | Words():
             return typed.expression
         case _:
-            raise UnsupportedSql("A column of nothing but NULL, or of an INTERVAL.", remedy="Leave it out.")
+            raise UnsupportedSql(
+                "A column of nothing but NULL, or of an INTERVAL.", remedy="Leave it out."
+            )
 
 
 def _unique(items: Sequence[Item]) -> tuple[Item, ...]:

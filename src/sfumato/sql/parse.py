@@ -37,9 +37,13 @@ def parse(text: str) -> exp.Select:
     """
     statements = _statements(text)
     if not statements:
-        raise SqlSyntaxError("The statement is empty.", line=1, column=1, remedy="SELECT COUNT(*) FROM ...")
+        raise SqlSyntaxError(
+            "The statement is empty.", line=1, column=1, remedy="SELECT COUNT(*) FROM ..."
+        )
     if len(statements) > 1:
-        raise UnsupportedSql(f"{len(statements)} statements in one text.", remedy="Ask one SELECT at a time.")
+        raise UnsupportedSql(
+            f"{len(statements)} statements in one text.", remedy="Ask one SELECT at a time."
+        )
     found = checked(statements[0])
     if len(text) > _SHORT:
         _require_few_nodes(found)
@@ -86,19 +90,29 @@ def _is_whole(node: exp.Expr) -> bool:
 
 def _statements(text: str) -> list[exp.Expr]:
     if not isinstance(text, str) or len(text) > _MAX_LENGTH:
-        raise UnsupportedSql(f"A statement that is not a text of at most {_MAX_LENGTH:,} characters.")
+        raise UnsupportedSql(
+            f"A statement that is not a text of at most {_MAX_LENGTH:,} characters."
+        )
     try:
         text.encode()
-        return [each for each in _DIALECT.parse(_numbered(text)) if not isinstance(each, exp.Semicolon | None)]
+        return [
+            each
+            for each in _DIALECT.parse(_numbered(text))
+            if not isinstance(each, exp.Semicolon | None)
+        ]
     except SqlglotError as error:
         raise _syntax_error(error, text) from None
     except UnicodeEncodeError:
-        raise UnsupportedSql("A statement with half a character (a lone surrogate).", remedy="Remove it.") from None
+        raise UnsupportedSql(
+            "A statement with half a character (a lone surrogate).", remedy="Remove it."
+        ) from None
     except RecursionError:
         raise _too_deep() from None
     except Exception:
         # the parser stumbles over some texts that are not SQL
-        raise SqlSyntaxError("Not SQL: The text cannot be read.", line=1, column=1, remedy=_SHAPE) from None
+        raise SqlSyntaxError(
+            "Not SQL: The text cannot be read.", line=1, column=1, remedy=_SHAPE
+        ) from None
 
 
 def _numbered(text: str) -> str:
@@ -137,7 +151,9 @@ def _depth(statement: exp.Expr, known: Mapping[str, int]) -> int:
             names = dict(names)
             for each in clause.expressions:
                 names[each.alias.lower()] = _depth(each.this, names)
-        deepest = max(deepest, depth + (names.get(node.name.lower(), 0) if isinstance(node, exp.Table) else 0))
+        deepest = max(
+            deepest, depth + (names.get(node.name.lower(), 0) if isinstance(node, exp.Table) else 0)
+        )
         for each in node.iter_expressions():
             # a long chain of AND or OR is one level
             chained = isinstance(node, exp.And | exp.Or) and type(each) is type(node)
@@ -189,7 +205,11 @@ def _end_of(text: str) -> dict[str, str | int]:
 def _syntax_error(error: SqlglotError, text: str) -> SqlSyntaxError:
     first = (getattr(error, "errors", None) or [_end_of(text)])[0]
     line, column = int(first.get("line") or 1), int(first.get("col") or 1)
-    what = _INSIDE.sub("", str(first.get("description") or "The text cannot be read")).strip().rstrip(".")
+    what = (
+        _INSIDE.sub("", str(first.get("description") or "The text cannot be read"))
+        .strip()
+        .rstrip(".")
+    )
     near = str(first.get("highlight") or "")[:40]
     at = f" at {near!r}" if near else ""
     return SqlSyntaxError(

@@ -21,7 +21,19 @@ from sfumato.sql.names import Context, Scope, Source
 from sfumato.sql.reject import called, refuse, reject, require_few, require_only
 from sfumato.sql.row_expressions import Rows, as_number, counted, kept
 from sfumato.sql.tables import From
-from sfumato.sql.typed import Label, Null, Number, Person, Truth, Typed, Words, computed, number, number_type, value_of
+from sfumato.sql.typed import (
+    Label,
+    Null,
+    Number,
+    Person,
+    Truth,
+    Typed,
+    Words,
+    computed,
+    number,
+    number_type,
+    value_of,
+)
 from sfumato.sql.where import conjuncts, passing
 
 _NOTHING = Null()
@@ -62,16 +74,27 @@ def per_unit(context: Context, found: From, select: exp.Select, name: str) -> Fr
         elif quotient is not None:
             done[id(quotient)] = mean
     relation = PerUnit(found.relation, tuple(columns), tuple(summaries.columns))
-    inner = _KeyNames(scope, rows, [(typed, key) for (_, typed), key in zip(keys, reads, strict=True)])
+    inner = _KeyNames(
+        scope, rows, [(typed, key) for (_, typed), key in zip(keys, reads, strict=True)]
+    )
     outer = Rows(inner, FUNCTIONS, done)
     named, shown, parts = items(select.expressions, scope, outer)
-    named = {each: Person(each, None) if isinstance(typed, Person) else typed for each, typed in named.items()}
+    named = {
+        each: Person(each, None) if isinstance(typed, Person) else typed
+        for each, typed in named.items()
+    }
     inner.alias(named)
     having = select.args.get("having")
     tests = [] if having is None else [outer.test(each) for each in conjuncts(having.this)]
     source = Source(name, named, shown, parts, f"The sub-query {name!r}")
     limit = found.limit if keys else 1
-    return replace(found.over(passing(relation, tests)), sources=(source,), limit=limit, once=False, public=False)
+    return replace(
+        found.over(passing(relation, tests)),
+        sources=(source,),
+        limit=limit,
+        once=False,
+        public=False,
+    )
 
 
 def items(
@@ -88,9 +111,15 @@ def items(
             typed: Typed | None = scope.column(inner)
         else:
             typed = rows.value(inner) if part is None else None
-        alias = node.alias_or_name if isinstance(node, exp.Alias | exp.Column) else inner.sql(dialect="duckdb")
+        alias = (
+            node.alias_or_name
+            if isinstance(node, exp.Alias | exp.Column)
+            else inner.sql(dialect="duckdb")
+        )
         if alias.lower() in named or alias.lower() in parts:
-            raise UnsupportedSql(f"A sub-query with two columns {alias!r}.", remedy="Give each its own name with AS.")
+            raise UnsupportedSql(
+                f"A sub-query with two columns {alias!r}.", remedy="Give each its own name with AS."
+            )
         if part is not None:
             parts[alias.lower()] = part
         if typed is not None:
@@ -122,19 +151,33 @@ class Summaries:
             case exp.Count():
                 return self._count(node, test)
             case exp.CountIf():
-                return self._sum(Number(Truth(self._rows.test(node.this)).codes, Fraction(1)), node, test)
+                return self._sum(
+                    Number(Truth(self._rows.test(node.this)).codes, Fraction(1)), node, test
+                )
             case exp.Sum() | exp.Avg():
                 require_only(node, "this")
                 operand = as_number(self._rows.value(node.this), node.this)
-                return self._sum(operand, node, test) if isinstance(node, exp.Sum) else self._mean(operand, node, test)
+                return (
+                    self._sum(operand, node, test)
+                    if isinstance(node, exp.Sum)
+                    else self._mean(operand, node, test)
+                )
             case exp.Min() | exp.Max() | exp.AnyValue() | exp.LogicalOr() | exp.LogicalAnd():
                 require_only(node, "this")
                 least = isinstance(node, exp.Min | exp.AnyValue | exp.LogicalAnd)
-                return self._end(self._rows.value(node.this), node, test, Summary.MINIMUM if least else Summary.MAXIMUM)
+                return self._end(
+                    self._rows.value(node.this),
+                    node,
+                    test,
+                    Summary.MINIMUM if least else Summary.MAXIMUM,
+                )
             case _:
                 raise refuse(
                     f"{called(node)} of one unit's rows",
-                    ("is not computed in a sub-query", "COUNT, SUM, AVG, MIN, MAX, ANY_VALUE, BOOL_OR, BOOL_AND."),
+                    (
+                        "is not computed in a sub-query",
+                        "COUNT, SUM, AVG, MIN, MAX, ANY_VALUE, BOOL_OR, BOOL_AND.",
+                    ),
                 )
 
     def _count(self, node: exp.Count, test: Scalar | None) -> Typed:
@@ -142,7 +185,9 @@ class Summaries:
         inner = node.this
         distinct = isinstance(inner, exp.Distinct)
         if distinct and len(inner.expressions) != 1:
-            raise UnsupportedSql("COUNT(DISTINCT ...) of several columns.", remedy="COUNT(DISTINCT CONCAT(...))")
+            raise UnsupportedSql(
+                "COUNT(DISTINCT ...) of several columns.", remedy="COUNT(DISTINCT CONCAT(...))"
+            )
         inner = inner.expressions[0] if distinct else inner
         if (
             isinstance(inner, exp.Star)
@@ -154,10 +199,14 @@ class Summaries:
             value = value_of(kept(number(1), test), node.sql())
             return self._column(Summary.COUNT_VALUES, Integer(0, self._limit), value)
         operand = self._rows.value(inner) if distinct else self._rows.countable(inner)
-        value = value_of(kept(operand, test) if distinct else counted(operand, test), inner.sql(dialect="duckdb"))
+        value = value_of(
+            kept(operand, test) if distinct else counted(operand, test), inner.sql(dialect="duckdb")
+        )
         size = MAX_CODE if isinstance(value.type, Text) else value.type.size
         kind = Integer(0, min(self._limit, size) if distinct else self._limit)
-        return self._column(Summary.COUNT_DISTINCT if distinct else Summary.COUNT_VALUES, kind, value)
+        return self._column(
+            Summary.COUNT_DISTINCT if distinct else Summary.COUNT_VALUES, kind, value
+        )
 
     def _sum(self, operand: Number, node: exp.Expr, test: Scalar | None) -> Number:
         value = value_of(kept(operand, test), node.sql(dialect="duckdb"))
@@ -165,7 +214,9 @@ class Summaries:
         low, high = kind.lower_code, kind.upper_code
         low, high = low * (self._limit if low < 0 else 1), high * (self._limit if high > 0 else 1)
         low, high = max(low, -MAX_CODE), min(high, MAX_CODE)
-        found = as_number(self._column(Summary.SUM, number_type(low, high, kind.step), value, operand), node)
+        found = as_number(
+            self._column(Summary.SUM, number_type(low, high, kind.step), value, operand), node
+        )
         cut = operand.cut or value.rounding != operand.rounding
         return replace(found, rounding=value.rounding * self._limit, cut=cut)
 
@@ -189,7 +240,9 @@ class Summaries:
         if isinstance(above, exp.Sum) and isinstance(below, exp.Count) and above.this == below.this:
             require_only(below, "this", "big_int")
             return self._mean(
-                as_number(self._rows.value(above.this), above.this), exp.Avg(this=above.this.copy()), None
+                as_number(self._rows.value(above.this), above.this),
+                exp.Avg(this=above.this.copy()),
+                None,
             )
         return None
 
@@ -203,7 +256,9 @@ class Summaries:
         value = value_of(kept(operand, test), node.sql(dialect="duckdb"))
         return self._column(summary, value.type, value, operand)
 
-    def _column(self, summary: Summary, kind: ColumnType, value: Value | None, made_of: Typed = _NOTHING) -> Typed:
+    def _column(
+        self, summary: Summary, kind: ColumnType, value: Value | None, made_of: Typed = _NOTHING
+    ) -> Typed:
         for each in self.columns:
             if (each.summary, each.value, each.column.type) == (summary, value, kind):
                 return computed(each.column, made_of)
@@ -217,7 +272,9 @@ def alphabetical(label: Label) -> Label:
     ordered = tuple(sorted(label.labels))
     if ordered == label.labels:
         return label
-    return Label(Lookup(label.expression, 0, tuple(ordered.index(each) for each in label.labels)), ordered)
+    return Label(
+        Lookup(label.expression, 0, tuple(ordered.index(each) for each in label.labels)), ordered
+    )
 
 
 class _KeyNames:

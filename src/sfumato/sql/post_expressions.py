@@ -67,8 +67,12 @@ class Finished:
             case exp.Case():
                 return self._case(node)
             case exp.If():
-                return self._chosen([self.test(node.this)], [node.args["true"]], node.args.get("false"))
-            case exp.Not() | exp.And() | exp.Or() | exp.Is() | exp.In() | exp.Between() | exp.Like():
+                return self._chosen(
+                    [self.test(node.this)], [node.args["true"]], node.args.get("false")
+                )
+            case (
+                exp.Not() | exp.And() | exp.Or() | exp.Is() | exp.In() | exp.Between() | exp.Like()
+            ):
                 return Truth(self.test(node))
             case _ if type(node) in COMPARISONS:
                 return Truth(self._compare(COMPARISONS[type(node)], node.this, node.expression))
@@ -95,13 +99,18 @@ class Finished:
                 require_only(node, "this", "low", "high")
                 low, high = node.args["low"], node.args["high"]
                 return And(
-                    (self._compare(Comparison.GE, node.this, low), self._compare(Comparison.LE, node.this, high))
+                    (
+                        self._compare(Comparison.GE, node.this, low),
+                        self._compare(Comparison.LE, node.this, high),
+                    )
                 )
             case exp.Like():
                 return self._like(node)
         typed = self.value(node)
         if not isinstance(typed, Truth):
-            raise UnsupportedSql("A number or a text alone is not a test.", remedy="Compare it: COUNT(*) > 100.")
+            raise UnsupportedSql(
+                "A number or a text alone is not a test.", remedy="Compare it: COUNT(*) > 100."
+            )
         return typed.test
 
     def truth(self, codes: Scalar) -> Truth:
@@ -112,14 +121,18 @@ class Finished:
         """An expression that must be a number."""
         typed = self.value(node)
         if not isinstance(typed, Number):
-            raise UnsupportedSql("A key or a text where a number is needed.", allowed="aggregates and numbers")
+            raise UnsupportedSql(
+                "A key or a text where a number is needed.", allowed="aggregates and numbers"
+            )
         return typed.expression
 
     def _computed(self, node: exp.Expr) -> Scalar:
         """Arithmetic and rounding."""
         match node:
             case _ if type(node) in _OPERATIONS:
-                return Arithmetic(_OPERATIONS[type(node)], self.number(node.this), self.number(node.expression))
+                return Arithmetic(
+                    _OPERATIONS[type(node)], self.number(node.this), self.number(node.expression)
+                )
             case exp.Neg():
                 return _negated(self.number(node.this))
             case exp.Abs():
@@ -135,7 +148,9 @@ class Finished:
             case exp.Nullif():
                 one, other = self.number(node.this), self.number(node.expression)
                 return Case(((Compare(Comparison.EQ, one, other), Constant(None)),), one)
-            case exp.Func() | exp.Binary() if not isinstance(node, exp.SubqueryPredicate | exp.Anonymous):
+            case exp.Func() | exp.Binary() if not isinstance(
+                node, exp.SubqueryPredicate | exp.Anonymous
+            ):
                 raise refuse_node(node, NOISY)
             case _:
                 raise reject(node)
@@ -147,18 +162,24 @@ class Finished:
             case exp.Floor() | exp.Ceil():
                 require_only(node, "this")
                 up = isinstance(node, exp.Ceil)
-                return _negated(FloorDivide(_negated(operand), 1)) if up else FloorDivide(operand, 1)
+                return (
+                    _negated(FloorDivide(_negated(operand), 1)) if up else FloorDivide(operand, 1)
+                )
             case exp.Round():
                 require_only(node, "this", "decimals")
                 places = node.args.get("decimals")
-                return _rounded(operand, 0 if places is None else whole(places, "ROUND to digits", -30, 30))
+                return _rounded(
+                    operand, 0 if places is None else whole(places, "ROUND to digits", -30, 30)
+                )
         kind = node.args["to"].sql(dialect="duckdb").lower()
         if kind in FLOATING:
             return operand
         if kind in WHOLE:
             return _rounded(operand, 0)
         raise UnsupportedSql(
-            f"A CAST to {kind.upper()[:20]}.", allowed="INTEGER, BIGINT, DOUBLE", remedy="ROUND(..., 2)"
+            f"A CAST to {kind.upper()[:20]}.",
+            allowed="INTEGER, BIGINT, DOUBLE",
+            remedy="ROUND(..., 2)",
         )
 
     def _compare(self, op: Comparison, left: exp.Expr, right: exp.Expr) -> Scalar:
@@ -184,7 +205,9 @@ class Finished:
     def _like(self, node: exp.Like) -> Scalar:
         operand, pattern = self.value(node.this), literal(node.expression)
         if not isinstance(operand, Words) or not isinstance(pattern, str):
-            raise UnsupportedSql("LIKE on something else than a Text key.", remedy="Put it into WHERE.")
+            raise UnsupportedSql(
+                "LIKE on something else than a Text key.", remedy="Put it into WHERE."
+            )
         found = Like(operand.expression, pattern)
         return Not(found) if node.args.get("negate") else found
 
@@ -195,10 +218,16 @@ class Finished:
             tests = [self.test(each.this) for each in branches]
         else:
             tests = [self._compare(Comparison.EQ, node.this, each.this) for each in branches]
-        return self._chosen(tests, [each.args["true"] for each in branches], node.args.get("default"))
+        return self._chosen(
+            tests, [each.args["true"] for each in branches], node.args.get("default")
+        )
 
-    def _chosen(self, tests: Sequence[Scalar], results: Sequence[exp.Expr], default: exp.Expr | None) -> Typed:
-        values = [self.value(each) for each in results] + [Null() if default is None else self.value(default)]
+    def _chosen(
+        self, tests: Sequence[Scalar], results: Sequence[exp.Expr], default: exp.Expr | None
+    ) -> Typed:
+        values = [self.value(each) for each in results] + [
+            Null() if default is None else self.value(default)
+        ]
         kinds = {_kind(each) for each in values if not isinstance(each, Null)}
         if len(kinds) != 1 or None in kinds:
             raise UnsupportedSql(
@@ -233,7 +262,11 @@ def _kind(typed: Typed) -> type | None:
     if isinstance(typed, Number):
         return Number
     written = isinstance(typed, Label) and isinstance(known(typed), str)
-    return Words if written or (isinstance(typed, Words) and isinstance(typed.expression, Case)) else None
+    return (
+        Words
+        if written or (isinstance(typed, Words) and isinstance(typed.expression, Case))
+        else None
+    )
 
 
 def _result(typed: Typed) -> Scalar:
@@ -257,7 +290,9 @@ def _rounded(operand: Scalar, places: int) -> Scalar:
     unit = Constant(Fraction(10) ** -places)
 
     def up(number: Scalar) -> Scalar:
-        scaled = Arithmetic(Operation.ADD, Arithmetic(Operation.DIVIDE, number, unit), Constant(Fraction(1, 2)))
+        scaled = Arithmetic(
+            Operation.ADD, Arithmetic(Operation.DIVIDE, number, unit), Constant(Fraction(1, 2))
+        )
         return Arithmetic(Operation.MULTIPLY, FloorDivide(scaled, 1), unit)
 
     down = _negated(up(_negated(operand)))

@@ -66,7 +66,10 @@ def between(op: Comparison, left: Number, right: Number) -> Scalar | None:
     other, under = _fraction(right)
     ratio = _steps(left) / _steps(right)
     factors = [(one, under, ratio.numerator), (other, below, ratio.denominator)]
-    if any(largest(each) * max(largest(divisor), 1) * factor > LARGEST for each, divisor, factor in factors):
+    if any(
+        largest(each) * max(largest(divisor), 1) * factor > LARGEST
+        for each, divisor, factor in factors
+    ):
         return None
     first, second = (times(_product(each, by), factor) for each, by, factor in factors)
     return Compare(op, first, second)
@@ -78,7 +81,9 @@ def _fraction(number: Number) -> tuple[Scalar, Scalar]:
 
 
 def _steps(number: Number) -> Fraction:
-    return number.step if number.ratio is None else number.ratio.above.step / number.ratio.below.step
+    return (
+        number.step if number.ratio is None else number.ratio.above.step / number.ratio.below.step
+    )
 
 
 def _product(one: Scalar, other: Scalar) -> Scalar:

@@ -39,14 +39,19 @@ def across_units(found: From, context: Context, node: exp.Expr) -> UnsupportedSq
     name = type(node.this).sql_name() if isinstance(node.this, exp.Func) else "window"
     why, instead = _ACROSS
     return refuse(
-        f"A window function ({name} OVER)", (why, instead.replace("{unit}", found.scope(context).unit_name()))
+        f"A window function ({name} OVER)",
+        (why, instead.replace("{unit}", found.scope(context).unit_name())),
     )
 
 
 def _numbered(context: Context, found: From, node: exp.Window) -> Ranked:
     scope = found.scope(context)
     partition = node.args.get("partition_by") or []
-    if not isinstance(node.this, exp.RowNumber) or not scope.is_unit(partition) or len(partition) != scope.width:
+    if (
+        not isinstance(node.this, exp.RowNumber)
+        or not scope.is_unit(partition)
+        or len(partition) != scope.width
+    ):
         raise across_units(found, context, node)
     require_only(node, "this", "partition_by", "order", "over")
     rows = Rows(scope, FUNCTIONS)
@@ -61,9 +66,13 @@ def _sort(rows: Rows, node: exp.Expr) -> Sort:
         raise reject(node)
     require_only(node, "this", "desc", "nulls_first")
     if node.args.get("nulls_first"):
-        raise UnsupportedSql("NULLS FIRST within a unit.", remedy="NULLs are last; leave it out, or COALESCE them.")
+        raise UnsupportedSql(
+            "NULLS FIRST within a unit.", remedy="NULLs are last; leave it out, or COALESCE them."
+        )
     typed = rows.value(node.this)
     if node.this.find(exp.Column) is None:
-        raise UnsupportedSql("ORDER BY a constant within a unit.", remedy="ORDER BY a column, or leave it out.")
+        raise UnsupportedSql(
+            "ORDER BY a constant within a unit.", remedy="ORDER BY a column, or leave it out."
+        )
     typed = alphabetical(typed) if isinstance(typed, Label) else typed
     return Sort(code_of(typed), bool(node.args.get("desc")))

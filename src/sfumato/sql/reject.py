@@ -12,7 +12,10 @@ RAW_ROWS = (
     "would show rows or values of single persons",
     "Aggregate: SELECT COUNT(*), SUM(...) or AVG(...), by columns with declared values.",
 )
-NOT_A_QUERY = ("is not a question about the data", "Only SELECT is answered; the data is never changed.")
+NOT_A_QUERY = (
+    "is not a question about the data",
+    "Only SELECT is answered; the data is never changed.",
+)
 _SET = (
     "of whole questions is not answered",
     (
@@ -24,8 +27,14 @@ _SUBQUERY = (
     "here is not part of the language",
     "Sub-queries stand in FROM, in WITH, in WHERE unit IN (...) or EXISTS (...), or give one number: (SELECT AVG(x) FROM t).",
 )
-UNIT_TEST = ("is a test of units, and stands alone in WHERE or joined by AND", "Take it out of OR, CASE and SELECT.")
-_NESTED = ("is not part of the language", "FROM table, or FROM (SELECT ... FROM table) AS name, and JOIN ... ON.")
+UNIT_TEST = (
+    "is a test of units, and stands alone in WHERE or joined by AND",
+    "Take it out of OR, CASE and SELECT.",
+)
+_NESTED = (
+    "is not part of the language",
+    "FROM table, or FROM (SELECT ... FROM table) AS name, and JOIN ... ON.",
+)
 _WINDOW = (
     "lets one person change the values of others",
     (
@@ -40,7 +49,10 @@ _DISTINCT = (
         "COUNT(DISTINCT column) counts them."
     ),
 )
-_SAMPLE = ("samples rows, not persons", "Leave it out: the answer of all rows is the better one at the same cost.")
+_SAMPLE = (
+    "samples rows, not persons",
+    "Leave it out: the answer of all rows is the better one at the same cost.",
+)
 _RANDOM = (
     "is not the same when the answer is checked",
     "Leave it out: all rows give the better answer at the same cost.",
@@ -71,7 +83,10 @@ _AGGREGATE = (
     "is not answered",
     "COUNT, COUNT(DISTINCT ...), SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN, MAX.",
 )
-_VALUES = ("returns values of single persons", "GROUP BY the column with COUNT(*), or " + _AGGREGATE[1])
+_VALUES = (
+    "returns values of single persons",
+    "GROUP BY the column with COUNT(*), or " + _AGGREGATE[1],
+)
 
 _MOST = 200
 _LONGEST = 60
@@ -103,7 +118,11 @@ _RULES: tuple[tuple[type[exp.Expr], str, tuple[str, str]], ...] = (
     (exp.GroupConcat, "This aggregate", _VALUES),
     (exp.ArrayAgg, "This aggregate", _VALUES),
     (exp.AggFunc, "This aggregate", _AGGREGATE),
-    (exp.Limit, "LIMIT in a sub-query", ("depends on the rows of everybody", "Put it after the aggregate.")),
+    (
+        exp.Limit,
+        "LIMIT in a sub-query",
+        ("depends on the rows of everybody", "Put it after the aggregate."),
+    ),
     (
         exp.Order,
         "ORDER BY in a sub-query",
@@ -125,12 +144,20 @@ def reject(node: exp.Expr | None) -> UnsupportedSql:
         if isinstance(node, kind):
             return UnsupportedSql(f"{_named(node, name)} {why}.", remedy=instead)
     what = written(node) if node is not None else "Nothing"
-    return UnsupportedSql(f"{what} is not part of the language of private questions.", remedy=_EXPRESSION[1])
+    return UnsupportedSql(
+        f"{what} is not part of the language of private questions.", remedy=_EXPRESSION[1]
+    )
 
 
 def refuse_node(node: exp.Expr, reason: tuple[str, str]) -> UnsupportedSql:
     """A refusal of a function or an expression for a reason of its place."""
-    name = "The aggregate" if isinstance(node, exp.AggFunc) else "This function" if isinstance(node, exp.Func) else ""
+    name = (
+        "The aggregate"
+        if isinstance(node, exp.AggFunc)
+        else "This function"
+        if isinstance(node, exp.Func)
+        else ""
+    )
     return refuse(f"{name} {called(node)}" if name else "This expression", reason)
 
 
@@ -153,7 +180,9 @@ def written(node: exp.Expr) -> str:
     """
     text, other = _rendered(node, "duckdb"), _rendered(node, None)
     # what DuckDB does not have is spelled out there, or left out
-    return _short(text if text and len(text) <= 2 * len(other) else other or text or node.key.upper())
+    return _short(
+        text if text and len(text) <= 2 * len(other) else other or text or node.key.upper()
+    )
 
 
 def _short(text: str) -> str:
@@ -185,13 +214,19 @@ def require_only(node: exp.Expr, *allowed: str) -> None:
                 raise reject(part)
             else:
                 what = f"{_short(str(part))} in {written(node)}"
-            raise UnsupportedSql(f"{what} is not part of the language of private questions.", remedy="Leave it out.")
+            raise UnsupportedSql(
+                f"{what} is not part of the language of private questions.", remedy="Leave it out."
+            )
 
 
 def require_few(count: int, what: str) -> None:
     """Refuses so many parts of one SELECT that comparing each with each takes seconds."""
     if count > _MOST:
-        raise UnsupportedSql(f"{count:,} {what} in one SELECT.", allowed=f"at most {_MOST}", remedy="Ask less at once.")
+        raise UnsupportedSql(
+            f"{count:,} {what} in one SELECT.",
+            allowed=f"at most {_MOST}",
+            remedy="Ask less at once.",
+        )
 
 
 def _named(node: exp.Expr | None, name: str) -> str:

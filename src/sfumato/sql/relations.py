@@ -45,13 +45,19 @@ class Relations:
         known = self.definitions(select, known)
         found = self.source(select, known)
         where = select.args.get("where")
-        return found if where is None else filtered(self.context, found, where.this, self._inner(known))
+        return (
+            found
+            if where is None
+            else filtered(self.context, found, where.this, self._inner(known))
+        )
 
     def source(self, select: exp.Select, known: Definitions) -> From:
         """The rows of FROM, joined."""
         clause = select.args.get("from_")
         if clause is None:
-            raise UnknownName("A question without FROM.", allowed=", ".join(self.context.dataset.tables))
+            raise UnknownName(
+                "A question without FROM.", allowed=", ".join(self.context.dataset.tables)
+            )
         found = self._item(clause.this, known)
         for join in select.args.get("joins") or []:
             found = joined(self.context, found, self._item(join.this, known), join)
@@ -63,7 +69,9 @@ class Relations:
         if clause is None:
             return known
         if clause.args.get("recursive"):
-            raise refuse("WITH RECURSIVE", ("has no bound on its rows", "Write the steps as sub-queries."))
+            raise refuse(
+                "WITH RECURSIVE", ("has no bound on its rows", "Write the steps as sub-queries.")
+            )
         for each in clause.expressions:
             require_only(each, "this", "alias", "materialized")
             require_plain(each.args["alias"])
@@ -82,12 +90,19 @@ class Relations:
             require_only(node, "this", "expression", "distinct", "with_")
             if node.args.get("distinct") is not False:
                 raise reject(node)
-            return union(self.context, [self.query(each, known, name) for each in _arms(node)], name)
+            return union(
+                self.context, [self.query(each, known, name) for each in _arms(node)], name
+            )
         if not isinstance(node, exp.Select):
             raise reject(node)
         require_only(node, *_CLAUSES)
         found = self.rows(node, known)
-        if node.args.get("group") or node.args.get("distinct") or node.args.get("having") or calls(node.expressions):
+        if (
+            node.args.get("group")
+            or node.args.get("distinct")
+            or node.args.get("having")
+            or calls(node.expressions)
+        ):
             return per_unit(self.context, require_private(found), node, name)
         return self._projected(found, node, name)
 
@@ -125,7 +140,11 @@ def _arms(node: exp.Expr) -> list[exp.Expr]:
     waiting = [node]
     while waiting:
         each = waiting.pop()
-        if isinstance(each, exp.Union) and each.args.get("distinct") is False and not each.args.get("with_"):
+        if (
+            isinstance(each, exp.Union)
+            and each.args.get("distinct") is False
+            and not each.args.get("with_")
+        ):
             waiting += [each.expression, each.this]
         else:
             found.append(each)
@@ -136,7 +155,11 @@ def _expanded(node: exp.Select, found: From) -> list[exp.Expr]:
     """The columns of SELECT, * spelt out."""
     columns: list[exp.Expr] = []
     for each in node.expressions:
-        table = each.table.lower() if isinstance(each, exp.Column) and isinstance(each.this, exp.Star) else None
+        table = (
+            each.table.lower()
+            if isinstance(each, exp.Column) and isinstance(each.this, exp.Star)
+            else None
+        )
         if not isinstance(each, exp.Star) and table is None:
             columns.append(each)
             continue
@@ -144,7 +167,11 @@ def _expanded(node: exp.Select, found: From) -> list[exp.Expr]:
         for source in found.sources:
             if table in (None, source.name.lower()):
                 taken = {node.name.lower() for node in columns}
-                columns += [exp.column(name, table=source.name) for name in _names(source) if name.lower() not in taken]
+                columns += [
+                    exp.column(name, table=source.name)
+                    for name in _names(source)
+                    if name.lower() not in taken
+                ]
     return columns
 
 

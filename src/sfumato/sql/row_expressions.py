@@ -9,10 +9,29 @@ from sqlglot import exp
 
 from sfumato.errors import MissingDeclaration, UnsupportedSql
 from sfumato.exact.rational import two_digits
-from sfumato.plan.scalar import And, Case, Coalesce, Comparison, Constant, Extreme, Field, IsNull, Not, Or, Scalar
+from sfumato.plan.scalar import (
+    And,
+    Case,
+    Coalesce,
+    Comparison,
+    Constant,
+    Extreme,
+    Field,
+    IsNull,
+    Not,
+    Or,
+    Scalar,
+)
 from sfumato.sql import arithmetic, compare, dates
 from sfumato.sql.literal import answered, is_answered, literal
-from sfumato.sql.reject import NESTED_AGGREGATE, UNIT_TEST, refuse, refuse_node, reject, require_only
+from sfumato.sql.reject import (
+    NESTED_AGGREGATE,
+    UNIT_TEST,
+    refuse,
+    refuse_node,
+    reject,
+    require_only,
+)
 from sfumato.sql.typed import (
     Day,
     Label,
@@ -71,7 +90,9 @@ class Rows:
     ``done``: nodes that something else has lowered (an aggregate of one unit's rows, a rank), by identity.
     """
 
-    def __init__(self, names: Names, functions: Functions, done: Mapping[int, Typed] | None = None) -> None:
+    def __init__(
+        self, names: Names, functions: Functions, done: Mapping[int, Typed] | None = None
+    ) -> None:
         self._names = names
         self._functions = functions
         self._done = done or {}
@@ -102,7 +123,9 @@ class Rows:
         if isinstance(typed, Truth):
             return typed.test
         shown = f"Column {node.name!r}" if isinstance(node, exp.Column) else "An expression"
-        raise UnsupportedSql(f"{shown} alone is not a test.", remedy="Compare it: ... = 1, or IS NOT NULL.")
+        raise UnsupportedSql(
+            f"{shown} alone is not a test.", remedy="Compare it: ... = 1, or IS NOT NULL."
+        )
 
     def countable(self, node: exp.Expr) -> Typed:
         """What COUNT(expression) counts; of the unit of an outer join's other side, that there is a row of it."""
@@ -126,7 +149,9 @@ class Rows:
     def comparable(self, one: exp.Expr, other: exp.Expr) -> tuple[Typed, Typed]:
         """Two values that are to be compared; whether they can be must not depend on an answer."""
         left, right = self._tested(one), self._tested(other)
-        if (isinstance(left, Label) and is_answered(other)) or (isinstance(right, Label) and is_answered(one)):
+        if (isinstance(left, Label) and is_answered(other)) or (
+            isinstance(right, Label) and is_answered(one)
+        ):
             raise UnsupportedSql(
                 "A text is compared with the answer of a sub-query, which is a number.",
                 remedy="Compare a column declared as sf.Integer or sf.Real with it, or write the text.",
@@ -158,7 +183,11 @@ class Rows:
             case exp.If():
                 return self._choice([(node.this, node.args["true"])], node.args.get("false"))
             case _ if type(node) in COMPARISONS:
-                return Truth(self._compared(COMPARISONS[type(node)], *self.comparable(node.this, node.expression)))
+                return Truth(
+                    self._compared(
+                        COMPARISONS[type(node)], *self.comparable(node.this, node.expression)
+                    )
+                )
             case _ if type(node) in self._functions:
                 return self._functions[type(node)](self, node)
             case _:
@@ -169,7 +198,12 @@ class Rows:
         if isinstance(node, exp.Between):
             require_only(node, "this", "low", "high")
             value, low, high = (self.value(node.args[each]) for each in ("this", "low", "high"))
-            return And((self._compared(Comparison.GE, value, low), self._compared(Comparison.LE, value, high)))
+            return And(
+                (
+                    self._compared(Comparison.GE, value, low),
+                    self._compared(Comparison.LE, value, high),
+                )
+            )
         if node.args.get("query"):
             raise refuse("IN (SELECT ...)", UNIT_TEST)
         require_only(node, "this", "expressions")
@@ -186,7 +220,9 @@ class Rows:
         """States by how much the numbers of a test are rounded, where that is much."""
         size = compare.uncertain(left, right)
         if size:
-            self._names.rounded(f"A test of a computed number decides it as rounded by up to {two_digits(size)}.")
+            self._names.rounded(
+                f"A test of a computed number decides it as rounded by up to {two_digits(size)}."
+            )
 
     def tell_divisor(self, divisor: Typed, node: exp.Expr) -> None:
         """States by how much a divisor is rounded, where that is much: it may become zero."""
@@ -215,7 +251,9 @@ class Rows:
             return compare.is_null(operand)
         if isinstance(node.expression, exp.Boolean) and isinstance(operand, Truth):
             leaf = operand.test if operand.known_codes is None else operand.known_codes
-            test = compare.compare(Comparison.EQ, operand, Truth(Constant(bool(node.expression.this))))
+            test = compare.compare(
+                Comparison.EQ, operand, Truth(Constant(bool(node.expression.this)))
+            )
             return And((Not(IsNull(leaf)), test))
         raise reject(node)
 
@@ -224,14 +262,24 @@ class Rows:
         branches = [(each.this, each.args["true"]) for each in node.args["ifs"]]
         if node.this is None:
             return self._choice(branches, node.args.get("default"))
-        tests = [self._compared(Comparison.EQ, *self.comparable(node.this, test)) for test, _ in branches]
+        tests = [
+            self._compared(Comparison.EQ, *self.comparable(node.this, test)) for test, _ in branches
+        ]
         return self._chosen(tests, [result for _, result in branches], node.args.get("default"))
 
-    def _choice(self, branches: Sequence[tuple[exp.Expr, exp.Expr]], default: exp.Expr | None) -> Typed:
-        return self._chosen([self.test(test) for test, _ in branches], [result for _, result in branches], default)
+    def _choice(
+        self, branches: Sequence[tuple[exp.Expr, exp.Expr]], default: exp.Expr | None
+    ) -> Typed:
+        return self._chosen(
+            [self.test(test) for test, _ in branches], [result for _, result in branches], default
+        )
 
-    def _chosen(self, tests: Sequence[Scalar], results: Sequence[exp.Expr], default: exp.Expr | None) -> Typed:
-        values = [self.value(each) for each in results] + [Null() if default is None else self.value(default)]
+    def _chosen(
+        self, tests: Sequence[Scalar], results: Sequence[exp.Expr], default: exp.Expr | None
+    ) -> Typed:
+        values = [self.value(each) for each in results] + [
+            Null() if default is None else self.value(default)
+        ]
         wrap, codes = unified(values)
         return wrap(Case(tuple(zip(tests, codes[:-1], strict=True)), codes[-1]))
 
@@ -245,7 +293,8 @@ def as_number(typed: Typed, node: exp.Expr) -> Number:
     if not isinstance(typed, Number):
         code_of(typed)
         raise UnsupportedSql(
-            f"{_shown(node)} where a number is needed.", remedy="Use a column declared as Integer or Real."
+            f"{_shown(node)} where a number is needed.",
+            remedy="Use a column declared as Integer or Real.",
         )
     return typed
 
@@ -265,7 +314,9 @@ def as_date(typed: Typed, node: exp.Expr) -> Day:
     """A value that must be a date."""
     found = dates.as_day(typed)
     if found is None:
-        raise UnsupportedSql(f"{_shown(node)} where a date is needed.", remedy="Use a Date column, or DATE '...'.")
+        raise UnsupportedSql(
+            f"{_shown(node)} where a date is needed.", remedy="Use a Date column, or DATE '...'."
+        )
     return found
 
 
@@ -303,7 +354,9 @@ def _one_kind(present: Sequence[Typed]) -> tuple[Callable[[Scalar], Typed], list
         return lambda scalar: Label(scalar, every), [recoded(each, every) for each in labels]
     for kind, wrap in ((Day, Day), (Truth, truth_of)):
         if all(isinstance(each, kind) for each in present):
-            return wrap, [_truth_code(each) if isinstance(each, Truth) else code_of(each) for each in present]
+            return wrap, [
+                _truth_code(each) if isinstance(each, Truth) else code_of(each) for each in present
+            ]
     for each in present:
         code_of(each)
     raise UnsupportedSql(
@@ -338,7 +391,10 @@ def extreme(values: Sequence[Typed], *, greatest: bool) -> Typed:
         return Day(Extreme(greatest, tuple(found)))
     numbers = [each for each in values if isinstance(each, Number)]
     if len(numbers) < len(values):
-        raise UnsupportedSql("LEAST or GREATEST of something else than numbers or dates.", remedy="LEAST(column, 100)")
+        raise UnsupportedSql(
+            "LEAST or GREATEST of something else than numbers or dates.",
+            remedy="LEAST(column, 100)",
+        )
     return arithmetic.extreme(numbers, greatest=greatest)
 
 

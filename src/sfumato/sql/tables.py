@@ -82,7 +82,11 @@ def declared(context: Context, node: exp.Table) -> From:
     dataset = context.dataset
     if not isinstance(node.this, exp.Identifier):
         if isinstance(node.this, exp.Func):
-            raise UnknownName("FROM a function.", allowed=", ".join(dataset.tables), remedy="Ask a declared table.")
+            raise UnknownName(
+                "FROM a function.",
+                allowed=", ".join(dataset.tables),
+                remedy="Ask a declared table.",
+            )
         raise reject(node)
     require_only(node, "this", "alias")
     require_plain(node.args.get("alias"))
@@ -93,7 +97,9 @@ def declared(context: Context, node: exp.Table) -> From:
     parts, width = _parts(owner, unit)
     prefix = context.prefix(name, [*table.columns, *parts])
     columns = tuple(Column(prefix + each, kind) for each, kind in table.columns.items())
-    named: dict[str, Typed] = {each.lower(): read(column) for each, column in zip(table.columns, columns, strict=True)}
+    named: dict[str, Typed] = {
+        each.lower(): read(column) for each, column in zip(table.columns, columns, strict=True)
+    }
     if owner is not None and width == 1:
         person = _person(prefix, owner, named)
         named |= {each.lower(): replace(person, name=each) for each in parts}
@@ -105,7 +111,9 @@ def declared(context: Context, node: exp.Table) -> From:
         f"Table {name!r}",
     )
     total, once = _limits(table)
-    return From(Scan(name, prefix, columns, owner), (source,), name, unit, width, total, once, table.public)
+    return From(
+        Scan(name, prefix, columns, owner), (source,), name, unit, width, total, once, table.public
+    )
 
 
 def fields(relation: Relation) -> tuple[Field, ...]:
@@ -118,7 +126,10 @@ def fields(relation: Relation) -> tuple[Field, ...]:
         case Ranked(source, _, _, column):
             return (*fields(source), Field(column))
         case PerUnit():
-            columns = (*(column for column, _ in relation.keys), *(each.column for each in relation.columns))
+            columns = (
+                *(column for column, _ in relation.keys),
+                *(each.column for each in relation.columns),
+            )
             return tuple(Field(each) for each in columns)
         case _:
             raise unknown(relation)
@@ -133,14 +144,20 @@ def with_columns(relation: Relation, columns: dict[str, Column]) -> Relation:
             return replace(relation, columns=(*declared_columns, *added)) if added else relation
         case UnitJoin():
             return replace(
-                relation, source=with_columns(relation.source, columns), other=with_columns(relation.other, columns)
+                relation,
+                source=with_columns(relation.source, columns),
+                other=with_columns(relation.other, columns),
             )
         case Semi():
             return replace(
-                relation, source=with_columns(relation.source, columns), units=with_columns(relation.units, columns)
+                relation,
+                source=with_columns(relation.source, columns),
+                units=with_columns(relation.units, columns),
             )
         case Union():
-            return replace(relation, sources=tuple(with_columns(each, columns) for each in relation.sources))
+            return replace(
+                relation, sources=tuple(with_columns(each, columns) for each in relation.sources)
+            )
         case Filter() | PublicJoin() | PerUnit() | Ranked():
             return replace(relation, source=with_columns(relation.source, columns))
         case _:
@@ -150,7 +167,9 @@ def with_columns(relation: Relation, columns: dict[str, Column]) -> Relation:
 def require_plain(alias: exp.Expr | None) -> None:
     """Refuses an alias that also renames columns."""
     if alias is not None and alias.args.get("columns"):
-        raise UnsupportedSql("An alias with a list of columns.", remedy="Rename them inside: SELECT a AS x, b AS y.")
+        raise UnsupportedSql(
+            "An alias with a list of columns.", remedy="Rename them inside: SELECT a AS x, b AS y."
+        )
 
 
 def require_private(found: From) -> From:

@@ -206,7 +206,9 @@ def value_of(typed: Typed, name: str) -> Value:
     scalar = code_of(typed)
     if isinstance(scalar, Field) and typed == read(scalar.column):
         # a column of a sub-query, or of one of several tables, is known by the name that the question gives it
-        return Value(name if "." in scalar.column.name else scalar.column.name, scalar.column.type, scalar)
+        return Value(
+            name if "." in scalar.column.name else scalar.column.name, scalar.column.type, scalar
+        )
     match typed:
         case Number():
             coarse, step = fitted(scalar, typed.step)
@@ -236,9 +238,13 @@ def code_of(typed: Typed) -> Scalar:
         case Person():
             raise _names_persons(typed)
         case Interval():
-            raise UnsupportedSql("An INTERVAL that is not added to a date.", remedy="day + INTERVAL 7 DAY")
+            raise UnsupportedSql(
+                "An INTERVAL that is not added to a date.", remedy="day + INTERVAL 7 DAY"
+            )
         case Null():
-            raise UnsupportedSql("NULL where a value is needed.", remedy="Write IS NULL, or leave it out.")
+            raise UnsupportedSql(
+                "NULL where a value is needed.", remedy="Write IS NULL, or leave it out."
+            )
 
 
 def _names_persons(person: Person) -> UnsupportedSql:
@@ -257,7 +263,10 @@ def _names_persons(person: Person) -> UnsupportedSql:
         )
     else:
         remedy = f"Persons: COUNT(DISTINCT ...) of the first table's unit, WHERE {name} of this one IS NOT NULL."
-    return UnsupportedSql(f"{name} is NULL where the outer join finds no row, and names single persons.", remedy=remedy)
+    return UnsupportedSql(
+        f"{name} is NULL where the outer join finds no row, and names single persons.",
+        remedy=remedy,
+    )
 
 
 def category(labels: Sequence[str]) -> Category:

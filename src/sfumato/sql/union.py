@@ -34,7 +34,9 @@ def union(context: Context, arms: Sequence[From], name: str) -> From:
         named[column.lower()] = computed(made, either)
     limits = [each.limit for each in arms]
     return replace(
-        arms[0].over(Union(tuple(each.relation for each in arms), tuple(map(tuple, rows)), tuple(columns))),
+        arms[0].over(
+            Union(tuple(each.relation for each in arms), tuple(map(tuple, rows)), tuple(columns))
+        ),
         sources=(Source(name, named, head.shown, head.parts, f"The sub-query {name!r}"),),
         limit=None if None in limits else sum(each for each in limits if each is not None),
         once=False,

@@ -64,7 +64,9 @@ def conjuncts(node: exp.Expr) -> list[exp.Expr]:
     return [node]
 
 
-def _semi(context: Context, found: From, node: exp.Expr, inner: Inner) -> tuple[Relation, bool] | None:
+def _semi(
+    context: Context, found: From, node: exp.Expr, inner: Inner
+) -> tuple[Relation, bool] | None:
     """The units that a test asks for, and whether those are left out."""
     negated = False
     while isinstance(node, exp.Not | exp.Paren):
@@ -91,7 +93,11 @@ def _listed(context: Context, found: From, node: exp.In, inner: Inner) -> From:
     operands = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
     listed = units.sources[0].shown
     parts = [units.sources[0].parts.get(name.lower()) for name in listed]
-    if not mine.is_unit(operands) or [mine.part(each) for each in operands] != parts or len(listed) != theirs.width:
+    if (
+        not mine.is_unit(operands)
+        or [mine.part(each) for each in operands] != parts
+        or len(listed) != theirs.width
+    ):
         unit = mine.unit_name()
         raise UnsupportedSql(
             "IN (SELECT ...) of another column than the unit: it lets one person change the rows of others.",
@@ -127,12 +133,15 @@ def _existing(context: Context, found: From, node: exp.Exists, inner: Inner) -> 
             "EXISTS that compares more than the unit with the row outside",
             (
                 "needs pairs of rows",
-                "Test the inner row against constants; " + _ON_THE_UNIT.format(unit=mine.unit_name()),
+                "Test the inner row against constants; "
+                + _ON_THE_UNIT.format(unit=mine.unit_name()),
             ),
         )
     if not rest:
         return source
-    return filtered(context, source, exp.and_(*rest, copy=False) if len(rest) > 1 else rest[0], inner)
+    return filtered(
+        context, source, exp.and_(*rest, copy=False) if len(rest) > 1 else rest[0], inner
+    )
 
 
 def _equal_part(mine: Scope, theirs: Scope, node: exp.Expr) -> int | None:

@@ -6,7 +6,17 @@ from typing import TypeAlias
 
 from sfumato.errors import unknown
 from sfumato.plan.evaluate import evaluate
-from sfumato.plan.relation import Filter, PerUnit, PublicJoin, Ranked, Relation, Scan, Semi, Union, UnitJoin
+from sfumato.plan.relation import (
+    Filter,
+    PerUnit,
+    PublicJoin,
+    Ranked,
+    Relation,
+    Scan,
+    Semi,
+    Union,
+    UnitJoin,
+)
 from sfumato.plan.scalar import (
     And,
     Compare,
@@ -70,12 +80,18 @@ def narrowed(expression: Scalar, tests: Tests, whole: Span) -> Span:
     for each in tests:
         match each:
             case Member(operand, values) if operand == expression:
-                within = [value for value in values if isinstance(value, int) and low <= value <= high]
+                within = [
+                    value for value in values if isinstance(value, int) and low <= value <= high
+                ]
                 low, high = min(within, default=high + 1), max(within, default=high)
             case Compare() if (found := _bound(each, expression)) is not None:
                 op, code = found
                 low = max(low, code + (op is Comparison.GT)) if op in (*_UP, Comparison.EQ) else low
-                high = min(high, code - (op is Comparison.LT)) if op in (*_DOWN, Comparison.EQ) else high
+                high = (
+                    min(high, code - (op is Comparison.LT))
+                    if op in (*_DOWN, Comparison.EQ)
+                    else high
+                )
     return (low, high) if low <= high else None
 
 
@@ -120,7 +136,9 @@ def _true(test: Scalar, expression: Scalar, codes: frozenset[int]) -> frozenset[
             known = [each for each in every if each is not None]
             if len(known) < len(every):
                 return None
-            return codes.intersection(*known) if isinstance(test, And) else frozenset().union(*known)
+            return (
+                codes.intersection(*known) if isinstance(test, And) else frozenset().union(*known)
+            )
         case _:
             return None
 

@@ -5,7 +5,18 @@ May import every room up to ``query``. Begin with ``asserts``: a statistical tes
 false-alarm probability and the deviation that it is sure to notice.
 """
 
-from sfumato.testing.asserts import assert_at_most, assert_counts_agree, assert_counts_follow, assert_follows
+from sfumato.testing.asserts import (
+    assert_at_most,
+    assert_counts_agree,
+    assert_counts_follow,
+    assert_follows,
+)
 from sfumato.testing.entropy import Replay
 
-__all__ = ["Replay", "assert_at_most", "assert_counts_agree", "assert_counts_follow", "assert_follows"]
+__all__ = [
+    "Replay",
+    "assert_at_most",
+    "assert_counts_agree",
+    "assert_counts_follow",
+    "assert_follows",
+]

@@ -35,10 +35,14 @@ def assert_follows(
     points = sorted({point for draw in draws for point in (draw - 1, draw)})
     power = max(abs(cdf(x) - notices(x)) for x in points)
     if power <= 2 * t:
-        raise AssertionError(f"{n} draws notice a distance of {2 * t:.2g}; the wrong law is only {power:.2g} away")
+        raise AssertionError(
+            f"{n} draws notice a distance of {2 * t:.2g}; the wrong law is only {power:.2g} away"
+        )
     distance = max(abs(bisect_right(ordered, x) / n - cdf(x)) for x in points)
     if distance > t:
-        raise AssertionError(f"the draws are {distance:.3g} from the stated law; {t:.3g} has probability {false_alarm}")
+        raise AssertionError(
+            f"the draws are {distance:.3g} from the stated law; {t:.3g} has probability {false_alarm}"
+        )
 
 
 def assert_counts_follow(
@@ -65,14 +69,22 @@ def assert_counts_follow(
     power = n * float(np.max(_divergence(_border(right, wrong, t / n), wrong)))
     # "not >=": a law that is not a number must not pass
     if not power >= math.log(1 / false_alarm):
-        raise AssertionError(f"{n} draws do not notice the wrong law: they may miss it with e^-{power:.3g}")
+        raise AssertionError(
+            f"{n} draws do not notice the wrong law: they may miss it with e^-{power:.3g}"
+        )
     evidence = n * float(np.max(_divergence(draws / n, right)))
     if not evidence <= t:
-        raise AssertionError(f"the counts are e^-{evidence:.3g} unlikely; e^-{t:.3g} has probability {false_alarm}")
+        raise AssertionError(
+            f"the counts are e^-{evidence:.3g} unlikely; e^-{t:.3g} has probability {false_alarm}"
+        )
 
 
 def assert_counts_agree(
-    counts: ArrayLike, others: ArrayLike, *, notices: tuple[ArrayLike, ArrayLike], false_alarm: float = FALSE_ALARM
+    counts: ArrayLike,
+    others: ArrayLike,
+    *,
+    notices: tuple[ArrayLike, ArrayLike],
+    false_alarm: float = FALSE_ALARM,
 ) -> None:
     """Fails if two samples, counted in the same cells, are not from one law, whatever it is.
 
@@ -90,14 +102,23 @@ def assert_counts_agree(
     u = math.sqrt(spread * math.log(2 * len(apart) / false_alarm))
     least = u + math.sqrt(spread * math.log(1 / false_alarm))
     if not float(np.max(apart)) >= least:
-        raise AssertionError(f"{n:.0f} and {m:.0f} draws notice a distance of {least:.2g}, not {np.max(apart):.2g}")
+        raise AssertionError(
+            f"{n:.0f} and {m:.0f} draws notice a distance of {least:.2g}, not {np.max(apart):.2g}"
+        )
     distance = float(np.max(np.abs(_sets(counts, middle) / n - _sets(others, middle) / m)))
     if distance > u:
-        raise AssertionError(f"the samples are {distance:.3g} apart; {u:.3g} has probability {false_alarm}")
+        raise AssertionError(
+            f"the samples are {distance:.3g} apart; {u:.3g} has probability {false_alarm}"
+        )
 
 
 def assert_at_most(
-    failures: int, trials: int, probability: float, *, notices: float, false_alarm: float = FALSE_ALARM
+    failures: int,
+    trials: int,
+    probability: float,
+    *,
+    notices: float,
+    false_alarm: float = FALSE_ALARM,
 ) -> None:
     """Fails if ``failures`` of ``trials`` are too many for a failure probability.
 
@@ -122,7 +143,9 @@ def _divergence(shares: Floats, probabilities: Floats) -> Floats:
     """kl(s, p) of each."""
     with np.errstate(divide="ignore", invalid="ignore"):
         inside = np.where(shares > 0, shares * np.log(shares / probabilities), 0.0)
-        outside = np.where(shares < 1, (1 - shares) * np.log((1 - shares) / (1 - probabilities)), 0.0)
+        outside = np.where(
+            shares < 1, (1 - shares) * np.log((1 - shares) / (1 - probabilities)), 0.0
+        )
     result: Floats = inside + outside
     return result
 

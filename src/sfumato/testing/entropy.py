@@ -36,7 +36,9 @@ class Replay:
         while missing > len(self._rest):
             parts.append(self._rest)
             missing -= len(self._rest)
-            self._rest = memoryview(hashlib.shake_256(f"{self._seed}/{self._block}".encode()).digest(self._BLOCK))
+            self._rest = memoryview(
+                hashlib.shake_256(f"{self._seed}/{self._block}".encode()).digest(self._BLOCK)
+            )
             self._block += 1
         parts.append(self._rest[:missing])
         self._rest = self._rest[missing:]

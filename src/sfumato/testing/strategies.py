@@ -31,7 +31,18 @@ from sfumato.plan.aggregate import (
 from sfumato.plan.owner import owner_of
 from sfumato.plan.relation import Filter, Scan
 from sfumato.plan.relation import Relation as Rows
-from sfumato.plan.scalar import And, Compare, Comparison, Constant, Field, IsNull, Member, Not, Or, Scalar
+from sfumato.plan.scalar import (
+    And,
+    Compare,
+    Comparison,
+    Constant,
+    Field,
+    IsNull,
+    Member,
+    Not,
+    Or,
+    Scalar,
+)
 from sfumato.plan.stages import Raw
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.unit import Relation, Unit
@@ -92,7 +103,9 @@ def values(kind: ColumnType) -> st.SearchStrategy[str | None]:
         case Integer() | Real():
             halves = st.integers(2 * kind.lower_code - 3, 2 * kind.upper_code + 3)
             edges = st.sampled_from([kind.lower_code, kind.upper_code])
-            declared = st.one_of(edges, halves.map(lambda n: n / 2)).map(lambda code: repr(float(code * kind.step)))
+            declared = st.one_of(edges, halves.map(lambda n: n / 2)).map(
+                lambda code: repr(float(code * kind.step))
+            )
         case Date():
             days = st.integers(kind.lower_code - 1, kind.upper_code + 1)
             declared = days.map(lambda code: kind.decode(code).isoformat())
@@ -130,13 +143,17 @@ def tables(draw: st.DrawFn, *, unit: bool | None = None) -> Table:
 def datasets(tables: st.SearchStrategy[Table]) -> st.SearchStrategy[Dataset]:
     """A dataset of one table, under either neighbour relation."""
     return st.builds(
-        lambda table, relation: Dataset("data", {TABLE: table}, relation), tables, st.sampled_from(Relation)
+        lambda table, relation: Dataset("data", {TABLE: table}, relation),
+        tables,
+        st.sampled_from(Relation),
     )
 
 
 def rows(table: Table, *, unit: str | None = None) -> st.SearchStrategy[Row]:
     """A row of a table, of the given unit (or of nobody: its unit is NULL)."""
-    cells: dict[str, st.SearchStrategy[object]] = {name: values(kind) for name, kind in table.columns.items()}
+    cells: dict[str, st.SearchStrategy[object]] = {
+        name: values(kind) for name, kind in table.columns.items()
+    }
     if table.unit is not None:
         cells[table.unit.column] = st.just(unit)
     return st.fixed_dictionaries(cells)
@@ -204,10 +221,14 @@ def _tests(column: Column) -> st.SearchStrategy[Scalar]:
     if isinstance(kind, Text):
         return st.one_of(null, st.just(Member(field, ("N", "a"))), st.just(Member(field, ())))
     codes = st.integers(kind.lower_code - 1, kind.upper_code + 1)
-    members = st.lists(codes, max_size=3).map(lambda found: Member(field, tuple(sorted(set(found)))))
+    members = st.lists(codes, max_size=3).map(
+        lambda found: Member(field, tuple(sorted(set(found))))
+    )
     if isinstance(kind, Category | Boolean):
         return st.one_of(null, members)
-    compares = st.builds(lambda op, code: Compare(op, field, Constant(code)), st.sampled_from(Comparison), codes)
+    compares = st.builds(
+        lambda op, code: Compare(op, field, Constant(code)), st.sampled_from(Comparison), codes
+    )
     return st.one_of(null, members, compares)
 
 
@@ -215,7 +236,9 @@ def _tests(column: Column) -> st.SearchStrategy[Scalar]:
 def plans(draw: st.DrawFn, table: Table) -> Raw:
     """A question to a table: a few aggregates, by at most two keys of few values or of texts, filtered or not."""
     possible = [Column(name, kind) for name, kind in table.columns.items() if _few(kind)]
-    columns: Sequence[Column] = draw(st.lists(st.sampled_from(possible), max_size=2, unique=True)) if possible else []
+    columns: Sequence[Column] = (
+        draw(st.lists(st.sampled_from(possible), max_size=2, unique=True)) if possible else []
+    )
     wanted = draw(st.lists(aggregates(table), min_size=1, max_size=3, unique=True))
     read = tuple(Column(name, kind) for name, kind in table.columns.items())
     source: Rows = Scan(TABLE, "", read, owner_of(Dataset("d", {TABLE: table}), TABLE))
@@ -228,7 +251,11 @@ def _key(column: Column) -> GroupKey:
     kind = column.type
     if isinstance(kind, Text):
         return GroupKey(Value.of(column), None)
-    return GroupKey(Value.of(column), tuple(range(kind.lower_code, kind.upper_code + 1)), kind.missing is not None)
+    return GroupKey(
+        Value.of(column),
+        tuple(range(kind.lower_code, kind.upper_code + 1)),
+        kind.missing is not None,
+    )
 
 
 def _few(kind: ColumnType) -> bool:

@@ -74,7 +74,11 @@ def delta_of(law: Mapping[int, arb], unit: arb, epsilon: float) -> arb:
     """The sum of P(l) (1 - e^(epsilon - l)) over losses l = unit * index above epsilon."""
     with ctx.workprec(BITS):
         e = number(epsilon)
-        terms = (mass * (1 - (e - unit * index).exp()) for index, mass in law.items() if bool(unit * index > e))
+        terms = (
+            mass * (1 - (e - unit * index).exp())
+            for index, mass in law.items()
+            if bool(unit * index > e)
+        )
         return sum(terms, arb(0))
 
 

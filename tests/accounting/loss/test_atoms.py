@@ -13,7 +13,11 @@ from tests.accounting.loss import oracle
 
 @pytest.mark.parametrize("shift", [1, 2, 5])
 def test_both_laws_of_atoms_sum_to_one(shift: int) -> None:
-    for atoms in (Atoms.discrete_laplace(0.3, shift), Atoms.discrete_gaussian(9.0, shift), Atoms.response(0.7, 5)):
+    for atoms in (
+        Atoms.discrete_laplace(0.3, shift),
+        Atoms.discrete_gaussian(9.0, shift),
+        Atoms.response(0.7, 5),
+    ):
         losses, masses = atoms.atoms()
         assert masses.sum() == pytest.approx(1, rel=1e-13)
         assert (masses * [math.exp(loss) for loss in losses]).sum() == pytest.approx(1, rel=1e-12)
@@ -24,7 +28,10 @@ def test_atoms_of_a_response_are_its_law() -> None:
     law = oracle.response_law(Fraction(1, 2), 4)
     truth = float(oracle.delta_of(law, oracle.number(Fraction(1, 2)), 0.1).mid())
     losses, masses = Atoms.response(0.5, 4).atoms()
-    found = sum(mass * max(math.exp(loss) - math.exp(0.1), 0) for loss, mass in zip(losses, masses, strict=True))
+    found = sum(
+        mass * max(math.exp(loss) - math.exp(0.1), 0)
+        for loss, mass in zip(losses, masses, strict=True)
+    )
     assert found == pytest.approx(truth, rel=1e-12)
 
 

@@ -20,7 +20,9 @@ PAIR = Sampled(Gaussian(float(MU)), float(RATE))
 WIDE, TIMES = Sampled(Gaussian(1.0), 0.05), 400
 
 
-def summed(pair: Sampled, top: float, step: float, times: int, epsilon: float, tilt: float) -> Lattice:
+def summed(
+    pair: Sampled, top: float, step: float, times: int, epsilon: float, tilt: float
+) -> Lattice:
     """So many capped losses."""
     capped = Capped.at(pair, top, OUTSIDE).on(step, OUTSIDE)
     one = discretise(capped, step, tilt, outside=OUTSIDE)

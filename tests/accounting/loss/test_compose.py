@@ -46,12 +46,16 @@ def apart(x: Lattice, exact: dict[int, float]) -> float:
     seen = float(np.abs(x.weights - wanted * np.exp(x.tilt * x.losses - x.log_mass)).sum())
     inside = range(x.start, x.start + len(x.weights))
     beyond = sum(
-        mass * math.exp(x.tilt * index * x.step - x.log_mass) for index, mass in exact.items() if index not in inside
+        mass * math.exp(x.tilt * index * x.step - x.log_mass)
+        for index, mass in exact.items()
+        if index not in inside
     )
     return seen + beyond
 
 
-@pytest.mark.parametrize("pair", [Gaussian(0.4), Ramp(0.3, tips=True), Atoms.discrete_laplace(0.1, 3)], ids=str)
+@pytest.mark.parametrize(
+    "pair", [Gaussian(0.4), Ramp(0.3, tips=True), Atoms.discrete_laplace(0.1, 3)], ids=str
+)
 @pytest.mark.parametrize("tilt", [0.0, 2.0])
 def test_coarsening_keeps_the_mass_of_both_laws(pair: Pair, tilt: float) -> None:
     x = discretise(pair, 0.02, tilt, outside=OUTSIDE)
@@ -65,7 +69,9 @@ def test_coarsening_keeps_the_mass_of_both_laws(pair: Pair, tilt: float) -> None
 
 @given(st.integers(1, 300), st.integers(1, 300), st.floats(0, 3))
 @settings(deadline=None, max_examples=30)
-def test_the_product_of_losses_holds_the_law_of_their_sum(one: int, other: int, tilt: float) -> None:
+def test_the_product_of_losses_holds_the_law_of_their_sum(
+    one: int, other: int, tilt: float
+) -> None:
     first = discretise(Ramp(one / 300, tips=True), 1 / 512, tilt, outside=OUTSIDE)
     second = discretise(Ramp(other / 300, tips=False), 1 / 512, tilt, outside=OUTSIDE)
     both = product(first, second)
@@ -80,7 +86,9 @@ def test_many_losses_are_added_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     exact = np.ones(1)
     for part in parts:
         exact = np.convolve(exact, under_p(part))
-    law = {sum(part.start for part in parts) + place: float(mass) for place, mass in enumerate(exact)}
+    law = {
+        sum(part.start for part in parts) + place: float(mass) for place, mass in enumerate(exact)
+    }
     good = product(*parts)
     assert apart(good, law) <= good.error + 1e-11
     # one part is forgotten
@@ -96,7 +104,11 @@ def test_many_losses_are_added_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(compose.fft, "rfft", poor)
     bad = product(*parts)
-    assert (bad.error - sum(part.error for part in parts)) / 40 < apart(bad, law) - apart(good, law) <= bad.error
+    assert (
+        (bad.error - sum(part.error for part in parts)) / 40
+        < apart(bad, law) - apart(good, law)
+        <= bad.error
+    )
 
 
 @given(st.integers(1, 2**24))
@@ -113,7 +125,9 @@ RESPONSE = [(Fraction(1, 10), 2), (Fraction(1, 2), 3), (Fraction(2), 10)]
 
 @pytest.mark.parametrize(("epsilon", "categories"), RESPONSE)
 @pytest.mark.parametrize("times", [1, 2, 3, 7, 16, 40])
-def test_a_power_holds_the_law_of_the_sum_of_so_many(epsilon: Fraction, categories: int, times: int) -> None:
+def test_a_power_holds_the_law_of_the_sum_of_so_many(
+    epsilon: Fraction, categories: int, times: int
+) -> None:
     law = oracle.composed(oracle.response_law(epsilon, categories), times)
     pair = Atoms.response(float(epsilon), categories)
     x = power(discretise(pair, float(epsilon), 1.0, outside=OUTSIDE), times, 0.0)
@@ -196,7 +210,13 @@ def test_the_transform_keeps_the_assumed_bound(size: int) -> None:
     with ctx.workprec(120):
         turns = [acb(0, -2 * arb.pi() * place / size).exp() for place in range(size)]
         exact = [
-            sum((acb(value) * turns[place * index % size] for index, value in enumerate(values.tolist())), acb(0))
+            sum(
+                (
+                    acb(value) * turns[place * index % size]
+                    for index, value in enumerate(values.tolist())
+                ),
+                acb(0),
+            )
             for place in range(0, size // 2, max(1, size // 64))
         ]
     seen = [
@@ -204,29 +224,48 @@ def test_the_transform_keeps_the_assumed_bound(size: int) -> None:
         for true, mine in zip(exact, ours[: size // 2 : max(1, size // 64)], strict=True)
     ]
     root_mean = math.sqrt(sum(each**2 for each in seen) / len(seen)) * math.sqrt(size)
-    bound = compose._TRANSFORM * UNIT * math.log2(size) * math.sqrt(size) * float(np.linalg.norm(values))
+    bound = (
+        compose._TRANSFORM
+        * UNIT
+        * math.log2(size)
+        * math.sqrt(size)
+        * float(np.linalg.norm(values))
+    )
     assert root_mean <= bound / 10
 
 
-def test_powers_keep_their_stated_error_when_the_transform_is_poor(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_powers_keep_their_stated_error_when_the_transform_is_poor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     # a transform that errs as much as it may, and where it matters most: the stated error still covers it
     right = fft.rfft
 
     def poor(values):
         there, size, unit = right(values), len(values), float(np.finfo(values.dtype).eps) / 2
-        there[0] += 0.7 * compose._TRANSFORM * unit * math.log2(size) * math.sqrt(size) * float(np.linalg.norm(values))
+        there[0] += (
+            0.7
+            * compose._TRANSFORM
+            * unit
+            * math.log2(size)
+            * math.sqrt(size)
+            * float(np.linalg.norm(values))
+        )
         return there
 
     x = discretise(Gaussian(0.05), 1e-3, 1.0, outside=OUTSIDE)
     good = power(x, 64, 0.0, lost=1e-20)
     monkeypatch.setattr(compose.fft, "rfft", poor)
     bad = power(x, 64, 0.0, lost=1e-20)
-    law = dict(zip(range(good.start, good.start + len(good.weights)), under_p(good).tolist(), strict=True))
+    law = dict(
+        zip(range(good.start, good.start + len(good.weights)), under_p(good).tolist(), strict=True)
+    )
     difference = apart(bad, law)
     assert (bad.error - 64 * x.error) / 20 < difference <= good.error + bad.error
 
 
-def test_a_window_that_forgets_what_wraps_around_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_window_that_forgets_what_wraps_around_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     x = discretise(Gaussian(0.05), 1e-3, 1.0, outside=OUTSIDE)
     right = compose._window
 
@@ -256,11 +295,25 @@ def test_transforms_with_all_digits_err_as_little_for_their_digits(size: int) ->
     near = fft.rfft(values.astype(np.longdouble))
     # there and back, and against sums of 160 bits at some places
     back = np.abs(fft.irfft(near, size) - values.astype(np.longdouble)).max()
-    bound = compose._TRANSFORM * unit * math.log2(size) * math.sqrt(size) * float(np.linalg.norm(values))
+    bound = (
+        compose._TRANSFORM
+        * unit
+        * math.log2(size)
+        * math.sqrt(size)
+        * float(np.linalg.norm(values))
+    )
     assert float(back) <= bound
     with ctx.workprec(160):
         for place in (1, size // 3, size // 2):
-            turn = [acb(0, -2 * arb.pi() * (place * index % size) / size).exp() for index in range(size)]
-            true = sum((acb(value) * each for value, each in zip(values.tolist(), turn, strict=True)), acb(0))
-            high, low = float(near[place].real), float(near[place].real - np.longdouble(float(near[place].real)))
+            turn = [
+                acb(0, -2 * arb.pi() * (place * index % size) / size).exp() for index in range(size)
+            ]
+            true = sum(
+                (acb(value) * each for value, each in zip(values.tolist(), turn, strict=True)),
+                acb(0),
+            )
+            high, low = (
+                float(near[place].real),
+                float(near[place].real - np.longdouble(float(near[place].real))),
+            )
             assert abs(float((true.real - arb(high) - arb(low)).mid())) <= bound

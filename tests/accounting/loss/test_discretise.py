@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.accounting.loss import Atoms, Gaussian, Lattice, Pair, Ramp, Sampled, delta_at, discretise
+from sfumato.accounting.loss import (
+    Atoms,
+    Gaussian,
+    Lattice,
+    Pair,
+    Ramp,
+    Sampled,
+    delta_at,
+    discretise,
+)
 from sfumato.accounting.loss.discretise import Span
 from tests.accounting.loss import oracle
 
@@ -48,7 +57,9 @@ CURVES = [
     (Ramp(0.4, tips=False), lambda e: oracle.bounded_range_delta(0.4, e)),
     (
         Sampled(Gaussian(1.25), 0.05),
-        lambda e: float(oracle.sampled_gaussian_delta(Fraction("1.25"), Fraction("0.05"), e, added=False).mid()),
+        lambda e: float(
+            oracle.sampled_gaussian_delta(Fraction("1.25"), Fraction("0.05"), e, added=False).mid()
+        ),
     ),
 ]
 
@@ -65,12 +76,16 @@ def test_a_rounded_pair_dominates(pair: Pair, truth, epsilon: float, step: float
 @settings(deadline=None, max_examples=25)
 def test_a_rounded_sample_dominates_when_a_unit_is_added(epsilon: float, step: float) -> None:
     pair = Sampled(Gaussian(1.25), 0.05)
-    truth = float(oracle.sampled_gaussian_delta(Fraction("1.25"), Fraction("0.05"), epsilon, added=True).mid())
+    truth = float(
+        oracle.sampled_gaussian_delta(Fraction("1.25"), Fraction("0.05"), epsilon, added=True).mid()
+    )
     bounds = delta_at(discretise(pair, step, 2.0, outside=OUTSIDE, exchanged=True), epsilon)
     assert bounds.lower <= truth <= bounds.upper
 
 
-@pytest.mark.parametrize("pair", [Atoms.pure(0.3), Atoms.response(0.3, 7), Atoms.discrete_laplace(0.1, 5)])
+@pytest.mark.parametrize(
+    "pair", [Atoms.pure(0.3), Atoms.response(0.3, 7), Atoms.discrete_laplace(0.1, 5)]
+)
 @pytest.mark.parametrize("parts", [1, 2, 8])
 def test_atoms_on_the_lattice_stay_where_they_are(pair: Atoms, parts: int) -> None:
     x = discretise(pair, pair.unit / parts, 1.5, outside=OUTSIDE)
@@ -80,7 +95,9 @@ def test_atoms_on_the_lattice_stay_where_they_are(pair: Atoms, parts: int) -> No
     assert under_p(x)[x.weights > 0] == pytest.approx(masses * np.exp(losses), rel=1e-12)
 
 
-@pytest.mark.parametrize("pair", [Sampled(Gaussian(1.2), 0.05), Sampled(Ramp(1.0, tips=True), 0.2)], ids=str)
+@pytest.mark.parametrize(
+    "pair", [Sampled(Gaussian(1.2), 0.05), Sampled(Ramp(1.0, tips=True), 0.2)], ids=str
+)
 def test_inside_and_outside_make_the_whole(pair: Pair) -> None:
     step = 1 / 128
     whole = discretise(pair, step, 1.0, outside=OUTSIDE)

@@ -72,4 +72,6 @@ def test_scaling_changes_no_mass(w: list[float]) -> None:
 @given(weights)
 def test_norms_and_totals_are_not_below_the_true_ones(w: list[float]) -> None:
     x = lattice(w)
-    assert x.total >= math.fsum(w) and norm(x.weights) ** 2 >= math.fsum(each * each for each in w) * (1 - 1e-15)
+    assert x.total >= math.fsum(w) and norm(x.weights) ** 2 >= math.fsum(
+        each * each for each in w
+    ) * (1 - 1e-15)

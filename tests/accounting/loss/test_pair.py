@@ -57,7 +57,9 @@ def test_a_response_has_three_atoms(epsilon: Fraction, categories: int) -> None:
 
 
 @given(st.fractions(Fraction(1, 2), 20), st.integers(1, 8), st.integers(1, 8))
-def test_laplace_noise_on_integers_dominates_its_parts(scale: Fraction, one: int, other: int) -> None:
+def test_laplace_noise_on_integers_dominates_its_parts(
+    scale: Fraction, one: int, other: int
+) -> None:
     # two cells that move by one and by other, against one cell that moves by both
     first, second = (oracle.discrete_laplace_law(scale, shift) for shift in (one, other))
     with ctx.workprec(oracle.BITS):
@@ -73,7 +75,9 @@ def test_laplace_noise_on_integers_dominates_its_parts(scale: Fraction, one: int
 
 
 @given(st.fractions(Fraction(1, 2), 20), st.integers(1, 12))
-def test_the_atoms_of_integer_laplace_are_those_of_a_sum_over_outputs(scale: Fraction, shift: int) -> None:
+def test_the_atoms_of_integer_laplace_are_those_of_a_sum_over_outputs(
+    scale: Fraction, shift: int
+) -> None:
     losses, masses = Atoms.discrete_laplace(float(1 / scale), shift).atoms()
     law = oracle.discrete_laplace_law(scale, shift)
     assert masses.sum() == pytest.approx(1, rel=1e-13)
@@ -90,20 +94,30 @@ def test_the_atoms_of_the_discrete_gaussian_keep_both_laws(variance: float, shif
     assert masses.sum() == pytest.approx(1, rel=1e-13)
     assert (masses * np.exp(losses)).sum() == pytest.approx(1, rel=1e-12)
     # KL = shift^2 / (2 sigma^2), as for the continuous law (Canonne, Kamath, Steinke 2020)
-    assert (masses * np.exp(losses) * losses).sum() == pytest.approx(shift**2 / (2 * variance), rel=1e-11)
+    assert (masses * np.exp(losses) * losses).sum() == pytest.approx(
+        shift**2 / (2 * variance), rel=1e-11
+    )
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.5, 4.0])
 def test_a_ramp_is_laplace_noise_with_its_atoms_and_a_bounded_range_without(epsilon: float) -> None:
     for part in (-0.9, -0.2, 0.0, 0.4, 0.95):
         at = part * epsilon
-        assert delta(Ramp(epsilon, tips=True), at) == pytest.approx(oracle.laplace_delta(epsilon, at), rel=1e-6)
-        assert delta(Ramp(epsilon, tips=False), at) == pytest.approx(oracle.bounded_range_delta(epsilon, at), rel=1e-6)
+        assert delta(Ramp(epsilon, tips=True), at) == pytest.approx(
+            oracle.laplace_delta(epsilon, at), rel=1e-6
+        )
+        assert delta(Ramp(epsilon, tips=False), at) == pytest.approx(
+            oracle.bounded_range_delta(epsilon, at), rel=1e-6
+        )
 
 
 @pytest.mark.parametrize("mu", [1e-3, 0.1, 1.0, 6.0, 20.0])
-def test_the_cells_of_a_gaussian_hold_its_mass_and_mean(mu: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    points = np.concatenate([[-12.5], np.linspace(-8, -2, 7), np.linspace(-1, 1 + mu, 40), [mu + 6, mu + 12]])
+def test_the_cells_of_a_gaussian_hold_its_mass_and_mean(
+    mu: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points = np.concatenate(
+        [[-12.5], np.linspace(-8, -2, 7), np.linspace(-1, 1 + mu, 40), [mu + 6, mu + 12]]
+    )
     losses = mu * points - mu**2 / 2
     losses = losses[losses > -600]
     given = edges(losses)
@@ -112,9 +126,13 @@ def test_the_cells_of_a_gaussian_hold_its_mass_and_mean(mu: float, monkeypatch: 
     with ctx.workprec(1500):
         for cell in range(len(mass)):
             low, high = (oracle.number(given.ratio[cell + side].item()) for side in (0, 1))
-            low, high = (each.log() / oracle.number(mu) + oracle.number(mu) / 2 for each in (low, high))
+            low, high = (
+                each.log() / oracle.number(mu) + oracle.number(mu) / 2 for each in (low, high)
+            )
             under_q = oracle.normal_tail(low) - oracle.normal_tail(high)
-            under_p = oracle.normal_tail(low - oracle.number(mu)) - oracle.normal_tail(high - oracle.number(mu))
+            under_p = oracle.normal_tail(low - oracle.number(mu)) - oracle.normal_tail(
+                high - oracle.number(mu)
+            )
             wanted = (under_p / under_q - oracle.number(given.ratio[cell].item())) / oracle.number(
                 given.gap[cell].item()
             )
@@ -122,13 +140,17 @@ def test_the_cells_of_a_gaussian_hold_its_mass_and_mean(mu: float, monkeypatch: 
             assert share[cell] == pytest.approx(float(wanted.mid()), rel=1e-9, abs=1e-11)
 
 
-@pytest.mark.parametrize("pair", [Atoms.response(0.7, 5), Ramp(0.5, tips=True), Ramp(2.0, tips=False), Gaussian(1.5)])
+@pytest.mark.parametrize(
+    "pair", [Atoms.response(0.7, 5), Ramp(0.5, tips=True), Ramp(2.0, tips=False), Gaussian(1.5)]
+)
 def test_a_sample_keeps_the_masses_and_moves_the_ratios(pair) -> None:
     rate = 0.03
     for inner in (-0.3, 0.01, 0.2, 0.45):
         # delta of the mixture at ln(1 + rate (e^inner - 1)) is rate times that of the pair at inner
         at = math.log1p(rate * math.expm1(inner))
-        assert delta(Sampled(pair, rate), at) == pytest.approx(rate * delta(pair, inner), rel=1e-5, abs=1e-12)
+        assert delta(Sampled(pair, rate), at) == pytest.approx(
+            rate * delta(pair, inner), rel=1e-5, abs=1e-12
+        )
 
 
 @pytest.mark.parametrize("mu", [Fraction(1, 2), Fraction(5, 3)])

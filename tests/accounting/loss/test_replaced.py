@@ -44,7 +44,10 @@ def told(pair: Replaced | Sampled, points: int = 4001) -> tuple[np.ndarray, np.n
         seen = Edges(ratio, np.expm1(edges), ratio[:-1] * np.expm1(np.diff(edges)))
         mass, share = pair.cells(seen)
         assert (pair.doubt(seen) < 1e-9).all() and (share >= 0).all() and (share <= 1 + 1e-12).all()
-        ratios, masses = np.concatenate([ratios, ratio[:-1] + share * np.diff(ratio)]), np.concatenate([masses, mass])
+        ratios, masses = (
+            np.concatenate([ratios, ratio[:-1] + share * np.diff(ratio)]),
+            np.concatenate([masses, mass]),
+        )
     return ratios, masses
 
 
@@ -56,7 +59,9 @@ def shown(pair: Replaced | Sampled, odds: float) -> float:
 
 @pytest.mark.parametrize("pair", SYMMETRIC, ids=repr)
 @pytest.mark.parametrize("rate", [1e-3, 0.3])
-def test_a_replaced_unit_has_the_worst_of_both_directions(pair: Atoms | Ramp | Gaussian, rate: float) -> None:
+def test_a_replaced_unit_has_the_worst_of_both_directions(
+    pair: Atoms | Ramp | Gaussian, rate: float
+) -> None:
     both, one_way = Replaced(pair, rate), Sampled(pair, rate)
     ratios, masses = told(both)
     # both are laws: of two masses that were worked out apart, one is a rest
@@ -77,7 +82,9 @@ def test_one_gaussian_has_its_closed_form() -> None:
     for epsilon in (0.0, 0.1, 0.5):
         inner = math.log1p(math.expm1(epsilon) / rate)
         whole = normal(mu / 2 - inner / mu) - math.exp(inner) * normal(-mu / 2 - inner / mu)
-        assert shown(Replaced(Gaussian(mu), rate), math.exp(epsilon)) == pytest.approx(rate * whole, rel=1e-6)
+        assert shown(Replaced(Gaussian(mu), rate), math.exp(epsilon)) == pytest.approx(
+            rate * whole, rel=1e-6
+        )
 
 
 # one of four units is sampled, its value of 0 or 1 gets noise, three times
@@ -85,7 +92,9 @@ SIZE, POPULATION, USES = 1, 4, 3
 RUN = Repeated(
     SampledEvent(
         FixedSample(SIZE, POPULATION),
-        AdditiveNoise(DiscreteLaplace(1), Distance(Norm.L1, Fraction(1), Relation.REPLACE_ONE), cells=1),
+        AdditiveNoise(
+            DiscreteLaplace(1), Distance(Norm.L1, Fraction(1), Relation.REPLACE_ONE), cells=1
+        ),
     ),
     USES,
 )
@@ -97,7 +106,9 @@ def law(data: list[int]) -> np.ndarray:
     samples = list(itertools.combinations(data, SIZE))
     for sample in samples:
         for noise in range(-14, 15):
-            found[14 + sum(sample) + noise] += (1 - shrinks) / (1 + shrinks) * shrinks ** abs(noise) / len(samples)
+            found[14 + sum(sample) + noise] += (
+                (1 - shrinks) / (1 + shrinks) * shrinks ** abs(noise) / len(samples)
+            )
     return found
 
 
@@ -126,7 +137,10 @@ def test_no_three_questions_about_fixed_samples_show_more(epsilon: str) -> None:
     found = privacy_curve(RUN).delta(epsilon)
     assert worst <= found.upper
     # what is claimed below is shown by one pair of neighbours, three times
-    assert found.lower is not None and found.lower <= max(lost((laws,) * USES, at) for laws in every) + 3e-6
+    assert (
+        found.lower is not None
+        and found.lower <= max(lost((laws,) * USES, at) for laws in every) + 3e-6
+    )
     # and is near
     assert found.upper <= 1.25 * found.lower
 
@@ -135,7 +149,10 @@ def test_one_direction_alone_would_be_noticed() -> None:
     # as if a unit that is replaced only left: questions of both kinds together show more
     one_way = FixedPlan.of(RUN).one_way
     claimed = curve._Composed(one_way, 1e-4, RUN).delta("0.1").upper
-    assert max(lost(laws, 0.1) for laws in itertools.combinations_with_replacement(neighbours(), USES)) > 1.05 * claimed
+    assert (
+        max(lost(laws, 0.1) for laws in itertools.combinations_with_replacement(neighbours(), USES))
+        > 1.05 * claimed
+    )
 
 
 def test_a_forgotten_rest_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

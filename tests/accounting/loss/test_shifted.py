@@ -60,7 +60,9 @@ def together(law: np.ndarray, times: int) -> np.ndarray:
 
 def moved(noise: object, shift: int, relation: object = None) -> AdditiveNoise:
     distance = (
-        Distance(Norm.LINF, Fraction(shift)) if relation is None else Distance(Norm.LINF, Fraction(shift), relation)
+        Distance(Norm.LINF, Fraction(shift))
+        if relation is None
+        else Distance(Norm.LINF, Fraction(shift), relation)
     )
     return AdditiveNoise(noise, distance, cells=1)
 
@@ -77,14 +79,22 @@ CASES = [
 
 def is_exact(event: Event, law: np.ndarray, shift: int, epsilon: float, times: int) -> bool:
     found = privacy_curve(Repeated(event, times)).delta(epsilon)
-    one = [excess(together(np.roll(law, move), times), together(law, times), epsilon) for move in range(1, shift + 1)]
+    one = [
+        excess(together(np.roll(law, move), times), together(law, times), epsilon)
+        for move in range(1, shift + 1)
+    ]
     # a smaller shift loses no more
-    return max(one) <= found.upper * (1 + 1e-9) + 1e-13 and found.lower <= max(one) * (1 + 1e-9) + 1e-13
+    return (
+        max(one) <= found.upper * (1 + 1e-9) + 1e-13
+        and found.lower <= max(one) * (1 + 1e-9) + 1e-13
+    )
 
 
 @pytest.mark.parametrize(("noise", "law", "shift"), CASES, ids=lambda value: str(value)[:24])
 @pytest.mark.parametrize(("epsilon", "times"), [(0.1, 2), (1.0, 2), (0.5, 1)])
-def test_a_shifted_integer_loses_the_ratio_of_two_probabilities(noise, law, shift, epsilon, times) -> None:
+def test_a_shifted_integer_loses_the_ratio_of_two_probabilities(
+    noise, law, shift, epsilon, times
+) -> None:
     assert is_exact(moved(noise, shift), law, shift, epsilon, times)
 
 
@@ -100,7 +110,9 @@ def test_ratios_of_other_probabilities_are_caught(monkeypatch: pytest.MonkeyPatc
 def test_samples_of_shifted_integers_lose_what_their_mixtures_lose(noise, law, shift) -> None:
     rate = 0.3
     mixed = (1 - rate) * law + rate * np.roll(law, shift)
-    poisson = privacy_curve(Repeated(Sampled(PoissonSample(Fraction(3, 10)), moved(noise, shift)), 2))
+    poisson = privacy_curve(
+        Repeated(Sampled(PoissonSample(Fraction(3, 10)), moved(noise, shift)), 2)
+    )
     fixed = privacy_curve(Sampled(FixedSample(3, 10), moved(noise, shift, ReplaceOne)))
     for epsilon in (0.05, 0.4):
         truth = max(
@@ -117,8 +129,12 @@ def test_samples_of_shifted_integers_lose_what_their_mixtures_lose(noise, law, s
 def test_several_integers_are_so_many_uses() -> None:
     noise = Skellam(30)
     cells = AdditiveNoise(noise, Distance(Norm.LINF, Fraction(2)), cells=10)
-    assert privacy_curve(cells).epsilon("1e-6") == privacy_curve(Repeated(moved(noise, 2), 10)).epsilon("1e-6")
-    both = Composed((moved(noise, 2), moved(DiscreteGaussian(20), 3), moved(Binomial(400, "1/2"), 1)))
+    assert privacy_curve(cells).epsilon("1e-6") == privacy_curve(
+        Repeated(moved(noise, 2), 10)
+    ).epsilon("1e-6")
+    both = Composed(
+        (moved(noise, 2), moved(DiscreteGaussian(20), 3), moved(Binomial(400, "1/2"), 1))
+    )
     found = privacy_curve(both).epsilon("1e-6")
     assert 0 < found.lower <= found.upper <= found.lower * (1 + 1e-3)
 
@@ -129,7 +145,9 @@ def test_a_thousand_sums_of_poisson_noise_lose_what_gaussian_ones_do_nearly() ->
     found = privacy_curve(Repeated(summed, 1000)).epsilon("1e-6")
     mu = math.sqrt(1000 / 2000)
     tail = lambda x: math.erfc(x / math.sqrt(2)) / 2  # noqa: E731
-    delta = tail(found.upper / mu - mu / 2) - math.exp(found.upper) * tail(found.upper / mu + mu / 2)
+    delta = tail(found.upper / mu - mu / 2) - math.exp(found.upper) * tail(
+        found.upper / mu + mu / 2
+    )
     assert delta == pytest.approx(1e-6, rel=0.02)
 
 

@@ -12,7 +12,16 @@ from flint import arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.accounting.loss import Atoms, Gaussian, Lattice, delta_at, discretise, epsilon_at, power, solve
+from sfumato.accounting.loss import (
+    Atoms,
+    Gaussian,
+    Lattice,
+    delta_at,
+    discretise,
+    epsilon_at,
+    power,
+    solve,
+)
 from tests.accounting.loss import oracle
 
 OUTSIDE = 1e-25
@@ -27,12 +36,16 @@ def plain(masses: dict[int, float], step: float, tilt: float = 1.0) -> Lattice:
 
 
 @given(
-    st.dictionaries(st.integers(-20, 20), st.fractions(0, 1), min_size=2).filter(lambda law: sum(law.values()) > 0),
+    st.dictionaries(st.integers(-20, 20), st.fractions(0, 1), min_size=2).filter(
+        lambda law: sum(law.values()) > 0
+    ),
     st.fractions(0, 2),
     st.floats(0, 4),
 )
 @settings(deadline=None)
-def test_delta_lies_between_its_bounds(law: dict[int, Fraction], epsilon: Fraction, tilt: float) -> None:
+def test_delta_lies_between_its_bounds(
+    law: dict[int, Fraction], epsilon: Fraction, tilt: float
+) -> None:
     total = sum(law.values())
     exact = {index: mass / total for index, mass in law.items()}
     x = plain({index: float(mass) for index, mass in exact.items()}, 0.125, tilt)
@@ -68,7 +81,9 @@ def test_a_large_delta_needs_no_epsilon() -> None:
 def test_epsilon_falls_as_delta_grows() -> None:
     x = power(discretise(Gaussian(0.1), 0.01, 3.0, outside=OUTSIDE), 100, 1e-3)
     found = [epsilon_at(x, 10.0**-power_of_ten) for power_of_ten in range(2, 14)]
-    assert all(one.upper <= other.upper and one.lower <= other.lower for one, other in pairwise(found))
+    assert all(
+        one.upper <= other.upper and one.lower <= other.lower for one, other in pairwise(found)
+    )
 
 
 def scarf(t: arb) -> arb:
@@ -83,7 +98,10 @@ def chernoff(t: arb, rate: arb) -> arb:
 
 def covered(tau: arb, eta: arb, height: float) -> bool:
     """The inequality of solve.proof.md for all of an interval of tau and of eta, in interval arithmetic."""
-    bell = arb(height) * (-(tau * tau + 1 + tau * eta + eta + eta * eta / 4) / (2 * arb(solve._BELL))).exp()
+    bell = (
+        arb(height)
+        * (-(tau * tau + 1 + tau * eta + eta + eta * eta / 4) / (2 * arb(solve._BELL))).exp()
+    )
     t = tau - eta / 2
     middle = arb(float(t.mid()))
     rate = (middle + (middle * middle + 4).sqrt()) / 2
@@ -97,7 +115,10 @@ def test_the_bell_covers_what_rounding_adds() -> None:
             eta = arb((low + high) / 2, (high - low) / 2)
             # heights grow with the width: the one at the lower end is the least of the box
             height = solve._height(low)
-            assert all(covered(arb((a + b) / 2, (b - a) / 2), eta, height) for a, b in pairwise(np.linspace(0, 6, 301)))
+            assert all(
+                covered(arb((a + b) / 2, (b - a) / 2), eta, height)
+                for a, b in pairwise(np.linspace(0, 6, 301))
+            )
 
 
 @given(st.floats(0, 6), st.floats(0, 0.25))
@@ -108,7 +129,9 @@ def test_the_bell_is_as_high_as_stated_at_every_point(tau: float, eta: float) ->
 
 @given(st.integers(1, 12), st.floats(0.001, 0.06), st.floats(-1, 1), st.floats(0, 1))
 @settings(deadline=None)
-def test_what_fair_rounding_adds_is_below_the_bell(times: int, step: float, distance: float, place: float) -> None:
+def test_what_fair_rounding_adds_is_below_the_bell(
+    times: int, step: float, distance: float, place: float
+) -> None:
     # times roundings of a loss at `place` in its cell, enumerated
     fair = math.exp(place * step)
     chance = (1 - fair) / (math.exp(-(1 - place) * step) - fair) if place < 1 else 1.0
@@ -121,7 +144,12 @@ def test_what_fair_rounding_adds_is_below_the_bell(times: int, step: float, dist
         mass = math.comb(times, ups) * chance**ups * (1 - chance) ** (times - ups)
         noise = ups * (1 - place) * step - (times - ups) * place * step
         added += mass * max(-math.expm1(-t - noise), 0.0)
-        bell += mass * solve._height(width) * width * math.exp(-((t + noise) ** 2) / (2 * solve._BELL * blur))
+        bell += (
+            mass
+            * solve._height(width)
+            * width
+            * math.exp(-((t + noise) ** 2) / (2 * solve._BELL * blur))
+        )
     added -= max(-math.expm1(-t), 0.0)
     assert added <= bell + 1e-12
 
@@ -145,15 +173,24 @@ def test_a_wide_rounding_has_both_ends(step: float) -> None:
     x = power(discretise(Gaussian(2.0), step, 0.3, outside=1e-30), 100, 0.0)
     assert x.blur > 1
     for epsilon in (250.0, 320.0):
-        found, truth = delta_at(x, epsilon), float(oracle.gaussian_delta(Fraction(400), epsilon).mid())
+        found, truth = (
+            delta_at(x, epsilon),
+            float(oracle.gaussian_delta(Fraction(400), epsilon).mid()),
+        )
         assert found.lower <= truth <= found.upper
     both = epsilon_at(x, 1e-9)
     assert oracle.gaussian_delta(Fraction(400), both.upper) <= oracle.number("1e-9")
-    assert both.lower > 200 and oracle.gaussian_delta(Fraction(400), both.lower) >= oracle.number("1e-9")
+    assert both.lower > 200 and oracle.gaussian_delta(Fraction(400), both.lower) >= oracle.number(
+        "1e-9"
+    )
 
 
-def test_a_wide_rounding_taken_for_nothing_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wide_rounding_taken_for_nothing_would_be_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     x = power(discretise(Gaussian(2.0), 2.0, 0.3, outside=1e-30), 100, 0.0)
-    monkeypatch.setattr(solve._Reading, "_far_lower", lambda self, epsilon: 0.999 * self.upper(epsilon))
+    monkeypatch.setattr(
+        solve._Reading, "_far_lower", lambda self, epsilon: 0.999 * self.upper(epsilon)
+    )
     lower = epsilon_at(x, 1e-9).lower
     assert oracle.gaussian_delta(Fraction(400), lower) < oracle.number("1e-9")

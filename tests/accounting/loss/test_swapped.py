@@ -73,7 +73,9 @@ def test_a_swapped_unit_has_a_mixture_on_either_side(rate: str, sigma: str) -> N
     curve = privacy_curve(swapped(rate, gaussian(sigma)), width="1e-6")
     for epsilon in (0.0, 0.05, 0.4):
         truth, found = excess(here, there, epsilon), curve.delta(epsilon)
-        assert found.lower <= truth * (1 + 1e-6) and truth * (1 - 1e-6) <= found.upper <= truth * 1.001
+        assert (
+            found.lower <= truth * (1 + 1e-6) and truth * (1 - 1e-6) <= found.upper <= truth * 1.001
+        )
 
 
 def test_two_swaps_lose_what_the_product_of_their_laws_loses() -> None:
@@ -94,21 +96,29 @@ def test_opposite_vectors_are_the_worst(angle: float, length: float) -> None:
     x, y = np.meshgrid(side, side)
 
     def mass(first: float, second: float) -> np.ndarray:
-        return np.exp(-((x - first) ** 2 + (y - second) ** 2) / 2) / (2 * math.pi) * (side[1] - side[0]) ** 2
+        return (
+            np.exp(-((x - first) ** 2 + (y - second) ** 2) / 2)
+            / (2 * math.pi)
+            * (side[1] - side[0]) ** 2
+        )
 
     here = 0.7 * mass(0, 0) + 0.3 * mass(1, 0)
     there = 0.7 * mass(0, 0) + 0.3 * mass(length * math.cos(angle), length * math.sin(angle))
     curve = privacy_curve(swapped("3/10", gaussian("1")))
     for epsilon in (0.0, 0.2):
-        assert max(excess(here, there, epsilon), excess(there, here, epsilon)) <= curve.delta(epsilon).upper * (
-            1 + 1e-4
-        )
+        assert max(excess(here, there, epsilon), excess(there, here, epsilon)) <= curve.delta(
+            epsilon
+        ).upper * (1 + 1e-4)
 
 
 def test_ten_thousand_steps_cost_what_was_worked_out_beforehand() -> None:
     run = Repeated(swapped("1/100", gaussian("1.1")), 10_000)
     found = privacy_curve(run).epsilon("1e-6")
-    assert found.lower <= 10.3805 and found.upper >= 10.3795 and found.upper <= found.lower * (1 + 2e-4)
+    assert (
+        found.lower <= 10.3805
+        and found.upper >= 10.3795
+        and found.upper <= found.lower * (1 + 2e-4)
+    )
 
 
 # up to three units of values -1, 0 and 1, each in the sample with probability 2/5
@@ -128,7 +138,11 @@ def law(data: tuple[int, ...], noise: dict[int, float]) -> np.ndarray:
 
 def neighbours(noise: dict[int, float]) -> list[tuple[np.ndarray, np.ndarray]]:
     """All pairs of datasets of which one unit differs."""
-    laws = {data: law(data, noise) for size in (1, 2, 3) for data in itertools.product((-1, 0, 1), repeat=size)}
+    laws = {
+        data: law(data, noise)
+        for size in (1, 2, 3)
+        for data in itertools.product((-1, 0, 1), repeat=size)
+    }
     return [
         (laws[(one, *rest)], laws[(other, *rest)])
         for size in (0, 1, 2)
@@ -160,21 +174,28 @@ def largest(noise: dict[int, float], epsilon: float, times: int = 1) -> float:
     for here, there in neighbours(noise):
         pair = [here, there]
         for _ in range(times - 1):
-            pair = [np.outer(one, other).ravel() for one, other in zip(pair, (here, there), strict=True)]
+            pair = [
+                np.outer(one, other).ravel() for one, other in zip(pair, (here, there), strict=True)
+            ]
         worst = max(worst, excess(pair[0], pair[1], epsilon))
     return worst
 
 
 def is_exact(event: Event, noise: dict[int, float], epsilon: float, times: int) -> bool:
     """Whether no neighbours lose more than is said, and some lose what is said from below."""
-    found, truth = privacy_curve(Repeated(swapped("2/5", event), times)).delta(epsilon), largest(noise, epsilon, times)
+    found, truth = (
+        privacy_curve(Repeated(swapped("2/5", event), times)).delta(epsilon),
+        largest(noise, epsilon, times),
+    )
     assert found.lower is not None
     return truth <= found.upper + 1e-12 and found.lower <= truth + 1e-12
 
 
 @pytest.mark.parametrize(("event", "noise"), NOISES)
 @pytest.mark.parametrize(("epsilon", "times"), [(0.0, 1), (0.15, 1), (0.5, 1), (0.3, 2)])
-def test_a_swapped_unit_has_opposite_losses(event: Event, noise: dict[int, float], epsilon: float, times: int) -> None:
+def test_a_swapped_unit_has_opposite_losses(
+    event: Event, noise: dict[int, float], epsilon: float, times: int
+) -> None:
     assert is_exact(event, noise, epsilon, times)
 
 
@@ -184,7 +205,11 @@ def test_a_wrong_pair_is_caught(slip: str, monkeypatch: pytest.MonkeyPatch) -> N
 
     def wrong(step: float, shift: int, rate: float) -> Swapped:
         pair = made(step, shift, rate * 0.9 if slip == "a rate of less" else rate)
-        return Swapped(pair.masses, pair.gains, (0.0,) * len(pair.gains), rate) if "leaves" in slip else pair
+        return (
+            Swapped(pair.masses, pair.gains, (0.0,) * len(pair.gains), rate)
+            if "leaves" in slip
+            else pair
+        )
 
     monkeypatch.setattr(dominating_pairs.Swapped, "laplace", wrong)
     assert not is_exact(*NOISES[0], 0.15, 1)
@@ -207,7 +232,11 @@ def three_laws(draw: st.DrawFn) -> list[np.ndarray]:
         low, high = -3.0, 3.0
         for _ in range(60):
             middle = (low + high) / 2
-            low, high = (low, middle) if (rest * np.exp(np.clip(tilt + middle, -1, 1))).sum() > 1 else (middle, high)
+            low, high = (
+                (low, middle)
+                if (rest * np.exp(np.clip(tilt + middle, -1, 1))).sum() > 1
+                else (middle, high)
+            )
         found.append(rest * np.exp(np.clip(tilt + low, -1, 1)))
     return [rest, *found]
 
@@ -241,8 +270,12 @@ def test_a_swap_has_its_pure_cost_and_a_renyi_bound() -> None:
 
 
 def test_a_sample_of_nearly_everybody_is_two_steps_of_the_whole() -> None:
-    both = ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction(1), Distance(Norm.L2, Fraction(4), REPLACE))
-    assert privacy_curve(swapped("1", gaussian("1"))).epsilon("1e-6") == privacy_curve(both).epsilon("1e-6")
+    both = ContinuousNoise(
+        ContinuousLaw.GAUSSIAN, Fraction(1), Distance(Norm.L2, Fraction(4), REPLACE)
+    )
+    assert privacy_curve(swapped("1", gaussian("1"))).epsilon("1e-6") == privacy_curve(
+        both
+    ).epsilon("1e-6")
     near = privacy_curve(swapped("999/1000", gaussian("1"))).epsilon("1e-6")
     assert near.lower is None and near.upper == privacy_curve(both).epsilon("1e-6").upper
     assert privacy_curve(swapped("999/1000", PureEvent(Fraction(1)))).epsilon("1e-6").upper <= 2
@@ -252,7 +285,9 @@ def test_a_sample_of_nearly_everybody_is_two_steps_of_the_whole() -> None:
 
 def test_what_is_sampled_is_stated_for_units_that_enter_or_leave() -> None:
     assert relations_of(swapped("1/2", gaussian("1"))) == {REPLACE}
-    values = ContinuousNoise(ContinuousLaw.GAUSSIAN, Fraction(1), Distance(Norm.L2, Fraction(1), REPLACE))
+    values = ContinuousNoise(
+        ContinuousLaw.GAUSSIAN, Fraction(1), Distance(Norm.L2, Fraction(1), REPLACE)
+    )
     for wrong in (values, RandomizedResponse(Fraction(1), 2), Composed((gaussian("1"), values))):
         with pytest.raises(InvalidDeclaration, match="neighbour relations"):
             privacy_curve(swapped("1/2", wrong))
@@ -265,7 +300,9 @@ def test_what_is_sampled_is_stated_for_units_that_enter_or_leave() -> None:
     with pytest.raises(InvalidDeclaration):
         PoissonSample(Fraction(1, 2), "replace_one")
     with pytest.raises(InvalidDeclaration):
-        privacy_curve(swapped("1/2", AdditiveNoise(DiscreteGaussian(2), Distance(Norm.L2, Fraction(9)))))
+        privacy_curve(
+            swapped("1/2", AdditiveNoise(DiscreteGaussian(2), Distance(Norm.L2, Fraction(9))))
+        )
 
 
 def test_an_event_says_who_is_replaced() -> None:
@@ -273,12 +310,22 @@ def test_an_event_says_who_is_replaced() -> None:
     form = event_to_json(event)
     assert form["design"] == {"design": "poisson", "rate": "1/100", "relation": "replace-one"}
     assert event_from_json(form) == event
-    assert "relation" not in event_to_json(Sampled(PoissonSample(Fraction(1, 100)), PureEvent(Fraction(1))))["design"]
+    assert (
+        "relation"
+        not in event_to_json(Sampled(PoissonSample(Fraction(1, 100)), PureEvent(Fraction(1))))[
+            "design"
+        ]
+    )
 
 
 @pytest.mark.parametrize(
     "pair",
-    [SwappedNormal(0.9, 0.01), SwappedNormal(20.0, 1e-6), SwappedNormal(3.0, 0.9), SwappedNormal(1e-3, 0.3)],
+    [
+        SwappedNormal(0.9, 0.01),
+        SwappedNormal(20.0, 1e-6),
+        SwappedNormal(3.0, 0.9),
+        SwappedNormal(1e-3, 0.3),
+    ],
     ids=repr,
 )
 def test_both_laws_of_a_swap_are_laws(pair: SwappedNormal) -> None:
@@ -300,7 +347,7 @@ def test_both_laws_of_a_swap_are_laws(pair: SwappedNormal) -> None:
 )
 def test_both_laws_of_atoms_are_laws(pair: Swapped) -> None:
     losses, masses = pair.atoms()
-    assert masses.sum() == pytest.approx(1, abs=1e-13) and (masses * np.exp(losses)).sum() == pytest.approx(
-        1, abs=1e-13
-    )
+    assert masses.sum() == pytest.approx(1, abs=1e-13) and (
+        masses * np.exp(losses)
+    ).sum() == pytest.approx(1, abs=1e-13)
     assert sorted(losses) == pytest.approx(sorted(-losses), rel=1e-12)

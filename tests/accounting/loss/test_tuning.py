@@ -9,7 +9,11 @@ from sfumato.accounting.loss import Atoms, Gaussian, Ramp, Sampled
 from sfumato.accounting.loss.cap import Capped
 from sfumato.accounting.loss.tuning import Part, aim, capped, outline, split
 
-PARTS = (Part(Gaussian(0.01), 10_000), Part(Ramp(0.02, tips=True), 500), Part(Sampled(Gaussian(1.5), 0.01), 1000))
+PARTS = (
+    Part(Gaussian(0.01), 10_000),
+    Part(Ramp(0.02, tips=True), 500),
+    Part(Sampled(Gaussian(1.5), 0.01), 1000),
+)
 
 
 @pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-15])
@@ -23,7 +27,9 @@ def test_the_guess_of_epsilon_gives_the_guess_of_delta(delta: float) -> None:
 def test_the_outline_has_the_mass_of_both_laws() -> None:
     losses, masses = outline(Sampled(Gaussian(1.5), 0.01), 1e-20)
     assert masses.sum() == pytest.approx(1, rel=1e-9)
-    assert (masses * [math.exp(loss) for loss in losses.tolist()]).sum() == pytest.approx(1, rel=1e-9)
+    assert (masses * [math.exp(loss) for loss in losses.tolist()]).sum() == pytest.approx(
+        1, rel=1e-9
+    )
 
 
 def test_one_pair_has_its_own_unit_and_several_a_power_of_two() -> None:

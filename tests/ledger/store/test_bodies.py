@@ -22,7 +22,9 @@ def nowhere(name: str, body: object) -> bytes:
     raise AssertionError(name)
 
 
-@pytest.mark.parametrize("body", [b"", b"short", bytes(4096), b"text " * 10_000, bytes(range(256)) * 20])
+@pytest.mark.parametrize(
+    "body", [b"", b"short", bytes(4096), b"text " * 10_000, bytes(range(256)) * 20]
+)
 def test_a_body_comes_back_as_it_went_in(body: bytes) -> None:
     packed = pack(body, LARGEST, nowhere)
     assert unpack(packed, nowhere) == body
@@ -112,12 +114,16 @@ def test_a_large_body_is_on_disk_before_its_row(tmp_path: Path) -> None:
     [*files] = sorted(each.name for each in (tmp_path / "l.db.bodies").iterdir())
     assert hashlib.sha256(b"x" * 9000).hexdigest() in files
     ledger = Ledger.open(path)
-    assert [each.name for each in (tmp_path / "l.db.bodies").iterdir()] == [hashlib.sha256(b"x" * 9000).hexdigest()]
+    assert [each.name for each in (tmp_path / "l.db.bodies").iterdir()] == [
+        hashlib.sha256(b"x" * 9000).hexdigest()
+    ]
     assert verify(ledger).problems == ()
     ledger.close()
 
 
-def test_a_row_before_its_file_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_before_its_file_would_be_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ledger = opened(tmp_path / "l.db")
     charge = in_state(ledger, "executing")
     monkeypatch.setattr(bodies.BodyFiles, "keep", lambda *_: None)
@@ -125,7 +131,9 @@ def test_a_row_before_its_file_would_be_noticed(tmp_path: Path, monkeypatch: pyt
     assert verify(ledger).problems != ()
 
 
-def test_a_disk_that_refuses_a_body_gives_no_answer(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_refuses_a_body_gives_no_answer(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     charge = ledger.reserve(pure("0.1", "other"))
     ledger.execute(charge)
 

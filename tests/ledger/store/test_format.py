@@ -40,13 +40,18 @@ def account_of(ledger: Ledger, question: str) -> str:
 
 
 @pytest.mark.parametrize("number", range(1, FORMAT))
-def test_a_ledger_of_each_format_comes_forward_and_keeps_its_answers(tmp_path: Path, number: int) -> None:
+def test_a_ledger_of_each_format_comes_forward_and_keeps_its_answers(
+    tmp_path: Path, number: int
+) -> None:
     path = Path(shutil.copy(DATA / f"format-{number}.sqlite", tmp_path / "l.db"))
     for _ in range(2):
         ledger = Ledger.open(path)
         assert verify(ledger).problems == ()
         assert ledger.answer("one") == b"first answer"
-        assert ledger.first_answer(["statement of four"], account_of(ledger, "four")) == b"fourth answer"
+        assert (
+            ledger.first_answer(["statement of four"], account_of(ledger, "four"))
+            == b"fourth answer"
+        )
         ledger.close()
     assert version(path) == FORMAT
     ledger = Ledger.open(path)

@@ -63,7 +63,9 @@ def together(count: int, work: Callable[[int], object]) -> list[object]:
 def test_each_caller_gets_its_own_result_from_one_thread(recorder: Recorder) -> None:
     owner = Owner()
     writer = Writer(recorder.run, recorder.ended.set, owner)
-    assert together(20, lambda number: writer.do(lambda: number * number, writes=True)) == [n * n for n in range(20)]
+    assert together(20, lambda number: writer.do(lambda: number * number, writes=True)) == [
+        n * n for n in range(20)
+    ]
     assert len(recorder.threads) == 1
     assert threading.get_ident() not in recorder.threads
     writer.close()
@@ -79,7 +81,9 @@ def test_what_gathers_while_a_batch_runs_is_the_next_batch(recorder: Recorder) -
         handed.release()
         return writer.do(lambda: number, writes=True)
 
-    releaser = threading.Thread(target=lambda: ([handed.acquire() for _ in range(300)], recorder.gate.set()))
+    releaser = threading.Thread(
+        target=lambda: ([handed.acquire() for _ in range(300)], recorder.gate.set())
+    )
     releaser.start()
     together(300, one)
     releaser.join()
@@ -197,7 +201,9 @@ def test_a_batch_of_interrupted_callers_alone_does_not_end_the_thread(
     # long enough for the thread to have looked at the batch of nobody
     assert not recorder.ended.wait(0.2)
     found: list[object] = []
-    other = threading.Thread(target=lambda: found.append(writer.do(lambda: 7, writes=True)), daemon=True)
+    other = threading.Thread(
+        target=lambda: found.append(writer.do(lambda: 7, writes=True)), daemon=True
+    )
     other.start()
     other.join(10)
     assert found == [7]
@@ -295,11 +301,15 @@ def test_those_who_are_answered_together_are_served_together_again(
     assert growing == sorted(growing)
 
 
-def test_nobody_is_waited_for_where_one_asks_alone(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_is_waited_for_where_one_asks_alone(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "_patience", lambda took: 1e6)
     owner = Owner()
     writer = Writer(recorder.run, recorder.ended.set, owner)
-    assert [writer.do(lambda number=number: number, writes=True) for number in range(5)] == list(range(5))
+    assert [writer.do(lambda number=number: number, writes=True) for number in range(5)] == list(
+        range(5)
+    )
     assert recorder.batches == [1] * 5
     writer.close()
 

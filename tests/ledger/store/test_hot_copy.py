@@ -29,7 +29,9 @@ def charged(path: Path) -> int:
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
-    (found,) = connection.execute("SELECT count(*) FROM charge JOIN answer ON answer.charge = charge.id").fetchall()
+    (found,) = connection.execute(
+        "SELECT count(*) FROM charge JOIN answer ON answer.charge = charge.id"
+    ).fetchall()
     connection.close()
     return int(found[0])
 
@@ -51,7 +53,9 @@ def begun_anew(ledger: Ledger, monkeypatch: pytest.MonkeyPatch, times: int) -> l
     return copied
 
 
-def test_a_copy_holds_every_charge_that_had_returned_before_it_was_begun(ledger: Ledger, tmp_path: Path) -> None:
+def test_a_copy_holds_every_charge_that_had_returned_before_it_was_begun(
+    ledger: Ledger, tmp_path: Path
+) -> None:
     for number in range(1, 4):
         paid(ledger, pure("0.01", str(number)))
         hot_copy(str(tmp_path / "l.db"), str(tmp_path / "copy"))
@@ -79,7 +83,9 @@ def test_a_copy_that_does_not_look_at_the_log_lacks_charges(
         assert charged(tmp_path / "copy") == 21
 
 
-def test_a_log_that_never_rests_is_said_so(ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_never_rests_is_said_so(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "_ATTEMPTS", 2)
     begun_anew(ledger, monkeypatch, times=9)
     with pytest.raises(LedgerBusy, match="too quickly"):
@@ -88,7 +94,11 @@ def test_a_log_that_never_rests_is_said_so(ledger: Ledger, tmp_path: Path, monke
 
 @pytest.mark.parametrize(
     ("source", "target", "error"),
-    [("nothing", "copy", LedgerMissing), ("l.db", "no/folder", LedgerUnavailable), ("text", "copy", LedgerCorrupt)],
+    [
+        ("nothing", "copy", LedgerMissing),
+        ("l.db", "no/folder", LedgerUnavailable),
+        ("text", "copy", LedgerCorrupt),
+    ],
 )
 def test_what_cannot_be_copied_is_said(
     ledger: Ledger, tmp_path: Path, source: str, target: str, error: type[LedgerError]

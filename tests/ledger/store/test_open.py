@@ -28,7 +28,9 @@ def test_an_address_of_a_server_is_a_server(scheme: str, monkeypatch: pytest.Mon
     class Module:
         """What stands where psycopg may be missing."""
 
-        Postgres = staticmethod(lambda place, *, create, accept_loss: called.append((place, create)))
+        Postgres = staticmethod(
+            lambda place, *, create, accept_loss: called.append((place, create))
+        )
         PostgresReader = None
 
     for name in ("postgres", "postgres_reader"):

@@ -44,7 +44,8 @@ def test_the_number_of_entries_is_written_in_place(tmp_path: Path, after: str | 
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"x", MARK.to_bytes()[:-3], MARK.to_bytes().replace(b"1\n", b"2\n", 1), b"\xff"]
+    "content",
+    [b"", b"x", MARK.to_bytes()[:-3], MARK.to_bytes().replace(b"1\n", b"2\n", 1), b"\xff"],
 )
 def test_a_mark_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes) -> None:
     mark_path(str(tmp_path / "l")).write_bytes(content)
@@ -53,7 +54,12 @@ def test_a_mark_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes) -
 
 
 def test_a_crash_at_any_step_of_opening_and_closing_is_accepted() -> None:
-    for state, log in (("", False), ("open before", True), ("closed before", False), ("closed before", True)):
+    for state, log in (
+        ("", False),
+        ("open before", True),
+        ("closed before", False),
+        ("closed before", True),
+    ):
         before = replace(FOUND, state=state, log=log)
         steps = [
             (before, replace(MARK, after=state)),
@@ -112,11 +118,21 @@ def test_only_these_states_are_accepted() -> None:
         for state, log, mark in product(states, (False, True), marks)
         if not shortfall(replace(FOUND, state=state, log=log), mark)
     }
-    closed = {(state, log, False) for state in ("", "closed before", "closed now") for log in (False, True)}
-    assert accepted == closed | {("closed now", False, True), ("closed now", True, True), ("open now", True, True)}
+    closed = {
+        (state, log, False)
+        for state in ("", "closed before", "closed now")
+        for log in (False, True)
+    }
+    assert accepted == closed | {
+        ("closed now", False, True),
+        ("closed now", True, True),
+        ("open now", True, True),
+    }
 
 
-def test_a_mark_is_on_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mark_is_on_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     done: list[str] = []
     monkeypatch.setattr(open_mark.os, "fsync", lambda _: done.append("sync"))
     monkeypatch.setattr(open_mark.Path, "replace", lambda *_: done.append("name"))
@@ -132,4 +148,6 @@ def test_a_backup_is_refused_whatever_lies_beside_it(mark: OpenMark | None) -> N
 def test_a_shortfall_is_told_from_other_damage() -> None:
     (problem,) = forgotten("its log is missing")
     assert shortfall_in(f"the store is damaged: {problem}") == "its log is missing"
-    assert [shortfall_in(each) for each in ("the store is damaged: row 3 missing from index", "")] == ["", ""]
+    assert [
+        shortfall_in(each) for each in ("the store is damaged: row 3 missing from index", "")
+    ] == ["", ""]

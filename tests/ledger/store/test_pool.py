@@ -151,7 +151,12 @@ def interrupted_at(line: int, pool: Pool[Line]) -> bool:
             return None
         place = id(frame), frame.f_lineno
         is_try = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip() == "try:"
-        if event == "line" and frame.f_code.co_filename in files and place not in passed and not is_try:
+        if (
+            event == "line"
+            and frame.f_code.co_filename in files
+            and place not in passed
+            and not is_try
+        ):
             passed.add(place)
             if len(passed) == line:
                 raise KeyboardInterrupt

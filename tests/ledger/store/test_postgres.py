@@ -100,7 +100,9 @@ def hold_log_writer(server: Cluster) -> int:
     with psycopg.connect(server.url("postgres"), autocommit=True) as connection:
         found = None
         while found is None:  # a server that has just started begins it a little later
-            found = connection.execute("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'").fetchone()
+            found = connection.execute(
+                "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'"
+            ).fetchone()
     os.kill(found[0], signal.SIGSTOP)
     return int(found[0])
 
@@ -185,7 +187,10 @@ def test_nobody_is_told_of_what_a_crash_takes_back(
 
 @EVERY_SIGHT
 def test_who_is_told_before_the_flush_is_noticed(
-    postgres: Cluster, store: Postgres, monkeypatch: pytest.MonkeyPatch, see: Callable[[Postgres], int]
+    postgres: Cluster,
+    store: Postgres,
+    monkeypatch: pytest.MonkeyPatch,
+    see: Callable[[Postgres], int],
 ) -> None:
     monkeypatch.setattr(server, "FLUSH", NO_FLUSH)
     assert after_a_crash(postgres, store, see) != 7
@@ -206,7 +211,10 @@ def test_an_account_is_free_while_the_disk_works(
         held = "SELECT set_config('synchronous_commit', $1, true), pg_advisory_xact_lock_shared(7)"
         monkeypatch.setattr(server, "FLUSH", held)
         with ThreadPoolExecutor(2) as threads:
-            first, second = threads.submit(store.write, count_up), threads.submit(store.write, count_up)
+            first, second = (
+                threads.submit(store.write, count_up),
+                threads.submit(store.write, count_up),
+            )
             with psycopg.connect(url, autocommit=True) as looking:
                 while looking.execute("SELECT seq FROM sfumato.account").fetchone() != (2,):
                     assert not first.done() and not second.done()
@@ -279,7 +287,9 @@ def test_processes_that_open_an_empty_database_at_once_find_one_ledger(database:
 
 
 @pytest.mark.parametrize("where", Cut)
-def test_a_wire_cut_at_the_commit_is_no_answer(postgres: Cluster, database: str, where: Cut) -> None:
+def test_a_wire_cut_at_the_commit_is_no_answer(
+    postgres: Cluster, database: str, where: Cut
+) -> None:
     with Wire(postgres.socket) as wire:
         store = Postgres(wire.url(database))
         store.write(lambda rows: rows.put_account(ACCOUNT))
@@ -292,7 +302,9 @@ def test_a_wire_cut_at_the_commit_is_no_answer(postgres: Cluster, database: str,
         store.close()
 
 
-def test_a_wire_cut_before_the_commit_was_sent_is_mended(store: Postgres, postgres: Cluster) -> None:
+def test_a_wire_cut_before_the_commit_was_sent_is_mended(
+    store: Postgres, postgres: Cluster
+) -> None:
     runs: list[int] = []
 
     def unit(rows: Rows) -> int:
@@ -326,7 +338,12 @@ def test_a_server_that_was_restarted_is_found_again(postgres: Cluster, store: Po
 def test_a_server_that_is_gone_is_said_so(postgres: Cluster, store: Postgres) -> None:
     postgres.stop()
     try:
-        for use in (lambda: store.write(count_up), lambda: counted(store), lambda: store.peek("d"), store.damage):
+        for use in (
+            lambda: store.write(count_up),
+            lambda: counted(store),
+            lambda: store.peek("d"),
+            store.damage,
+        ):
             with pytest.raises(LedgerUnavailable, match="does not answer"):
                 use()
     finally:
@@ -337,7 +354,9 @@ def test_a_server_that_is_gone_is_said_so(postgres: Cluster, store: Postgres) ->
 @contextmanager
 def waiting_for_a_standby(url: str) -> Iterator[None]:
     """The server waits for a standby that does not exist."""
-    administered(url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()")
+    administered(
+        url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()"
+    )
     try:
         with psycopg.connect(url, autocommit=True) as looking:
             while looking.execute("SHOW synchronous_standby_names").fetchone() != ("nobody",):
@@ -359,7 +378,9 @@ def cancel_waiting(url: str, waiting: "Future[int]") -> None:
             assert not waiting.done()
 
 
-def test_a_wait_for_a_standby_that_is_cancelled_is_no_answer(postgres: Cluster, store: Postgres) -> None:
+def test_a_wait_for_a_standby_that_is_cancelled_is_no_answer(
+    postgres: Cluster, store: Postgres
+) -> None:
     url = store_url(postgres, store)
     with waiting_for_a_standby(url), ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(store.write, count_up)
@@ -386,7 +407,9 @@ def test_a_reader_waits_for_the_standby_too(postgres: Cluster, store: Postgres) 
         ({"synchronous_commit": "remote_apply"}, ""),
     ],
 )
-def test_a_role_whose_commits_may_be_lost_is_refused(database: str, settings: dict[str, str], named: str) -> None:
+def test_a_role_whose_commits_may_be_lost_is_refused(
+    database: str, settings: dict[str, str], named: str
+) -> None:
     if named:
         with pytest.raises(LedgerUnavailable, match=f"could lose a charge.*{named}"):
             Postgres(with_settings(database, **settings))
@@ -395,8 +418,13 @@ def test_a_role_whose_commits_may_be_lost_is_refused(database: str, settings: di
 
 
 @pytest.mark.parametrize("setting", ["fsync", "full_page_writes"])
-def test_a_server_that_does_not_sync_is_refused(postgres: Cluster, database: str, setting: str) -> None:
-    with restarted(postgres, **{setting: "off"}), pytest.raises(LedgerUnavailable, match=f"{setting}=off"):
+def test_a_server_that_does_not_sync_is_refused(
+    postgres: Cluster, database: str, setting: str
+) -> None:
+    with (
+        restarted(postgres, **{setting: "off"}),
+        pytest.raises(LedgerUnavailable, match=f"{setting}=off"),
+    ):
         Postgres(database)
 
 
@@ -408,7 +436,9 @@ def test_an_old_server_is_refused(database: str, monkeypatch: pytest.MonkeyPatch
 
 def test_a_database_of_another_encoding_is_refused(postgres: Cluster, database: str) -> None:
     administered(
-        database, "DROP DATABASE IF EXISTS latin", "CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0"
+        database,
+        "DROP DATABASE IF EXISTS latin",
+        "CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0",
     )
     with pytest.raises(LedgerUnavailable, match="server_encoding=LATIN1"):
         Postgres(postgres.url("latin"))
@@ -469,7 +499,10 @@ def test_a_role_that_may_only_read_is_told_so(store: Postgres, postgres: Cluster
     with pytest.raises(LedgerReadOnly, match="cannot be written"):
         reader.write(count_up)
     reader.close()
-    for role in (url.replace("sfumato@", "reader@"), with_settings(url, default_transaction_read_only="on")):
+    for role in (
+        url.replace("sfumato@", "reader@"),
+        with_settings(url, default_transaction_read_only="on"),
+    ):
         administered(url, "DROP SCHEMA IF EXISTS sfumato CASCADE")
         with pytest.raises(LedgerReadOnly):
             Postgres(role)
@@ -493,7 +526,9 @@ def test_a_standby_is_no_place_to_charge(postgres: Cluster, store: Postgres) -> 
 def test_an_account_that_somebody_never_lets_go_is_busy(
     store: Postgres, postgres: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "WRITING", server.WRITING.replace("'lock_timeout', '5s'", "'lock_timeout', '1ms'"))
+    monkeypatch.setattr(
+        server, "WRITING", server.WRITING.replace("'lock_timeout', '5s'", "'lock_timeout', '1ms'")
+    )
     with psycopg.connect(store_url(postgres, store)) as somebody:
         somebody.execute("SELECT 1 FROM sfumato.account FOR UPDATE")
         with pytest.raises(LedgerBusy, match="held by somebody else"):
@@ -502,7 +537,9 @@ def test_an_account_that_somebody_never_lets_go_is_busy(
     assert store.write(count_up) == 1
 
 
-def test_no_table_of_a_session_stands_before_the_ledgers(postgres: Cluster, store: Postgres) -> None:
+def test_no_table_of_a_session_stands_before_the_ledgers(
+    postgres: Cluster, store: Postgres
+) -> None:
     with store._pool.one() as connection:
         connection.execute("CREATE TEMPORARY TABLE account AS SELECT * FROM sfumato.account")
         connection.execute("UPDATE pg_temp.account SET seq = 99")
@@ -523,7 +560,9 @@ def test_a_fork_has_no_ledger_and_does_not_disturb_its_parents(store: Postgres) 
     assert store.write(count_up) == 1
 
 
-def test_a_store_that_is_forgotten_lets_its_connections_go(postgres: Cluster, database: str) -> None:
+def test_a_store_that_is_forgotten_lets_its_connections_go(
+    postgres: Cluster, database: str
+) -> None:
     Postgres(database)
     with psycopg.connect(database, autocommit=True) as looking:
         open_ = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'sfumato' AND datname = current_database()"

@@ -23,7 +23,11 @@ def said(error: psycopg.Error) -> Exception:
 
 def every_state() -> list[str]:
     """All SQLSTATEs that psycopg knows."""
-    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, psycopg.Error)]
+    kinds = [
+        kind
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, psycopg.Error)
+    ]
     return sorted({kind.sqlstate for kind in kinds if kind.sqlstate})
 
 

@@ -69,7 +69,9 @@ def test_what_would_change_it_is_refused(database: str, auditor: str) -> None:
 def test_an_older_or_a_newer_format_is_refused_by_name(database: str, auditor: str) -> None:
     for number, error in ((FORMAT - 1, LedgerReadOnly), (FORMAT + 1, LedgerTooNew)):
         with psycopg.connect(database) as connection:
-            connection.execute("UPDATE sfumato.meta SET value = %s WHERE name = 'version'", (str(number),))
+            connection.execute(
+                "UPDATE sfumato.meta SET value = %s WHERE name = 'version'", (str(number),)
+            )
         with pytest.raises(error, match=f"format {number}"):
             PostgresReader(auditor)
 

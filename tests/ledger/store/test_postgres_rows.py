@@ -62,7 +62,9 @@ def test_what_was_asked_ahead_is_not_asked_again(store: Postgres) -> None:
                 return asking.execute(sql, values, **options)
 
         rows._asking = Told()
-        assert (rows.charge("c"), rows.answer("q"), rows.answer("another"), rows.answer("q")) == (None,) * 4
+        assert (rows.charge("c"), rows.answer("q"), rows.answer("another"), rows.answer("q")) == (
+            None,
+        ) * 4
         # each was asked once ahead; another question and a second time are asked for
         assert len(sent) == 2
         rows._asking = asking
@@ -108,7 +110,10 @@ def test_long_results_come_in_pages_and_may_be_read_side_by_side(
     monkeypatch.setattr(module, "_PAGE", 2)
 
     def unit(rows: Rows) -> list[tuple[str, str]]:
-        return [(left.id, right.id) for left, right in zip(rows.accounts(), rows.accounts(), strict=True)]
+        return [
+            (left.id, right.id)
+            for left, right in zip(rows.accounts(), rows.accounts(), strict=True)
+        ]
 
     for run in (store.read, store.write):
         assert run(unit) == [(name, name) for name in "abcdefg"]

@@ -36,7 +36,9 @@ def test_tables_that_are_there_are_left_alone(made: str) -> None:
 
 
 @pytest.mark.parametrize("number", [2, 3, 4])
-def test_a_ledger_of_an_older_format_comes_forward_with_all_that_it_holds(database: str, number: int) -> None:
+def test_a_ledger_of_an_older_format_comes_forward_with_all_that_it_holds(
+    database: str, number: int
+) -> None:
     write_old(database, number)
     for _ in range(2):
         ledger = Ledger.open(database)
@@ -60,7 +62,15 @@ def write_old(database: str, number: int) -> None:
         if number > 3:
             postgres_schema._from_3(connection)
         connection.execute("INSERT INTO meta VALUES ('version', $1)", (str(number),))
-        for table in ("meta", "journal", "account", "charge", "answer", "key", *(("part",) if number > 2 else ())):
+        for table in (
+            "meta",
+            "journal",
+            "account",
+            "charge",
+            "answer",
+            "key",
+            *(("part",) if number > 2 else ()),
+        ):
             cursor = file.execute(f"SELECT * FROM {table} ORDER BY rowid")
             for row in cursor:
                 names = ", ".join(f'"{each[0]}"' for each in cursor.get_description())
@@ -85,16 +95,37 @@ def test_every_text_compares_by_its_bytes(made: str) -> None:
         ("charge_id", "INSERT INTO charge SELECT * FROM charge"),
         ("journal_seq", "INSERT INTO journal SELECT * FROM journal"),
         ("key_key", "INSERT INTO key SELECT * FROM key"),
-        ("key_seq", "INSERT INTO key SELECT account, 'other', request, charge, chain, seq FROM key"),
-        ("answer_question", "INSERT INTO answer SELECT 9, question, '', '', 'c2', '', 0 FROM answer"),
-        ("answer_charge", "INSERT INTO answer SELECT 9, 'other', '', '', charge, '', 0 FROM answer"),
-        ("answer_paid", "INSERT INTO answer SELECT 9, 'other', '', '', 'nobody', '', 0 FROM answer"),
+        (
+            "key_seq",
+            "INSERT INTO key SELECT account, 'other', request, charge, chain, seq FROM key",
+        ),
+        (
+            "answer_question",
+            "INSERT INTO answer SELECT 9, question, '', '', 'c2', '', 0 FROM answer",
+        ),
+        (
+            "answer_charge",
+            "INSERT INTO answer SELECT 9, 'other', '', '', charge, '', 0 FROM answer",
+        ),
+        (
+            "answer_paid",
+            "INSERT INTO answer SELECT 9, 'other', '', '', 'nobody', '', 0 FROM answer",
+        ),
         ("charge_state", "UPDATE charge SET state = 'refunded'"),
         ("charge_question", "UPDATE charge SET question = 'q', state = 'executing'"),
         ("charge_seq", "UPDATE charge SET seq = 1"),
-        ("instalment_place", "INSERT INTO instalment SELECT charge, 1, '', 'd', 9, '' FROM instalment"),
-        ("instalment_seq", "INSERT INTO instalment SELECT charge, 2, '', 'd', 5, '' FROM instalment"),
-        ("instalment_paid", "INSERT INTO instalment SELECT 'nobody', 2, '', 'd', 9, '' FROM instalment"),
+        (
+            "instalment_place",
+            "INSERT INTO instalment SELECT charge, 1, '', 'd', 9, '' FROM instalment",
+        ),
+        (
+            "instalment_seq",
+            "INSERT INTO instalment SELECT charge, 2, '', 'd', 5, '' FROM instalment",
+        ),
+        (
+            "instalment_paid",
+            "INSERT INTO instalment SELECT 'nobody', 2, '', 'd', 9, '' FROM instalment",
+        ),
         ("chunk_number", "INSERT INTO chunk SELECT * FROM chunk"),
         ("part_key", "INSERT INTO part SELECT * FROM part"),
         ("part_paid", "INSERT INTO part SELECT part, 'nobody', chain, 2 FROM part"),
@@ -104,22 +135,30 @@ def test_every_guard_holds(made: str, guard: str, twice: str) -> None:
     assert guard in GUARDS
     with psycopg.connect(made, cursor_factory=psycopg.RawCursor) as connection:
         connection.execute(f"SET search_path = {SCHEMA}")
-        connection.execute("INSERT INTO account SELECT 'd', '', '', '', '', '', '', '', '', '', 0, '', 0")
+        connection.execute(
+            "INSERT INTO account SELECT 'd', '', '', '', '', '', '', '', '', '', 0, '', 0"
+        )
         connection.execute("INSERT INTO journal SELECT 'd', 1, '', '', '', '', ''")
         for number in (1, 2):
             charge = f"'c{number}', 'd', {number}, 'd', 'd', '', 'reserved', 'q{number}'"
             connection.execute(f"INSERT INTO charge SELECT {charge}, '', '', '', '', '', 0, 0")
         connection.execute("INSERT INTO key SELECT 'd', 'k', '', 'c1', 'd', 1")
-        connection.execute("INSERT INTO answer OVERRIDING SYSTEM VALUE SELECT 1, 'q', '', '', 'c1', '', 0")
+        connection.execute(
+            "INSERT INTO answer OVERRIDING SYSTEM VALUE SELECT 1, 'q', '', '', 'c1', '', 0"
+        )
         connection.execute("INSERT INTO part SELECT 'p', 'c1', 'd', 1")
         connection.execute("INSERT INTO instalment SELECT 'c1', 1, '', 'd', 5, ''")
         connection.execute("INSERT INTO chunk SELECT 'n', 0, ''")
         with pytest.raises(psycopg.IntegrityError) as refused:
-            connection.execute(twice.replace("answer SELECT", "answer OVERRIDING SYSTEM VALUE SELECT"))
+            connection.execute(
+                twice.replace("answer SELECT", "answer OVERRIDING SYSTEM VALUE SELECT")
+            )
         assert refused.value.diag.constraint_name == guard
 
 
-def test_a_role_that_may_make_no_schema_uses_one_that_was_made_for_it(postgres: Cluster, database: str) -> None:
+def test_a_role_that_may_make_no_schema_uses_one_that_was_made_for_it(
+    postgres: Cluster, database: str
+) -> None:
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute("DROP ROLE IF EXISTS tenant")
         connection.execute("CREATE ROLE tenant LOGIN")

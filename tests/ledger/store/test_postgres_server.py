@@ -67,7 +67,9 @@ def ended(child: int) -> None:
     os.waitpid(child, 0)
 
 
-def test_a_client_that_stops_with_the_lock_loses_it(store: Postgres, database: str, impatient: None) -> None:
+def test_a_client_that_stops_with_the_lock_loses_it(
+    store: Postgres, database: str, impatient: None
+) -> None:
     child = stopped_after_the_lock(database)
     try:
         assert store.write(count_up) == 1
@@ -101,7 +103,9 @@ def test_a_client_that_stops_in_the_middle_of_a_batch_is_ended_by_who_waits(
         ended(child)
 
 
-def test_a_client_that_stops_in_the_middle_of_a_message_is_ended_too(store: Postgres, impatient: None) -> None:
+def test_a_client_that_stops_in_the_middle_of_a_message_is_ended_too(
+    store: Postgres, impatient: None
+) -> None:
     """The server waits for the rest of a message, where no time limit of its own reaches it."""
     with store._pool.one() as connection:
         connection.execute(server.BEGIN)
@@ -110,13 +114,22 @@ def test_a_client_that_stops_in_the_middle_of_a_message_is_ended_too(store: Post
         # Parse, and the first byte of a Bind
         raw = socket.socket(fileno=os.dup(connection.fileno()))
         parse = b"\0SELECT 1\0\0\0"
-        raw.sendall(b"P" + (len(parse) + 4).to_bytes(4, "big") + parse + b"B" + (1000).to_bytes(4, "big") + b"\0")
+        raw.sendall(
+            b"P"
+            + (len(parse) + 4).to_bytes(4, "big")
+            + parse
+            + b"B"
+            + (1000).to_bytes(4, "big")
+            + b"\0"
+        )
         assert store.write(count_up) == 1
         raw.close()
         connection.close()
 
 
-def test_who_only_reads_is_not_ended_by_who_waits(store: Postgres, database: str, impatient: None) -> None:
+def test_who_only_reads_is_not_ended_by_who_waits(
+    store: Postgres, database: str, impatient: None
+) -> None:
     with psycopg.connect(database, autocommit=True) as somebody, store._pool.one() as reader:
         somebody.execute("BEGIN; SELECT FROM sfumato.account FOR UPDATE")
         with reader.pipeline() as pipeline:
@@ -131,12 +144,16 @@ def test_who_only_reads_is_not_ended_by_who_waits(store: Postgres, database: str
 
 def poisoned(database: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What units say that follow a lock timeout, which comes after so many units on the same connection."""
-    monkeypatch.setattr(server, "WRITING", server.WRITING.replace("'lock_timeout', '5s'", "'lock_timeout', '1ms'"))
+    monkeypatch.setattr(
+        server, "WRITING", server.WRITING.replace("'lock_timeout', '5s'", "'lock_timeout', '1ms'")
+    )
     monkeypatch.setattr(module, "_WAITS", 0)
     said = []
     for warm in range(8):
         store = Postgres(database)
-        with pytest.raises(KeyError):  # the first ROLLBACK of a connection makes psycopg forget what it prepared
+        with pytest.raises(
+            KeyError
+        ):  # the first ROLLBACK of a connection makes psycopg forget what it prepared
             store.write(lambda rows: rows.lock(["d"])["nobody"])
         for _ in range(warm):
             store.write(count_up)
@@ -152,7 +169,9 @@ def poisoned(database: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return said
 
 
-def test_a_lock_timeout_poisons_no_connection(store: Postgres, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_timeout_poisons_no_connection(
+    store: Postgres, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert poisoned(database, monkeypatch) == []
 
 
@@ -193,7 +212,9 @@ def test_another_default_of_isolation_changes_nothing(database: str) -> None:
     assert admitted(database + STRICT) == 40
 
 
-def test_a_unit_that_takes_the_default_of_isolation_is_undone(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_unit_that_takes_the_default_of_isolation_is_undone(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The mutant."""
     monkeypatch.setattr(server, "BEGIN", "BEGIN")
     monkeypatch.setattr(module, "_ATTEMPTS", 1)
@@ -201,7 +222,9 @@ def test_a_unit_that_takes_the_default_of_isolation_is_undone(database: str, mon
         admitted(database + STRICT)
 
 
-def test_processes_open_an_empty_database_at_once_whatever_the_default_of_isolation(database: str) -> None:
+def test_processes_open_an_empty_database_at_once_whatever_the_default_of_isolation(
+    database: str,
+) -> None:
     with ThreadPoolExecutor(8) as threads:
         stores = list(threads.map(lambda _: Postgres(database + STRICT), range(8)))
     assert len({store.identity for store in stores}) == 1
@@ -231,7 +254,9 @@ class TestBehindPgBouncer(LedgerStoreContract):
         return lambda: Postgres(bounced)
 
 
-def test_callers_share_the_few_connections_of_a_pooler(bounced: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_callers_share_the_few_connections_of_a_pooler(
+    bounced: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Postgres, "_give_up", lambda _, __, error, **___: pytest.fail(str(error)))
     assert admitted(bounced) == 40
 
@@ -241,7 +266,9 @@ def errors_behind(url: str, monkeypatch: pytest.MonkeyPatch) -> list[str | None]
     states: list[str | None] = []
     give_up = Postgres._give_up
 
-    def note(store: Postgres, connection: server.Connection, error: psycopg.Error, *, may_wait: bool) -> None:
+    def note(
+        store: Postgres, connection: server.Connection, error: psycopg.Error, *, may_wait: bool
+    ) -> None:
         states.append(error.sqlstate)
         give_up(store, connection, error, may_wait=may_wait)
 
@@ -259,7 +286,9 @@ def errors_behind(url: str, monkeypatch: pytest.MonkeyPatch) -> list[str | None]
     return states
 
 
-def test_a_caller_meets_another_connection_of_a_pooler(bounced: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_caller_meets_another_connection_of_a_pooler(
+    bounced: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert errors_behind(bounced, monkeypatch) == []
 
 

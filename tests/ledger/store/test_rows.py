@@ -7,7 +7,15 @@ from typing import Any
 
 from sfumato.ledger.journal import chained, genesis
 from sfumato.ledger.store import rows as module
-from sfumato.ledger.store.base import AccountRow, AnswerRow, ChargeRow, InstalmentRow, KeyRow, PartRow, Rows
+from sfumato.ledger.store.base import (
+    AccountRow,
+    AnswerRow,
+    ChargeRow,
+    InstalmentRow,
+    KeyRow,
+    PartRow,
+    Rows,
+)
 from sfumato.ledger.store.rows import Cell, SqlRows
 
 ACCOUNT = AccountRow("d", "", "c", "l", "g", "s", "h", "", "{}", "[]", 1, "head", "d")
@@ -51,7 +59,15 @@ def everything() -> list[tuple[str, tuple[Cell, ...]]]:
         (rows.append, chained("d", 1, "now", "thaw", {}, genesis("d"))),
     ):
         put(row)  # type: ignore[operator]
-    for ask in (rows.account, rows.charge, rows.under_way, rows.failures, rows.answer, rows.twins, rows.acts):
+    for ask in (
+        rows.account,
+        rows.charge,
+        rows.under_way,
+        rows.failures,
+        rows.answer,
+        rows.twins,
+        rows.acts,
+    ):
         ask("x")
     rows.first_answer("x", "y")
     rows.failed("x", "y")
@@ -101,4 +117,6 @@ def test_a_charge_put_again_takes_what_its_life_changes_and_an_account_all_but_t
 
 
 def test_nothing_is_ever_deleted() -> None:
-    assert not [sql for sql, _ in everything() if re.search(r"DELETE|TRUNCATE|DROP", sql, re.IGNORECASE)]
+    assert not [
+        sql for sql, _ in everything() if re.search(r"DELETE|TRUNCATE|DROP", sql, re.IGNORECASE)
+    ]

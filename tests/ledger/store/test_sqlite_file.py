@@ -15,7 +15,11 @@ from tests.contracts.ledger_store import ACCOUNT, put
 
 def test_one_place_has_one_name(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path)
-    assert place_of(tmp_path / "link" / "l.db") == place_of(str(tmp_path / "l.db")) == str(tmp_path / "l.db")
+    assert (
+        place_of(tmp_path / "link" / "l.db")
+        == place_of(str(tmp_path / "l.db"))
+        == str(tmp_path / "l.db")
+    )
 
 
 @pytest.mark.parametrize("path", ["", None, 3, "a\0b", "."])
@@ -46,7 +50,9 @@ def test_copies_of_a_lock_are_closed_without_unlocking(tmp_path: Path) -> None:
     let_go(mine)
 
 
-def test_a_new_ledger_has_its_name_only_when_it_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_ledger_has_its_name_only_when_it_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def crash(*_: object) -> None:
         raise MemoryError
 
@@ -67,7 +73,9 @@ def test_what_is_there_is_not_made_anew(tmp_path: Path) -> None:
         make(str(path))
 
 
-def test_a_folder_that_may_only_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_may_only_be_read_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise OSError(30, "Read-only file system")
 
@@ -97,7 +105,14 @@ def test_a_log_that_cannot_be_widened_is_left(tmp_path: Path) -> None:
 
 
 def test_what_a_crash_left_without_a_name_is_cleared(tmp_path: Path) -> None:
-    for name in ("l.db.x1y2.new", "l.db.head.new", "l.db.key.new", "l.db.open.new", "other.db.x.new", "l.db.news"):
+    for name in (
+        "l.db.x1y2.new",
+        "l.db.head.new",
+        "l.db.key.new",
+        "l.db.open.new",
+        "other.db.x.new",
+        "l.db.news",
+    ):
         (tmp_path / name).touch()
     SQLite(tmp_path / "l.db").close()
     left = {each.name for each in tmp_path.iterdir()}

@@ -88,7 +88,9 @@ LOSSES = [lose_log, empty_log, lose_log_and_mark, lose_mark, spoil_mark, cut_log
 
 
 @pytest.mark.parametrize("lose", LOSSES)
-def test_a_file_that_lacks_what_was_acknowledged_is_refused_and_left_alone(crashed: Path, lose: object) -> None:
+def test_a_file_that_lacks_what_was_acknowledged_is_refused_and_left_alone(
+    crashed: Path, lose: object
+) -> None:
     lose(crashed)  # type: ignore[operator]
     before = crashed.read_bytes()
     for _ in range(2):
@@ -106,7 +108,9 @@ def test_who_verifies_such_a_file_is_told(crashed: Path, lose: object) -> None:
 
 
 @pytest.mark.parametrize("lose", LOSSES[:-2])
-def test_a_file_put_back_with_what_it_lacked_is_whole_again(folder: Path, crashed: Path, lose: object) -> None:
+def test_a_file_put_back_with_what_it_lacked_is_whole_again(
+    folder: Path, crashed: Path, lose: object
+) -> None:
     saved = {end: Path(f"{crashed}{end}").read_bytes() for end in ("-wal", ".open")}
     lose(crashed)  # type: ignore[operator]
     with pytest.raises(LedgerIncomplete):
@@ -185,7 +189,9 @@ def test_a_file_that_was_moved_takes_no_charge_until_it_is_back(tmp_path: Path, 
     assert Ledger.open(tmp_path / "l.db").balance("d").spent.epsilon == 2 * 10**11
 
 
-def test_a_charge_that_did_not_look_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_charge_that_did_not_look_would_be_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sqlite_opening.Opening, "require_in_place", lambda _: None)
     with pytest.raises(pytest.fail.Exception):
         test_a_file_that_was_moved_or_linked_takes_no_charge(tmp_path)
@@ -194,7 +200,9 @@ def test_a_charge_that_did_not_look_would_be_noticed(tmp_path: Path, monkeypatch
         test_a_file_that_was_moved_takes_no_charge_until_it_is_back(tmp_path / "moved", "")
 
 
-def test_a_ledger_moved_while_it_is_open_is_whole_with_what_lay_beside_it_and_refused_without(tmp_path: Path) -> None:
+def test_a_ledger_moved_while_it_is_open_is_whole_with_what_lay_beside_it_and_refused_without(
+    tmp_path: Path,
+) -> None:
     path, moved = tmp_path / "l.db", tmp_path / "moved.db"
     ledger = opened(path)
     paid(ledger, pure("0.6"))
@@ -236,7 +244,9 @@ def test_a_file_that_is_mounted_by_itself_is_refused(tmp_path: Path) -> None:
     quoted = str(path).replace(" ", "\\040")
     table.write_text(f"36 35 98:0 / {tmp_path} rw - ext3 /dev/root rw\n")
     require_one_place(str(path), str(table))
-    table.write_text(f"36 35 98:0 /l.db {quoted} rw,noatime master:1 - ext3 /dev/root rw,errors=continue\n")
+    table.write_text(
+        f"36 35 98:0 /l.db {quoted} rw,noatime master:1 - ext3 /dev/root rw,errors=continue\n"
+    )
     with pytest.raises(LedgerUnavailable, match="is mounted by itself"):
         require_one_place(str(path), str(table))
     require_one_place(str(path), str(tmp_path / "not told"))

@@ -10,7 +10,14 @@ from pathlib import Path
 import apsw
 import pytest
 
-from sfumato.errors import LedgerBusy, LedgerCorrupt, LedgerMissing, LedgerReadOnly, LedgerTooNew, LedgerUnavailable
+from sfumato.errors import (
+    LedgerBusy,
+    LedgerCorrupt,
+    LedgerMissing,
+    LedgerReadOnly,
+    LedgerTooNew,
+    LedgerUnavailable,
+)
 from sfumato.ledger import Ledger, verify
 from sfumato.ledger.store.format import FORMAT
 from sfumato.ledger.store.sqlite_reader import SQLiteReader
@@ -45,7 +52,9 @@ def crashed(tmp_path: Path) -> Iterator[Path]:
 
 def content(folder: Path) -> dict[str, tuple[bytes, int]]:
     """Every file with its bytes and the time of its last change."""
-    return {each.name: (each.read_bytes(), each.stat().st_mtime_ns) for each in sorted(folder.iterdir())}
+    return {
+        each.name: (each.read_bytes(), each.stat().st_mtime_ns) for each in sorted(folder.iterdir())
+    }
 
 
 def looked_at(folder: Path) -> tuple[object, ...]:
@@ -87,7 +96,9 @@ def test_what_a_crash_left_in_the_log_is_read_too(crashed: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["folder", "crashed"])
-def test_a_file_and_a_folder_that_may_only_be_read_are_read(kind: str, request: pytest.FixtureRequest) -> None:
+def test_a_file_and_a_folder_that_may_only_be_read_are_read(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
     place = request.getfixturevalue(kind)
     for each in place.iterdir():
         each.chmod(0o444)
@@ -119,7 +130,9 @@ def test_pages_are_checked_while_rows_are_read(kind: str, request: pytest.Fixtur
     reader = SQLiteReader(request.getfixturevalue(kind) / "l.db")
     with ThreadPoolExecutor(1) as threads:
         # the unit does not end before the check has
-        found = reader.read(lambda rows: (threads.submit(reader._broken).result(10), len(list(rows.entries("d")))))
+        found = reader.read(
+            lambda rows: (threads.submit(reader._broken).result(10), len(list(rows.entries("d"))))
+        )
     assert found[0] == []
     assert found[1] >= 4
     reader.close()
@@ -127,7 +140,9 @@ def test_pages_are_checked_while_rows_are_read(kind: str, request: pytest.Fixtur
 
 def test_a_damaged_page_is_found_by_whoever_only_reads(folder: Path) -> None:
     connection = apsw.Connection(str(folder / "l.db"))
-    root = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'answer_statement'").fetchone()
+    root = connection.execute(
+        "SELECT rootpage FROM sqlite_master WHERE name = 'answer_statement'"
+    ).fetchone()
     size = connection.execute("PRAGMA page_size").fetchone()
     connection.close()
     assert root is not None and size is not None
@@ -168,7 +183,9 @@ def test_what_would_change_it_is_refused(folder: Path) -> None:
     ledger.close()
 
 
-@pytest.mark.parametrize("source", sorted(OLD.glob("format-*.sqlite")), ids=lambda source: source.stem)
+@pytest.mark.parametrize(
+    "source", sorted(OLD.glob("format-*.sqlite")), ids=lambda source: source.stem
+)
 def test_an_older_format_is_brought_forward_in_memory(tmp_path: Path, source: Path) -> None:
     (tmp_path / "old").mkdir()
     shutil.copy(source, tmp_path / "old" / "l.db")

@@ -59,7 +59,19 @@ STATES = (RESERVED, EXECUTING, COMMITTED, FORFEITED, VOIDED)
 acts = st.lists(
     st.tuples(
         st.sampled_from(
-            ["account", "charge", "charge", "answer", "key", "keep", "drop", "commit", "undo", "scan", "read"]
+            [
+                "account",
+                "charge",
+                "charge",
+                "answer",
+                "key",
+                "keep",
+                "drop",
+                "commit",
+                "undo",
+                "scan",
+                "read",
+            ]
         ),
         st.integers(2, 5),
         st.sampled_from(STATES),
@@ -79,8 +91,19 @@ def asked(rows: SQLiteRows) -> list[object]:
     found += [rows.charge(f"c{n}") for n in range(2, 6)]
     found += [(rows.answer(f"q{n}"), rows.key("d", f"k{n}")) for n in range(2, 6)]
     found += [rows.under_way(f"q{n}") for n in range(2, 6)]
-    found += [rows.overdue(until, limit, dataset) for until in (None, 1) for limit in (1, 9) for dataset in (None, "d")]
-    return [*found, rows.failures("d"), rows.failures("e"), rows.failed("d", "a"), rows.failed("d", "b")]
+    found += [
+        rows.overdue(until, limit, dataset)
+        for until in (None, 1)
+        for limit in (1, 9)
+        for dataset in (None, "d")
+    ]
+    return [
+        *found,
+        rows.failures("d"),
+        rows.failures("e"),
+        rows.failed("d", "a"),
+        rows.failed("d", "b"),
+    ]
 
 
 @given(acts)
@@ -91,7 +114,9 @@ def test_memory_says_what_the_tables_say(steps: list[tuple[str, int, str, int, i
         if act == "account":
             rows.put_account(ACCOUNT._replace(id=f"d{number}", spent=f"{lease}"))
         elif act == "charge":
-            rows.put_charge(another(number, state, lease_until=lease, acknowledged=seen, reason=REASONS[lease]))
+            rows.put_charge(
+                another(number, state, lease_until=lease, acknowledged=seen, reason=REASONS[lease])
+            )
         elif act == "answer" and rows.answer(f"q{number}") is None:
             rows.put_answer(ANSWER._replace(question=f"q{number}", charge=f"c{number}"))
         elif act == "key" and rows.key("d", f"k{number}") is None:
@@ -160,7 +185,9 @@ def test_a_unit_however_long_is_not_kept_in_memory(connection: apsw.Connection) 
     assert rows.counts().charges == 10_000
 
 
-def test_a_long_unit_may_be_sent_between_a_charge_and_its_answer(connection: apsw.Connection) -> None:
+def test_a_long_unit_may_be_sent_between_a_charge_and_its_answer(
+    connection: apsw.Connection,
+) -> None:
     connection.execute("COMMIT; PRAGMA foreign_keys = ON; BEGIN")
     rows = SQLiteRows(connection)
     # so that the 8,192nd write is a charge, and the next is its answer
@@ -174,7 +201,9 @@ def test_a_long_unit_may_be_sent_between_a_charge_and_its_answer(connection: aps
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 31, 256, 257, 700])
-def test_a_batch_of_any_size_writes_each_row_once_in_few_statements(connection: apsw.Connection, count: int) -> None:
+def test_a_batch_of_any_size_writes_each_row_once_in_few_statements(
+    connection: apsw.Connection, count: int
+) -> None:
     rows, seen = SQLiteRows(connection), list[str]()
     for number in range(2, count + 2):
         rows.put_charge(another(number))
@@ -207,17 +236,26 @@ def test_a_batch_that_is_undone_is_not_written_by_the_next(connection: apsw.Conn
     rows.end_unit()
     rows.end_batch()
     assert connection.total_changes() == before
-    assert (rows.account("d"), rows.charge("c1"), rows.answer("q1"), rows.key("d/p/a", "k")) == (None,) * 4
+    assert (rows.account("d"), rows.charge("c1"), rows.answer("q1"), rows.key("d/p/a", "k")) == (
+        None,
+    ) * 4
 
 
-def test_a_unit_that_ends_badly_before_it_reads_has_written_nothing(connection: apsw.Connection) -> None:
+def test_a_unit_that_ends_badly_before_it_reads_has_written_nothing(
+    connection: apsw.Connection,
+) -> None:
     rows, before = SQLiteRows(connection), connection.total_changes()
     rows.put_account(BELOW)
     rows.put_charge(CHARGE)
     rows.append(chain_of("d", 1)[0])
     assert (rows.torn, connection.total_changes()) == (False, before)
     rows.drop_unit()
-    assert (rows.charge("c1"), rows.last_entry("d"), rows.account("d/p"), rows.torn) == (None, None, None, False)
+    assert (rows.charge("c1"), rows.last_entry("d"), rows.account("d/p"), rows.torn) == (
+        None,
+        None,
+        None,
+        False,
+    )
 
 
 @pytest.mark.parametrize("read", ["accounts", "counts", "history", "chains"])
@@ -234,7 +272,9 @@ def test_a_unit_that_reads_what_it_wrote_can_only_be_undone_with_its_batch(
     assert not rows.torn
 
 
-def test_a_charge_that_has_ended_is_seen_by_its_unit_and_by_the_next(connection: apsw.Connection) -> None:
+def test_a_charge_that_has_ended_is_seen_by_its_unit_and_by_the_next(
+    connection: apsw.Connection,
+) -> None:
     rows = SQLiteRows(connection)
     rows.put_charge(CHARGE)
     rows.end_unit()
@@ -246,7 +286,9 @@ def test_a_charge_that_has_ended_is_seen_by_its_unit_and_by_the_next(connection:
     assert rows.charge("c1") == ended
 
 
-def test_what_every_question_asks_for_is_not_read_from_the_disk(connection: apsw.Connection) -> None:
+def test_what_every_question_asks_for_is_not_read_from_the_disk(
+    connection: apsw.Connection,
+) -> None:
     rows, seen = SQLiteRows(connection), list[str]()
     rows.put_account(ACCOUNT)
     rows.put_charge(CHARGE)
@@ -257,7 +299,13 @@ def test_what_every_question_asks_for_is_not_read_from_the_disk(connection: apsw
         return True
 
     connection.exec_trace = trace
-    rows.lock(["d"]), rows.under_way("q1"), rows.overdue(1, 2), rows.failed("d", "a"), rows.charge("c1")
+    (
+        rows.lock(["d"]),
+        rows.under_way("q1"),
+        rows.overdue(1, 2),
+        rows.failed("d", "a"),
+        rows.charge("c1"),
+    )
     connection.exec_trace = None
     assert seen == []
 
@@ -279,7 +327,9 @@ def test_opening_a_ledger_reads_only_what_is_live(connection: apsw.Connection) -
     assert len(charges) == 4
     for statement in charges:
         values = tuple([1] * statement.count("?"))
-        plan = " ".join(str(row) for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", values))
+        plan = " ".join(
+            str(row) for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", values)
+        )
         assert "USING INDEX charge_" in plan, statement
 
 

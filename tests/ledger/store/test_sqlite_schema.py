@@ -78,9 +78,18 @@ def test_nothing_that_was_spent_is_lost(path: Path) -> None:
 def test_nothing_that_was_answered_is_lost(path: Path) -> None:
     ledger = Ledger.open(path)
     bodies = [ledger.answer(name) for name in ("one", "two", "three", "four", "nine")]
-    assert bodies == [b"first answer", b"second answer", b"third answer", b"fourth answer", b"ninth answer"]
+    assert bodies == [
+        b"first answer",
+        b"second answer",
+        b"third answer",
+        b"fourth answer",
+        b"ninth answer",
+    ]
     assert (
-        ledger.first_answer(["statement of one"], next(row.account for row in charges(ledger) if row.question == "one"))
+        ledger.first_answer(
+            ["statement of one"],
+            next(row.account for row in charges(ledger) if row.question == "one"),
+        )
         == b"first answer"
     )
 
@@ -105,7 +114,10 @@ def test_the_old_chain_is_kept_as_it_was_written(path: Path, tmp_path: Path) -> 
     connection = apsw.Connection(str(shutil.copy(OLD, tmp_path / "old.db")))
     before = connection.execute("SELECT hash, body FROM journal ORDER BY seq").fetchall()
     connection.close()
-    assert ledger.store.read(lambda rows: [(each.hash, each.body) for each in rows.entries(LEGACY)]) == before
+    assert (
+        ledger.store.read(lambda rows: [(each.hash, each.body) for each in rows.entries(LEGACY)])
+        == before
+    )
     assert ledger.store.read(lambda rows: rows.chains()) == [LEGACY, "d", "e%2Ff"]
 
 
@@ -138,7 +150,12 @@ def test_an_edit_of_the_old_file_is_found_after_it_came_forward(path: Path, edit
 
 @pytest.mark.parametrize(
     "break_",
-    ["UPDATE charge SET cost = 'x'", "DELETE FROM journal", "DROP TABLE answer", "UPDATE journal SET body = '{}'"],
+    [
+        "UPDATE charge SET cost = 'x'",
+        "DELETE FROM journal",
+        "DROP TABLE answer",
+        "UPDATE journal SET body = '{}'",
+    ],
 )
 def test_an_old_file_that_cannot_come_forward_is_left_as_it_was(path: Path, break_: str) -> None:
     connection = apsw.Connection(str(path))
@@ -152,7 +169,9 @@ def test_an_old_file_that_cannot_come_forward_is_left_as_it_was(path: Path, brea
     connection.close()
 
 
-def test_a_crash_on_the_way_forward_leaves_the_old_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crash_on_the_way_forward_leaves_the_old_file(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def crash(*_: object) -> None:
         raise MemoryError
 

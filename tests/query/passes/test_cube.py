@@ -16,13 +16,19 @@ from sfumato.plan.scalar import Compare, Comparison, Constant, Field
 from sfumato.plan.value import Value
 from sfumato.query.pipeline import compile_cube
 
-AGE, SEX, NOTE = Column("age", sf.Integer(0, 9)), Column("sex", sf.Boolean()), Column("note", sf.Text())
+AGE, SEX, NOTE = (
+    Column("age", sf.Integer(0, 9)),
+    Column("sex", sf.Boolean()),
+    Column("note", sf.Text()),
+)
 COLUMNS = {each.name: each.type for each in (AGE, SEX, NOTE)}
 FINE = 2**20
 
 
 def dataset(unit, relation=sf.AddRemove, **others):
-    return Dataset("data", {"people": sf.Table("p.csv", unit=unit, columns=COLUMNS)} | others, relation)
+    return Dataset(
+        "data", {"people": sf.Table("p.csv", unit=unit, columns=COLUMNS)} | others, relation
+    )
 
 
 def compiled(unit, relation=sf.AddRemove, of=lambda scan: scan):
@@ -43,7 +49,11 @@ def compiled(unit, relation=sf.AddRemove, of=lambda scan: scan):
 def test_so_many_rows_of_a_unit_count_in_full(unit, most):
     plan = compiled(unit)
     assert (plan.unit, plan.most, plan.refinement) == ("who", most, FINE)
-    assert [plan.l1.value, plan.l2.value, plan.apart.value] == [most * FINE, (most * FINE) ** 2, most * FINE]
+    assert [plan.l1.value, plan.l2.value, plan.apart.value] == [
+        most * FINE,
+        (most * FINE) ** 2,
+        most * FINE,
+    ]
     assert {plan.l1.relation, plan.l2.relation, plan.apart.relation} == {sf.AddRemove}
     replaced = compiled(unit, sf.ReplaceOne)
     assert [replaced.l1.value, replaced.l2.value] == [2 * most * FINE, 2 * (most * FINE) ** 2]
@@ -55,9 +65,13 @@ def test_where_each_row_is_a_unit_one_counts():
     assert (plan.unit, plan.most, plan.refinement, plan.l1.value) == (None, 1, 1, Fraction(1))
 
 
-@pytest.mark.parametrize("unit", [sf.Unit("who"), sf.Unit("who", max_rows=1), sf.Unit("who", max_groups=4)])
+@pytest.mark.parametrize(
+    "unit", [sf.Unit("who"), sf.Unit("who", max_rows=1), sf.Unit("who", max_groups=4)]
+)
 def test_a_unit_without_a_limit_of_its_rows_is_refused_with_what_to_declare(unit):
-    with pytest.raises(MissingDeclaration, match=r"'who' has no max_rows_total(.|\n)*max_rows_total=\.\.\."):
+    with pytest.raises(
+        MissingDeclaration, match=r"'who' has no max_rows_total(.|\n)*max_rows_total=\.\.\."
+    ):
         compiled(unit)
 
 
@@ -73,7 +87,9 @@ def test_what_no_axis_reads_is_not_read():
 
 
 def test_rows_have_the_declared_owner_and_one_unit():
-    known = dataset(sf.Unit("who", max_rows_total=1), days=sf.Table("d.csv", unit=sf.Unit("day"), columns={}))
+    known = dataset(
+        sf.Unit("who", max_rows_total=1), days=sf.Table("d.csv", unit=sf.Unit("day"), columns={})
+    )
     people, days = (Scan(name, owner=owner_of(known, name)) for name in ("people", "days"))
     sexes = (axis(Value("sex", SEX.type, Constant(None))),)
     with pytest.raises(TypeError, match="declared owner"):
@@ -81,4 +97,7 @@ def test_rows_have_the_declared_owner_and_one_unit():
     with pytest.raises(UnsupportedSql, match="different units"):
         compile_cube(Cube(Semi(people, days), sexes), known)
     with pytest.raises(UnsupportedSql, match="public"):
-        compile_cube(Cube(PublicJoin(people, Scan("days", columns=(SEX,)), Constant(None), SEX), sexes), known)
+        compile_cube(
+            Cube(PublicJoin(people, Scan("days", columns=(SEX,)), Constant(None), SEX), sexes),
+            known,
+        )

@@ -12,7 +12,18 @@ from sfumato.metadata.column import Column
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import CountDistinct, CountRows, CountUnits, Mean, Quantiles, Sum
 from sfumato.plan.owner import owner_of
-from sfumato.plan.relation import Computed, Filter, PerUnit, PublicJoin, Scan, Semi, Sort, Summary, UnitJoin, first
+from sfumato.plan.relation import (
+    Computed,
+    Filter,
+    PerUnit,
+    PublicJoin,
+    Scan,
+    Semi,
+    Sort,
+    Summary,
+    UnitJoin,
+    first,
+)
 from sfumato.plan.scalar import Constant, Field, IsNull
 from sfumato.plan.stages import Limits, Raw, Tracked
 from sfumato.plan.value import GroupKey, Value
@@ -43,7 +54,10 @@ def dataset(unit):
 
 def scan(data, table="visits"):
     return Scan(
-        table, "" if table == "visits" else "w.", (LETTER, NUMBER) if table == "visits" else (), owner_of(data, table)
+        table,
+        "" if table == "visits" else "w.",
+        (LETTER, NUMBER) if table == "visits" else (),
+        owner_of(data, table),
     )
 
 
@@ -52,7 +66,9 @@ HOME = Column("homes.letter", LETTER.type)
 
 def joined(data, order=()):
     """Visits, each with a row of its person in another table."""
-    homes = first(Scan("homes", "homes.", (HOME,), owner_of(data, "homes")), order, (Field(HOME),), "rank")
+    homes = first(
+        Scan("homes", "homes.", (HOME,), owner_of(data, "homes")), order, (Field(HOME),), "rank"
+    )
     return UnitJoin(scan(data), homes)
 
 
@@ -65,7 +81,14 @@ def other_scan(data):
     return Scan("visits", "other.", columns, owner_of(data, "visits"))
 
 
-def chosen(*aggregates, limits=(2, 2), keys=BY_LETTER, norm=Norm.L1, kept=4, through=lambda source, data: source):
+def chosen(
+    *aggregates,
+    limits=(2, 2),
+    keys=BY_LETTER,
+    norm=Norm.L1,
+    kept=4,
+    through=lambda source, data: source,
+):
     """What is read of a layout, if it is."""
     data = dataset(sf.Unit("person", *limits))
     raw = Raw(through(scan(data), data), keys, aggregates)
@@ -73,10 +96,15 @@ def chosen(*aggregates, limits=(2, 2), keys=BY_LETTER, norm=Norm.L1, kept=4, thr
 
 
 def test_a_sample_of_all_that_the_limits_allow_costs_laplace_noise_nothing():
-    assert chosen(CountRows(), Sum(VALUE), Mean(VALUE), CountUnits(), CountDistinct(VALUE), MEDIAN) == 4
+    assert (
+        chosen(CountRows(), Sum(VALUE), Mean(VALUE), CountUnits(), CountDistinct(VALUE), MEDIAN)
+        == 4
+    )
 
 
-@pytest.mark.parametrize("aggregate", [CountRows(), Sum(VALUE), Mean(VALUE), MEDIAN, CountDistinct(VALUE)])
+@pytest.mark.parametrize(
+    "aggregate", [CountRows(), Sum(VALUE), Mean(VALUE), MEDIAN, CountDistinct(VALUE)]
+)
 def test_gaussian_noise_would_pay_for_all_rows_in_one_group(aggregate):
     # s^2 T^2 against s^2 R^2 G: 16 against 8, but 4 against 8
     assert chosen(aggregate, norm=Norm.L2, kept=4) is None
@@ -98,7 +126,10 @@ def test_only_row_by_row():
 
     def filtered_and_joined(source, data):
         return PublicJoin(
-            Filter(source, IsNull(Field(NUMBER))), scan(data, "wards"), Constant(1), Column("w.number", NUMBER.type)
+            Filter(source, IsNull(Field(NUMBER))),
+            scan(data, "wards"),
+            Constant(1),
+            Column("w.number", NUMBER.type),
         )
 
     def per_unit(source, data):
@@ -127,12 +158,16 @@ def test_a_join_to_any_row_of_the_unit_is_read_of_both_layouts():
     assert [plan.tracked.counted(part.aggregate) for part in plan.parts] == [2, 2]
     assert [part.distance.value for part in plan.parts] == [4, (2 * 9) ** 2]
     in_order = Raw(joined(data, (Sort(Field(HOME)),)), by_home, (CountRows(),))
-    for raw, less in ((in_order, kept), (Raw(joined(data), by_home, (CountRows(),)), {"visits": 4})):
+    for raw, less in (
+        (in_order, kept),
+        (Raw(joined(data), by_home, (CountRows(),)), {"visits": 4}),
+    ):
         assert compile_plan(raw, data, Norm.L1, less).tracked.kept is None
 
 
 @pytest.mark.parametrize(
-    ("limits", "read"), [((1,), 4), ((1, 1), 4), ((9, 9, 1), 4), ((1, 2), None), ((2,), None), ((None, 1), None)]
+    ("limits", "read"),
+    [((1,), 4), ((1, 1), 4), ((9, 9, 1), 4), ((1, 2), None), ((2,), None), ((None, 1), None)],
 )
 @pytest.mark.parametrize("negated", [False, True])
 def test_units_are_looked_up_in_layouts_of_tables_with_one_row_of_each(limits, read, negated):
@@ -144,7 +179,9 @@ def test_units_are_looked_up_in_layouts_of_tables_with_one_row_of_each(limits, r
     summed = PerUnit(home, (), (COUNTED,))
 
     def chosen_of(relation, kept=kept):
-        return compile_plan(Raw(relation, BY_LETTER, (CountRows(),)), data, Norm.L1, kept).tracked.kept
+        return compile_plan(
+            Raw(relation, BY_LETTER, (CountRows(),)), data, Norm.L1, kept
+        ).tracked.kept
 
     deep = UnitJoin(scan(data), first(Semi(other_scan(data), home, negated), (), (), "rank"))
     for relation in (
@@ -157,7 +194,9 @@ def test_units_are_looked_up_in_layouts_of_tables_with_one_row_of_each(limits, r
         assert chosen_of(relation, {"visits": 4}) is None
     # of a row that is any of the unit's nothing has to be declared; a summary of its rows is another thing
     assert chosen_of(Semi(scan(data), first(home, (), (), "rank"), negated)) == 4
-    assert chosen_of(Semi(scan(data), first(home, (Sort(Field(HOME)),), (), "rank"), negated)) is None
+    assert (
+        chosen_of(Semi(scan(data), first(home, (Sort(Field(HOME)),), (), "rank"), negated)) is None
+    )
     assert chosen_of(Semi(scan(data), summed, negated)) is None
     assert chosen_of(Semi(Semi(scan(data), home), other_scan(data), negated)) is None
 
@@ -187,12 +226,16 @@ def test_a_layout_is_read_only_where_no_part_needs_more_noise(case, kept, norm):
     tracked = limit(track(prune(raw, context), context), context)
     assert found.tracked.kept == layout(tracked, context).kept
     if norm is Norm.L1:
-        assert found.tracked.kept == kept, "of as many rows as the limits allow, a sum is no farther"
+        assert found.tracked.kept == kept, (
+            "of as many rows as the limits allow, a sum is no farther"
+        )
 
 
 def test_a_layout_of_more_rows_is_counted_up_to_the_limits():
     data = dataset(sf.Unit("person", 2, 2))
-    plan = compile_plan(Raw(scan(data), BY_LETTER, (CountRows(), CountUnits())), data, Norm.L1, {"visits": 99})
+    plan = compile_plan(
+        Raw(scan(data), BY_LETTER, (CountRows(), CountUnits())), data, Norm.L1, {"visits": 99}
+    )
     assert [plan.tracked.counted(part.aggregate) for part in plan.parts] == [4, 2]
     assert [part.distance.value for part in plan.parts] == [4, 2]
 
@@ -215,7 +258,9 @@ def test_the_notes_say_what_was_read_and_why():
     def notes(raw, norm, kept=kept):
         return layout_notes(compile_plan(raw, data, norm, kept), data, kept)
 
-    assert notes(simple, Norm.L1) == ("The prepared layout of visits was read: no part needs more noise for it.",)
+    assert notes(simple, Norm.L1) == (
+        "The prepared layout of visits was read: no part needs more noise for it.",
+    )
     assert notes(simple, Norm.L2) == (
         "The prepared layout of visits was not read: its fixed sample would need more noise.",
     )

@@ -53,7 +53,9 @@ def attributes(keys, limits=(2, None, None)):
     """Visits, each with the town and the letter of its person, who has one row; grouped by some of them."""
     town, visit = Column("town", sf.Category(*"xyz")), Column("visit", sf.Category(*"abcd"))
     owner = Owner(("person",))
-    people = PerUnit(Scan("people", "p.", (town,), owner), (), (Computed(town, Summary.MINIMUM, Value.of(town)),))
+    people = PerUnit(
+        Scan("people", "p.", (town,), owner), (), (Computed(town, Summary.MINIMUM, Value.of(town)),)
+    )
     joined = UnitJoin(Scan("visits", "v.", (visit,), owner), people)
     known = {"town": town, "visit": visit}
     groups = tuple(GroupKey(Value.of(known[key]), (0, 1, 2)) for key in keys)
@@ -118,14 +120,18 @@ def test_one_row_of_a_unit_is_asked_for_as_a_total_first():
     assert "one row in the whole table" in refusal.value.remedy
 
 
-@pytest.mark.parametrize("aggregates", [ROWS, DISTINCT, (CountUnits(), CountRows()), (CountUnits(), *DISTINCT)])
+@pytest.mark.parametrize(
+    "aggregates", [ROWS, DISTINCT, (CountUnits(), CountRows()), (CountUnits(), *DISTINCT)]
+)
 def test_a_missing_row_limit_is_asked_for_by_name(aggregates):
     with pytest.raises(MissingDeclaration, match="'person' has no max_rows"):
         limited((None, 2, None), aggregates=aggregates)
 
 
 def integers(plan, rows):
-    bounded = Bounded(plan, Norm.L1, 2**20, (Part(plan.raw.aggregates[0], Distance(Norm.L1, 1), 1),))
+    bounded = Bounded(
+        plan, Norm.L1, 2**20, (Part(plan.raw.aggregates[0], Distance(Norm.L1, 1), 1),)
+    )
     return Reference({"people": rows}).run(bounded, "key")
 
 
@@ -139,5 +145,7 @@ def test_dropping_what_cannot_bind_changes_nothing(limits, letters, aggregates, 
     rows, most, total = limits
     held = [{"person": "p", "letter": letter} for letter in letters]
     plan = limit(tracked(limits, aggregates=aggregates, groups=groups), CONTEXT)
-    every = tracked((min(rows, total), min(most, total, 4), total), aggregates=aggregates, groups=groups)
+    every = tracked(
+        (min(rows, total), min(most, total, 4), total), aggregates=aggregates, groups=groups
+    )
     assert integers(plan, held) == integers(every, held)

@@ -113,7 +113,9 @@ def test_what_is_read_stays_and_nothing_else(data):
     content = data.draw(world.data(4))
     content["drugs"] = content["drugs"][:1]
     kept = {column.name for column in provided(made.relation)}
-    assert seen(made.relation, content, kept) == seen(tied(raw.relation, made.relation), content, kept)
+    assert seen(made.relation, content, kept) == seen(
+        tied(raw.relation, made.relation), content, kept
+    )
 
 
 def tied(relation, made):
@@ -123,7 +125,9 @@ def tied(relation, made):
     if isinstance(relation, Union):
         return replace(relation, sources=tuple(map(tied, relation.sources, made.sources)))
     names = [name for name in ("source", "other", "units") if hasattr(relation, name)]
-    return replace(relation, **{name: tied(getattr(relation, name), getattr(made, name)) for name in names})
+    return replace(
+        relation, **{name: tied(getattr(relation, name), getattr(made, name)) for name in names}
+    )
 
 
 def test_of_rows_that_the_order_does_not_tell_apart_the_first_depends_on_what_is_read():
@@ -134,7 +138,10 @@ def test_of_rows_that_the_order_does_not_tell_apart_the_first_depends_on_what_is
 
 
 def seen(relation, content, names):
-    found = [(row.unit, sorted((name, row.values.get(name)) for name in names)) for row in rows(relation, content)]
+    found = [
+        (row.unit, sorted((name, row.values.get(name)) for name in names))
+        for row in rows(relation, content)
+    ]
     return sorted(found, key=repr)
 
 

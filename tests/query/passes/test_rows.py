@@ -15,7 +15,9 @@ from tests.query.passes.test_cube import AGE, NOTE, SEX, dataset
 
 def compiled(unit, relation=sf.AddRemove, owner=True):
     known = dataset(unit, relation)
-    scan = Scan("people", columns=(AGE, SEX, NOTE), owner=owner_of(known, "people") if owner else None)
+    scan = Scan(
+        "people", columns=(AGE, SEX, NOTE), owner=owner_of(known, "people") if owner else None
+    )
     return compile_rows(RowList(scan, (Value.of(SEX), Value.of(AGE))), known)
 
 

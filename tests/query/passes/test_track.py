@@ -107,7 +107,9 @@ def test_as_many_groups_as_allowed_and_no_more():
     wide = Column("k", sf.Integer(0, MAX_GROUPS))
     every = tuple(range(MAX_GROUPS + 1))
     assert tracked(ROWS, key(wide, every[1:])).groups == MAX_GROUPS
-    with pytest.raises(UnsupportedSql, match=r"100,001.*each of which would be answered") as refusal:
+    with pytest.raises(
+        UnsupportedSql, match=r"100,001.*each of which would be answered"
+    ) as refusal:
         tracked(ROWS, key(wide, every))
     assert "100,000" in refusal.value.allowed
     assert "fewer columns" in refusal.value.remedy
@@ -118,7 +120,9 @@ def test_as_many_leaves_as_allowed_and_no_more():
     most = MAX_LEAVES // 1024
     wide, every = Column("k", sf.Integer(0, most)), tuple(range(most + 1))
     assert tracked(ROWS, key(wide, every[1:]), aggregates=(grid,)).groups == most
-    with pytest.raises(UnsupportedSql, match=r"grid of 1,024 values in each of 4,097 groups") as refusal:
+    with pytest.raises(
+        UnsupportedSql, match=r"grid of 1,024 values in each of 4,097 groups"
+    ) as refusal:
         tracked(ROWS, key(wide, every), aggregates=(CountRows(), grid))
     assert "4,194,304" in refusal.value.allowed
 
@@ -140,7 +144,9 @@ def test_tables_of_different_units_are_never_mixed(name, monkeypatch):
     tracked(MIXED[name])
 
 
-@pytest.mark.parametrize("relation", [Semi(ROWS, ROWS), PerUnit(ROWS, (), ()), Union((ROWS, OTHERS), ((), ()), ())])
+@pytest.mark.parametrize(
+    "relation", [Semi(ROWS, ROWS), PerUnit(ROWS, (), ()), Union((ROWS, OTHERS), ((), ()), ())]
+)
 def test_rows_as_units_allow_no_question_about_several_rows(relation):
     with pytest.raises(UnsupportedSql, match="several rows of a unit") as refusal:
         tracked(relation)
@@ -158,7 +164,9 @@ def test_a_public_table_by_itself_is_refused(relation):
         tracked(relation)
 
 
-@pytest.mark.parametrize("table", [ROWS, VISITS, replace(VISITS, owner=None), replace(PRICES, owner=Owner(("id",)))])
+@pytest.mark.parametrize(
+    "table", [ROWS, VISITS, replace(VISITS, owner=None), replace(PRICES, owner=Owner(("id",)))]
+)
 def test_a_join_on_a_value_is_to_a_public_table(table):
     for source in (VISITS, ROWS):
         with pytest.raises(UnsupportedSql, match="A join to the private table") as refusal:
@@ -168,7 +176,11 @@ def test_a_join_on_a_value_is_to_a_public_table(table):
 
 @pytest.mark.parametrize(
     "wrong",
-    [replace(VISITS, owner=None), replace(VISITS, owner=Owner(("visit",))), replace(ROWS, owner=Owner(("id",)))],
+    [
+        replace(VISITS, owner=None),
+        replace(VISITS, owner=Owner(("visit",))),
+        replace(ROWS, owner=Owner(("id",))),
+    ],
 )
 def test_every_private_row_has_the_declared_owner(wrong):
     for relation in (wrong, Semi(PATIENTS, wrong), UnitJoin(PATIENTS, PerUnit(wrong, (), ()))):
@@ -177,7 +189,9 @@ def test_every_private_row_has_the_declared_owner(wrong):
 
 
 def test_a_limit_still_to_be_learnt_is_asked_of_the_session():
-    with pytest.raises(MissingDeclaration, match=r"max_groups of table 'learnt' is sf\.AUTO") as refusal:
+    with pytest.raises(
+        MissingDeclaration, match=r"max_groups of table 'learnt' is sf\.AUTO"
+    ) as refusal:
         tracked(LEARNT)
     assert "session.query" in refusal.value.remedy
     # where a unit has one row, nothing has to be learnt

@@ -6,7 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.accounting.loss.edges import MAX_LOSS, ULPS, Edges, Floats, Reach, Rounding, losing, no_cells, plain_doubt
+from sfumato.accounting.loss.edges import (
+    MAX_LOSS,
+    ULPS,
+    Edges,
+    Floats,
+    Reach,
+    Rounding,
+    losing,
+    no_cells,
+    plain_doubt,
+)
 from sfumato.errors import InvalidNumber
 
 _DISCRETE_REACH = 13.0
@@ -58,7 +68,9 @@ class Atoms:
         masses[0] = masses[0] / -math.expm1(-step)
         masses[-1] = masses[-1] / -math.expm1(-step)
         losses = (2 * moved - shift) * step
-        return cls(tuple(losses.tolist()), tuple(masses.tolist()), step if shift > 1 else step * shift)
+        return cls(
+            tuple(losses.tolist()), tuple(masses.tolist()), step if shift > 1 else step * shift
+        )
 
     @classmethod
     def discrete_gaussian(cls, variance: float, shift: int) -> "Atoms":
@@ -68,7 +80,12 @@ class Atoms:
         weights = np.exp(-(points**2) / (2 * variance))
         unit = shift / (2 * variance)
         losses, masses = unit * (2 * points - shift), weights / weights.sum()
-        return cls(tuple(losses.tolist()), tuple(masses.tolist()), unit, 2 * math.exp(-(_DISCRETE_REACH**2) / 2))
+        return cls(
+            tuple(losses.tolist()),
+            tuple(masses.tolist()),
+            unit,
+            2 * math.exp(-(_DISCRETE_REACH**2) / 2),
+        )
 
     @property
     def symmetric(self) -> bool:

@@ -109,7 +109,9 @@ def cappable(pair: object) -> bool:
     return isinstance(pair, Sampled) and isinstance(pair.pair, Gaussian)
 
 
-def with_cap(whole: Lattice, pair: Capped, steps: Sequence[Lattice], times: int, epsilon: float) -> Lattice:
+def with_cap(
+    whole: Lattice, pair: Capped, steps: Sequence[Lattice], times: int, epsilon: float
+) -> Lattice:
     """The sum of ``times`` capped losses, with what the cap adds to its lower end, and takes off it.
 
     ``steps``: the single loss, in one part or in several that add up to it. ``epsilon`` is
@@ -124,7 +126,9 @@ def with_cap(whole: Lattice, pair: Capped, steps: Sequence[Lattice], times: int,
     for each in _RATES:
         rate = max(float(each) / span, 1.0)
         grown = (times - 1) * _log_mean(steps, pair, rate)
-        log_chance = (start + grown - rate * pair.top) + 2.0**-40 * (1 + abs(start) + abs(grown) + rate * pair.top)
+        log_chance = (start + grown - rate * pair.top) + 2.0**-40 * (
+            1 + abs(start) + abs(grown) + rate * pair.top
+        )
         if log_chance + rate * epsilon < best.log_chance + best.rate * epsilon:
             best = Cap(0.0, rate, log_chance)
     infinite = -math.expm1(times * math.log1p(-min(pair.least, 0.5))) / _UP
@@ -144,6 +148,8 @@ def _log_mean(steps: Sequence[Lattice], pair: Capped, rate: float) -> float:
         if not largest + rate * step.moved < _STEEPEST:
             return math.inf
         shown = float((step.weights * np.exp(exponents)).sum()) + step.error * math.exp(largest)
-        off = 2.0**-50 * (8 + abs(step.log_mass) + (step.tilt + rate) * float(np.abs(step.losses).max()))
+        off = 2.0**-50 * (
+            8 + abs(step.log_mass) + (step.tilt + rate) * float(np.abs(step.losses).max())
+        )
         total += shown * math.exp(rate * step.moved + off)
     return math.log(total) + 2.0**-48

@@ -60,7 +60,9 @@ def coarsen(x: Lattice) -> Lattice:
     even[:-1] += odd * (math.exp(-(1 + x.tilt) * step) * up)
     error = x.error * math.exp(x.tilt * step) + 16 * UNIT * (1 + x.tilt * step) * float(even.sum())
     blur = x.blur + (step**2 if odd.any() else 0.0)
-    return replace(x, step=2 * step, start=start // 2, weights=even, error=error, blur=blur).scaled()
+    return replace(
+        x, step=2 * step, start=start // 2, weights=even, error=error, blur=blur
+    ).scaled()
 
 
 def product(first: Lattice, *others: Lattice) -> Lattice:
@@ -134,7 +136,11 @@ def folded(body: Lattice, tail: Lattice, times: int, uses: int, *, lost: float =
             jumps = (tail if hits == 1 else product(jumps, tail)).cropped(min(lost / factor, 0.25))
             term = product(term, jumps)
         terms.append(replace(term, log_mass=term.log_mass + math.log(math.comb(times, hits))))
-    rest = (times * odds) ** (most + 1) / math.factorial(most + 1) * math.exp(times * odds) if most < times else 0.0
+    rest = (
+        (times * odds) ** (most + 1) / math.factorial(most + 1) * math.exp(times * odds)
+        if most < times
+        else 0.0
+    )
     whole = _mixed(terms)
     hidden = _any(body.hidden + tail.hidden, times)
     return replace(whole, error=whole.error + rest * 1.01, hidden=hidden).cropped(lost)
@@ -178,14 +184,21 @@ def _matched(parts: list[Lattice]) -> list[Lattice]:
             part = coarsen(part)
         if part.step != widest:
             raise InvalidNumber(
-                f"Lattices of steps {shown(part.step)} and {shown(widest)}.", allowed="steps a power of two apart"
+                f"Lattices of steps {shown(part.step)} and {shown(widest)}.",
+                allowed="steps a power of two apart",
             )
         parts[place] = part
     return parts
 
 
 def _added(
-    parts: Sequence[Lattice], times: int, start: int, weights: Floats, *, lost: float, off: float = 0.0
+    parts: Sequence[Lattice],
+    times: int,
+    start: int,
+    weights: Floats,
+    *,
+    lost: float,
+    off: float = 0.0,
 ) -> Lattice:
     """``times`` copies of each part on these weights; ``lost`` of them, and ``off`` of each transform, is off."""
     if any(part.cap for part in parts):
@@ -200,7 +213,11 @@ def _added(
         log_mass=sum(log_masses),
         blur=times * sum(part.blur for part in parts),
         shift=times * sum(part.shift for part in parts),
-        error=(times * (sum(part.error for part in parts) + len(parts) * off) + _written(*log_masses)) * grows + lost,
+        error=(
+            times * (sum(part.error for part in parts) + len(parts) * off) + _written(*log_masses)
+        )
+        * grows
+        + lost,
         hidden=_any(sum(part.hidden for part in parts), times),
         relative=max(part.relative for part in parts),
         travel=times * sum(part.travel for part in parts),
@@ -220,7 +237,12 @@ def _transform(size: int, unit: float = UNIT) -> float:
 def _returned(around: Reals, unit: float = UNIT) -> float:
     """In total, what the inverse transform may be off, and writing it as floats."""
     size, back = len(around), norm(around.astype(np.float64))
-    return 1.1 * math.sqrt(size) * (_TRANSFORM * unit * (1 + math.log2(size)) + UNIT * (unit < UNIT)) * back
+    return (
+        1.1
+        * math.sqrt(size)
+        * (_TRANSFORM * unit * (1 + math.log2(size)) + UNIT * (unit < UNIT))
+        * back
+    )
 
 
 def _exp(number: float) -> float:
@@ -258,7 +280,8 @@ def _powers(x: Lattice, times: Sequence[int], lost: float) -> list[Lattice]:
     if max(times) * there.off > _WORSE * lost:
         there = _Spectrum.of(x, size, np.longdouble)
     return [
-        x if each == 1 else _back(x, there, each, window, size) for each, window in zip(times, windows, strict=True)
+        x if each == 1 else _back(x, there, each, window, size)
+        for each, window in zip(times, windows, strict=True)
     ]
 
 
@@ -315,7 +338,9 @@ class _Spectrum:
         rest[: len(x.weights)] = x.weights
         rest[peak] = 0.0
         values = fft.rfft(np.roll(rest, -peak)) + digits(x.weights[peak])
-        off = _transform(size, unit) * norm(x.weights - np.where(np.arange(len(x.weights)) == peak, x.weights, 0.0))
+        off = _transform(size, unit) * norm(
+            x.weights - np.where(np.arange(len(x.weights)) == peak, x.weights, 0.0)
+        )
         return cls(values, x.start + peak, off + 6 * math.sqrt(size) * unit * x.norm, unit)
 
 
@@ -349,7 +374,9 @@ def _window(x: Lattice, times: int, lost: float) -> _Window:
     middle = round(mean / x.step)
     chance = -math.log(lost / 2)
     rate = math.sqrt(2 * chance / times) / max(math.sqrt(variance) / x.step, _NARROWEST)
-    below, above = (math.ceil(_farthest(x, times, middle, side * rate, chance)) + 1 for side in (-1, 1))
+    below, above = (
+        math.ceil(_farthest(x, times, middle, side * rate, chance)) + 1 for side in (-1, 1)
+    )
     return _Window(max(first, times * middle - below), min(last, times * middle + above), lost)
 
 
@@ -358,7 +385,9 @@ def _farthest(x: Lattice, times: int, middle: int, rate: float, chance: float) -
     least = math.inf
     for _ in range(_RATES):
         block = max(1, int(1 / (abs(rate) * math.sqrt(times))))
-        reach = (times * _log_transform(x.weights, x.start - middle, rate, block) + chance) / abs(rate)
+        reach = (times * _log_transform(x.weights, x.start - middle, rate, block) + chance) / abs(
+            rate
+        )
         if reach >= least:
             break
         least, rate = reach, rate / 2

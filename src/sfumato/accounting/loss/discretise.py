@@ -32,7 +32,13 @@ class Span:
 
 
 def discretise(
-    pair: Pair, step: float, tilt: float, *, outside: float, exchanged: bool = False, span: Span | None = None
+    pair: Pair,
+    step: float,
+    tilt: float,
+    *,
+    outside: float,
+    exchanged: bool = False,
+    span: Span | None = None,
 ) -> Lattice:
     """The loss of (P, Q), or of (Q, P) if ``exchanged``, on whole multiples of ``step``.
 
@@ -43,7 +49,9 @@ def discretise(
     """
     reach = pair.reach(outside)
     inside = span is not None and span.inside
-    lower, upper = (span.low, span.high) if span is not None and inside else (reach.lower, reach.upper)
+    lower, upper = (
+        (span.low, span.high) if span is not None and inside else (reach.lower, reach.upper)
+    )
     index = np.arange(math.floor(lower / step) - 1, math.ceil(upper / step) + 2, dtype=np.float64)
     losses = index * step
     masses, doubts = np.zeros(len(index)), np.zeros(len(index))
@@ -69,7 +77,9 @@ def discretise(
     ).scaled()
 
 
-def _tilted(losses: Floats, masses: Floats, doubts: Floats, rate: float) -> tuple[Floats, float, float]:
+def _tilted(
+    losses: Floats, masses: Floats, doubts: Floats, rate: float
+) -> tuple[Floats, float, float]:
     """Weights mass e^(rate loss - peak), of which the largest is 1, the peak, and how far they can be off in all."""
     there = masses > 0
     exponents, logs = rate * losses[there], np.log(masses[there])
@@ -81,7 +91,9 @@ def _tilted(losses: Floats, masses: Floats, doubts: Floats, rate: float) -> tupl
     return weights, peak, float(off.sum()) * (1 + 2.0**-30)
 
 
-def _place_cells(pair: Pair, losses: Floats, step: float, onto: tuple[Floats, Floats], span: Span | None) -> None:
+def _place_cells(
+    pair: Pair, losses: Floats, step: float, onto: tuple[Floats, Floats], span: Span | None
+) -> None:
     """Each cell on its two edges; ``onto``: masses, and how far they can be off."""
     ratio = np.exp(losses)
     edges = Edges(ratio, np.expm1(losses), ratio[:-1] * math.expm1(step))
@@ -93,7 +105,9 @@ def _place_cells(pair: Pair, losses: Floats, step: float, onto: tuple[Floats, Fl
         placed[1:] += values * share
 
 
-def _place_atoms(pair: Pair, losses: Floats, step: float, masses: Floats, span: Span | None) -> bool:
+def _place_atoms(
+    pair: Pair, losses: Floats, step: float, masses: Floats, span: Span | None
+) -> bool:
     """Each atom on its point of the lattice, or shared by the two beside it; whether any had to be shared."""
     at, mass = pair.atoms()
     if span is not None:

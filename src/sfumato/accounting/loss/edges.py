@@ -120,7 +120,8 @@ def losing(epsilon: float) -> None:
     """Refuses a loss in one step that floats do not hold."""
     if not 0 < epsilon <= MAX_LOSS:
         raise InvalidNumber(
-            f"A loss of {epsilon:.6g} in one step.", allowed=f"greater than 0 and at most {MAX_LOSS:.0f}"
+            f"A loss of {epsilon:.6g} in one step.",
+            allowed=f"greater than 0 and at most {MAX_LOSS:.0f}",
         )
 
 

@@ -80,7 +80,9 @@ class Lattice:
             and float(self.weights.min()) >= 0
         )
         if not sound:
-            raise InvalidNumber("A lattice of losses that cannot be.", allowed="weights and errors from 0 on")
+            raise InvalidNumber(
+                "A lattice of losses that cannot be.", allowed="weights and errors from 0 on"
+            )
 
     @property
     def losses(self) -> Floats:
@@ -118,9 +120,13 @@ class Lattice:
         below, above = int(np.searchsorted(ups, most)), int(np.searchsorted(downs, most))
         if below + above >= len(self.weights):
             return self
-        lost = (float(ups[below - 1]) if below else 0.0) + (float(downs[above - 1]) if above else 0.0)
+        lost = (float(ups[below - 1]) if below else 0.0) + (
+            float(downs[above - 1]) if above else 0.0
+        )
         kept = self.weights[below : len(self.weights) - above]
-        return replace(self, start=self.start + below, weights=kept, error=self.error + lost * (1 + 2.0**-30))
+        return replace(
+            self, start=self.start + below, weights=kept, error=self.error + lost * (1 + 2.0**-30)
+        )
 
     def scaled(self) -> "Lattice":
         """The same with weights that sum to 1, nearly."""
@@ -128,5 +134,8 @@ class Lattice:
         log_mass = self.log_mass + math.log(total)
         slack = 4 * UNIT * (2 + abs(log_mass) + abs(self.log_mass))
         return replace(
-            self, weights=self.weights / total, log_mass=log_mass, error=(self.error / total) * (1 + 2.0**-30) + slack
+            self,
+            weights=self.weights / total,
+            log_mass=log_mass,
+            error=(self.error / total) * (1 + 2.0**-30) + slack,
         )

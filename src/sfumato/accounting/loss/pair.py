@@ -12,7 +12,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.accounting.loss.atoms import Atoms
-from sfumato.accounting.loss.edges import ULPS, UNIT, Edges, Floats, Reach, Rounding, between, losing, plain_doubt
+from sfumato.accounting.loss.edges import (
+    ULPS,
+    UNIT,
+    Edges,
+    Floats,
+    Reach,
+    Rounding,
+    between,
+    losing,
+    plain_doubt,
+)
 from sfumato.errors import InvalidNumber
 
 MAX_MU = 20.0
@@ -134,7 +144,11 @@ class Gaussian:
     def reach(self, outside: float) -> Reach:
         """Under Q the point z is standard normal, its loss mu z - mu^2 / 2; P(|Z| > r) <= e^(-r^2/2)."""
         far = min(math.sqrt(-2 * math.log(outside)), self.reached)
-        return Reach(-self.mu * (far + self.mu / 2), self.mu * (far + self.mu / 2), math.exp(-far * far / 2) * 1.001)
+        return Reach(
+            -self.mu * (far + self.mu / 2),
+            self.mu * (far + self.mu / 2),
+            math.exp(-far * far / 2) * 1.001,
+        )
 
     def cells(self, edges: Edges) -> tuple[Floats, Floats]:
         mass, mean = self.intervals(self._points(edges))
@@ -157,7 +171,9 @@ class Gaussian:
 
     def _points(self, edges: Edges) -> Floats:
         """Where the edges are, as far as is looked."""
-        return between(edges.losses() / self.mu + self.mu / 2, -self.reached, self.mu + self.reached)
+        return between(
+            edges.losses() / self.mu + self.mu / 2, -self.reached, self.mu + self.reached
+        )
 
     def _pieces(self, start: Floats, width: Floats, far: float) -> tuple[Floats, Floats]:
         """Wide cells, piece by piece."""
@@ -170,7 +186,9 @@ class Gaussian:
         total = np.add.reduceat(mass, first)
         return total, np.add.reduceat(mass * mean, first) / total
 
-    def _piece(self, start: Floats, width: Floats, points: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    def _piece(
+        self, start: Floats, width: Floats, points: Floats, weights: Floats
+    ) -> tuple[Floats, Floats]:
         """The mass under Q of intervals and the mean of the ratio there, by Gauss-Legendre."""
         mass, first = np.zeros_like(start), np.zeros_like(start)
         for point, weight in zip(points.tolist(), weights.tolist(), strict=True):
@@ -196,7 +214,9 @@ class Sampled:
 
     def __post_init__(self) -> None:
         if not 0 < self.rate < 1:
-            raise InvalidNumber(f"A sampling rate of {self.rate}.", allowed="greater than 0 and less than 1")
+            raise InvalidNumber(
+                f"A sampling rate of {self.rate}.", allowed="greater than 0 and less than 1"
+            )
 
     @property
     def symmetric(self) -> bool:

@@ -54,7 +54,9 @@ def shifted(noise: Skellam | Binomial, shift: int) -> Atoms | None:
         return None
     middle = 0 if isinstance(noise, Skellam) else noise.trials // 2
     outside = 2 * noise.above(middle + reach - shift).upper
-    return Atoms(tuple(losses.tolist()), tuple(weights[shift:]), None, outside, fixed=64 * shift * UNIT)
+    return Atoms(
+        tuple(losses.tolist()), tuple(weights[shift:]), None, outside, fixed=64 * shift * UNIT
+    )
 
 
 def _falls(noise: Skellam | Binomial, count: int) -> list[Decimal]:

@@ -57,9 +57,13 @@ def epsilon_at(x: Lattice, delta: float) -> Bracket:
     more, less = delta * (1 + 4 * UNIT), delta * (1 - 4 * UNIT)
     upper = 0.0
     if not reading.upper(0.0) <= less:
-        upper = _crossing(reading.upper, less, 0.0, top)[1] if reading.upper(top) <= less else math.inf
+        upper = (
+            _crossing(reading.upper, less, 0.0, top)[1] if reading.upper(top) <= less else math.inf
+        )
     lower = _below(reading.lower, more, min(upper, top))
-    return Bracket(max(_outward(lower - reading.shift, -1), 0.0), max(_outward(upper + reading.shift, 1), 0.0))
+    return Bracket(
+        max(_outward(lower - reading.shift, -1), 0.0), max(_outward(upper + reading.shift, 1), 0.0)
+    )
 
 
 def widths_at(x: Lattice, epsilon: float) -> tuple[float, float]:
@@ -157,8 +161,12 @@ class _Reading:
 
     def _scale(self, epsilon: float) -> tuple[float, float]:
         """e^(log_mass - tilt epsilon), and by how much all that is computed from it can be off, relatively."""
-        size = 8 + abs(self.log_mass) + self.tilt * (abs(epsilon) + float(np.abs(self.losses).max()))
-        return math.exp(min(self.log_mass - self.tilt * epsilon, _HUGE)), UNIT * (16 * size + 2 * len(self.losses))
+        size = (
+            8 + abs(self.log_mass) + self.tilt * (abs(epsilon) + float(np.abs(self.losses).max()))
+        )
+        return math.exp(min(self.log_mass - self.tilt * epsilon, _HUGE)), UNIT * (
+            16 * size + 2 * len(self.losses)
+        )
 
 
 def _largest(tilt: float) -> float:

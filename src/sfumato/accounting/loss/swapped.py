@@ -7,7 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.accounting.loss.atoms import Atoms
-from sfumato.accounting.loss.edges import MAX_LOSS, ULPS, Edges, Floats, Reach, Rounding, between, no_cells, plain_doubt
+from sfumato.accounting.loss.edges import (
+    MAX_LOSS,
+    ULPS,
+    Edges,
+    Floats,
+    Reach,
+    Rounding,
+    between,
+    no_cells,
+    plain_doubt,
+)
 from sfumato.accounting.loss.pair import Gaussian
 from sfumato.errors import InvalidNumber
 
@@ -149,7 +159,9 @@ class Swapped:
 
     def atoms(self) -> tuple[Floats, Floats]:
         gains, others = np.array(self.gains), np.array(self.others)
-        return _swapped(gains, others, self.rate), np.array(self.masses) * (1 + self.rate * np.expm1(others))
+        return _swapped(gains, others, self.rate), np.array(self.masses) * (
+            1 + self.rate * np.expm1(others)
+        )
 
     def reach(self, outside: float) -> Reach:
         worst = self.worst
@@ -167,7 +179,9 @@ def _swapped(gain: Floats | float, other: Floats | float, rate: float) -> Floats
     high, low = np.maximum(gain, other), np.minimum(gain, other)
     apart = np.log1p(rate * np.expm1(high)) - np.log1p(rate * np.expm1(low))
     # both below 0: by their difference, which has more digits
-    near = rate * np.exp(low) * np.expm1(np.minimum(high - low, MAX_LOSS)) / (1 + rate * np.expm1(low))
+    near = (
+        rate * np.exp(low) * np.expm1(np.minimum(high - low, MAX_LOSS)) / (1 + rate * np.expm1(low))
+    )
     size = np.where(high > 0, apart, np.log1p(near))
     swapped: Floats = np.where(high == gain, size, -size)
     return swapped
@@ -175,4 +189,6 @@ def _swapped(gain: Floats | float, other: Floats | float, rate: float) -> Floats
 
 def _check_rate(rate: float) -> None:
     if not 0 < rate <= MOST_RATE:
-        raise InvalidNumber(f"A sampling rate of {rate}.", allowed=f"greater than 0 and at most {MOST_RATE}")
+        raise InvalidNumber(
+            f"A sampling rate of {rate}.", allowed=f"greater than 0 and at most {MOST_RATE}"
+        )

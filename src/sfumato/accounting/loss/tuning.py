@@ -84,13 +84,17 @@ class Aim:
 
     def far(self, parts: Sequence[Part]) -> bool:
         """Whether some losses are so far that one lattice cannot be as fine as is wanted."""
-        return len(parts) == 1 and parts[0].pair.unit is None and self.step(parts) > self.finest(parts)
+        return (
+            len(parts) == 1 and parts[0].pair.unit is None and self.step(parts) > self.finest(parts)
+        )
 
     def step(self, parts: Sequence[Part]) -> float:
         """One for all: the pair's own unit where there is one pair, else a power of two."""
         times = sum(part.times for part in parts)
         spans = [part.pair.reach(self.outside / times) for part in parts]
-        step = max(self.finest(parts), max(span.upper - span.lower for span in spans) / _MOST_POINTS)
+        step = max(
+            self.finest(parts), max(span.upper - span.lower for span in spans) / _MOST_POINTS
+        )
         unit = parts[0].pair.unit
         if len(parts) > 1:
             return 2.0 ** math.floor(math.log2(1.5 * step))
@@ -130,7 +134,9 @@ def split(part: Part, step: float, goal: Aim, *, exchanged: bool, alone: bool) -
     return found or apart(_FOLDED)
 
 
-def _split_at(losses: Floats, weights: Floats, near: float, lost: float, times: int, most: int) -> Split | None:
+def _split_at(
+    losses: Floats, weights: Floats, near: float, lost: float, times: int, most: int
+) -> Split | None:
     """So that of ``most`` copies hardly ever more than three are far."""
     folds = min(most, times)
     whole = float(losses[-1] - losses[0])
@@ -140,12 +146,16 @@ def _split_at(losses: Floats, weights: Floats, near: float, lost: float, times: 
     below, above = np.cumsum(weights), np.cumsum(weights[::-1])
     far = near * max(_COARSER, 2.0 ** math.ceil(math.log2(whole / near / _MOST_POINTS)))
     low = far * math.floor(float(losses[max(int(np.searchsorted(below, seldom)) - 1, 0)]) / far)
-    high = far * math.ceil(float(losses[-1 - max(int(np.searchsorted(above, seldom)) - 1, 0)]) / far)
+    high = far * math.ceil(
+        float(losses[-1 - max(int(np.searchsorted(above, seldom)) - 1, 0)]) / far
+    )
     near = max(near, far * 2.0 ** -math.floor(math.log2(_MOST_POINTS * far / (high - low))))
     return Split(low, high, near, far, folds) if whole > 4 * (high - low) else None
 
 
-def capped(parts: Sequence[Part], *, delta: float | None = None, epsilon: float = 0.0) -> Sequence[Part]:
+def capped(
+    parts: Sequence[Part], *, delta: float | None = None, epsilon: float = 0.0
+) -> Sequence[Part]:
     """The same with a cap above epsilon, or above the epsilon at ``delta``, where losses go much farther."""
     part = parts[0]
     if len(parts) > 1 or not isinstance(part.pair, Sampled) or not cappable(part.pair):
@@ -183,7 +193,9 @@ def _guess(losses: Floats, masses: Floats, times: int, delta: float) -> float:
     for top in np.geomspace(lowest, max(float(losses[-1]), lowest), _CAPS):
         seen = _clipped(losses, masses, float(top))
         variance = max(times * float((seen[0] ** 2 * seen[1] * np.exp(seen[0])).sum()), _LEAST)
-        orders = _ORDERS * min(4 * math.sqrt(2 * math.log(2 / delta) / variance), _STEEPEST / float(top))
+        orders = _ORDERS * min(
+            4 * math.sqrt(2 * math.log(2 / delta) / variance), _STEEPEST / float(top)
+        )
         grown = times * _cumulant(seen, orders, exchanged=False)
         largest = orders * np.log(orders / (1 + orders)) - np.log1p(orders)
         best = min(best, float(((grown + largest - math.log(delta / 2)) / orders).min()))
@@ -214,7 +226,11 @@ def aim(
     variances = [part.times * _variance(part.pair, exchanged=exchanged) for part in parts]
     small, times = max(sum(variances), _LEAST), sum(part.times for part in parts)
     outside = known.outside / times if known else _outside(delta) / times if delta else _UNSEEN
-    top = 4 * (math.sqrt(2 * math.log(1 / delta) / small) if delta else (epsilon + 8 * math.sqrt(small)) / small)
+    top = 4 * (
+        math.sqrt(2 * math.log(1 / delta) / small)
+        if delta
+        else (epsilon + 8 * math.sqrt(small)) / small
+    )
     orders = _ORDERS * min(top, _steepest(parts, outside, exchanged=exchanged))
     grown = np.zeros_like(orders)
     normal = score = 0.0
@@ -222,7 +238,9 @@ def aim(
         if isinstance(part.pair, Gaussian) or part.pair.worst * orders[-1] < _SMALL:
             normal += variance
         else:
-            grown += part.times * _cumulant(outline(part.pair, outside), orders, exchanged=exchanged)
+            grown += part.times * _cumulant(
+                outline(part.pair, outside), orders, exchanged=exchanged
+            )
     grown += orders * (orders + 1) / 2 * normal
     largest = orders * np.log(orders / (1 + orders)) - np.log1p(orders)
     if delta:
@@ -257,7 +275,8 @@ def finer(goal: Aim, better: Aim, blurred: float, missed: float) -> Aim:
         blur=goal.blur * min(_BLURRED * apart / blurred, 1.0) if blurred else goal.blur,
         delta=goal.delta,
         lost=min(
-            goal.lost * min(_MISSED * apart / missed, 1.0) if missed else goal.lost, LOST * math.exp(-better.score)
+            goal.lost * min(_MISSED * apart / missed, 1.0) if missed else goal.lost,
+            LOST * math.exp(-better.score),
         ),
     )
 
@@ -315,11 +334,22 @@ def outline(pair: Pair, outside: float) -> tuple[Floats, Floats]:
     if pair.continuous:
         reach = pair.reach(outside)
         scale = max(_FINEST * max(abs(reach.lower), abs(reach.upper)), _SHORTEST)
-        edges = np.sinh(np.linspace(math.asinh(reach.lower / scale), math.asinh(reach.upper / scale), _OUTLINE)) * scale
+        edges = (
+            np.sinh(
+                np.linspace(
+                    math.asinh(reach.lower / scale), math.asinh(reach.upper / scale), _OUTLINE
+                )
+            )
+            * scale
+        )
         # masses that mirror each other meet there
         edges[int(np.argmin(np.abs(edges)))] = 0.0
         ratio = np.exp(edges)
-        mass, share = pair.cells(Edges(ratio, np.expm1(edges), ratio[:-1] * np.expm1(np.diff(edges))))
+        mass, share = pair.cells(
+            Edges(ratio, np.expm1(edges), ratio[:-1] * np.expm1(np.diff(edges)))
+        )
         losses = np.concatenate([losses, edges])
-        masses = np.concatenate([masses, np.append(mass * (1 - share), 0.0) + np.append(0.0, mass * share)])
+        masses = np.concatenate(
+            [masses, np.append(mass * (1 - share), 0.0) + np.append(0.0, mass * share)]
+        )
     return losses[masses > 0], masses[masses > 0]

@@ -27,7 +27,13 @@ ACTS = ("account", "allocate", "refresh", "freeze", "thaw", "policy")
 
 # The states of a charge. Only these steps exist: reserved -> executing | voided;
 # executing -> committed | forfeited | suspended; suspended -> executing.
-RESERVED, EXECUTING, COMMITTED, FORFEITED, VOIDED = "reserved", "executing", "committed", "forfeited", "voided"
+RESERVED, EXECUTING, COMMITTED, FORFEITED, VOIDED = (
+    "reserved",
+    "executing",
+    "committed",
+    "forfeited",
+    "voided",
+)
 SUSPENDED = "suspended"
 # A charge that has not ended; all but a suspended one have a worker and a lease.
 UNENDED = (RESERVED, EXECUTING, SUSPENDED)
@@ -169,7 +175,9 @@ class Rows(Protocol):
         while the store is open."""
         ...
 
-    def lock(self, ids: Iterable[str], ahead: Callable[[], object] | None = None) -> dict[str, AccountRow]:
+    def lock(
+        self, ids: Iterable[str], ahead: Callable[[], object] | None = None
+    ) -> dict[str, AccountRow]:
         """Holds these accounts until the unit ends, taken in the order of their ids (code points);
         the rows of those that exist. Nobody else can create one that does not.
 
@@ -252,7 +260,9 @@ class Rows(Protocol):
         """Adds it; (charge, place) and (chain, seq) are each unique."""
         ...
 
-    def instalments(self, charge_id: str, after: int, limit: int) -> list[tuple[InstalmentRow, Entry]]:
+    def instalments(
+        self, charge_id: str, after: int, limit: int
+    ) -> list[tuple[InstalmentRow, Entry]]:
         """Those of a charge from behind a place on, in the order of their places, with the entries that appended
         them."""
         ...

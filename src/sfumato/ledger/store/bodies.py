@@ -42,7 +42,10 @@ def pack(body: bytes, size: int, keep: Callable[[str, bytes], None]) -> Packed:
         WrongUse: it is longer than its bound.
     """
     if len(body) > size:
-        raise WrongUse(f"A body of {len(body)} bytes.", allowed=f"at most the {size} bytes that were said beforehand")
+        raise WrongUse(
+            f"A body of {len(body)} bytes.",
+            allowed=f"at most the {size} bytes that were said beforehand",
+        )
     if size > LARGEST:
         name = hashlib.sha256(body).hexdigest()
         keep(name, body)
@@ -108,7 +111,8 @@ class BodyFiles:
             with suppress(OSError):
                 Path(fresh).unlink()
             raise LedgerUnavailable(
-                f"The folder {shown(str(self.folder))} cannot be written ({error.strerror}).", remedy="Check the disk."
+                f"The folder {shown(str(self.folder))} cannot be written ({error.strerror}).",
+                remedy="Check the disk.",
             ) from None
 
     def kept(self, name: str, size: int) -> bytes:
@@ -120,7 +124,8 @@ class BodyFiles:
             return b""
         except OSError as error:
             raise LedgerUnavailable(
-                f"A file in {shown(str(self.folder))} cannot be read ({error.strerror}).", remedy="Check the disk."
+                f"A file in {shown(str(self.folder))} cannot be read ({error.strerror}).",
+                remedy="Check the disk.",
             ) from None
 
     def clear_unfinished(self) -> None:

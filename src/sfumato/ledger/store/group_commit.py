@@ -114,10 +114,14 @@ class Writer:
     an owner that is forgotten without ``close`` still lets go of what it held.
     """
 
-    def __init__(self, run: Callable[[Sequence[Task]], None], end: Callable[[], None], owner: object) -> None:
+    def __init__(
+        self, run: Callable[[Sequence[Task]], None], end: Callable[[], None], owner: object
+    ) -> None:
         self._inbox = _Inbox()
         arguments = (self._inbox, run, end)
-        self._thread = threading.Thread(target=_loop, args=arguments, name="sfumato ledger", daemon=True)
+        self._thread = threading.Thread(
+            target=_loop, args=arguments, name="sfumato ledger", daemon=True
+        )
         self._thread.start()
         self._closing = weakref.finalize(owner, _stop, self._inbox, self._thread)
 
@@ -190,7 +194,9 @@ def _fail(tasks: Sequence[Task]) -> None:
 
 
 def _closed() -> LedgerUnavailable:
-    return LedgerUnavailable("The session is closed.", remedy="Open another with sf.connect or sf.load.")
+    return LedgerUnavailable(
+        "The session is closed.", remedy="Open another with sf.connect or sf.load."
+    )
 
 
 def _patience(took: float) -> float:

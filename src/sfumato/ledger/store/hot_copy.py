@@ -48,7 +48,9 @@ def hot_copy(ledger: str, target: str) -> None:
         raise LedgerUnavailable(
             f"{shown(target)} cannot be written, or {shown(ledger)} not be read ({error.strerror})."
         ) from None
-    raise LedgerBusy(f"The ledger {shown(ledger)} changes too quickly to be copied.", remedy="Try again.")
+    raise LedgerBusy(
+        f"The ledger {shown(ledger)} changes too quickly to be copied.", remedy="Try again."
+    )
 
 
 def _state(ledger: str) -> tuple[int, bytes]:
@@ -85,6 +87,8 @@ def _merge(ledger: str, target: str) -> None:
         finally:
             connection.close()
     except apsw.Error as error:
-        raise LedgerCorrupt(f"The ledger {shown(ledger)} cannot be copied ({type(error).__name__}).") from None
+        raise LedgerCorrupt(
+            f"The ledger {shown(ledger)} cannot be copied ({type(error).__name__})."
+        ) from None
     if found != [("ok",)] or Path(f"{target}-wal").exists():
         raise LedgerCorrupt(f"The ledger {shown(ledger)} is damaged, and so is the copy.")

@@ -13,7 +13,9 @@ from sfumato.metadata.server import POSTGRES, is_address, is_postgres
 Place: TypeAlias = str | Path
 
 
-def open_store(place: Place, *, create: bool = True, read_only: bool = False, accept_loss: bool = False) -> Store:
+def open_store(
+    place: Place, *, create: bool = True, read_only: bool = False, accept_loss: bool = False
+) -> Store:
     """The store at a place: a postgresql:// address, or the path of a file.
 
     ``read_only``: it must be there, and nothing of it is changed. ``accept_loss``: it is opened even if
@@ -22,7 +24,8 @@ def open_store(place: Place, *, create: bool = True, read_only: bool = False, ac
     if is_address(place) and not is_postgres(place):
         # taken for a path it would be the name of a file, with its password
         raise LedgerUnavailable(
-            "The address of a ledger that is not written as one of PostgreSQL.", allowed=f"a path, or {POSTGRES}"
+            "The address of a ledger that is not written as one of PostgreSQL.",
+            allowed=f"a path, or {POSTGRES}",
         )
     if isinstance(place, str) and is_postgres(place):
         try:
@@ -31,7 +34,14 @@ def open_store(place: Place, *, create: bool = True, read_only: bool = False, ac
             from sfumato.ledger.store.postgres_reader import PostgresReader
         except ImportError:
             raise LedgerUnavailable(
-                "A ledger on a server needs the package psycopg.", remedy="pip install 'sfumato[postgres]'"
+                "A ledger on a server needs the package psycopg.",
+                remedy="pip install 'sfumato[postgres]'",
             ) from None
-        return PostgresReader(place) if read_only else Postgres(place, create=create, accept_loss=accept_loss)
-    return SQLiteReader(place) if read_only else SQLite(place, create=create, accept_loss=accept_loss)
+        return (
+            PostgresReader(place)
+            if read_only
+            else Postgres(place, create=create, accept_loss=accept_loss)
+        )
+    return (
+        SQLiteReader(place) if read_only else SQLite(place, create=create, accept_loss=accept_loss)
+    )

@@ -24,7 +24,9 @@ from pathlib import Path
 
 from sfumato.errors import LedgerIncomplete
 
-WAY_OUT = "sfumato ledger recover --accept-loss, which freezes the datasets until the owner has decided."
+WAY_OUT = (
+    "sfumato ledger recover --accept-loss, which freezes the datasets until the owner has decided."
+)
 # The state of a file that ``backup`` wrote: only ``restore`` makes a ledger of it.
 BACKUP = "backup"
 _FORGOTTEN = "it may have forgotten what was spent: "
@@ -49,7 +51,12 @@ class OpenMark:
 
     def to_bytes(self) -> bytes:
         """As it is written: the number of entries is last, and always as long."""
-        about = {"ledger": self.identity, "opening": self.opening, "inode": self.inode, "after": self.after}
+        about = {
+            "ledger": self.identity,
+            "opening": self.opening,
+            "inode": self.inode,
+            "after": self.after,
+        }
         return f"{_TITLE}\n{json.dumps(about)}\n{self.entries:0{_DIGITS}d}\n".encode()
 
     @classmethod

@@ -78,7 +78,9 @@ class Pool(Generic[C]):
         """Waits for a place."""
         with self._lock:
             if self._closed:
-                raise LedgerUnavailable("The session is closed.", remedy="Open another with sf.connect or sf.load.")
+                raise LedgerUnavailable(
+                    "The session is closed.", remedy="Open another with sf.connect or sf.load."
+                )
             self._callers.add(caller)
             while len(self._inside) >= self._size:
                 self._change.wait(_LOOK)

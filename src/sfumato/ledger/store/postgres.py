@@ -33,7 +33,15 @@ from sfumato.ledger.store.base import AccountRow, Rows
 from sfumato.ledger.store.bodies import Packed, pack
 from sfumato.ledger.store.format import FORMAT, too_new
 from sfumato.ledger.store.pool import Pool
-from sfumato.ledger.store.postgres_errors import ROLLED_BACK, corrupt, heeding, incomplete, place_of, typed, unknown
+from sfumato.ledger.store.postgres_errors import (
+    ROLLED_BACK,
+    corrupt,
+    heeding,
+    incomplete,
+    place_of,
+    typed,
+    unknown,
+)
 from sfumato.ledger.store.postgres_rows import CLOCK, Connection, PostgresRows, placed
 from sfumato.ledger.store.postgres_schema import (
     GUARDS,
@@ -152,7 +160,9 @@ class Postgres:
                 except psycopg.Error as error:
                     waits += isinstance(error, errors.LockNotAvailable)
                     self._give_up(connection, error, may_wait=waits < _WAITS)
-        raise LedgerBusy(f"The ledger {self.place} undid one step {_ATTEMPTS} times.", remedy="Ask again.")
+        raise LedgerBusy(
+            f"The ledger {self.place} undid one step {_ATTEMPTS} times.", remedy="Ask again."
+        )
 
     def _give_up(self, connection: Connection, error: psycopg.Error, *, may_wait: bool) -> None:
         """Closes a connection after an error; raises the error, or that the unit may be run again.
@@ -187,7 +197,9 @@ class Postgres:
         except BaseException as error:
             self._undo(connection, error)
             committed = ended is not None and ended.statusmessage == "COMMIT"
-            if isinstance(error, psycopg.Error) and (committed or (committing and connection.closed)):
+            if isinstance(error, psycopg.Error) and (
+                committed or (committing and connection.closed)
+            ):
                 raise unknown(self.place) from None
             raise
         if ended.statusmessage != "COMMIT":
@@ -211,7 +223,9 @@ class Postgres:
         """What a server lacks of all that was acknowledged to this process; empty if nothing."""
         ends = self._known.ends()
         values = (list(ends), [seq for seq, _ in ends.values()])
-        return not_passed(ends, connection.execute(server.ENTRIES, values).fetchall()) if ends else ""
+        return (
+            not_passed(ends, connection.execute(server.ENTRIES, values).fetchall()) if ends else ""
+        )
 
     def _seen(self, connection: Connection, unit: Callable[[Rows], T]) -> T:
         try:
@@ -259,7 +273,9 @@ class Postgres:
                     raise LedgerMissing(f"No ledger in {self.place}.", remedy="Check the address.")
                 create_tables(connection)
             self._durably = str(_value(connection.execute("SHOW synchronous_commit")))
-            about: dict[str, str] = dict(connection.execute(f"SELECT name, value FROM {SCHEMA}.meta").fetchall())
+            about: dict[str, str] = dict(
+                connection.execute(f"SELECT name, value FROM {SCHEMA}.meta").fetchall()
+            )
             version, identity = int(about["version"]), about["identity"]
             if version > FORMAT:
                 raise too_new(self.place, version)

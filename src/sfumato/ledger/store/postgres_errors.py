@@ -102,7 +102,8 @@ def place_of(url: str) -> str:
         parts = conninfo_to_dict(url)
     except psycopg.Error:
         raise LedgerUnavailable(
-            "The address of the ledger cannot be read.", allowed="postgresql://user@host:5432/database"
+            "The address of the ledger cannot be read.",
+            allowed="postgresql://user@host:5432/database",
         ) from None
     return f"postgresql://{parts.get('host', '')}/{parts.get('dbname', '')}"
 
@@ -110,7 +111,9 @@ def place_of(url: str) -> str:
 def _translate(error: psycopg.Error, place: str) -> LedgerError:
     what = f"{type(error).__name__} {error.sqlstate or ''}".strip()
     if isinstance(error, errors.LockNotAvailable):
-        return LedgerBusy(f"An account of the ledger {place} is held by somebody else.", remedy="Ask again.")
+        return LedgerBusy(
+            f"An account of the ledger {place} is held by somebody else.", remedy="Ask again."
+        )
     if isinstance(error, errors.ReadOnlySqlTransaction | errors.InsufficientPrivilege):
         return LedgerReadOnly(
             f"The ledger {place} cannot be written ({what}), so nothing can be charged.",

@@ -52,7 +52,10 @@ class PostgresReader:
         settings |= conninfo_to_dict(url)
         with typed(self.place):
             self._connection: Connection = psycopg.connect(
-                **settings, autocommit=True, cursor_factory=psycopg.RawCursor, prepare_threshold=None
+                **settings,
+                autocommit=True,
+                cursor_factory=psycopg.RawCursor,
+                prepare_threshold=None,
             )
         try:
             self.identity = self._prepared()
@@ -68,7 +71,8 @@ class PostgresReader:
 
     def _opened_to_read(self) -> LedgerReadOnly:
         return LedgerReadOnly(
-            f"The ledger {self.place} was opened to be read.", remedy="Open it without read_only=True."
+            f"The ledger {self.place} was opened to be read.",
+            remedy="Open it without read_only=True.",
         )
 
     def read(self, unit: Callable[[Rows], T]) -> T:
@@ -112,7 +116,9 @@ class PostgresReader:
         def look() -> dict[str, str]:
             if not has_tables(self._connection):
                 raise LedgerMissing(f"No ledger in {self.place}.", remedy="Check the address.")
-            return dict(self._connection.execute(f"SELECT name, value FROM {SCHEMA}.meta").fetchall())
+            return dict(
+                self._connection.execute(f"SELECT name, value FROM {SCHEMA}.meta").fetchall()
+            )
 
         about = self._apart(look)
         try:

@@ -36,7 +36,9 @@ class PostgresRows(SqlRows):
     ``sync`` ends a batch of its pipeline and waits for the replies; ``now`` gives the moment of the unit.
     """
 
-    def __init__(self, connection: Connection, sync: Callable[[], object], now: Callable[[], int]) -> None:
+    def __init__(
+        self, connection: Connection, sync: Callable[[], object], now: Callable[[], int]
+    ) -> None:
         self._connection = connection
         self._sync = sync
         self._asking = connection.cursor()
@@ -56,7 +58,9 @@ class PostgresRows(SqlRows):
         self._now = self._now or self._moment()
         return self._now
 
-    def lock(self, ids: Iterable[str], ahead: Callable[[], object] | None = None) -> dict[str, AccountRow]:
+    def lock(
+        self, ids: Iterable[str], ahead: Callable[[], object] | None = None
+    ) -> dict[str, AccountRow]:
         wanted = sorted(set(ids))
         found = self._locked(wanted, ahead)
         missing = [each for each in wanted if each not in found]
@@ -78,7 +82,9 @@ class PostgresRows(SqlRows):
         # one statement, whatever their number: what waits may hold each text once
         if rows:
             _, _, one = PUT_PART.partition(" VALUES ")
-            self._run(PUT_PART + f", {one}" * (len(rows) - 1), tuple(cell for row in rows for cell in row))
+            self._run(
+                PUT_PART + f", {one}" * (len(rows) - 1), tuple(cell for row in rows for cell in row)
+            )
 
     def keep(self, name: str, body: bytes) -> None:
         view = memoryview(body)
@@ -99,10 +105,14 @@ class PostgresRows(SqlRows):
             values = tuple(value for _, values in writes for value in values)
             self._telling.execute(placed(f"WITH {heads} {last}" if heads else last), values)
 
-    def _locked(self, ids: list[str], ahead: Callable[[], object] | None = None) -> dict[str, AccountRow]:
+    def _locked(
+        self, ids: list[str], ahead: Callable[[], object] | None = None
+    ) -> dict[str, AccountRow]:
         self.send()
         self._ahead = {}
-        rows = self._asking.execute(placed(f"{ACCOUNTS} WHERE id = ANY(?) ORDER BY id FOR UPDATE"), (ids,))
+        rows = self._asking.execute(
+            placed(f"{ACCOUNTS} WHERE id = ANY(?) ORDER BY id FOR UPDATE"), (ids,)
+        )
         if ahead is not None:
             self._looks_ahead = True
             try:
@@ -132,7 +142,9 @@ class PostgresRows(SqlRows):
     def _stream(self, sql: str, values: tuple[Cell, ...] = ()) -> Iterator[tuple[Any, ...]]:
         self.send()
         name = f"stream{next(self._streams)}"
-        self._telling.execute(placed(f"DECLARE {name} NO SCROLL CURSOR FOR {sql}"), values, prepare=False)
+        self._telling.execute(
+            placed(f"DECLARE {name} NO SCROLL CURSOR FOR {sql}"), values, prepare=False
+        )
         fetch = f"FETCH {_PAGE} FROM {name}"
         while page := self._fetched(fetch, prepare=False):
             yield from page

@@ -12,10 +12,25 @@ import psycopg
 
 from sfumato.ledger.binding import binding_entries
 from sfumato.ledger.names import folded
-from sfumato.ledger.store.base import COMMITTED, EXECUTING, FORFEITED, RESERVED, SUSPENDED, VOIDED, AccountRow
+from sfumato.ledger.store.base import (
+    COMMITTED,
+    EXECUTING,
+    FORFEITED,
+    RESERVED,
+    SUSPENDED,
+    VOIDED,
+    AccountRow,
+)
 from sfumato.ledger.store.format import FORMAT
 from sfumato.ledger.store.postgres_rows import placed
-from sfumato.ledger.store.rows import ACCOUNTS, APPEND, FAILED_INDEX, PUT_ACCOUNT, UNENDED_INDEX, WENT_ON_INDEX
+from sfumato.ledger.store.rows import (
+    ACCOUNTS,
+    APPEND,
+    FAILED_INDEX,
+    PUT_ACCOUNT,
+    UNENDED_INDEX,
+    WENT_ON_INDEX,
+)
 from sfumato.noise.entropy import token
 
 SCHEMA = "sfumato"
@@ -92,8 +107,23 @@ _ALONE = (
 # What must be there and valid for the tables to keep their promises; ``damage`` looks.
 GUARDS = frozenset(
     {
-        *("journal_seq", "account_id", "charge_id", "charge_seq", "charge_state", "charge_question"),
-        *("answer_paid", "answer_question", "answer_charge", "key_key", "key_seq", "part_paid", "part_key"),
+        *(
+            "journal_seq",
+            "account_id",
+            "charge_id",
+            "charge_seq",
+            "charge_state",
+            "charge_question",
+        ),
+        *(
+            "answer_paid",
+            "answer_question",
+            "answer_charge",
+            "key_key",
+            "key_seq",
+            "part_paid",
+            "part_key",
+        ),
         *("instalment_paid", "instalment_place", "instalment_seq", "chunk_number"),
     }
 )
@@ -112,7 +142,10 @@ def create_tables(connection: psycopg.Connection[Any]) -> None:
         if has_tables(connection):
             return
         # an owner may have made the schema for a role that may not
-        if connection.execute("SELECT FROM pg_namespace WHERE nspname = $1", (SCHEMA,)).fetchone() is None:
+        if (
+            connection.execute("SELECT FROM pg_namespace WHERE nspname = $1", (SCHEMA,)).fetchone()
+            is None
+        ):
             connection.execute(f"CREATE SCHEMA {SCHEMA}")
         connection.execute(_TABLES)
         for about in (("version", "2"), ("identity", token())):
@@ -123,7 +156,9 @@ def create_tables(connection: psycopg.Connection[Any]) -> None:
 def upgrade_tables(connection: psycopg.Connection[Any]) -> None:
     """Brings an older format to this one, whole or not at all; of several processes only one does."""
     with _alone(connection):
-        version = connection.execute("SELECT value FROM meta WHERE name = 'version' FOR UPDATE").fetchone()
+        version = connection.execute(
+            "SELECT value FROM meta WHERE name = 'version' FOR UPDATE"
+        ).fetchone()
         if version is not None:
             _upgrade(connection, int(version[0]))
 
@@ -170,7 +205,9 @@ def _from_4(connection: psycopg.Connection[Any]) -> None:
 
 def _fold_names(connection: psycopg.Connection[Any]) -> None:
     """By ``folded`` an account is found whatever the spelling of its name."""
-    connection.execute("""ALTER TABLE account ADD COLUMN folded TEXT COLLATE "C" NOT NULL DEFAULT ''""")
+    connection.execute(
+        """ALTER TABLE account ADD COLUMN folded TEXT COLLATE "C" NOT NULL DEFAULT ''"""
+    )
     for (each,) in connection.execute("SELECT id FROM account").fetchall():
         connection.execute("UPDATE account SET folded = $1 WHERE id = $2", (folded(each), each))
     connection.execute("CREATE INDEX account_folded ON account (folded)")

@@ -71,7 +71,10 @@ def connected(url: str) -> Connection:
 
     Behind a pooler the statements of a session meet several connections, so none is prepared.
     """
-    settings: dict[str, Any] = {"application_name": "sfumato", "connect_timeout": 10} | conninfo_to_dict(url)
+    settings: dict[str, Any] = {
+        "application_name": "sfumato",
+        "connect_timeout": 10,
+    } | conninfo_to_dict(url)
     connection = psycopg.connect(**settings, autocommit=True, cursor_factory=psycopg.RawCursor)
     try:
         if not _is_direct(connection):
@@ -107,8 +110,12 @@ def _require_durable(connection: Connection, place: str) -> None:
     assert row is not None
     replica, fsync, pages, durably, standbys, encoding = row
     if replica:
-        raise LedgerReadOnly(f"The server of {place} is a standby.", remedy="Use the address of the primary.")
-    waits = durably in (("on", "remote_apply") if standbys else ("on", "remote_apply", "remote_write", "local"))
+        raise LedgerReadOnly(
+            f"The server of {place} is a standby.", remedy="Use the address of the primary."
+        )
+    waits = durably in (
+        ("on", "remote_apply") if standbys else ("on", "remote_apply", "remote_write", "local")
+    )
     if (fsync, pages, encoding) != ("on", "on", "UTF8") or not waits:
         raise LedgerUnavailable(
             f"The server of {place} could lose a charge: fsync={fsync}, full_page_writes={pages}, "

@@ -32,7 +32,9 @@ from sfumato.ledger.store.bodies import Packed, pack, unpack
 Cell: TypeAlias = int | str | bytes
 
 
-def _columns(kind: type[AccountRow | ChargeRow | AnswerRow | InstalmentRow | KeyRow | PartRow]) -> list[str]:
+def _columns(
+    kind: type[AccountRow | ChargeRow | AnswerRow | InstalmentRow | KeyRow | PartRow],
+) -> list[str]:
     """The fields of a row in their order; ``limit`` is a word of SQL, and a body has its coding last."""
     renamed = {"limit": '"limit"', "packed": "coding"}
     return [renamed.get(name, name) for name in kind._fields]
@@ -45,7 +47,9 @@ def _add(table: str, columns: list[str], changed: Iterable[str] = ()) -> str:
     return f"{sql} ON CONFLICT (id) DO UPDATE SET {taken}" if taken else sql
 
 
-_ACCOUNT, _CHARGE, _ANSWER, _KEY, _PART = map(_columns, (AccountRow, ChargeRow, AnswerRow, KeyRow, PartRow))
+_ACCOUNT, _CHARGE, _ANSWER, _KEY, _PART = map(
+    _columns, (AccountRow, ChargeRow, AnswerRow, KeyRow, PartRow)
+)
 _INSTALMENT = _columns(InstalmentRow)
 _ENTRY = list(Entry._fields)
 PUT_ACCOUNT = _add("account", _ACCOUNT, _ACCOUNT[2:])
@@ -113,7 +117,9 @@ _WENT_ON = "failures > 0"
 WENT_ON_INDEX = f"CREATE INDEX charge_went_on ON charge (dataset, analyst) WHERE {_WENT_ON};"
 UNENDED_INDEX = f"charge_question ON charge (question) WHERE {_UNENDED};"
 # since format 4
-FAILED_INDEX = f"CREATE INDEX charge_counted ON charge (dataset, analyst) WHERE {_UNSEEN} AND {_COUNTED};"
+FAILED_INDEX = (
+    f"CREATE INDEX charge_counted ON charge (dataset, analyst) WHERE {_UNSEEN} AND {_COUNTED};"
+)
 
 
 class SqlRows(ABC):
@@ -150,7 +156,9 @@ class SqlRows(ABC):
 
     def _instalment(self, row: tuple[Any, ...]) -> InstalmentRow:
         """An instalment of its columns."""
-        return InstalmentRow(row[0], row[1], unpack(Packed(row[2], row[5]), self._kept), row[3], row[4])
+        return InstalmentRow(
+            row[0], row[1], unpack(Packed(row[2], row[5]), self._kept), row[3], row[4]
+        )
 
     def _one(self, sql: str, values: tuple[Cell, ...] = ()) -> tuple[Any, ...] | None:
         found = self._all(sql, values)
@@ -198,22 +206,36 @@ class SqlRows(ABC):
             conditions.append((" AND lease_until <= ?", until))
         if dataset is not None:
             conditions.append((" AND dataset = ?", dataset))
-        where, values = "".join(text for text, _ in conditions), tuple(value for _, value in conditions)
-        rows = self._all(f"{CHARGES} WHERE {_OPEN}{where} ORDER BY lease_until, id LIMIT ?", (*values, limit))
+        where, values = (
+            "".join(text for text, _ in conditions),
+            tuple(value for _, value in conditions),
+        )
+        rows = self._all(
+            f"{CHARGES} WHERE {_OPEN}{where} ORDER BY lease_until, id LIMIT ?", (*values, limit)
+        )
         return [ChargeRow._make(row) for row in rows]
 
     def failed(self, dataset: str, analyst: str) -> list[ChargeRow]:
-        ended, went_on = f"{_UNSEEN} AND {_COUNTED}", f"{_WENT_ON} AND NOT ({_UNSEEN} AND {_COUNTED})"
+        ended, went_on = (
+            f"{_UNSEEN} AND {_COUNTED}",
+            f"{_WENT_ON} AND NOT ({_UNSEEN} AND {_COUNTED})",
+        )
         return self._failing(ended, went_on, "dataset = ? AND analyst = ?", (dataset, analyst))
 
     def failures(self, dataset: str) -> list[ChargeRow]:
         return self._failing(_UNSEEN, f"{_WENT_ON} AND NOT ({_UNSEEN})", "dataset = ?", (dataset,))
 
-    def _failing(self, ended: str, went_on: str, whose: str, values: tuple[str, ...]) -> list[ChargeRow]:
+    def _failing(
+        self, ended: str, went_on: str, whose: str, values: tuple[str, ...]
+    ) -> list[ChargeRow]:
         """Charges of two kinds, each found through a partial index of its own."""
         # asked for one after the other, and both ahead of time
-        asked = [self._all(f"{CHARGES} WHERE {whose} AND {each}", values) for each in (ended, went_on)]
-        return sorted((ChargeRow._make(row) for each in asked for row in each), key=attrgetter("chain", "seq"))
+        asked = [
+            self._all(f"{CHARGES} WHERE {whose} AND {each}", values) for each in (ended, went_on)
+        ]
+        return sorted(
+            (ChargeRow._make(row) for each in asked for row in each), key=attrgetter("chain", "seq")
+        )
 
     def answer(self, question: str) -> AnswerRow | None:
         row = self._one(f"{_ANSWERS} WHERE question = ?", (question,))
@@ -243,9 +265,13 @@ class SqlRows(ABC):
 
     def put_instalment(self, row: InstalmentRow) -> None:
         packed = self._packed(row)
-        self._run(_PUT_INSTALMENT, (row.charge, row.place, packed.data, row.chain, row.seq, packed.coding))
+        self._run(
+            _PUT_INSTALMENT, (row.charge, row.place, packed.data, row.chain, row.seq, packed.coding)
+        )
 
-    def instalments(self, charge_id: str, after: int, limit: int) -> list[tuple[InstalmentRow, Entry]]:
+    def instalments(
+        self, charge_id: str, after: int, limit: int
+    ) -> list[tuple[InstalmentRow, Entry]]:
         width = len(_INSTALMENT)
         found = self._all(_APPENDED, (charge_id, after, limit))
         return [(self._instalment(row[:width]), Entry._make(row[width:])) for row in found]
@@ -292,7 +318,10 @@ class SqlRows(ABC):
     def acts(self, chain: str) -> list[Entry]:
         kinds = ", ".join(f"'{kind}'" for kind in ACTS)
         return [
-            Entry(*row) for row in self._all(f"{_ENTRIES} WHERE chain = ? AND kind IN ({kinds}) ORDER BY seq", (chain,))
+            Entry(*row)
+            for row in self._all(
+                f"{_ENTRIES} WHERE chain = ? AND kind IN ({kinds}) ORDER BY seq", (chain,)
+            )
         ]
 
     def history(self, after: Ends | None = None) -> Iterator[tuple[ChargeRow, AnswerRow | None]]:
@@ -305,12 +334,16 @@ class SqlRows(ABC):
         return (KeyRow._make(row) for row in self._ordered(_KEYS, "key", "seq", after))
 
     def parts(self, after: Ends | None = None) -> Iterator[PartRow]:
-        return (PartRow._make(row) for row in self._ordered(_PARTS, "part", "seq, part.part", after))
+        return (
+            PartRow._make(row) for row in self._ordered(_PARTS, "part", "seq, part.part", after)
+        )
 
     def _chains(self, table: str) -> list[str]:
         return [str(row[0]) for row in self._all(_CHAINS.format(table))]
 
-    def _ordered(self, sql: str, table: str, order: str, after: Ends | None) -> Iterator[tuple[Any, ...]]:
+    def _ordered(
+        self, sql: str, table: str, order: str, after: Ends | None
+    ) -> Iterator[tuple[Any, ...]]:
         """The rows of a table by chain and ``order``: all of them, or those after the end of each chain."""
         if after is None:
             yield from self._stream(f"{sql} ORDER BY {table}.chain, {table}.{order}")

@@ -72,7 +72,9 @@ class SQLite:
         except BaseException:
             let_go(self._locks)
             raise
-        self._batches = _Batches(self._connection, Opening(self.place, self._connection, log=has_log))
+        self._batches = _Batches(
+            self._connection, Opening(self.place, self._connection, log=has_log)
+        )
         try:
             self.identity = self._batches.prepare(accept_loss=accept_loss)
         except BaseException:
@@ -180,7 +182,9 @@ class _Batches:
         run("PRAGMA journal_mode = WAL")
         run("PRAGMA synchronous = FULL")
         run("PRAGMA cache_size = -65536")
-        run("BEGIN IMMEDIATE")  # takes the lock for good, and finds out whether the file can be written
+        run(
+            "BEGIN IMMEDIATE"
+        )  # takes the lock for good, and finds out whether the file can be written
         try:
             if version < FORMAT:
                 sqlite_schema.upgrade(self._connection, version)
@@ -202,7 +206,10 @@ class _Batches:
 
     def _version(self) -> int:
         """The format of the file, which is a ledger."""
-        version, application = self._text("PRAGMA user_version"), self._text("PRAGMA application_id")
+        version, application = (
+            self._text("PRAGMA user_version"),
+            self._text("PRAGMA application_id"),
+        )
         if int(application) != sqlite_schema.APPLICATION:
             raise corrupt(self._path)
         if int(version) > FORMAT:
@@ -275,7 +282,9 @@ class _Batches:
         try:
             self._opening.acknowledge(self.rows.entries_on_disk)
         except OSError:
-            self._lost = True  # this batch is on disk; no other begins under a mark that stands still
+            self._lost = (
+                True  # this batch is on disk; no other begins under a mark that stands still
+            )
 
     def _unit(self, task: Task) -> tuple[object, BaseException | None]:
         try:
@@ -353,7 +362,8 @@ def translated(error: apsw.Error, path: str) -> LedgerError:
             return read_only(path)
         case apsw.CantOpenError() | apsw.FullError() | apsw.IOError() | apsw.NoMemError():
             return LedgerUnavailable(
-                f"The ledger {shown(path)} cannot be written ({type(error).__name__}).", remedy="Check the disk."
+                f"The ledger {shown(path)} cannot be written ({type(error).__name__}).",
+                remedy="Check the disk.",
             )
         case _:
             return corrupt(path)

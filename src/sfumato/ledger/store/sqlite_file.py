@@ -33,8 +33,15 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 def place_of(path: object) -> str:
     """The one true path of a ledger, whatever links lead to it."""
-    if not isinstance(path, str | Path) or not str(path) or "\0" in str(path) or Path(path).is_dir():
-        raise LedgerUnavailable(f"No ledger can be kept at {shown(path)}.", allowed="the path of a file")
+    if (
+        not isinstance(path, str | Path)
+        or not str(path)
+        or "\0" in str(path)
+        or Path(path).is_dir()
+    ):
+        raise LedgerUnavailable(
+            f"No ledger can be kept at {shown(path)}.", allowed="the path of a file"
+        )
     return os.path.realpath(path)
 
 
@@ -78,7 +85,9 @@ def make(path: str) -> None:
         raise incomplete(path, f"it is missing, and {Path(left).name!r} says that it was there")
     fresh = ""
     try:
-        descriptor, fresh = tempfile.mkstemp(suffix=".new", prefix=f"{Path(path).name}.", dir=Path(path).parent)
+        descriptor, fresh = tempfile.mkstemp(
+            suffix=".new", prefix=f"{Path(path).name}.", dir=Path(path).parent
+        )
         os.close(descriptor)
         connection = apsw.Connection(fresh, flags=apsw.SQLITE_OPEN_READWRITE)
         connection.execute("PRAGMA synchronous = FULL")
@@ -91,7 +100,8 @@ def make(path: str) -> None:
     except apsw.Error as error:
         Path(fresh).unlink(missing_ok=True)
         raise LedgerUnavailable(
-            f"No ledger can be kept at {shown(path)} ({type(error).__name__}).", remedy="Check the disk."
+            f"No ledger can be kept at {shown(path)} ({type(error).__name__}).",
+            remedy="Check the disk.",
         ) from None
 
 
@@ -195,7 +205,9 @@ def unopenable(path: str, error: OSError) -> LedgerError:
     """What the system says of a file, as ours."""
     if isinstance(error, PermissionError) or error.errno == 30:  # EROFS
         return read_only(path)
-    return LedgerUnavailable(f"No ledger can be kept at {shown(path)} ({error.strerror}).", remedy="Check the folder.")
+    return LedgerUnavailable(
+        f"No ledger can be kept at {shown(path)} ({error.strerror}).", remedy="Check the folder."
+    )
 
 
 def size_of(path: str) -> int:

@@ -66,7 +66,9 @@ class Opening:
         if frames != moved:
             raise incomplete(self.path, "its log could not be written into it")
         self._mark.write(OpenMark(mark.identity, mark.opening, mark.inode, mark.entries))
-        self._inodes = {path: path.stat().st_ino for path in (Path(self.path), Path(f"{self.path}-wal"))}
+        self._inodes = {
+            path: path.stat().st_ino for path in (Path(self.path), Path(f"{self.path}-wal"))
+        }
 
     def require_in_place(self) -> None:
         """Refuses a file that is no longer where it was opened.
@@ -106,7 +108,9 @@ class Opening:
 
     def _is_replaced(self) -> bool:
         """Whether another file lies where this one or its log was."""
-        return any((found := _stat(path)) and found.st_ino != inode for path, inode in self._inodes.items())
+        return any(
+            (found := _stat(path)) and found.st_ino != inode for path, inode in self._inodes.items()
+        )
 
 
 def _stat(path: Path) -> os.stat_result | None:

@@ -24,7 +24,15 @@ from sfumato.ledger.store.bodies import Packed
 from sfumato.ledger.store.format import FORMAT, too_new
 from sfumato.ledger.store.open_mark import forgotten
 from sfumato.ledger.store.sqlite import translated
-from sfumato.ledger.store.sqlite_file import busy, corrupt, is_log, let_go, place_of, size_of, unopenable
+from sfumato.ledger.store.sqlite_file import (
+    busy,
+    corrupt,
+    is_log,
+    let_go,
+    place_of,
+    size_of,
+    unopenable,
+)
 from sfumato.ledger.store.sqlite_opening import shortfall_of
 from sfumato.ledger.store.sqlite_rows import Tables
 
@@ -138,7 +146,9 @@ class ReadRows(Tables):
 
 def opened_to_read(place: str) -> LedgerReadOnly:
     """A step that writes, of a ledger that is only read."""
-    return LedgerReadOnly(f"The ledger {place!r} was opened to be read.", remedy="Open it without read_only=True.")
+    return LedgerReadOnly(
+        f"The ledger {place!r} was opened to be read.", remedy="Open it without read_only=True."
+    )
 
 
 def _share(path: str, held: list[int]) -> None:
@@ -168,7 +178,9 @@ def _opened(path: str) -> apsw.Connection:
     else:
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         connection = apsw.Connection(f"file:{quote(path)}?immutable=1", flags=flags)
-    application, version = (int(_value(connection, f"PRAGMA {each}")) for each in ("application_id", "user_version"))
+    application, version = (
+        int(_value(connection, f"PRAGMA {each}")) for each in ("application_id", "user_version")
+    )
     if application != sqlite_schema.APPLICATION:
         raise corrupt(path)
     if version > FORMAT:

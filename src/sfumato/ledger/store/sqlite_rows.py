@@ -138,7 +138,9 @@ class SQLiteRows(SqlRows):
         # the clock on the wall may be set back while the ledger is open; this one cannot
         return self._epoch + time.monotonic_ns() // 10**6
 
-    def lock(self, ids: Iterable[str], ahead: Callable[[], object] | None = None) -> dict[str, AccountRow]:
+    def lock(
+        self, ids: Iterable[str], ahead: Callable[[], object] | None = None
+    ) -> dict[str, AccountRow]:
         return {each: row for each in ids if (row := self.account(each)) is not None}
 
     def account(self, account_id: str) -> AccountRow | None:
@@ -189,7 +191,14 @@ class SQLiteRows(SqlRows):
         super().put_charge(row)
 
     def under_way(self, question: str) -> ChargeRow | None:
-        return next((row for row in self._charges.values() if row.question == question and row.state in UNENDED), None)
+        return next(
+            (
+                row
+                for row in self._charges.values()
+                if row.question == question and row.state in UNENDED
+            ),
+            None,
+        )
 
     def overdue(self, until: int | None, limit: int, dataset: str | None = None) -> list[ChargeRow]:
         found = [
@@ -295,7 +304,9 @@ class Tables(SqlRows):
                 # powers of two: so few statements that SQLite keeps them all compiled
                 count = min(_ROWS_AT_ONCE, 1 << (len(rows) - start).bit_length() - 1)
                 some = rows[start : start + count]
-                self._connection.execute(_for_many(sql, count), [cell for row in some for cell in row])
+                self._connection.execute(
+                    _for_many(sql, count), [cell for row in some for cell in row]
+                )
                 start += count
 
     def _run(self, sql: str, values: tuple[Cell, ...] = ()) -> None:

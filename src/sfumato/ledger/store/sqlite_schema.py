@@ -130,8 +130,12 @@ def _fold_names(connection: apsw.Connection) -> None:
 def _bind(connection: apsw.Connection) -> None:
     """Binds each account and each answer to an entry of its chain."""
     connection.execute(_BINDING + FAILED_INDEX)
-    for seq, body in connection.execute("SELECT seq, body FROM journal WHERE kind IN ('commit', 'share')"):
-        connection.execute("UPDATE answer SET seq = ? WHERE charge = ?", (seq, json.loads(body)["charge"]))
+    for seq, body in connection.execute(
+        "SELECT seq, body FROM journal WHERE kind IN ('commit', 'share')"
+    ):
+        connection.execute(
+            "UPDATE answer SET seq = ? WHERE charge = ?", (seq, json.loads(body)["charge"])
+        )
     accounts = map(AccountRow._make, connection.execute(f"{ACCOUNTS} ORDER BY id").fetchall())
     for entry, after in binding_entries(accounts):
         connection.execute("INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?, ?)", entry)
@@ -150,9 +154,13 @@ def _from_1(connection: apsw.Connection) -> None:
     last = [Entry(*row) for row in entries]
     opened = _opening_entries(connection)
     paid = _charges(connection, opened)
-    for dataset, contract, gates, spent in list(connection.execute("SELECT * FROM old_account ORDER BY dataset")):
+    for dataset, contract, gates, spent in list(
+        connection.execute("SELECT * FROM old_account ORDER BY dataset")
+    ):
         _account(connection, last[0], (dataset, contract, gates, spent), paid.get(dataset, []))
-    connection.execute("INSERT INTO answer SELECT question, statement, '', charge, body FROM old_answer ORDER BY rowid")
+    connection.execute(
+        "INSERT INTO answer SELECT question, statement, '', charge, body FROM old_answer ORDER BY rowid"
+    )
     for name in ("answer", "charge", "account", "journal"):
         connection.execute(f"DROP TABLE old_{name}")
 
@@ -163,14 +171,18 @@ def _opening_entries(connection: apsw.Connection) -> dict[str, int]:
     return {json.loads(body)["charge"]: seq for seq, body in found}
 
 
-def _charges(connection: apsw.Connection, opened: dict[str, int]) -> dict[str, list[tuple[str, str, Charge]]]:
+def _charges(
+    connection: apsw.Connection, opened: dict[str, int]
+) -> dict[str, list[tuple[str, str, Charge]]]:
     """Moves the charges; by dataset, each analyst's states and costs."""
     paid: dict[str, list[tuple[str, str, Charge]]] = {}
     rows = connection.execute(
         "SELECT id, dataset, analyst, state, question, statement, cost, reason, acknowledged FROM old_charge "
         "ORDER BY rowid"
     )
-    for charge, dataset, analyst, state, question, statement, cost, reason, acknowledged in list(rows):
+    for charge, dataset, analyst, state, question, statement, cost, reason, acknowledged in list(
+        rows
+    ):
         scope = Scope(dataset, UNSTATED, analyst)
         connection.execute(
             "INSERT INTO charge VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, '', ?, 0, ?)",
@@ -184,7 +196,10 @@ def _charges(connection: apsw.Connection, opened: dict[str, int]) -> dict[str, l
 
 
 def _account(
-    connection: apsw.Connection, last: Entry, old: tuple[Any, ...], paid: Iterable[tuple[str, str, Charge]]
+    connection: apsw.Connection,
+    last: Entry,
+    old: tuple[Any, ...],
+    paid: Iterable[tuple[str, str, Charge]],
 ) -> None:
     """A dataset's account, those of its analysts, and the first entry of its own chain."""
     dataset, contract, gates, spent = old
@@ -207,7 +222,13 @@ def _account(
         top = account == root.id
         connection.execute(
             "INSERT INTO account VALUES (?, ?, ?, ?, ?, ?, ?, '', ?, '[]', ?, ?)",
-            (account, Scope.of(account).parent, contract if top else "", limit if top else "", gates if top else "")
+            (
+                account,
+                Scope.of(account).parent,
+                contract if top else "",
+                limit if top else "",
+                gates if top else "",
+            )
             # what the old row said is kept even if it is wrong, so that verify still finds it
             + (spent if top else charge_text(done), held_text(held), "{}" if top else "")
             + ((1, entry.hash) if top else (0, "")),
@@ -219,4 +240,9 @@ def _cells(entry: Entry) -> tuple[str | int, ...]:
 
 
 # by format, the step to the next one; a new ledger takes those after format 2
-_STEPS: dict[int, Callable[[apsw.Connection], None]] = {1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4}
+_STEPS: dict[int, Callable[[apsw.Connection], None]] = {
+    1: _from_1,
+    2: _from_2,
+    3: _from_3,
+    4: _from_4,
+}

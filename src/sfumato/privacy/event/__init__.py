@@ -24,7 +24,12 @@ from sfumato.privacy.event.events import (
     Stream,
     Thresholded,
 )
-from sfumato.privacy.event.sampling_designs import Design, FixedSample, PoissonSample, WithReplacementSample
+from sfumato.privacy.event.sampling_designs import (
+    Design,
+    FixedSample,
+    PoissonSample,
+    WithReplacementSample,
+)
 from sfumato.privacy.event.serialization import VERSION, Json, event_from_json, event_to_json
 
 __all__ = [

@@ -31,12 +31,15 @@ def check_count(name: str, value: int) -> None:
 def check_noise(noise: object) -> None:
     """Refuses what is no law that sfumato draws from."""
     if not isinstance(noise, Noise):
-        raise InvalidDeclaration(f"Noise of {type(noise).__name__}.", allowed="the laws of sfumato.noise")
+        raise InvalidDeclaration(
+            f"Noise of {type(noise).__name__}.", allowed="the laws of sfumato.noise"
+        )
 
 
 def check_scores(distance: Distance) -> None:
     """Refuses scores that are not bounded each."""
     if distance.norm is not Norm.LINF:
         raise InvalidDeclaration(
-            f"Scores bounded in {distance.norm.value}.", allowed="the change of each score: Distance(Norm.LINF, ...)"
+            f"Scores bounded in {distance.norm.value}.",
+            allowed="the change of each score: Distance(Norm.LINF, ...)",
         )

@@ -14,7 +14,13 @@ from typing import TypeAlias
 from sfumato.errors import InvalidDeclaration, InvalidNumber, shown
 from sfumato.noise import DiscreteGaussian, Noise
 from sfumato.privacy.distance import Distance, Norm
-from sfumato.privacy.event.check import check_count, check_noise, check_scores, exact, exact_positive
+from sfumato.privacy.event.check import (
+    check_count,
+    check_noise,
+    check_scores,
+    exact,
+    exact_positive,
+)
 from sfumato.privacy.event.sampling_designs import Design
 from sfumato.privacy.unit import Relation
 
@@ -146,7 +152,11 @@ class RandomizedResponse:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", exact_positive("epsilon", self.epsilon))
-        if isinstance(self.categories, bool) or not isinstance(self.categories, int) or self.categories < 2:
+        if (
+            isinstance(self.categories, bool)
+            or not isinstance(self.categories, int)
+            or self.categories < 2
+        ):
             raise InvalidDeclaration(f"{self.categories} categories.", allowed="2 or more")
 
 
@@ -205,7 +215,9 @@ class Thresholded:
         if type(self.threshold) is not int:
             raise InvalidNumber(f"A threshold of {shown(self.threshold)}.", allowed="an integer")
         if not isinstance(self.additive, AdditiveNoise):
-            raise InvalidDeclaration(f"A threshold on {type(self.additive).__name__}.", allowed="AdditiveNoise")
+            raise InvalidDeclaration(
+                f"A threshold on {type(self.additive).__name__}.", allowed="AdditiveNoise"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +249,10 @@ class Shuffled:
     def __post_init__(self) -> None:
         check_count("reports", self.reports)
         local = isinstance(self.event, RandomizedResponse | PureEvent)
-        if not local or getattr(self.event, "relation", Relation.REPLACE_ONE) is not Relation.REPLACE_ONE:
+        if (
+            not local
+            or getattr(self.event, "relation", Relation.REPLACE_ONE) is not Relation.REPLACE_ONE
+        ):
             raise InvalidDeclaration(
                 f"Shuffled reports made by {shown(self.event)}.",
                 allowed="RandomizedResponse, or PureEvent(epsilon, Relation.REPLACE_ONE)",
@@ -287,7 +302,11 @@ class Stream:
         for name in ("steps", "participations", "separation"):
             check_count(name, getattr(self, name))
         object.__setattr__(self, "column", exact_positive("column", self.column))
-        law = self.noise.noise if isinstance(self.noise, AdditiveNoise) else getattr(self.noise, "law", None)
+        law = (
+            self.noise.noise
+            if isinstance(self.noise, AdditiveNoise)
+            else getattr(self.noise, "law", None)
+        )
         if not (isinstance(law, DiscreteGaussian) or law is ContinuousLaw.GAUSSIAN):
             raise InvalidDeclaration(
                 f"A stream with {shown(self.noise)}.", allowed="Gaussian noise with an L2 distance"
@@ -333,7 +352,9 @@ class Parallel:
     def __post_init__(self) -> None:
         object.__setattr__(self, "events", _events(self.events))
         if not self.events:
-            raise InvalidDeclaration("A parallel composition of nothing.", allowed="one event or more")
+            raise InvalidDeclaration(
+                "A parallel composition of nothing.", allowed="one event or more"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,10 +408,14 @@ Event: TypeAlias = (
 def _events(events: Iterable[object]) -> tuple[Event, ...]:
     """Refuses parts that are no events: nothing could be said of them."""
     if not isinstance(events, Iterable):
-        raise InvalidDeclaration(f"Events in a {type(events).__name__}.", allowed="a tuple of events")
+        raise InvalidDeclaration(
+            f"Events in a {type(events).__name__}.", allowed="a tuple of events"
+        )
     listed = []
     for each in events:
         if not isinstance(each, Event):
-            raise InvalidDeclaration(f"An event of an unknown kind: {type(each).__name__}.", allowed="sfumato's events")
+            raise InvalidDeclaration(
+                f"An event of an unknown kind: {type(each).__name__}.", allowed="sfumato's events"
+            )
         listed.append(each)
     return tuple(listed)

@@ -28,9 +28,13 @@ class PoissonSample:
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", exact_positive("The rate of a sample", self.rate))
         if self.rate > 1:
-            raise InvalidNumber(f"A sampling rate of {self.rate}.", allowed="greater than 0 and at most 1")
+            raise InvalidNumber(
+                f"A sampling rate of {self.rate}.", allowed="greater than 0 and at most 1"
+            )
         if not isinstance(self.relation, Relation):
-            raise InvalidDeclaration(f"A relation of type {type(self.relation).__name__}.", allowed="a Relation")
+            raise InvalidDeclaration(
+                f"A relation of type {type(self.relation).__name__}.", allowed="a Relation"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,9 @@ class FixedSample(_Drawn):
         # no super(): a slotted dataclass is a new class, which a bare super() does not know
         _Drawn.__post_init__(self)
         if self.size > self.population:
-            raise InvalidNumber(f"A sample of {self.size} from {self.population}.", allowed="at most the population")
+            raise InvalidNumber(
+                f"A sample of {self.size} from {self.population}.", allowed="at most the population"
+            )
 
 
 @dataclass(frozen=True, slots=True)

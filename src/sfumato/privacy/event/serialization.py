@@ -27,7 +27,12 @@ from sfumato.noise import (
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import events
 from sfumato.privacy.event.events import Event
-from sfumato.privacy.event.sampling_designs import Design, FixedSample, PoissonSample, WithReplacementSample
+from sfumato.privacy.event.sampling_designs import (
+    Design,
+    FixedSample,
+    PoissonSample,
+    WithReplacementSample,
+)
 from sfumato.privacy.unit import Relation
 
 VERSION = 1
@@ -67,7 +72,11 @@ def event_from_json(value: Json) -> Event:
         InvalidDeclaration: an unknown kind, law, field or version, or a damaged form.
     """
     try:
-        if not isinstance(value, dict) or type(value["version"]) is not int or value["version"] != VERSION:
+        if (
+            not isinstance(value, dict)
+            or type(value["version"]) is not int
+            or value["version"] != VERSION
+        ):
             raise _unknown(value)
         make, fields = _KINDS[value["kind"]]
         rest = {name: part for name, part in value.items() if name not in ("kind", "version")}
@@ -119,7 +128,9 @@ def _noise_to_json(noise: Noise) -> Json:
 
 def _noise_from_json(form: Mapping[str, Json]) -> Noise:
     make, fields = _LAWS[str(form["law"])]
-    noise: Noise = make(**_read({name: part for name, part in form.items() if name != "law"}, fields))
+    noise: Noise = make(
+        **_read({name: part for name, part in form.items() if name != "law"}, fields)
+    )
     return noise
 
 
@@ -132,7 +143,9 @@ def _design_to_json(design: Design) -> Json:
 
 def _design_from_json(form: Mapping[str, Json]) -> Design:
     make, fields = _DESIGNS[str(form["design"])]
-    design: Design = make(**_read({name: part for name, part in form.items() if name != "design"}, fields))
+    design: Design = make(
+        **_read({name: part for name, part in form.items() if name != "design"}, fields)
+    )
     return design
 
 
@@ -192,7 +205,10 @@ _EVENTS = _Field("events", lambda events: [event_to_json(each) for each in event
 _LAWS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
     "discrete_laplace": (DiscreteLaplace, (_fraction("scale"),)),
     "discrete_gaussian": (DiscreteGaussian, (_fraction("sigma_squared"),)),
-    "discrete_staircase": (DiscreteStaircase, (_fraction("epsilon"), _integer("sensitivity"), _integer("step"))),
+    "discrete_staircase": (
+        DiscreteStaircase,
+        (_fraction("epsilon"), _integer("sensitivity"), _integer("step")),
+    ),
     "binomial": (Binomial, (_integer("trials"), _fraction("probability"))),
     "skellam": (Skellam, (_fraction("rate"),)),
     "geometric": (Geometric, (_fraction("scale"),)),
@@ -204,7 +220,10 @@ _DESIGNS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
     "with_replacement": (WithReplacementSample, (_integer("size"), _integer("population"))),
 }
 _KINDS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
-    "additive_noise": (events.AdditiveNoise, (_noise("noise"), _DISTANCE_FIELD, _integer("cells", absent=None))),
+    "additive_noise": (
+        events.AdditiveNoise,
+        (_noise("noise"), _DISTANCE_FIELD, _integer("cells", absent=None)),
+    ),
     "continuous_noise": (
         events.ContinuousNoise,
         (_choice("law", events.ContinuousLaw), _fraction("scale"), _DISTANCE_FIELD),
@@ -213,7 +232,10 @@ _KINDS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
         events.Selection,
         (_choice("rule", events.Rule), _fraction("rate"), _DISTANCE_FIELD, _flag("monotone")),
     ),
-    "noisy_max": (events.NoisyMax, (_noise("noise"), _DISTANCE_FIELD, _flag("monotone"), _flag("gap"))),
+    "noisy_max": (
+        events.NoisyMax,
+        (_noise("noise"), _DISTANCE_FIELD, _flag("monotone"), _flag("gap")),
+    ),
     "sparse_vector": (
         events.SparseVector,
         (
@@ -225,12 +247,21 @@ _KINDS: dict[str, tuple[Callable[..., Any], tuple[_Field, ...]]] = {
             _flag("gap"),
         ),
     ),
-    "randomized_response": (events.RandomizedResponse, (_fraction("epsilon"), _integer("categories"))),
+    "randomized_response": (
+        events.RandomizedResponse,
+        (_fraction("epsilon"), _integer("categories")),
+    ),
     "bounded_range": (events.BoundedRange, (_fraction("eta"), _RELATION)),
     "pure": (events.PureEvent, (_fraction("epsilon"), _RELATION)),
     "approximate": (events.ApproxEvent, (_fraction("epsilon"), _fraction("delta"), _RELATION)),
-    "thresholded": (events.Thresholded, (_event("additive"), _integer("threshold"), _integer("keys"))),
-    "sampled": (events.Sampled, (_Field("design", _design_to_json, _design_from_json), _event("event"))),
+    "thresholded": (
+        events.Thresholded,
+        (_event("additive"), _integer("threshold"), _integer("keys")),
+    ),
+    "sampled": (
+        events.Sampled,
+        (_Field("design", _design_to_json, _design_from_json), _event("event")),
+    ),
     "shuffled": (events.Shuffled, (_event("event"), _integer("reports"))),
     "group": (events.Group, (_event("event"), _integer("size"))),
     "stream": (

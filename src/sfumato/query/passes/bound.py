@@ -13,6 +13,10 @@ def bound(plan: Tracked, context: Context) -> Bounded:
     relation = context.dataset.relation
 
     def part(aggregate: Aggregate) -> Part:
-        return Part(aggregate, distance(aggregate, plan, context.norm, relation, fine), occupied(aggregate, plan))
+        return Part(
+            aggregate,
+            distance(aggregate, plan, context.norm, relation, fine),
+            occupied(aggregate, plan),
+        )
 
     return Bounded(plan, context.norm, fine, tuple(part(each) for each in plan.raw.aggregates))

@@ -28,39 +28,60 @@ def layout(plan: Tracked, context: Context) -> Tracked:
     """
     relation = plan.raw.relation
     scan = row_by_row(relation)
-    if plan.unit is None or scan is None or _unprepared(relation, context.kept) or _several(relation, context.dataset):
+    if (
+        plan.unit is None
+        or scan is None
+        or _unprepared(relation, context.kept)
+        or _several(relation, context.dataset)
+    ):
         return plan
     kept = replace(plan, kept=context.kept[scan.table])
-    worse = any(_noise(each, kept, context) > _noise(each, plan, context) for each in plan.raw.aggregates)
+    worse = any(
+        _noise(each, kept, context) > _noise(each, plan, context) for each in plan.raw.aggregates
+    )
     return plan if worse else kept
 
 
 def layout_notes(bounded: Bounded, dataset: Dataset, kept: Mapping[str, int]) -> tuple[str, ...]:
     """Where there is a prepared layout: whether it was read, and why."""
     relation = bounded.tracked.raw.relation
-    tables, others, several = _tables(relation, kept), _unprepared(relation, kept), _several(relation, dataset)
+    tables, others, several = (
+        _tables(relation, kept),
+        _unprepared(relation, kept),
+        _several(relation, dataset),
+    )
     if not tables:
         return ()
     named = f"The prepared layout of {', '.join(tables)}"
     if bounded.tracked.kept is not None:
         return (f"{named} was read: no part needs more noise for it.",)
     if row_by_row(relation) is None:
-        return (f"{named} was not read: the question combines the rows of a unit before it counts them.",)
+        return (
+            f"{named} was not read: the question combines the rows of a unit before it counts them.",
+        )
     if others:
         return (f"{named} was not read: {', '.join(others)} has none.",)
     if several:
-        return (f"{named} was not read: of {', '.join(several)} it has a sample only, where any row of a unit counts.",)
+        return (
+            f"{named} was not read: of {', '.join(several)} it has a sample only, where any row of a unit counts.",
+        )
     return (f"{named} was not read: its fixed sample would need more noise.",)
 
 
 def _tables(relation: Relation, kept: Mapping[str, int]) -> list[str]:
     """The private tables of a relation that have a layout."""
-    return [table for table in dict.fromkeys(scan.table for scan in scans(relation)) if table in kept]
+    return [
+        table for table in dict.fromkeys(scan.table for scan in scans(relation)) if table in kept
+    ]
 
 
 def _unprepared(relation: Relation, kept: Mapping[str, int]) -> list[str]:
     """Those that have none."""
-    return [table for table in dict.fromkeys(scan.table for scan in scans(relation)) if table not in kept]
+    return [
+        table
+        for table in dict.fromkeys(scan.table for scan in scans(relation))
+        if table not in kept
+    ]
 
 
 def _several(relation: Relation, dataset: Dataset) -> list[str]:

@@ -25,14 +25,20 @@ def limit(plan: Tracked, context: Context) -> Tracked:
     declared = plan.limits
     rows = _smaller(declared.rows, declared.total)
     groups = _smaller(declared.groups, declared.total)
-    if plan.groups == 1 or is_one_group(plan.raw.relation, [key.value.expression for key in plan.raw.keys]):
+    if plan.groups == 1 or is_one_group(
+        plan.raw.relation, [key.value.expression for key in plan.raw.keys]
+    ):
         groups = 1
     if groups is None:
         raise _missing(plan, "max_groups", "how many groups one of them can be in")
     if rows is None and not all(isinstance(each, CountUnits) for each in plan.raw.aggregates):
         raise _missing(plan, "max_rows", "how many rows one of them can have")
     binding = groups if plan.groups is None or groups < plan.groups else None
-    total = declared.total if rows is None or declared.total is None or declared.total < rows * groups else None
+    total = (
+        declared.total
+        if rows is None or declared.total is None or declared.total < rows * groups
+        else None
+    )
     return replace(plan, limits=Limits(rows, binding, total))
 
 

@@ -6,7 +6,17 @@ from dataclasses import replace
 
 from sfumato.errors import unknown
 from sfumato.plan.aggregate import read_value
-from sfumato.plan.relation import Filter, PerUnit, PublicJoin, Ranked, Relation, Scan, Semi, Union, UnitJoin
+from sfumato.plan.relation import (
+    Filter,
+    PerUnit,
+    PublicJoin,
+    Ranked,
+    Relation,
+    Scan,
+    Semi,
+    Union,
+    UnitJoin,
+)
 from sfumato.plan.scalar import Field, Scalar, leaves
 from sfumato.plan.scope import expressions, introduced, nodes, provided, read_of
 from sfumato.plan.stages import Raw
@@ -64,8 +74,14 @@ def _cut(relation: Relation, read: set[str]) -> Relation:
             return replace(relation, source=_cut(source, read), units=_cut(units, read))
         case Ranked(source, _, ties):
             kept = _cut(source, read)
-            fields = {column.name: Field(column) for column in provided(kept) if column.name in read}
-            known = {each.column.name: each for each in ties if isinstance(each, Field) and each.column.name in fields}
+            fields = {
+                column.name: Field(column) for column in provided(kept) if column.name in read
+            }
+            known = {
+                each.column.name: each
+                for each in ties
+                if isinstance(each, Field) and each.column.name in fields
+            }
             known = {name: each for name, each in known.items() if each == fields[name]}
             return replace(relation, source=kept, ties=tuple((known | fields).values()))
         case Union(sources):

@@ -112,7 +112,9 @@ def _unit(relation: Relation, dataset: Dataset) -> str | None:
     units = {each.table: dataset.unit_name(each.table) for each in every if isinstance(each, Scan)}
     names = set(units.values())
     if len(names) > 1:
-        shown = ", ".join(f"{table} ({unit or 'each row is its own'})" for table, unit in units.items())
+        shown = ", ".join(
+            f"{table} ({unit or 'each row is its own'})" for table, unit in units.items()
+        )
         raise UnsupportedSql(
             f"Tables of different units in one question: {shown}.",
             allowed="tables of one unit, and public ones",
@@ -134,7 +136,9 @@ def _limits(relation: Relation, dataset: Dataset) -> Limits:
         return Limits(1, 1, 1)
     if isinstance(relation, Union):
         parts = [_implied(_limits(each, dataset)) for each in relation.sources]
-        rows, groups, total = (_sum([getattr(part, name) for part in parts]) for name in ("rows", "groups", "total"))
+        rows, groups, total = (
+            _sum([getattr(part, name) for part in parts]) for name in ("rows", "groups", "total")
+        )
         return Limits(rows, groups, total)
     if not isinstance(relation, Scan):
         return _limits(relation.source, dataset)
