@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
-from tests.accounting.test_statement import Laplace, least_misses, response
+from tests.accounting.test_approx_statement import Laplace, least_misses, response
 
 from sfumato.accounting.approx_statement import Statement
 from sfumato.accounting.interpret import Attacker, unprotected

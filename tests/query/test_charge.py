@@ -172,7 +172,6 @@ def test_what_fails_without_the_data_is_free(ledger: Ledger) -> None:
         *({"kind": kind} for kind in (None, 3, b"probe", "", "Probe", "sql")),
         *({"line": line} for line in (None, 3, "a\nb")),
     ],
-    ids=str,
 )
 def test_a_member_of_another_type_is_refused_free(
     ledger: Ledger, member: dict[str, object]
