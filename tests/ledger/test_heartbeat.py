@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """A lease is renewed while its worker lives, and no longer."""
 
+import gc
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from sfumato.errors import LeaseExpired, LedgerUnavailable
 from sfumato.ledger import Ledger
-from sfumato.ledger.heartbeat import Heartbeat
+from sfumato.ledger.heartbeat import Heartbeat, Heartbeats
 from sfumato.ledger.store.base import EXECUTING, SUSPENDED
 from sfumato.privacy import Budget
 from tests.contracts.charges import contract, end_leases, in_pieces, state_of
@@ -60,20 +63,29 @@ def test_a_dead_worker_is_not_renewed(ledger: Ledger) -> None:
 class Stubborn(Heartbeat):
     """A broken one, which never looks whether its worker lives."""
 
-    def _beat(self, worker: threading.Thread) -> None:
-        super()._beat(threading.main_thread())
+    def _lives(self) -> bool:
+        return True
 
 
 def test_a_lease_renewed_for_a_dead_worker_would_be_noticed(ledger: Ledger) -> None:
     assert died(ledger, Stubborn) == EXECUTING
 
 
-def test_a_lease_that_is_lost_ends_the_renewals(ledger: Ledger) -> None:
+def test_a_lease_that_is_lost_ends_the_renewals(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     charge, fence = in_pieces(ledger)
-    with Heartbeat(ledger, charge, fence=fence) as beating:
+    renew, attempts = Ledger.renew, []
+
+    def counted(self: Ledger, charge_id: str, *, fence: int = 0) -> None:
+        attempts.append(charge_id)
+        renew(self, charge_id, fence=fence)
+
+    monkeypatch.setattr(Ledger, "renew", counted)
+    with Heartbeat(ledger, charge, fence=fence):
         end_leases(ledger)
-        beating._thread.join(5)
-        assert not beating._thread.is_alive()
+        time.sleep(LEASE)
+        assert attempts == [charge]
         with pytest.raises(LeaseExpired):
             ledger.commit(charge, b"late", fence=fence)
 
@@ -82,7 +94,7 @@ def test_a_store_that_is_away_for_a_moment_does_not(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     charge, fence = in_pieces(ledger)
-    renew, failures = Ledger.renew, [LedgerUnavailable("the connection was cut")]
+    renew, failures = Ledger.renew, [LedgerUnavailable("the connection was cut")] * 2
 
     def sometimes(self: Ledger, charge_id: str, *, fence: int = 0) -> None:
         if failures:
@@ -94,3 +106,41 @@ def test_a_store_that_is_away_for_a_moment_does_not(
         time.sleep(1.5 * LEASE)
         ledger.sweep()
     assert (failures, state_of(ledger, charge)) == ([], EXECUTING)
+
+
+def test_one_thread_renews_all_charges_and_ends_after_them() -> None:
+    beats, before = Heartbeats(timedelta(seconds=0.3)), set(threading.enumerate())
+    ledger = SimpleNamespace(lease=timedelta(seconds=0.3), heartbeats=beats)
+    ledger.renew = lambda *_, fence: None
+    for number in range(20):
+        with Heartbeat(ledger, f"one {number}"), Heartbeat(ledger, f"other {number}"):
+            assert len(set(threading.enumerate()) - before) == 1
+    (thread,) = set(threading.enumerate()) - before
+    thread.join(5)
+    assert not thread.is_alive()
+
+
+def test_a_charge_that_comes_after_the_thread_has_ended_is_renewed() -> None:
+    renewed: list[str] = []
+    lease = timedelta(seconds=0.3)
+    ledger = SimpleNamespace(lease=lease, heartbeats=Heartbeats(lease))
+    ledger.renew = lambda charge, fence: renewed.append(charge)
+    for charge in ("first", "second"):
+        with Heartbeat(ledger, charge):
+            time.sleep(0.4)
+        time.sleep(0.2)
+        assert ledger.heartbeats._thread is None
+    assert set(renewed) == {"first", "second"}
+
+
+def test_its_thread_keeps_no_ledger_open() -> None:
+    beats = Heartbeats(timedelta(seconds=0.3))
+    ledger = SimpleNamespace(
+        lease=timedelta(hours=1), heartbeats=beats, renew=lambda *_, fence: None
+    )
+    with Heartbeat(ledger, "one"):
+        pass
+    gone = weakref.ref(beats)
+    del ledger, beats
+    gc.collect()
+    assert gone() is None

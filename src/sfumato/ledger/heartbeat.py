@@ -1,36 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renews the lease of a long task while the thread that works on it lives."""
+"""Renews the leases of long tasks while the threads that work on them live."""
 
 import threading
+import time
+import weakref
+from datetime import timedelta
 from types import TracebackType
+from typing import Protocol
 
 from sfumato.errors import LeaseExpired, LedgerError
-from sfumato.ledger.instalments import Instalments
 
-# A lease is renewed so often before it would end that two renewals may fail.
-_PART = 3
+# A lease is renewed when this part of it is over, and tried again as often as the thread looks.
+_DUE = 1 / 3
+# The thread looks so often in a lease that two renewals may fail, and at least so often, in seconds.
+_LOOKS, _LONGEST_PAUSE = 6, 10.0
+
+
+class Renewed(Protocol):
+    """A ledger whose leases can be renewed."""
+
+    heartbeats: "Heartbeats"
+
+    @property
+    def lease(self) -> timedelta:
+        """How long a charge may be executing without being renewed."""
+        ...
+
+    def renew(self, charge_id: str, *, fence: int = 0) -> None:
+        """Begins the lease of an executing charge anew."""
+        ...
 
 
 class Heartbeat:
-    """Renews a lease until the ``with`` block is left or the thread that entered it is gone.
+    """Renews a lease until the ``with`` block is left or the thread that entered it has ended.
 
-    A lease that is lost ends the renewals; the worker is told at its next step. A store that is away for
-    a moment does not.
+    A lease that is lost ends the renewals; the worker is refused at its next step. A store that is
+    unreachable for a moment does not.
 
     Guarantees:
         a dead worker is not renewed
     """
 
-    def __init__(self, ledger: Instalments, charge_id: str, *, fence: int = 0) -> None:
-        self._ledger, self._charge, self._fence = ledger, charge_id, fence
-        self._done = threading.Event()
+    def __init__(self, ledger: Renewed, charge_id: str, *, fence: int = 0) -> None:
+        self.ledger, self._charge, self._fence = ledger, charge_id, fence
 
     def __enter__(self) -> "Heartbeat":
-        worker = threading.current_thread()
-        self._thread = threading.Thread(
-            target=self._beat, args=(worker,), name="sfumato heartbeat", daemon=True
-        )
-        self._thread.start()
+        self._worker = threading.current_thread()
+        self._due = self._next()
+        self.ledger.heartbeats.add(self)
         return self
 
     def __exit__(
@@ -39,15 +56,80 @@ class Heartbeat:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._done.set()
-        self._thread.join()
+        self.ledger.heartbeats.remove(self)
 
-    def _beat(self, worker: threading.Thread) -> None:
-        pause = self._ledger.lease.total_seconds() / _PART
-        while not self._done.wait(pause) and worker.is_alive():
-            try:
-                self._ledger.renew(self._charge, fence=self._fence)
-            except LeaseExpired:
-                return
-            except LedgerError:
-                continue  # a server that is away for a moment: the next one may succeed
+    def beat(self) -> bool:
+        """Renews the lease if that is due; False once it never has to be renewed again."""
+        if not self._lives():
+            return False
+        if time.monotonic() < self._due:
+            return True
+        try:
+            self.ledger.renew(self._charge, fence=self._fence)
+        except LeaseExpired:
+            return False
+        except LedgerError:
+            return True  # unreachable for a moment: the next attempt may succeed
+        self._due = self._next()
+        return True
+
+    def _lives(self) -> bool:
+        return self._worker.is_alive()
+
+    def _next(self) -> float:
+        return time.monotonic() + self.ledger.lease.total_seconds() * _DUE
+
+
+class Heartbeats:
+    """The charges of one ledger that are renewed, by one thread for all of them.
+
+    The thread starts with the first charge and stays a while after the last one: starting a thread
+    for each question would cost a small question more than its noise.
+    """
+
+    def __init__(self, lease: timedelta) -> None:
+        self._pause = min(lease.total_seconds() / _LOOKS, _LONGEST_PAUSE)
+        self._lock = threading.Lock()
+        self._beating: set[Heartbeat] = set()
+        self._thread: threading.Thread | None = None
+
+    def add(self, heartbeat: Heartbeat) -> None:
+        """Renews its lease from now on."""
+        with self._lock:
+            self._beating.add(heartbeat)
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(
+                    target=_stay,
+                    args=(weakref.ref(self), self._pause),
+                    name="sfumato heartbeat",
+                    daemon=True,
+                )
+                self._thread.start()
+
+    def remove(self, heartbeat: Heartbeat) -> None:
+        """Renews its lease no more; one renewal may be under way."""
+        with self._lock:
+            self._beating.discard(heartbeat)
+
+    def look(self) -> bool:
+        """Renews what is due. False, and the thread ends, if there was nothing to renew."""
+        with self._lock:
+            beating = list(self._beating)
+            if not beating:
+                self._thread = None
+                return False
+        # without the lock: a renewal may wait for a server
+        for heartbeat in beating:
+            if not heartbeat.beat():
+                self.remove(heartbeat)
+        return True
+
+
+def _stay(heartbeats: "weakref.ref[Heartbeats]", pause: float) -> None:
+    """Looks again and again; between looks it keeps no ledger open."""
+    goes_on = True
+    while goes_on:
+        time.sleep(pause)
+        found = heartbeats()
+        goes_on = found is not None and found.look()
+        del found

@@ -32,6 +32,7 @@ from sfumato.ledger.closing import (
     void,
 )
 from sfumato.ledger.head_watch import HeadWatch
+from sfumato.ledger.heartbeat import Heartbeats
 from sfumato.ledger.instalments import Instalments
 from sfumato.ledger.liveness import lease_milliseconds, require_live
 from sfumato.ledger.owner import readable
@@ -94,6 +95,8 @@ class Ledger(Instalments):
         self._lease = lease_milliseconds(lease)
         # a lock for each question, held while it is charged and answered
         self.turns = Turns()
+        # renews the leases of charges that take long
+        self.heartbeats = Heartbeats(self.lease)
         try:
             if not store.read_only:
                 require_live(store)
