@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
-from tests.accounting.test_approx_statement import Laplace, least_misses, response
 
 from sfumato.accounting.approx_statement import Statement
 from sfumato.accounting.interpret import Attacker, unprotected
@@ -18,6 +17,7 @@ from sfumato.exact import Bracket
 from sfumato.exact.rounding import exp_down, exp_up
 from sfumato.privacy import AddRemove, ApproxDP, PureDP, ReplaceOne, ZeroConcentratedDP
 from sfumato.privacy.guarantee import BoundedRangeDP, GaussianDP, RenyiDP
+from tests.accounting.test_approx_statement import Laplace, least_misses, response
 
 UNIT = st.fractions(Fraction(1, 40), Fraction(39, 40), max_denominator=40)
 EPSILONS = st.fractions(0, 6, max_denominator=20)
