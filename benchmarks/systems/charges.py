@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import partial
 from itertools import count
 from pathlib import Path
 from statistics import median
@@ -292,10 +293,8 @@ def _piecewise(ledger: Ledger, n: int) -> list[float]:
     name = ledger.reserve(request(next(_FRESH), 0))
     fence = ledger.start(name, n)
     ledger.begin(name, n, fence=fence)
-    return [
-        _timed(lambda place=place: ledger.append(name, place, BODY, fence=fence))
-        for place in range(1, n + 1)
-    ]  # type: ignore[misc]
+    appends = (partial(ledger.append, name, place, BODY, fence=fence) for place in range(1, n + 1))
+    return [_timed(append) for append in appends]
 
 
 def _instalments(scale: float, n: int) -> Call:
