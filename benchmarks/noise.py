@@ -19,7 +19,7 @@ MICRO = Unit("us a call", 1e6)
 MILLI = Unit("ms a call", 1e3)
 MEMORY = Unit("MB above the output", 1e-6, kind=Kind.MEMORY)
 
-SCALES = (0.1, 1, 16, 64, 100, 1000, 10**6, 2**40)
+SCALES = (0.1, 1, 16, 100, 1000, 10**6, 2**40)
 LAWS = ("laplace", "gaussian")
 # how many times as fast as numpy: up to the first scale, and beyond it
 _MILLION: dict[str, tuple[int, int, Fraction]] = {

@@ -33,6 +33,7 @@ from sfumato.query.allowance import allowance
 from sfumato.query.dataframe import Frame
 from sfumato.query.marginals import marginals_task
 from tests.attacks.canaries import CANARY, Bird, attempt, sightings
+from tests.contracts.series import Middle
 
 COLUMNS = {"age": sf.Integer(0, 99), "sex": sf.Category("F", "M"), "job": sf.Text()}
 ROWS = {
@@ -298,6 +299,12 @@ def test_an_error_while_a_session_is_open_shows_nothing(tmp_path, kind):
 FRAME = Frame("t", lambda *_, **__: None, lambda *_, **__: None)  # type: ignore[arg-type, return-value]
 
 
+class MiddleOfT(Middle):
+    """The middle of the ages of ``t``."""
+
+    table = "t"
+
+
 def session_calls(
     session: sf.Session,
 ) -> dict[str, tuple[Callable[..., object], dict[str, object]]]:
@@ -321,6 +328,10 @@ def session_calls(
         "marginals": (session.marginals, {"table": "t", "cliques": [("age",)], **cost, **ways}),
         "ask": (session.ask, {"task": task, **ways}),
         "price": (session.price, {"task": task}),
+        "open_series": (
+            session.open_series,
+            {"series": MiddleOfT(declared=session.dataset), "stop": None, "time_limit": None},
+        ),
     }
 
 

@@ -271,7 +271,7 @@ class TwiceZero:
 
 @dataclass(frozen=True)
 class Adds:
-    """A mechanism from outside the house, by the words of ``privacy.promise``."""
+    """A mechanism from outside the house, by the words of ``privacy.mechanism``."""
 
     noise: object
     claimed: DiscreteLaplace

@@ -366,14 +366,14 @@ def test_the_bars_are_those_of_the_issue():
         if peer.bar is not None
     }
     assert asked["Laplace 16, n = 1,000,000", "numpy"] == ">= 4x"
-    assert asked["Laplace 2^40, n = 1,000,000", "numpy"] == ">= 3/2x"
+    assert asked["Laplace 2^40, n = 1,000,000", "numpy"] == ">= 5/2x"
     assert asked["Gaussian 16, n = 1,000,000", "numpy"] == ">= 3x"
-    assert asked["Gaussian 1e+06, n = 1,000,000", "numpy"] == ">= 1x"
+    assert asked["Gaussian 1e+06, n = 1,000,000", "numpy"] == ">= 2x"
     assert asked["Laplace 100, n = 100,000", "opendp"] == ">= 700x"
     assert asked["Gaussian 100, n = 100,000", "opendp"] == ">= 1000x"
     assert asked["Gaussian 100, n = 1", "opendp"] == ">= 12x"
     assert asked["Laplace 16, n = 1,000", "numpy"] == ">= 1x"
-    assert asked["Laplace 100, n = 1,000", "numpy"] == ">= 1/3x"
+    assert asked["Laplace 100, n = 1,000", "numpy"] == ">= 1/2x"
     assert asked["Exponential, 1,000,000 scores: votes", "opendp, a list"] == ">= 80x"
     assert asked["Permute-and-flip, 1,000,000 scores: normal", "opendp, a list"] == ">= 40x"
 

@@ -71,6 +71,7 @@ class Middle:
     declared: Dataset = field(default_factory=dataset, compare=False)
     kind: ClassVar[str] = "middle"
     line: ClassVar[str] = "the middle of age"
+    table: ClassVar[str] = "people"
 
     @property
     def form(self) -> str:
@@ -83,7 +84,7 @@ class Middle:
     def piece(self, place: int, earlier: Mapping[int, bytes]) -> Comparison:
         low, high = narrowed(earlier)
         middle = (low + high) // 2
-        sql = f"SELECT SUM(CASE WHEN age < {middle} THEN 1 ELSE -1 END) AS n FROM people"
+        sql = f"SELECT SUM(CASE WHEN age < {middle} THEN 1 ELSE -1 END) AS n FROM {self.table}"
         plan = compile_plan(understand(sql, self.declared).raw, self.declared, Norm.L1)
         return Comparison(middle, self.epsilon / STEPS, plan)
 

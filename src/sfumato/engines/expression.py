@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expressions over a row as DuckDB SQL: codes (BIGINT), texts (VARCHAR) and truths (BOOLEAN).
 
-Total: ``plan.span`` keeps every result within 62 bits, so that no operation overflows;
+Total: ``plan.value_range`` keeps every result within 62 bits, so that no operation overflows;
 what DuckDB would raise at, skip or round is written out. Each operand is written once, so
 that a statement is about as long as its expression. Proof: expression.proof.md.
 """

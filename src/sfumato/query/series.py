@@ -69,6 +69,10 @@ class Series(Protocol):
         ...
 
 
+# The members of a series.
+SERIES = ("event", "form", "kind", "line", "piece")
+
+
 @dataclass(frozen=True, slots=True)
 class Worker:
     """Who computes the pieces of a series, and with what."""

@@ -72,11 +72,16 @@ _PROMISED = ("cells", "event", "form", "kind", "line", "ready", "run", "size")
 
 def require_task(task: object) -> None:
     """Refuses what does not have the members of a task (WrongUse)."""
-    missing = [name for name in _PROMISED if getattr_static(task, name, _PROMISED) is _PROMISED]
+    require_members(task, "task", _PROMISED)
+
+
+def require_members(value: object, kind: str, members: Sequence[str]) -> None:
+    """Refuses what lacks some of these members (WrongUse); none of them is called."""
+    missing = [name for name in members if getattr_static(value, name, members) is members]
     if missing:
         raise WrongUse(
-            f"A {type(task).__name__} is no task: it has no {', '.join(missing)}.",
-            allowed=f"a value with {', '.join(_PROMISED)}",
+            f"A {type(value).__name__} is no {kind}: it has no {', '.join(missing)}.",
+            allowed=f"a value with {', '.join(members)}",
         )
 
 

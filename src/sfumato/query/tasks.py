@@ -20,8 +20,8 @@ from sfumato.query.marginal_table import Marginals
 from sfumato.query.marginal_target import least_of_left, tasks_for_error
 from sfumato.query.marginals import MarginalsTask, marginals_task
 from sfumato.query.price import Price, Wish, price
-from sfumato.query.series import OpenSeries, Series, Worker, opened_series
-from sfumato.query.task import Stored, Task, require_task
+from sfumato.query.series import SERIES, OpenSeries, Series, Worker, opened_series
+from sfumato.query.task import Stored, Task, require_members, require_task
 
 
 class Tasks:
@@ -80,6 +80,7 @@ class Tasks:
             AccountFrozen: the account is frozen.
         """
         self._door.require_open()
+        require_members(series, "series", SERIES)
         patience = ENDLESS if stop is None and time_limit is None else Patience(stop, time_limit)
         with self._door.inside():
             return opened_series(

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CPU seconds of each test, its fixtures and the processes that it waits for included.
+
+``make durations`` runs all tests with this plugin and writes ``tests/durations.json``: the sum of each file,
+and every test that takes longer than a quarter of a second. ``tests/architecture/test_durations.py`` holds
+the committed file to the limits.
+"""
+
+import json
+import os
+import resource
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PATH = Path(__file__).resolve().parents[1] / "durations.json"
+LISTED = 0.25
+_PROPERTY = "cpu_seconds"
+_recorded: dict[str, float] = defaultdict(float)
+
+
+def _cpu_seconds() -> float:
+    """CPU time of this process and of its ended children."""
+    usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    item.stash[_begun] = _cpu_seconds()
+    return (yield)
+
+
+_begun = pytest.StashKey[float]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Each phase reports the time since the one before; the report travels to the first process."""
+    report = yield
+    now = _cpu_seconds()
+    report.user_properties = [(_PROPERTY, now - item.stash[_begun])]
+    item.stash[_begun] = now
+    return report
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    _recorded[report.nodeid] += sum(
+        seconds for name, seconds in report.user_properties if name == _PROPERTY
+    )
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """The first process writes what all have reported."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    files: dict[str, float] = defaultdict(float)
+    for test, seconds in _recorded.items():
+        files[test.split("::")[0]] += seconds
+    slow = {test: seconds for test, seconds in _recorded.items() if seconds > LISTED}
+    rounded = {
+        "files": {name: round(seconds, 1) for name, seconds in sorted(files.items())},
+        "tests": {name: round(seconds, 2) for name, seconds in sorted(slow.items())},
+    }
+    PATH.write_text(json.dumps(rounded, indent=1) + "\n", encoding="utf-8")
