@@ -8,7 +8,7 @@ NOISE_PEERS := diffprivlib opendp python-dp
 ACCOUNTING_PEERS := autodp dp-accounting opacus opendp prv-accountant
 ENGINE_PEERS := opendp-polars smartnoise pipelinedp tumult
 
-.PHONY: demo demo-hospitals test coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger figures
+.PHONY: demo demo-hospitals test durations coverage prove chaos lint format proofs corpus clean lock bench bench-noise bench-accounting bench-query bench-engines bench-largest bench-ledger figures
 
 demo: $(VENV)/.run
 	$(BIN)/sfumato demo --report demo-report.html
@@ -24,6 +24,10 @@ ifdef ARGS
 else
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
 endif
+
+# All tests, and the CPU seconds of each: tests/durations.json.
+durations: $(VENV)/.dev
+	$(BIN)/python -m pytest -p tests.contracts.durations --numprocesses 2 --dist loadgroup
 
 # The same on one core, and which lines it did not reach.
 coverage: $(VENV)/.dev

@@ -15,7 +15,7 @@ def test_a_charge_is_ended_at_the_third_attempt_at_the_latest(
     class Ledger:
         tries, ended = 0, False
 
-        def abandon(self, charge: str) -> None:
+        def abandon(self, charge: str, *, fence: int) -> None:
             self.tries += 1
             if self.tries <= fails:
                 raise error("not now")

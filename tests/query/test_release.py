@@ -314,11 +314,11 @@ def test_a_second_interruption_leaves_no_charge_open_either(
 ) -> None:
     abandon, times = Ledger.abandon, []
 
-    def interrupted(self: Ledger, charge: str) -> None:
+    def interrupted(self: Ledger, charge: str, *, fence: int) -> None:
         times.append(charge)
         if len(times) <= again:
             raise KeyboardInterrupt
-        abandon(self, charge)
+        abandon(self, charge, fence=fence)
 
     monkeypatch.setattr(Ledger, "abandon", interrupted)
     assert left_by_an_interruption(log, ledger, monkeypatch, "execute", held=held) == [FORFEITED]
@@ -355,7 +355,7 @@ def test_a_held_charge_that_an_interrupted_caller_did_not_see_is_given_back(
 def test_a_caller_who_closes_nothing_is_noticed(
     log: list[str], ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Ledger, "abandon", lambda self, charge: None)
+    monkeypatch.setattr(Ledger, "abandon", lambda self, charge, *, fence: None)
     assert left_by_an_interruption(log, ledger, monkeypatch, "execute") == [EXECUTING]
 
 

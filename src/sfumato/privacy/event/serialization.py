@@ -52,7 +52,7 @@ class _Field:
 def event_to_json(event: Event) -> Json:
     """The stable form of an event.
 
-    >>> event_to_json(kinds.AdditiveNoise(DiscreteLaplace(10), Distance(Norm.L1, Fraction(1))))["kind"]
+    >>> event_to_json(events.AdditiveNoise(DiscreteLaplace(10), Distance(Norm.L1, Fraction(1))))["kind"]
     'additive_noise'
     """
     kind = _NAMES.get(type(event))
