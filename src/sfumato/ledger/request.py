@@ -3,7 +3,7 @@
 
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from sfumato.accounting.account import account, relations_of
@@ -40,7 +40,7 @@ class Request:
     asked at any price. ``key`` is the caller's idempotency key, if there is one. ``earlier``
     are the keys under which earlier formats may have stored the answer: it is found by them
     too, and never stored under them. ``kind`` is the kind of question, and ``line`` what the log and the
-    report say of it, made of declarations alone.
+    report say of it, made of declarations alone. ``scope`` is the analyst's account.
 
     Raises:
         WrongUse: a name or a key that cannot be stored: a control character, more than 200 bytes
@@ -58,6 +58,7 @@ class Request:
     earlier: tuple[Keys, ...] = ()
     kind: str = SQL
     line: str = ""
+    scope: Scope = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not _KIND.fullmatch(self.kind):
@@ -69,12 +70,10 @@ class Request:
             require_storable(name, getattr(self, name), LONGEST_KEY)
         if not (self.question and self.analyst and self.purpose):
             raise WrongUse("A request without a question, a purpose or an analyst.")
-        self.scope  # noqa: B018  # refuses names that cannot be stored
-
-    @property
-    def scope(self) -> Scope:
-        """The analyst's account."""
-        return Scope(self.dataset, self.purpose, self.analyst)
+        scope = Scope(
+            self.dataset, self.purpose, self.analyst
+        )  # refuses names that cannot be stored
+        object.__setattr__(self, "scope", scope)
 
     @property
     def named(self) -> tuple[Keys, ...]:

@@ -33,13 +33,15 @@ class Asked:
     """A planned question of somebody, and the keys under which its answer and its parts are stored.
 
     ``shared`` is the key of its answer whoever asks. ``earlier`` and ``earlier_parts`` are the same
-    keys as formats of the ledger before 4 named them.
+    keys as formats of the ledger before 4 named them. ``statement`` is the key of the statement
+    at any price.
     """
 
     planned: Planned
     asker: Asker
     question: str
     shared: str
+    statement: str
     parts: tuple[str, ...]
     earlier: tuple[Keys, ...] = ()
     earlier_parts: tuple[tuple[str, ...], ...] = ()
@@ -57,6 +59,7 @@ class Asked:
             planned,
             asker,
             *asker.question_keys(planned, plan),
+            asker.statement_key(planned.question),
             asker.part_keys(forms),
             tuple(named),
             tuple(past.part_keys(forms) for past in asker.earlier),
@@ -113,12 +116,11 @@ class Asked:
         # the rows of grouping sets are sums: their parts are none that could be read again
         kept = () if planned.question.output.sets else self.parts
         new = tuple(key for place, key in enumerate(kept) if key and place not in planned.stored)
-        statement = self.asker.statement_key(planned.question)
         if planned.stored:
             # an answer of which a part was paid for elsewhere is not to be had for the price of the rest
             unshared = tuple(replace(each, shared="") for each in self.earlier)
-            return Names(self.question, statement, "", unshared, new)
-        return Names(self.question, statement, self.shared, self.earlier, new)
+            return Names(self.question, self.statement, "", unshared, new)
+        return Names(self.question, self.statement, self.shared, self.earlier, new)
 
     def request(self, key: str = "") -> Request:
         """What the ledger is asked for, of what is not stored; ``key`` is the caller's idempotency key."""
