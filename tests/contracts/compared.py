@@ -30,12 +30,12 @@ from sfumato.engines.duckdb import DuckDB
 from sfumato.errors import Refused
 from sfumato.metadata.column import Category, Text
 from sfumato.plan.aggregate import Quantiles, Variance, read_value
+from sfumato.plan.question import Question
 from sfumato.plan.scalar import Estimate, Field, leaves
 from sfumato.privacy.distance import Norm
 from sfumato.query.estimate import reading_of
 from sfumato.query.table import Group
 from sfumato.sql import understand
-from sfumato.sql.lower import Question
 from tests.contracts.grammar import Statement, Writer
 from tests.contracts.random_tables import LETTERS, World, world
 from tests.contracts.unnoised import rows_unnoised

@@ -9,6 +9,7 @@ from itertools import accumulate
 from sfumato.engines.base import Engine
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import Quantiles, width
+from sfumato.plan.question import Question
 from sfumato.plan.scalar import Value
 from sfumato.plan.show import title
 from sfumato.privacy.distance import Norm
@@ -16,7 +17,6 @@ from sfumato.query.add_noise import every_group
 from sfumato.query.estimate import Kind, Released, reading_of, value_of
 from sfumato.query.pipeline import compile_plan
 from sfumato.query.table import Group, merged
-from sfumato.sql.lower import Question
 
 
 def unnoised(question: Question, dataset: Dataset, engine: Engine, norm: Norm) -> list[list[Value]]:

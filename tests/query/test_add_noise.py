@@ -16,6 +16,7 @@ from sfumato.metadata.column import Boolean, Category, Column, Integer, Text
 from sfumato.noise import DiscreteLaplace
 from sfumato.plan.aggregate import Aggregate, CountRows, CountUnits, Mean, Quantiles, width
 from sfumato.plan.output import Output
+from sfumato.plan.question import Question
 from sfumato.plan.relation import Scan
 from sfumato.plan.stages import Bounded, Limits, Part, Raw, Tracked
 from sfumato.plan.value import GroupKey, Value
@@ -26,7 +27,6 @@ from sfumato.query.curator import Curator
 from sfumato.query.estimate import Kind, Released
 from sfumato.query.reserved import Drawn, Reserved, drawn
 from sfumato.query.statistic import Opened
-from sfumato.sql.lower import Question
 
 AGE = Value.of(Column("age", Integer(0, 9)))
 SEX = GroupKey(Value.of(Column("sex", Category("F", "M"))), (0, 1))

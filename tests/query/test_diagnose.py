@@ -16,13 +16,14 @@ from sfumato.engines.reference import Reference
 from sfumato.errors import UnsupportedSql
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.output import Output
+from sfumato.plan.question import Question
 from sfumato.plan.relation import is_single
 from sfumato.plan.stages import Bounded, Limits
 from sfumato.privacy.distance import Norm
 from sfumato.query import diagnose, stability
 from sfumato.query.diagnose import Check, checks
 from sfumato.query.pipeline import compile_plan
-from sfumato.sql.lower import Question, understand
+from sfumato.sql.lower import understand
 from tests.query.test_stability import Pair, asked_of_the_world, exceeds
 
 BY_WARD = "SELECT ward, COUNT(*), AVG(cost) FROM visits GROUP BY ward"

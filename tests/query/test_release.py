@@ -31,12 +31,11 @@ from sfumato.plan.stages import Bounded
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.event import event_to_json
-from sfumato.query.asker import SEMANTICS, Asker
+from sfumato.query.asker import FORMAT, SEMANTICS, Asker
 from sfumato.query.choose import Planned, plan_for_price
 from sfumato.query.pipeline import compile_plan
 from sfumato.query.price import price
 from sfumato.query.release import Asked, release
-from sfumato.query.table import FORMAT
 from sfumato.query.together import Held, together
 from sfumato.sql.lower import understand
 from tests.contracts import corpus

@@ -9,11 +9,10 @@ import sfumato as sf
 from sfumato.errors import MissingDeclaration, Refused
 from sfumato.metadata.column import MAX_CODE, Boolean, Category, Column, Date, Integer, Real
 from sfumato.metadata.dataset import Dataset
-from sfumato.plan.relation import Computed, Filter, PerUnit, Summary
+from sfumato.plan.relation import UNLIMITED, Computed, Filter, PerUnit, Summary
 from sfumato.plan.scalar import Case, Constant, Field, Lookup
 from sfumato.plan.value import Value
 from sfumato.sql import per_unit, understand
-from sfumato.sql.per_unit import UNLIMITED
 from tests.sql.conftest import EVENTS
 
 V = {name: Value.of(Column(name, kind)) for name, kind in EVENTS.items()}

@@ -20,6 +20,9 @@ from sfumato.plan.scalar import Field, Member, Scalar
 from sfumato.plan.value import Value
 from sfumato.plan.value_range import confine
 
+# The upper bound of a count of rows without a declared limit: no table has as many rows.
+UNLIMITED = 2**31
+
 
 @dataclass(frozen=True, slots=True)
 class Scan:

@@ -5,9 +5,20 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 
-from sfumato.metadata.column import Boolean, Column, ColumnType, Integer, Real, Text
+from sfumato.metadata.column import (
+    LATTICE_STEPS,
+    Boolean,
+    Column,
+    ColumnType,
+    Integer,
+    Real,
+    Text,
+)
 from sfumato.plan.scalar import Field, Scalar
 from sfumato.plan.value_range import is_text, span
+
+# Rounding by less than this fraction (1 / NEGLIGIBLE) of a range is not reported.
+NEGLIGIBLE = 10**6
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,3 +104,12 @@ class GroupKey:
     def size(self) -> int | None:
         """The number of declared groups."""
         return None if self.codes is None else len(self.codes) + self.missing
+
+
+def is_of_range(kind: Integer | Real) -> bool:
+    """Whether the step of a type is the one that RULES 12 derives from its range.
+
+    That step is the power of two of which the range has about a million.
+    """
+    powers = all(each & (each - 1) == 0 for each in kind.step.as_integer_ratio())
+    return isinstance(kind, Real) and powers and LATTICE_STEPS <= kind.size <= 2 * LATTICE_STEPS

@@ -4,27 +4,27 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from sfumato.ledger.account_path import UNSTATED, Scope
 from sfumato.ledger.journal import canonical_json
 from sfumato.ledger.request import Request
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
+from sfumato.plan.question import Question
 from sfumato.plan.relation import Filter, Relation, Scan, Semi, UnitJoin
 from sfumato.plan.scope import nodes
 from sfumato.plan.show import form
 from sfumato.plan.stages import Bounded
 from sfumato.privacy.event import Event, event_to_json
-from sfumato.query.choose import Planned
 from sfumato.query.passes import Context
 from sfumato.query.passes.prune import columns_above, prune
-from sfumato.query.table import FORMAT
 from sfumato.query.task import Names
-from sfumato.sql.lower import Question
 
 # Raised whenever the same plan would come to mean something else.
 SEMANTICS = 3
+# The version of the stored form of an answer.
+FORMAT = 4
 
 # Of a dataset's contract: epsilon and delta, as they are stored.
 Limit: TypeAlias = tuple[str, str]
@@ -33,6 +33,19 @@ _ANYBODY = ("", "")
 
 # Of a row with several matches, or of equal rank, the choice depends on what else is read.
 _SAME_WHATEVER_IS_READ = (Scan, Filter, UnitJoin, Semi)
+
+
+class Planned(Protocol):
+    """What the keys of a planned question are computed from."""
+
+    @property
+    def question(self) -> Question: ...
+
+    @property
+    def bounded(self) -> Bounded: ...
+
+    @property
+    def event(self) -> Event: ...
 
 
 @dataclass(frozen=True, slots=True)

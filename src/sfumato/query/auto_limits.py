@@ -16,13 +16,13 @@ from sfumato.metadata.column import Column, Integer
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import CountUnits, Quantiles
 from sfumato.plan.output import Item, Output
+from sfumato.plan.question import Question
 from sfumato.plan.relation import Computed, PerUnit, Relation, Summary
 from sfumato.plan.scalar import Estimate, Field, Lookup
 from sfumato.plan.stages import Raw
 from sfumato.plan.value import Value
 from sfumato.privacy.unit import AUTO
 from sfumato.query.price import Price
-from sfumato.sql.lower import Question
 
 # What each learnt limit costs, of the price of the question that needs it.
 SHARE = Fraction(1, 10)

@@ -19,6 +19,7 @@ from sfumato.metadata.dataset import Dataset
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from sfumato.noise.search import smallest
 from sfumato.plan.aggregate import CountUnits, Quantiles, largest
+from sfumato.plan.question import Question
 from sfumato.plan.stages import Bounded, Part, Raw
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import Composed, Event
@@ -28,7 +29,6 @@ from sfumato.query.passes.layout import layout_notes
 from sfumato.query.pipeline import UNPREPARED, compile_plan
 from sfumato.query.price import Price
 from sfumato.query.target import Wanted
-from sfumato.sql.lower import Question
 
 Mechanism: TypeAlias = AdditiveMechanism | GridQuantiles | ThresholdMechanism
 

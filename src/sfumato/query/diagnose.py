@@ -28,6 +28,7 @@ from sfumato.plan.aggregate import (
     read_value,
 )
 from sfumato.plan.output import Item, Output
+from sfumato.plan.question import Question
 from sfumato.plan.relation import Computed, Filter, PerUnit, Relation, Summary, is_single, scans
 from sfumato.plan.scalar import (
     And,
@@ -52,7 +53,6 @@ from sfumato.plan.statistic import Statistic
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Norm
 from sfumato.query.clipping_probe import Wide, through_bounds, wide, widened
-from sfumato.sql.lower import Question
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,17 +17,15 @@ from sfumato.plan.aggregate import (
     Variance,
     read_value,
 )
-from sfumato.plan.relation import Computed, Semi, Summary, is_single, predicates, scans
+from sfumato.plan.relation import UNLIMITED, Computed, Semi, Summary, is_single, predicates, scans
 from sfumato.plan.scope import is_one_group, nodes
 from sfumato.plan.show import title
 from sfumato.plan.stages import Bounded
-from sfumato.plan.value import Value
+from sfumato.plan.value import NEGLIGIBLE, Value
 from sfumato.privacy.distance import Norm
 from sfumato.privacy.unit import Relation
 from sfumato.query.choose import Planned
 from sfumato.query.lineage import Origin, origin
-from sfumato.sql.per_unit import UNLIMITED
-from sfumato.sql.typed import NEGLIGIBLE
 
 # What a sub-query may compute of a unit that has more rows than its limits allow.
 _SUMMARIES = {

@@ -8,10 +8,9 @@ from sfumato.metadata.column import Real
 from sfumato.plan.aggregate import Aggregate, Mean, Sum, Variance
 from sfumato.plan.scalar import Estimate, Field
 from sfumato.plan.statistic import Statistic
-from sfumato.plan.value import Value
+from sfumato.plan.value import Value, is_of_range
 from sfumato.privacy.event import Json
 from sfumato.query.estimate import Kind, Released
-from sfumato.sql.typed import is_of_range
 
 # A rounding of more than this part of the noise is stated.
 _PART = 10

@@ -23,6 +23,7 @@ from sfumato.ledger.spend import Ledger
 from sfumato.ledger.verify import Report, verify
 from sfumato.metadata.contract import Contract
 from sfumato.metadata.dataset import Dataset
+from sfumato.plan.question import Question
 from sfumato.plan.scalar import Estimate
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.distance import Norm
@@ -49,7 +50,6 @@ from sfumato.query.target import Reference, typical_size, wanted
 from sfumato.query.tasks import Tasks
 from sfumato.query.together import Held, require_key, together, wanted_charges
 from sfumato.sql.bind import Parameters
-from sfumato.sql.lower import Question
 
 # How long a session that closes waits for its questions to end, in seconds.
 _CLOSING = 10.0

@@ -16,6 +16,7 @@ from sqlglot import exp
 from sfumato.errors import MissingDeclaration, UnsupportedSql
 from sfumato.exact.rational import to_fraction
 from sfumato.metadata.dataset import Dataset
+from sfumato.plan.question import Question
 from sfumato.query.answer import Answer
 from sfumato.query.auto_limits import (
     SHARE,
@@ -28,7 +29,7 @@ from sfumato.query.auto_limits import (
 from sfumato.query.choose import Planned
 from sfumato.query.price import Price
 from sfumato.sql.bind import Parameters, scalar_queries
-from sfumato.sql.lower import Question, may_be_null, question_of, stand_in, text_of, tree
+from sfumato.sql.lower import may_be_null, question_of, stand_in, text_of, tree
 
 # The value of a sub-query; None: it is NULL.
 Scalar: TypeAlias = Fraction | datetime.date | None

@@ -34,10 +34,10 @@ from sfumato.plan.scalar import (
 from sfumato.plan.show import canonical
 from sfumato.privacy.distance import Distance, Norm
 from sfumato.privacy.event import AdditiveNoise, Json, event_from_json, event_to_json
+from sfumato.query.asker import FORMAT
 from sfumato.query.estimate import Kind, Reading, Released, ranges_of, value_of
 from sfumato.query.rounding import Move, is_beyond
 
-FORMAT = 4
 _DEFAULT_MISS = Fraction(5, 100)
 # A float could hold what is smaller.
 _LARGEST = 10**300

@@ -26,13 +26,13 @@ from sfumato.plan.aggregate import (
     Sum,
     Variance,
 )
+from sfumato.plan.question import Question
 from sfumato.plan.relation import Scan
 from sfumato.plan.scalar import Estimate, Key, Scalar
 from sfumato.plan.show import title
 from sfumato.plan.stages import Part
 from sfumato.plan.statistic import Statistic
 from sfumato.query.price import Target
-from sfumato.sql.lower import Question
 
 CONFIDENCE = Fraction(95, 100)
 

@@ -8,7 +8,8 @@ May import: ``plan``, ``metadata``, ``errors`` and what is below them. Begin wit
 to write instead.
 """
 
+from sfumato.plan.question import Question
 from sfumato.sql.bind import scalar_queries
-from sfumato.sql.lower import Question, understand
+from sfumato.sql.lower import understand
 
 __all__ = ["Question", "scalar_queries", "understand"]

@@ -21,13 +21,12 @@ from sfumato.plan.aggregate import (
     Sum,
     Variance,
 )
-from sfumato.plan.relation import PerUnit, Ranked, Relation, Summary, below
+from sfumato.plan.relation import UNLIMITED, PerUnit, Ranked, Relation, Summary, below
 from sfumato.plan.scalar import And, Estimate, Field, Scalar, leaves
 from sfumato.plan.statistic import Statistic
 from sfumato.plan.value import Value
 from sfumato.sql.literal import literal
 from sfumato.sql.names import Scope
-from sfumato.sql.per_unit import UNLIMITED
 from sfumato.sql.reject import called, refuse, reject, require_only
 from sfumato.sql.row_expressions import Rows, as_number, bounds_needed, counted, kept
 from sfumato.sql.typed import (

@@ -18,6 +18,7 @@ from sfumato.plan.scalar import (
     Quotient,
     Scalar,
 )
+from sfumato.plan.value import NEGLIGIBLE
 from sfumato.plan.value_range import span
 from sfumato.sql.lattice import (
     LARGEST,
@@ -32,7 +33,7 @@ from sfumato.sql.lattice import (
     plus,
     times,
 )
-from sfumato.sql.typed import NEGLIGIBLE, Number, Ratio, known, number
+from sfumato.sql.typed import Number, Ratio, known, number
 
 _ZERO = Constant(0)
 

@@ -3,7 +3,7 @@
 
 import datetime
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from sqlglot import exp
@@ -13,6 +13,7 @@ from sfumato.metadata.column import Date
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import Quantiles
 from sfumato.plan.output import Output
+from sfumato.plan.question import Question
 from sfumato.plan.scalar import (
     And,
     Arithmetic,
@@ -72,22 +73,6 @@ _CLAUSES = (
     "offset",
     "with_",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A statement, understood.
-
-    ``text`` is what the analyst wrote; ``table`` the private table whose declared size counts;
-    ``notes`` what a reader of the answer has to know, ``bias`` what its intervals do not hold.
-    """
-
-    text: str
-    table: str
-    raw: Raw
-    output: Output
-    notes: tuple[str, ...] = ()
-    bias: tuple[str, ...] = ()
 
 
 def understand(

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql
 from sfumato.metadata.column import MAX_CODE, Column, ColumnType, Integer, Text
-from sfumato.plan.relation import MAX_UNDER, Computed, PerUnit, Summary
+from sfumato.plan.relation import MAX_UNDER, UNLIMITED, Computed, PerUnit, Summary
 from sfumato.plan.scalar import Lookup, Scalar
 from sfumato.plan.value import Value
 from sfumato.sql.calls import calls, placed, same_nodes
@@ -37,8 +37,6 @@ from sfumato.sql.typed import (
 from sfumato.sql.where import conjuncts, passing
 
 _NOTHING = Null()
-# A count of rows that nobody limited; a table has fewer.
-UNLIMITED = 2**31
 _NESTED = (
     "A sub-query that aggregates over units",
     (

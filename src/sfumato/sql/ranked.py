@@ -5,10 +5,10 @@ from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql
 from sfumato.metadata.column import Column, Integer
-from sfumato.plan.relation import Ranked, Sort
+from sfumato.plan.relation import UNLIMITED, Ranked, Sort
 from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.names import Context
-from sfumato.sql.per_unit import UNLIMITED, alphabetical
+from sfumato.sql.per_unit import alphabetical
 from sfumato.sql.reject import refuse, reject, require_only
 from sfumato.sql.row_expressions import Rows
 from sfumato.sql.tables import From, fields

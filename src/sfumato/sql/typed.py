@@ -12,7 +12,6 @@ from typing import TypeAlias
 
 from sfumato.errors import InvalidDeclaration, InvalidNumber, UnsupportedSql, unknown
 from sfumato.metadata.column import (
-    LATTICE_STEPS,
     Boolean,
     Category,
     Column,
@@ -24,7 +23,7 @@ from sfumato.metadata.column import (
 )
 from sfumato.plan.evaluate import LAST_DAY, day
 from sfumato.plan.scalar import Case, Constant, Field, Lookup, Member, Not, Scalar, children
-from sfumato.plan.value import Value
+from sfumato.plan.value import NEGLIGIBLE, Value, is_of_range
 from sfumato.plan.value_range import span
 from sfumato.sql.lattice import fitted, moved
 
@@ -129,8 +128,6 @@ class Null:
 
 Typed: TypeAlias = Number | Day | Interval | Label | Truth | Words | Person | Null
 
-# A rounding of less than this part of a range is not told.
-NEGLIGIBLE = 10**6
 # A tree this large is a loop of sub-queries that each use the one below twice.
 _LARGEST_TREE = 20_000
 # What reads a tree recurses a few calls a level; this leaves the caller room.
@@ -185,12 +182,6 @@ def read(column: Column) -> Typed:
             return Words(leaf)
         case _:
             raise unknown(column.type)
-
-
-def is_of_range(kind: Integer | Real) -> bool:
-    """Whether a type has the steps of RULES 12: the power of two of which its range has about a million."""
-    powers = all(each & (each - 1) == 0 for each in kind.step.as_integer_ratio())
-    return isinstance(kind, Real) and powers and LATTICE_STEPS <= kind.size <= 2 * LATTICE_STEPS
 
 
 def computed(column: Column, made_of: Typed) -> Typed:
