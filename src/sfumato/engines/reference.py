@@ -140,7 +140,7 @@ class Reference:
             tables[_SAMPLE.format(table)] = _first_rows(layout, self._tables, counted)
             tables[_FIRST.format(table)] = _first_rows(layout, self._tables, 1)
         groups = _grouped(plan, rows(_renamed(relation, _SAMPLE), tables))
-        integers = {}
+        integers: dict[Codes, tuple[int, ...]] = {}
         for group, inside in groups.items():
             if isinstance(aggregate, CountUnits):
                 units = {row.unit for row in inside}

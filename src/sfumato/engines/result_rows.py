@@ -94,7 +94,7 @@ def gather(plan: Bounded, places: Sequence[int], result: Rows) -> dict[int, Grou
 
     The cells must be Python integers, and strings for text keys.
     """
-    parts = {}
+    parts: dict[int, Groups] = {}
     for part, place in _places(plan, places).items():
         parts[part] = tidy(place.read(result))
     return parts
