@@ -264,7 +264,7 @@ def _is_moment(kind: str) -> bool:
 
 
 def _rebases(relation: Any) -> list[str]:
-    """Returns the rebase modes of a Parquet relation: its own options, and its session's settings."""
+    """Returns the rebase modes of a Parquet relation: its options, and its session's settings."""
     options, settings = relation.options(), relation.sparkSession().conf()
     names = [name.lower() for name in _REBASE_OPTIONS]
     modes = []

@@ -129,7 +129,8 @@ def _select(node: exp.Select, context: _Context) -> Rows:
 
 def _listed(nodes: list[exp.Expr], scope: Scope) -> tuple[str, dict[str, Kind]]:
     """Translates the items of a SELECT; returns them with the columns that it has."""
-    written, columns = [], {}
+    written: list[str] = []
+    columns: dict[str, Kind] = {}
     for node in nodes:
         for sql, name, kind in _items(node, scope):
             name = name or f"_{len(written)}"
