@@ -6,14 +6,13 @@ where that can be below one. It has no unit and no value. Later statements only 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import NoReturn
 
 import numpy as np
 
 from sfumato.engines.expression import typed
-from sfumato.engines.filter_pushdown import names_read, split
-from sfumato.engines.relation import Tables, rows
+from sfumato.engines.filter_pushdown import pushed_down
+from sfumato.engines.relation import rows
 from sfumato.engines.value_sql import Source
 from sfumato.errors import WrongUse
 from sfumato.metadata.column import Text
@@ -33,15 +32,13 @@ def coded(plan: BoundedCube, sources: Mapping[str, Source], *, windows: bool = F
     Guarantees:
         no row can make a cube fail
     """
-    raw = plan.cube.raw
-    relation, tests = split(raw.relation, sources)
-    read = names_read(replace(raw, relation=relation))
-    tables = replace(Tables.of(relation, sources), tests=tests, read=read, windows=windows)
-    source = rows(relation, tables)
+    raw, tables = pushed_down(plan.cube.raw, sources, windows=windows)
+    source = rows(raw.relation, tables)
     items = [f"{_place(key, windows=windows)} AS {_name(at)}" for at, key in enumerate(raw.keys)]
     if not plan.is_weighed:
         return f"SELECT {', '.join(items)} FROM ({source})"
-    most, fine = min(plan.most, _MOST), plan.refinement
+    most = min(plan.most, _MOST)
+    fine = plan.refinement
     units = "SELECT unit, count(*) AS n FROM (SELECT * FROM found) GROUP BY unit"
     light = f"SELECT unit, {fine * most} // n AS weight FROM ({units}) WHERE n > {most}"
     shown = ", ".join(f"f.{_name(at)}" for at in range(len(raw.keys)))
@@ -89,7 +86,9 @@ class Coded:
     def __init__(
         self, plan: BoundedCube, table: str, ask: Callable[[str], Sequence[Integers]]
     ) -> None:
-        self._plan, self._table, self._ask = plan, table, ask
+        self._plan = plan
+        self._table = table
+        self._ask = ask
 
     def marginals(self, cliques: Sequence[Sequence[str]]) -> list[Integers]:
         """Returns the exact marginals, computed one after the other; see ``Marginals``."""

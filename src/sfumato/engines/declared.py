@@ -33,7 +33,8 @@ def held(
         InvalidSource: the source cannot be read.
         InvalidDeclaration: a column is missing, or its type does not fit the declaration.
     """
-    described, failed = [], ""
+    described = []
+    failed = ""
     try:
         described = connection.execute(f"DESCRIBE SELECT * FROM {item.sql}").fetchall()
     except (duckdb.Error, RuntimeError) as failure:

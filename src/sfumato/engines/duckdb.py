@@ -97,7 +97,8 @@ class DuckDB:
         self._connection = duckdb.connect(":memory:")
         lanes = [Lane(self._connection, self._limits) for _ in range(self._limits.lanes)]
         self._lanes = Lanes(lanes)
-        self._tables, self._declared = dict(tables), fitting_sources(tables)
+        self._tables = dict(tables)
+        self._declared = fitting_sources(tables)
         self._prepared = prepared
         self._opened: dict[str, Opened] = {}
         self._sources: dict[str, Source] = {}

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sfumato.engines.expression import narrow, truth, typed
-from sfumato.engines.filter_pushdown import names_read, split
+from sfumato.engines.filter_pushdown import pushed_down
 from sfumato.engines.group_sampling import LARGEST, Order, every_group
 from sfumato.engines.layout import key_alone
 from sfumato.engines.linear_aggregates import clipped, fits, integers, sums
@@ -51,7 +51,8 @@ class Statement:
 _FEW = 8
 # A unit has fewer than 2^36 rows. If its count in each group is at most _SQUARED, the squares of
 # these counts add up to less than 2^63; they always add up to less than _UTMOST.
-_SQUARED, _UTMOST = 2**26, 2**80
+_SQUARED = 2**26
+_UTMOST = 2**80
 
 
 def statements(
@@ -65,7 +66,8 @@ def statements(
         no row can make a statement fail
         the engine gives the integers of the reference
     """
-    plan, stored = _pushed_down(plan, sources, windows=windows)
+    raw, stored = pushed_down(plan.tracked.raw, sources, windows=windows)
+    plan = replace(plan, tracked=replace(plan.tracked, raw=raw))
     order = Order(sampling_key, stored.numbered, by_row=windows)
     written: list[Statement] = []
     linear: list[int] = []
@@ -89,25 +91,13 @@ def statements(
     return tuple(written)
 
 
-def _pushed_down(
-    plan: Bounded, sources: Mapping[str, Source], *, windows: bool
-) -> tuple[Bounded, Tables]:
-    """Moves the tests that can be applied to stored values from the plan to its tables."""
-    tracked = plan.tracked
-    relation, tests = split(tracked.raw.relation, sources)
-    raw = replace(tracked.raw, relation=relation)
-    tables = replace(
-        Tables.of(relation, sources), tests=tests, read=names_read(raw), windows=windows
-    )
-    return replace(plan, tracked=replace(tracked, raw=raw)), tables
-
-
 def _tables(plan: Bounded, place: int, tables: Tables) -> Tables:
     """Returns the tables as one part reads them.
 
     Of a prepared layout, all linear parts read the same number of rows of each unit.
     """
-    tracked, aggregate = plan.tracked, plan.parts[place].aggregate
+    tracked = plan.tracked
+    aggregate = plan.parts[place].aggregate
     if tracked.kept is None:
         return tables
     first = key_alone(tracked.raw) if isinstance(aggregate, CountUnits) else None
@@ -188,7 +178,8 @@ def _in_groups(plan: Bounded, source: str) -> str:
 
 def _in_group(key: GroupKey, name: str) -> str:
     """Tests whether the key ``name`` of a row is that of a group; empty if it always is."""
-    kind, codes = key.value.type, key.codes
+    kind = key.value.type
+    codes = key.codes
     if codes is None or (not isinstance(kind, Text) and len(codes) == kind.size):
         # every code is within the type of its value
         return "" if key.missing else f"{name} IS NOT NULL"
@@ -222,7 +213,8 @@ def _read(plan: Bounded, places: Sequence[int]) -> dict[Scalar, Value]:
 
 def _linear(plan: Bounded, tables: Tables, places: Sequence[int], order: Order) -> str:
     """Aggregates rows to (unit, group), clips each to its row limit, then adds up with weights."""
-    aggregates, limit = [plan.parts[place].aggregate for place in places], plan.tracked.limits.rows
+    aggregates = [plan.parts[place].aggregate for place in places]
+    limit = plan.tracked.limits.rows
     values = _read(plan, places)
     names = {expression: f"v{index}" for index, expression in enumerate(values)}
     fit = not _is_plain(plan) and all(fits(aggregate, limit) for aggregate in aggregates)
@@ -296,7 +288,8 @@ def _is_of_first(plan: Bounded, places: Sequence[int]) -> bool:
 
     They must depend only on which groups each unit keeps, a few, and on its row count in each.
     """
-    limits, aggregates = plan.tracked.limits, [plan.parts[place].aggregate for place in places]
+    limits = plan.tracked.limits
+    aggregates = [plan.parts[place].aggregate for place in places]
     if _is_plain(plan) or not _is_placed(plan, counted=True) or (_kept(plan) or 0) > _FEW:
         return False
     if all(isinstance(aggregate, CountUnits) for aggregate in aggregates):
@@ -310,9 +303,11 @@ def _is_of_first(plan: Bounded, places: Sequence[int]) -> bool:
 
 def _first(plan: Bounded, tables: Tables, places: Sequence[int], order: Order) -> str:
     """Counts the units, and their rows, in the groups that each unit keeps."""
-    keys, kept = _keys(plan), _kept(plan)
+    keys = _keys(plan)
+    kept = _kept(plan)
     assert kept is not None, "a unit keeps some of its groups"
-    by_unit, amount = ["unit", *keys], ""
+    by_unit = ["unit", *keys]
+    amount = ""
     items = by_unit
     if any(isinstance(plan.parts[place].aggregate, CountRows) for place in places):
         items = [*by_unit, "count(*) AS n"]
@@ -361,7 +356,7 @@ def _placed(plan: Bounded, pairs: str, order: Order, *, counted: bool) -> str:
     if not _is_placed(plan, counted=counted):
         return pairs
     place = f"row_number() OVER (PARTITION BY unit ORDER BY {_by(plan)}) AS place"
-    placed = _select(["*", place], _in_order(plan, pairs, order))
+    placed = _select(["*", place], order.placed(pairs, _keys(plan)))
     if not plan.tracked.raw.is_open:
         return placed
     return f"{_select(['*'], placed)} WHERE place <= {_kept(plan)}"
@@ -372,10 +367,12 @@ def _weighed(plan: Bounded, pairs: str, norm: Norm, *, windows: bool) -> str:
 
     It depends on a sum over all rows of the unit, which is joined or computed by a window.
     """
-    most, limit = _most(plan), plan.tracked.limits.rows
+    most = _most(plan)
+    limit = plan.tracked.limits.rows
     if most is None:
         return _select(["*", f"{plan.refinement}::BIGINT AS weight"], pairs)
-    size, kind = "n" if limit is None else f"least(n, {limit})", "BIGINT"
+    size = "n" if limit is None else f"least(n, {limit})"
+    kind = "BIGINT"
     if norm is not Norm.L1:
         if limit is None or limit > _SQUARED:
             kind = "HUGEINT"
@@ -409,7 +406,8 @@ def _weight(plan: Bounded, norm: Norm, most: int) -> str:
     For f the refinement and R the row limit of a group it is floor(f min(1, most / total)) in L1
     and floor(f sqrt(min(1, R most / total))) in L2, where ``total`` is a sum of squares.
     """
-    fine, limit = plan.refinement, plan.tracked.limits.in_group
+    fine = plan.refinement
+    limit = plan.tracked.limits.in_group
     assert limit is not None, "what bounds all rows bounds those of a group"
     if norm is Norm.L1:
         return f"TRY_CAST(least({fine}::BIGINT, {_whole(fine * most)} // total) AS BIGINT)"
@@ -422,11 +420,6 @@ def _weight(plan: Bounded, norm: Norm, most: int) -> str:
 def _whole(number: int) -> str:
     """Returns an integer literal in the type that fits it."""
     return f"{number}::{'BIGINT' if number < 2**63 else 'HUGEINT'}"
-
-
-def _in_order(plan: Bounded, rows: str, order: Order) -> str:
-    """Adds the column ``h``: the place of the row's group in the sampling order of the unit."""
-    return order.placed(rows, _keys(plan))
 
 
 def _by(plan: Bounded) -> str:
@@ -456,7 +449,8 @@ def _units(plan: Bounded, tables: Tables) -> str:
 
 def _distinct(plan: Bounded, tables: Tables, read: Value, order: Order) -> str:
     """Counts the distinct values in each group, from the first groups and values of each unit."""
-    keys, limits = _keys(plan), plan.tracked.limits
+    keys = _keys(plan)
+    limits = plan.tracked.limits
     counted = [*keys, f"count(DISTINCT v0) * {plan.refinement}"]
     values = _rows(plan, tables, {"v0": typed(read)})
     if _is_plain(plan):
@@ -465,7 +459,7 @@ def _distinct(plan: Bounded, tables: Tables, read: Value, order: Order) -> str:
     values = _select(shown, values, shown)
     if _is_placed(plan, counted=True):
         place = f"dense_rank() OVER (PARTITION BY unit ORDER BY {_by(plan)})"
-        ordered = _select(["*"], _in_order(plan, values, order))
+        ordered = _select(["*"], order.placed(values, _keys(plan)))
         values = f"{ordered} QUALIFY {place} <= {_kept(plan)}"
     most = _least(limits.rows, limits.total)
     if most is not None:
@@ -482,7 +476,9 @@ def _distinct(plan: Bounded, tables: Tables, read: Value, order: Order) -> str:
 
 def _leaves(plan: Bounded, tables: Tables, aggregate: Quantiles, order: Order) -> str:
     """Adds up the weights of the rows in each leaf of each group; one output row for each leaf."""
-    kind, keys, fine = aggregate.value.type, _keys(plan), plan.refinement
+    kind = aggregate.value.type
+    keys = _keys(plan)
+    fine = plan.refinement
     assert not isinstance(kind, Text), "a text has no leaf"
     leaf = f"({typed(aggregate.value)} - ({kind.lower_code})) // {aggregate.coarse}"
     source = _rows(plan, tables, {"leaf": leaf})
@@ -503,7 +499,8 @@ def _leaves(plan: Bounded, tables: Tables, aggregate: Quantiles, order: Order) -
 
 def _shares(plan: Bounded, tables: Tables, order: Order) -> str:
     """Selects the weight of one row of each (unit, group) of the table ``found``."""
-    by_unit, limit = ["unit", *_keys(plan)], plan.tracked.limits.rows
+    by_unit = ["unit", *_keys(plan)]
+    limit = plan.tracked.limits.rows
     items = [*by_unit, "count(*) AS n", "count(leaf) AS held"]
     pairs = _select(items, "SELECT * FROM found", by_unit)
     pairs = _placed(plan, pairs, order, counted=False)

@@ -247,7 +247,8 @@ def _floor_divide(operand: Scalar, divisor: int) -> str:
     divisor.
     """
     # a divisor beyond every operand gives 0 or -1, however large
-    ends, step = span(operand), min(divisor, 2**62 + 1)
+    ends = span(operand)
+    step = min(divisor, 2**62 + 1)
     if ends is None:
         return "NULL::BIGINT"
     low, high = ends
@@ -280,7 +281,8 @@ def _lookup(operand: Scalar, first: int, table: tuple[int | None, ...]) -> str:
 
 def _divisor(expression: Scalar) -> str:
     """Returns a divisor with NULL in place of zero, at which DuckDB raises."""
-    ends, written = span(expression), _code(expression)
+    ends = span(expression)
+    written = _code(expression)
     if ends is None or ends[0] > 0 or ends[1] < 0:
         return written
     if isinstance(expression, Field):

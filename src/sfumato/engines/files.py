@@ -162,7 +162,8 @@ def require_parquet_names(
         _OWNER.error("table %s: %s cannot be read (%s)", name, path, failed)
         raise unreadable(name, place, failed)
     # the schema lists the children of a column after it; the first row is the file itself
-    names, inside = [], [rows[0][1] or 0] if rows else []
+    names = []
+    inside = [rows[0][1] or 0] if rows else []
     for column, children in rows[1:]:
         while not inside[-1]:
             inside.pop()
@@ -205,7 +206,8 @@ def _csv(path: Path, header: list[str], *, checked: bool = False) -> str:
 
 def _header(name: str, path: Path) -> list[str]:
     """Reads the first line only, so that the rows cannot affect the result."""
-    header, failed = [], ""
+    header = []
+    failed = ""
     try:
         with path.open("rb") as file:
             line = file.readline(_LONGEST_HEADER).decode("utf-8-sig")

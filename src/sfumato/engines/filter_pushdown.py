@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import TypeAlias
 
+from sfumato.engines.relation import Tables
 from sfumato.engines.value_sql import Source, column_text, no_nan, quote, reading, text
 from sfumato.errors import unknown
 from sfumato.metadata.column import Boolean, Category, Column, Date, Integer, Real, Text
@@ -60,6 +61,19 @@ Tests: TypeAlias = dict[str, tuple[str, ...]]
 Run: TypeAlias = tuple[int, int]
 
 
+def pushed_down(
+    raw: Raw, sources: Mapping[str, Source], *, windows: bool = False
+) -> tuple[Raw, Tables]:
+    """Moves the tests that stored values can decide from a question to its tables.
+
+    The tables say which columns the rest of the question reads; ``windows`` as in ``Tables``.
+    """
+    relation, tests = split(raw.relation, sources)
+    raw = replace(raw, relation=relation)
+    tables = Tables.of(relation, sources)
+    return raw, replace(tables, tests=tests, read=names_read(raw), windows=windows)
+
+
 def split(relation: Relation, sources: Mapping[str, Source]) -> tuple[Relation, Tests]:
     """Splits off the tests that stored values can decide; returns the rest and these tests.
 
@@ -85,7 +99,8 @@ def split(relation: Relation, sources: Mapping[str, Source]) -> tuple[Relation, 
             units, more = split(relation.units, sources)
             return replace(relation, source=source, units=units), tests | more
         case Union():
-            kept, tests = [], {}
+            kept = []
+            tests = {}
             for part in relation.sources:
                 source, more = split(part, sources)
                 kept.append(source)
@@ -99,7 +114,8 @@ def _split_filter(
     source: Relation, predicate: Scalar, sources: Mapping[str, Source]
 ) -> tuple[Relation, Tests]:
     inner, tests = split(source, sources)
-    scan, rest = _source(source), []
+    scan = _source(source)
+    rest = []
     for conjunct in conjuncts(predicate):
         column = None if scan is None else _only_column(conjunct, scan)
         stored = None
@@ -175,7 +191,8 @@ def _stored_test(test: Scalar, column: Column, scan: Scan, source: Source) -> st
 
     Returns None if there is no simple one.
     """
-    kind, name = column.type, column.name.removeprefix(scan.prefix)
+    kind = column.type
+    name = column.name.removeprefix(scan.prefix)
     if source.coded or isinstance(kind, Text):
         return None
     runs = passing(test, kind)
@@ -236,7 +253,8 @@ def _truth(test: Scalar, low: int, high: int) -> tuple[list[Run], list[Run]] | N
             runs = _truth(inner, low, high)
             return None if runs is None else runs[::-1]
         case And(operands) | Or(operands):
-            true, false = [], []
+            true = []
+            false = []
             for operand in operands:
                 part = _truth(operand, low, high)
                 if part is None:
@@ -396,9 +414,11 @@ def _listed(words: Sequence[str], name: str, source: Source) -> str:
     A stored integer is compared with the integers that they spell.
     """
     if source.is_short(name):
-        read, members = quote(name), [word for word in words if _is_short(word)]
+        read = quote(name)
+        members = [word for word in words if _is_short(word)]
     else:
-        read, members = column_text(name, source), [text(word) for word in words]
+        read = column_text(name, source)
+        members = [text(word) for word in words]
     return f"({read} IN ({', '.join(members)}))" if members else "FALSE"
 
 

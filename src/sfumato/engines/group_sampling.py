@@ -21,7 +21,9 @@ PRIME = 2**31 - 1
 # a 64-bit number is split into three pieces of this many bits
 _PIECE = 22
 # bits that a place drops, of the number of a group, of an amount; 24 + 31 + 8 = 63
-_COARSE, _GROUP, _AMOUNT = 7, 31, 8
+_COARSE = 7
+_GROUP = 31
+_AMOUNT = 8
 LARGEST = 2**_AMOUNT - 1
 # Declared groups are listed in a statement if there are at most this many.
 _LISTED = 2**12
@@ -58,7 +60,8 @@ class Order:
     def _placed_by_row(self, rows: str, names: Sequence[str]) -> str:
         unit = "unit" if self.numbered else _NUMBER
         hashed = f"SELECT *, md5({self._words(names)}) AS o_m, {unit} AS o_id FROM ({rows})"
-        a, b = _hexadecimal("o_m", 1, 8), _hexadecimal("o_m", 9, 8)
+        a = _hexadecimal("o_m", 1, 8)
+        b = _hexadecimal("o_m", 9, 8)
         numbered = f"SELECT *, {a} AS o_a, {b} AS o_b, {self._y('o_id')} AS o_y FROM ({hashed})"
         return f"SELECT *, {_place('o_a', 'o_y', 'o_b')} AS h FROM ({numbered})"
 
@@ -76,7 +79,8 @@ class Order:
         Guarantees:
             a unit keeps its first groups
         """
-        shown, by = ", ".join(names), ", ".join(f"{name} NULLS FIRST" for name in names)
+        shown = ", ".join(names)
+        by = ", ".join(f"{name} NULLS FIRST" for name in names)
         materialized = "" if groups else "MATERIALIZED "
         numbers = self.numbers(f"({groups})" if groups else "found", names)
         added = f", sum(p & {LARGEST}) AS amount" if amount else ""
@@ -102,7 +106,8 @@ class Order:
     def numbers(self, rows: str, names: Sequence[str]) -> str:
         """Selects each distinct value of the names once, with its numbers a and b."""
         shown = ", ".join(names)
-        a, b = _hexadecimal("m", 1, 8), _hexadecimal("m", 9, 8)
+        a = _hexadecimal("m", 1, 8)
+        b = _hexadecimal("m", 9, 8)
         distinct = f"SELECT {shown} FROM {rows} GROUP BY {shown}"
         return (
             f"SELECT {shown}, {a} AS a, {b} AS b FROM "
@@ -143,7 +148,8 @@ def every_group(keys: Sequence[GroupKey], names: Sequence[str]) -> str:
 
     It is empty if there are too many to list, or if a key is not declared.
     """
-    listed, size = [], 1
+    listed = []
+    size = 1
     for key, name in zip(keys, names, strict=True):
         if key.codes is None:
             return ""

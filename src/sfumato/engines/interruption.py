@@ -15,7 +15,8 @@ _STOPPED: Mapping[type[Exception], re.Pattern[str]] = {
     ),
 }
 # The error of Spark for a job that was cancelled.
-_SPARK_FAILURE, _INTERRUPTED = "org.apache.spark.SparkException", "SPARK_JOB_CANCELLED"
+_SPARK_FAILURE = "org.apache.spark.SparkException"
+_INTERRUPTED = "SPARK_JOB_CANCELLED"
 
 
 def is_stopped(failure: Exception) -> bool:

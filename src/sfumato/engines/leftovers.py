@@ -30,7 +30,8 @@ def held_rows(prepared: str | Path | None) -> list[Held]:
     Spill folders are looked for there and in the temporary folder. That of a running process is not
     listed: it is deleted with its session.
     """
-    places, listed = [Path(tempfile.gettempdir())], []
+    places = [Path(tempfile.gettempdir())]
+    listed = []
     if prepared is not None:
         folder = Path(prepared).absolute()
         places.append(folder)

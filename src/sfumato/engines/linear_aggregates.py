@@ -37,7 +37,8 @@ def fits(aggregate: Aggregate, limit: int | None) -> bool:
         case CountRows() | CountUnits() | CountValues():
             return True
         case Sum(read) | Mean(read):
-            low, high = read.numeric.lower_code, read.numeric.upper_code
+            low = read.numeric.lower_code
+            high = read.numeric.upper_code
             return max(abs(low), abs(high), high - low) * limit * _ROWS < 2**62
         case Variance():
             return 4 * levels(aggregate) ** 2 * limit * _ROWS < 2**62
@@ -57,7 +58,8 @@ def sums(aggregate: Aggregate, names: Names, *, narrow: bool = False) -> dict[st
         case Mean(read):
             return _count(names[read.expression]) | _sum(names[read.expression], narrow=narrow)
         case Variance(read):
-            name, scale = names[read.expression], _scale(aggregate, names)
+            name = names[read.expression]
+            scale = _scale(aggregate, names)
             level = f"(({name} - ({read.numeric.lower_code})) // {aggregate.coarse})"
             squares = {
                 f"t_{scale}": _added(level, narrow=narrow),
@@ -102,15 +104,20 @@ def integers(aggregate: Aggregate, names: Names, *, narrow: bool = False) -> lis
         case Sum(read):
             return [f"s_{names[read.expression]}"]
         case Mean(read):
-            name, kind = names[read.expression], read.numeric
-            count, total = f"m_{name}", f"s_{name}"
+            name = names[read.expression]
+            kind = read.numeric
+            count = f"m_{name}"
+            total = f"s_{name}"
             above = total
             if kind.lower_code:
                 above = f"{total} - ({kind.lower_code}) * {count}{wide}"
             return [above, f"({kind.upper_code}) * {count}{wide} - {total}"]
         case Variance(read):
-            scale, top = _scale(aggregate, names), levels(aggregate)
-            count, once, square = f"m_{names[read.expression]}", f"t_{scale}", f"q_{scale}"
+            scale = _scale(aggregate, names)
+            top = levels(aggregate)
+            count = f"m_{names[read.expression]}"
+            once = f"t_{scale}"
+            square = f"q_{scale}"
             return [
                 square,
                 f"2 * ({top} * {once} - {square})",

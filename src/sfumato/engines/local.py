@@ -41,7 +41,8 @@ class Local:
     progress: Progress | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        size, threads = self.memory_limit, self.threads
+        size = self.memory_limit
+        threads = self.threads
         if size is not None and (not isinstance(size, str) or not _SIZE.fullmatch(size)):
             raise InvalidDeclaration(
                 f"memory_limit={shown(size)}.", allowed='a size with its unit: "8GB", "500MB"'

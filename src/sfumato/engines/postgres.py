@@ -132,7 +132,8 @@ def served(name: str, table: Table, relation: str = "") -> Served:
     """
     server = table.source
     assert isinstance(server, Server), "asked of tables of servers only"
-    remote, failed = None, False
+    remote = None
+    failed = False
     try:
         with _connected(server) as connection:
             relation = relation or _relation(connection, str(table.table))
@@ -179,7 +180,8 @@ def _relation(connection: "psycopg.Connection[Any]", table: str) -> str:
 def _described(connection: "psycopg.Connection[Any]", table: Served) -> Served:
     """Returns a table as the catalogue of its server describes it now."""
     kinds = "".join(row[0] for row in connection.execute(_KINDS, (table.relation,) * 2).fetchall())
-    columns, unread = {}, {}
+    columns = {}
+    unread = {}
     for column, stored, kind in connection.execute(_COLUMNS, (table.relation,)).fetchall():
         expression, local = _READ.get(stored, ("NULL", "INTERVAL"))
         columns[column] = expression.format(quote(column)), local

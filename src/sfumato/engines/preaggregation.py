@@ -36,13 +36,15 @@ def taken_apart(raw: Raw, values: Iterable[Value]) -> Apart | None:
     Guarantees:
         sums before a join are those after it
     """
-    relation, tests = raw.relation, list[Scalar]()
+    relation = raw.relation
+    tests = list[Scalar]()
     while isinstance(relation, Filter):
         tests += conjuncts(relation.predicate)
         relation = relation.source
     if not isinstance(relation, UnitJoin):
         return None
-    source, own = relation.source, {column.name for column in provided(relation.source)}
+    source = relation.source
+    own = {column.name for column in provided(relation.source)}
     there = {column.name for column in provided(relation.other)}
     later = []
     for test in tests:

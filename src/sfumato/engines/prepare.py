@@ -71,11 +71,13 @@ def prepare(
     >>> folder.cleanup()
     """
     declared = Dataset(dataset, dict(tables))
-    limits, data = {}, {}
+    limits = {}
+    data = {}
     for name in tables:
         paths = origins(declared, name)
         if paths is not None:
-            limits[name], data[name] = _rows(name, declared.tables[name], rows), paths
+            limits[name] = _rows(name, declared.tables[name], rows)
+            data[name] = paths
     if not limits:
         raise WrongUse(
             "No table to prepare.",
@@ -85,7 +87,8 @@ def prepare(
     _remove(place, keep=_known(place))
     duckdb = DuckDB(declared.tables, limits=engine or Local(time_limit=_YEARS), spill=place)
     try:
-        key, layouts = token(), {}
+        key = token()
+        layouts = {}
         for name, most in limits.items():
             layouts[name] = _written(duckdb, declared, name, most, (place, key))
             if report is not None:
@@ -128,7 +131,9 @@ def _rows(name: str, table: Table, rows: int | None) -> int:
             raise InvalidDeclaration(f"rows={rows!r}.", allowed=f"an integer from 1 to {MOST:,}")
         return rows
     assert table.unit is not None, "asked of tables with a unit"
-    total, limit, groups = table.unit.max_rows_total, table.unit.max_rows, table.unit.max_groups
+    total = table.unit.max_rows_total
+    limit = table.unit.max_rows
+    groups = table.unit.max_groups
     if isinstance(total, int):
         return min(total, MOST)
     if isinstance(limit, int):
@@ -145,7 +150,8 @@ def _written(
     engine: DuckDB, dataset: Dataset, name: str, most: int, at: tuple[Path, str]
 ) -> Layout:
     """Writes the layout of one table to a new file, so that an older layout stays intact."""
-    (place, key), scan = at, whole(dataset, name)
+    (place, key) = at
+    scan = whole(dataset, name)
     before = {str(path): fingerprint(path) for path in origins(dataset, name) or []}
     made = engine.write_layout(scan, key, most)
     target = place / f"{_PREFIX}{name}-{token()[:16]}.parquet"

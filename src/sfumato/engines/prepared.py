@@ -55,10 +55,12 @@ def fingerprint(path: Path) -> str | None:
 def _facts(path: Path) -> tuple[int, int, str] | None:
     try:
         with path.open("rb") as file:
-            facts, footer = os.fstat(file.fileno()), b""
+            facts = os.fstat(file.fileno())
+            footer = b""
             if facts.st_size >= 12:
                 file.seek(-8, os.SEEK_END)
-                length, magic = int.from_bytes(file.read(4), "little"), file.read(4)
+                length = int.from_bytes(file.read(4), "little")
+                magic = file.read(4)
                 if magic == _MAGIC and length <= facts.st_size - 12:
                     file.seek(-8 - length, os.SEEK_END)
                     footer = file.read(length)
@@ -238,7 +240,8 @@ def _unreadable(folder: Path) -> InvalidSource:
 def _layout(form: object) -> Layout:
     fields = _mapping(form)
     sources = {path: str(mark) for path, mark in _mapping(fields["sources"]).items()}
-    file, rows = str(fields["file"]), fields["rows"]
+    file = str(fields["file"])
+    rows = fields["rows"]
     if Path(file).name != file or not isinstance(rows, int) or rows < 1:
         raise ValueError
     return Layout(file, rows, fields["declared"], sources, str(fields["written"]))

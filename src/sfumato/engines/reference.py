@@ -5,7 +5,6 @@ Every engine test compares with it, and the tests of the sensitivity proof run o
 neighbouring data sets can differ is checked row by row.
 """
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -17,10 +16,9 @@ from operator import add
 import numpy as np
 
 from sfumato.engines.base import Codes, Exact, UnitRows, nulls_first, tidy
-from sfumato.engines.reference_order import hashed, unit_rows
+from sfumato.engines.reference_order import hashed, place, unit_rows
 from sfumato.engines.reference_rows import Row, Tables, rows
 from sfumato.engines.stop import ENDLESS, Patience
-from sfumato.engines.value_codes import WHOLE_PATTERN
 from sfumato.errors import unknown
 from sfumato.metadata.column import Text
 from sfumato.noise.law import Integers
@@ -44,9 +42,9 @@ from sfumato.plan.stages import Bounded
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Norm
 
-_PRIME = 2**31 - 1
 # Table names for the rows of a layout: as many rows of each unit as a part counts, or one.
-_SAMPLE, _FIRST = "{} prepared", "{} first"
+_SAMPLE = "{} prepared"
+_FIRST = "{} first"
 # The rows of one unit by group.
 Held = Mapping[Codes, list[Row]]
 
@@ -133,7 +131,8 @@ class Reference:
         A table that is joined to the first one, or tested for having a row of the same unit, has
         only the first row of each unit.
         """
-        relation, tables = plan.tracked.raw.relation, dict(self._tables)
+        relation = plan.tracked.raw.relation
+        tables = dict(self._tables)
         counted = plan.tracked.counted(aggregate)
         for table in {scan.table for scan in scans(relation)}:
             layout = self._layouts[table]
@@ -217,7 +216,8 @@ def _first_rows(sample: Sample, tables: Tables, most: int) -> list[Mapping[str, 
             by_unit[row.unit].append((codes, raw))
     kept: list[Mapping[str, object]] = []
     for unit, own in by_unit.items():
-        seen, placed = Counter[Codes](), []
+        seen = Counter[Codes]()
+        placed = []
         for codes, raw in own:
             seen[codes] += 1
             number = seen[codes]
@@ -231,7 +231,8 @@ def _first_rows(sample: Sample, tables: Tables, most: int) -> list[Mapping[str, 
 
 def _grouped(plan: Bounded, relation_rows: Iterable[Row]) -> dict[Codes, list[Row]]:
     """Groups rows by their keys; drops a row with a key that is not declared."""
-    keys, groups = plan.tracked.raw.keys, defaultdict(list)
+    keys = plan.tracked.raw.keys
+    groups = defaultdict(list)
     for row in relation_rows:
         codes = tuple(row.code(key.value.expression) for key in keys)
         if all(map(_is_declared, keys, codes)):
@@ -324,7 +325,7 @@ class _Unit:
         """Orders the groups of a unit; where keys are open, drops those beyond the limit."""
 
         def order(group: Codes) -> tuple[int, list[tuple[bool, int, str]]]:
-            return _place(sampling_key, *group, name), [nulls_first(code) for code in group]
+            return place(sampling_key, *group, name), [nulls_first(code) for code in group]
 
         limits = plan.tracked.limits
         kept = _smaller(limits.groups, limits.total)
@@ -334,12 +335,14 @@ class _Unit:
 
     def integers(self, aggregate: Aggregate, group: Codes) -> list[int]:
         """Returns the integers that the unit adds to a group."""
-        limit, own = self.plan.tracked.limits.rows, self.shown[group]
+        limit = self.plan.tracked.limits.rows
+        own = self.shown[group]
         match aggregate:
             case CountUnits():
                 return [self.plan.refinement if group in self.first else 0]
             case Quantiles(value):
-                count, leaves = len(_codes(value, own)), _leaves(aggregate, own)
+                count = len(_codes(value, own))
+                leaves = _leaves(aggregate, own)
                 share = self.weight(Norm.L1) * _at_most(count, limit) // max(count, 1)
                 return [leaves[leaf] * share for leaf in range(aggregate.leaves)]
             case CountRows() | CountValues() | Sum() | Mean() | Variance():
@@ -354,7 +357,8 @@ class _Unit:
         In L1 it is floor(f min(1, B / N)), with N the number of rows that count and B their limit;
         in L2 it is floor(f sqrt(min(1, R B / S))), with S the sum of n^2 over the groups.
         """
-        limits, fine = self.plan.tracked.limits, self.plan.refinement
+        limits = self.plan.tracked.limits
+        fine = self.plan.refinement
         sizes = [_at_most(len(own), limits.rows) for own in self.shown.values()]
         rows = _smaller(limits.rows, limits.total)
         most = limits.total
@@ -371,7 +375,7 @@ class _Unit:
         """Returns the values of the unit in a group that are kept (RULES 14)."""
 
         def order(value: int | str) -> tuple[int, tuple[bool, int, str]]:
-            return _place(self.sampling_key, *group, value, self.name), nulls_first(value)
+            return place(self.sampling_key, *group, value, self.name), nulls_first(value)
 
         limits = self.plan.tracked.limits
         values = set(_codes(aggregate.value, self.shown[group]))
@@ -412,14 +416,16 @@ def _clipped_sum(value: Value, inside: Sequence[Row], limit: int | None) -> int:
 
 def _distances_to_ends(value: Value, inside: Sequence[Row]) -> list[int]:
     """Returns the sums of the distances to the lower and to the upper end of the range."""
-    low, high = value.numeric.lower_code, value.numeric.upper_code
+    low = value.numeric.lower_code
+    high = value.numeric.upper_code
     numbers = _numbers(value, inside)
     return [sum(code - low for code in numbers), sum(high - code for code in numbers)]
 
 
 def _squares(aggregate: Variance, inside: Sequence[Row]) -> list[int]:
     """Returns the sums of u^2, 2 u (t - u) and (t - u)^2 for levels u from 0 to t."""
-    top, low = levels(aggregate), aggregate.value.numeric.lower_code
+    top = levels(aggregate)
+    low = aggregate.value.numeric.lower_code
     amounts = [(code - low) // aggregate.coarse for code in _numbers(aggregate.value, inside)]
     return [
         sum(u * u for u in amounts),
@@ -430,7 +436,8 @@ def _squares(aggregate: Variance, inside: Sequence[Row]) -> list[int]:
 
 def _leaves(aggregate: Quantiles, inside: Sequence[Row]) -> dict[int, int]:
     """Counts the rows in each leaf."""
-    kind, counts = aggregate.value.type, dict.fromkeys(range(aggregate.leaves), 0)
+    kind = aggregate.value.type
+    counts = dict.fromkeys(range(aggregate.leaves), 0)
     assert not isinstance(kind, Text), "a text has no leaf"
     for code in _numbers(aggregate.value, inside):
         counts[(code - kind.lower_code) // aggregate.coarse] += 1
@@ -445,33 +452,6 @@ def _codes(value: Value, inside: Iterable[Row]) -> list[int | str]:
 
 def _numbers(value: Value, inside: Iterable[Row]) -> list[int]:
     return [code for code in _codes(value, inside) if isinstance(code, int)]
-
-
-def _place(key: str, *held: int | str | None) -> int:
-    """Returns the place of a group, or of a value, in the sampling order of a unit.
-
-    ``held`` is what is placed, then the name of the unit. The place is the upper bits of
-    a y + b modulo a prime: a and b depend on what is placed, y on the unit.
-    """
-    *codes, unit = held
-    a, b, *_ = _quarters(hashed(key, *codes))
-    y, *times = _quarters(hashed(key))
-    number, mask = _number(str(unit)), 2**22 - 1
-    for piece in range(3):
-        y += times[piece] * (number >> 22 * piece & mask)
-    return (a * (y % _PRIME) + b) % _PRIME // 2**7
-
-
-def _quarters(digits: str) -> list[int]:
-    """Splits 32 hexadecimal digits into four integers."""
-    return [int(digits[start : start + 8], 16) for start in range(0, 32, 8)]
-
-
-def _number(unit: str) -> int:
-    """Maps the name of a unit to 64 bits: the integer that it spells, or else a hash of it."""
-    if re.fullmatch(WHOLE_PATTERN, unit) and -(2**63) <= int(unit) < 2**63:
-        return int(unit)
-    return int(hashed(unit)[:15], 16)
 
 
 def _at_most(count: int, limit: int | None) -> int:

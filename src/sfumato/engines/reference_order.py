@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of bounded rows in plain Python: by a keyed hash of each row's content and unit."""
+"""Orders in plain Python: of bounded rows, and of the groups of a unit; by keyed hashes."""
 
 import hashlib
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import chain
@@ -10,7 +11,10 @@ import numpy as np
 
 from sfumato.engines.base import Codes, UnitRows, nulls_first
 from sfumato.engines.reference_rows import Row
+from sfumato.engines.value_codes import WHOLE_PATTERN
 from sfumato.plan.rows import MISSING, BoundedRows
+
+_PRIME = 2**31 - 1
 
 
 def hashed(*parts: int | str | None) -> str:
@@ -46,7 +50,8 @@ def _stored(codes: Codes) -> list[int]:
 
 def _ordered(key: str, unit: str | None, rows: Iterable[Codes]) -> list[Codes]:
     """Sorts rows by the hash of their content, their unit and their number among equal rows."""
-    seen, placed = Counter[Codes](), []
+    seen = Counter[Codes]()
+    placed = []
     owner = [] if unit is None else [unit]
     for codes in rows:
         seen[codes] += 1
@@ -55,3 +60,31 @@ def _ordered(key: str, unit: str | None, rows: Iterable[Codes]) -> list[Codes]:
         placed.append(((digest, [nulls_first(code) for code in codes], number), codes))
     placed.sort(key=lambda pair: pair[0])
     return [codes for _, codes in placed]
+
+
+def place(key: str, *held: int | str | None) -> int:
+    """Returns the place of a group, or of a value, in the sampling order of a unit.
+
+    ``held`` is what is placed, then the name of the unit. The place is the upper bits of
+    a y + b modulo a prime: a and b depend on what is placed, y on the unit.
+    """
+    *codes, unit = held
+    a, b, *_ = _quarters(hashed(key, *codes))
+    y, *times = _quarters(hashed(key))
+    number = _number(str(unit))
+    mask = 2**22 - 1
+    for piece in range(3):
+        y += times[piece] * (number >> 22 * piece & mask)
+    return (a * (y % _PRIME) + b) % _PRIME // 2**7
+
+
+def _quarters(digits: str) -> list[int]:
+    """Splits 32 hexadecimal digits into four integers."""
+    return [int(digits[start : start + 8], 16) for start in range(0, 32, 8)]
+
+
+def _number(unit: str) -> int:
+    """Maps the name of a unit to 64 bits: the integer that it spells, or else a hash of it."""
+    if re.fullmatch(WHOLE_PATTERN, unit) and -(2**63) <= int(unit) < 2**63:
+        return int(unit)
+    return int(hashed(unit)[:15], 16)

@@ -125,7 +125,8 @@ def _owners(owner: Owner, tables: Tables) -> Callable[[Mapping[str, object]], st
     above = _owners(owner.owner, tables)
     smallest: dict[str, str] = {}
     for raw in tables[owner.via]:
-        key, unit = _named(raw, owner.keys), above(raw)
+        key = _named(raw, owner.keys)
+        unit = above(raw)
         if key is not None and unit is not None:
             smallest[key] = min(unit, smallest.get(key, unit))
 

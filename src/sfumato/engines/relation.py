@@ -101,13 +101,15 @@ def stored_columns(relation: Relation) -> dict[str, set[str]]:
 
 def _add_owner_columns(stored: dict[str, set[str]], scan: Scan) -> None:
     """Adds the columns that lead from the rows of a scan to their units."""
-    table, owner = scan.table, scan.owner
+    table = scan.table
+    owner = scan.owner
     while owner is not None:
         stored[table] |= set(owner.columns)
         if owner.via is None:
             return
         stored[owner.via] |= set(owner.keys)
-        table, owner = owner.via, owner.owner
+        table = owner.via
+        owner = owner.owner
 
 
 def rows(relation: Relation, tables: Tables) -> str:
@@ -191,9 +193,13 @@ def _scan(scan: Scan, tables: Tables) -> str:
     source = tables.sources[scan.table]
     if source.coded:
         return _layout_scan(scan, tables)
-    readings, codes, joins = [], [], []
+    readings = []
+    codes = []
+    joins = []
     for index, column in enumerate(tables.shown(scan.columns)):
-        name, kind, shown = column.name.removeprefix(scan.prefix), column.type, alias(column)
+        name = column.name.removeprefix(scan.prefix)
+        kind = column.type
+        shown = alias(column)
         readings.append(f"{reading(name, kind, source)} AS {shown}")
         if isinstance(kind, Category | Boolean):
             codes.append(f"d{index}.code AS {shown}")
@@ -262,7 +268,8 @@ def _owned(items: list[str], owner: Owner, source: Source, tables: Tables) -> st
 
 def _public_join(join: PublicJoin, tables: Tables) -> str:
     """Joins the first public row of each key in the order of its columns, NULL first."""
-    scan, key = join.table, alias(join.right)
+    scan = join.table
+    key = alias(join.right)
     read = Scan(scan.table, scan.prefix, tuple(dict.fromkeys((*scan.columns, join.right))))
     order = ", ".join(f"{alias(column)} NULLS FIRST" for column in scan.columns) or "1"
     is_comparable = isinstance(join.right.type, Text) is is_text(join.left)
@@ -284,9 +291,11 @@ def _public_join(join: PublicJoin, tables: Tables) -> str:
 def _per_unit(relation: PerUnit, tables: Tables) -> str:
     keys = [alias(column) for column, _ in relation.keys]
     items = ["unit", *(_named(key.expression, column) for column, key in relation.keys)]
-    summaries, cut = ["unit", *keys], ["unit", *keys]
+    summaries = ["unit", *keys]
+    cut = ["unit", *keys]
     for index, computed in enumerate(relation.columns):
-        shown, read = alias(computed.column), f"v{index}"
+        shown = alias(computed.column)
+        read = f"v{index}"
         if computed.value is not None:
             items.append(f"{typed(computed.value)} AS {read}")
         summaries.append(f"{_summary(computed, read)} AS {shown}")
@@ -330,7 +339,9 @@ def _mean(computed: Computed, read: str) -> str:
 def _cut(column: Column) -> str:
     """Clips a column to its range; NULL stays NULL."""
     assert not isinstance(column.type, Text), "a plan computes no text"
-    name, low, high = alias(column), column.type.lower_code, column.type.upper_code
+    name = alias(column)
+    low = column.type.lower_code
+    high = column.type.upper_code
     ends = f"WHEN {name} < {low} THEN {low} WHEN {name} > {high} THEN {high}"
     return f"CASE {ends} ELSE TRY_CAST({name} AS BIGINT) END"
 
@@ -340,7 +351,8 @@ def _first(relation: Ranked, tables: Tables) -> str:
 
     Needs no window function if the rows have a single column and the first row has its minimum.
     """
-    number, tie = alias(relation.column), relation.ties[0] if len(relation.ties) == 1 else None
+    number = alias(relation.column)
+    tie = relation.ties[0] if len(relation.ties) == 1 else None
     source = f"({rows(relation.source, tables)})"
     if tables.kept == 1:
         return f"SELECT *, 1::BIGINT AS {number} FROM {source}"

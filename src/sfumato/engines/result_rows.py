@@ -33,7 +33,9 @@ class _Place:
     is_leaf: bool
 
     def read(self, result: Rows) -> Groups:
-        keys, start, end = self.keys, self.start, self.start + self.size
+        keys = self.keys
+        start = self.start
+        end = self.start + self.size
         if not self.is_leaf:
             return {row[:keys]: row[start:end] for row in result}
         cells: dict[Codes, list[int]] = defaultdict(([0] * self.size).copy)

@@ -6,7 +6,6 @@ nothing of it remains when the process is killed.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import IO
 
 import duckdb
@@ -14,8 +13,8 @@ import numpy as np
 
 from sfumato.engines.base import UnitRows
 from sfumato.engines.expression import typed
-from sfumato.engines.filter_pushdown import names_read, split
-from sfumato.engines.relation import Tables, rows
+from sfumato.engines.filter_pushdown import pushed_down
+from sfumato.engines.relation import rows
 from sfumato.engines.value_sql import Source, text
 from sfumato.noise.law import Integers
 from sfumato.plan.rows import MISSING, BoundedRows
@@ -32,21 +31,19 @@ def listed(plan: BoundedRows, sources: Mapping[str, Source], key: str) -> str:
         the order of rows is a function of key, unit and content
         no row can make rows fail
     """
-    raw = plan.rows.raw
-    relation, tests = split(raw.relation, sources)
-    read = names_read(replace(raw, relation=relation))
-    tables = replace(Tables.of(relation, sources), tests=tests, read=read)
+    raw, tables = pushed_down(plan.rows.raw, sources)
     names = [f"a{at}" for at in range(len(plan.rows.values))]
     unit = [] if plan.unit is None else ["unit"]
     items = [*unit]
     for name, value in zip(names, plan.rows.values, strict=True):
         items.append(f"{typed(value)} AS {name}")
-    source = f"SELECT {', '.join(items)} FROM ({rows(relation, tables)})"
+    source = f"SELECT {', '.join(items)} FROM ({rows(raw.relation, tables)})"
     # equal rows of a unit are numbered, or all of them would be kept or none
     number = f"row_number() OVER (PARTITION BY {', '.join([*unit, *names])}) AS number"
     sorted_names = [f"{name} NULLS FIRST" for name in names]
     within = [_hash(key, [*names, *unit, "number"]), *sorted_names, "number"]
-    place, order = "1", within
+    place = "1"
+    order = within
     if unit:
         place = f"row_number() OVER (PARTITION BY unit ORDER BY {', '.join(within)})"
         order = [_hash(key, unit), "CAST(unit AS VARCHAR)", "place"]

@@ -89,7 +89,8 @@ def opened(
 
 def _framed(connection: duckdb.DuckDBPyConnection, name: str, source: object) -> Opened:
     """Opens a frame, if DuckDB supports each of its types."""
-    item, failed = Opened(quote(f"source_{name}"), frame=_arrow(name, source)), ""
+    item = Opened(quote(f"source_{name}"), frame=_arrow(name, source))
+    failed = ""
     try:
         show(connection, name, item)
     except (duckdb.Error, RuntimeError) as failure:
@@ -198,7 +199,8 @@ def _from_files(
         )
     for file in files:
         _require_name(name, place, file)
-    columns, keys = _schema(connection, name, place, files[0]), _keys(files[0])
+    columns = _schema(connection, name, place, files[0])
+    keys = _keys(files[0])
     for file in files[1:]:
         if _keys(file) != keys:
             raise _differs(name, place, (files[0], file), "the key=value folders they lie in")
@@ -300,7 +302,8 @@ def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path,
             f"Table {name!r}: {path.name!r} has changes that are not in it yet.",
             remedy="Let its writer end, or run CHECKPOINT.",
         )
-    alias, failed = f"file {path.resolve()}", ""
+    alias = f"file {path.resolve()}"
+    failed = ""
     try:
         file = text(str(path.resolve()))
         connection.execute(
@@ -337,14 +340,16 @@ def _plain_tables(connection: duckdb.DuckDBPyConnection, alias: str) -> list[str
 
 def _arrow(name: str, source: object) -> object:
     """Converts a frame to an Arrow table."""
-    failed, kind = "", type(source).__name__
+    failed = ""
+    kind = type(source).__name__
     names: list[str] = []
     table: object = None
     try:
         import pyarrow  # an Arrow frame needs it, a file does not
 
         frame = pyarrow.table(source)
-        table, names = frame, frame.column_names
+        table = frame
+        names = frame.column_names
     except Exception as failure:
         failed = type(failure).__name__
     if failed == "ValueError":
@@ -363,7 +368,8 @@ def _unreadable_frame(name: str, source: Any, failed: str) -> InvalidSource:
 
     Nothing of Arrow's own message is in it.
     """
-    kind, place = type(source).__name__, _odd_column(source)
+    kind = type(source).__name__
+    place = _odd_column(source)
     if place is None:
         return unreadable(name, kind, failed)
     _OWNER.error("table %s: column %r has no type of Arrow", name, source.columns[place])

@@ -153,7 +153,9 @@ class Spark:
             InvalidSource: Spark cannot be started, or already runs in this process; and as for
                 ``SparkEngine``.
         """
-        session, failed, running = None, "", False
+        session = None
+        failed = ""
+        running = False
         try:
             from pyspark import SparkContext
             from pyspark.sql import SparkSession
@@ -215,10 +217,13 @@ class SparkEngine:
         own: bool = False,
     ) -> None:
         _require_limit(time_limit)
-        self._time_limit, self._own, self._process = time_limit, own, os.getpid()
+        self._time_limit = time_limit
+        self._own = own
+        self._process = os.getpid()
         self._session = session
         # one question at a time, and the tag of its jobs
-        self._lane, self._running = Lanes([None]), ""
+        self._lane = Lanes([None])
+        self._running = ""
         self._views: list[str] = []
         self._declared = {name: declared(tables, name) for name in tables}
         try:
@@ -392,7 +397,8 @@ class SparkEngine:
         """Cancels the jobs of the ``with`` block after the timeout, on Ctrl-C, or if the caller
         stops waiting.
         """
-        tag, done = f"sfumato_{token()}", threading.Event()
+        tag = f"sfumato_{token()}"
+        done = threading.Event()
         watcher = threading.Thread(
             target=self._watch, args=(tag, done, patience), name=tag, daemon=True
         )
@@ -433,7 +439,8 @@ def _statements(plan: Bounded, reads: Mapping[str, Read], sampling_key: str) -> 
     sources = {name: read.source for name, read in reads.items()}
     tables = {name: read.rows for name, read in reads.items()}
     limit = plan.tracked.limits.rows
-    narrow, gathered = largest_code(plan) < _NARROW, limit is not None and limit <= _FEW
+    narrow = largest_code(plan) < _NARROW
+    gathered = limit is not None and limit <= _FEW
     translated_statements = []
     for statement in statements(plan, sources, sampling_key, windows=True):
         sql = translated(statement.sql, tables, narrow=narrow, gathered=gathered)

@@ -29,7 +29,8 @@ def opened_cube(
     If Spark loses a part of the cached table, it computes it again from the same rows
     (``require_plain``), so the integers do not change.
     """
-    view, kept = f"sfumato_{token()}", []
+    view = f"sfumato_{token()}"
+    kept = []
     place = f"{session.conf.get('spark.sql.globalTempDatabase')}.{identifier(view)}"
     codes = Rows(place, dict.fromkeys(names(plan), Kind.INTEGER))
 

@@ -170,7 +170,8 @@ def _paren(node: exp.Paren, write: Writer) -> Typed:
 
 def _cast(node: exp.Cast, write: Writer) -> Typed:
     """Translates TRY_CAST, or a cast that cannot fail."""
-    kind, value = _NAMED.get(node.to.this), write(node.this)
+    kind = _NAMED.get(node.to.this)
+    value = write(node.this)
     is_tried = isinstance(node, exp.TryCast)
     if kind is Kind.BIGINT and is_tried:
         digits = _hexadecimal(node.this)
@@ -242,7 +243,8 @@ def _is_rounded(node: exp.Expr) -> bool:
 
 
 def _arithmetic(node: exp.Binary, write: Writer) -> Typed:
-    left, right = write(node.this), write(node.expression)
+    left = write(node.this)
+    right = write(node.expression)
     if isinstance(node, exp.Add) and left.kind is Kind.DATE and right.kind is Kind.INTEGER:
         return Typed(f"date_add({left.sql}, {right.sql})", Kind.DATE)
     kind = common((left.kind, right.kind, Kind.BIGINT))

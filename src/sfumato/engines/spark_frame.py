@@ -117,7 +117,8 @@ def frame_of(session: "SparkSession", name: str, table: Table) -> "DataFrame":
     source = table.source
     if is_frame(source):
         return _of_application(session, name, source)
-    frame, failed = None, ""
+    frame = None
+    failed = ""
     try:
         if isinstance(source, str | Path) and not (table.public and Path(source).is_file()):
             frame = _parquet(session, name, str(source))
@@ -265,7 +266,8 @@ def _is_moment(kind: str) -> bool:
 
 def _rebases(relation: Any) -> list[str]:
     """Returns the rebase modes of a Parquet relation: its options, and its session's settings."""
-    options, settings = relation.options(), relation.sparkSession().conf()
+    options = relation.options()
+    settings = relation.sparkSession().conf()
     names = [name.lower() for name in _REBASE_OPTIONS]
     modes = []
     for pair in _all(options.toSeq()):
@@ -308,7 +310,8 @@ def _has_milliseconds(frame: "DataFrame") -> bool:
 
 def _nodes(frame: "DataFrame") -> list[Any]:
     """Returns the nodes of a frame's analysed plan."""
-    nodes, waiting = [], [frame._jdf.queryExecution().analyzed()]
+    nodes = []
+    waiting = [frame._jdf.queryExecution().analyzed()]
     while waiting:
         node = waiting.pop()
         nodes.append(node)
@@ -340,10 +343,12 @@ def _partial(expression: Any, jvm: Any) -> list[str]:
 
     A comparison of floats is among them: Spark may push it down to file statistics without NaN.
     """
-    waiting, odd = [expression], []
+    waiting = [expression]
+    odd = []
     while waiting:
         node = waiting.pop()
-        kind, inside = _kind(node), _all(node.children())
+        kind = _kind(node)
+        inside = _all(node.children())
         if kind == "Cast":
             casts = jvm.org.apache.spark.sql.catalyst.expressions.Cast
             is_ansi = node.evalMode().toString() == "ANSI"

@@ -54,7 +54,8 @@ def _hash(node: exp.MD5, write: Writer) -> Typed:
 
 def _part(node: exp.Substring, write: Writer) -> Typed:
     """Translates a substring with constant start and length."""
-    start, length = _place(node, "start"), _place(node, "length")
+    start = _place(node, "start")
+    length = _place(node, "length")
     value = required(write(node.this), Kind.VARCHAR)
     return Typed(f"substring({value}, {start}, {length})", Kind.VARCHAR)
 
@@ -148,7 +149,8 @@ def _sorted(node: exp.ArraySort, write: Writer) -> Typed:
 
     Spark puts NULL first in ascending order only; for descending order the list is negated.
     """
-    inside, ascending = required(write(node.this), Kind.LIST), node.args.get("asc")
+    inside = required(write(node.this), Kind.LIST)
+    ascending = node.args.get("asc")
     if ascending is None or ascending.this:
         return Typed(f"sort_array({inside}, true)", Kind.LIST)
     return Typed(f"transform(sort_array(transform({inside}, a -> -a), true), a -> -a)", Kind.LIST)
@@ -193,7 +195,8 @@ def _added(node: exp.Expr, write: Writer, after: str) -> str:
     value = write(node)
     if required(value, *WHOLE) and value.kind is Kind.HUGEINT:
         return f"sum({value.sql}){after}"
-    whole, huge = widened(value, Kind.BIGINT), Kind.HUGEINT.value
+    whole = widened(value, Kind.BIGINT)
+    huge = Kind.HUGEINT.value
     if write.narrow and node.find(exp.Mul) is None:
         return f"CAST(sum({whole}){after} AS {huge})"
     pieces = (

@@ -67,7 +67,8 @@ def read(tables: Mapping[str, Table], name: str, view: str, schema: Iterable[Any
     if len(physical) != len(fields):
         raise InvalidSource(f"Table {name!r}: two columns of one name.", remedy="Rename one.")
     owners = owner_columns(tables, name)
-    types, items = {}, []
+    types = {}
+    items = []
     for column in dict.fromkeys([*tables[name].columns, *owners]):
         if column not in physical:
             raise no_column(name, column, list(physical))
@@ -101,7 +102,8 @@ def declared(tables: Mapping[str, Table], name: str) -> Read:
 def _readable(table: str, column: str, physical: str, kinds: list[ColumnType]) -> tuple[str, str]:
     """Returns how a column is read under its declarations: the emitter's type and Spark SQL."""
     family = physical.partition("(")[0].partition(" collate ")[0]
-    stored, raw = _TYPES.get(family, ""), identifier(column)
+    stored = _TYPES.get(family, "")
+    raw = identifier(column)
     for kind in kinds:
         if isinstance(kind, Integer | Real):
             fits: tuple[str, ...] = _NUMBERS

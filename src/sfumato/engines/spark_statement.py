@@ -97,7 +97,8 @@ def _query(node: exp.Expr, context: _Context) -> Rows:
             return _query(node.this, context)
         case exp.Union():
             _given(node, "this expression")
-            left, right = _query(node.this, context), _query(node.expression, context)
+            left = _query(node.this, context)
+            right = _query(node.expression, context)
             pairs = zip(left.columns.items(), right.columns.items(), strict=True)
             columns = {name: common((kind, other)) for (name, kind), (_, other) in pairs}
             return Rows(f"({left.sql}) UNION ALL ({right.sql})", columns)

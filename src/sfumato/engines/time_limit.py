@@ -16,7 +16,8 @@ Progress: TypeAlias = Callable[[float], object]
 
 _OWNER = logging.getLogger("sfumato.owner")
 # How often progress is reported, and an interrupt repeated, in seconds.
-TICK, AGAIN = 0.2, 0.05
+TICK = 0.2
+AGAIN = 0.05
 # How long an idle watcher thread is kept: starting one is expensive for a small question.
 STAY = 10.0
 
@@ -28,8 +29,11 @@ class Watch:
     """
 
     def __init__(self, limit: float, statements: int = 1, patience: Patience = ENDLESS) -> None:
-        self._ends, self._patience = time.monotonic() + limit, patience
-        self._statements, self._finished, self._share = statements, 0, 0.0
+        self._ends = time.monotonic() + limit
+        self._patience = patience
+        self._statements = statements
+        self._finished = 0
+        self._share = 0.0
 
     @property
     def left(self) -> float:
@@ -81,8 +85,10 @@ class Watcher:
         percent: Callable[[], float] = lambda: -1.0,
         told: Progress | None = None,
     ) -> None:
-        self._limit, self._interrupt = limit, interrupt
-        self._percent, self._told = percent, told
+        self._limit = limit
+        self._interrupt = interrupt
+        self._percent = percent
+        self._told = told
         self._lock = threading.Lock()
         self._watched: Watch | None = None
         self._telling = False
@@ -94,7 +100,8 @@ class Watcher:
         """Watches the statements inside the ``with`` block; later ones are not interrupted."""
         watch = Watch(self._limit, statements, patience)
         with self._lock:
-            self._watched, self._telling = watch, self._told is not None
+            self._watched = watch
+            self._telling = self._told is not None
             # a thread that is running checks in time: a later question has a later deadline
             if self._thread is None or not self._thread.is_alive():
                 pause = min(self._limit, self._pause)

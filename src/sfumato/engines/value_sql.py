@@ -151,12 +151,15 @@ def code(kind: ColumnType, value: str, *, short: bool) -> str:
         case Integer() | Real():
             ends = str(kind.lower_code), str(kind.upper_code)
             if short and isinstance(kind, Integer):
-                inside, present = f"TRY_CAST({value} AS BIGINT)", f"{value} IS NOT NULL"
+                inside = f"TRY_CAST({value} AS BIGINT)"
+                present = f"{value} IS NOT NULL"
             else:
-                inside, present = _half_even(value, kind), no_nan(value)
+                inside = _half_even(value, kind)
+                present = no_nan(value)
             return _clipped(value, ends, kind, inside, present)
         case Date():
-            low, high = kind.decode(kind.lower_code), kind.decode(kind.upper_code)
+            low = kind.decode(kind.lower_code)
+            high = kind.decode(kind.upper_code)
             inside = f"date_diff('day', DATE '1970-01-01', {value})"
             ends = f"DATE '{low}'", f"DATE '{high}'"
             return _clipped(value, ends, kind, inside, f"{value} IS NOT NULL")
@@ -201,7 +204,8 @@ def text_reading(raw: str, family: str) -> str:
     if family == "text":
         return f"CAST({raw} AS VARCHAR)"
     if family == "float":
-        wide, whole = f"TRY_CAST({raw} AS DOUBLE)", f"TRY_CAST({raw} AS BIGINT)"
+        wide = f"TRY_CAST({raw} AS DOUBLE)"
+        whole = f"TRY_CAST({raw} AS BIGINT)"
         otherwise = f"TRY_CAST({wide} AS VARCHAR)"
         return f"CASE WHEN {whole} = {raw} THEN CAST({whole} AS VARCHAR) ELSE {otherwise} END"
     if family == "decimal":
@@ -259,6 +263,7 @@ def _half_even(y: str, kind: Integer | Real) -> str:
     """
     if max(abs(kind.lower_code), abs(kind.upper_code)) < 2**51:
         return f"TRY_CAST(({y} + {_ROUNDER}) - {_ROUNDER} AS BIGINT)"
-    floor, rest = f"TRY_CAST(floor({y}) AS BIGINT)", f"({y} - floor({y}))"
+    floor = f"TRY_CAST(floor({y}) AS BIGINT)"
+    rest = f"({y} - floor({y}))"
     up = f"{rest} > 0.5 OR ({rest} = 0.5 AND {floor} % 2 <> 0)"
     return f"{floor} + CASE WHEN {up} THEN 1 ELSE 0 END"
