@@ -10,13 +10,21 @@ can make a statement fail. A window function is used only where a limit can bind
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sfumato.engines.expression import narrow, truth, typed
+from sfumato.engines.expression import typed
 from sfumato.engines.filter_pushdown import pushed_down
 from sfumato.engines.group_sampling import LARGEST, Order, every_group
+from sfumato.engines.grouped_rows import (
+    is_plain,
+    key_names,
+    rows_in_groups,
+    select,
+    summed_before_join,
+    unit_and_keys,
+)
 from sfumato.engines.layout import key_alone
 from sfumato.engines.linear_aggregates import clipped, fits, integers, sums
-from sfumato.engines.preaggregation import Apart, taken_apart
-from sfumato.engines.relation import Tables, rows
+from sfumato.engines.preaggregation import taken_apart
+from sfumato.engines.relation import Tables
 from sfumato.engines.value_sql import Source
 from sfumato.errors import unknown
 from sfumato.metadata.column import Text
@@ -35,7 +43,7 @@ from sfumato.plan.aggregate import (
 from sfumato.plan.scalar import Scalar
 from sfumato.plan.scope import is_one_group
 from sfumato.plan.stages import Bounded
-from sfumato.plan.value import GroupKey, Value
+from sfumato.plan.value import Value
 from sfumato.privacy.distance import Norm
 
 
@@ -104,94 +112,6 @@ def _tables(plan: Bounded, place: int, tables: Tables) -> Tables:
     return replace(tables, kept=tracked.counted(aggregate), first=first)
 
 
-# --- rows and groups -----------------------------------------------------------------------
-
-
-def _keys(plan: Bounded) -> list[str]:
-    """Returns the column names of the keys."""
-    return [f"k{index}" for index in range(len(plan.tracked.raw.keys))]
-
-
-def _is_plain(plan: Bounded) -> bool:
-    """Whether each row counts by itself."""
-    return plan.tracked.unit is None or plan.tracked.kept is not None
-
-
-def _by_unit(plan: Bounded) -> list[str]:
-    """Returns the columns that a (unit, group) row is grouped by."""
-    keys = _keys(plan)
-    return keys if _is_plain(plan) else ["unit", *keys]
-
-
-def _select(items: Sequence[str], source: str, group: Sequence[str] = ()) -> str:
-    by = f"\nGROUP BY {', '.join(group)}" if group else ""
-    return f"SELECT {', '.join(items)}\nFROM ({source}){by}"
-
-
-def _rows(plan: Bounded, tables: Tables, read: Mapping[str, str]) -> str:
-    """Selects the rows that are in a group: the unit (where it matters), the keys and ``read``.
-
-    ``read`` maps a column name to its expression.
-    """
-    raw = plan.tracked.raw
-    source = rows(raw.relation, tables)
-    is_plain = _is_plain(plan)
-    items = [] if is_plain else ["unit"]
-    written = typed if is_plain or tables.windows else narrow
-    for key, name in zip(raw.keys, _keys(plan), strict=True):
-        items.append(f"{written(key.value)} AS {name}")
-    items += [f"{expression} AS {name}" for name, expression in read.items()]
-    if items == ["unit"]:
-        return source
-    return _in_groups(plan, f"SELECT {', '.join(items) or '1'} FROM ({source})")
-
-
-def _added_apart(
-    plan: Bounded, tables: Tables, apart: Apart, added: tuple[Mapping[str, str], Sequence[str]]
-) -> str:
-    """Aggregates by unit, then joins the columns that the keys read; each unit is in one group.
-
-    ``added`` is what is read of each row, by name, and the sums over it.
-    """
-    read, summed = added
-    items = ["unit", *(f"{expression} AS {name}" for name, expression in read.items())]
-    source = _select(items, rows(apart.source, tables))
-    units = _select(["unit", "count(*) AS n", *summed], source, ["unit"])
-    shown = ["l.*"]
-    for key, name in zip(plan.tracked.raw.keys, _keys(plan), strict=True):
-        shown.append(f"{typed(key.value)} AS {name}")
-    join = "LEFT JOIN" if apart.outer else "JOIN"
-    joined = (
-        f"SELECT {', '.join(shown)} FROM ({units}) AS l "
-        f"{join} ({rows(apart.other, tables)}) AS r ON l.unit = r.unit"
-    )
-    tests = " AND ".join(truth(test) for test in apart.tests)
-    return _in_groups(plan, f"{joined} WHERE {tests}" if tests else joined)
-
-
-def _in_groups(plan: Bounded, source: str) -> str:
-    """Selects the rows whose keys are those of a group."""
-    conditions = map(_in_group, plan.tracked.raw.keys, _keys(plan))
-    tests = " AND ".join(filter(None, conditions))
-    return f"SELECT * FROM ({source}) WHERE {tests}" if tests else source
-
-
-def _in_group(key: GroupKey, name: str) -> str:
-    """Tests whether the key ``name`` of a row is that of a group; empty if it always is."""
-    kind = key.value.type
-    codes = key.codes
-    if codes is None or (not isinstance(kind, Text) and len(codes) == kind.size):
-        # every code is within the type of its value
-        return "" if key.missing else f"{name} IS NOT NULL"
-    if not codes:
-        return f"{name} IS NULL"
-    if codes[-1] - codes[0] == len(codes) - 1:
-        declared = f"{name} BETWEEN {codes[0]} AND {codes[-1]}"
-    else:
-        declared = f"{name} IN ({', '.join(map(str, codes))})"
-    return f"({name} IS NULL OR {declared})" if key.missing else declared
-
-
 def _read(plan: Bounded, places: Sequence[int]) -> dict[Scalar, Value]:
     """Returns the values that the parts read, each once.
 
@@ -217,14 +137,14 @@ def _linear(plan: Bounded, tables: Tables, places: Sequence[int], order: Order) 
     limit = plan.tracked.limits.rows
     values = _read(plan, places)
     names = {expression: f"v{index}" for index, expression in enumerate(values)}
-    fit = not _is_plain(plan) and all(fits(aggregate, limit) for aggregate in aggregates)
+    fit = not is_plain(plan) and all(fits(aggregate, limit) for aggregate in aggregates)
     pairs = _pairs(plan, tables, aggregates, values, narrow=fit)
-    if _is_plain(plan):
+    if is_plain(plan):
         released = []
         for aggregate in aggregates:
             for integer in integers(aggregate, names):
                 released.append(f"({integer}) * {plan.refinement}")
-        return _select([*_keys(plan), *released], pairs)
+        return select([*key_names(plan), *released], pairs)
     counted = any(isinstance(aggregate, CountUnits) for aggregate in aggregates)
     pairs = _placed(plan, pairs, order, counted=counted)
     only_units = all(isinstance(aggregate, CountUnits) for aggregate in aggregates)
@@ -239,7 +159,7 @@ def _linear(plan: Bounded, tables: Tables, places: Sequence[int], order: Order) 
         else:
             terms = clipped(aggregate, names, limit, narrow=fit)
             released += [added.format(term) for term in terms]
-    return _select([*_keys(plan), *released], pairs, _keys(plan))
+    return select([*key_names(plan), *released], pairs, key_names(plan))
 
 
 def _pairs(
@@ -261,11 +181,11 @@ def _pairs(
         for name, sql in sums(aggregate, names, narrow=narrow).items():
             summed.append(f"{sql} AS {name}")
     summed = [*dict.fromkeys(summed)]
-    apart = None if _is_plain(plan) else taken_apart(plan.tracked.raw, values.values())
+    apart = None if is_plain(plan) else taken_apart(plan.tracked.raw, values.values())
     if apart is not None:
-        return _added_apart(plan, tables, apart, (read, summed))
-    items = [*_by_unit(plan), "count(*) AS n", *summed]
-    return _select(items, _rows(plan, tables, read), _by_unit(plan))
+        return summed_before_join(plan, tables, apart, (read, summed))
+    items = [*unit_and_keys(plan), "count(*) AS n", *summed]
+    return select(items, rows_in_groups(plan, tables, read), unit_and_keys(plan))
 
 
 def _sum_over_units(plan: Bounded, *, is_weighed: bool, narrow: bool) -> str:
@@ -290,7 +210,7 @@ def _is_of_first(plan: Bounded, places: Sequence[int]) -> bool:
     """
     limits = plan.tracked.limits
     aggregates = [plan.parts[place].aggregate for place in places]
-    if _is_plain(plan) or not _is_placed(plan, counted=True) or (_kept(plan) or 0) > _FEW:
+    if is_plain(plan) or not _is_placed(plan, counted=True) or (_kept(plan) or 0) > _FEW:
         return False
     if all(isinstance(aggregate, CountUnits) for aggregate in aggregates):
         return True
@@ -303,7 +223,7 @@ def _is_of_first(plan: Bounded, places: Sequence[int]) -> bool:
 
 def _first(plan: Bounded, tables: Tables, places: Sequence[int], order: Order) -> str:
     """Counts the units, and their rows, in the groups that each unit keeps."""
-    keys = _keys(plan)
+    keys = key_names(plan)
     kept = _kept(plan)
     assert kept is not None, "a unit keeps some of its groups"
     by_unit = ["unit", *keys]
@@ -312,14 +232,14 @@ def _first(plan: Bounded, tables: Tables, places: Sequence[int], order: Order) -
     if any(isinstance(plan.parts[place].aggregate, CountRows) for place in places):
         items = [*by_unit, "count(*) AS n"]
         amount = f"least(n, {plan.tracked.limits.rows})"
-    pairs = _select(items, _rows(plan, tables, {}), by_unit)
+    pairs = select(items, rows_in_groups(plan, tables, {}), by_unit)
     groups = every_group(plan.tracked.raw.keys, keys)
     first = order.first(pairs, keys, kept, amount, groups)
     released = []
     for place in places:
         is_units = isinstance(plan.parts[place].aggregate, CountUnits)
         released.append(f"{'units' if is_units else 'amount'} * {plan.refinement}")
-    return _select([*keys, *released], first)
+    return select([*keys, *released], first)
 
 
 # --- limits of a unit ----------------------------------------------------------------------
@@ -356,10 +276,10 @@ def _placed(plan: Bounded, pairs: str, order: Order, *, counted: bool) -> str:
     if not _is_placed(plan, counted=counted):
         return pairs
     place = f"row_number() OVER (PARTITION BY unit ORDER BY {_by(plan)}) AS place"
-    placed = _select(["*", place], order.placed(pairs, _keys(plan)))
+    placed = select(["*", place], order.placed(pairs, key_names(plan)))
     if not plan.tracked.raw.is_open:
         return placed
-    return f"{_select(['*'], placed)} WHERE place <= {_kept(plan)}"
+    return f"{select(['*'], placed)} WHERE place <= {_kept(plan)}"
 
 
 def _weighed(plan: Bounded, pairs: str, norm: Norm, *, windows: bool) -> str:
@@ -370,7 +290,7 @@ def _weighed(plan: Bounded, pairs: str, norm: Norm, *, windows: bool) -> str:
     most = _most(plan)
     limit = plan.tracked.limits.rows
     if most is None:
-        return _select(["*", f"{plan.refinement}::BIGINT AS weight"], pairs)
+        return select(["*", f"{plan.refinement}::BIGINT AS weight"], pairs)
     size = "n" if limit is None else f"least(n, {limit})"
     kind = "BIGINT"
     if norm is not Norm.L1:
@@ -381,12 +301,12 @@ def _weighed(plan: Bounded, pairs: str, norm: Norm, *, windows: bool) -> str:
             size = f"{size} * {size}"
     weight = f"{_weight(plan, norm, most)} AS weight"
     if not _is_spread(plan):
-        return _select(["*", weight], _select(["*", f"{size} AS total"], pairs))
+        return select(["*", weight], select(["*", f"{size} AS total"], pairs))
     if windows:
         total = f"TRY_CAST(sum({size}) OVER (PARTITION BY unit) AS {kind}) AS total"
-        return _select(["*", weight], _select(["*", total], pairs))
+        return select(["*", weight], select(["*", total], pairs))
     total = f"TRY_CAST(sum({size}) AS {kind}) AS total"
-    units = _select(["unit", weight], _select(["unit", total], "SELECT * FROM pairs", ["unit"]))
+    units = select(["unit", weight], select(["unit", total], "SELECT * FROM pairs", ["unit"]))
     return (
         f"WITH pairs AS MATERIALIZED ({pairs})\n"
         f"SELECT pairs.*, weight FROM pairs JOIN ({units}) AS u ON pairs.unit = u.unit"
@@ -424,7 +344,7 @@ def _whole(number: int) -> str:
 
 def _by(plan: Bounded) -> str:
     """Returns the ORDER BY list of the groups of a unit: no two groups are equal in it."""
-    return ", ".join(["h", *(f"{key} NULLS FIRST" for key in _keys(plan))])
+    return ", ".join(["h", *(f"{key} NULLS FIRST" for key in key_names(plan))])
 
 
 # --- units of a prepared layout ------------------------------------------------------------
@@ -435,13 +355,13 @@ def _units(plan: Bounded, tables: Tables) -> str:
 
     Where the layout marks the first row of each unit and value, only these rows are read.
     """
-    keys = _keys(plan)
+    keys = key_names(plan)
     counted = [*keys, f"count(*) * {plan.refinement}"]
     if tables.first is not None:
-        return _select(counted, _rows(plan, tables, {}), keys)
+        return select(counted, rows_in_groups(plan, tables, {}), keys)
     by_unit = ["unit", *keys]
-    pairs = _select(by_unit, _rows(plan, tables, {"unit": "unit"}), by_unit)
-    return _select(counted, pairs, keys)
+    pairs = select(by_unit, rows_in_groups(plan, tables, {"unit": "unit"}), by_unit)
+    return select(counted, pairs, keys)
 
 
 # --- distinct values -----------------------------------------------------------------------
@@ -449,26 +369,26 @@ def _units(plan: Bounded, tables: Tables) -> str:
 
 def _distinct(plan: Bounded, tables: Tables, read: Value, order: Order) -> str:
     """Counts the distinct values in each group, from the first groups and values of each unit."""
-    keys = _keys(plan)
+    keys = key_names(plan)
     limits = plan.tracked.limits
     counted = [*keys, f"count(DISTINCT v0) * {plan.refinement}"]
-    values = _rows(plan, tables, {"v0": typed(read)})
-    if _is_plain(plan):
-        return _select(counted, values, keys)
+    values = rows_in_groups(plan, tables, {"v0": typed(read)})
+    if is_plain(plan):
+        return select(counted, values, keys)
     shown = ["unit", *keys, "v0"]
-    values = _select(shown, values, shown)
+    values = select(shown, values, shown)
     if _is_placed(plan, counted=True):
         place = f"dense_rank() OVER (PARTITION BY unit ORDER BY {_by(plan)})"
-        ordered = _select(["*"], order.placed(values, _keys(plan)))
+        ordered = select(["*"], order.placed(values, key_names(plan)))
         values = f"{ordered} QUALIFY {place} <= {_kept(plan)}"
     most = _least(limits.rows, limits.total)
     if most is not None:
-        present = f"{_select(shown, values)} WHERE v0 IS NOT NULL"
-        ordered = _select(["*"], order.placed(present, [*keys, "v0"]))
+        present = f"{select(shown, values)} WHERE v0 IS NOT NULL"
+        ordered = select(["*"], order.placed(present, [*keys, "v0"]))
         by_unit = ", ".join(["unit", *keys])
         place = f"row_number() OVER (PARTITION BY {by_unit} ORDER BY h, v0)"
         values = f"{ordered} QUALIFY {place} <= {most}"
-    return _select(counted, values, keys)
+    return select(counted, values, keys)
 
 
 # --- quantiles -----------------------------------------------------------------------------
@@ -477,14 +397,14 @@ def _distinct(plan: Bounded, tables: Tables, read: Value, order: Order) -> str:
 def _leaves(plan: Bounded, tables: Tables, aggregate: Quantiles, order: Order) -> str:
     """Adds up the weights of the rows in each leaf of each group; one output row for each leaf."""
     kind = aggregate.value.type
-    keys = _keys(plan)
+    keys = key_names(plan)
     fine = plan.refinement
     assert not isinstance(kind, Text), "a text has no leaf"
     leaf = f"({typed(aggregate.value)} - ({kind.lower_code})) // {aggregate.coarse}"
-    source = _rows(plan, tables, {"leaf": leaf})
-    if _is_plain(plan):
-        present = f"{_select(['*'], source)} WHERE leaf IS NOT NULL"
-        return _select([*keys, "leaf", f"count(*) * {fine}"], present, [*keys, "leaf"])
+    source = rows_in_groups(plan, tables, {"leaf": leaf})
+    if is_plain(plan):
+        present = f"{select(['*'], source)} WHERE leaf IS NOT NULL"
+        return select([*keys, "leaf", f"count(*) * {fine}"], present, [*keys, "leaf"])
     join = "JOIN" if plan.tracked.raw.is_open else "LEFT JOIN"
     shares = _shares(plan, tables, order)
     same = ["f.unit = p.unit", *(f"f.{key} IS NOT DISTINCT FROM p.{key}" for key in keys)]
@@ -499,14 +419,14 @@ def _leaves(plan: Bounded, tables: Tables, aggregate: Quantiles, order: Order) -
 
 def _shares(plan: Bounded, tables: Tables, order: Order) -> str:
     """Selects the weight of one row of each (unit, group) of the table ``found``."""
-    by_unit = ["unit", *_keys(plan)]
+    by_unit = ["unit", *key_names(plan)]
     limit = plan.tracked.limits.rows
     items = [*by_unit, "count(*) AS n", "count(leaf) AS held"]
-    pairs = _select(items, "SELECT * FROM found", by_unit)
+    pairs = select(items, "SELECT * FROM found", by_unit)
     pairs = _placed(plan, pairs, order, counted=False)
     weighed = _weighed(plan, pairs, Norm.L1, windows=tables.windows)
     few = "held" if limit is None else f"least(held, {limit})"
-    shares = _select([*by_unit, f"weight * {few} // nullif(held, 0) AS share"], weighed)
+    shares = select([*by_unit, f"weight * {few} // nullif(held, 0) AS share"], weighed)
     if plan.tracked.raw.is_open:
         return shares
     # the rows of a unit within its limits have full weight, so the outer join need not find it
