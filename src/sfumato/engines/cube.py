@@ -26,7 +26,12 @@ _MOST = 2**40
 _WIDTHS = (("UTINYINT", 2**8), ("USMALLINT", 2**16))
 
 
-def coded(plan: BoundedCube, sources: Mapping[str, Source], *, windows: bool = False) -> str:
+def coded(
+    plan: BoundedCube,
+    sources: Mapping[str, Source],
+    *,
+    windows: bool = False,
+) -> str:
     """Returns the SELECT of the table of codes; ``windows`` as in ``Tables``.
 
     Guarantees:
@@ -57,7 +62,11 @@ def names(plan: BoundedCube) -> list[str]:
     return columns
 
 
-def counted(plan: BoundedCube, table: str, clique: Places) -> str:
+def counted(
+    plan: BoundedCube,
+    table: str,
+    clique: Places,
+) -> str:
     """Returns the SELECT of a marginal: the cells that have a row, and their total weights."""
     by = ", ".join(map(_name, clique))
     total = "coalesce(sum(weight), 0)" if plan.is_weighed else f"count(*) * {plan.refinement}"

@@ -47,7 +47,13 @@ def held(
             types[column] = _MILLISECONDS
     source = Source(item.sql, types)
     for column, kind in tables[name].columns.items():
-        _require_readable(name, source, column, kind, f"is declared as {kind!r}")
+        _require_readable(
+            name,
+            source,
+            column,
+            kind,
+            f"is declared as {kind!r}",
+        )
     # columns that name units, and keys by which units are looked up, are read as strings
     for column in owner_columns(tables, name):
         _require_readable(name, source, column, Text(), "names units")
@@ -67,7 +73,12 @@ def held_again(
         if item.served is None:
             source = opened_again(connection, name, item)
         else:
-            source = opened(connection, name, tables[name], item.served.relation)
+            source = opened(
+                connection,
+                name,
+                tables[name],
+                item.served.relation,
+            )
         return source, held(connection, tables, name, source)
     except (InvalidSource, InvalidDeclaration) as refused:
         raise type(refused)(
@@ -117,7 +128,13 @@ def _of_milliseconds(connection: duckdb.DuckDBPyConnection, item: Opened) -> lis
     return [row[0] for row in rows]
 
 
-def _require_readable(table: str, source: Source, column: str, kind: ColumnType, said: str) -> None:
+def _require_readable(
+    table: str,
+    source: Source,
+    column: str,
+    kind: ColumnType,
+    said: str,
+) -> None:
     if column not in source.types:
         raise no_column(table, column, list(source.types))
     family = source.family(column)

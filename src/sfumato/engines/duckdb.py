@@ -91,7 +91,12 @@ class DuckDB:
         # spilled rows are personal data: the folder is ours, closed to others, deleted on close
         self._spill = tempfile.mkdtemp(prefix=spill_prefix(), dir=spill)
         self._process = os.getpid()
-        self._drop_spill = weakref.finalize(self, _drop, self._spill, self._process)
+        self._drop_spill = weakref.finalize(
+            self,
+            _drop,
+            self._spill,
+            self._process,
+        )
         self._lock = threading.Lock()
         # opens and describes sources; questions run in lanes
         self._connection = duckdb.connect(":memory:")
@@ -114,7 +119,12 @@ class DuckDB:
         """Opens every table, and makes its rows visible in all lanes."""
         for name, table in self._tables.items():
             self._opened[name] = opened(self._connection, name, table)
-            self._sources[name] = held(self._connection, self._tables, name, self._opened[name])
+            self._sources[name] = held(
+                self._connection,
+                self._tables,
+                name,
+                self._opened[name],
+            )
         for lane in self._lanes.all:
             lane.show(self._opened)
 
@@ -205,11 +215,21 @@ class DuckDB:
         """Computes the exact integers of a plan."""
         return self.ready(plan, sampling_key)()
 
-    def _run(self, plan: Bounded, emitted: Sequence[Statement], patience: Patience) -> Exact:
+    def _run(
+        self,
+        plan: Bounded,
+        emitted: Sequence[Statement],
+        patience: Patience,
+    ) -> Exact:
         raw = plan.tracked.raw
         fetch, read = (_columns, columns) if raw.is_open else (_rows, gather)
         texts = [statement.sql for statement in emitted]
-        results = self._found(fetch, texts, stored_columns(raw.relation), patience)
+        results = self._found(
+            fetch,
+            texts,
+            stored_columns(raw.relation),
+            patience,
+        )
         if results is None or not self._is_unchanged(plan):
             # outside the handler, so that not even the context of our error quotes its text
             raise EngineFailed()
@@ -232,7 +252,12 @@ class DuckDB:
         """Opens bounded rows in a temporary file, deleted on exit; raises as ``ready`` does."""
         asked = stored_columns(plan.rows.relation)
         self._look_again(asked)
-        return self._listed(plan, listed(plan, self._sources, key), asked, patience)
+        return self._listed(
+            plan,
+            listed(plan, self._sources, key),
+            asked,
+            patience,
+        )
 
     @contextmanager
     def _listed(
@@ -323,7 +348,13 @@ class DuckDB:
         try:
             with self._lanes.take(patience) as lane:
                 fetch_here = partial(fetch, lane.connection)
-                return self._fetched(lane, fetch_here, texts, asked or {}, patience)
+                return self._fetched(
+                    lane,
+                    fetch_here,
+                    texts,
+                    asked or {},
+                    patience,
+                )
         except (duckdb.Error, MemoryError, OSError, RuntimeError) as failure:
             ended = patience.is_over or self._lanes.closed
             cancelled = isinstance(failure, duckdb.InterruptException | ServerFailed) and ended
@@ -356,7 +387,12 @@ class DuckDB:
                 watch.next()
             return results
 
-    def write_layout(self, scan: Scan, key: str, most: int) -> Path:
+    def write_layout(
+        self,
+        scan: Scan,
+        key: str,
+        most: int,
+    ) -> Path:
         """Writes the layout of a table (see ``layout``) to a file in the engine's own folder.
 
         Raises:

@@ -64,7 +64,11 @@ _UTMOST = 2**80
 
 
 def statements(
-    plan: Bounded, sources: Mapping[str, Source], sampling_key: str, *, windows: bool = False
+    plan: Bounded,
+    sources: Mapping[str, Source],
+    sampling_key: str,
+    *,
+    windows: bool = False,
 ) -> tuple[Statement, ...]:
     """Returns the statements that together compute the integers of a plan.
 
@@ -79,24 +83,33 @@ def statements(
     order = Order(sampling_key, stored.numbered, by_row=windows)
     written: list[Statement] = []
     linear: list[int] = []
-    for place, part in enumerate(plan.parts):
-        tables = _tables(plan, place, stored)
-        match part.aggregate:
-            case CountUnits() if plan.tracked.kept is not None:
-                written.append(Statement(_units(plan, tables), (place,)))
-            case CountDistinct(read):
-                written.append(Statement(_distinct(plan, tables, read, order), (place,)))
-            case Quantiles():
-                written.append(Statement(_leaves(plan, tables, part.aggregate, order), (place,)))
-            case CountUnits() | CountRows() | CountValues() | Sum() | Mean() | Variance():
-                linear.append(place)
-            case _:
-                raise unknown(part.aggregate)
+    for place in range(len(plan.parts)):
+        sql = _own_statement(plan, _tables(plan, place, stored), place, order)
+        if sql is None:
+            linear.append(place)
+        else:
+            written.append(Statement(sql, (place,)))
     if linear:
         tables = _tables(plan, linear[0], stored)
         write = _first if _is_of_first(plan, linear) and not windows else _linear
         written.insert(0, Statement(write(plan, tables, linear, order), tuple(linear)))
     return tuple(written)
+
+
+def _own_statement(plan: Bounded, tables: Tables, place: int, order: Order) -> str | None:
+    """Returns the statement of a part that has its own; None if it is linear in the rows."""
+    aggregate = plan.parts[place].aggregate
+    match aggregate:
+        case CountUnits() if plan.tracked.kept is not None:
+            return _units(plan, tables)
+        case CountDistinct(read):
+            return _distinct(plan, tables, read, order)
+        case Quantiles():
+            return _leaves(plan, tables, aggregate, order)
+        case CountUnits() | CountRows() | CountValues() | Sum() | Mean() | Variance():
+            return None
+        case _:
+            raise unknown(aggregate)
 
 
 def _tables(plan: Bounded, place: int, tables: Tables) -> Tables:
@@ -131,7 +144,12 @@ def _read(plan: Bounded, places: Sequence[int]) -> dict[Scalar, Value]:
 # --- counts and sums -----------------------------------------------------------------------
 
 
-def _linear(plan: Bounded, tables: Tables, places: Sequence[int], order: Order) -> str:
+def _linear(
+    plan: Bounded,
+    tables: Tables,
+    places: Sequence[int],
+    order: Order,
+) -> str:
     """Aggregates rows to (unit, group), clips each to its row limit, then adds up with weights."""
     aggregates = [plan.parts[place].aggregate for place in places]
     limit = plan.tracked.limits.rows
@@ -140,15 +158,11 @@ def _linear(plan: Bounded, tables: Tables, places: Sequence[int], order: Order) 
     fit = not is_plain(plan) and all(fits(aggregate, limit) for aggregate in aggregates)
     pairs = _pairs(plan, tables, aggregates, values, narrow=fit)
     if is_plain(plan):
-        released = []
-        for aggregate in aggregates:
-            for integer in integers(aggregate, names):
-                released.append(f"({integer}) * {plan.refinement}")
-        return select([*key_names(plan), *released], pairs)
+        return _sums_of_rows(plan, aggregates, names, pairs)
     counted = any(isinstance(aggregate, CountUnits) for aggregate in aggregates)
-    pairs = _placed(plan, pairs, order, counted=counted)
     only_units = all(isinstance(aggregate, CountUnits) for aggregate in aggregates)
     is_weighed = _most(plan) is not None and not only_units
+    pairs = _placed(plan, pairs, order, counted=counted)
     if is_weighed:
         pairs = _weighed(plan, pairs, plan.norm, windows=tables.windows)
     added = _sum_over_units(plan, is_weighed=is_weighed, narrow=fit)
@@ -160,6 +174,20 @@ def _linear(plan: Bounded, tables: Tables, places: Sequence[int], order: Order) 
             terms = clipped(aggregate, names, limit, narrow=fit)
             released += [added.format(term) for term in terms]
     return select([*key_names(plan), *released], pairs, key_names(plan))
+
+
+def _sums_of_rows(
+    plan: Bounded,
+    aggregates: Sequence[Aggregate],
+    names: Mapping[Scalar, str],
+    groups: str,
+) -> str:
+    """Selects the integers of each group where each row counts by itself."""
+    released = []
+    for aggregate in aggregates:
+        for integer in integers(aggregate, names):
+            released.append(f"({integer}) * {plan.refinement}")
+    return select([*key_names(plan), *released], groups)
 
 
 def _pairs(
@@ -185,10 +213,19 @@ def _pairs(
     if apart is not None:
         return summed_before_join(plan, tables, apart, (read, summed))
     items = [*unit_and_keys(plan), "count(*) AS n", *summed]
-    return select(items, rows_in_groups(plan, tables, read), unit_and_keys(plan))
+    return select(
+        items,
+        rows_in_groups(plan, tables, read),
+        unit_and_keys(plan),
+    )
 
 
-def _sum_over_units(plan: Bounded, *, is_weighed: bool, narrow: bool) -> str:
+def _sum_over_units(
+    plan: Bounded,
+    *,
+    is_weighed: bool,
+    narrow: bool,
+) -> str:
     """Returns the format of the sum of a term over the units of a group."""
     if not is_weighed:
         return f"coalesce(sum({{}}), 0) * {plan.refinement}"
@@ -221,7 +258,12 @@ def _is_of_first(plan: Bounded, places: Sequence[int]) -> bool:
     return all(isinstance(aggregate, CountUnits | CountRows) for aggregate in aggregates)
 
 
-def _first(plan: Bounded, tables: Tables, places: Sequence[int], order: Order) -> str:
+def _first(
+    plan: Bounded,
+    tables: Tables,
+    places: Sequence[int],
+    order: Order,
+) -> str:
     """Counts the units, and their rows, in the groups that each unit keeps."""
     keys = key_names(plan)
     kept = _kept(plan)
@@ -268,7 +310,13 @@ def _is_spread(plan: Bounded) -> bool:
     return not is_one_group(raw.relation, [key.value.expression for key in raw.keys])
 
 
-def _placed(plan: Bounded, pairs: str, order: Order, *, counted: bool) -> str:
+def _placed(
+    plan: Bounded,
+    pairs: str,
+    order: Order,
+    *,
+    counted: bool,
+) -> str:
     """Adds the column ``place`` to (unit, group) rows where it is needed.
 
     Where keys are open, selects only the rows within the group limit.
@@ -282,7 +330,13 @@ def _placed(plan: Bounded, pairs: str, order: Order, *, counted: bool) -> str:
     return f"{select(['*'], placed)} WHERE place <= {_kept(plan)}"
 
 
-def _weighed(plan: Bounded, pairs: str, norm: Norm, *, windows: bool) -> str:
+def _weighed(
+    plan: Bounded,
+    pairs: str,
+    norm: Norm,
+    *,
+    windows: bool,
+) -> str:
     """Adds the column ``weight`` to (unit, group) rows: the weight of the unit.
 
     It depends on a sum over all rows of the unit, which is joined or computed by a window.
@@ -360,14 +414,23 @@ def _units(plan: Bounded, tables: Tables) -> str:
     if tables.first is not None:
         return select(counted, rows_in_groups(plan, tables, {}), keys)
     by_unit = ["unit", *keys]
-    pairs = select(by_unit, rows_in_groups(plan, tables, {"unit": "unit"}), by_unit)
+    pairs = select(
+        by_unit,
+        rows_in_groups(plan, tables, {"unit": "unit"}),
+        by_unit,
+    )
     return select(counted, pairs, keys)
 
 
 # --- distinct values -----------------------------------------------------------------------
 
 
-def _distinct(plan: Bounded, tables: Tables, read: Value, order: Order) -> str:
+def _distinct(
+    plan: Bounded,
+    tables: Tables,
+    read: Value,
+    order: Order,
+) -> str:
     """Counts the distinct values in each group, from the first groups and values of each unit."""
     keys = key_names(plan)
     limits = plan.tracked.limits
@@ -394,7 +457,12 @@ def _distinct(plan: Bounded, tables: Tables, read: Value, order: Order) -> str:
 # --- quantiles -----------------------------------------------------------------------------
 
 
-def _leaves(plan: Bounded, tables: Tables, aggregate: Quantiles, order: Order) -> str:
+def _leaves(
+    plan: Bounded,
+    tables: Tables,
+    aggregate: Quantiles,
+    order: Order,
+) -> str:
     """Adds up the weights of the rows in each leaf of each group; one output row for each leaf."""
     kind = aggregate.value.type
     keys = key_names(plan)
@@ -404,7 +472,11 @@ def _leaves(plan: Bounded, tables: Tables, aggregate: Quantiles, order: Order) -
     source = rows_in_groups(plan, tables, {"leaf": leaf})
     if is_plain(plan):
         present = f"{select(['*'], source)} WHERE leaf IS NOT NULL"
-        return select([*keys, "leaf", f"count(*) * {fine}"], present, [*keys, "leaf"])
+        return select(
+            [*keys, "leaf", f"count(*) * {fine}"],
+            present,
+            [*keys, "leaf"],
+        )
     join = "JOIN" if plan.tracked.raw.is_open else "LEFT JOIN"
     shares = _shares(plan, tables, order)
     same = ["f.unit = p.unit", *(f"f.{key} IS NOT DISTINCT FROM p.{key}" for key in keys)]

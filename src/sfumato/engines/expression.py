@@ -260,7 +260,11 @@ def _floor_divide(operand: Scalar, divisor: int) -> str:
     return f"TRY_CAST({shifted} // {step}::{wide} - {times}::{wide} AS BIGINT)"
 
 
-def _lookup(operand: Scalar, first: int, table: tuple[int | None, ...]) -> str:
+def _lookup(
+    operand: Scalar,
+    first: int,
+    table: tuple[int | None, ...],
+) -> str:
     """Looks an operand up in the part of the table that its range can reach.
 
     The table is a list, whose first index is 1; an index outside of it gives NULL.

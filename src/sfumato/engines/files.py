@@ -44,7 +44,11 @@ def is_same(one: Path, other: Path) -> bool:
         return False
 
 
-def from_file(connection: duckdb.DuckDBPyConnection, name: str, path: Path) -> str:
+def from_file(
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    path: Path,
+) -> str:
     """Returns the FROM item of a Parquet or CSV file.
 
     Raises:
@@ -81,7 +85,11 @@ def from_file(connection: duckdb.DuckDBPyConnection, name: str, path: Path) -> s
     return _csv(path, header)
 
 
-def unreadable(name: str, source: object, kind: str) -> InvalidSource:
+def unreadable(
+    name: str,
+    source: object,
+    kind: str,
+) -> InvalidSource:
     """Returns the error for a source that cannot be read; it quotes nothing of its content."""
     return InvalidSource(
         f"Table {name!r}: {without_secrets(str(source)[:200])!r} cannot be read ({kind}).",
@@ -106,7 +114,11 @@ def _with_commas(columns: Sequence[str]) -> str:
     return ""
 
 
-def require_names(name: str, source: object, columns: Sequence[str]) -> None:
+def require_names(
+    name: str,
+    source: object,
+    columns: Sequence[str],
+) -> None:
     """Refuses a source with two columns of one name, because a declaration would be ambiguous."""
     seen: dict[str, int] = {}
     for place, column in enumerate(columns, 1):
@@ -124,12 +136,20 @@ def require_names(name: str, source: object, columns: Sequence[str]) -> None:
             )
 
 
-def no_column(table: str, column: str, columns: Sequence[str]) -> InvalidDeclaration:
+def no_column(
+    table: str,
+    column: str,
+    columns: Sequence[str],
+) -> InvalidDeclaration:
     """Returns the error for a declared column that the data lacks.
 
     The names of its columns go to the owner's log only.
     """
-    _OWNER.error("table %s has the columns: %s", table, ", ".join(map(repr, columns)))
+    _OWNER.error(
+        "table %s has the columns: %s",
+        table,
+        ", ".join(map(repr, columns)),
+    )
     remedy = _with_commas(columns)
     if not remedy:
         lower = [name.lower() for name in columns]
@@ -174,7 +194,11 @@ def require_parquet_names(
     require_names(name, place, names)
 
 
-def _is_well_formed(connection: duckdb.DuckDBPyConnection, path: Path, header: list[str]) -> bool:
+def _is_well_formed(
+    connection: duckdb.DuckDBPyConnection,
+    path: Path,
+    header: list[str],
+) -> bool:
     try:
         connection.execute(
             f"SELECT count(COLUMNS(*)) FROM {_csv(path, header, checked=True)}"
@@ -187,7 +211,12 @@ def _is_well_formed(connection: duckdb.DuckDBPyConnection, path: Path, header: l
     return True
 
 
-def _csv(path: Path, header: list[str], *, checked: bool = False) -> str:
+def _csv(
+    path: Path,
+    header: list[str],
+    *,
+    checked: bool = False,
+) -> str:
     """Returns the FROM item of a CSV file.
 
     When a file is opened, every line is checked (``checked``), so no line can change what another

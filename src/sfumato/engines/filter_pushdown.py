@@ -186,7 +186,12 @@ def _only_column(test: Scalar, scan: Scan) -> Column | None:
     return None
 
 
-def _stored_test(test: Scalar, column: Column, scan: Scan, source: Source) -> str | None:
+def _stored_test(
+    test: Scalar,
+    column: Column,
+    scan: Scan,
+    source: Source,
+) -> str | None:
     """Returns a condition on the stored column that is TRUE exactly where the test of its code is.
 
     Returns None if there is no simple one.
@@ -223,7 +228,11 @@ def _words(runs: Sequence[Run], kind: Category | Boolean) -> list[str]:
     return [word for word, code in kind.texts() if code in passed]
 
 
-def _is_stored_as_code(kind: Integer | Date, name: str, source: Source) -> bool:
+def _is_stored_as_code(
+    kind: Integer | Date,
+    name: str,
+    source: Source,
+) -> bool:
     """Whether the stored type can be compared with codes: an integer, or a DATE for days."""
     if isinstance(kind, Integer):
         return source.is_short(name)
@@ -243,7 +252,11 @@ def passing(test: Scalar, kind: Integer | Real | Date | Category | Boolean) -> l
     return None if truth is None else truth[0]
 
 
-def _truth(test: Scalar, low: int, high: int) -> tuple[list[Run], list[Run]] | None:
+def _truth(
+    test: Scalar,
+    low: int,
+    high: int,
+) -> tuple[list[Run], list[Run]] | None:
     """Returns the runs of codes at which a test is TRUE, and those at which it is FALSE.
 
     It is NULL at all other codes. Returns None if its value is no Boolean at some code.
@@ -272,7 +285,11 @@ def _truth(test: Scalar, low: int, high: int) -> tuple[list[Run], list[Run]] | N
             return _asked(test, low, high)
 
 
-def _asked(test: Scalar, low: int, high: int) -> tuple[list[Run], list[Run]] | None:
+def _asked(
+    test: Scalar,
+    low: int,
+    high: int,
+) -> tuple[list[Run], list[Run]] | None:
     """``_truth`` by evaluation at the codes where a test can change.
 
     Between two neighbours of its constants it cannot change.
@@ -320,13 +337,21 @@ def _either(parts: Sequence[Sequence[Run]]) -> list[Run]:
     return merged
 
 
-def _shared(parts: Sequence[Sequence[Run]], low: int, high: int) -> list[Run]:
+def _shared(
+    parts: Sequence[Sequence[Run]],
+    low: int,
+    high: int,
+) -> list[Run]:
     """Returns the intersection of several lists of runs: the complement of all complements."""
     left_out = [_left_out(part, low, high) for part in parts]
     return _left_out(_either(left_out), low, high)
 
 
-def _left_out(runs: Sequence[Run], low: int, high: int) -> list[Run]:
+def _left_out(
+    runs: Sequence[Run],
+    low: int,
+    high: int,
+) -> list[Run]:
     """Returns the codes from ``low`` to ``high`` that are in no run of an ascending list."""
     gaps = []
     next_code = low
@@ -408,7 +433,11 @@ def _any(tests: Sequence[str]) -> str:
     return f"({' OR '.join(tests)})" if tests else "FALSE"
 
 
-def _listed(words: Sequence[str], name: str, source: Source) -> str:
+def _listed(
+    words: Sequence[str],
+    name: str,
+    source: Source,
+) -> str:
     """Tests whether the string of a stored value is one of ``words``.
 
     A stored integer is compared with the integers that they spell.

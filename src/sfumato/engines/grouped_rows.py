@@ -27,13 +27,21 @@ def unit_and_keys(plan: Bounded) -> list[str]:
     return keys if is_plain(plan) else ["unit", *keys]
 
 
-def select(items: Sequence[str], source: str, group: Sequence[str] = ()) -> str:
+def select(
+    items: Sequence[str],
+    source: str,
+    group: Sequence[str] = (),
+) -> str:
     """Returns a SELECT from a sub-query, with GROUP BY if ``group`` is not empty."""
     by = f"\nGROUP BY {', '.join(group)}" if group else ""
     return f"SELECT {', '.join(items)}\nFROM ({source}){by}"
 
 
-def rows_in_groups(plan: Bounded, tables: Tables, read: Mapping[str, str]) -> str:
+def rows_in_groups(
+    plan: Bounded,
+    tables: Tables,
+    read: Mapping[str, str],
+) -> str:
     """Selects the rows that are in a group: the unit (where it matters), the keys and ``read``.
 
     ``read`` maps a column name to its expression.

@@ -28,7 +28,13 @@ def whole(dataset: Dataset, table: str) -> Scan:
     return Scan(table, "", columns, owner_of(dataset, table))
 
 
-def layout_statements(scan: Scan, tables: Tables, key: str, most: int, path: str) -> list[str]:
+def layout_statements(
+    scan: Scan,
+    tables: Tables,
+    key: str,
+    most: int,
+    path: str,
+) -> list[str]:
     """Returns the statements that write the first ``most`` rows of each unit to a Parquet file.
 
     Rows are sorted by place first, so a question that reads fewer rows of each unit reads the
@@ -60,7 +66,12 @@ def layout_statements(scan: Scan, tables: Tables, key: str, most: int, path: str
     ]
 
 
-def placed(scan: Scan, tables: Tables, key: str, most: int) -> str:
+def placed(
+    scan: Scan,
+    tables: Tables,
+    key: str,
+    most: int,
+) -> str:
     """Selects the rows of a table with their place; rows beyond ``most`` are left out."""
     names = [alias(column) for column in scan.columns]
     number = f"row_number() OVER (PARTITION BY {', '.join(['unit', *names])}) AS number"

@@ -46,7 +46,12 @@ def fits(aggregate: Aggregate, limit: int | None) -> bool:
             raise TypeError(f"{type(aggregate).__name__} is not linear")
 
 
-def sums(aggregate: Aggregate, names: Names, *, narrow: bool = False) -> dict[str, str]:
+def sums(
+    aggregate: Aggregate,
+    names: Names,
+    *,
+    narrow: bool = False,
+) -> dict[str, str]:
     """Returns the sums over the rows of a group that an aggregate needs, by column name."""
     match aggregate:
         case CountRows() | CountUnits():
@@ -93,7 +98,12 @@ def _scale(aggregate: Variance, names: Names) -> str:
     return f"{names[aggregate.value.expression]}_{sign}{abs(low)}_{aggregate.coarse}"
 
 
-def integers(aggregate: Aggregate, names: Names, *, narrow: bool = False) -> list[str]:
+def integers(
+    aggregate: Aggregate,
+    names: Names,
+    *,
+    narrow: bool = False,
+) -> list[str]:
     """Returns the integers of an aggregate as expressions over its ``sums``."""
     wide = "" if narrow else "::HUGEINT"
     match aggregate:

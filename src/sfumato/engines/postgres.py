@@ -122,7 +122,11 @@ class Served:
 _ROW = "a row of the server"
 
 
-def served(name: str, table: Table, relation: str = "") -> Served:
+def served(
+    name: str,
+    table: Table,
+    relation: str = "",
+) -> Served:
     """Looks a declared table up in the catalogue of its server.
 
     ``relation`` is its qualified name, if an earlier look-up found it.

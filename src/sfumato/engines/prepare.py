@@ -85,12 +85,22 @@ def prepare(
         )
     place = _own_folder(Path(folder).absolute(), data)
     _remove(place, keep=_known(place))
-    duckdb = DuckDB(declared.tables, limits=engine or Local(time_limit=_YEARS), spill=place)
+    duckdb = DuckDB(
+        declared.tables,
+        limits=engine or Local(time_limit=_YEARS),
+        spill=place,
+    )
     try:
         key = token()
         layouts = {}
         for name, most in limits.items():
-            layouts[name] = _written(duckdb, declared, name, most, (place, key))
+            layouts[name] = _written(
+                duckdb,
+                declared,
+                name,
+                most,
+                (place, key),
+            )
             if report is not None:
                 size = (place / layouts[name].file).stat().st_size
                 report(f"table {name}: at most {most} rows of a unit, {size:,} bytes")
@@ -165,7 +175,13 @@ def _written(
             f"Table {name!r} changed while it was prepared.",
             remedy="Run it again when nobody writes.",
         )
-    return Layout(target.name, most, declaration(dataset, name), sources, fingerprint(target) or "")
+    return Layout(
+        target.name,
+        most,
+        declaration(dataset, name),
+        sources,
+        fingerprint(target) or "",
+    )
 
 
 # --- the folder ----------------------------------------------------------------------------
@@ -241,7 +257,12 @@ def _remove(place: Path, *, keep: set[str]) -> None:
                 path.unlink()
 
 
-def _publish(place: Path, dataset: str, key: str, layouts: Mapping[str, Layout]) -> None:
+def _publish(
+    place: Path,
+    dataset: str,
+    key: str,
+    layouts: Mapping[str, Layout],
+) -> None:
     """Replaces the manifest of the folder atomically; its layouts are then in use."""
     form = {
         "format": FORMAT,

@@ -155,7 +155,11 @@ class Prepared:
     def source(self, table: str) -> Source:
         """Returns the layout of a table as a source for DuckDB."""
         file = text(str(self.path(table)))
-        return Source(f"read_parquet({file}, hive_partitioning = false)", {}, coded=True)
+        return Source(
+            f"read_parquet({file}, hive_partitioning = false)",
+            {},
+            coded=True,
+        )
 
     def is_current(self, table: str) -> bool:
         """Whether neither the data nor the layout has changed since it was prepared."""
@@ -244,7 +248,13 @@ def _layout(form: object) -> Layout:
     rows = fields["rows"]
     if Path(file).name != file or not isinstance(rows, int) or rows < 1:
         raise ValueError
-    return Layout(file, rows, fields["declared"], sources, str(fields["written"]))
+    return Layout(
+        file,
+        rows,
+        fields["declared"],
+        sources,
+        str(fields["written"]),
+    )
 
 
 def _mapping(form: object) -> dict[str, Json]:

@@ -27,7 +27,11 @@ def hashed(*parts: int | str | None) -> str:
     return hashlib.md5("|".join(words).encode(), usedforsecurity=False).hexdigest()
 
 
-def unit_rows(plan: BoundedRows, relation_rows: Iterable[Row], key: str) -> UnitRows:
+def unit_rows(
+    plan: BoundedRows,
+    relation_rows: Iterable[Row],
+    key: str,
+) -> UnitRows:
     """Returns the first rows of each unit, with the units ordered by the hash of their names."""
     by_unit: dict[str, list[Codes]] = defaultdict(list)
     for row in relation_rows:
@@ -48,7 +52,11 @@ def _stored(codes: Codes) -> list[int]:
     return [MISSING if code is None else int(code) for code in codes]
 
 
-def _ordered(key: str, unit: str | None, rows: Iterable[Codes]) -> list[Codes]:
+def _ordered(
+    key: str,
+    unit: str | None,
+    rows: Iterable[Codes],
+) -> list[Codes]:
     """Sorts rows by the hash of their content, their unit and their number among equal rows."""
     seen = Counter[Codes]()
     placed = []

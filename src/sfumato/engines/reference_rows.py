@@ -79,7 +79,11 @@ def rows(relation: Relation, tables: Tables) -> list[Row]:
             return _public_join(relation, tables)
         case UnitJoin(source, other, outer):
             partners = {row.unit: row for row in rows(other, tables)}
-            return _joined(rows(source, tables), lambda row: partners.get(row.unit), outer=outer)
+            return _joined(
+                rows(source, tables),
+                lambda row: partners.get(row.unit),
+                outer=outer,
+            )
         case Semi(source, units, negated):
             present = {row.unit for row in rows(units, tables)}
             return [row for row in rows(source, tables) if (row.unit in present) is not negated]
@@ -151,7 +155,12 @@ def _named(raw: Mapping[str, object], columns: Sequence[str]) -> str | None:
     return "".join(f"{len(part)}:{part}" for part in texts)
 
 
-def _joined(source: list[Row], find: Callable[[Row], Row | None], *, outer: bool) -> list[Row]:
+def _joined(
+    source: list[Row],
+    find: Callable[[Row], Row | None],
+    *,
+    outer: bool,
+) -> list[Row]:
     """Joins each row to its partner; ``outer`` keeps a row that has none as it is."""
     joined = []
     for row in source:
@@ -178,7 +187,11 @@ def _public_join(join: PublicJoin, tables: Tables) -> list[Row]:
         if key is not None:
             public.setdefault(key, row)
     source = rows(join.source, tables)
-    return _joined(source, lambda row: public.get(row.code(join.left)), outer=join.outer)
+    return _joined(
+        source,
+        lambda row: public.get(row.code(join.left)),
+        outer=join.outer,
+    )
 
 
 def _per_unit(relation: PerUnit, tables: Tables) -> list[Row]:
@@ -250,7 +263,12 @@ def _ranked(relation: Ranked, tables: Tables) -> list[Row]:
     return ranked
 
 
-def _sorted(own: list[Row], expression: Scalar, *, descending: bool) -> list[Row]:
+def _sorted(
+    own: list[Row],
+    expression: Scalar,
+    *,
+    descending: bool,
+) -> list[Row]:
     """Sorts rows by an expression, stably, with NULL last in both directions."""
     present = [row for row in own if row.code(expression) is not None]
     absent = [row for row in own if row.code(expression) is None]

@@ -74,7 +74,11 @@ class Tables:
         return [column for column in columns if self.read is None or column.name in self.read]
 
 
-def _is_numbered(table: str, owner: Owner, sources: Mapping[str, Source]) -> bool:
+def _is_numbered(
+    table: str,
+    owner: Owner,
+    sources: Mapping[str, Source],
+) -> bool:
     if owner.via is not None and owner.owner is not None:
         return _is_numbered(owner.via, owner.owner, sources)
     return len(owner.columns) == 1 and sources[table].is_short(owner.columns[0])
@@ -244,7 +248,12 @@ def first_in_layout(scan: Scan, column: Column) -> str:
     return quote(f"f_{column.name.removeprefix(scan.prefix)}")
 
 
-def _owned(items: list[str], owner: Owner, source: Source, tables: Tables) -> str:
+def _owned(
+    items: list[str],
+    owner: Owner,
+    source: Source,
+    tables: Tables,
+) -> str:
     """Selects items of a table and the unit of each row; a row without an owner may be dropped."""
     if owner.via is None or owner.owner is None:
         unit = named(owner.columns, source)
@@ -270,7 +279,11 @@ def _public_join(join: PublicJoin, tables: Tables) -> str:
     """Joins the first public row of each key in the order of its columns, NULL first."""
     scan = join.table
     key = alias(join.right)
-    read = Scan(scan.table, scan.prefix, tuple(dict.fromkeys((*scan.columns, join.right))))
+    read = Scan(
+        scan.table,
+        scan.prefix,
+        tuple(dict.fromkeys((*scan.columns, join.right))),
+    )
     order = ", ".join(f"{alias(column)} NULLS FIRST" for column in scan.columns) or "1"
     is_comparable = isinstance(join.right.type, Text) is is_text(join.left)
     left = value(join.left) if is_comparable else "NULL"

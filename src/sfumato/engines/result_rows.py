@@ -91,7 +91,11 @@ class Columns(Mapping[Codes, tuple[int, ...]]):
         return len(self._all)
 
 
-def gather(plan: Bounded, places: Sequence[int], result: Rows) -> dict[int, Groups]:
+def gather(
+    plan: Bounded,
+    places: Sequence[int],
+    result: Rows,
+) -> dict[int, Groups]:
     """Returns the integers of the parts of a statement, given its rows.
 
     The cells must be Python integers, and strings for text keys.
@@ -102,7 +106,11 @@ def gather(plan: Bounded, places: Sequence[int], result: Rows) -> dict[int, Grou
     return parts
 
 
-def columns(plan: Bounded, places: Sequence[int], result: "pyarrow.Table") -> dict[int, Groups]:
+def columns(
+    plan: Bounded,
+    places: Sequence[int],
+    result: "pyarrow.Table",
+) -> dict[int, Groups]:
     """Returns the same as ``gather``, given the result of a statement as columns."""
     return {part: Columns(result, place) for part, place in _places(plan, places).items()}
 
@@ -114,7 +122,12 @@ def _places(plan: Bounded, places: Sequence[int]) -> dict[int, _Place]:
     for part in places:
         aggregate = plan.parts[part].aggregate
         size = width(aggregate)
-        by_part[part] = _Place(keys, start, size, isinstance(aggregate, Quantiles))
+        by_part[part] = _Place(
+            keys,
+            start,
+            size,
+            isinstance(aggregate, Quantiles),
+        )
         start += size
     return by_part
 

@@ -23,7 +23,11 @@ from sfumato.plan.rows import MISSING, BoundedRows
 _BATCH = 100_000
 
 
-def listed(plan: BoundedRows, sources: Mapping[str, Source], key: str) -> str:
+def listed(
+    plan: BoundedRows,
+    sources: Mapping[str, Source],
+    key: str,
+) -> str:
     """Returns the SELECT of the rows: their codes, and whether a row is the first of its unit.
 
     Guarantees:
@@ -56,7 +60,11 @@ def listed(plan: BoundedRows, sources: Mapping[str, Source], key: str) -> str:
     )
 
 
-def write(file: IO[bytes], connection: duckdb.DuckDBPyConnection, statement: str) -> Integers:
+def write(
+    file: IO[bytes],
+    connection: duckdb.DuckDBPyConnection,
+    statement: str,
+) -> Integers:
     """Writes the codes of ``listed`` to a file, row by row.
 
     Returns the index of the first row of each unit, then the number of rows.
@@ -73,7 +81,11 @@ def write(file: IO[bytes], connection: duckdb.DuckDBPyConnection, statement: str
     return np.concatenate([*starts, np.array([written], np.int64)])
 
 
-def mapped(file: IO[bytes], width: int, starts: Integers) -> UnitRows:
+def mapped(
+    file: IO[bytes],
+    width: int,
+    starts: Integers,
+) -> UnitRows:
     """Returns the rows in a file, memory-mapped; ``width`` is the number of columns."""
     shape = (int(starts[-1]), width)
     if not shape[0]:

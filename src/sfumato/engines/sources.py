@@ -84,10 +84,19 @@ def opened(
     seen = marks([path] if files is None else files)
     if files is None:
         return Opened(from_file(connection, name, path), path, (path,), seen)
-    return Opened(_from_files(connection, name, path, files), path, tuple(files), seen)
+    return Opened(
+        _from_files(connection, name, path, files),
+        path,
+        tuple(files),
+        seen,
+    )
 
 
-def _framed(connection: duckdb.DuckDBPyConnection, name: str, source: object) -> Opened:
+def _framed(
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    source: object,
+) -> Opened:
     """Opens a frame, if DuckDB supports each of its types."""
     item = Opened(quote(f"source_{name}"), frame=_arrow(name, source))
     failed = ""
@@ -100,7 +109,11 @@ def _framed(connection: duckdb.DuckDBPyConnection, name: str, source: object) ->
     return item
 
 
-def show(connection: duckdb.DuckDBPyConnection, name: str, item: Opened) -> None:
+def show(
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    item: Opened,
+) -> None:
     """Registers in a connection what is not shared: a frame, or the copy of a remote table."""
     if item.frame is not None:
         connection.register(f"source_{name}", item.frame)
@@ -108,7 +121,11 @@ def show(connection: duckdb.DuckDBPyConnection, name: str, item: Opened) -> None
         connection.execute(item.served.empty)
 
 
-def opened_again(connection: duckdb.DuckDBPyConnection, name: str, item: Opened) -> Opened:
+def opened_again(
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    item: Opened,
+) -> Opened:
     """Reopens Parquet files that have changed: the files that were listed, as they are now.
 
     CSV is refused: one line can change what another one means, which is known only once all have
@@ -125,8 +142,16 @@ def opened_again(connection: duckdb.DuckDBPyConnection, name: str, item: Opened)
             allowed="CSV of which every line was checked when it was opened",
         )
     if item.paths == (item.place,):
-        return replace(item, sql=from_file(connection, name, item.place), seen=seen)
-    return replace(item, sql=_from_files(connection, name, item.place, item.paths), seen=seen)
+        return replace(
+            item,
+            sql=from_file(connection, name, item.place),
+            seen=seen,
+        )
+    return replace(
+        item,
+        sql=_from_files(connection, name, item.place, item.paths),
+        seen=seen,
+    )
 
 
 def files_of(path: Path) -> list[Path] | None:
@@ -210,11 +235,19 @@ def _from_files(
         )
         if odd:
             quoted = ", ".join(map(repr, odd))
-            _OWNER.error("table %s: its files differ in the columns %s", name, quoted)
+            _OWNER.error(
+                "table %s: its files differ in the columns %s",
+                name,
+                quoted,
+            )
             raise _differs(name, place, (files[0], file), f"{len(odd):,} of their columns")
     sql = _read_parquet(files, hive=bool(keys))
     if len(_described(connection, name, place, sql)) != len(columns) + len(keys):
-        _OWNER.error("table %s: its folders have the keys %s", name, ", ".join(map(repr, keys)))
+        _OWNER.error(
+            "table %s: its folders have the keys %s",
+            name,
+            ", ".join(map(repr, keys)),
+        )
         raise InvalidSource(
             f"Table {name!r}: a key of its folders (key=value) is also the name of a column, "
             "or no name.",
@@ -272,7 +305,11 @@ def _require_name(name: str, place: Path, file: Path) -> None:
             remedy="The log 'sfumato.owner' has its name.",
         )
     if any(part.count("=") > 1 for part in file.parent.parts):
-        _OWNER.error("table %s: %s lies in a folder with = in its value", name, file)
+        _OWNER.error(
+            "table %s: %s lies in a folder with = in its value",
+            name,
+            file,
+        )
         raise InvalidSource(
             f"Table {name!r}: {shown(place)} has a folder with = in its value.",
             allowed="folders named key=value",
@@ -280,7 +317,12 @@ def _require_name(name: str, place: Path, file: Path) -> None:
         )
 
 
-def _differs(name: str, place: Path, two: tuple[Path, Path], what: str) -> InvalidSource:
+def _differs(
+    name: str,
+    place: Path,
+    two: tuple[Path, Path],
+    what: str,
+) -> InvalidSource:
     _OWNER.error("table %s: %s and %s differ in %s", name, *two, what)
     return InvalidSource(
         f"Table {name!r}: two files of {shown(place)} differ in {what}.",
@@ -290,7 +332,12 @@ def _differs(name: str, place: Path, two: tuple[Path, Path], what: str) -> Inval
     )
 
 
-def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path, table: str) -> str:
+def _from_database(
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    path: Path,
+    table: str,
+) -> str:
     """Attaches a DuckDB file read-only and returns the FROM item of a table in it.
 
     A view or a computed column is refused: its expression could fail on a row, or change.
@@ -315,7 +362,12 @@ def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path,
         raise unreadable(name, path, failed)
     plain = _plain_tables(connection, alias)
     if table not in plain:
-        _OWNER.error("table %s: %s has the tables %s", name, path, ", ".join(map(repr, plain)))
+        _OWNER.error(
+            "table %s: %s has the tables %s",
+            name,
+            path,
+            ", ".join(map(repr, plain)),
+        )
         raise InvalidSource(
             f"Table {name!r}: {path.name!r} has no table {table!r}.",
             allowed="a table of the schema main; the log 'sfumato.owner' has their names",
@@ -355,7 +407,11 @@ def _arrow(name: str, source: object) -> object:
     if failed == "ValueError":
         # raised by Arrow for a pandas frame with two columns of one name; its text has no name
         labels = getattr(source, "columns", ())
-        require_names(name, kind, [label for label in labels if isinstance(label, str)])
+        require_names(
+            name,
+            kind,
+            [label for label in labels if isinstance(label, str)],
+        )
     if failed:
         # outside the handler: Arrow quotes the value at which it failed
         raise _unreadable_frame(name, source, failed)
@@ -363,7 +419,11 @@ def _arrow(name: str, source: object) -> object:
     return table
 
 
-def _unreadable_frame(name: str, source: Any, failed: str) -> InvalidSource:
+def _unreadable_frame(
+    name: str,
+    source: Any,
+    failed: str,
+) -> InvalidSource:
     """Returns the error for a frame: it names the column where one is the reason.
 
     Nothing of Arrow's own message is in it.
@@ -372,7 +432,11 @@ def _unreadable_frame(name: str, source: Any, failed: str) -> InvalidSource:
     place = _odd_column(source)
     if place is None:
         return unreadable(name, kind, failed)
-    _OWNER.error("table %s: column %r has no type of Arrow", name, source.columns[place])
+    _OWNER.error(
+        "table %s: column %r has no type of Arrow",
+        name,
+        source.columns[place],
+    )
     return InvalidSource(
         f"Table {name!r}: column {place + 1} of {kind!r} has values of several types, "
         "or of one that Arrow does not know.",

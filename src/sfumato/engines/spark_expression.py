@@ -94,7 +94,11 @@ class Scope:
 
     relations: Mapping[str, Columns]
     narrow: bool
-    _written: dict[int, Typed] = field(default_factory=dict, repr=False, compare=False)
+    _written: dict[int, Typed] = field(
+        default_factory=dict,
+        repr=False,
+        compare=False,
+    )
 
     def __call__(self, node: exp.Expr) -> Typed:
         """Translates an expression.
@@ -194,7 +198,11 @@ def _no_cast(node: exp.Cast, value: Typed) -> TypeError:
     return TypeError(f"a cast of {value.kind.name} to {node.to.sql()}")
 
 
-def _is_exact(node: exp.Cast, value: Typed, kind: Kind | None) -> bool:
+def _is_exact(
+    node: exp.Cast,
+    value: Typed,
+    kind: Kind | None,
+) -> bool:
     """Whether a cast to an integer agrees on both engines because of what its operand is."""
     if value.kind is Kind.DOUBLE:
         return kind in (Kind.BIGINT, Kind.HUGEINT) and _is_rounded(node.this)

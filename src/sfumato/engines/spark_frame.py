@@ -105,7 +105,11 @@ def shared_session(tables: Mapping[str, Table]) -> "SparkSession | None":
     return None
 
 
-def frame_of(session: "SparkSession", name: str, table: Table) -> "DataFrame":
+def frame_of(
+    session: "SparkSession",
+    name: str,
+    table: Table,
+) -> "DataFrame":
     """Returns the source of a table as a DataFrame of a session.
 
     Spark reads Parquet itself. A small table in this process (a public file, a frame of Arrow,
@@ -135,7 +139,11 @@ def frame_of(session: "SparkSession", name: str, table: Table) -> "DataFrame":
     return frame
 
 
-def _of_application(session: "SparkSession", name: str, frame: Any) -> "DataFrame":
+def _of_application(
+    session: "SparkSession",
+    name: str,
+    frame: Any,
+) -> "DataFrame":
     """Returns the frame if it belongs to the application of the session."""
     is_remote = ".connect." in type(frame).__module__
     if is_remote or frame.sparkSession.sparkContext is not session.sparkContext:
@@ -147,7 +155,11 @@ def _of_application(session: "SparkSession", name: str, frame: Any) -> "DataFram
     return checked
 
 
-def _parquet(session: "SparkSession", name: str, path: str) -> "DataFrame":
+def _parquet(
+    session: "SparkSession",
+    name: str,
+    path: str,
+) -> "DataFrame":
     if path.lower().endswith(".csv"):
         raise InvalidSource(
             f"Table {name!r}: {shown(path)} is CSV, "
@@ -222,7 +234,11 @@ def require_plain(name: str, frame: "DataFrame") -> None:
             )
 
 
-def require_moments(name: str, frame: "DataFrame", columns: Collection[str]) -> None:
+def require_moments(
+    name: str,
+    frame: "DataFrame",
+    columns: Collection[str],
+) -> None:
     """Refuses a frame whose timestamps or dates in Parquet could make a read of ``columns`` fail.
 
     Spark multiplies milliseconds by 1,000 while it decodes a page, and fails on a timestamp

@@ -165,7 +165,11 @@ def _filtered(node: exp.ArrayFilter, write: Writer) -> Typed:
 # --- aggregates and windows ----------------------------------------------------------------
 
 
-def _aggregate(node: exp.Expr, write: Writer, after: str = "") -> Typed:
+def _aggregate(
+    node: exp.Expr,
+    write: Writer,
+    after: str = "",
+) -> Typed:
     """Translates an aggregate or a rank; ``after`` is its FILTER or OVER clause."""
     match node:
         case exp.RowNumber() | exp.DenseRank():
@@ -231,7 +235,11 @@ def _with_window(node: exp.Window, write: Writer) -> Typed:
         # Spark requires an order; this one makes all rows equal
         order = ["NULL"]
     by = f" ORDER BY {', '.join(order)}" if order else ""
-    return _aggregate(node.this, write, f" OVER (PARTITION BY {partition}{by})")
+    return _aggregate(
+        node.this,
+        write,
+        f" OVER (PARTITION BY {partition}{by})",
+    )
 
 
 def _ordered(node: exp.Ordered, write: Writer) -> str:

@@ -56,7 +56,12 @@ class Read:
     rows: Rows
 
 
-def read(tables: Mapping[str, Table], name: str, view: str, schema: Iterable[Any]) -> Read:
+def read(
+    tables: Mapping[str, Table],
+    name: str,
+    view: str,
+    schema: Iterable[Any],
+) -> Read:
     """Reads a table through a view of it: the declared columns and those that lead to its units.
 
     Raises:
@@ -74,7 +79,12 @@ def read(tables: Mapping[str, Table], name: str, view: str, schema: Iterable[Any
             raise no_column(name, column, list(physical))
         kind = tables[name].columns.get(column, Text())
         readings = [kind, Text()] if column in owners else [kind]
-        types[column], item = _readable(name, column, physical[column], readings)
+        types[column], item = _readable(
+            name,
+            column,
+            physical[column],
+            readings,
+        )
         items.append(f"{item} AS {identifier(column)}")
     sql = f"(SELECT {', '.join(items) or '1'} FROM {view})"
     return Read(Source(quote(name), types), Rows(sql, _kinds(types)))
@@ -99,7 +109,12 @@ def declared(tables: Mapping[str, Table], name: str) -> Read:
     return Read(Source(quote(name), types), Rows(identifier(name), _kinds(types)))
 
 
-def _readable(table: str, column: str, physical: str, kinds: list[ColumnType]) -> tuple[str, str]:
+def _readable(
+    table: str,
+    column: str,
+    physical: str,
+    kinds: list[ColumnType],
+) -> tuple[str, str]:
     """Returns how a column is read under its declarations: the emitter's type and Spark SQL."""
     family = physical.partition("(")[0].partition(" collate ")[0]
     stored = _TYPES.get(family, "")
@@ -133,7 +148,12 @@ def _opaque(raw: str) -> str:
     return f"nanvl({raw}, CAST('NaN' AS DOUBLE))"
 
 
-def _unheld(table: str, column: str, physical: str, kind: ColumnType) -> InvalidDeclaration:
+def _unheld(
+    table: str,
+    column: str,
+    physical: str,
+    kind: ColumnType,
+) -> InvalidDeclaration:
     remedy = "Declare what it holds, or convert the column in the data."
     if physical == "timestamp":
         remedy = (

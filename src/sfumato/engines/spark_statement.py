@@ -99,7 +99,11 @@ def _query(node: exp.Expr, context: _Context) -> Rows:
             _given(node, "this expression")
             left = _query(node.this, context)
             right = _query(node.expression, context)
-            pairs = zip(left.columns.items(), right.columns.items(), strict=True)
+            pairs = zip(
+                left.columns.items(),
+                right.columns.items(),
+                strict=True,
+            )
             columns = {name: common((kind, other)) for (name, kind), (_, other) in pairs}
             return Rows(f"({left.sql}) UNION ALL ({right.sql})", columns)
         case _:
@@ -142,7 +146,13 @@ def _listed(nodes: list[exp.Expr], scope: Scope) -> tuple[str, dict[str, Kind]]:
     return ", ".join(written), columns
 
 
-def _grouped(keys: list[exp.Expr], source: str, scope: Scope, *, gathered: bool) -> str:
+def _grouped(
+    keys: list[exp.Expr],
+    source: str,
+    scope: Scope,
+    *,
+    gathered: bool,
+) -> str:
     """Adds GROUP BY to a FROM clause; ``gathered``: with a hint to shuffle by unit first."""
     by = [scope(key).sql for key in keys]
     if gathered and by[0] == _UNIT and len(by) > 1 and [*scope.relations] == [""]:
@@ -151,7 +161,11 @@ def _grouped(keys: list[exp.Expr], source: str, scope: Scope, *, gathered: bool)
     return f"{source} GROUP BY {', '.join(by)}"
 
 
-def _qualified(node: exp.Select, source: str, scope: Scope) -> Rows:
+def _qualified(
+    node: exp.Select,
+    source: str,
+    scope: Scope,
+) -> Rows:
     """Translates QUALIFY, which Spark lacks: the rank becomes a column that is tested outside."""
     _given(node, "expressions from_ where qualify")
     test = node.args["qualify"].this
@@ -181,7 +195,11 @@ def _items(node: exp.Expr, scope: Scope) -> list[tuple[str, str, Kind]]:
     return [(value.sql, node.name if isinstance(node, exp.Column) else "", value.kind)]
 
 
-def _star(star: exp.Star, relations: list[str], scope: Scope) -> list[tuple[str, str, Kind]]:
+def _star(
+    star: exp.Star,
+    relations: list[str],
+    scope: Scope,
+) -> list[tuple[str, str, Kind]]:
     """Lists the columns of some relations."""
     excluded = {column.name for column in _given(star, "except_").get("except_", [])}
     items = []
@@ -240,7 +258,7 @@ def _lists(node: exp.Subquery, context: _Context) -> tuple[str, str, Columns]:
     for item in _given(node.this, "expressions")["expressions"]:
         name = _given(item, "this alias")["alias"].name
         columns[name] = _list(_given(item.this, "this")["this"], context)
-    kinds = {name: common(value.kind for value in column) for name, column in columns.items()}
+    kinds = {name: _kind(column) for name, column in columns.items()}
     return _table(node.alias, [*columns.values()], kinds)
 
 
@@ -254,6 +272,11 @@ def _table(
         rows.append(f"({cells})")
     names = ", ".join(map(identifier, kinds))
     return f"(VALUES {', '.join(rows)}) AS {identifier(alias)}({names})", alias, kinds
+
+
+def _kind(column: list[Typed]) -> Kind:
+    """Returns the common type of the values of a column."""
+    return common(value.kind for value in column)
 
 
 def _list(node: exp.Expr, context: _Context) -> list[Typed]:
@@ -282,5 +305,5 @@ def _values(node: exp.Values, context: _Context) -> tuple[str, str, Columns]:
     names = [column.name for column in given["alias"].args["columns"]]
     rows = [map(scope, row.expressions) for row in given["expressions"]]
     columns = [list(column) for column in zip(*rows, strict=True)]
-    kinds = [common(value.kind for value in column) for column in columns]
+    kinds = map(_kind, columns)
     return _table(node.alias, columns, dict(zip(names, kinds, strict=True)))

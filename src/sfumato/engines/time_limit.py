@@ -28,7 +28,12 @@ class Watch:
     ``patience`` is the caller's, which may end before the owner's ``limit``.
     """
 
-    def __init__(self, limit: float, statements: int = 1, patience: Patience = ENDLESS) -> None:
+    def __init__(
+        self,
+        limit: float,
+        statements: int = 1,
+        patience: Patience = ENDLESS,
+    ) -> None:
         self._ends = time.monotonic() + limit
         self._patience = patience
         self._statements = statements
@@ -106,7 +111,11 @@ class Watcher:
             if self._thread is None or not self._thread.is_alive():
                 pause = min(self._limit, self._pause)
                 arguments = weakref.ref(self), pause, self._wake
-                self._thread = threading.Thread(target=_stay, args=arguments, daemon=True)
+                self._thread = threading.Thread(
+                    target=_stay,
+                    args=arguments,
+                    daemon=True,
+                )
                 self._thread.start()
         try:
             with patience.calling(self._wake.set):
@@ -153,7 +162,11 @@ class Watcher:
             self._telling = False
 
 
-def _stay(watcher: "weakref.ref[Watcher]", pause: float | None, wake: threading.Event) -> None:
+def _stay(
+    watcher: "weakref.ref[Watcher]",
+    pause: float | None,
+    wake: threading.Event,
+) -> None:
     """The thread of a watcher: looks until nothing runs.
 
     Between two looks it has no reference to the engine, which can then be collected.

@@ -98,7 +98,11 @@ def column_text(column: str, source: Source) -> str:
     return text_reading(_raw(column, family), family)
 
 
-def reading(column: str, kind: ColumnType, source: Source) -> str:
+def reading(
+    column: str,
+    kind: ColumnType,
+    source: Source,
+) -> str:
     """Reads a value in the form in which it is compared: a number of steps, a day or a string.
 
     A missing value is NULL; NaN stays NaN.
@@ -114,7 +118,12 @@ def reading(column: str, kind: ColumnType, source: Source) -> str:
         case Integer() | Real():
             read = _steps(raw, family, kind)
         case Date():
-            read = _guarded(f"TRY_CAST({raw} AS DATE)", raw, family, DATE_PATTERN)
+            read = _guarded(
+                f"TRY_CAST({raw} AS DATE)",
+                raw,
+                family,
+                DATE_PATTERN,
+            )
         case Category() | Boolean() | Text():
             read = text_reading(raw, family)
         case _:
@@ -224,7 +233,12 @@ def _steps(raw: str, family: str, kind: Integer | Real) -> str:
 
     If the step is a power of two, it is the product with the inverse, which is exact too.
     """
-    number = _guarded(f"TRY_CAST({raw} AS DOUBLE)", raw, family, NUMBER_PATTERN)
+    number = _guarded(
+        f"TRY_CAST({raw} AS DOUBLE)",
+        raw,
+        family,
+        NUMBER_PATTERN,
+    )
     step = float(kind.step)
     mantissa, _ = math.frexp(step)
     if mantissa == 0.5:
@@ -237,7 +251,12 @@ def no_nan(value: str) -> str:
     return f"{value} <= 'inf'::DOUBLE"
 
 
-def _guarded(cast: str, raw: str, family: str, pattern: str) -> str:
+def _guarded(
+    cast: str,
+    raw: str,
+    family: str,
+    pattern: str,
+) -> str:
     """Restricts a cast of a string to those that match the pattern."""
     if family != "text":
         return cast
