@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.engines import emit, filter_pushdown
+from sfumato.engines import filter_pushdown
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.filter_pushdown import names_read, passing, split
 from sfumato.engines.reference import Reference

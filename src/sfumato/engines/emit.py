@@ -220,12 +220,7 @@ def _pairs(
     )
 
 
-def _sum_over_units(
-    plan: Bounded,
-    *,
-    is_weighed: bool,
-    narrow: bool,
-) -> str:
+def _sum_over_units(plan: Bounded, *, is_weighed: bool, narrow: bool) -> str:
     """Returns the format of the sum of a term over the units of a group."""
     if not is_weighed:
         return f"coalesce(sum({{}}), 0) * {plan.refinement}"
@@ -310,13 +305,7 @@ def _is_spread(plan: Bounded) -> bool:
     return not is_one_group(raw.relation, [key.value.expression for key in raw.keys])
 
 
-def _placed(
-    plan: Bounded,
-    pairs: str,
-    order: Order,
-    *,
-    counted: bool,
-) -> str:
+def _placed(plan: Bounded, pairs: str, order: Order, *, counted: bool) -> str:
     """Adds the column ``place`` to (unit, group) rows where it is needed.
 
     Where keys are open, selects only the rows within the group limit.
@@ -330,13 +319,7 @@ def _placed(
     return f"{select(['*'], placed)} WHERE place <= {_kept(plan)}"
 
 
-def _weighed(
-    plan: Bounded,
-    pairs: str,
-    norm: Norm,
-    *,
-    windows: bool,
-) -> str:
+def _weighed(plan: Bounded, pairs: str, norm: Norm, *, windows: bool) -> str:
     """Adds the column ``weight`` to (unit, group) rows: the weight of the unit.
 
     It depends on a sum over all rows of the unit, which is joined or computed by a window.
