@@ -91,16 +91,17 @@ def stored_columns(relation: Relation) -> dict[str, set[str]]:
     """
     stored: dict[str, set[str]] = defaultdict(set)
     for node in nodes(relation):
-        match node:
-            case PublicJoin(table=scan):
-                columns = (*scan.columns, node.right)
-                stored[scan.table] |= {column.name.removeprefix(scan.prefix) for column in columns}
-            case Scan():
-                stored[node.table] |= {
-                    column.name.removeprefix(node.prefix) for column in node.columns
-                }
-                _add_owner_columns(stored, node)
+        if isinstance(node, PublicJoin):
+            columns = (*node.table.columns, node.right)
+            stored[node.table.table] |= _stored_names(node.table, columns)
+        if isinstance(node, Scan):
+            stored[node.table] |= _stored_names(node, node.columns)
+            _add_owner_columns(stored, node)
     return dict(stored)
+
+
+def _stored_names(scan: Scan, columns: Sequence[Column]) -> set[str]:
+    return {column.name.removeprefix(scan.prefix) for column in columns}
 
 
 def _add_owner_columns(stored: dict[str, set[str]], scan: Scan) -> None:
