@@ -124,7 +124,7 @@ def divide(one: Number, other: Number, *, skips_zero: bool = False) -> Number:
             dividend = multiply(one, _null_where_zero(other.ratio.below))
             return divide(dividend, other.ratio.above, skips_zero=True)
     if above is None or below is None or below == (0, 0):
-        raise always_null()
+        raise _always_null()
     return _divided(one, other, _QuotientRange.of(one, other, above, below), skips_zero=skips_zero)
 
 
@@ -207,7 +207,7 @@ def may_be_zero() -> UnsupportedSql:
     )
 
 
-def always_null() -> UnsupportedSql:
+def _always_null() -> UnsupportedSql:
     """Returns the refusal of an expression that is NULL on every row."""
     return UnsupportedSql("An expression that is always NULL.", remedy="Leave it out.")
 

@@ -24,18 +24,18 @@ def calls(nodes: Iterable[exp.Expr | None]) -> list[exp.Expr]:
     waiting = [node for node in nodes if node is not None]
     while waiting:
         node = waiting.pop(0)
-        if is_call(node):
+        if _is_call(node):
             outermost.append(node)
         elif not isinstance(node, exp.Window | exp.Query):
             waiting[:0] = node.iter_expressions()
     return outermost
 
 
-def is_call(node: exp.Expr) -> bool:
+def _is_call(node: exp.Expr) -> bool:
     """Whether a node is an aggregate call, with or without a wrapper such as FILTER."""
     if isinstance(node, exp.AggFunc):
         return True
-    return isinstance(node, _WRAPPERS) and is_call(node.this)
+    return isinstance(node, _WRAPPERS) and _is_call(node.this)
 
 
 def placed(node: exp.Expr, select: exp.Select, scope: Scope) -> exp.Expr:

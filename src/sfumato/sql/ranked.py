@@ -37,7 +37,7 @@ def ranked(context: Context, rows: From, select: exp.Select) -> tuple[From, dict
     return rows, done
 
 
-def across_units(rows: From, context: Context, node: exp.Expr) -> UnsupportedSql:
+def _across_units(rows: From, context: Context, node: exp.Expr) -> UnsupportedSql:
     """Returns the refusal of a window that is not within one unit."""
     name = "window"
     if isinstance(node.this, exp.Func):
@@ -55,7 +55,7 @@ def _numbered(context: Context, rows: From, node: exp.Window) -> Ranked:
     partition = node.args.get("partition_by") or []
     is_by_unit = scope.is_unit(partition) and len(partition) == scope.width
     if not isinstance(node.this, exp.RowNumber) or not is_by_unit:
-        raise across_units(rows, context, node)
+        raise _across_units(rows, context, node)
     require_only(node, "this", "partition_by", "order", "over")
     expressions = Rows(scope, FUNCTIONS)
     order = node.args.get("order")
