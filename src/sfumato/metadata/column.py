@@ -307,18 +307,23 @@ def _bounds(lower: Number, upper: Number) -> tuple[Fraction, Fraction]:
     return low, high
 
 
-def _markers(given: str | Sequence[str] | None, name: str = "missing") -> Markers:
+def _markers(given: object, name: str = "missing") -> Markers:
     if given is None:
         return None
-    markers = (given,) if isinstance(given, str) else given
-    if not isinstance(markers, list | tuple | set) or not all(
-        isinstance(marker, str) for marker in markers
-    ):
+    markers: tuple[object, ...] = (None,)
+    if isinstance(given, str):
+        markers = (given,)
+    elif isinstance(given, list | tuple):
+        markers = tuple(given)
+    elif isinstance(given, set):
+        # the order of a set differs between processes; markers in another order are another plan
+        markers = tuple(sorted(given, key=str))
+    texts = tuple(marker for marker in markers if isinstance(marker, str))
+    if len(texts) < len(markers):
         raise InvalidDeclaration(
             f"{name}={shown(given)}.", allowed="a text such as 'N', or several"
         )
-    # the order of a set differs between processes; markers in another order are another plan
-    return tuple(sorted(markers)) if isinstance(markers, set) else tuple(markers)
+    return texts
 
 
 def _shown(missing: Markers) -> str:
