@@ -49,7 +49,11 @@ _SPREAD: Mapping[type[exp.Expr], Statistic] = {
     exp.StddevSamp: Statistic.DEVIATION_OF_SAMPLE,
     exp.StddevPop: Statistic.DEVIATION,
 }
-_MOMENTS = {exp.Sum: Statistic.SUM, exp.Avg: Statistic.MEAN, **_SPREAD}
+_MOMENTS: Mapping[type[exp.Expr], Statistic] = {
+    exp.Sum: Statistic.SUM,
+    exp.Avg: Statistic.MEAN,
+    **_SPREAD,
+}
 _QUANTILE = (exp.Quantile, exp.PercentileCont, exp.PercentileDisc, exp.ApproxQuantile)
 _QUANTILES = (*_QUANTILE, exp.Median, exp.WithinGroup, exp.Min, exp.Max)
 _FINEST = 10**6
