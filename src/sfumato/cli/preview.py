@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato preview``: what a question would cost, and how exact it would be."""
+"""``sfumato preview``: the cost and the expected error of a question."""
 
 from typing import Any
 
@@ -25,15 +25,12 @@ def command(
     with load(config) as session:
         preview = session.preview(sql, parameters=named(parameters), **asked(**price))
         if form == "json":
-            click.echo(
-                as_json(
-                    {
-                        "cost": preview.cost.to_json(),
-                        "errors": preview.error(),
-                        "statement": preview.statement,
-                    }
-                )
-            )
+            form_of_preview = {
+                "cost": preview.cost.to_json(),
+                "errors": preview.error(),
+                "statement": preview.statement,
+            }
+            click.echo(as_json(form_of_preview))
             return
         click.echo(f"{preview!r}\n\n{preview.explain()}")
         if statement:
