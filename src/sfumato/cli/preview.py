@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from sfumato.cli.options import as_json, asked, config, named, parameters, priced
+from sfumato.privacy.event import Json
 from sfumato.query.load import load
 
 
@@ -25,12 +26,12 @@ def command(
     with load(config) as session:
         preview = session.preview(sql, parameters=named(parameters), **asked(**price))
         if form == "json":
-            form_of_preview = {
+            facts: dict[str, Json] = {
                 "cost": preview.cost.to_json(),
                 "errors": preview.error(),
                 "statement": preview.statement,
             }
-            click.echo(as_json(form_of_preview))
+            click.echo(as_json(facts))
             return
         click.echo(f"{preview!r}\n\n{preview.explain()}")
         if statement:
