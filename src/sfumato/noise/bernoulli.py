@@ -33,7 +33,7 @@ def bernoulli_exp(numerator: int, denominator: int, entropy: Entropy) -> bool:
 
 
 def _bernoulli_exp_unit(numerator: int, denominator: int, entropy: Entropy) -> bool:
-    """True with probability e^-gamma, gamma in [0, 1]: one draw per term of the series of e^-gamma."""
+    """True with probability e^-gamma, gamma in [0, 1]: one draw per term of its power series."""
     term = 1
     while bernoulli(numerator, denominator * term, entropy):
         term += 1

@@ -55,7 +55,7 @@ def random_bits(count: int, bias: Bounds, entropy: Entropy = SYSTEM, *, levels: 
 def _below(
     lanes: Words, digits: Callable[[int], list[bool]], entropy: Entropy, depth: int = 0
 ) -> Words:
-    """Sets each bit of ``lanes`` whose number is below the bias, comparing digits from ``depth`` on.
+    """Sets each bit of ``lanes`` whose number is below the bias, from digit block ``depth`` on.
 
     Bits that are not in ``lanes`` are not meaningful in the result.
     """

@@ -134,5 +134,5 @@ def below(bound: int, entropy: Entropy) -> int:
 
 
 def token(entropy: Entropy = SYSTEM) -> str:
-    """128 random bits as a hexadecimal string, for identifiers and sampling keys, never for noise."""
+    """128 random bits in hexadecimal, for identifiers and sampling keys, never for noise."""
     return f"{entropy.bits(128):032x}"

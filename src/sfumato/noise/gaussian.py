@@ -105,7 +105,7 @@ class DiscreteGaussian:
 
     @property
     def variance(self) -> Bracket:
-        """The variance: at most sigma^2 (Corollary 9), within a relative 1e-6 of it for sigma >= 1."""
+        """At most sigma^2 (Corollary 9); within a relative 1e-6 of it for sigma >= 1."""
         upper = float_up(self.sigma_squared)
         if self.sigma_squared < 1:
             return Bracket(0.0, upper)

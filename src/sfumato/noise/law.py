@@ -19,7 +19,7 @@ from sfumato.noise.search import smallest
 Integers: TypeAlias = NDArray[np.int64]
 Shape: TypeAlias = int | tuple[int, ...]
 
-# The largest array size. Eight bytes each still fit a 64-bit size, and no machine has as much memory.
+# The largest array size: at eight bytes an entry it fits a 64-bit size, but no machine's memory.
 _MOST = 1 << 60
 
 
@@ -35,7 +35,7 @@ class Law(Protocol):
     """
 
     def sample(self, shape: Shape, entropy: Entropy = ...) -> Integers:
-        """Independent exact draws, as int64; as Python integers (dtype object) for scales above 2^52."""
+        """Independent exact draws as int64; for scales above 2^52 as Python integers (object)."""
         ...
 
     def sample_one(self, entropy: Entropy = ...) -> int:

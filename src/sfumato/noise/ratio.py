@@ -59,7 +59,7 @@ class Ratio(Protocol):
         ...
 
     def down(self, x: int) -> tuple[int, int]:
-        """P(x - 1) / P(x) for x <= mode, as numerator and denominator; 0 at the end of the support."""
+        """P(x - 1) / P(x) for x <= mode, as numerator and denominator; 0 at the support's end."""
         ...
 
 

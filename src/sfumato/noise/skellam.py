@@ -101,7 +101,7 @@ class Skellam:
 
 @lru_cache(maxsize=4096)
 def _shifted(rate: Fraction, shift: int, *, tails: bool) -> tuple[float, float]:
-    """Bounds of the sum over y of P(Y = y) P(Y = y + shift), or with ``tails`` P(Y >= y + shift)."""
+    """Bounds of the sum over y of P(y) P(y + shift); with ``tails``, of P(y) P(Y >= y + shift)."""
     law = stated(PoissonRatio(rate))
     lower = _dot(law, shift, 0, tails=tails)
     upper = _dot(law, shift, 1, tails=tails)

@@ -11,14 +11,14 @@ from sfumato.noise.entropy import SYSTEM, Entropy, Words, words
 from sfumato.noise.law import Integers, Shape, size_of
 
 _BLOCK = 1 << 15
-# A subset of at least 1 in _DENSE is drawn as marks on an array of all n, a sparser one as a list.
+# A subset of at least n / _DENSE is drawn as marks on an array of all n, a smaller one as a list.
 _DENSE = 32
 
 
 def accepted(size: int, propose: Callable[[int], Integers]) -> Integers:
     """Rejection sampling: the first ``size`` accepted proposals, as int64.
 
-    ``propose(count)`` makes ``count`` independent proposals and returns, in order, the accepted ones.
+    ``propose(count)`` makes ``count`` independent proposals and returns the accepted ones in order.
 
     >>> accepted(3, lambda count: np.arange(count)[1::2]).tolist()
     [1, 3, 5]
