@@ -49,6 +49,7 @@ from sfumato.privacy import (
     Thresholded,
     ZeroConcentratedDP,
 )
+from tests.contracts.effort import examples
 
 ACCOUNT = importlib.import_module("sfumato.accounting.account")
 VERIFY = importlib.import_module("sfumato.audit.verify")
@@ -119,7 +120,7 @@ def test_what_holds_is_proved_on_the_pairs_compared(name):
     st.fractions(1, 3, max_denominator=5),
     st.booleans(),
 )
-@settings(deadline=None, max_examples=8)
+@settings(deadline=None, max_examples=examples(0.4))
 def test_a_right_mechanism_is_never_called_violated(epsilon, sensitivity, monotone):
     scores, sums = Distance(Norm.LINF, sensitivity), Distance(Norm.L1, sensitivity)
     for mechanism, distance in (

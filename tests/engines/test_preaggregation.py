@@ -29,6 +29,7 @@ from sfumato.plan.scalar import (
 from sfumato.plan.value import GroupKey, Value
 from sfumato.privacy.distance import Norm
 from tests.contracts import world
+from tests.contracts.effort import examples
 from tests.contracts.world import FINE, by, content, declared, plan, read, scan
 
 PEOPLE, STAYS = scan("people", "people."), scan("stays", "stays.")
@@ -99,7 +100,7 @@ def test_sums_before_a_join_are_those_after_it():
     assert agrees(ROWS)
 
 
-@settings(deadline=None, max_examples=8, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=examples(0.4), suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_they_are_so_over_any_rows(data):
     assert agrees(data.draw(world.data()))

@@ -36,9 +36,10 @@ from sfumato.plan.relation import Computed, PerUnit, Ranked, Scan, Summary, Unio
 from sfumato.plan.value import Value
 from sfumato.privacy.distance import Norm
 from sfumato.query.pipeline import compile_plan
-from tests.contracts import unit_rows, world
+from tests.contracts import effort, unit_rows, world
 from tests.contracts.conformance import EngineContract, differs
 from tests.contracts.corpus import DATASET, FOLDER, statements
+from tests.contracts.effort import examples
 from tests.contracts.interrupts import heard
 from tests.contracts.spark import interpreted
 from tests.contracts.world import by, content, plan, read, scan
@@ -46,6 +47,14 @@ from tools import corpus
 
 CANARY = "canary-4711"
 COLUMNS = {"a": sf.Integer(0, 9), "b": sf.Text()}
+# Spark takes a second or two to plan the statements of an example, and minutes to shrink one:
+# a fixed sample for a change, other examples each time in `make prove`.
+FEW = settings(
+    max_examples=examples(0.2),
+    derandomize=not effort.is_long(),
+    suppress_health_check=list(HealthCheck),
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+)
 
 
 class TestSpark(EngineContract):
@@ -59,13 +68,7 @@ class TestSpark(EngineContract):
     def open_engine(self, tables):
         return self.prepared(SparkEngine(tables, self.spark))
 
-    # an example takes a second or two, most of it for Spark to understand its statements; to shrink one takes minutes
-    @settings(
-        deadline=None,
-        max_examples=25,
-        suppress_health_check=list(HealthCheck),
-        phases=(Phase.explicit, Phase.reuse, Phase.generate),
-    )
+    @FEW
     @given(st.data(), world.data(), st.text(max_size=3))
     def test_the_engine_gives_the_integers_of_the_reference(self, data, rows, key):
         self.prepared = interpreted
@@ -73,12 +76,7 @@ class TestSpark(EngineContract):
             self, data, rows, key
         )
 
-    @settings(
-        deadline=None,
-        max_examples=8,
-        suppress_health_check=list(HealthCheck),
-        phases=(Phase.explicit, Phase.reuse, Phase.generate),
-    )
+    @FEW
     @given(st.data(), world.data())
     def test_the_engine_gives_the_marginals_of_the_reference(self, data, rows):
         self.prepared = interpreted

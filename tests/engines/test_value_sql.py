@@ -116,7 +116,7 @@ OWNERS = [
 ]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 @given(st.data())
 def test_the_engine_gives_the_codes_of_the_reference(asker, data):
     kind, physical, cells = data.draw(columns())
