@@ -2,6 +2,8 @@
 """What the architecture tests read of the source."""
 
 import ast
+import io
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,17 +11,47 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "sfumato"
 FILES = sorted(SOURCE.rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
-TRUSTED = (
-    "exact",
-    "noise",
-    "privacy",
-    "accounting",
-    "mechanisms",
-    "plan",
-    "ledger",
-    "query",
-    "engines",
-)
+_LAYOUT = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENCODING,
+    tokenize.ENDMARKER,
+}
+
+
+def sections(text: str) -> dict[str, tuple[str, ...]]:
+    """The modules of each section of a list like ``src/sfumato/TRUSTED``."""
+    found: dict[str, tuple[str, ...]] = {}
+    section = ""
+    for line in text.splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+            found[section] = ()
+        elif line and not line.startswith("#"):
+            found[section] += (line,)
+    return found
+
+
+TRUSTED = sections((SOURCE / "TRUSTED").read_text(encoding="utf-8"))
+
+
+def tokens(path: Path) -> int:
+    """The number of tokens of a file without comments, docstrings and layout."""
+    text = path.read_text(encoding="utf-8")
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docstrings = {
+        (node.body[0].lineno, node.body[0].col_offset)
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None
+    }
+    return sum(
+        token.type not in _LAYOUT
+        and not (token.type == tokenize.STRING and token.start in docstrings)
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+    )
 
 
 def module_name(path: Path) -> str:
