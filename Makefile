@@ -38,11 +38,11 @@ coverage: $(VENV)/.dev
 	$(BIN)/python -m coverage report
 
 # Minutes, not seconds: at least 1e8 draws of each law, thousands of tables, what the time of a draw tells.
-# Without ARGS also the property tests, with 500 examples each instead of 25.
+# Without ARGS also the tests marked long, and the property tests with 500 examples instead of 25.
 prove: $(VENV)/.dev
 	$(BIN)/python -m pytest prove $(ARGS)
 ifndef ARGS
-	$(BIN)/python -m pytest tests -m hypothesis --hypothesis-profile long $(TWO)
+	$(BIN)/python -m pytest tests -m "hypothesis or long" --hypothesis-profile long $(TWO)
 endif
 
 # Minutes too: a ledger whose processes are killed, whose server is crashed and whose callers race.

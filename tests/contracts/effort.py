@@ -12,11 +12,6 @@ settings.register_profile(CHANGE, _PATIENT, max_examples=25)
 settings.register_profile(LONG, _PATIENT, max_examples=500)
 
 
-def is_long() -> bool:
-    """Whether the tests run with the profile of ``make prove``."""
-    return settings.default.max_examples >= settings.get_profile(LONG).max_examples
-
-
 def examples(times: float) -> int:
     """Returns the profile's number of examples times a factor.
 

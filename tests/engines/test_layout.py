@@ -44,7 +44,7 @@ EVERY = (
 MEDIAN = Quantiles(N, (Fraction(1, 2),))
 
 
-@settings(deadline=None, max_examples=examples(0.4), suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=examples(0.2), suppress_health_check=list(HealthCheck))
 @given(st.data(), plans.data())
 def test_a_layout_has_the_rows_of_the_reference(data, rows):
     with both(rows) as engines:

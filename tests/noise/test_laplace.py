@@ -204,5 +204,6 @@ def test_draws_repeat_under_replay_and_not_under_the_system() -> None:
     noise = DiscreteLaplace(10**9)
     for shape in (20, 1000):
         assert np.array_equal(noise.sample(shape, Replay(1)), noise.sample(shape, Replay(1)))
-        assert (noise.sample(shape) != noise.sample(shape)).all()
+        # two draws are equal with a probability below 1e-9, five pairs of 1000 with one below 1e-30
+        assert (noise.sample(shape) == noise.sample(shape)).sum() < 5
     assert noise.sample(0).tolist() == []
