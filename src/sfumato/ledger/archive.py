@@ -52,9 +52,9 @@ _AFTER = {"execute": EXECUTING, "commit": COMMITTED, "forfeit": FORFEITED, "void
 
 
 def lines(rows: Rows, head: Head) -> Iterator[str]:
-    """The lines of an archive:
+    """The lines of an archive.
 
-    a header, each entry (an answer before the entry that stores it), and a last line with the
+    A header, each entry (an answer before the entry that stores it), and a last line with the
     counts and the signed head.
     """
     yield canonical_json({"sfumato-archive": _FORMAT})

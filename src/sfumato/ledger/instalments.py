@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers in instalments: streams, sparse vectors, training, federated rounds. Proof:
+"""Answers in instalments: streams, sparse vectors, training, federated rounds.
 
-instalments.proof.md.
+Proof: instalments.proof.md.
 
 The whole cost is reserved when the charge is opened (RULES 9). The worker marks places as begun
 before it draws noise or reads data for them, and stores each instalment before it is shown:
@@ -129,9 +129,9 @@ class Instalments(Answers):
         self._write(unit)
 
     def resume(self, charge_id: str) -> Pieces:
-        """Resumes a suspended charge:
+        """Resumes a suspended charge.
 
-        returns its places, the fence of the new worker, and what is left.
+        Returns its places, the fence of the new worker, and what is left.
 
         Raises:
             LedgerUnavailable: the charge is not suspended; another worker has resumed it, say.

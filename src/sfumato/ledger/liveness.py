@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a ledger may be charged (RULES 27):
+"""Whether a ledger may be charged (RULES 27).
 
-not while it is filled or recovered, nor after a move.
+It may not while it is being filled or recovered, nor after it has moved.
 """
 
 from datetime import timedelta

@@ -163,10 +163,7 @@ class Owner:
         books.save()
 
     def past_limits(self, dataset: str) -> tuple[tuple[str, str], ...]:
-        """The limits under which formats before 4 stored a dataset's answers:
-
-        epsilon and delta, as stored.
-        """
+        """The limits (epsilon, delta) under which formats before 4 stored a dataset's answers."""
         return tuple(
             (epsilon, delta) for epsilon, delta in decided(self._row(dataset)).get(PAST, ())
         )
@@ -357,7 +354,7 @@ class Owner:
         self._write(unit)
 
     def _tell(self, books: Books, kind: str, body: dict[str, Json], reason: str) -> None:
-        """Writes down an act: what was done, who did it, why."""
+        """Records a command with its actor and reason."""
         why: dict[str, Json] = {"reason": reason} if reason else {}
         books.note(kind, {**body, "actor": self.actor, **why})
         books.save()
