@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much of a question's privacy argument is made: Raw -> Tracked -> Bounded, by type.
+"""The stages of a question, as types: ``Raw``, ``Tracked`` (units known), ``Bounded``.
 
-An engine takes only a ``Bounded`` plan, so that "forgot to bound" is a type error.
+An engine accepts only a ``Bounded`` plan, so that a missing bound is a type error.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from sfumato.privacy.distance import Distance, Norm
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """Aggregates of the rows of a relation, by keys."""
+    """Aggregates over the rows of a relation, grouped by keys."""
 
     relation: Relation
     keys: tuple[GroupKey, ...]
@@ -23,13 +23,13 @@ class Raw:
 
     @property
     def is_open(self) -> bool:
-        """Whether the groups are not public: a threshold decides which are shown."""
+        """Whether the groups are not declared: a noisy threshold decides which are released."""
         return any(key.codes is None for key in self.keys)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a unit may contribute: rows a group, groups, rows in all. None: no limit."""
+    """How much a unit may contribute: rows per group, groups, rows in total. None: no limit."""
 
     rows: int | None
     groups: int | None
@@ -37,31 +37,37 @@ class Limits:
 
     @property
     def in_group(self) -> int | None:
-        """Rows in one group: the total is a limit of these too."""
-        return min((each for each in (self.rows, self.total) if each is not None), default=None)
+        """The most rows in one group."""
+        return _least(self.rows, self.total)
 
     @property
     def in_all(self) -> int | None:
-        """Rows in all groups together: so many as the limits of rows and groups allow, or the total.
+        """The most rows in all groups together.
 
         >>> Limits(rows=10, groups=5, total=None).in_all
         50
         """
         rows = self.in_group
-        of_groups = None if rows is None or self.groups is None else rows * self.groups
-        return min((each for each in (of_groups, self.total) if each is not None), default=None)
+        if rows is None or self.groups is None:
+            return self.total
+        return _least(rows * self.groups, self.total)
+
+
+def _least(*limits: int | None) -> int | None:
+    """The smallest of the limits that are set; None if none is."""
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """A raw question whose rows are known to belong to units.
+    """A raw question with the privacy unit of its rows and the limits of a unit's contribution.
 
-    ``unit`` None: each row is its own unit; else the name of the unit. ``groups``: how many
-    there are; None: not public. ``kept``: the table is read from a prepared layout, which has
-    so many rows of a unit at most, in an order fixed at preparation; each counts by itself.
+    ``unit`` is the name of the unit; None: each row is its own. ``groups`` is the number of
+    groups; None: not public. ``kept``: the table is read from a prepared layout, which has at
+    most so many rows of each unit, in an order fixed at preparation, and each row counts by itself.
 
     Raises:
-        ValueError: a layout where the rows of a unit are not read one by one.
+        ValueError: ``kept`` for a plan that does not read the rows of a unit one by one.
     """
 
     raw: Raw
@@ -77,27 +83,26 @@ class Tracked:
             raise ValueError("a prepared layout has rows of units, to be read one by one")
 
     def counted(self, aggregate: Aggregate) -> int:
-        """How many rows of a unit an aggregate counts in a prepared layout: as many as its limits allow."""
-        assert self.kept is not None, "asked of prepared layouts only"
+        """The most rows of a unit that an aggregate counts in a prepared layout."""
+        assert self.kept is not None, "only prepared layouts"
         limits = self.limits
         groups = limits.groups if limits.groups is not None else self.groups
+        most = _least(self.kept, limits.total)
         if isinstance(aggregate, CountUnits):
-            most = [limits.groups, limits.total]
-        else:
-            most = [
-                limits.total,
-                None if limits.rows is None or groups is None else limits.rows * groups,
-            ]
-        return min([self.kept, *(each for each in most if each is not None)])
+            most = _least(most, limits.groups)
+        elif limits.rows is not None and groups is not None:
+            most = _least(most, limits.rows * groups)
+        assert most is not None, "at most ``kept``"
+        return most
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One aggregate and the proved distance of its integers between neighbours.
+    """One aggregate and the proved sensitivity of its integers (``distance``).
 
-    Of quantiles: the distance (Linf) of the weight of any set of leaves of one group.
-    ``groups``: in how many groups one unit counts in full; where it is in more, what it moves
-    there adds up to no more, in sums and in sums of squares.
+    For quantiles it is that of the weight of any set of leaves of one group (Linf).
+    ``groups`` is the number of groups to which one unit may contribute in full; spread over more
+    groups, its contributions add up to no more, in L1 and in squared L2.
     """
 
     aggregate: Aggregate
@@ -107,10 +112,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """A question of which every unit's contribution is bounded in ``norm``.
+    """A question in which the contribution of every unit is bounded in ``norm``.
 
-    ``refinement``: each integer is in 1/refinement of a lattice step, so that a weight below
-    one is not lost (RULES 13). Only a mechanism of the same norm may release it.
+    The integers are in 1/``refinement`` of a lattice step, so that rows may have weights below
+    one (RULES 13). Only a mechanism of the same norm may release them.
     """
 
     tracked: Tracked
@@ -119,7 +124,8 @@ class Bounded:
     parts: tuple[Part, ...]
 
     def only(self, places: Sequence[int]) -> "Bounded":
-        """The question of some of its parts alone: each part's integers are what they were."""
+        """The question with only some of its parts, whose integers stay the same."""
         parts = tuple(self.parts[place] for place in places)
-        raw = replace(self.tracked.raw, aggregates=tuple(part.aggregate for part in parts))
+        aggregates = tuple(part.aggregate for part in parts)
+        raw = replace(self.tracked.raw, aggregates=aggregates)
         return replace(self, tracked=replace(self.tracked, raw=raw), parts=parts)
