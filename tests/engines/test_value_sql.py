@@ -28,6 +28,7 @@ from sfumato.plan.relation import Filter
 from sfumato.plan.scalar import Compare, Comparison, Constant
 from sfumato.plan.value import GroupKey
 from sfumato.testing.strategies import column_types, values
+from tests.contracts.effort import examples
 from tests.contracts.world import FINE
 
 NUMBERS = (
@@ -116,7 +117,7 @@ OWNERS = [
 ]
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(0.6))
 @given(st.data())
 def test_the_engine_gives_the_codes_of_the_reference(asker, data):
     kind, physical, cells = data.draw(columns())
@@ -180,7 +181,7 @@ def test_nan_is_missing_whatever_a_file_says_of_its_numbers(asker, tmp_path, wid
 
 def test_a_reading_that_believes_the_file_is_noticed(asker, tmp_path, monkeypatch):
     monkeypatch.setattr(value_sql, "_raw", lambda column, family: quote(column))
-    assert not agree_on_every_few(asker, tmp_path, pa.float64(), 5)
+    assert not agree_on_every_few(asker, tmp_path, pa.float64(), 1)
 
 
 EDGES = json.loads((Path(__file__).parent / "corpus" / "texts.json").read_text(encoding="utf-8"))
