@@ -323,7 +323,10 @@ class Stream:
 
     @property
     def most(self) -> Fraction:
-        """An upper bound of the squared distance: participations^2 * column (triangle inequality)."""
+        """An upper bound of the squared distance: participations^2 * column.
+
+        Source: the triangle inequality.
+        """
         return self.participations**2 * self.column
 
 
@@ -375,7 +378,7 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Nonadaptive:
-    """Nonadaptive composition: everything that ``event`` computes was fixed before its first answer.
+    """Nonadaptive composition: all of ``event`` was fixed before its first answer.
 
     Valid only if no score, statistic, candidate or parameter depends on an earlier answer. Then
     several exponential mechanisms cost less than under adaptive composition.
