@@ -323,9 +323,9 @@ class Stream:
 
     @property
     def most(self) -> Fraction:
-        """An upper bound of the squared distance, by the triangle inequality:
+        """An upper bound of the squared distance: participations^2 * column.
 
-        participations^2 * column.
+        Source: the triangle inequality.
         """
         return self.participations**2 * self.column
 
