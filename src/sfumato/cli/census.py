@@ -19,16 +19,41 @@ SOURCE = Path(__file__).parent / "census" / "national2019.csv"
 PUBLISHED_SIZE = 27_253
 
 _AREAS = {
-    "01-01301": "Birmingham AL", "06-07502": "San Francisco CA", "06-08507": "Cupertino CA", "08-00803": "Boulder CO",
-    "13-04600": "Atlanta GA", "17-03529": "Chicago Hyde Park IL", "17-03531": "Chicago Chatham IL", "19-01700": "Des Moines IA",
-    "24-01004": "Bethesda MD", "26-02702": "Ann Arbor MI", "28-01100": "Jackson MS", "29-01901": "St. Louis MO",
-    "30-00600": "East Montana", "32-00405": "Las Vegas NV", "36-03710": "Bronx NY", "36-04010": "Brooklyn NY",
-    "38-00100": "Minot ND", "40-00200": "Cherokee OK", "51-01301": "Arlington VA", "51-51255": "Alexandria VA",
-}  # fmt: skip
+    "01-01301": "Birmingham AL",
+    "06-07502": "San Francisco CA",
+    "06-08507": "Cupertino CA",
+    "08-00803": "Boulder CO",
+    "13-04600": "Atlanta GA",
+    "17-03529": "Chicago Hyde Park IL",
+    "17-03531": "Chicago Chatham IL",
+    "19-01700": "Des Moines IA",
+    "24-01004": "Bethesda MD",
+    "26-02702": "Ann Arbor MI",
+    "28-01100": "Jackson MS",
+    "29-01901": "St. Louis MO",
+    "30-00600": "East Montana",
+    "32-00405": "Las Vegas NV",
+    "36-03710": "Bronx NY",
+    "36-04010": "Brooklyn NY",
+    "38-00100": "Minot ND",
+    "40-00200": "Cherokee OK",
+    "51-01301": "Arlington VA",
+    "51-51255": "Alexandria VA",
+}
 _EDUCATION = {
-    "1": "none", "2": "preschool", "3": "grade 1-8", "4": "grade 9-12", "5": "high school", "6": "GED", "7": "some college",
-    "8": "associate", "9": "bachelor", "10": "master", "11": "professional", "12": "doctorate",
-}  # fmt: skip
+    "1": "none",
+    "2": "preschool",
+    "3": "grade 1-8",
+    "4": "grade 9-12",
+    "5": "high school",
+    "6": "GED",
+    "7": "some college",
+    "8": "associate",
+    "9": "bachelor",
+    "10": "master",
+    "11": "professional",
+    "12": "doctorate",
+}
 _MARITAL = {
     "1": "married",
     "2": "spouse absent",

@@ -36,7 +36,7 @@ Explained: TypeAlias = PureDP | ApproxDP | ZeroConcentratedDP
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The guarantee to explain, its delta, and the prior, group and neighbours to explain it for."""
+    """The guarantee to explain, its delta, and the prior, group size and neighbour relation."""
 
     promise: Explained
     delta: Fraction

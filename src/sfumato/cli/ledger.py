@@ -203,7 +203,7 @@ def _require_apart(config: str, state: str | None, *others: str) -> None:
 
 
 def _verified_before(path: str | None, pinned: Pin | None, heads: list[Head]) -> Verified | None:
-    """Returns the state that an earlier verification stored; None if the whole ledger is to be read.
+    """Returns the state that an earlier verification stored; None to read the whole ledger.
 
     Raises:
         WrongUse: nothing is pinned, so the state could be of another ledger.

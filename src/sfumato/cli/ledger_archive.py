@@ -106,7 +106,7 @@ def _migrate(config: str, target: str | None) -> None:
 )
 @click.option("--reason", required=True, help="Why; it is kept in the journal.")
 def _recover(config: str, reason: str, *, accept_loss: bool) -> None:
-    """Open a ledger file that lost its newest entries; its datasets are frozen until you thaw them."""
+    """Open a ledger file that lost its newest entries; datasets are frozen until you thaw them."""
     if not accept_loss:
         raise WrongUse(
             "A recovery without --accept-loss.", remedy="Restore the newest files if you have them."

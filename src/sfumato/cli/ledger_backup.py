@@ -53,7 +53,7 @@ def _backup(file: str, config: str, key: str | None) -> None:
 @heads
 @accept_loss
 def _restore(backup: str, config: str, heads: Sequence[str], accept_loss: bool) -> None:
-    """Restore the declared ledger, which must not exist, and compare it with heads kept elsewhere."""
+    """Restore the declared ledger, which must not exist; compare it with heads kept elsewhere."""
     declared = read_declarations(config)
     sinks = [sink_at(address) for address in declared.ledger_heads]
     known = [*map(read_head, heads), *kept(sinks)]
