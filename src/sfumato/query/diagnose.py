@@ -219,7 +219,7 @@ def _beyond(raw: Raw) -> tuple[Relation, list[Value]]:
     """The rows with wide columns, and tests for values out of bounds and rows in no group."""
     columns = dict(_bounded_columns(raw))
     inside = _in_group(raw.keys, columns)
-    values = []
+    values: list[Value] = []
     for column, wider in columns.items():
         known: Scalar = Not(IsNull(Field(wider)))
         if raw.keys:

@@ -65,8 +65,8 @@ def _values(parameters: Parameters | None) -> Hashable:
     if parameters is None:
         return ()
     try:
-        is_named = isinstance(parameters, Mapping)
-        named = list(parameters.items() if is_named else enumerate(parameters))
+        pairs = parameters.items() if isinstance(parameters, Mapping) else enumerate(parameters)
+        named = list(pairs)
     except TypeError:
         return None
     values = []
