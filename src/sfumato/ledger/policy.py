@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is decided about an account besides its limit: sharing, who is listed, where the data lies.
+"""The owner's decisions about an account besides its limit.
 
-The decisions are canonical JSON in the column ``policy`` of the account. Entries of the journal
-change them key by key, so that they follow from the journal alone.
+They cover sharing of answers, listed names and places of the data. They are canonical JSON in the
+column ``policy`` of the account. Journal entries change them key by key, so that they follow from
+the journal alone.
 """
 
 import json
@@ -42,7 +43,7 @@ def with_policy(row: AccountRow, more: Mapping[str, Json]) -> AccountRow:
 
 
 def merged(policy: str, more: Mapping[str, Json]) -> str:
-    """Stored decisions, some of them changed.
+    """Stored decisions with some of them changed.
 
     >>> merged('{"sharing":true}', {"closed": False})
     '{"closed":false,"sharing":true}'
@@ -56,11 +57,11 @@ def to_list(path: Iterable[AccountRow]) -> list[str]:
 
 
 def require_listed(lineage: Sequence[str], stored: Mapping[str, AccountRow]) -> None:
-    """Refuses a path on which a name is not listed where names are.
+    """Refuses a path with an unlisted name where names must be listed.
 
-    Where the owner has closed the dataset, only stored accounts are known: those that the owner
-    opened, and those that were there before. Where nothing was said, the same holds beside each
-    account that was ever given a limit, so that no other name escapes that limit.
+    If the owner has closed the dataset, only stored accounts are listed: those that the owner
+    opened, and those that existed before. Without a decision, the same holds beside every account
+    that was ever given a limit, so that no other name evades that limit.
 
     Raises:
         NotListed: the path leads to an account that nobody has opened.
@@ -79,12 +80,12 @@ def require_listed(lineage: Sequence[str], stored: Mapping[str, AccountRow]) -> 
 
 
 def earlier_acts(rows: Rows, dataset: str) -> list[Entry]:
-    """What the owner did to a dataset, the chain of format 1 first."""
+    """The owner's entries about a dataset, those of format 1 first."""
     return [each for each in rows.acts(LEGACY) if _dataset(each) == dataset] + rows.acts(dataset)
 
 
 def past_limits(acts: Iterable[Entry]) -> list[list[str]]:
-    """Every limit that a dataset has had, each once, the earliest first."""
+    """Every limit that a dataset has had, without repeats, oldest first."""
     found: list[list[str]] = []
     for act in acts:
         body = json.loads(act.body)
@@ -95,7 +96,7 @@ def past_limits(acts: Iterable[Entry]) -> list[list[str]]:
 
 
 def _limit(kind: str, body: Mapping[str, Any]) -> list[str] | None:
-    """The limit that an act gives a dataset, if it does."""
+    """The limit that an entry gives a dataset; None if it gives none."""
     if kind == "account":
         limit = body.get("limit") or body["contract"]
     elif kind in ("allocate", "refresh") and not Scope.of(body["account"]).parent:
@@ -112,13 +113,13 @@ def limited_accounts(acts: Iterable[Entry]) -> list[str]:
 
 
 def _dataset(act: Entry) -> str:
-    """The account of the dataset that an entry of format 1 is about."""
+    """The account of the dataset of an entry of format 1."""
     body = json.loads(act.body)
     return Scope(body["contract"]["dataset"] if act.kind == "account" else body["dataset"]).id
 
 
 def shared_sources(rows: Rows, dataset: str, sources: Collection[str]) -> list[str]:
-    """The other datasets that have one of some sources."""
+    """The other datasets that share one of the given sources."""
     roots = [each for each in rows.chains() if each not in (LEGACY, dataset)]
     found = ((each, rows.account(each)) for each in roots)
     return [
@@ -129,7 +130,7 @@ def shared_sources(rows: Rows, dataset: str, sources: Collection[str]) -> list[s
 
 
 def same_people(dataset: str, others: Sequence[str]) -> ContractMismatch:
-    """The refusal of a dataset whose data another one has."""
+    """The error for a dataset whose data another dataset also has."""
     return ContractMismatch(
         f"Data of {dataset!r} is data of {', '.join(map(repr, others))} too, in the same ledger: "
         "another name is no fresh budget for the same people.",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One page for whoever answers for the data: self-contained, no script, everything escaped."""
+"""The report page for a compliance officer: self-contained HTML, no script, everything escaped."""
 
 import ast
 import html
@@ -102,14 +102,16 @@ def _limit_in_words(limit: Budget, words: Words) -> str:
 
 
 def _gauge(root: Standing) -> str:
-    """The part of the limit that is gone, at the gate where more is left."""
+    """The share of the limit that is used, at the gate with more left."""
     assert root.limit is not None, "a dataset has a limit"
     left = min(root.left.epsilon / root.limit.epsilon, Fraction(1))
     return f'<div class="gauge"><i style="width:{float(1 - left) * 100:.1f}%"></i></div>'
 
 
 def _column(unit: str) -> str:
-    """The column of a unit as one reads it: several columns, or a way to them, are stored as a tuple."""
+    """The columns of a privacy unit, for people; several columns, or a path to them, are stored as
+    a tuple.
+    """
     if not unit.startswith(("(", "[")):
         return unit
     try:
@@ -213,7 +215,7 @@ def _asked_again(found: Summary, words: Words) -> str:
 
 
 def _refused(kinds: Mapping[str, int], words: Words) -> str:
-    """How many questions were refused, and why."""
+    """The number of refused questions, by reason."""
     told = ((words.get(f"refused-{kind}", kind), many) for kind, many in kinds.items())
     return " / ".join(
         f"{why}: {many}" for why, many in sorted(told, key=lambda each: (-each[1], each[0]))
@@ -253,7 +255,7 @@ def _checked(found: Summary, words: Words) -> str:
 
 
 def _say(words: Words, key: str, **values: str) -> str:
-    """A sentence with values, which are escaped: names of people may stand in them."""
+    """A sentence with its values, escaped: they may contain names of people."""
     return words[key].format(**{name: html.escape(value) for name, value in values.items()})
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stored answers given again: under an idempotency key, to the account that paid, or to another one.
+"""Returns stored answers: by idempotency key, to the account that paid, or to another one.
 
-An answer is given to open accounts only. What is given again was released already, so the
-dataset pays nothing; each account of the asker's path that has not paid for this answer pays
-its full cost, so that what an account was told is bounded by its limit. Between purposes of one
-analyst this is always so; between analysts only where the owner's policy shares answers.
+Only open accounts get answers. A stored answer is already released, so the dataset pays nothing;
+each account of the asker's path that has not paid for it pays its full cost, so that what an
+account has learnt is bounded by its limit. This always applies between purposes of one analyst, and
+between analysts only if the owner's policy shares answers.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ MANY_OPEN = 1024
 
 
 def bound_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
-    """The answer that the idempotency key of a request is bound to, if it has one.
+    """The answer to which the idempotency key of a request is bound, if any.
 
     Raises:
         KeyUsed: it is bound to another request, or to one that ended without an answer.
@@ -65,14 +65,14 @@ def bound_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
 
 
 def bind(rows: Rows, ready: Ready, charge_id: str, seq: int) -> None:
-    """Binds the idempotency key of a request, if it has one, to a charge."""
+    """Binds the idempotency key of a request, if any, to a charge."""
     request = ready.request
     if request.key:
         rows.put_key(KeyRow(ready.account, request.key, ready.hash, charge_id, ready.dataset, seq))
 
 
 def bind_stored(rows: Rows, ready: Ready, charge_id: str) -> None:
-    """Binds the idempotency key of a request, if it has one that is not bound, to a charge whose answer is stored.
+    """Binds the idempotency key of a request, if any and unbound, to the charge of a stored answer.
 
     Raises:
         KeyUsed: as ``bound_answer``.
@@ -91,7 +91,8 @@ def bind_stored(rows: Rows, ready: Ready, charge_id: str) -> None:
 
 
 def own_answer(rows: Rows, request: Request) -> AnswerRow | None:
-    """The answer that the asking account has paid for, under the keys of today or of an earlier format.
+    """The answer that the asking account has paid for, by its present keys or those of an earlier
+    format.
 
     Raises:
         WrongUse: the key of today is another account's.
@@ -111,7 +112,9 @@ def own_answer(rows: Rows, request: Request) -> AnswerRow | None:
 
 
 def require_unanswered(rows: Rows, ready: Ready) -> None:
-    """Refuses a question that the account has an answer to, or that is under way for it or for one it shares with."""
+    """Refuses a question that the account has an answer to, or that is in progress for it or for an
+    account with which it shares.
+    """
     request = ready.request
     under_way = rows.under_way(request.question)
     if under_way is not None and under_way.state == SUSPENDED:
@@ -129,7 +132,7 @@ def require_unanswered(rows: Rows, ready: Ready) -> None:
 
 
 def in_progress() -> InProgress:
-    """What a question is told that somebody else asks, or has just asked."""
+    """The error for a question that another caller asks or has just asked."""
     return InProgress(
         "The same question is being answered, or has just been.",
         remedy="Ask again in a moment: once stored, its answer is free, or shared.",
@@ -137,7 +140,9 @@ def in_progress() -> InProgress:
 
 
 def shared_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
-    """The answer that another account paid for: of the same analyst, or of any where the owner shares them."""
+    """The answer of another account of the same analyst, or of any analyst if the owner shares
+    answers.
+    """
     request = ready.request
     if not request.shared or rows.account(ready.dataset) is None:
         return None
@@ -147,7 +152,7 @@ def shared_answer(rows: Rows, ready: Ready) -> AnswerRow | None:
 
 
 def _is_shared_soon(rows: Rows, ready: Ready) -> bool:
-    """Whether a charge is under way whose answer this account would share."""
+    """Whether a charge is in progress whose answer this account would share."""
     shared, analyst = ready.request.shared, _shares_with(rows, ready)
     return bool(shared) and any(
         row.shared == shared and analyst in (None, row.analyst)
@@ -156,7 +161,7 @@ def _is_shared_soon(rows: Rows, ready: Ready) -> bool:
 
 
 def _shares_with(rows: Rows, ready: Ready) -> str | None:
-    """The analyst whose answers an account is given, whatever the purpose; None: everybody's."""
+    """The analyst whose answers an account may share, whatever the purpose; None: everybody's."""
     root = rows.account(ready.dataset)
     return None if root is not None and decided(root).get(SHARING) else ready.request.analyst
 
@@ -172,7 +177,7 @@ def sharers(account: str, source: str) -> tuple[str, ...]:
 
 
 def give(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
-    """The stored answer to a request: bound to its key, or paid for under a new charge."""
+    """The stored answer to a request: bound to its key, or paid for by a new charge."""
     books = Books(rows, ready.account)
     bound = bound_answer(rows, ready)
     own = require_answer(rows, bound or own_answer(rows, ready.request))
@@ -185,7 +190,7 @@ def give(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
 
 
 def share(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
-    """The answer that another account paid for, paid for by the accounts that have not; None: there is none."""
+    """The answer of another account, paid for by the accounts that have not; None if there is none."""
     books, found = Books(rows, ready.account), shared_answer(rows, ready)
     if found is None:
         return None
@@ -213,7 +218,7 @@ def share(rows: Rows, ready: Ready, charge_id: str) -> bytes | None:
 
 
 def require_few_failures(rows: Rows, root: str, analyst: str) -> None:
-    """Refuses an analyst whose charges have failed three times since the owner last looked."""
+    """Refuses an analyst with three failed charges since the owner last acknowledged them."""
     failed = rows.failed(root, analyst)
     if (
         sum(row.failures + (row.state == FORFEITED and row.reason in COUNTED) for row in failed)
