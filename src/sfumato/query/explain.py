@@ -3,12 +3,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from sfumato.errors import unknown
 from sfumato.exact.rational import decimal_text, two_digits
 from sfumato.metadata.column import Column, Date, Integer, Real, Text
 from sfumato.metadata.dataset import Dataset
 from sfumato.plan.aggregate import (
     Aggregate,
     CountDistinct,
+    CountRows,
     CountUnits,
     CountValues,
     Mean,
@@ -290,8 +292,10 @@ def _bias_of(aggregate: Aggregate, bounded: Bounded, below: str, *, limited: boo
             yield (
                 f"{name}: {below}values that only units beyond the limits have are missing from it."
             )
-        case _:
+        case CountRows() | CountValues():
             yield f"{name}: {below}rows beyond the limits are missing from it."
+        case _:
+            raise unknown(aggregate)
 
 
 def _coarsened(name: str, aggregate: Variance | Quantiles) -> Iterator[str]:
