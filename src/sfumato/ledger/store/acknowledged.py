@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process has been told is kept: the last entry of each chain that a server has acknowledged to it.
+"""Remembers the last entry of each chain that a server has acknowledged to this process.
 
-A server may come back with less than it has acknowledged: a standby that took its place before it
-had everything, a disk or a virtual machine set back. Whoever was told of an entry finds out.
+A server may lose acknowledged entries: a standby was promoted before it had received everything, or
+a disk or virtual machine was restored to an older state. A process that saw such an entry detects
+it.
 """
 
 import threading
@@ -33,7 +34,7 @@ class Acknowledged:
         self._change = threading.Lock()
 
     def note(self, ends: Ends) -> None:
-        """Entries that are durable now."""
+        """Records entries that are durable now."""
         with self._change:
             for chain, end in ends.items():
                 self._ends[chain] = max(end, self._ends.get(chain, end))
@@ -44,7 +45,9 @@ class Acknowledged:
             return dict(self._ends)
 
     def missing_from(self, found: Ends) -> str:
-        """Which chain among these ends before what was acknowledged, or with another entry; empty if none does."""
+        """The first chain that ends before its acknowledged entry, or has another one there; "" if
+        none does.
+        """
         with self._change:
             known = {chain: self._ends[chain] for chain in found if chain in self._ends}
         for chain, (seq, last) in known.items():
@@ -56,8 +59,10 @@ class Acknowledged:
 
 
 def not_passed(ends: Ends, entries: Iterable[tuple[str, int, str]]) -> str:
-    """Which chain does not pass through its end, given the entries (chain, number, hash) found at these
-    places; empty if all do."""
+    """The first chain that does not contain its given end; "" if all do.
+
+    ``entries`` are those found at these places, as (chain, number, hash).
+    """
     found = {chain: (seq, last) for chain, seq, last in entries}
     for chain, (seq, last) in ends.items():
         if chain not in found:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of a ledger in PostgreSQL, within one transaction and through a pipeline.
 
-What a unit writes waits until it reads again or ends, and then travels as one statement. What
-it will read under its locks is asked for together with them: the server makes each read after
-it has the locks, with a snapshot of its own (READ COMMITTED). So an account is held for one
-round trip, however much is read. Each batch ends with a Sync: only after one does the server
-count how long its client lets it wait.
+Writes are queued until the next read or the end of the transaction, and are then sent as one
+statement. What will be read under locks is requested together with them: the server runs each read
+after it has the locks, with its own snapshot (READ COMMITTED), so an account is locked for one
+round trip however much is read. Each batch ends with a Sync, since only after one does the server
+time its client out.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,9 +31,10 @@ _CHUNK = 4 << 20
 
 
 class PostgresRows(SqlRows):
-    """``Rows`` in the transaction that ``connection`` has begun.
+    """``Rows`` in a transaction that has begun on ``connection``.
 
-    ``sync`` ends a batch of its pipeline and waits for the replies; ``now`` gives the moment of the unit.
+    ``sync`` ends a batch of the pipeline and waits for the replies; ``now`` returns the time of the
+    transaction.
     """
 
     def __init__(
@@ -95,7 +96,10 @@ class PostgresRows(SqlRows):
         return b"".join(bytes(row[0]) for row in self._all(CHUNKS, (name,)))
 
     def send(self) -> None:
-        """Sends what waits. It is in different tables, or different accounts: the order within is no matter."""
+        """Sends queued writes.
+
+        They are to different tables or accounts, so their order does not matter.
+        """
         writes = [*self._writes.items(), *((PUT_ACCOUNT, row) for row in self._accounts.values())]
         self._writes, self._accounts = {}, {}
         if writes:
@@ -152,7 +156,7 @@ class PostgresRows(SqlRows):
     def _fetched(
         self, sql: str, values: tuple[Cell, ...] = (), *, prepare: bool | None = None
     ) -> list[tuple[Any, ...]]:
-        """Asks, and waits for the reply."""
+        """Sends a query and waits for the result."""
         asked = self._asking.execute(placed(sql), values, prepare=prepare)
         self._sync()
         return asked.fetchall()
@@ -160,6 +164,6 @@ class PostgresRows(SqlRows):
 
 @lru_cache(maxsize=256)
 def placed(sql: str) -> str:
-    """A statement with PostgreSQL's own signs for its values, which psycopg need not look for."""
+    """A statement with PostgreSQL's parameter signs, which psycopg need not search for."""
     first, *rest = sql.split("?")
     return first + "".join(f"${number}{text}" for number, text in enumerate(rest, start=1))
