@@ -44,16 +44,16 @@ class Acknowledged:
         with self._change:
             return dict(self._ends)
 
-    def missing_from(self, found: Ends) -> str:
+    def missing_from(self, ends: Ends) -> str:
         """The first chain that ends before its acknowledged entry, or has another one there; "" if
         none does.
         """
         with self._change:
-            known = {chain: self._ends[chain] for chain in found if chain in self._ends}
+            known = {chain: self._ends[chain] for chain in ends if chain in self._ends}
         for chain, (seq, last) in known.items():
-            if found[chain][0] < seq:
+            if ends[chain][0] < seq:
                 return f"the chain of {chain!r} ends before entry {seq}, which was acknowledged"
-            if found[chain][0] == seq and found[chain][1] != last:
+            if ends[chain][0] == seq and ends[chain][1] != last:
                 return _rewritten(chain, seq)
         return ""
 
@@ -63,11 +63,11 @@ def not_passed(ends: Ends, entries: Iterable[tuple[str, int, str]]) -> str:
 
     ``entries`` are those found at these places, as (chain, number, hash).
     """
-    found = {chain: (seq, last) for chain, seq, last in entries}
+    places = {chain: (seq, last) for chain, seq, last in entries}
     for chain, (seq, last) in ends.items():
-        if chain not in found:
+        if chain not in places:
             return f"entry {seq} of the chain of {chain!r} was acknowledged, and is not there"
-        if found[chain] != (seq, last):
+        if places[chain] != (seq, last):
             return _rewritten(chain, seq)
     return ""
 

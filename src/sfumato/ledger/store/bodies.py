@@ -81,7 +81,7 @@ def unpack(packed: Packed, kept: Callable[[str, int], bytes]) -> bytes:
 
 def is_name(name: str) -> bool:
     """Whether a name is a hexadecimal SHA-256, so that a forged row cannot refer to another file."""
-    return len(name) == 64 and all(each in "0123456789abcdef" for each in name)
+    return len(name) == 64 and all(digit in "0123456789abcdef" for digit in name)
 
 
 class BodyFiles:
@@ -134,9 +134,9 @@ class BodyFiles:
 
     def clear_unfinished(self) -> None:
         """Removes temporary files left by a crash."""
-        for each in self.folder.glob("*.new"):
+        for unfinished in self.folder.glob("*.new"):
             with suppress(OSError):
-                each.unlink()
+                unfinished.unlink()
 
     def copy_to(self, ledger: str) -> None:
         """Copies all bodies beside another ledger file, durably.
@@ -146,15 +146,15 @@ class BodyFiles:
         """
         other = BodyFiles(ledger)
         if self.folder.is_dir():
-            for each in sorted(self.folder.iterdir()):
-                if is_name(each.name):
-                    other.keep(each.name, each.read_bytes())
+            for body in sorted(self.folder.iterdir()):
+                if is_name(body.name):
+                    other.keep(body.name, body.read_bytes())
 
     def remove(self) -> None:
         """Removes the folder and its content."""
         if self.folder.is_dir():
-            for each in self.folder.iterdir():
-                each.unlink()
+            for body in self.folder.iterdir():
+                body.unlink()
             self.folder.rmdir()
 
     def _make_folder(self) -> None:

@@ -84,12 +84,12 @@ def _merge(ledger: str, target: str) -> None:
         try:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA journal_mode = DELETE").fetchall()
-            found = connection.execute("PRAGMA integrity_check(1)").fetchall()
+            problems = connection.execute("PRAGMA integrity_check(1)").fetchall()
         finally:
             connection.close()
     except apsw.Error as error:
         raise LedgerCorrupt(
             f"The ledger {shown(ledger)} cannot be copied ({type(error).__name__})."
         ) from None
-    if found != [("ok",)] or Path(f"{target}-wal").exists():
+    if problems != [("ok",)] or Path(f"{target}-wal").exists():
         raise LedgerCorrupt(f"The ledger {shown(ledger)} is damaged, and so is the copy.")

@@ -111,7 +111,7 @@ def read_mark(ledger: str) -> OpenMark | None:
         raise ValueError("no open mark") from error
 
 
-def shortfall(found: Found, mark: OpenMark | None) -> str:
+def shortfall(file: Found, mark: OpenMark | None) -> str:
     """Why a file may lack acknowledged transactions; "" if it has all.
 
     Guarantees:
@@ -120,22 +120,22 @@ def shortfall(found: Found, mark: OpenMark | None) -> str:
         an older file or log than the mark knows of is refused
         a crash at any step of opening and closing is accepted
     """
-    if found.state == BACKUP:
+    if file.state == BACKUP:
         return _IS_BACKUP
-    is_open = found.state.startswith("open ")
+    is_open = file.state.startswith("open ")
     if mark is None:
         return "it was open, and its mark (.open) is missing" if is_open else ""
-    if mark.identity != found.identity:
+    if mark.identity != file.identity:
         return "the mark (.open) beside it is of another ledger"
     accepted = {opened(mark.opening), closed(mark.opening)}
-    if found.state not in accepted | {mark.after}:
+    if file.state not in accepted | {mark.after}:
         return "it is a copy from before it was last opened"
-    if is_open and not found.log:
+    if is_open and not file.log:
         return "it was open, and its write-ahead log (-wal) is missing"
-    if is_open and mark.inode != found.inode:
+    if is_open and mark.inode != file.inode:
         return "it was open, and this is a copy of it"
-    if found.entries < mark.entries:
-        return f"{mark.entries} entries were acknowledged, and it holds {found.entries}"
+    if file.entries < mark.entries:
+        return f"{mark.entries} entries were acknowledged, and it holds {file.entries}"
     return ""
 
 

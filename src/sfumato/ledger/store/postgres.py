@@ -296,8 +296,8 @@ class Postgres:
 
 def missing_guards(connection: Connection) -> list[str]:
     """The constraints that the tables should have and lack."""
-    found = {row[0] for row in connection.execute(_FOUND_GUARDS, (SCHEMA,)).fetchall()}
-    return [f"the constraint {name} is missing or invalid" for name in sorted(GUARDS - found)]
+    guards = {row[0] for row in connection.execute(_FOUND_GUARDS, (SCHEMA,)).fetchall()}
+    return [f"the constraint {name} is missing or invalid" for name in sorted(GUARDS - guards)]
 
 
 def size_of(connection: Connection) -> int:

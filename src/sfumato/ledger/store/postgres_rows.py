@@ -63,13 +63,13 @@ class PostgresRows(SqlRows):
         self, ids: Iterable[str], ahead: Callable[[], object] | None = None
     ) -> dict[str, AccountRow]:
         wanted = sorted(set(ids))
-        found = self._locked(wanted, ahead)
-        missing = [each for each in wanted if each not in found]
+        locked = self._locked(wanted, ahead)
+        missing = [account_id for account_id in wanted if account_id not in locked]
         if missing:
-            for each in missing:
-                self._all("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (each,))
-            found = self._locked(wanted)
-        return found
+            for account_id in missing:
+                self._all("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (account_id,))
+            locked = self._locked(wanted)
+        return locked
 
     def put_account(self, row: AccountRow) -> None:
         earlier = self._accounts.get(row.id)
@@ -124,11 +124,11 @@ class PostgresRows(SqlRows):
             finally:
                 self._looks_ahead = False
         self._sync()
-        found = {row[0]: AccountRow._make(row) for row in rows.fetchall()}
-        for row in found.values():
+        accounts = {row[0]: AccountRow._make(row) for row in rows.fetchall()}
+        for row in accounts.values():
             if row.seq and row.id not in self.ends:
                 self.found.setdefault(row.id, (row.seq, row.head))
-        return found
+        return accounts
 
     def _run(self, sql: str, values: tuple[Cell, ...] = ()) -> None:
         if sql in self._writes:
@@ -140,8 +140,8 @@ class PostgresRows(SqlRows):
             self._ahead[sql, values] = self._connection.cursor().execute(placed(sql), values)
             return []
         self.send()
-        found = self._ahead.pop((sql, values), None)
-        return found.fetchall() if found else self._fetched(sql, values)
+        reply = self._ahead.pop((sql, values), None)
+        return reply.fetchall() if reply else self._fetched(sql, values)
 
     def _stream(self, sql: str, values: tuple[Cell, ...] = ()) -> Iterator[tuple[Any, ...]]:
         self.send()

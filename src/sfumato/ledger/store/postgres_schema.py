@@ -132,8 +132,8 @@ GUARDS = frozenset(
 def has_tables(connection: psycopg.Connection[Any]) -> bool:
     """Whether the schema exists, as a ledger or otherwise."""
     # not to_regclass: a session remembers for a while that it found nothing
-    found = "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = 'meta')"
-    return connection.execute(found, (SCHEMA,)).fetchone() == (True,)
+    query = "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = 'meta')"
+    return connection.execute(query, (SCHEMA,)).fetchone() == (True,)
 
 
 def create_tables(connection: psycopg.Connection[Any]) -> None:
@@ -180,8 +180,8 @@ def keep_server(connection: psycopg.Connection[Any]) -> None:
 
 
 def _upgrade(connection: psycopg.Connection[Any], version: int) -> None:
-    for each in range(version, FORMAT):
-        _STEPS[each](connection)
+    for version_before in range(version, FORMAT):
+        _STEPS[version_before](connection)
     connection.execute("UPDATE meta SET value = $1 WHERE name = 'version'", (str(FORMAT),))
 
 
@@ -208,8 +208,10 @@ def _fold_names(connection: psycopg.Connection[Any]) -> None:
     connection.execute(
         """ALTER TABLE account ADD COLUMN folded TEXT COLLATE "C" NOT NULL DEFAULT ''"""
     )
-    for (each,) in connection.execute("SELECT id FROM account").fetchall():
-        connection.execute("UPDATE account SET folded = $1 WHERE id = $2", (folded(each), each))
+    for (account_id,) in connection.execute("SELECT id FROM account").fetchall():
+        connection.execute(
+            "UPDATE account SET folded = $1 WHERE id = $2", (folded(account_id), account_id)
+        )
     connection.execute("CREATE INDEX account_folded ON account (folded)")
 
 

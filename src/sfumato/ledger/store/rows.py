@@ -167,8 +167,8 @@ class SqlRows(ABC):
         )
 
     def _one(self, sql: str, values: tuple[Cell, ...] = ()) -> tuple[Any, ...] | None:
-        found = self._all(sql, values)
-        return found[0] if found else None
+        rows = self._all(sql, values)
+        return rows[0] if rows else None
 
     def about(self, name: str) -> str:
         row = self._one("SELECT value FROM meta WHERE name = ?", (name,))
@@ -183,8 +183,8 @@ class SqlRows(ABC):
 
     def movers(self, ids: Sequence[str]) -> tuple[Sequence[str], list[Entry]]:
         chain, places = ids[0], ", ".join("?" for _ in ids)
-        found = self._all(_MOVERS.format(places), (chain, *ids, chain, chain))
-        return ids, [Entry._make(row) for row in found]
+        rows = self._all(_MOVERS.format(places), (chain, *ids, chain, chain))
+        return ids, [Entry._make(row) for row in rows]
 
     def accounts(self) -> Iterator[AccountRow]:
         return (AccountRow._make(row) for row in self._stream(f"{ACCOUNTS} ORDER BY id"))
@@ -237,10 +237,11 @@ class SqlRows(ABC):
         """The charges of two kinds, each found through a partial index."""
         # asked for one after the other, and both ahead of time
         asked = [
-            self._all(f"{CHARGES} WHERE {whose} AND {each}", values) for each in (ended, went_on)
+            self._all(f"{CHARGES} WHERE {whose} AND {state}", values) for state in (ended, went_on)
         ]
         return sorted(
-            (ChargeRow._make(row) for each in asked for row in each), key=attrgetter("chain", "seq")
+            (ChargeRow._make(row) for rows in asked for row in rows),
+            key=attrgetter("chain", "seq"),
         )
 
     def answer(self, question: str) -> AnswerRow | None:
@@ -279,12 +280,12 @@ class SqlRows(ABC):
         self, charge_id: str, after: int, limit: int
     ) -> list[tuple[InstalmentRow, Entry]]:
         width = len(_INSTALMENT)
-        found = self._all(_APPENDED, (charge_id, after, limit))
-        return [(self._instalment(row[:width]), Entry._make(row[width:])) for row in found]
+        rows = self._all(_APPENDED, (charge_id, after, limit))
+        return [(self._instalment(row[:width]), Entry._make(row[width:])) for row in rows]
 
     def stored_instalments(self, charge_id: str) -> int:
-        found = self._one("SELECT count(*) FROM instalment WHERE charge = ?", (charge_id,))
-        return int(found[0]) if found else 0
+        counted = self._one("SELECT count(*) FROM instalment WHERE charge = ?", (charge_id,))
+        return int(counted[0]) if counted else 0
 
     def all_instalments(self, after: Ends | None = None) -> Iterator[InstalmentRow]:
         return map(self._instalment, self._ordered(_INSTALMENTS, "instalment", "seq", after))

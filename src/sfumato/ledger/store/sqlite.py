@@ -116,8 +116,8 @@ class SQLite:
         return forgotten(self.shortfall) + (self._apart(self._broken) if pages else [])
 
     def _broken(self) -> list[str]:
-        found = [str(row[0]) for row in self._connection.execute("PRAGMA integrity_check(10)")]
-        return [] if found == ["ok"] else found
+        problems = [str(row[0]) for row in self._connection.execute("PRAGMA integrity_check(10)")]
+        return [] if problems == ["ok"] else problems
 
     def size(self) -> int:
         """The bytes of the file and its log."""

@@ -110,10 +110,10 @@ def make(path: str) -> None:
 
 def clear_unfinished(path: str) -> None:
     """Removes temporary files left by a crash; requires the lock of the ledger."""
-    for each in Path(path).parent.iterdir():
-        if each.name.startswith(f"{Path(path).name}.") and each.suffix == ".new":
+    for file in Path(path).parent.iterdir():
+        if file.name.startswith(f"{Path(path).name}.") and file.suffix == ".new":
             with suppress(OSError):
-                each.unlink()
+                file.unlink()
 
 
 def is_log(path: str) -> bool:
@@ -130,24 +130,24 @@ def require_one_place(path: str, mounts: str = _MOUNTS) -> None:
     Raises:
         LedgerUnavailable: the file has several hard links, or is mounted by itself, not its folder.
     """
-    found = Path(path).stat()
-    require_one_name(path, found)
-    if found.st_dev != Path(path).parent.stat().st_dev or path in _mount_points(mounts):
+    status = Path(path).stat()
+    require_one_name(path, status)
+    if status.st_dev != Path(path).parent.stat().st_dev or path in _mount_points(mounts):
         raise LedgerUnavailable(
             f"The file {path!r} is mounted by itself, so its log and its mark would lie elsewhere.",
             remedy="Mount the folder that holds the ledger, not the file.",
         )
 
 
-def require_one_name(path: str, found: os.stat_result) -> None:
+def require_one_name(path: str, status: os.stat_result) -> None:
     """Refuses a file with several hard links: each name would have its own log.
 
     Raises:
         LedgerUnavailable: it has several.
     """
-    if found.st_nlink > 1:
+    if status.st_nlink > 1:
         raise LedgerUnavailable(
-            f"{path!r} has {found.st_nlink} names (hard links), so nothing is charged.",
+            f"{path!r} has {status.st_nlink} names (hard links), so nothing is charged.",
             remedy="Remove all but one; copy the closed file for a backup. A symbolic link is no second name.",
         )
 
@@ -159,7 +159,7 @@ def _mount_points(table: str) -> set[str]:
     except OSError:
         return set()
     # spaces and the like are written as octal numbers (proc(5))
-    return {_OCTAL.sub(lambda each: chr(int(each[1], 8)), line.split(" ")[4]) for line in lines}
+    return {_OCTAL.sub(lambda octal: chr(int(octal[1], 8)), line.split(" ")[4]) for line in lines}
 
 
 def widen(log: str) -> None:

@@ -79,14 +79,14 @@ class Opening:
             LedgerUnavailable: the file or its log was moved, replaced or removed, or has a second name.
         """
         for path, inode in self._inodes.items():
-            found = _stat(path)
-            if found is None or found.st_ino != inode:
+            status = _stat(path)
+            if status is None or status.st_ino != inode:
                 raise LedgerUnavailable(
                     f"{str(path)!r} is not the file that was opened, so nothing more is charged.",
                     remedy="Put the file back where it was, with those beside it. A ledger is moved while it is "
                     "closed, or with 'sfumato ledger migrate --to'.",
                 )
-            require_one_name(str(path), found)
+            require_one_name(str(path), status)
 
     def acknowledge(self, entries: int) -> None:
         """Records the number of entries on disk."""
@@ -115,7 +115,8 @@ class Opening:
     def _is_replaced(self) -> bool:
         """Whether another file is at the path of this one or of its log."""
         return any(
-            (found := _stat(path)) and found.st_ino != inode for path, inode in self._inodes.items()
+            (status := _stat(path)) and status.st_ino != inode
+            for path, inode in self._inodes.items()
         )
 
 

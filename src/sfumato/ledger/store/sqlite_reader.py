@@ -182,7 +182,7 @@ def _opened(path: str) -> apsw.Connection:
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         connection = apsw.Connection(f"file:{quote(path)}?immutable=1", flags=flags)
     application, version = (
-        int(_value(connection, f"PRAGMA {each}")) for each in ("application_id", "user_version")
+        int(_value(connection, f"PRAGMA {pragma}")) for pragma in ("application_id", "user_version")
     )
     if application != sqlite_schema.APPLICATION:
         raise corrupt(path)
@@ -206,8 +206,8 @@ def _brought_forward(old: apsw.Connection, path: str, version: int) -> apsw.Conn
 
 
 def _damaged_pages(connection: apsw.Connection) -> list[str]:
-    found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(10)")]
-    return [] if found == ["ok"] else found
+    problems = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(10)")]
+    return [] if problems == ["ok"] else problems
 
 
 def _value(connection: apsw.Connection, sql: str) -> str:

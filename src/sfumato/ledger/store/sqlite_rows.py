@@ -55,7 +55,7 @@ class Failed:
 
     def with_row(self, row: ChargeRow) -> "Failed":
         """With the present state of a failure."""
-        others = tuple(each for each in self.rows if each.id != row.id)
+        others = tuple(failure for failure in self.rows if failure.id != row.id)
         ended = row.state == FORFEITED and row.reason in COUNTED and not row.acknowledged
         counts = ended or row.failures > 0
         return Failed((*others, row) if counts else others)
@@ -144,7 +144,9 @@ class SQLiteRows(SqlRows):
     def lock(
         self, ids: Iterable[str], ahead: Callable[[], object] | None = None
     ) -> dict[str, AccountRow]:
-        return {each: row for each in ids if (row := self.account(each)) is not None}
+        return {
+            account_id: row for account_id in ids if (row := self.account(account_id)) is not None
+        }
 
     def account(self, account_id: str) -> AccountRow | None:
         known = self.held.get(account_id)
@@ -156,11 +158,15 @@ class SQLiteRows(SqlRows):
         return known
 
     def movers(self, ids: Sequence[str]) -> tuple[Sequence[str], list[Entry]]:
-        asked = [each for each in ids if each in self._unproven]
-        found = [self.entry(ids[0], row.moved) for each in asked if (row := self.account(each))]
+        asked = [account_id for account_id in ids if account_id in self._unproven]
+        entries = [
+            self.entry(ids[0], row.moved)
+            for account_id in asked
+            if (row := self.account(account_id))
+        ]
         if ids[0] in asked:
-            found.append(self.last_entry(ids[0]))
-        return asked, [entry for entry in found if entry is not None]
+            entries.append(self.last_entry(ids[0]))
+        return asked, [entry for entry in entries if entry is not None]
 
     def accounts(self) -> Iterator[AccountRow]:
         self._send_early()
@@ -204,22 +210,22 @@ class SQLiteRows(SqlRows):
         )
 
     def overdue(self, until: int | None, limit: int, dataset: str | None = None) -> list[ChargeRow]:
-        found = [
+        charges = [
             row
             for row in self._charges.values()
             if row.state in _OPEN
             and (until is None or row.lease_until <= until)
             and (dataset is None or row.dataset == dataset)
         ]
-        return nsmallest(limit, found, key=attrgetter("lease_until", "id"))
+        return nsmallest(limit, charges, key=attrgetter("lease_until", "id"))
 
     def failures(self, dataset: str) -> list[ChargeRow]:
         # of the tables: only the owner asks, and there may be many
         return super().failures(dataset)
 
     def failed(self, dataset: str, analyst: str) -> list[ChargeRow]:
-        found = self._failed.get(f"{dataset}\n{analyst}")
-        return sorted(found.rows, key=attrgetter("chain", "seq")) if found else []
+        failed = self._failed.get(f"{dataset}\n{analyst}")
+        return sorted(failed.rows, key=attrgetter("chain", "seq")) if failed else []
 
     def answer(self, question: str) -> AnswerRow | None:
         return self._answers.get(question) or self._tables.answer(question)

@@ -97,8 +97,8 @@ def upgrade(connection: apsw.Connection, version: int) -> None:
     Raises:
         LookupError: there never was such a format.
     """
-    for each in range(version, FORMAT):
-        _STEPS[each](connection)
+    for version_before in range(version, FORMAT):
+        _STEPS[version_before](connection)
     connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 
@@ -122,8 +122,10 @@ def _from_4(connection: apsw.Connection) -> None:
 def _fold_names(connection: apsw.Connection) -> None:
     """Fills ``folded``, by which accounts are found whatever the spelling of their names."""
     connection.execute("ALTER TABLE account ADD COLUMN folded TEXT NOT NULL DEFAULT ''")
-    for (each,) in list(connection.execute("SELECT id FROM account")):
-        connection.execute("UPDATE account SET folded = ? WHERE id = ?", (folded(each), each))
+    for (account_id,) in list(connection.execute("SELECT id FROM account")):
+        connection.execute(
+            "UPDATE account SET folded = ? WHERE id = ?", (folded(account_id), account_id)
+        )
     connection.execute("CREATE INDEX account_folded ON account (folded)")
 
 
@@ -167,8 +169,8 @@ def _from_1(connection: apsw.Connection) -> None:
 
 def _opening_entries(connection: apsw.Connection) -> dict[str, int]:
     """The entry that reserved each charge."""
-    found = connection.execute("SELECT seq, body FROM journal WHERE kind = 'reserve'")
-    return {json.loads(body)["charge"]: seq for seq, body in found}
+    reserved = connection.execute("SELECT seq, body FROM journal WHERE kind = 'reserve'")
+    return {json.loads(body)["charge"]: seq for seq, body in reserved}
 
 
 def _charges(
@@ -211,13 +213,13 @@ def _account(
     connection.execute("INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?, ?)", _cells(entry))
     sums: dict[str, tuple[Charge, Held]] = {root.id: (NOTHING, Held())}
     for account, state, cost in paid:
-        for each in Scope.of(account).lineage:
-            done, held = sums.get(each, (NOTHING, Held()))
+        for account_id in Scope.of(account).lineage:
+            done, held = sums.get(account_id, (NOTHING, Held()))
             if state in (COMMITTED, FORFEITED):
                 done = done + cost
             elif state != VOIDED:
                 held = held.plus(cost)
-            sums[each] = (done, held)
+            sums[account_id] = (done, held)
     for account, (done, held) in sums.items():
         top = account == root.id
         connection.execute(
