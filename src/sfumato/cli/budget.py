@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato budget``: what is spent and what is left; the limits of many accounts from a file."""
+"""``sfumato budget``: shows what is spent and left; sets limits of accounts from a file."""
 
 import click
 
@@ -30,4 +30,5 @@ def command(config: str, form: str, limits: str | None, reason: str) -> None:
         click.echo(f"{changed} of {len(wanted)} accounts have another limit now")
         return
     with load(config) as session:
-        click.echo(as_json(session.budget.to_json()) if form == "json" else repr(session.budget))
+        budget = session.budget
+        click.echo(as_json(budget.to_json()) if form == "json" else repr(budget))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato diagnose``: how much of the data clipping and bounding touch in a question."""
+"""``sfumato diagnose``: estimates how many units and values are clipped or dropped."""
 
 import click
 from rich.console import Console
@@ -25,8 +25,10 @@ def command(
     parameters: tuple[str, ...],
     form: str,
 ) -> None:
-    """How many units, and which share of the values, clipping and bounding touch in SQL; it is charged."""
+    """How many units and which share of the values SQL clips or drops; it is charged."""
     with load(config) as session:
         with Console(stderr=True).status("asking the data"):
-            found = session.diagnose(sql, parameters=named(parameters), epsilon=epsilon, rho=rho)
-        click.echo(as_json(found.to_json()) if form == "json" else repr(found))
+            diagnosis = session.diagnose(
+                sql, parameters=named(parameters), epsilon=epsilon, rho=rho
+            )
+        click.echo(as_json(diagnosis.to_json()) if form == "json" else repr(diagnosis))

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``sfumato preview``: what a question would cost, and how exact it would be."""
+"""``sfumato preview``: the cost and the expected error of a question."""
 
 from typing import Any
 
 import click
 
 from sfumato.cli.options import as_json, asked, config, named, parameters, priced
+from sfumato.privacy.event import Json
 from sfumato.query.load import load
 
 
@@ -25,15 +26,12 @@ def command(
     with load(config) as session:
         preview = session.preview(sql, parameters=named(parameters), **asked(**price))
         if form == "json":
-            click.echo(
-                as_json(
-                    {
-                        "cost": preview.cost.to_json(),
-                        "errors": preview.error(),
-                        "statement": preview.statement,
-                    }
-                )
-            )
+            facts: dict[str, Json] = {
+                "cost": preview.cost.to_json(),
+                "errors": preview.error(),
+                "statement": preview.statement,
+            }
+            click.echo(as_json(facts))
             return
         click.echo(f"{preview!r}\n\n{preview.explain()}")
         if statement:

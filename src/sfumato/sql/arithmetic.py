@@ -108,7 +108,8 @@ def divide(one: Number, other: Number, *, skips_zero: bool = False) -> Number:
 
     >>> from sfumato.metadata.column import Column, Integer
     >>> from sfumato.sql.typed import read
-    >>> small, large = read(Column("small", Integer(0, 9))), read(Column("large", Integer(0, 10**9)))
+    >>> small = read(Column("small", Integer(0, 9)))
+    >>> large = read(Column("large", Integer(0, 10**9)))
     >>> rate = divide(small, large, skips_zero=True)
     >>> divide(number(1), rate, skips_zero=True).ratio.below == small
     True
@@ -316,7 +317,7 @@ def together(parts: Sequence[Number]) -> tuple[Callable[[Scalar], Number], list[
 
 
 def bucket(one: Number, low: Fraction, high: Fraction, count: int) -> Number:
-    """Returns WIDTH_BUCKET: 0 below ``low``, then 1 to ``count``, ``count`` + 1 from ``high`` on."""
+    """Returns WIDTH_BUCKET: 0 below ``low``, 1 to ``count``, ``count`` + 1 from ``high`` on."""
     scale = count / (high - low)
     place = floored(one.expression, one.step * scale, 1 - low * scale)
     if one.is_precise:

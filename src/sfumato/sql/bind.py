@@ -135,8 +135,10 @@ def with_scalars(
     for node, text in zip(places, texts, strict=True):
         if scalars is None or (isinstance(scalars, Mapping) and text not in scalars):
             raise UnsupportedSql(
-                "A sub-query in place of a number is a private question of its own, with its own cost.",
-                remedy=f"Ask it first, session.query({text!r}, ...), and write its answer as a number; "
+                "A sub-query in place of a number is a private question of its own, "
+                "with its own cost.",
+                remedy=f"Ask it first, session.query({text!r}, ...), "
+                "and write its answer as a number; "
                 "or give the cost of both to session.query.",
             )
         answer = scalars[text] if isinstance(scalars, Mapping) else scalars(_standing_alone(node))
@@ -172,7 +174,8 @@ def constant(name: str, value: object) -> exp.Expr:
     if not isinstance(value, int | float | Decimal | Fraction):
         raise InvalidNumber(
             f"The parameter {name} is a {type(value).__name__}.",
-            allowed="int, Decimal, Fraction, float, str, bool, datetime.date; for NULL write IS NULL",
+            allowed="int, Decimal, Fraction, float, str, bool, datetime.date; "
+            "for NULL write IS NULL",
         )
     exact = to_fraction(name, value)
     written = exp.Literal.number(str(abs(exact)))

@@ -57,9 +57,7 @@ def per_unit(context: Context, source: From, select: exp.Select, name: str) -> F
     """
     scope = source.scope(context)
     grouped = _grouped(select, scope)
-    if not scope.is_unit(grouped):
-        why, instead = _NESTED[1]
-        raise refuse(_NESTED[0], (why, instead.replace("{unit}", scope.unit_name())))
+    _require_unit(scope, grouped)
     rows = Rows(scope, FUNCTIONS)
     keys = _keys(context, scope, rows, grouped)
     done: dict[int, Typed] = {}
@@ -77,15 +75,26 @@ def per_unit(context: Context, source: From, select: exp.Select, name: str) -> F
             # the unit is known by this name, and its own column cannot be read any more
             named[column] = Person(column, None)
     inner.alias(named)
+    sources = (Source(name, named, shown, parts, f"The sub-query {name!r}"),)
+    limit = source.limit if keys else 1
+    rows_of_units = source.over(passing(relation, _having(select, outer)))
+    return replace(rows_of_units, sources=sources, limit=limit, once=False, public=False)
+
+
+def _having(select: exp.Select, rows: Rows) -> list[Scalar]:
+    """Returns the tests of HAVING."""
     having = select.args.get("having")
-    tests = [] if having is None else conjuncts(having.this)
-    return replace(
-        source.over(passing(relation, [outer.test(test) for test in tests])),
-        sources=(Source(name, named, shown, parts, f"The sub-query {name!r}"),),
-        limit=source.limit if keys else 1,
-        once=False,
-        public=False,
-    )
+    if having is None:
+        return []
+    return [rows.test(test) for test in conjuncts(having.this)]
+
+
+def _require_unit(scope: Scope, grouped: Sequence[exp.Expr]) -> None:
+    """Refuses a sub-query that does not group by the unit."""
+    if scope.is_unit(grouped):
+        return
+    what, (why, instead) = _NESTED
+    raise refuse(what, (why, instead.replace("{unit}", scope.unit_name())))
 
 
 @dataclass(frozen=True, slots=True)

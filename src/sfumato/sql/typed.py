@@ -159,7 +159,7 @@ def truth_of(codes: Scalar) -> Truth:
 
 
 def known(typed: Typed) -> Fraction | str | bool | None:
-    """Returns the value of a constant, dates as ISO strings; None for NULL and for any other value."""
+    """Returns the value of a constant, a date as an ISO string; None for NULL and non-constants."""
     match typed:
         case Number(Constant(int(code)), step):
             return code * step
@@ -192,7 +192,7 @@ def read(column: Column) -> Typed:
 
 
 def computed(column: Column, made_of: Typed) -> Typed:
-    """Returns the value of a computed column, with the rounding of the value it is computed from."""
+    """Returns the value of a computed column, with the rounding of its source ``made_of``."""
     typed = read(column)
     if isinstance(typed, Number) and isinstance(made_of, Number):
         return replace(typed, rounding=made_of.rounding, nearest=made_of.nearest, cut=made_of.cut)
